@@ -1,0 +1,102 @@
+#include "algebra.hpp"
+#include "modes.hpp"
+
+namespace tilewright {
+
+Modes coalesced(const Modes& modes, LastExtent last) {
+  // From the right: a static extent of 1 vanishes with its stride, and a mode merges into its right neighbour where the neighbour
+  // statically goes on with its stride. Built back to front, so the front of the result is the back of `reversed`.
+  Modes reversed;
+  const std::size_t count = modes.size();
+  for (std::size_t k = count; k-- > 0;) {
+    Mode mode = modes[k];
+    const bool is_last = k + 1 == count;
+    if (mode.extent.is(1)) {
+      // Past the size a layout goes on with its last stride, even one of extent 1; composition may ask for that.
+      if (!is_last || last == LastExtent::kDrop) continue;
+      mode.extent = static_int(2);
+    }
+    if (!reversed.empty()) {
+      Mode& front = reversed.back();
+      if (static_equal(mul(mode.extent, mode.stride), front.stride)) {
+        front = {mul(mode.extent, front.extent), mode.stride};
+        continue;
+      }
+    }
+    reversed.push_back(mode);
+  }
+  Modes result;
+  for (std::size_t k = reversed.size(); k-- > 0;) result.push_back(reversed[k]);
+  return result;
+}
+
+Layout coalesce(LayoutView layout) { return from_modes(coalesced(modes_of(layout), LastExtent::kDrop)); }
+
+namespace {
+
+template <class F>
+Layout by_profile(LayoutView layout, TupleView profile, F&& f) {
+  if (profile.is_leaf()) return f(layout);
+  if (profile.rank() > layout.rank()) {
+    fail(concat("the profile ", to_string(profile), " has more modes than the layout ", to_string(layout)));
+  }
+  LayoutBuilder builder;
+  builder.open();
+  for (int64_t i = 0; i < layout.rank(); ++i) {
+    if (i < profile.rank()) {
+      builder.copy(by_profile(layout.mode(i), profile.mode(i), f));
+    } else {
+      builder.copy(layout.mode(i));
+    }
+  }
+  builder.close();
+  return builder.take();
+}
+
+}  // namespace
+
+Layout coalesce(LayoutView layout, TupleView profile) {
+  return by_profile(layout, profile, [](LayoutView mode) { return coalesce(mode); });
+}
+
+Layout filter_zeros(LayoutView layout) {
+  Nodes shape;
+  shape.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!shape[i].is_tuple() && layout.stride.get()[i].is(0)) shape[i] = static_int(1);
+  }
+  return Layout::unchecked(IntTuple(std::move(shape)), IntTuple(layout.stride));
+}
+
+IntTuple filter_zeros(TupleView shape, TupleView profile) {
+  if (profile.is_leaf()) {
+    return profile->is(0) ? repeat_like(shape, static_int(1)) : IntTuple(shape);
+  }
+  if (shape.is_leaf() || shape.rank() != profile.rank()) {
+    fail(concat("the profile ", to_string(profile), " does not fit the shape ", to_string(shape)));
+  }
+  TupleBuilder builder;
+  builder.open();
+  for (int64_t i = 0; i < shape.rank(); ++i) builder.copy(filter_zeros(shape.mode(i), profile.mode(i)));
+  builder.close();
+  return builder.take();
+}
+
+Layout filter(LayoutView layout) { return coalesce(filter_zeros(layout)); }
+
+Layout filter(LayoutView layout, TupleView profile) {
+  return by_profile(layout, profile, [](LayoutView mode) { return filter(mode); });
+}
+
+Layout nullspace(LayoutView layout) {
+  const Modes modes = modes_of(layout);
+  Modes result;
+  Node current = static_int(1);
+  for (const Mode& mode : modes) {
+    if (mode.stride.is(0)) result.push_back({mode.extent, mode.extent.is(1) ? static_int(0) : current});
+    current = mul(current, mode.extent);
+  }
+  return from_modes(result);
+}
+
+}  // namespace tilewright

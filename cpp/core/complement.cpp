@@ -1,0 +1,70 @@
+// complement(L, M): sort the modes of L by stride; the gap below each mode, and the room above the last up to M, are the result.
+//
+//     strides d0 < d1 < ...      gap_k = d_k / (s_{k-1} * d_{k-1})      R = (gap_0, gap_1, ..., rest) : (1, s_0*d_0, s_1*d_1, ...)
+#include "algebra.hpp"
+#include "modes.hpp"
+
+namespace tilewright {
+
+namespace {
+
+// Removes and returns the mode with the least stride, the first of equals.
+Mode take_least(Modes& modes) {
+  std::size_t least = 0;
+  for (std::size_t i = 1; i < modes.size(); ++i) {
+    if (modes[i].stride.value < modes[least].stride.value) least = i;
+  }
+  const Mode mode = modes[least];
+  modes.erase(least);
+  return mode;
+}
+
+void verify_gap(const Node& gap, const Mode& mode, const Node& reached, const std::string& layout) {
+  const bool rejected = gap.is(0);
+  if (gap.value > 0 || !(rejected || checks_enabled())) return;
+  fail(concat("the modes of ", layout, " overlap or interleave: the mode ", to_string(TupleView(&mode.extent)), ":", mode.stride.value,
+              " starts below offset ", reached.value, " that the modes with smaller strides fill (needs stride >= ", reached.value, ")",
+              rejected ? "; CuTe rejects it too" : ""));
+}
+
+}  // namespace
+
+Layout complement(LayoutView layout, TupleView cotarget) {
+  const Layout filtered = filter(layout);
+  Modes modes = modes_of(filtered);
+  if (modes.size() == 1 && modes[0].stride.is(0)) {
+    // Nothing but repetition: the whole cotarget is left over.
+    return make_layout(coalesce_shape(cotarget));
+  }
+  if (has_basis(filtered.stride())) fail("a layout with basis strides has no complement: its offsets are coordinates");
+  if (modes.size() > 1 && !all_static(filtered.stride())) {
+    fail(concat("dynamic strides are supported for one mode only, but ", to_string(filtered), " has ", modes.size(),
+                " modes with a dynamic stride among them; CuTe rejects it too"));
+  }
+  for (const Mode& mode : modes) {
+    if (mode.stride.value < 0) fail(concat("the stride ", mode.stride.value, " is negative: a complement needs non-negative strides"));
+    if (mode.stride.value == 0) fail("a dynamic stride is 0: CuTe divides by it");
+  }
+  const std::string text = to_string(filtered);
+  Modes result;
+  Node reached = static_int(1);
+  while (!modes.empty()) {
+    const Mode mode = take_least(modes);
+    const Node gap = div(mode.stride, reached);
+    verify_gap(gap, mode, reached, text);
+    result.push_back({gap, reached});
+    reached = mul(mode.stride, mode.extent);
+  }
+  if (reached.value == 0) fail("an extent of the layout is 0: it has no complement");
+  const IntTuple rest = coalesce_shape(ceil_div(cotarget, IntTuple(reached)));
+  const IntTuple strides = compact(rest, IntTuple(reached), Major::kLeft);
+  for_each_leaf(LayoutView{rest, strides}, [&](const Node& extent, const Node& stride) { result.push_back({extent, stride}); });
+  return from_modes(coalesced(result, LastExtent::kDrop));
+}
+
+Layout complement(LayoutView layout) {
+  const Layout filtered = filter(layout);
+  return complement(filtered, coshape(filtered));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,290 @@
+// composition(A, B): one leaf s:d of B at a time over the modes of A.
+//
+// The offsets 0, d, 2d, ... are written in the digits of A. A mode of A with extent e
+//   - is skipped where e | d            (the digit is always 0), going on with stride d / e,
+//   - takes e / d steps where d | e     (then the digit wraps), going on with stride 1,
+//   - holds all the steps where (s-1)*d < e.
+// Otherwise the digits do not come out evenly, and no shape:stride describes them. The modes of B are summed, so the digits that
+// they reach in one mode of A must also not add up to a carry. Where all this holds the result is proved; where it does not, the
+// result that CuTe would give is compared with A(B(i)) coordinate by coordinate.
+#include <algorithm>
+
+#include "algebra.hpp"
+#include "modes.hpp"
+
+namespace tilewright {
+
+namespace {
+
+thread_local int unchecked_depth = 0;
+
+}  // namespace
+
+bool checks_enabled() { return unchecked_depth == 0; }
+void enter_unchecked() { ++unchecked_depth; }
+void leave_unchecked() { --unchecked_depth; }
+Unchecked::Unchecked() { enter_unchecked(); }
+Unchecked::~Unchecked() { leave_unchecked(); }
+
+namespace {
+
+// The part of A that the leaves of B with one basis path index, coalesced; digits counts how far each mode is reached.
+struct Domain {
+  BasisId basis;
+  Modes modes;
+  SmallVector<int64_t, 8> reached;
+};
+
+struct State {
+  SmallVector<uint32_t, 2> used;  // indices into domains, first use first
+  std::vector<Domain> domains;
+  std::string cause;
+
+  bool proved() const { return cause.empty(); }
+  void doubt(const std::string& condition) {
+    if (cause.empty()) cause = condition;
+  }
+};
+
+LayoutView at_path(LayoutView layout, BasisId basis) {
+  if (basis == 0) return layout;
+  const BasisPath& path = basis_path(basis);
+  for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
+    if (*mode >= layout.rank()) {
+      fail(concat("the right layout has a stride 1", basis_suffix(basis), ", but the left layout has no such mode"));
+    }
+    layout = layout.mode(*mode);
+  }
+  return layout;
+}
+
+Domain& domain_for(LayoutView a, BasisId basis, State& state) {
+  for (Domain& domain : state.domains) {
+    if (domain.basis == basis) return domain;
+  }
+  Domain domain{basis, coalesced(modes_of(at_path(a, basis)), LastExtent::kKeep), {}};
+  if (domain.modes.empty()) domain.modes.push_back({static_int(1), static_int(0)});
+  for (std::size_t i = 0; i < domain.modes.size(); ++i) domain.reached.push_back(0);
+  state.domains.push_back(std::move(domain));
+  return state.domains.back();
+}
+
+std::string describe(const Node& stride, int64_t mode, const Node& extent) {
+  return concat("stride ", stride.value, " of mode ", mode, " does not divide shape ", extent.value, " of the left layout (needs ",
+                stride.value, " | ", extent.value, " or ", extent.value, " | ", stride.value, ")");
+}
+
+// Composes one leaf of B; the result goes to `out`.
+void compose_leaf(Domain& domain, const Node& extent, const Node& stride, int64_t leaf, Modes& out, State& state) {
+  if (stride.is(0)) {
+    out.push_back({extent, stride});
+    return;
+  }
+  Node rest = extent;
+  Node step = stride;
+  const std::size_t last = domain.modes.size() - 1;
+  for (std::size_t i = 0; i < last; ++i) {
+    const Mode& mode = domain.modes[i];
+    const Node magnitude = abs(step);
+    const bool moves = rest.value > 1;
+    if (moves) {
+      const int64_t e = mode.extent.value;
+      const int64_t d = magnitude.value;
+      if (d == 0 || e == 0) fail("a dynamic extent or stride of the operands is 0: CuTe divides by it");
+      const bool even = d % e == 0 || e % d == 0 || (d < e && (rest.value - 1) <= (e - 1) / d);
+      if (!even) {
+        const std::string cause = describe(step, leaf, mode.extent);
+        if (step.is_static() && mode.extent.is_static() && d > e) fail(cause + "; CuTe rejects it too");
+        state.doubt(cause);
+      }
+      if (step.value < 0) state.doubt(concat("the negative stride ", stride.value, " of mode ", leaf, " leaves the left layout"));
+    }
+    const Node fits = ceil_div(mode.extent, magnitude);
+    const Node next = mul(ceil_div(magnitude, mode.extent), sign(step));
+    if (fits.is(1) || rest.is(1)) {
+      step = next;
+      continue;
+    }
+    const Node taken = min(fits, rest);
+    if (rest.value % taken.value != 0) {
+      const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
+                                       " of the left layout do not divide the extent ", rest.value, " of mode ", leaf, " of the right");
+      if (rest.is_static() && taken.is_static()) fail(cause + "; CuTe rejects it too");
+      state.doubt(cause);
+    }
+    out.push_back({taken, mul(step, mode.stride)});
+    const int64_t reach = checked_mul(taken.value - 1, magnitude.value);
+    domain.reached[i] = checked_add(domain.reached[i], reach);
+    rest = div(rest, taken);
+    step = next;
+  }
+  if (out.empty() || !rest.is(1)) out.push_back({rest, mul(step, domain.modes[last].stride)});
+}
+
+void check_carries(const Domain& domain, State& state) {
+  for (std::size_t i = 0; i + 1 < domain.modes.size(); ++i) {
+    const int64_t extent = domain.modes[i].extent.value;
+    if (domain.reached[i] >= extent) {
+      state.doubt(concat("the modes of the right layout reach ", domain.reached[i], " together in shape ", extent,
+                         " of the left layout and carry into the next mode (needs at most ", extent - 1, ")"));
+    }
+  }
+}
+
+void compose_into(LayoutView a, LayoutView b, LayoutBuilder& builder, State& state, int64_t& leaf) {
+  if (!b.is_leaf()) {
+    builder.open();
+    for_each_mode(b, [&](LayoutView mode) { compose_into(a, mode, builder, state, leaf); });
+    builder.close();
+    return;
+  }
+  Modes result;
+  Domain& domain = domain_for(a, b.stride->basis(), state);
+  compose_leaf(domain, *b.shape, without_basis(*b.stride), leaf++, result, state);
+  builder.copy(from_modes(result));
+}
+
+// The distinct bases among the strides, in order of appearance.
+std::vector<BasisId> bases_of(LayoutView layout) {
+  std::vector<BasisId> bases;
+  for_each_leaf(layout, [&](const Node&, const Node& stride) {
+    if (!stride.is(0) && std::find(bases.begin(), bases.end(), stride.basis()) == bases.end()) bases.push_back(stride.basis());
+  });
+  if (bases.empty()) bases.push_back(0);
+  return bases;
+}
+
+// The component of a layout along one basis: its other strides become 0.
+FlatFunction along(LayoutView layout, BasisId basis) {
+  FlatFunction flat;
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+    flat.extents.push_back(extent.value);
+    flat.strides.push_back(stride.basis() == basis ? stride.value : 0);
+  });
+  return flat;
+}
+
+// A(B(i)) along one basis of A's codomain, where B's codomain may itself have several.
+class Chain {
+ public:
+  Chain(LayoutView a, LayoutView b, BasisId codomain) {
+    for (const BasisId basis : bases_of(b)) {
+      inner_.push_back(along(b, basis));
+      outer_.push_back(along(at_path(a, basis), codomain));
+    }
+  }
+  int64_t operator()(int64_t i) const {
+    int64_t offset = 0;
+    for (std::size_t k = 0; k < inner_.size(); ++k) offset = checked_add(offset, outer_[k](inner_[k](i)));
+    return offset;
+  }
+  // The index into A, where it is one number.
+  std::optional<int64_t> index(int64_t i) const {
+    if (inner_.size() != 1) return std::nullopt;
+    return inner_[0](i);
+  }
+
+ private:
+  std::vector<FlatFunction> inner_;
+  std::vector<FlatFunction> outer_;
+};
+
+void verify(LayoutView a, LayoutView b, const Composed& composed) {
+  const LayoutView r = composed.layout;
+  const int64_t count = size(b).value;
+  if (size(r).value != count) {
+    throw LayoutError(concat(composed.cause, "; CuTe gives ", to_string(r), " of size ", size(r).value, ", but the right layout has size ",
+                             count));
+  }
+  // A mode of extent 0 makes the sizes agree by accident only where B has one too; Layout's constructor rules that out.
+  for (const BasisId codomain : bases_of(a)) {
+    const Chain chain(a, b, codomain);
+    const FlatFunction flat = along(r, codomain);
+    auto test = [&](int64_t i) {
+      const int64_t got = flat(i);
+      const int64_t expected = chain(i);
+      if (got == expected) return;
+      const auto index = chain.index(i);
+      const std::string through = index ? concat("A(B(", i, ")) = A(", *index, ") = ", expected) : concat("A(B(", i, ")) = ", expected);
+      throw LayoutError(concat(composed.cause, "; at coordinate ", i, " CuTe gives ", got, ", but ", through),
+                        CounterExample{i, got, expected});
+    };
+    const int64_t scanned = std::min(count, kScanLimit);
+    for (int64_t i = 0; i < scanned; ++i) test(i);
+    if (scanned < count) {
+      test(count - 1);
+      fail(concat(composed.cause, "; the first ", scanned, " of ", count,
+                  " coordinates agree with A(B(i)), the rest were not compared: use unchecked() to take CuTe's answer"));
+    }
+  }
+}
+
+}  // namespace
+
+Composed compose(LayoutView a, LayoutView b) {
+  State state;
+  LayoutBuilder builder;
+  int64_t leaf = 0;
+  compose_into(a, b, builder, state, leaf);
+  for (const Domain& domain : state.domains) check_carries(domain, state);
+  if (state.domains.size() > 1) coshape(b);  // raises where a coordinate would mix integers and tuples
+  return {builder.take(), state.proved(), state.cause};
+}
+
+Layout composition(LayoutView a, LayoutView b) {
+  Composed composed = compose(a, b);
+  if (!composed.proved && checks_enabled()) verify(a, b, composed);
+  return std::move(composed.layout);
+}
+
+Layout composition(LayoutView a, const Tiler& tiler) {
+  switch (tiler.kind()) {
+    case Tiler::Kind::kNone:
+      return Layout(a);
+    case Tiler::Kind::kExtent:
+      return composition(a, Layout::leaf(tiler.extent(), static_int(1)));
+    case Tiler::Kind::kLayout:
+      return composition(a, tiler.layout());
+    case Tiler::Kind::kModes:
+      break;
+  }
+  const auto& modes = tiler.modes();
+  if (static_cast<int64_t>(modes.size()) > a.rank()) {
+    fail(concat("the tiler ", tiler.text(), " has ", modes.size(), " modes, the layout only ", a.rank()));
+  }
+  LayoutBuilder builder;
+  builder.open();
+  for (std::size_t i = 0; i < modes.size(); ++i) builder.copy(composition(a.mode(static_cast<int64_t>(i)), modes[i]));
+  builder.close();
+  return builder.take();
+}
+
+Layout with_shape(LayoutView layout, TupleView shape) { return composition(layout, make_layout(shape)); }
+
+Layout Tiler::as_layout() const {
+  if (kind_ == Kind::kLayout) return *layout_;
+  if (kind_ == Kind::kExtent) return make_layout(IntTuple(extent_));
+  fail(concat("the tiler ", text(), " is not a layout"));
+}
+
+std::string Tiler::text() const {
+  switch (kind_) {
+    case Kind::kNone:
+      return "_";
+    case Kind::kExtent:
+      return to_string(TupleView(&extent_));
+    case Kind::kLayout:
+      return to_string(*layout_);
+    case Kind::kModes:
+      break;
+  }
+  std::string text = "(";
+  for (std::size_t i = 0; i < modes_.size(); ++i) {
+    if (i != 0) text += ',';
+    text += modes_[i].text();
+  }
+  text += ')';
+  return text;
+}
+
+}  // namespace tilewright

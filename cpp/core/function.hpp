@@ -1,0 +1,41 @@
+// Layouts as functions: questions that CuTe leaves to the user.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "composed.hpp"
+
+namespace tilewright {
+
+// No two coordinates share an offset.
+bool is_injective(const AnyLayout& layout);
+// The offsets are exactly 0 .. size-1 (for basis strides: every coordinate of the coshape), each once.
+bool is_bijective(const AnyLayout& layout);
+
+// Whether (L, K) is admissible for complementation: with the modes sorted by stride, s_{i-1}*d_{i-1} | d_i and s_n*d_n | K.
+struct Admissibility {
+  bool holds;
+  std::string reason;
+};
+Admissibility is_admissible(LayoutView layout, int64_t cotarget);
+
+// a(i) == b(i) for all i < size(a) == size(b); else the smallest coordinate where they differ, if the sizes agree.
+struct Equivalence {
+  bool holds;
+  std::string reason;
+  std::optional<int64_t> coordinate;
+};
+Equivalence equivalent(const AnyLayout& a, const AnyLayout& b);
+
+// The modes sorted by stride. Not the same function in general: a helper for the articles that speak of sorted layouts.
+Layout sorted_layout(LayoutView layout);
+
+// Writes all offsets in colexicographic order; `out` has room for size(layout).
+void write_offsets(const AnyLayout& layout, int64_t* out);
+// The distinct offsets, sorted.
+std::vector<int64_t> image(const AnyLayout& layout);
+
+}  // namespace tilewright

@@ -1,0 +1,140 @@
+#include "integer.hpp"
+
+#include <limits>
+#include <numeric>
+
+namespace tilewright {
+
+void fail(const std::string& condition) { throw LayoutError(condition); }
+
+int64_t checked_add(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) {
+    fail(concat("the sum ", a, " + ", b, " does not fit into 64 bits; use smaller extents or strides"));
+  }
+  return result;
+}
+
+int64_t checked_mul(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) {
+    fail(concat("the product ", a, " * ", b, " does not fit into 64 bits; use smaller extents or strides"));
+  }
+  return result;
+}
+
+namespace {
+
+constexpr int64_t kMinValue = std::numeric_limits<int64_t>::min();
+
+bool fits_32_bits(int64_t value) {
+  return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+}
+
+uint64_t magnitude(int64_t value) { return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value); }
+
+void require_divisor(const Node& a, const Node& b) {
+  if (b.value == 0) fail(concat("division of ", a.value, " by zero; a shape or stride of zero cannot be divided by"));
+  if (a.value == kMinValue && b.value == -1) fail("the quotient does not fit into 64 bits");
+}
+
+// The number with the kind of the two operands: static if both are, else dynamic with the divisor given.
+Node combine(const Node& a, const Node& b, int64_t value, int64_t divisor) {
+  if (a.is_static() && b.is_static()) return static_int(value);
+  return dynamic_int(value, divisor, a.is_wide() || b.is_wide());
+}
+
+BasisId common_basis(const Node& a, const Node& b, const char* operation) {
+  if (a.has_basis() && b.has_basis()) fail(concat("two basis elements cannot be ", operation));
+  return a.has_basis() ? a.basis() : b.basis();
+}
+
+}  // namespace
+
+Node dynamic_int(int64_t value, int64_t divisor, bool wide) {
+  // A divisor that outgrows its field loses odd factors first: powers of two are what alignment needs.
+  uint64_t known = magnitude(divisor);
+  while (known > std::numeric_limits<uint32_t>::max()) known = known % 2 == 0 ? known / 2 : 1;
+  if (known == 0) known = 1;
+  const bool is_wide = wide || !fits_32_bits(value);
+  return Node{value, static_cast<uint32_t>(known), kDynamicBit | (is_wide ? kWideBit : 0u)};
+}
+
+int64_t divisibility(const Node& node) {
+  if (node.is_dynamic()) return node.aux;
+  if (node.value == kMinValue) return int64_t{1} << 62;
+  return node.value < 0 ? -node.value : node.value;
+}
+
+Node add(const Node& a, const Node& b) {
+  if (a.is(0)) return b;
+  if (b.is(0)) return a;
+  if (a.basis() != b.basis()) fail("an integer and a basis element, or two different basis elements, cannot be added as one stride");
+  const Node sum = combine(a, b, checked_add(a.value, b.value), std::gcd(divisibility(a), divisibility(b)));
+  return with_basis(sum, a.basis());
+}
+
+Node sub(const Node& a, const Node& b) { return add(a, mul(static_int(-1), b)); }
+
+Node mul(const Node& a, const Node& b) {
+  if (a.is(0) && !b.has_basis()) return a;
+  if (b.is(0) && !a.has_basis()) return b;
+  const BasisId basis = common_basis(a, b, "multiplied");
+  const int64_t value = checked_mul(a.value, b.value);
+  if (a.is_static() && b.is_static()) return with_basis(static_int(value), basis);
+  int64_t divisor = 0;
+  if (__builtin_mul_overflow(divisibility(a), divisibility(b), &divisor)) divisor = 1;
+  return with_basis(combine(a, b, value, divisor), basis);
+}
+
+Node div(const Node& a, const Node& b) {
+  require_divisor(a, b);
+  if (a.is(0)) return a;
+  const bool exact = b.is_static() && divisibility(a) % b.value == 0;
+  return with_basis(combine(a, b, a.value / b.value, exact ? divisibility(a) / b.value : 1), a.basis());
+}
+
+Node mod(const Node& a, const Node& b) {
+  require_divisor(a, b);
+  if (a.is(0) || b.is(1) || b.is(-1)) return static_int(0);
+  return combine(a, b, a.value % b.value, std::gcd(divisibility(a), divisibility(b)));
+}
+
+Node ceil_div(const Node& a, const Node& b) {
+  require_divisor(a, b);
+  const bool exact = b.is_static() && divisibility(a) % b.value == 0;
+  const int64_t rounded = a.value / b.value + (a.value % b.value != 0 && (a.value > 0) == (b.value > 0) ? 1 : 0);
+  return combine(a, b, rounded, exact ? divisibility(a) / b.value : 1);
+}
+
+Node min(const Node& a, const Node& b) {
+  return combine(a, b, a.value < b.value ? a.value : b.value, std::gcd(divisibility(a), divisibility(b)));
+}
+
+Node max(const Node& a, const Node& b) {
+  return combine(a, b, a.value > b.value ? a.value : b.value, std::gcd(divisibility(a), divisibility(b)));
+}
+
+Node abs(const Node& a) {
+  if (a.value == kMinValue) fail("the magnitude of -2^63 does not fit into 64 bits");
+  Node result = a;
+  if (result.value < 0) result.value = -result.value;
+  return result;
+}
+
+Node sign(const Node& a) {
+  const int64_t value = (a.value > 0) - (a.value < 0);
+  return a.is_static() ? static_int(value) : dynamic_int(value, 1, a.is_wide());
+}
+
+Node shape_div(const Node& a, const Node& b) {
+  require_divisor(a, b);
+  const bool divides = a.value % b.value == 0;
+  if (!divides && a.is_static() && b.is_static() && (a.value == 0 || b.value % a.value != 0)) {
+    fail(concat("neither of ", a.value, " and ", b.value, " divides the other"));
+  }
+  if (divides) return div(a, b);
+  return combine(a, b, ((a.value > 0) == (b.value > 0)) ? 1 : -1, 1);
+}
+
+}  // namespace tilewright

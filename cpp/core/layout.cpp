@@ -1,0 +1,470 @@
+#include "layout.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "algebra.hpp"
+
+namespace tilewright {
+
+Layout::Layout(IntTuple shape, IntTuple stride) : shape_(std::move(shape)), stride_(std::move(stride)) {
+  if (!congruent(shape_, stride_)) {
+    fail(concat("shape and stride must be congruent (the same profile), but the shape is ", to_string(shape_), " and the stride ",
+                to_string(stride_)));
+  }
+  for_each_leaf(shape_.view(), [&](const Node& extent) {
+    if (!extent.is_integer() || extent.has_basis()) fail(concat("an extent of the shape ", to_string(shape_), " is not an integer"));
+    if (extent.value <= 0) {
+      fail(concat("Expected size in shape to be strictly positive, but got ", extent.value, " in ", to_string(shape_)));
+    }
+  });
+  for_each_leaf(stride_.view(), [&](const Node& stride) {
+    if (!stride.is_integer()) fail(concat("a stride of ", to_string(stride_), " is not an integer"));
+  });
+}
+
+Modes modes_of(LayoutView layout) {
+  Modes modes;
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) { modes.push_back({extent, stride}); });
+  return modes;
+}
+
+Layout from_modes(const Modes& modes) {
+  if (modes.empty()) return Layout::leaf(static_int(1), static_int(0));
+  if (modes.size() == 1) return Layout::leaf(modes[0].extent, modes[0].stride);
+  LayoutBuilder builder;
+  builder.open();
+  for (const Mode& mode : modes) builder.leaf(mode.extent, mode.stride);
+  builder.close();
+  return builder.take();
+}
+
+std::string to_string(LayoutView layout) { return to_string(layout.shape) + ":" + to_string(layout.stride); }
+
+namespace {
+
+// An element of the codomain of a layout with basis strides, under construction: a number or one entry per mode.
+struct Component {
+  Node value = static_int(0);
+  std::vector<Component> modes;
+};
+
+void add_at(Component& root, const BasisPath& path, const Node& term) {
+  Component* at = &root;
+  for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
+    if (!at->value.is(0)) fail("an integer and a coordinate cannot be added: the strides mix plain integers and basis elements");
+    if (at->modes.size() <= *mode) at->modes.resize(*mode + 1);
+    at = &at->modes[*mode];
+  }
+  if (!at->modes.empty()) {
+    if (term.is(0)) return;
+    fail("an integer and a coordinate cannot be added: the strides mix plain integers and basis elements");
+  }
+  at->value = add(at->value, term);
+}
+
+void emit(const Component& component, TupleBuilder& builder) {
+  if (component.modes.empty()) {
+    builder.leaf(component.value);
+    return;
+  }
+  builder.open();
+  for (const Component& mode : component.modes) emit(mode, builder);
+  builder.close();
+}
+
+IntTuple to_tuple(const Component& component) {
+  TupleBuilder builder;
+  emit(component, builder);
+  return builder.take();
+}
+
+void check_path_sizes(LayoutView layout) {
+  // A stride such as 1@4000000000 would ask for a tuple of that rank.
+  for_each_leaf(layout.stride, [&](const Node& stride) {
+    if (!stride.has_basis()) return;
+    for (const uint32_t mode : basis_path(stride.basis())) {
+      if (mode > 4096) fail(concat("the basis element ", to_string(TupleView(&stride)), " names a mode above 4096"));
+    }
+  });
+}
+
+[[noreturn]] void bad_coordinate(TupleView coord, TupleView shape) {
+  fail(concat("the coordinate ", to_string(coord), " does not fit the shape ", to_string(shape),
+              ": each part must be an integer or a tuple with one entry per mode"));
+}
+
+// Walks a coordinate down a layout and calls f(extent, stride, digit) for each leaf.
+template <class F>
+void walk(TupleView coord, LayoutView layout, F&& f) {
+  if (coord.is_leaf()) {
+    if (!coord->is_integer()) bad_coordinate(coord, layout.shape);
+    if (layout.is_leaf()) {
+      f(*layout.stride, *coord);
+      return;
+    }
+    Node rest = *coord;
+    int64_t remaining = 0;
+    for_each_leaf(layout, [&](const Node&, const Node&) { ++remaining; });
+    for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+      if (--remaining == 0) {
+        f(stride, rest);
+        return;
+      }
+      f(stride, rest.is(0) ? rest : mod(rest, extent));
+      rest = rest.is(0) ? rest : div(rest, extent);
+    });
+    return;
+  }
+  if (layout.is_leaf() || coord.rank() != layout.rank()) bad_coordinate(coord, layout.shape);
+  for (int64_t i = 0; i < coord.rank(); ++i) walk(coord.mode(i), layout.mode(i), f);
+}
+
+}  // namespace
+
+IntTuple crd2idx(TupleView coord, LayoutView layout) {
+  if (!has_basis(layout.stride)) {
+    Node offset = static_int(0);
+    walk(coord, layout, [&](const Node& stride, const Node& digit) { offset = add(offset, mul(digit, stride)); });
+    return IntTuple(offset);
+  }
+  if (layout.is_leaf()) {
+    // One basis stride scales: the result is a basis element again, 3 * 1@0 = 3@0.
+    IntTuple result;
+    walk(coord, layout, [&](const Node& stride, const Node& digit) { result = IntTuple(mul(digit, stride)); });
+    return result;
+  }
+  check_path_sizes(layout);
+  Component root;
+  walk(coord, layout, [&](const Node& stride, const Node& digit) {
+    add_at(root, basis_path(stride.basis()), mul(digit, without_basis(stride)));
+  });
+  return to_tuple(root);
+}
+
+Node crd2idx(TupleView coord, TupleView shape) {
+  // Horner from the last mode: no stride is needed, and the last extent never enters.
+  if (coord.is_leaf()) {
+    if (!coord->is_integer()) bad_coordinate(coord, shape);
+    return *coord;
+  }
+  if (shape.is_leaf() || coord.rank() != shape.rank()) bad_coordinate(coord, shape);
+  Node index = static_int(0);
+  Node scale = static_int(1);
+  for (int64_t i = 0; i < coord.rank(); ++i) {
+    index = add(index, mul(crd2idx(coord.mode(i), shape.mode(i)), scale));
+    if (i + 1 < coord.rank()) scale = mul(scale, product(shape.mode(i)));
+  }
+  return index;
+}
+
+int64_t evaluate(LayoutView layout, int64_t index) {
+  const Node* shape = layout.shape.get();
+  const Node* stride = layout.stride.get();
+  if (layout.is_leaf()) return checked_mul(index, stride->value);
+  const Node* const end = shape + shape->span();
+  int64_t offset = 0;
+  const Node* last = nullptr;
+  for (const Node* node = shape; node != end; ++node) {
+    if (!node->is_tuple()) last = node;
+  }
+  for (; shape != end; ++shape, ++stride) {
+    if (shape->is_tuple()) continue;
+    if (shape == last) return checked_add(offset, checked_mul(index, stride->value));
+    if (shape->value == 0) fail("the layout has an extent of 0 and maps no coordinate");
+    offset = checked_add(offset, checked_mul(index % shape->value, stride->value));
+    index /= shape->value;
+  }
+  return offset;
+}
+
+IntTuple coshape(LayoutView layout) {
+  const Node one = static_int(1);
+  if (!has_basis(layout.stride)) {
+    Node last = static_int(0);
+    for_each_leaf(layout, [&](const Node& extent, const Node& stride) { last = add(last, mul(sub(extent, one), abs(stride))); });
+    return IntTuple(add(last, one));
+  }
+  check_path_sizes(layout);
+  Component root;
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+    add_at(root, basis_path(stride.basis()), mul(sub(extent, one), without_basis(abs(stride))));
+  });
+  return map_leaves(to_tuple(root), [&](const Node& leaf) { return add(leaf, one); });
+}
+
+Node cosize(LayoutView layout) { return product(coshape(layout)); }
+
+Range offset_range(LayoutView layout) {
+  Range range{0, 0};
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+    int64_t& bound = stride.value < 0 ? range.min : range.max;
+    bound = checked_add(bound, checked_mul(extent.value - 1, stride.value));
+  });
+  return range;
+}
+
+IntTuple idx2crd(TupleView index, TupleView shape) {
+  if (!index.is_leaf()) {
+    if (shape.is_leaf() || index.rank() != shape.rank()) bad_coordinate(index, shape);
+    TupleBuilder builder;
+    builder.open();
+    for (int64_t i = 0; i < index.rank(); ++i) builder.copy(idx2crd(index.mode(i), shape.mode(i)));
+    builder.close();
+    return builder.take();
+  }
+  if (!index->is_integer()) bad_coordinate(index, shape);
+  Nodes nodes;
+  nodes.append(shape.get(), static_cast<std::size_t>(shape.span()));
+  int64_t remaining = 0;
+  for_each_leaf(shape, [&](const Node&) { ++remaining; });
+  Node rest = *index;
+  for (Node& node : nodes) {
+    if (node.is_tuple()) continue;
+    const Node extent = node;
+    node = --remaining == 0 ? rest : mod(rest, extent);
+    rest = remaining == 0 ? rest : div(rest, extent);
+  }
+  return IntTuple(std::move(nodes));
+}
+
+IntTuple crd2crd(TupleView coord, TupleView source, TupleView target) {
+  if (!coord.is_leaf() && !target.is_leaf()) {
+    if (source.is_leaf() || coord.rank() != source.rank() || coord.rank() != target.rank()) {
+      fail(concat("the ranks differ: coordinate ", to_string(coord), ", source shape ", to_string(source), ", target shape ",
+                  to_string(target)));
+    }
+    TupleBuilder builder;
+    builder.open();
+    for (int64_t i = 0; i < coord.rank(); ++i) builder.copy(crd2crd(coord.mode(i), source.mode(i), target.mode(i)));
+    builder.close();
+    return builder.take();
+  }
+  return idx2crd(IntTuple(crd2idx(coord, source)), target);
+}
+
+IntTuple offset_to_coord(int64_t offset, LayoutView layout) {
+  if (has_basis(layout.stride)) fail("the layout has basis strides: an offset of it is a coordinate already");
+  // Digit by digit, (offset / d) mod s, is right for compact layouts, and where it is not the check below says so.
+  Nodes nodes;
+  nodes.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
+  Modes modes = modes_of(layout);
+  SmallVector<int64_t, 8> digits;
+  int64_t reached = 0;
+  for (const Mode& mode : modes) {
+    const bool moves = mode.extent.value > 1 && mode.stride.value != 0;
+    digits.push_back(moves ? (offset / mode.stride.value) % mode.extent.value : 0);
+    reached = checked_add(reached, checked_mul(digits.back(), mode.stride.value));
+  }
+  if (reached != offset) {
+    // Largest stride first finds it wherever the strides nest without overlap; a negative stride counts down from its end.
+    SmallVector<std::size_t, 8> order;
+    int64_t rest = offset;
+    for (std::size_t i = 0; i < modes.size(); ++i) {
+      order.push_back(i);
+      if (modes[i].stride.value < 0) rest = checked_add(rest, checked_mul(1 - modes[i].extent.value, modes[i].stride.value));
+    }
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return abs(modes[a].stride).value > abs(modes[b].stride).value;
+    });
+    for (const std::size_t i : order) {
+      const int64_t step = abs(modes[i].stride).value;
+      const int64_t digit = step == 0 ? 0 : std::clamp<int64_t>(rest / step, 0, modes[i].extent.value - 1);
+      rest -= digit * step;
+      digits[i] = modes[i].stride.value < 0 ? modes[i].extent.value - 1 - digit : digit;
+    }
+    if (rest != 0) {
+      fail(concat("no coordinate found with offset ", offset, ": the layout's strides do not nest, or the offset is not in its image"));
+    }
+  }
+  std::size_t next = 0;
+  for (Node& node : nodes) {
+    if (!node.is_tuple()) node = static_int(digits[next++]);
+  }
+  return IntTuple(std::move(nodes));
+}
+
+IntTuple increment_coord(TupleView coord, TupleView shape) {
+  if (!congruent(coord, shape)) bad_coordinate(coord, shape);
+  Nodes nodes;
+  nodes.append(coord.get(), static_cast<std::size_t>(coord.span()));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].is_tuple()) continue;
+    nodes[i] = add(nodes[i], static_int(1));
+    if (nodes[i].value < shape.get()[i].value) break;
+    nodes[i] = static_int(0);
+  }
+  return IntTuple(std::move(nodes));
+}
+
+Layout get(LayoutView layout, const std::vector<int64_t>& path) {
+  for (const int64_t i : path) {
+    if (layout.is_leaf() && i != 0) layout.shape.mode(i);  // raises
+    layout = layout.mode(i);
+  }
+  return Layout(layout);
+}
+
+Layout select(LayoutView layout, const std::vector<int64_t>& modes) {
+  LayoutBuilder builder;
+  builder.open();
+  for (const int64_t i : modes) builder.copy(layout.mode(i));
+  builder.close();
+  return builder.take();
+}
+
+Layout take(LayoutView layout, int64_t begin, int64_t end) {
+  if (end < 0) end = layout.rank();
+  if (begin < 0 || begin >= end || end > layout.rank()) {
+    fail(concat("the modes [", begin, ",", end, ") of a layout of rank ", layout.rank(), " are empty or out of range"));
+  }
+  LayoutBuilder builder;
+  builder.open();
+  for (int64_t i = begin; i < end; ++i) builder.copy(layout.mode(i));
+  builder.close();
+  return builder.take();
+}
+
+Layout group(LayoutView layout, int64_t begin, int64_t end) {
+  if (begin < 0 || begin >= end || end > layout.rank()) {
+    fail(concat("the modes [", begin, ",", end, ") of a layout of rank ", layout.rank(), " are empty or out of range"));
+  }
+  LayoutBuilder builder;
+  builder.open();
+  for (int64_t i = 0; i < layout.rank(); ++i) {
+    if (i == begin) builder.open();
+    builder.copy(layout.mode(i));
+    if (i + 1 == end) builder.close();
+  }
+  builder.close();
+  return builder.take();
+}
+
+Layout append_to_rank(LayoutView layout, int64_t rank, LayoutView mode) {
+  if (rank < layout.rank()) fail(concat("the layout ", to_string(layout), " has more than ", rank, " modes"));
+  if (rank == layout.rank()) return Layout(layout);
+  LayoutBuilder builder;
+  builder.open();
+  for_each_mode(layout, [&](LayoutView part) { builder.copy(part); });
+  for (int64_t i = layout.rank(); i < rank; ++i) builder.copy(mode);
+  builder.close();
+  return builder.take();
+}
+
+Layout prepend_to_rank(LayoutView layout, int64_t rank, LayoutView mode) {
+  if (rank < layout.rank()) fail(concat("the layout ", to_string(layout), " has more than ", rank, " modes"));
+  if (rank == layout.rank()) return Layout(layout);
+  LayoutBuilder builder;
+  builder.open();
+  for (int64_t i = layout.rank(); i < rank; ++i) builder.copy(mode);
+  for_each_mode(layout, [&](LayoutView part) { builder.copy(part); });
+  builder.close();
+  return builder.take();
+}
+
+Layout append(LayoutView layout, LayoutView mode) { return append_to_rank(layout, layout.rank() + 1, mode); }
+Layout prepend(LayoutView layout, LayoutView mode) { return prepend_to_rank(layout, layout.rank() + 1, mode); }
+
+Layout replace(LayoutView layout, int64_t i, LayoutView mode) {
+  layout.mode(i);  // raises where there is none
+  if (layout.is_leaf()) return Layout(mode);
+  LayoutBuilder builder;
+  builder.open();
+  for (int64_t k = 0; k < layout.rank(); ++k) builder.copy(k == i ? mode : layout.mode(k));
+  builder.close();
+  return builder.take();
+}
+
+Layout concatenate(const std::vector<Layout>& layouts) {
+  LayoutBuilder builder;
+  builder.open();
+  for (const Layout& layout : layouts) builder.copy(layout);
+  builder.close();
+  return builder.take();
+}
+
+Layout zip(const std::vector<Layout>& layouts) {
+  std::vector<LayoutView> parts;
+  if (layouts.size() == 1) {
+    for_each_mode(layouts[0].view(), [&](LayoutView mode) { parts.push_back(mode); });
+  } else {
+    for (const Layout& layout : layouts) parts.push_back(layout);
+  }
+  for (const LayoutView& part : parts) {
+    if (part.rank() != parts[0].rank()) {
+      fail(concat("the ranks differ: ", to_string(parts[0]), " has ", parts[0].rank(), " modes, ", to_string(part), " has ", part.rank()));
+    }
+  }
+  LayoutBuilder builder;
+  builder.open();
+  for (int64_t i = 0; !parts.empty() && i < parts[0].rank(); ++i) {
+    builder.open();
+    for (const LayoutView& part : parts) builder.copy(part.mode(i));
+    builder.close();
+  }
+  builder.close();
+  return builder.take();
+}
+
+Layout flatten(LayoutView layout) { return Layout::unchecked(flatten(layout.shape), flatten(layout.stride)); }
+
+Layout unflatten(LayoutView layout, TupleView profile) {
+  return Layout::unchecked(unflatten(layout.shape, profile), unflatten(layout.stride, profile));
+}
+
+namespace {
+
+void slice_into(TupleView coord, TupleView part, bool keep_none, TupleBuilder& builder) {
+  if (coord.is_leaf()) {
+    if (coord->is_none() == keep_none) builder.copy(part);
+    return;
+  }
+  if (part.is_leaf() || coord.rank() != part.rank()) bad_coordinate(coord, part);
+  for (int64_t i = 0; i < coord.rank(); ++i) slice_into(coord.mode(i), part.mode(i), keep_none, builder);
+}
+
+IntTuple slice_or_dice(TupleView coord, TupleView tuple, bool keep_none) {
+  if (coord.is_leaf() && coord->is_none() == keep_none) return IntTuple(tuple);
+  TupleBuilder builder;
+  builder.open();
+  slice_into(coord, tuple, keep_none, builder);
+  builder.close();
+  return builder.take();
+}
+
+}  // namespace
+
+IntTuple slice(TupleView coord, TupleView tuple) { return slice_or_dice(coord, tuple, true); }
+IntTuple dice(TupleView coord, TupleView tuple) { return slice_or_dice(coord, tuple, false); }
+Layout slice(TupleView coord, LayoutView layout) {
+  return Layout::unchecked(slice(coord, layout.shape), slice(coord, layout.stride));
+}
+Layout dice(TupleView coord, LayoutView layout) {
+  return Layout::unchecked(dice(coord, layout.shape), dice(coord, layout.stride));
+}
+
+Sliced slice_and_offset(TupleView coord, LayoutView layout) {
+  const IntTuple origin = map_leaves(coord, [](const Node& leaf) { return leaf.is_none() ? static_int(0) : leaf; });
+  return {slice(coord, layout), crd2idx(origin, layout)};
+}
+
+Layout make_layout(TupleView shape) { return {IntTuple(shape), compact_left(shape)}; }
+
+Layout make_identity_layout(TupleView shape) { return {IntTuple(shape), basis_like(shape)}; }
+
+Layout make_ordered_layout(TupleView shape, TupleView order) { return {IntTuple(shape), compact_order(shape, order)}; }
+
+Layout make_layout_like(LayoutView layout) {
+  const Layout ones = filter_zeros(layout);
+  return Layout::unchecked(IntTuple(layout.shape), compact_order(ones.shape(), layout.stride));
+}
+
+Layout make_fragment_like(LayoutView layout) {
+  const LayoutView first = layout.mode(0);
+  const Layout fragment = Layout::unchecked(IntTuple(first.shape), compact_left(filter_zeros(first).shape()));
+  if (layout.rank() == 1) return layout.is_leaf() ? fragment : concatenate({fragment});
+  const Layout rest = take(layout, 1, layout.rank());
+  return tiled_product(fragment, Tiler(make_layout_like(rest)));
+}
+
+}  // namespace tilewright

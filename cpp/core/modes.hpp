@@ -1,0 +1,54 @@
+// Working on the leaves of a layout as a flat list: what the operations share.
+#pragma once
+
+#include <cstdint>
+
+#include "layout.hpp"
+
+namespace tilewright {
+
+// Whether coalescing keeps a last mode of static extent 1 (as extent 2) because its stride carries the layout past its size.
+enum class LastExtent { kDrop, kKeep };
+Modes coalesced(const Modes& modes, LastExtent last);
+
+// A flat layout by values, for checking laws: f(i) with the last mode not wrapped.
+struct FlatFunction {
+  SmallVector<int64_t, 8> extents;
+  SmallVector<int64_t, 8> strides;
+
+  FlatFunction() = default;
+  explicit FlatFunction(const Modes& modes) {
+    for (const Mode& mode : modes) {
+      extents.push_back(mode.extent.value);
+      strides.push_back(mode.stride.value);
+    }
+  }
+  int64_t size() const {
+    int64_t product = 1;
+    for (const int64_t extent : extents) product = checked_mul(product, extent);
+    return product;
+  }
+  int64_t operator()(int64_t index) const {
+    int64_t offset = 0;
+    const std::size_t last = extents.size() - 1;
+    for (std::size_t i = 0; i < last; ++i) {
+      if (extents[i] == 0) fail("the layout has an extent of 0 and maps no coordinate");
+      offset = checked_add(offset, checked_mul(index % extents[i], strides[i]));
+      index /= extents[i];
+    }
+    return checked_add(offset, checked_mul(index, strides[last]));
+  }
+};
+
+// A composition before its law is checked.
+struct Composed {
+  Layout layout;
+  bool proved;        // the divisibility that makes it exact holds
+  std::string cause;  // else the first condition that does not
+};
+Composed compose(LayoutView a, LayoutView b);
+
+// How many coordinates a law is checked on, at most, where no proof is at hand.
+inline constexpr int64_t kScanLimit = int64_t{1} << 24;
+
+}  // namespace tilewright

@@ -1,0 +1,111 @@
+#include <algorithm>
+
+#include "algebra.hpp"
+#include "modes.hpp"
+#include "regroup.hpp"
+
+namespace tilewright {
+
+Layout logical_product(LayoutView block, const Tiler& tiler) {
+  if (tiler.kind() == Tiler::Kind::kNone) return Layout(block);
+  if (tiler.kind() != Tiler::Kind::kModes) {
+    const Layout copies = tiler.as_layout();
+    const Node room = mul(size(block), cosize(copies));
+    return concatenate({Layout(block), composition(complement(block, IntTuple(room)), copies)});
+  }
+  const auto& modes = tiler.modes();
+  const auto count = static_cast<int64_t>(modes.size());
+  if (block.is_leaf() || count > block.rank()) {
+    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the block ",
+                block.is_leaf() ? "is a single mode" : concat("has ", block.rank())));
+  }
+  LayoutBuilder builder;
+  builder.open();
+  for (int64_t i = 0; i < block.rank(); ++i) {
+    if (i < count) {
+      builder.copy(logical_product(block.mode(i), modes[static_cast<std::size_t>(i)]));
+    } else {
+      builder.copy(block.mode(i));
+    }
+  }
+  builder.close();
+  return builder.take();
+}
+
+Layout zipped_product(LayoutView block, const Tiler& tiler) { return unzip_tiles(logical_product(block, tiler), tiler); }
+Layout tiled_product(LayoutView block, const Tiler& tiler) { return splice(zipped_product(block, tiler), {false, true}); }
+Layout flat_product(LayoutView block, const Tiler& tiler) { return splice(zipped_product(block, tiler), {true, true}); }
+
+namespace {
+
+const Layout& unit() {
+  static const Layout* const layout = new Layout(Layout::leaf(static_int(1), static_int(0)));
+  return *layout;
+}
+
+// Block and tiler with the same number of modes, a leaf as one mode, and their logical product.
+Layout padded_product(LayoutView block, LayoutView tiler) {
+  const int64_t rank = std::max(block.rank(), tiler.rank());
+  auto pad = [rank](LayoutView layout) {
+    return layout.is_leaf() && rank == 1 ? concatenate({Layout(layout)}) : append_to_rank(layout, rank, unit());
+  };
+  return logical_product(pad(block), Tiler(pad(tiler)));
+}
+
+}  // namespace
+
+Layout blocked_product(LayoutView block, LayoutView tiler) {
+  const Layout product = padded_product(block, tiler);
+  return zip({Layout(product.view().mode(0)), Layout(product.view().mode(1))});
+}
+
+Layout raked_product(LayoutView block, LayoutView tiler) {
+  const Layout product = padded_product(block, tiler);
+  return zip({Layout(product.view().mode(1)), Layout(product.view().mode(0))});
+}
+
+TvLayout make_layout_tv(LayoutView threads, LayoutView values) {
+  const Layout tile = raked_product(threads, values);
+  TupleBuilder domain;
+  domain.open();
+  domain.leaf(size(threads));
+  domain.leaf(size(values));
+  domain.close();
+  return {product_each(tile.shape()), composition(right_inverse(tile), make_layout(domain.take()))};
+}
+
+namespace {
+
+struct Replication {
+  Layout block;
+  IntTuple copies;
+};
+
+Replication replicate(LayoutView block, TupleView shape) {
+  if (block.rank() > shape.rank()) {
+    fail(concat("the layout ", to_string(block), " has ", block.rank(), " modes, the target shape ", to_string(shape), " only ", shape.rank()));
+  }
+  const int64_t rank = shape.rank();
+  Layout padded = block.is_leaf() && rank == 1 ? concatenate({Layout(block)}) : append_to_rank(block, rank, unit());
+  const IntTuple extents = product_each(padded.shape());
+  const IntTuple target = product_each(shape);
+  const bool known = all_static(extents) && all_static(target);
+  if ((known || checks_enabled()) && !evenly_divides(target, extents)) {
+    fail(concat("the block shape ", to_string(extents), " does not divide the target shape ", to_string(target)));
+  }
+  return {std::move(padded), ceil_div(target, extents)};
+}
+
+}  // namespace
+
+Layout tile_to_shape(LayoutView block, TupleView shape, TupleView order) {
+  const Replication copies = replicate(block, shape);
+  return blocked_product(copies.block, make_ordered_layout(copies.copies, order));
+}
+
+Layout tile_to_shape_ordered(LayoutView block, TupleView shape, Major major) {
+  const Replication copies = replicate(block, shape);
+  return blocked_product(copies.block, Layout::unchecked(copies.copies, compact(copies.copies, IntTuple(static_int(1)), major)));
+}
+
+}  // namespace tilewright
