@@ -1,0 +1,126 @@
+// Python objects to core values and back. Each argument crosses once: a nested tuple becomes one flat node array, a result one object.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <vector>
+
+#include "core/composed.hpp"
+
+namespace tilewright::bind {
+
+namespace py = pybind11;
+
+// A parameter that takes objects of several kinds: the function looks at the object itself.
+struct Arg {
+  py::handle handle;
+  PyObject* ptr() const { return handle.ptr(); }
+};
+
+// A result that may be of several kinds.
+struct Result {
+  Result(py::object o) : object(std::move(o)) {}  // NOLINT: any object is a result
+  py::object object;
+};
+
+// An argument of the wrong kind: becomes TypeError with the operation's name in front.
+class KindError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+// An argument of the right kind with a bad value that is no matter of layouts: becomes ValueError.
+class ValueError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] void wrong_kind(py::handle object, const char* expected);
+
+// CuTe notation of any argument, for messages.
+std::string notation(py::handle object);
+
+// The Python classes of dynamic integers and of tensors, registered by the package.
+struct Registry {
+  py::object int32;
+  py::object int64;
+  py::object tensor;
+};
+Registry& registry();
+
+// The tuple subclass whose text is CuTe's.
+PyTypeObject* int_tuple_type();
+void bind_int_tuple_type(py::module_& m);
+
+// A basis stride as a Python object: ScaledBasis(value, mode).
+struct BasisElement {
+  Node node;
+};
+
+bool is_layout(py::handle object);
+bool is_composed(py::handle object);
+bool is_swizzle(py::handle object);
+bool is_tensor(py::handle object);
+bool is_sequence(py::handle object);  // tuple or list
+inline bool is_layout_like(py::handle object) { return is_layout(object) || is_composed(object) || is_tensor(object); }
+
+const Layout& as_layout(py::handle object);
+const ComposedLayout& as_composed(py::handle object);
+// Layout or ComposedLayout; of a tensor its layout.
+AnyLayout as_any_layout(py::handle object);
+py::object layout_of(py::handle tensor);
+
+IntTuple to_int_tuple(py::handle object);
+Node to_leaf(py::handle object);
+int64_t to_int64(py::handle object);
+std::vector<int64_t> to_modes(py::handle object);  // an int or a sequence of ints
+// A coordinate or a stride: None where a mode is kept.
+Tiler to_tiler(py::handle object);
+
+py::object from_leaf(const Node& leaf);
+py::object from_int_tuple(TupleView view);
+py::object from_layout(Layout layout);
+py::object from_any_layout(AnyLayout layout);
+py::object make_tensor(py::handle like, py::object iterator, py::object layout);
+
+// Runs an operation; what it throws becomes a Python exception that names the operation and its operands.
+[[noreturn]] void rethrow(const char* operation, std::initializer_list<py::handle> operands);
+template <class F>
+auto guarded(const char* operation, std::initializer_list<py::handle> operands, F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (...) {
+    rethrow(operation, operands);
+  }
+}
+
+// f on a Layout, on the outer layout of a ComposedLayout, or on the layout of a Tensor, which keeps its iterator.
+template <class F>
+py::object lift(py::handle object, F&& f) {
+  if (is_layout(object)) return from_layout(f(LayoutView(as_layout(object))));
+  if (is_composed(object)) {
+    const ComposedLayout& composed = as_composed(object);
+    return py::cast(composed.with_outer(f(LayoutView(composed.outer()))));
+  }
+  if (is_tensor(object)) return make_tensor(object, object.attr("iterator"), lift(layout_of(object), f));
+  wrong_kind(object, "a Layout, ComposedLayout or Tensor");
+}
+
+}  // namespace tilewright::bind
+
+namespace pybind11::detail {
+template <>
+struct type_caster<tilewright::bind::Arg> {
+  PYBIND11_TYPE_CASTER(tilewright::bind::Arg, const_name("typing.Any"));
+  bool load(handle source, bool) {
+    value.handle = source;
+    return true;
+  }
+  static handle cast(tilewright::bind::Arg arg, return_value_policy, handle) { return arg.handle.inc_ref(); }
+};
+template <>
+struct type_caster<tilewright::bind::Result> {
+  static constexpr auto name = const_name("typing.Any");
+  static handle cast(tilewright::bind::Result&& result, return_value_policy, handle) { return result.object.release(); }
+};
+}  // namespace pybind11::detail

@@ -1,0 +1,39 @@
+#include "module.hpp"
+
+#include "convert.hpp"
+#include "dlpack.h"
+
+namespace py = pybind11;
+using namespace tilewright::bind;
+
+PYBIND11_MODULE(_core, m) {
+  m.attr("__version__") = TILEWRIGHT_VERSION;
+  m.doc() = "The C++ core of tilewright: IntTuple, Layout and the layout algebra.";
+  // A Python class made by hand so that it derives from ValueError and takes attributes.
+  const py::object error = py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(
+      "tilewright.LayoutError",
+      "A layout operation whose condition does not hold.\n\n"
+      "Attributes: operation (name), operands (CuTe notation), counterexample (coordinate, CuTe's answer, the right answer) or None.",
+      PyExc_ValueError, nullptr));
+  error.attr("operation") = "";
+  error.attr("operands") = py::tuple();
+  error.attr("counterexample") = py::none();
+  m.attr("LayoutError") = error;
+  bind_int_tuple_type(m);
+  bind_layout(m);
+  bind_int_tuple(m);
+  bind_modes(m);
+  bind_algebra(m);
+  bind_function(m);
+  tilewright::bind_dlpack(m);
+  m.def(
+      "_register",
+      [](py::object int32, py::object int64, py::object tensor) {
+        Registry& known = registry();
+        known.int32 = std::move(int32);
+        known.int64 = std::move(int64);
+        known.tensor = std::move(tensor);
+      },
+      py::kw_only(), py::arg("int32"), py::arg("int64"), py::arg("tensor"),
+      "Tell the core the Python classes of dynamic integers and tensors.");
+}
