@@ -227,7 +227,7 @@ void bind_classes(py::module_& m) {
              return guarded("get_flat_coord", {py::cast(l), offset.handle}, [&] {
                const IntTuple coord = offset_to_coord(to_int64(offset.handle), l);
                const IntTuple index(crd2idx(coord, l.shape()));
-               return Result(from_int_tuple(idx2crd(index, l.is_leaf() ? IntTuple(l.shape()) : product_each(l.shape()))));
+               return Result(from_int_tuple(idx2crd(index, l.rank() == 1 ? IntTuple(size(l)) : product_each(l.shape()))));
              });
            }, py::arg("offset"), doc::get_flat_coord)
       .def("get_1d_coord", [](const Layout& l, Arg offset) {
@@ -357,7 +357,10 @@ void bind_layout(py::module_& m) {
                    [&] { return ComposedLayout(to_inner(inner.handle), to_int_tuple(offset.handle), as_layout(outer.handle)); });
   }, py::arg("inner"), py::arg("offset"), py::arg("outer"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::make_composed_layout);
   m.def("make_swizzle", [](int64_t b, int64_t base, int64_t s, Arg, Arg) {
-    return guarded("make_swizzle", {py::int_(b), py::int_(base), py::int_(s)}, [&] { return Swizzle(b, base, s); });
+    return guarded("make_swizzle", {py::int_(b), py::int_(base), py::int_(s)}, [&] {
+      const Swizzle swizzle(b, base, s);
+      return b == 0 ? Swizzle(0, 4, 3) : swizzle;  // every swizzle of no bits is the identity
+    });
   }, py::arg("b"), py::arg("m"), py::arg("s"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::make_swizzle);
   m.def("swizzle_from_masks", [](int64_t y, int64_t z) {
     return guarded("swizzle_from_masks", {py::int_(y), py::int_(z)}, [&] { return Swizzle::from_masks(y, z); });

@@ -23,7 +23,6 @@ class Unchecked {
   Unchecked(const Unchecked&) = delete;
   Unchecked& operator=(const Unchecked&) = delete;
 };
-bool checks_enabled();
 // For a scope that does not end with a C++ block (Python's `with`).
 void enter_unchecked();
 void leave_unchecked();

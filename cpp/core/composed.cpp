@@ -209,9 +209,12 @@ const Swizzle& require_swizzle(const ComposedLayout& layout, const char* what) {
   return *layout.swizzle();
 }
 
-ComposedLayout as_composed(const AnyLayout& layout, const Swizzle& swizzle) {
-  if (const auto* composed = std::get_if<ComposedLayout>(&layout)) return *composed;
-  return {swizzle, IntTuple(static_int(0)), std::get<Layout>(layout)};
+// The inverse of swizzle o outer is inverse o swizzle; its law is checked as a whole, so the carrying is not checked by itself.
+ComposedLayout carry_inverse(const Layout& inverse, const Swizzle& swizzle) {
+  const Unchecked scope;
+  const AnyLayout carried = composition(inverse, swizzle);
+  if (const auto* composed = std::get_if<ComposedLayout>(&carried)) return *composed;
+  return {swizzle, IntTuple(static_int(0)), std::get<Layout>(carried)};
 }
 
 void verify_identity(const ComposedLayout& outer, const ComposedLayout& inner, const char* law) {
@@ -229,14 +232,14 @@ void verify_identity(const ComposedLayout& outer, const ComposedLayout& inner, c
 
 ComposedLayout right_inverse(const ComposedLayout& layout) {
   const Swizzle& swizzle = require_swizzle(layout, "right inverse");
-  ComposedLayout inverse = as_composed(composition(right_inverse(layout.outer()), swizzle), swizzle);
+  ComposedLayout inverse = carry_inverse(right_inverse(layout.outer()), swizzle);
   if (checks_enabled()) verify_identity(layout, inverse, "A(R(i)) = i");
   return inverse;
 }
 
 ComposedLayout left_inverse(const ComposedLayout& layout) {
   const Swizzle& swizzle = require_swizzle(layout, "left inverse");
-  ComposedLayout inverse = as_composed(composition(left_inverse(layout.outer()), swizzle), swizzle);
+  ComposedLayout inverse = carry_inverse(left_inverse(layout.outer()), swizzle);
   if (checks_enabled()) verify_identity(inverse, layout, "L(A(i)) = i");
   return inverse;
 }
@@ -341,8 +344,11 @@ int64_t touched_bits(LayoutView layout) {
 
 // The swizzle seen from a fixed offset, bit by bit: a Z bit counts down where the offset has its Y bit, and a Y bit drags its Z bit
 // along, up or down by whether the offset has that one.
-Layout bits_from(const Swizzle& swizzle, const Node& offset) {
-  auto number = [&](int64_t value) { return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide()); };
+// A stride is static where the bit that decides it is.
+Layout bits_from(const Swizzle& swizzle, const Node& offset, int64_t dynamic_bits) {
+  auto number = [&](int64_t value, int64_t decider) {
+    return (dynamic_bits & decider) == 0 ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
+  };
   const int64_t distance = swizzle.shift() < 0 ? -swizzle.shift() : swizzle.shift();
   const int64_t y_low = swizzle.base() + std::max<int64_t>(0, swizzle.shift());
   const int64_t z_low = swizzle.base() - std::min<int64_t>(0, swizzle.shift());
@@ -354,7 +360,7 @@ Layout bits_from(const Swizzle& swizzle, const Node& offset) {
       const int64_t z = int64_t{1} << (z_low + i);
       const bool is_z = lower == (swizzle.shift() >= 0);
       const int64_t stride = is_z ? ((offset.value & y) != 0 ? -z : z) : y + ((offset.value & z) != 0 ? -z : z);
-      modes.push_back({static_int(2), number(stride)});
+      modes.push_back({static_int(2), number(stride, is_z ? y : z)});
     }
   };
   bits(true);
@@ -362,6 +368,20 @@ Layout bits_from(const Swizzle& swizzle, const Node& offset) {
   bits(false);
   modes.push_back({static_int(1), static_int(swizzle.period())});
   return from_modes(modes);
+}
+
+// The bits that dynamic coordinates can set in the offset of a slice.
+int64_t dynamic_bits(TupleView coord, const ComposedLayout& layout) {
+  int64_t bits = layout.offset().leaf().is_dynamic() ? ~int64_t{0} : 0;
+  auto visit = [&](auto&& self, TupleView part, LayoutView modes) -> void {
+    if (part.is_leaf()) {
+      if (part->is_integer() && part->is_dynamic()) bits |= touched_bits(modes);
+      return;
+    }
+    for (int64_t i = 0; i < part.rank(); ++i) self(self, part.mode(i), modes.mode(i));
+  };
+  visit(visit, coord, layout.outer());
+  return bits;
 }
 
 void verify_slice(const SlicedComposed& sliced, const Swizzle& swizzle, const Node& offset, const Layout& kept) {
@@ -387,7 +407,11 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
   bool keeps_all = true;
   for_each_leaf(coord, [&](const Node& leaf) { keeps_all = keeps_all && leaf.is_none(); });
   const Sliced sliced = slice_and_offset(coord, LayoutView(layout.outer()));
-  if (keeps_all) return {layout.with_outer(sliced.layout), IntTuple(static_int(0))};
+  if (keeps_all) {
+    const bool identity = layout.swizzle() && layout.swizzle()->bits() == 0 && layout.offset().leaf().is(0);
+    if (identity) return {sliced.layout, IntTuple(static_int(0))};
+    return {layout.with_outer(sliced.layout), IntTuple(static_int(0))};
+  }
   const IntTuple start = add_offset(layout.offset(), sliced.offset);
   const Swizzle* swizzle = layout.swizzle();
   if (swizzle == nullptr) return {ComposedLayout(layout.inner(), start, sliced.layout), IntTuple(static_int(0))};
@@ -397,10 +421,13 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
   auto part = [&](int64_t value) { return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide()); };
   auto make = [&]() -> SlicedComposed {
     if (collides) {
+      // Of what the slice consumes, the bits that the swizzle sees stay inside.
       const int64_t mask = swizzle->y_mask() | swizzle->z_mask();
-      return {ComposedLayout(*swizzle, IntTuple(part(offset.value & mask)), sliced.layout), IntTuple(part(offset.value & ~mask))};
+      const int64_t consumed = sliced.offset.leaf().value;
+      const IntTuple inside(part(checked_add(layout.offset().leaf().value, consumed & mask)));
+      return {ComposedLayout(*swizzle, inside, sliced.layout), IntTuple(part(consumed & ~mask))};
     }
-    const Composed decayed = compose(bits_from(*swizzle, offset), sliced.layout);
+    const Composed decayed = compose(bits_from(*swizzle, offset, dynamic_bits(coord, layout)), sliced.layout);
     return {decayed.layout, IntTuple(part((*swizzle)(offset.value)))};
   };
   SlicedComposed result = make();

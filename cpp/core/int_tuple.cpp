@@ -305,8 +305,19 @@ IntTuple shape_div(TupleView a, TupleView b) {
 
 bool evenly_divides(TupleView shape, TupleView tiler) {
   if (tiler.is_leaf() || shape.is_leaf()) {
-    const int64_t divisor = product(tiler).value;
-    return divisor != 0 && product(shape).value % divisor == 0;
+    // One number divides a tuple mode by mode: each mode takes a whole part of it.
+    int64_t rest = product(tiler).value;
+    bool even = rest > 0;
+    for_each_leaf(shape, [&](const Node& extent) {
+      if (!even || extent.value <= 0) return;
+      if (extent.value % rest == 0) {
+        rest = 1;
+      } else {
+        even = rest % extent.value == 0;
+        rest /= extent.value;
+      }
+    });
+    return even && rest == 1;
   }
   if (tiler.rank() > shape.rank()) return false;
   for (int64_t i = 0; i < tiler.rank(); ++i) {

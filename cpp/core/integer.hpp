@@ -6,7 +6,7 @@
 //
 // Rules of mixing, the same as CuTe's:
 //   static op static    -> static
-//   0 * x, x * 0        -> static 0       0 / x, 0 % x, x % 1 -> static 0
+//   0 * x, x * 0        -> static 0       0 / x, 0 % x -> static 0
 //   anything else       -> dynamic
 #pragma once
 
@@ -82,6 +82,9 @@ Node shape_div(const Node& a, const Node& b);
 inline bool static_equal(const Node& a, const Node& b) {
   return a.is_static() && b.is_static() && a.value == b.value && a.basis() == b.basis();
 }
+
+// Whether the operations of this thread check their laws; see Unchecked in algebra.hpp.
+bool checks_enabled();
 
 int64_t checked_add(int64_t a, int64_t b);
 int64_t checked_mul(int64_t a, int64_t b);

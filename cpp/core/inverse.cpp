@@ -99,6 +99,7 @@ Layout left_inverse(LayoutView layout) {
     reached = stride;
   }
   if (!sorted.empty()) result.push_back({sorted.back().mode.extent, position});
+  if (sorted.empty()) return Layout::leaf(product(layout.shape), static_int(0));  // every offset is 0
   const bool scan = checks_enabled() && any_negative(modes);
   Layout inverse = from_modes(coalesced(result, LastExtent::kDrop));
   if (scan) verify_inverse(FlatFunction(modes_of(inverse)), FlatFunction(modes), "L(A(i)) = i");
@@ -128,7 +129,7 @@ Layout max_common_layout(LayoutView a, LayoutView b) {
 
 Node max_alignment(LayoutView layout) {
   const Modes modes = coalesced(modes_of(layout), LastExtent::kDrop);
-  // Dynamic modes say nothing: extent and stride may be any number.
+  // A mode of dynamic extent does not lengthen the contiguous part, and a dynamic stride may be any number.
   int64_t contiguous = 1;
   SmallVector<bool, 8> used;
   for (std::size_t i = 0; i < modes.size(); ++i) used.push_back(false);
@@ -144,14 +145,14 @@ Node max_alignment(LayoutView layout) {
   int64_t alignment = contiguous;
   for (std::size_t i = 0; i < modes.size(); ++i) {
     if (used[i] || modes[i].stride.is(0)) continue;
-    alignment = modes[i].stride.is_dynamic() || modes[i].stride.has_basis() || modes[i].extent.is_dynamic()
-                    ? 1
-                    : std::gcd(alignment, modes[i].stride.value);
+    const bool known = modes[i].stride.is_static() && !modes[i].stride.has_basis();
+    alignment = known ? std::gcd(alignment, modes[i].stride.value) : 1;
   }
   return static_int(alignment);
 }
 
 Layout domain_distribute(TupleView shape, const Node& b) {
+  if (b.is_dynamic() || !all_static(shape)) fail("the shape and the number to distribute must be static; CuTe rejects it too");
   Modes modes;
   Node rest = b;
   Node position = static_int(1);

@@ -46,20 +46,20 @@ namespace {
 // An element of the codomain of a layout with basis strides, under construction: a number or one entry per mode.
 struct Component {
   Node value = static_int(0);
+  bool is_number = false;
   std::vector<Component> modes;
 };
 
 void add_at(Component& root, const BasisPath& path, const Node& term) {
   Component* at = &root;
+  const char* const mixed = "an integer and a coordinate cannot be added: one basis stride is a prefix of another, or plain";
   for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
-    if (!at->value.is(0)) fail("an integer and a coordinate cannot be added: the strides mix plain integers and basis elements");
+    if (at->is_number) fail(mixed);
     if (at->modes.size() <= *mode) at->modes.resize(*mode + 1);
     at = &at->modes[*mode];
   }
-  if (!at->modes.empty()) {
-    if (term.is(0)) return;
-    fail("an integer and a coordinate cannot be added: the strides mix plain integers and basis elements");
-  }
+  if (!at->modes.empty()) fail(mixed);
+  at->is_number = true;
   at->value = add(at->value, term);
 }
 
@@ -128,7 +128,9 @@ IntTuple crd2idx(TupleView coord, LayoutView layout) {
     walk(coord, layout, [&](const Node& stride, const Node& digit) { offset = add(offset, mul(digit, stride)); });
     return IntTuple(offset);
   }
-  if (layout.is_leaf()) {
+  int64_t leaves = 0;
+  for_each_leaf(layout.shape, [&](const Node&) { ++leaves; });
+  if (leaves == 1) {
     // One basis stride scales: the result is a basis element again, 3 * 1@0 = 3@0.
     IntTuple result;
     walk(coord, layout, [&](const Node& stride, const Node& digit) { result = IntTuple(mul(digit, stride)); });
@@ -137,7 +139,7 @@ IntTuple crd2idx(TupleView coord, LayoutView layout) {
   check_path_sizes(layout);
   Component root;
   walk(coord, layout, [&](const Node& stride, const Node& digit) {
-    add_at(root, basis_path(stride.basis()), mul(digit, without_basis(stride)));
+    if (!stride.is(0)) add_at(root, basis_path(stride.basis()), mul(digit, without_basis(stride)));
   });
   return to_tuple(root);
 }
@@ -188,7 +190,7 @@ IntTuple coshape(LayoutView layout) {
   check_path_sizes(layout);
   Component root;
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    add_at(root, basis_path(stride.basis()), mul(sub(extent, one), without_basis(abs(stride))));
+    if (!stride.is(0)) add_at(root, basis_path(stride.basis()), mul(sub(extent, one), without_basis(abs(stride))));
   });
   return map_leaves(to_tuple(root), [&](const Node& leaf) { return add(leaf, one); });
 }
@@ -243,12 +245,38 @@ IntTuple crd2crd(TupleView coord, TupleView source, TupleView target) {
   return idx2crd(IntTuple(crd2idx(coord, source)), target);
 }
 
+namespace {
+
+// The smallest coordinate with the offset, by trying them all; -1 where there is none.
+int64_t search(int64_t offset, LayoutView layout) {
+  constexpr int64_t kLimit = int64_t{1} << 22;
+  const int64_t count = size(layout).value;
+  if (count > kLimit) {
+    fail(concat("the strides do not nest, and a layout of size ", count, " is too large to search (limit ", kLimit, ")"));
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (evaluate(layout, i) == offset) return i;
+  }
+  return -1;
+}
+
+// Whether each stride jumps over all offsets of the smaller ones, so that the digits (offset / d) mod s are the only candidate.
+bool nests(Modes modes) {
+  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
+  int64_t below = 1;
+  for (const Mode& mode : modes) {
+    if (mode.extent.value <= 1 || mode.stride.value == 0) continue;
+    if (mode.stride.value < below || mode.stride.value % below != 0) return false;
+    below = checked_mul(mode.extent.value, mode.stride.value);
+  }
+  return true;
+}
+
+}  // namespace
+
 IntTuple offset_to_coord(int64_t offset, LayoutView layout) {
   if (has_basis(layout.stride)) fail("the layout has basis strides: an offset of it is a coordinate already");
-  // Digit by digit, (offset / d) mod s, is right for compact layouts, and where it is not the check below says so.
-  Nodes nodes;
-  nodes.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
-  Modes modes = modes_of(layout);
+  const Modes modes = modes_of(layout);
   SmallVector<int64_t, 8> digits;
   int64_t reached = 0;
   for (const Mode& mode : modes) {
@@ -256,27 +284,13 @@ IntTuple offset_to_coord(int64_t offset, LayoutView layout) {
     digits.push_back(moves ? (offset / mode.stride.value) % mode.extent.value : 0);
     reached = checked_add(reached, checked_mul(digits.back(), mode.stride.value));
   }
-  if (reached != offset) {
-    // Largest stride first finds it wherever the strides nest without overlap; a negative stride counts down from its end.
-    SmallVector<std::size_t, 8> order;
-    int64_t rest = offset;
-    for (std::size_t i = 0; i < modes.size(); ++i) {
-      order.push_back(i);
-      if (modes[i].stride.value < 0) rest = checked_add(rest, checked_mul(1 - modes[i].extent.value, modes[i].stride.value));
-    }
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return abs(modes[a].stride).value > abs(modes[b].stride).value;
-    });
-    for (const std::size_t i : order) {
-      const int64_t step = abs(modes[i].stride).value;
-      const int64_t digit = step == 0 ? 0 : std::clamp<int64_t>(rest / step, 0, modes[i].extent.value - 1);
-      rest -= digit * step;
-      digits[i] = modes[i].stride.value < 0 ? modes[i].extent.value - 1 - digit : digit;
-    }
-    if (rest != 0) {
-      fail(concat("no coordinate found with offset ", offset, ": the layout's strides do not nest, or the offset is not in its image"));
-    }
+  if (reached != offset && !nests(modes)) {
+    const int64_t index = search(offset, layout);
+    if (index >= 0) return idx2crd(IntTuple(static_int(index)), layout.shape);
   }
+  // Outside the image the digits are a projection: a thread's index in the modes that a partition keeps.
+  Nodes nodes;
+  nodes.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
   std::size_t next = 0;
   for (Node& node : nodes) {
     if (!node.is_tuple()) node = static_int(digits[next++]);
@@ -460,11 +474,11 @@ Layout make_layout_like(LayoutView layout) {
 }
 
 Layout make_fragment_like(LayoutView layout) {
+  if (layout.rank() <= 1) return make_layout(layout.shape);
   const LayoutView first = layout.mode(0);
   const Layout fragment = Layout::unchecked(IntTuple(first.shape), compact_left(filter_zeros(first).shape()));
-  if (layout.rank() == 1) return layout.is_leaf() ? fragment : concatenate({fragment});
   const Layout rest = take(layout, 1, layout.rank());
-  return tiled_product(fragment, Tiler(make_layout_like(rest)));
+  return tiled_product(fragment, Tiler(make_ordered_layout(rest.shape(), rest.stride())));
 }
 
 }  // namespace tilewright

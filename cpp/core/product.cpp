@@ -46,9 +46,9 @@ const Layout& unit() {
 // Block and tiler with the same number of modes, a leaf as one mode, and their logical product.
 Layout padded_product(LayoutView block, LayoutView tiler) {
   const int64_t rank = std::max(block.rank(), tiler.rank());
-  auto pad = [rank](LayoutView layout) {
-    return layout.is_leaf() && rank == 1 ? concatenate({Layout(layout)}) : append_to_rank(layout, rank, unit());
-  };
+  // With a leaf among two operands of one mode, both become the one mode of a tuple.
+  const bool wrapped = rank == 1 && (block.is_leaf() || tiler.is_leaf());
+  auto pad = [&](LayoutView layout) { return wrapped ? concatenate({Layout(layout)}) : append_to_rank(layout, rank, unit()); };
   return logical_product(pad(block), Tiler(pad(tiler)));
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 
 #include "algebra.hpp"
@@ -5,20 +6,42 @@
 
 namespace tilewright {
 
+namespace {
+
+// n*R(c') is where A puts the first of the coordinates that c' packs, and every A(c) lies in the element R(c').
+void verify_upcast(LayoutView layout, int64_t n, const SmallVector<int64_t, 8>& packs) {
+  int64_t inside = 0;  // the greatest offset that the packed coordinates reach inside one element
+  const Modes modes = modes_of(layout);
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    const int64_t s = modes[i].extent.value, d = modes[i].stride.value;
+    if (s <= 1 || d == 0) continue;
+    if (d < 0 && d % n != 0) fail(concat("the negative stride ", d, " is not a multiple of ", n, ": elements would be read backwards"));
+    if (packs[i] == 1 && d % n != 0) {
+      fail(concat("the dynamic stride ", d, " is not a multiple of ", n, ": it would point inside an element"));
+    }
+    if (d % n != 0 || packs[i] > 1) inside = checked_add(inside, checked_mul(std::min(s, packs[i]) - 1, d));
+  }
+  if (inside >= n) {
+    fail(concat("the modes that lie inside an element of ", n, " reach offset ", inside, " together and overlap the next element"));
+  }
+}
+
+}  // namespace
+
 Layout upcast(LayoutView layout, int64_t n) {
   if (n <= 0) fail(concat("the factor must be positive, but got ", n));
   const Node factor = static_int(n);
   Nodes shape, stride;
   shape.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
   stride.append(layout.stride.get(), static_cast<std::size_t>(layout.stride.span()));
+  SmallVector<int64_t, 8> packs;  // coordinates of each leaf that one wide element holds
   for (std::size_t i = 0; i < shape.size(); ++i) {
     Node &extent = shape[i], &step = stride[i];
-    if (extent.is_tuple() || step.is(0)) continue;
+    if (extent.is_tuple()) continue;
+    packs.push_back(1);
+    if (step.is(0)) continue;
     if (step.has_basis()) fail("a layout with basis strides has no elements to recast");
     if (step.is_dynamic()) {
-      if (checks_enabled() && step.value % n != 0) {
-        fail(concat("the dynamic stride ", step.value, " is not a multiple of ", n, ": it would point inside an element"));
-      }
       step = div(step, factor);
       continue;
     }
@@ -26,13 +49,12 @@ Layout upcast(LayoutView layout, int64_t n) {
     if (width.value % n != 0 && n % width.value != 0) {
       fail(concat("stride ", step.value, " and the factor ", n, " do not divide one another; CuTe rejects it too"));
     }
-    const Node covered = shape_div(factor, width);  // elements of this mode that one wide element covers
-    if (checks_enabled() && extent.value % covered.value != 0 && covered.value % extent.value != 0) {
-      fail(concat("extent ", extent.value, " with stride ", step.value, " does not come out even in elements of ", n));
-    }
-    extent = shape_div(extent, covered);
-    step = mul(sign(step), shape_div(width, factor));
+    const Node pack = ceil_div(factor, width);
+    packs.back() = pack.value;
+    extent = ceil_div(extent, pack);
+    step = mul(sign(step), ceil_div(width, factor));
   }
+  if (checks_enabled()) verify_upcast(layout, n, packs);
   return Layout::unchecked(IntTuple(std::move(shape)), IntTuple(std::move(stride)));
 }
 
@@ -43,6 +65,7 @@ Layout downcast(LayoutView layout, int64_t n) {
   shape.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
   stride.append(layout.stride.get(), static_cast<std::size_t>(layout.stride.span()));
   bool adjacent = n == 1;
+  int64_t units = 0;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     Node &extent = shape[i], &step = stride[i];
     if (extent.is_tuple()) continue;
@@ -50,11 +73,15 @@ Layout downcast(LayoutView layout, int64_t n) {
     if (step.is(1) || step.is(-1)) {
       extent = mul(extent, factor);
       adjacent = true;
+      ++units;
     } else {
       step = mul(step, factor);
     }
   }
   if (!adjacent) fail("downcast requires adjacent elements: no mode has a static stride of 1; CuTe rejects it too");
+  if (checks_enabled() && n > 1 && units > 1) {
+    fail(concat(units, " modes have stride 1: each would be split, and the parts counted ", units, " times over"));
+  }
   return Layout::unchecked(IntTuple(std::move(shape)), IntTuple(std::move(stride)));
 }
 
@@ -65,7 +92,15 @@ Layout recast(LayoutView layout, int64_t old_bits, int64_t new_bits) {
   const int64_t down = old_bits / common;
   if (up == 1) return down == 1 ? Layout(layout) : downcast(layout, down);
   if (down == 1) return upcast(layout, up);
-  return downcast(upcast(layout, up), down);
+  // Neither width divides the other. An upcast that packs less than a whole element, or a second mode of stride 1, would change
+  // the number of bits.
+  Layout result = downcast(upcast(layout, up), down);
+  const int64_t before = checked_mul(size(layout).value, old_bits);
+  const int64_t after = checked_mul(size(result).value, new_bits);
+  if (checks_enabled() && before != after) {
+    fail(concat("the layout holds ", before, " bits, but CuTe's answer ", to_string(result), " holds ", after));
+  }
+  return result;
 }
 
 }  // namespace tilewright
