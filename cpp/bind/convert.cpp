@@ -89,9 +89,11 @@ void append(PyObject* object, TupleBuilder& builder, int depth) {
   const bool is_tuple = PyTuple_Check(object);
   if (!is_tuple && !PyList_Check(object)) {
     builder.leaf(to_leaf(object));
+    if (builder.size() > kMaxNodes) fail(concat("the tuple has more than ", kMaxNodes, " entries"));
     return;
   }
   if (depth >= kMaxDepth) fail(concat("the tuple is nested deeper than ", kMaxDepth));
+  if (builder.size() > kMaxNodes) fail(concat("the tuple has more than ", kMaxNodes, " entries"));
   builder.open();
   const Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(object) : PyList_GET_SIZE(object);
   for (Py_ssize_t i = 0; i < count; ++i) {
@@ -247,7 +249,8 @@ void write_notation(py::handle object, std::string& out, int depth) {
   exception.attr("operands") = parts;
   if (error.example()) {
     const auto& [coordinate, got, expected] = *error.example();
-    exception.attr("counterexample") = py::make_tuple(coordinate, got, expected);
+    const auto value = [](const std::string& text) { return from_int_tuple(std::get<IntTuple>(parse(text))); };
+    exception.attr("counterexample") = py::make_tuple(coordinate, value(got), value(expected));
   }
   PyErr_SetObject(type.ptr(), exception.ptr());
   throw py::error_already_set();

@@ -359,7 +359,7 @@ void bind_layout(py::module_& m) {
   m.def("make_swizzle", [](int64_t b, int64_t base, int64_t s, Arg, Arg) {
     return guarded("make_swizzle", {py::int_(b), py::int_(base), py::int_(s)}, [&] {
       const Swizzle swizzle(b, base, s);
-      return b == 0 ? Swizzle(0, 4, 3) : swizzle;  // every swizzle of no bits is the identity
+      return b == 0 ? Swizzle(0, 4, 3) : swizzle;  // one spelling of the identity
     });
   }, py::arg("b"), py::arg("m"), py::arg("s"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::make_swizzle);
   m.def("swizzle_from_masks", [](int64_t y, int64_t z) {

@@ -18,8 +18,7 @@ Modes coalesced(const Modes& modes, LastExtent last) {
     }
     if (!reversed.empty()) {
       Mode& front = reversed.back();
-      const bool known = mode.extent.is_static() && mode.stride.is_static() && front.extent.is_static() && front.stride.is_static();
-      if (known && static_equal(mul(mode.extent, mode.stride), front.stride)) {
+      if (front.extent.is_static() && static_equal(mul(mode.extent, mode.stride), front.stride)) {
         front = {mul(mode.extent, front.extent), mode.stride};
         continue;
       }

@@ -148,9 +148,13 @@ bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) 
 // holds everywhere once it holds on single bits.
 bool permutes_bits(const Modes& modes) {
   int64_t used = 0;
-  for (const Mode& mode : modes) {
-    if (mode.extent.value == 1) continue;
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    const Mode& mode = modes[i];
+    const bool last = i + 1 == modes.size();
+    if (mode.extent.value == 1 && !last) continue;
     if (!is_power_of_two(mode.extent.value) || !is_power_of_two(mode.stride.value)) return false;
+    // A swizzle may leave the layout's domain, where the last mode goes on: its bits must lie above all others.
+    if (last && used >= mode.stride.value) return false;
     if (mode.extent.value > (int64_t{1} << 61) / mode.stride.value) return false;
     const int64_t bits = (mode.extent.value - 1) * mode.stride.value;
     if ((used & bits) != 0) return false;
@@ -370,18 +374,29 @@ Layout bits_from(const Swizzle& swizzle, const Node& offset, int64_t dynamic_bit
   return from_modes(modes);
 }
 
-// The bits that dynamic coordinates can set in the offset of a slice.
-int64_t dynamic_bits(TupleView coord, const ComposedLayout& layout) {
-  int64_t bits = layout.offset().leaf().is_dynamic() ? ~int64_t{0} : 0;
+// What dynamic coordinates leave open in the offset of a slice.
+struct Varying {
+  int64_t bits = 0;
+  // A dynamic coordinate of a mode of extent 1 sets no bit, but in CuTe's types the offset depends on it.
+  bool degenerate = false;
+};
+
+Varying varying_part(TupleView coord, const ComposedLayout& layout) {
+  Varying varying;
+  if (layout.offset().leaf().is_dynamic()) varying.bits = ~int64_t{0};
   auto visit = [&](auto&& self, TupleView part, LayoutView modes) -> void {
     if (part.is_leaf()) {
-      if (part->is_integer() && part->is_dynamic()) bits |= touched_bits(modes);
+      if (!part->is_integer() || part->is_static()) return;
+      varying.bits |= touched_bits(modes);
+      for_each_leaf(modes, [&](const Node& extent, const Node& stride) {
+        varying.degenerate = varying.degenerate || (extent.is(1) && !stride.is(0));
+      });
       return;
     }
     for (int64_t i = 0; i < part.rank(); ++i) self(self, part.mode(i), modes.mode(i));
   };
   visit(visit, coord, layout.outer());
-  return bits;
+  return varying;
 }
 
 void verify_slice(const SlicedComposed& sliced, const Swizzle& swizzle, const Node& offset, const Layout& kept) {
@@ -418,17 +433,19 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
   const Node offset = start.leaf();
   const int64_t active = touched_bits(sliced.layout) & (swizzle->y_mask() | swizzle->z_mask());
   const bool collides = (active & ~(*swizzle)(active)) != 0;
-  auto part = [&](int64_t value) { return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide()); };
+  const Varying varying = varying_part(coord, layout);
+  // A number is static where no dynamic coordinate reaches the bits that make it up.
+  auto part = [&](int64_t value, bool dynamic) { return dynamic ? dynamic_int(value, 1, offset.is_wide()) : static_int(value); };
   auto make = [&]() -> SlicedComposed {
     if (collides) {
       // Of what the slice consumes, the bits that the swizzle sees stay inside.
       const int64_t mask = swizzle->y_mask() | swizzle->z_mask();
       const int64_t consumed = sliced.offset.leaf().value;
-      const IntTuple inside(part(checked_add(layout.offset().leaf().value, consumed & mask)));
-      return {ComposedLayout(*swizzle, inside, sliced.layout), IntTuple(part(consumed & ~mask))};
+      const IntTuple inside(part(checked_add(layout.offset().leaf().value, consumed & mask), (varying.bits & mask) != 0));
+      return {ComposedLayout(*swizzle, inside, sliced.layout), IntTuple(part(consumed & ~mask, varying.degenerate || (varying.bits & ~mask) != 0))};
     }
-    const Composed decayed = compose(bits_from(*swizzle, offset, dynamic_bits(coord, layout)), sliced.layout);
-    return {decayed.layout, IntTuple(part((*swizzle)(offset.value)))};
+    const Composed decayed = compose(bits_from(*swizzle, offset, varying.bits), sliced.layout);
+    return {decayed.layout, IntTuple(part((*swizzle)(offset.value), varying.degenerate || varying.bits != 0))};
   };
   SlicedComposed result = make();
   if (checks_enabled()) verify_slice(result, *swizzle, offset, sliced.layout);

@@ -106,6 +106,7 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, int64_
       continue;
     }
     const Node taken = min(fits, rest);
+    if (taken.value <= 0) fail("an extent of the operands is 0: CuTe divides by it");
     if (rest.value % taken.value != 0) {
       const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
                                        " of the left layout do not divide the extent ", rest.value, " of mode ", leaf, " of the right");
@@ -178,11 +179,6 @@ class Chain {
     for (std::size_t k = 0; k < inner_.size(); ++k) offset = checked_add(offset, outer_[k](inner_[k](i)));
     return offset;
   }
-  // The index into A, where it is one number.
-  std::optional<int64_t> index(int64_t i) const {
-    if (inner_.size() != 1) return std::nullopt;
-    return inner_[0](i);
-  }
 
  private:
   std::vector<FlatFunction> inner_;
@@ -204,10 +200,12 @@ void verify(LayoutView a, LayoutView b, const Composed& composed) {
       const int64_t got = flat(i);
       const int64_t expected = chain(i);
       if (got == expected) return;
-      const auto index = chain.index(i);
-      const std::string through = index ? concat("A(B(", i, ")) = A(", *index, ") = ", expected) : concat("A(B(", i, ")) = ", expected);
-      throw LayoutError(concat(composed.cause, "; at coordinate ", i, " CuTe gives ", got, ", but ", through),
-                        CounterExample{i, got, expected});
+      const IntTuple at(static_int(i));
+      const IntTuple index = crd2idx(at, b);
+      const CounterExample example(i, values_text(crd2idx(at, r)), values_text(crd2idx(index, a)));
+      throw LayoutError(concat(composed.cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A(B(", i, ")) = A(", values_text(index),
+                               ") = ", example.expected),
+                        example);
     };
     const int64_t scanned = std::min(count, kScanLimit);
     for (int64_t i = 0; i < scanned; ++i) test(i);

@@ -48,7 +48,7 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
     fail(concat(cause, "; the result could not be proved and is too large to compare coordinate by coordinate (size ", count,
                 ", limit ", kScanLimit, "): use unchecked() to take CuTe's answer"));
   }
-  const FlatFunction outer(modes_of(a)), inner(modes_of(tiling)), result(modes_of(composed.layout));
+  const FlatFunction inner(modes_of(tiling));
   std::vector<bool> seen(static_cast<std::size_t>(domain), false);
   // With basis strides the components are compared one by one; plain strides are the one component 0.
   std::vector<std::pair<FlatFunction, FlatFunction>> components;
@@ -75,16 +75,18 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
     seen[static_cast<std::size_t>(t)] = true;
     for (const auto& [whole, part] : components) {
       if (part(i) == whole(t)) continue;
-      throw LayoutError(concat(cause, "; at coordinate ", i, " CuTe gives ", part(i), ", but A((B,B*)(", i, ")) = A(", t,
-                               ") = ", whole(t)),
-                        CounterExample{i, part(i), whole(t)});
+      const CounterExample example(i, values_text(crd2idx(IntTuple(static_int(i)), LayoutView(composed.layout))),
+                                   values_text(crd2idx(IntTuple(static_int(t)), a)));
+      throw LayoutError(concat(cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A((B,B*)(", i, ")) = A(", t,
+                               ") = ", example.expected),
+                        example);
     }
   }
   for (int64_t t = 0; t < domain; ++t) {
     if (!seen[static_cast<std::size_t>(t)]) {
       throw LayoutError(concat("the division loses elements: coordinate ", t, " of the layout is in no tile of ", to_string(composed.layout),
                                " (size ", count, ", the layout has ", domain, ")"),
-                        CounterExample{t, -1, outer(t)});
+                        CounterExample(t, "_", values_text(crd2idx(IntTuple(static_int(t)), a))));
     }
   }
 }

@@ -13,10 +13,16 @@
 namespace tilewright {
 
 // Where two functions differ: the 1-D coordinate, what CuTe answers there and what the law demands.
+// The values are in CuTe notation: numbers, or coordinates for layouts with basis strides.
 struct CounterExample {
-  int64_t coordinate = 0;
-  int64_t got = 0;
-  int64_t expected = 0;
+  CounterExample(int64_t at, int64_t answer, int64_t truth)
+      : coordinate(at), got(std::to_string(answer)), expected(std::to_string(truth)) {}
+  CounterExample(int64_t at, std::string answer, std::string truth)
+      : coordinate(at), got(std::move(answer)), expected(std::move(truth)) {}
+
+  int64_t coordinate;
+  std::string got;
+  std::string expected;
 };
 
 class LayoutError : public std::runtime_error {

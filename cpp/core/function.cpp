@@ -8,7 +8,8 @@ namespace tilewright {
 
 namespace {
 
-constexpr int64_t kEnumerationLimit = int64_t{1} << 30;
+// Questions are answered by looking at every offset only up to here; `offsets()` itself has no limit but memory.
+constexpr int64_t kEnumerationLimit = int64_t{1} << 26;
 
 // Modes that move, with positive strides (mirroring a mode changes neither injectivity nor the number of offsets), by values.
 Modes moving(LayoutView layout, BasisId basis) {

@@ -56,6 +56,12 @@ std::string to_string(TupleView view) {
   return out;
 }
 
+std::string values_text(TupleView view) {
+  return to_string(map_leaves(view, [](const Node& leaf) {
+    return leaf.is_none() ? leaf : with_basis(static_int(leaf.value), leaf.basis());
+  }));
+}
+
 std::size_t hash_value(TupleView view) {
   std::size_t hash = 0x9e3779b97f4a7c15ull;
   for (const Node* node = view.get(); node != view.get() + view.span(); ++node) {
@@ -304,26 +310,8 @@ IntTuple shape_div(TupleView a, TupleView b) {
 }
 
 bool evenly_divides(TupleView shape, TupleView tiler) {
-  if (tiler.is_leaf() || shape.is_leaf()) {
-    // One number divides a tuple mode by mode: each mode takes a whole part of it.
-    int64_t rest = product(tiler).value;
-    bool even = rest > 0;
-    for_each_leaf(shape, [&](const Node& extent) {
-      if (!even || extent.value <= 0) return;
-      if (extent.value % rest == 0) {
-        rest = 1;
-      } else {
-        even = rest % extent.value == 0;
-        rest /= extent.value;
-      }
-    });
-    return even && rest == 1;
-  }
-  if (tiler.rank() > shape.rank()) return false;
-  for (int64_t i = 0; i < tiler.rank(); ++i) {
-    if (!evenly_divides(shape.mode(i), tiler.mode(i))) return false;
-  }
-  return true;
+  if (!shape.is_leaf() && !tiler.is_leaf() && tiler.rank() > shape.rank()) return false;
+  return product(shape).value == checked_mul(product(tiler).value, product(ceil_div(shape, tiler)).value);
 }
 
 bool lex_less(TupleView a, TupleView b) {

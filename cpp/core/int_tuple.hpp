@@ -24,6 +24,8 @@ namespace tilewright {
 using Nodes = SmallVector<Node, 8>;
 
 inline constexpr int kMaxDepth = 64;
+// Beyond any real layout; what is quadratic in the number of modes stays far below a second.
+inline constexpr std::size_t kMaxNodes = 1u << 14;
 
 // A view of one (sub)tree: a pointer to its first node.
 class TupleView {
@@ -109,7 +111,7 @@ class TupleBuilder {
     nodes_.append(view.get(), static_cast<std::size_t>(view.span()));
     count_child();
   }
-  std::size_t depth() const { return open_.size(); }
+  std::size_t size() const { return nodes_.size(); }
   IntTuple take() { return IntTuple(std::move(nodes_)); }
 
  private:
@@ -133,6 +135,8 @@ IntTuple map_leaves(TupleView view, F&& f) {
 
 // CuTe's text without the underscore of static integers: `(4,(2,3))`, `(3)`, `_` for None, `?{i64 div=8}` for a dynamic leaf.
 std::string to_string(TupleView view);
+// The same with the values of dynamic leaves, as printf shows them.
+std::string values_text(TupleView view);
 std::size_t hash_value(TupleView view);
 
 // Structure.
@@ -160,6 +164,7 @@ IntTuple elem_scale(TupleView a, TupleView b);
 IntTuple ceil_div(TupleView a, TupleView b);
 IntTuple round_up(TupleView a, TupleView b);
 IntTuple shape_div(TupleView a, TupleView b);
+// size(shape) == size(tiler) * size(ceil_div(shape, tiler)): tiles cover the shape without overhang.
 bool evenly_divides(TupleView shape, TupleView tiler);
 bool lex_less(TupleView a, TupleView b);
 bool colex_less(TupleView a, TupleView b);

@@ -96,7 +96,7 @@ Node div(const Node& a, const Node& b) {
 
 Node mod(const Node& a, const Node& b) {
   require_divisor(a, b);
-  if (a.is(0)) return a;
+  if (a.is(0) || b.is(1)) return static_int(0);
   return combine(a, b, a.value % b.value, std::gcd(divisibility(a), divisibility(b)));
 }
 

@@ -6,7 +6,7 @@
 //
 // Rules of mixing, the same as CuTe's:
 //   static op static    -> static
-//   0 * x, x * 0        -> static 0       0 / x, 0 % x -> static 0
+//   0 * x, x * 0        -> static 0       0 / x, 0 % x, x % 1 -> static 0
 //   anything else       -> dynamic
 #pragma once
 

@@ -129,7 +129,7 @@ Layout max_common_layout(LayoutView a, LayoutView b) {
 
 Node max_alignment(LayoutView layout) {
   const Modes modes = coalesced(modes_of(layout), LastExtent::kDrop);
-  // A mode of dynamic extent does not lengthen the contiguous part, and a dynamic stride may be any number.
+  // A mode of dynamic extent does not lengthen the contiguous part.
   int64_t contiguous = 1;
   SmallVector<bool, 8> used;
   for (std::size_t i = 0; i < modes.size(); ++i) used.push_back(false);
@@ -145,8 +145,14 @@ Node max_alignment(LayoutView layout) {
   int64_t alignment = contiguous;
   for (std::size_t i = 0; i < modes.size(); ++i) {
     if (used[i] || modes[i].stride.is(0)) continue;
-    const bool known = modes[i].stride.is_static() && !modes[i].stride.has_basis();
-    alignment = known ? std::gcd(alignment, modes[i].stride.value) : 1;
+    const Node& stride = modes[i].stride;
+    if (stride.is_static()) alignment = stride.has_basis() ? 1 : std::gcd(alignment, stride.value);
+  }
+  for (std::size_t i = 0; i < modes.size() && checks_enabled(); ++i) {
+    if (modes[i].stride.is_dynamic() && modes[i].extent.value > 1 && modes[i].stride.value % alignment != 0) {
+      fail(concat("CuTe answers ", alignment, " without looking at the dynamic stride ", modes[i].stride.value,
+                  ", which is not a multiple of it"));
+    }
   }
   return static_int(alignment);
 }

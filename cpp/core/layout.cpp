@@ -94,26 +94,32 @@ void check_path_sizes(LayoutView layout) {
               ": each part must be an integer or a tuple with one entry per mode"));
 }
 
+// Calls f(leaf, digit) for each leaf of a shape with the digits of one index. The last mode of a tuple takes what is left.
+template <class F>
+void for_each_digit(Node index, TupleView shape, F&& f) {
+  if (shape.is_leaf()) {
+    f(shape, index);
+    return;
+  }
+  int64_t remaining = shape.rank();
+  for_each_mode(shape, [&](TupleView mode) {
+    if (--remaining == 0) {
+      for_each_digit(index, mode, f);
+      return;
+    }
+    const Node extent = product(mode);
+    for_each_digit(mod(index, extent), mode, f);
+    index = div(index, extent);
+  });
+}
+
 // Walks a coordinate down a layout and calls f(extent, stride, digit) for each leaf.
 template <class F>
 void walk(TupleView coord, LayoutView layout, F&& f) {
   if (coord.is_leaf()) {
     if (!coord->is_integer()) bad_coordinate(coord, layout.shape);
-    if (layout.is_leaf()) {
-      f(*layout.stride, *coord);
-      return;
-    }
-    Node rest = *coord;
-    int64_t remaining = 0;
-    for_each_leaf(layout, [&](const Node&, const Node&) { ++remaining; });
-    for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-      if (--remaining == 0) {
-        f(stride, rest);
-        return;
-      }
-      f(stride, rest.is(0) ? rest : mod(rest, extent));
-      rest = rest.is(0) ? rest : div(rest, extent);
-    });
+    const Node* const strides = layout.stride.get();
+    for_each_digit(*coord, layout.shape, [&](TupleView leaf, const Node& digit) { f(strides[leaf.get() - layout.shape.get()], digit); });
     return;
   }
   if (layout.is_leaf() || coord.rank() != layout.rank()) bad_coordinate(coord, layout.shape);
@@ -218,15 +224,7 @@ IntTuple idx2crd(TupleView index, TupleView shape) {
   if (!index->is_integer()) bad_coordinate(index, shape);
   Nodes nodes;
   nodes.append(shape.get(), static_cast<std::size_t>(shape.span()));
-  int64_t remaining = 0;
-  for_each_leaf(shape, [&](const Node&) { ++remaining; });
-  Node rest = *index;
-  for (Node& node : nodes) {
-    if (node.is_tuple()) continue;
-    const Node extent = node;
-    node = --remaining == 0 ? rest : mod(rest, extent);
-    rest = remaining == 0 ? rest : div(rest, extent);
-  }
+  for_each_digit(*index, shape, [&](TupleView leaf, const Node& digit) { nodes[static_cast<std::size_t>(leaf.get() - shape.get())] = digit; });
   return IntTuple(std::move(nodes));
 }
 

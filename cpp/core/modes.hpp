@@ -49,6 +49,6 @@ struct Composed {
 Composed compose(LayoutView a, LayoutView b);
 
 // How many coordinates a law is checked on, at most, where no proof is at hand.
-inline constexpr int64_t kScanLimit = int64_t{1} << 24;
+inline constexpr int64_t kScanLimit = int64_t{1} << 22;
 
 }  // namespace tilewright

@@ -83,6 +83,7 @@ class Parser {
   }
 
   void part(TupleBuilder& builder, int depth) {
+    if (builder.size() > kMaxNodes) fail(concat("the tuple has more than ", kMaxNodes, " entries"));
     if (!accept('(')) {
       builder.leaf(leaf());
       return;

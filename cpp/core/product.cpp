@@ -6,12 +6,44 @@
 
 namespace tilewright {
 
+namespace {
+
+// The same layout with its dynamic integers made static.
+Layout by_value(LayoutView layout) {
+  Modes modes = modes_of(layout);
+  for (Mode& mode : modes) mode = {static_int(mode.extent.value), static_int(mode.stride.value)};
+  return from_modes(modes);
+}
+
+// CuTe gives the complement room for size(A) * cosize(B) offsets. Where A has gaps that may be too little: B then runs past the end
+// of A*, which goes on with its last stride, into offsets that A has. The complement with room enough is the truth.
+void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutView placed) {
+  const int64_t needed = checked_add(offset_range(copies).max, 1);
+  const int64_t count = size(places).value;
+  if (needed <= count) return;
+  const int64_t top = checked_add(offset_range(block).max, 1);
+  const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
+  const FlatFunction truth(modes_of(all)), steps(modes_of(copies)), result(modes_of(placed));
+  for (int64_t i = 0; i < std::min(size(copies).value, kScanLimit); ++i) {
+    if (result(i) == truth(steps(i))) continue;
+    throw LayoutError(concat("the complement of the block within size(A)*cosize(B) = ", mul(size(block), cosize(copies)).value,
+                             " has ", count, " places, but the tiler needs ", needed, "; at coordinate ", i, " of the copies CuTe gives ",
+                             result(i), ", but A*(B(", i, ")) = A*(", steps(i), ") = ", truth(steps(i))),
+                      CounterExample(i, result(i), truth(steps(i))));
+  }
+}
+
+}  // namespace
+
 Layout logical_product(LayoutView block, const Tiler& tiler) {
   if (tiler.kind() == Tiler::Kind::kNone) return Layout(block);
   if (tiler.kind() != Tiler::Kind::kModes) {
     const Layout copies = tiler.as_layout();
     const Node room = mul(size(block), cosize(copies));
-    return concatenate({Layout(block), composition(complement(block, IntTuple(room)), copies)});
+    const Layout places = complement(block, IntTuple(room));
+    Layout placed = composition(places, copies);
+    if (checks_enabled()) verify_room(block, places, copies, placed);
+    return concatenate({Layout(block), std::move(placed)});
   }
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());

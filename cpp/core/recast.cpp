@@ -65,6 +65,7 @@ Layout downcast(LayoutView layout, int64_t n) {
   shape.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
   stride.append(layout.stride.get(), static_cast<std::size_t>(layout.stride.span()));
   bool adjacent = n == 1;
+  bool backwards = false;
   int64_t units = 0;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     Node &extent = shape[i], &step = stride[i];
@@ -73,12 +74,16 @@ Layout downcast(LayoutView layout, int64_t n) {
     if (step.is(1) || step.is(-1)) {
       extent = mul(extent, factor);
       adjacent = true;
+      backwards = backwards || step.value < 0;
       ++units;
     } else {
       step = mul(step, factor);
     }
   }
   if (!adjacent) fail("downcast requires adjacent elements: no mode has a static stride of 1; CuTe rejects it too");
+  if (checks_enabled() && n > 1 && backwards) {
+    fail("a mode has stride -1: the parts of its elements would be counted backwards");
+  }
   if (checks_enabled() && n > 1 && units > 1) {
     fail(concat(units, " modes have stride 1: each would be split, and the parts counted ", units, " times over"));
   }
