@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "algebra.hpp"
 #include "modes.hpp"
 
@@ -25,9 +27,8 @@ Modes coalesced(const Modes& modes, LastExtent last) {
     }
     reversed.push_back(mode);
   }
-  Modes result;
-  for (std::size_t k = reversed.size(); k-- > 0;) result.push_back(reversed[k]);
-  return result;
+  std::reverse(reversed.begin(), reversed.end());
+  return reversed;
 }
 
 Layout coalesce(LayoutView layout) { return from_modes(coalesced(modes_of(layout), LastExtent::kDrop)); }
@@ -82,7 +83,13 @@ IntTuple filter_zeros(TupleView shape, TupleView profile) {
   return builder.take();
 }
 
-Layout filter(LayoutView layout) { return coalesce(filter_zeros(layout)); }
+Modes filtered(LayoutView layout) {
+  Modes modes;
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) { modes.push_back({stride.is(0) ? static_int(1) : extent, stride}); });
+  return coalesced(modes, LastExtent::kDrop);
+}
+
+Layout filter(LayoutView layout) { return from_modes(filtered(layout)); }
 
 Layout filter(LayoutView layout, TupleView profile) {
   return by_profile(layout, profile, [](LayoutView mode) { return filter(mode); });

@@ -19,39 +19,41 @@ Mode take_least(Modes& modes) {
   return mode;
 }
 
-void verify_gap(const Node& gap, const Mode& mode, const Node& reached, const std::string& layout) {
+void verify_gap(const Node& gap, const Mode& mode, const Node& reached, LayoutView layout) {
   const bool rejected = gap.is(0);
   if (gap.value > 0 || !(rejected || checks_enabled())) return;
-  fail(concat("the modes of ", layout, " overlap or interleave: the mode ", to_string(TupleView(&mode.extent)), ":", mode.stride.value,
+  fail(concat("the modes of ", to_string(layout), " overlap or interleave: the mode ", mode.extent.value, ":", mode.stride.value,
               " starts below offset ", reached.value, " that the modes with smaller strides fill (needs stride >= ", reached.value, ")",
               rejected ? "; CuTe rejects it too" : ""));
+}
+
+void require_complement(const Modes& modes) {
+  bool known = true;
+  for (const Mode& mode : modes) {
+    if (mode.stride.has_basis()) fail("a layout with basis strides has no complement: its offsets are coordinates");
+    if (mode.stride.value < 0) fail(concat("the stride ", mode.stride.value, " is negative: a complement needs non-negative strides"));
+    if (mode.stride.value == 0) fail("a dynamic stride is 0: CuTe divides by it");
+    known = known && mode.stride.is_static();
+  }
+  if (modes.size() > 1 && !known) {
+    fail(concat("dynamic strides are supported for one mode only, but ", to_string(from_modes(modes)), " has ", modes.size(),
+                " modes with a dynamic stride among them; CuTe rejects it too"));
+  }
 }
 
 }  // namespace
 
 Layout complement(LayoutView layout, TupleView cotarget) {
-  const Layout filtered = filter(layout);
-  Modes modes = modes_of(filtered);
-  if (modes.size() == 1 && modes[0].stride.is(0)) {
-    // Nothing but repetition: the whole cotarget is left over.
-    return make_layout(coalesce_shape(cotarget));
-  }
-  if (has_basis(filtered.stride())) fail("a layout with basis strides has no complement: its offsets are coordinates");
-  if (modes.size() > 1 && !all_static(filtered.stride())) {
-    fail(concat("dynamic strides are supported for one mode only, but ", to_string(filtered), " has ", modes.size(),
-                " modes with a dynamic stride among them; CuTe rejects it too"));
-  }
-  for (const Mode& mode : modes) {
-    if (mode.stride.value < 0) fail(concat("the stride ", mode.stride.value, " is negative: a complement needs non-negative strides"));
-    if (mode.stride.value == 0) fail("a dynamic stride is 0: CuTe divides by it");
-  }
-  const std::string text = to_string(filtered);
+  Modes modes = filtered(layout);
+  // Nothing but repetition: the whole cotarget is left over.
+  if (modes.empty() || (modes.size() == 1 && modes[0].stride.is(0))) return make_layout(coalesce_shape(cotarget));
+  require_complement(modes);
   Modes result;
   Node reached = static_int(1);
   while (!modes.empty()) {
     const Mode mode = take_least(modes);
     const Node gap = div(mode.stride, reached);
-    verify_gap(gap, mode, reached, text);
+    verify_gap(gap, mode, reached, layout);
     result.push_back({gap, reached});
     reached = mul(mode.stride, mode.extent);
   }

@@ -36,8 +36,8 @@ struct Domain {
 };
 
 struct State {
-  SmallVector<uint32_t, 2> used;  // indices into domains, first use first
-  std::vector<Domain> domains;
+  std::optional<Domain> first;  // the only one unless B has basis strides
+  std::vector<Domain> others;
   std::string cause;
 
   bool proved() const { return cause.empty(); }
@@ -58,15 +58,21 @@ LayoutView at_path(LayoutView layout, BasisId basis) {
   return layout;
 }
 
-Domain& domain_for(LayoutView a, BasisId basis, State& state) {
-  for (Domain& domain : state.domains) {
-    if (domain.basis == basis) return domain;
-  }
+Domain make_domain(LayoutView a, BasisId basis) {
   Domain domain{basis, coalesced(modes_of(at_path(a, basis)), LastExtent::kKeep), {}};
   if (domain.modes.empty()) domain.modes.push_back({static_int(1), static_int(0)});
   for (std::size_t i = 0; i < domain.modes.size(); ++i) domain.reached.push_back(0);
-  state.domains.push_back(std::move(domain));
-  return state.domains.back();
+  return domain;
+}
+
+Domain& domain_for(LayoutView a, BasisId basis, State& state) {
+  if (!state.first) return state.first.emplace(make_domain(a, basis));
+  if (state.first->basis == basis) return *state.first;
+  for (Domain& domain : state.others) {
+    if (domain.basis == basis) return domain;
+  }
+  state.others.push_back(make_domain(a, basis));
+  return state.others.back();
 }
 
 std::string describe(const Node& stride, int64_t mode, const Node& extent) {
@@ -142,7 +148,7 @@ void compose_into(LayoutView a, LayoutView b, LayoutBuilder& builder, State& sta
   Modes result;
   Domain& domain = domain_for(a, b.stride->basis(), state);
   compose_leaf(domain, *b.shape, without_basis(*b.stride), leaf++, result, state);
-  builder.copy(from_modes(result));
+  builder.flat(result);
 }
 
 // The distinct bases among the strides, in order of appearance.
@@ -224,8 +230,9 @@ Composed compose(LayoutView a, LayoutView b) {
   LayoutBuilder builder;
   int64_t leaf = 0;
   compose_into(a, b, builder, state, leaf);
-  for (const Domain& domain : state.domains) check_carries(domain, state);
-  if (state.domains.size() > 1) coshape(b);  // raises where a coordinate would mix integers and tuples
+  if (state.first) check_carries(*state.first, state);
+  for (const Domain& domain : state.others) check_carries(domain, state);
+  if (!state.others.empty()) coshape(b);  // raises where a coordinate would mix integers and tuples
   return {builder.take(), state.proved(), state.cause};
 }
 

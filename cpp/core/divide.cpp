@@ -8,36 +8,28 @@ namespace tilewright {
 
 namespace {
 
-// Whether T is a bijection onto [0, |T|), read off its strides: they continue one another from 1.
-bool is_chain(LayoutView layout) {
+// n where the strides of T, read off, continue one another from 1 up to n, so that T reaches exactly [0, n); else -1.
+int64_t chain_end(LayoutView tiling) {
   Modes modes;
-  for (const Mode& mode : modes_of(layout)) {
-    if (mode.extent.value != 1 && mode.stride.value != 0) modes.push_back(mode);
-  }
-  int64_t wanted = 1;
-  while (!modes.empty()) {
-    std::size_t found = modes.size();
-    for (std::size_t i = 0; i < modes.size(); ++i) {
-      if (modes[i].stride.value == wanted) found = i;
-    }
-    if (found == modes.size()) return false;
-    wanted = checked_mul(wanted, modes[found].extent.value);
-    modes.erase(found);
-  }
-  return true;
-}
-
-int64_t image_end(LayoutView chain) {
+  for_each_leaf(tiling, [&](const Node& extent, const Node& stride) {
+    if (extent.value != 1 && stride.value != 0) modes.push_back({extent, stride});
+  });
   int64_t end = 1;
-  for (const Mode& mode : modes_of(chain)) {
-    if (mode.stride.value != 0) end = checked_mul(end, mode.extent.value);
+  while (!modes.empty()) {
+    std::size_t next = modes.size();
+    for (std::size_t i = 0; i < modes.size(); ++i) {
+      if (modes[i].stride.value == end) next = i;
+    }
+    if (next == modes.size()) return -1;
+    end = checked_mul(end, modes[next].extent.value);
+    modes.erase(next);
   }
   return end;
 }
 
 void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
   const int64_t domain = size(a).value;
-  if (composed.proved && is_chain(tiling) && image_end(tiling) >= domain) return;
+  if (composed.proved && chain_end(tiling) >= domain) return;
   const std::string cause = composed.cause.empty() ? "the tiles do not fit into the layout" : composed.cause;
   const int64_t count = size(tiling).value;
   if (size(composed.layout).value != count) {
@@ -93,7 +85,7 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
 
 Layout divide_by_layout(LayoutView a, const Layout& tiler) {
   const Layout rest = complement(tiler, coalesce(a).shape());
-  const Layout tiling = concatenate({tiler, rest});
+  const Layout tiling = pair(tiler, rest);
   Composed composed = compose(a, tiling);
   if (checks_enabled()) verify_divide(a, tiling, composed);
   return std::move(composed.layout);

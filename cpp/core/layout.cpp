@@ -30,11 +30,16 @@ Modes modes_of(LayoutView layout) {
 }
 
 Layout from_modes(const Modes& modes) {
-  if (modes.empty()) return Layout::leaf(static_int(1), static_int(0));
-  if (modes.size() == 1) return Layout::leaf(modes[0].extent, modes[0].stride);
+  LayoutBuilder builder;
+  builder.flat(modes);
+  return builder.take();
+}
+
+Layout pair(LayoutView first, LayoutView second) {
   LayoutBuilder builder;
   builder.open();
-  for (const Mode& mode : modes) builder.leaf(mode.extent, mode.stride);
+  builder.copy(first);
+  builder.copy(second);
   builder.close();
   return builder.take();
 }

@@ -40,7 +40,7 @@ class Layout {
   explicit Layout(LayoutView view) : shape_(view.shape), stride_(view.stride) {}
   static Layout leaf(const Node& extent, const Node& stride) { return unchecked(IntTuple(extent), IntTuple(stride)); }
   // For results of the algebra, whose profiles agree by construction (CuTe's own answers may have extents of 0).
-  static Layout unchecked(IntTuple shape, IntTuple stride) { return {std::move(shape), std::move(stride), 0}; }
+  static Layout unchecked(IntTuple&& shape, IntTuple&& stride) { return {std::move(shape), std::move(stride), 0}; }
 
   const IntTuple& shape() const { return shape_; }
   const IntTuple& stride() const { return stride_; }
@@ -52,23 +52,9 @@ class Layout {
   friend bool operator==(const Layout& a, const Layout& b) { return a.shape_ == b.shape_ && a.stride_ == b.stride_; }
 
  private:
-  Layout(IntTuple shape, IntTuple stride, int) : shape_(std::move(shape)), stride_(std::move(stride)) {}
+  Layout(IntTuple&& shape, IntTuple&& stride, int) : shape_(std::move(shape)), stride_(std::move(stride)) {}
   IntTuple shape_;
   IntTuple stride_;
-};
-
-// Appends shape and stride trees in step.
-class LayoutBuilder {
- public:
-  void open() { shape_.open(), stride_.open(); }
-  void close() { shape_.close(), stride_.close(); }
-  void leaf(const Node& extent, const Node& stride) { shape_.leaf(extent), stride_.leaf(stride); }
-  void copy(LayoutView view) { shape_.copy(view.shape), stride_.copy(view.stride); }
-  Layout take() { return Layout::unchecked(shape_.take(), stride_.take()); }
-
- private:
-  TupleBuilder shape_;
-  TupleBuilder stride_;
 };
 
 // One leaf of a layout.
@@ -77,6 +63,28 @@ struct Mode {
   Node stride;
 };
 using Modes = SmallVector<Mode, 8>;
+
+// Appends shape and stride trees in step.
+class LayoutBuilder {
+ public:
+  void open() { shape_.open(), stride_.open(); }
+  void close() { shape_.close(), stride_.close(); }
+  void leaf(const Node& extent, const Node& stride) { shape_.leaf(extent), stride_.leaf(stride); }
+  void copy(LayoutView view) { shape_.copy(view.shape), stride_.copy(view.stride); }
+  // The flat layout of these modes: none is 1:0, one is a leaf, more are a tuple.
+  void flat(const Modes& modes) {
+    if (modes.size() == 1) return leaf(modes[0].extent, modes[0].stride);
+    if (modes.empty()) return leaf(static_int(1), static_int(0));
+    open();
+    for (const Mode& mode : modes) leaf(mode.extent, mode.stride);
+    close();
+  }
+  Layout take() { return Layout::unchecked(shape_.take(), stride_.take()); }
+
+ private:
+  TupleBuilder shape_;
+  TupleBuilder stride_;
+};
 
 template <class F>
 void for_each_mode(LayoutView layout, F&& f) {
@@ -104,8 +112,9 @@ void for_each_leaf(LayoutView layout, F&& f) {
 
 // The leaves, in order.
 Modes modes_of(LayoutView layout);
-// A flat layout: no mode is 1:0, one mode is a leaf, more are a tuple.
 Layout from_modes(const Modes& modes);
+// (first, second)
+Layout pair(LayoutView first, LayoutView second);
 
 std::string to_string(LayoutView layout);
 

@@ -10,6 +10,8 @@ namespace tilewright {
 // Whether coalescing keeps a last mode of static extent 1 (as extent 2) because its stride carries the layout past its size.
 enum class LastExtent { kDrop, kKeep };
 Modes coalesced(const Modes& modes, LastExtent last);
+// The modes of filter(layout).
+Modes filtered(LayoutView layout);
 
 // A flat layout by values, for checking laws: f(i) with the last mode not wrapped.
 struct FlatFunction {

@@ -43,7 +43,7 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
     const Layout places = complement(block, IntTuple(room));
     Layout placed = composition(places, copies);
     if (checks_enabled()) verify_room(block, places, copies, placed);
-    return concatenate({Layout(block), std::move(placed)});
+    return pair(block, placed);
   }
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());
@@ -137,7 +137,7 @@ Layout tile_to_shape(LayoutView block, TupleView shape, TupleView order) {
 
 Layout tile_to_shape_ordered(LayoutView block, TupleView shape, Major major) {
   const Replication copies = replicate(block, shape);
-  return blocked_product(copies.block, Layout::unchecked(copies.copies, compact(copies.copies, IntTuple(static_int(1)), major)));
+  return blocked_product(copies.block, Layout::unchecked(IntTuple(copies.copies), compact(copies.copies, IntTuple(static_int(1)), major)));
 }
 
 }  // namespace tilewright

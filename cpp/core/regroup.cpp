@@ -39,12 +39,7 @@ Split split(LayoutView divided, const Tiler& tiler) {
 
 Layout unzip_tiles(LayoutView divided, const Tiler& tiler) {
   const Split parts = split(divided, tiler);
-  LayoutBuilder builder;
-  builder.open();
-  builder.copy(parts.tile);
-  builder.copy(parts.rest);
-  builder.close();
-  return builder.take();
+  return pair(parts.tile, parts.rest);
 }
 
 Layout splice(LayoutView pair, std::array<bool, 2> open) {
