@@ -218,7 +218,7 @@ void bind_int_tuple(py::module_& m) {
   m.def("idx2crd", [](Arg idx, Arg shape, Arg stride, Arg, Arg) {
     return guarded("idx2crd", {idx.handle, shape.handle}, [&] {
       if (stride.handle.is_none()) return Result(from_int_tuple(idx2crd(to_int_tuple(idx.handle), shape_of(shape.handle))));
-      return Result(from_int_tuple(offset_to_coord(to_int64(idx.handle), Layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle)))));
+      return Result(from_int_tuple(offset_to_coord(to_leaf(idx.handle), Layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle)))));
     });
   }, py::arg("idx"), py::arg("shape"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::idx2crd);
   m.def("crd2crd", [](Arg coord, Arg source, Arg target) {

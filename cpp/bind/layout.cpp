@@ -221,18 +221,18 @@ void bind_classes(py::module_& m) {
       .def("__hash__", [](const Layout& l) { return hash_value(l.shape()) * 1000003u ^ hash_value(l.stride()); })
       .def(py::self == py::self)
       .def("get_hier_coord", [](const Layout& l, Arg offset) {
-             return guarded("get_hier_coord", {py::cast(l), offset.handle}, [&] { return Result(from_int_tuple(offset_to_coord(to_int64(offset.handle), l))); });
+             return guarded("get_hier_coord", {py::cast(l), offset.handle}, [&] { return Result(from_int_tuple(offset_to_coord(to_leaf(offset.handle), l))); });
            }, py::arg("offset"), doc::get_hier_coord)
       .def("get_flat_coord", [](const Layout& l, Arg offset) {
              return guarded("get_flat_coord", {py::cast(l), offset.handle}, [&] {
-               const IntTuple coord = offset_to_coord(to_int64(offset.handle), l);
+               const IntTuple coord = offset_to_coord(to_leaf(offset.handle), l);
                const IntTuple index(crd2idx(coord, l.shape()));
                return Result(from_int_tuple(idx2crd(index, l.rank() == 1 ? IntTuple(size(l)) : product_each(l.shape()))));
              });
            }, py::arg("offset"), doc::get_flat_coord)
       .def("get_1d_coord", [](const Layout& l, Arg offset) {
              return guarded("get_1d_coord", {py::cast(l), offset.handle},
-                            [&] { return Result(from_leaf(crd2idx(offset_to_coord(to_int64(offset.handle), l), l.shape()))); });
+                            [&] { return Result(from_leaf(crd2idx(offset_to_coord(to_leaf(offset.handle), l), l.shape()))); });
            }, py::arg("offset"), doc::get_1d_coord)
       .def("offsets", [](const Layout& l, const py::object& out) {
              return guarded("offsets", {py::cast(l)}, [&] { return offsets(l, out); });

@@ -98,9 +98,8 @@ Layout logical_divide(LayoutView layout, const Tiler& tiler) {
   if (tiler.kind() != Tiler::Kind::kModes) return divide_by_layout(layout, tiler.as_layout());
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());
-  if (layout.is_leaf() || count > layout.rank()) {
-    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the layout ",
-                layout.is_leaf() ? "is a single mode" : concat("has ", layout.rank())));
+  if (count > layout.rank()) {
+    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the layout has ", layout.rank()));
   }
   LayoutBuilder builder;
   builder.open();

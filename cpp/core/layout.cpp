@@ -277,26 +277,30 @@ bool nests(Modes modes) {
 
 }  // namespace
 
-IntTuple offset_to_coord(int64_t offset, LayoutView layout) {
+IntTuple offset_to_coord(const Node& offset, LayoutView layout) {
+  if (!offset.is_integer() || offset.has_basis()) fail(concat("the offset ", to_string(TupleView(&offset)), " is not an integer"));
   if (has_basis(layout.stride)) fail("the layout has basis strides: an offset of it is a coordinate already");
+  auto number = [&](int64_t value) { return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide()); };
   const Modes modes = modes_of(layout);
   SmallVector<int64_t, 8> digits;
   int64_t reached = 0;
   for (const Mode& mode : modes) {
     const bool moves = mode.extent.value > 1 && mode.stride.value != 0;
-    digits.push_back(moves ? (offset / mode.stride.value) % mode.extent.value : 0);
+    digits.push_back(moves ? (offset.value / mode.stride.value) % mode.extent.value : 0);
     reached = checked_add(reached, checked_mul(digits.back(), mode.stride.value));
   }
-  if (reached != offset && !nests(modes)) {
-    const int64_t index = search(offset, layout);
-    if (index >= 0) return idx2crd(IntTuple(static_int(index)), layout.shape);
+  if (reached != offset.value && !nests(modes)) {
+    const int64_t index = search(offset.value, layout);
+    if (index >= 0) return idx2crd(IntTuple(number(index)), layout.shape);
   }
   // Outside the image the digits are a projection: a thread's index in the modes that a partition keeps.
   Nodes nodes;
   nodes.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
   std::size_t next = 0;
   for (Node& node : nodes) {
-    if (!node.is_tuple()) node = static_int(digits[next++]);
+    if (node.is_tuple()) continue;
+    node = node.is(1) ? static_int(0) : number(digits[next]);
+    ++next;
   }
   return IntTuple(std::move(nodes));
 }

@@ -139,7 +139,7 @@ int64_t evaluate(LayoutView layout, int64_t index);
 IntTuple idx2crd(TupleView index, TupleView shape);
 IntTuple crd2crd(TupleView coord, TupleView source, TupleView target);
 // The coordinate that a layout maps to an offset: c with layout(c) == offset. Where there is none, the digits (offset / d) mod s.
-IntTuple offset_to_coord(int64_t offset, LayoutView layout);
+IntTuple offset_to_coord(const Node& offset, LayoutView layout);
 IntTuple increment_coord(TupleView coord, TupleView shape);
 
 // Modes.

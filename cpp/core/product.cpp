@@ -47,9 +47,8 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
   }
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());
-  if (block.is_leaf() || count > block.rank()) {
-    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the block ",
-                block.is_leaf() ? "is a single mode" : concat("has ", block.rank())));
+  if (count > block.rank()) {
+    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the block has ", block.rank()));
   }
   LayoutBuilder builder;
   builder.open();

@@ -125,7 +125,7 @@ void unary(const Layout& a) {
   for (const int64_t i : {int64_t{0}, int64_t{5}, int64_t{-3}, int64_t{1} << 40}) {
     attempt([&](bool) { crd2idx(IntTuple(static_int(i)), LayoutView(a)); });
     attempt([&](bool) { idx2crd(IntTuple(static_int(i)), a.shape()); });
-    attempt([&](bool) { offset_to_coord(i, a); });
+    attempt([&](bool) { offset_to_coord(static_int(i), a); });
     attempt([&](bool) { is_admissible(a, i); });
   }
   if (small(a)) attempt([&](bool) { is_injective(a), is_bijective(a), image(a); });
