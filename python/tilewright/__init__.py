@@ -1,0 +1,92 @@
+"""CuTe's layout algebra in any Python prompt: eager and exact.
+
+`tilewright` stands where CuTeDSL has `cutlass`, `tilewright.cute` where it has `cutlass.cute`.
+"""
+
+from __future__ import annotations
+
+from tilewright import _core, cute
+from tilewright._core import LayoutError, __version__
+from tilewright.cute.jit import Constexpr, and_, const_expr, dynamic_expr, not_, or_, range_constexpr
+from tilewright.cute.jit import max_ as max
+from tilewright.cute.jit import min_ as min
+from tilewright.cute.jit import range_ as range
+from tilewright.cute.tensor import AddressSpace, Tensor
+from tilewright.numeric import (
+    BFloat16,
+    Boolean,
+    Float,
+    Float4E2M1FN,
+    Float6E2M3FN,
+    Float6E3M2FN,
+    Float8E4M3,
+    Float8E4M3B11FNUZ,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float8E8M0FNU,
+    Float16,
+    Float32,
+    Float64,
+    Int4,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Int128,
+    Integer,
+    Numeric,
+    TFloat32,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Uint128,
+)
+
+__all__ = [
+    "AddressSpace",
+    "BFloat16",
+    "Boolean",
+    "Constexpr",
+    "Float",
+    "Float4E2M1FN",
+    "Float6E2M3FN",
+    "Float6E3M2FN",
+    "Float8E4M3",
+    "Float8E4M3B11FNUZ",
+    "Float8E4M3FN",
+    "Float8E5M2",
+    "Float8E8M0FNU",
+    "Float16",
+    "Float32",
+    "Float64",
+    "Int4",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Int128",
+    "Integer",
+    "LayoutError",
+    "Numeric",
+    "TFloat32",
+    "Uint8",
+    "Uint16",
+    "Uint32",
+    "Uint64",
+    "Uint128",
+    "__version__",
+    "and_",
+    "const_expr",
+    "cute",
+    "dynamic_expr",
+    "max",
+    "min",
+    "not_",
+    "or_",
+    "range",
+    "range_constexpr",
+]
+
+# How C++ makes dynamic integers and tensors.
+_core._register(int32=Int32, int64=Int64, tensor=Tensor)
