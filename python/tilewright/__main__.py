@@ -1,0 +1,73 @@
+"""The command line: `python -m tilewright demo` runs the thread-value program."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+USAGE = """\
+usage: python -m tilewright demo [--svg FILE]
+       python -m tilewright --version
+       python -m tilewright --help
+
+demo   run the thread-value program: 24 elements of a tensor, read by 4 threads of 6 values each; print what every
+       thread reads and a table coloured by thread
+       --svg FILE   also write the table as a picture
+"""
+
+
+def demo_tensor() -> Any:
+    """24 integers in CPU memory: a torch tensor if torch is installed, else a NumPy array."""
+    try:
+        import torch
+    except ImportError:
+        import numpy
+
+        return numpy.arange(24, dtype=numpy.int32).reshape(24, 1)
+    return torch.arange(24, dtype=torch.int32).reshape(24, 1)
+
+
+def demo(svg: str | None = None) -> None:
+    from tilewright import cute, kernels
+
+    tensor = cute.from_dlpack(demo_tensor(), assumed_align=16)
+    tv_layout = cute.make_layout(shape=((2, 2), (2, 3)), stride=((2, 12), (1, 4)))
+    result = kernels.visualize_tv(tensor, tv_layout)
+    print(result)
+    print()
+    print(result.text())
+    if svg is not None:
+        with open(svg, "w", encoding="utf-8", newline="\n") as file:
+            file.write(result.svg())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command; the exit status: 0, 1 if a file cannot be written, 2 if the arguments are not understood."""
+    match list(arguments):
+        case ["demo"]:
+            demo()
+        case ["demo", "--svg", file]:
+            try:
+                demo(file)
+            except OSError as error:
+                print(f"python -m tilewright: cannot write {file}: {error.strerror}", file=sys.stderr)
+                return 1
+        case ["--version"]:
+            from tilewright import __version__
+
+            print(f"tilewright {__version__}")
+        case ["-h" | "--help"]:
+            print(USAGE, end="")
+        case _:
+            if arguments:
+                print(f"python -m tilewright: not understood: {' '.join(arguments)}", file=sys.stderr)
+            print(USAGE, end="", file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

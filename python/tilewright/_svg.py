@@ -1,0 +1,104 @@
+"""A few SVG elements with deterministic text, and the colours of threads."""
+
+from __future__ import annotations
+
+__all__ = ["Svg", "thread_ansi", "thread_color"]
+
+# Paul Tol's "light" scheme: told apart with every kind of colour vision, and black text is readable on each.
+_PALETTE = ("#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00")
+_ANSI = (110, 209, 222, 79, 217, 117, 149, 142)  # the nearest of the 256 terminal colours
+_TINTS = (0.0, 0.35, 0.6)  # towards white, one for each round through the palette
+
+
+def thread_color(thread: int) -> str:
+    """The colour of a thread: eight hues, then the same ones lighter; it repeats after 24.
+
+    >>> thread_color(0), thread_color(8), thread_color(24)
+    ('#77aadd', '#a7c8e9', '#77aadd')
+    """
+    hue = _PALETTE[thread % len(_PALETTE)]
+    tint = _TINTS[thread // len(_PALETTE) % len(_TINTS)]
+    channels = (int(hue[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(c + (255 - c) * tint):02x}" for c in channels)
+
+
+def thread_ansi(thread: int, text: str) -> str:
+    """The text, black on the colour of a thread, for a terminal with 256 colours."""
+    return f"\x1b[38;5;16;48;5;{_ANSI[thread % len(_ANSI)]}m{text}\x1b[0m"
+
+
+def _escape(text: str) -> str:
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(char, entity)
+    return text
+
+
+def _length(x: float) -> str:
+    return f"{x:.1f}".removesuffix(".0")
+
+
+class Svg:
+    """A picture on a white ground, so that it reads the same on a dark page."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._body: list[str] = []
+
+    def text(self, x: float, y: float, text: str, kind: str = "") -> None:
+        """Text in the middle of (x, y), or to the right of it, as its kind, a class of the style sheet, says."""
+        css = f' class="{kind}"' if kind else ""
+        self._body.append(f'<text x="{_length(x)}" y="{_length(y + 4)}"{css}>{_escape(text)}</text>')
+
+    def heading(self, x: float, y: float, title: str, subtitle: str) -> float:
+        """A title with a line below it; the x where the longer one ends."""
+        self.text(x, y, title, "h")
+        self.text(x, y + 17, subtitle, "u")
+        return x + max(7.9 * len(title), 6.7 * len(subtitle))
+
+    def cell(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str,
+        lines: list[tuple[float, str, str]],
+        title: str,
+        kind: str = "",
+    ) -> None:
+        """A rectangle with lines of text (height of the line, text, class) and a title that shows on hover."""
+        css = f' class="{kind}"' if kind else ""
+        self._body.append(
+            f'<g><title>{_escape(title)}</title><rect x="{_length(x)}" y="{_length(y)}" width="{_length(width)}" '
+            f'height="{_length(height)}" fill="{fill}"{css}/>'
+        )
+        for dy, text, text_kind in lines:
+            self.text(x + width / 2, y + dy, text, text_kind)
+        self._body.append("</g>")
+
+    def render(self, width: float, height: float) -> str:
+        w, h = _length(width), _length(height)
+        rules = (
+            "text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#111;text-anchor:middle}",
+            ".s{font-size:10px}",
+            ".g{font-size:10px;fill:#555}",
+            ".u{text-anchor:start;font-size:11px;fill:#555}",
+            ".h{text-anchor:start;font-size:13px;font-weight:bold}",
+            "rect{stroke:#444;stroke-width:1}",
+            ".p{stroke:none}",
+            ".n{stroke-dasharray:3 2}",
+            ".r{stroke-width:2.5}",
+        )
+        style = "".join(f".tilewright {rule}" for rule in rules)  # a notebook applies it to the whole page
+        return "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" '
+                'class="tilewright" style="max-width:100%;height:auto" role="img">',
+                f"<title>{_escape(self._title)}</title>",
+                f"<style>{style}</style>",
+                f'<rect width="{w}" height="{h}" rx="6" fill="#fff" class="p"/>',
+                *self._body,
+                "</svg>",
+                "",
+            ]
+        )

@@ -1,0 +1,83 @@
+"""`explain`: how an operation of the algebra comes to its result, step by step, as one would write it by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Explanation", "explain"]
+
+
+class Explanation:
+    """A derivation: `str()` is its text, `steps` its lines, `result` what the operation returned.
+
+    Where the operation raised LayoutError, `result` is None, `error` is the exception, and the steps end at the
+    condition that is broken, followed by the message.
+    """
+
+    __slots__ = ("error", "result", "steps")
+
+    def __init__(self, steps: Sequence[str], result: Any, error: _core.LayoutError | None) -> None:
+        self.steps = tuple(steps)
+        self.result = result
+        self.error = error
+
+    def __str__(self) -> str:
+        return "\n".join(self.steps)
+
+    __repr__ = __str__
+
+
+def explain(op: str | Callable[..., Any], *args: Any) -> Explanation:
+    """The derivation of op(*args), step by step.
+
+    `op` is an operation or its name: composition, coalesce, complement, the divides and products, right_inverse,
+    left_inverse, make_layout_tv, or crd2idx (a coordinate and a layout). A layout in its place is evaluated, as in
+    explain(layout, 3). A dynamic integer is written as its value behind a question mark; structure ignores the value.
+
+    Where the operation raises LayoutError, the derivation up to the broken condition and the message are returned.
+
+    >>> print(explain("composition", _core.make_layout((4, 3), stride=(1, 8)), _core.make_layout(6, stride=2)))
+    composition((4,3):(1,8), 6:2)
+      6:2 in 4:1: 2 divides 4, q = 4/2 = 2: take 2:2 (stride 2*1), go on with 3:1
+      3:1 in 3:8, the last mode: take 3:8 (stride 1*8)
+      6:2 becomes (2,3):(2,8)
+    result: (2,3):(2,8)
+    >>> print(explain("complement", _core.make_layout(8, stride=2), 32))
+    complement(8:2, 32)
+      the modes by stride: 8:2
+      from 1 up to stride 2: 2/1 = 2, a mode 2:1
+      beyond 8*2 = 16 up to 32: ceil(32/16) = 2, a mode 2:16
+      together (2,2):(1,16), coalesced (2,2):(1,16)
+    result: (2,2):(1,16)
+    """
+    from tilewright.cute._derivations import DERIVATIONS, Broken, Notes, argument_text, result_text
+
+    if isinstance(op, _core.Layout):
+        op, args = "crd2idx", (args[0] if len(args) == 1 else args, op)
+    name = op if isinstance(op, str) else getattr(op, "__name__", type(op).__name__)
+    derive = DERIVATIONS.get(name)
+    if derive is None:
+        raise ValueError(f"explain: there is no derivation of {name!r}; the operations are {', '.join(DERIVATIONS)}")
+    result, error = None, None
+    try:
+        result = getattr(_core, name)(*args)
+    except _core.LayoutError as raised:
+        error = raised
+    notes, derived = Notes(), ""
+    notes.say(f"{name}({', '.join(map(argument_text, args))})")
+    try:
+        with notes:
+            derived = derive(notes, *args)
+    except Broken:
+        pass
+    except (ArithmeticError, LookupError, ValueError):  # operands without a meaning, where the operation raised too
+        if error is None:
+            raise
+    if error is not None:
+        return Explanation([*notes.lines[: notes.broken_at], f"LayoutError: {error}"], None, error)
+    return Explanation([*notes.lines, f"result: {derived or result_text(result)}"], result, None)

@@ -1,0 +1,376 @@
+"""Which thread gets which values: a tensor composed with a thread-value layout, looked at thread by thread."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright._svg import Svg, thread_ansi, thread_color
+from tilewright.cute.printing import format_printf, pretty_str
+from tilewright.cute.tensor import Pointer, Tensor, as_tensor
+from tilewright.numeric import Int32
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Coverage", "ThreadValues", "visualize_tv"]
+
+SHOWN = 64  # a picture shows this many rows and columns
+LINE = 80  # columns of a text table
+PAGE = 960  # width of a picture, in pixels
+BLOCK = 16  # a picture lists this many threads below each other before it starts another block
+
+
+class Coverage:
+    """How often the elements of the tensor are read: true if every one is read exactly once.
+
+    `size` is their number, `missing` are the coordinates that no thread reads, `repeated` those read more than once.
+    """
+
+    __slots__ = ("missing", "repeated", "size")
+
+    def __init__(self, counts: NDArray[np.int64]) -> None:
+        self.size = len(counts)
+        self.missing = (counts == 0).nonzero()[0]
+        self.repeated = (counts > 1).nonzero()[0]
+
+    def __bool__(self) -> bool:
+        return not len(self.missing) and not len(self.repeated)
+
+    def __str__(self) -> str:
+        if self:
+            return f"each of {self.size} elements is read exactly once"
+        found = []
+        for which, how in ((self.missing, "never read"), (self.repeated, "read more than once")):
+            if len(which):
+                some = ", ".join(map(str, which[:8])) + (", ..." if len(which) > 8 else "")
+                verb = "is" if len(which) == 1 else "are"
+                found.append(f"{len(which)} of {self.size} elements {verb} {how} ({some})")
+        return ", ".join(found)
+
+    __repr__ = __str__
+
+
+class ThreadValues:
+    """What `visualize_tv` returns; `str()` is the text that the kernel prints, and a notebook shows the picture.
+
+    - `values[t, v]`: the elements that the threads read, one row a thread; `result[t]` is the row of thread t
+    - `coordinates[t, v]`: where they stand in the tensor, TV(t, v); `offsets[t, v]`: where in memory, in elements
+    - `coverage`: whether every element is read exactly once
+    - `thread(t)`: the tensor that thread t sees
+    - `text()`, `svg()`: the pictures
+    """
+
+    __slots__ = ("_tv", "composed", "coordinates", "coverage", "offsets", "tensor", "tv_layout", "values")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, tensor: Tensor, tv_layout: Any) -> None:
+        import numpy as np
+
+        self.tensor = tensor
+        self.tv_layout = tv_layout
+        self._tv = _static(tv_layout)
+        threads, values = (int(_core.size(self._tv, mode=[mode])) for mode in (0, 1))
+
+        def table(flat: Any) -> Any:
+            return flat.reshape(values, threads).T
+
+        self.coordinates = table(self._tv.offsets())
+        self._check_range()
+        self.coverage = Coverage(np.bincount(self.coordinates.ravel(), minlength=int(_core.size(tensor.layout))))
+        self.composed = _core.composition(tensor, self._tv)
+        self.offsets = table(self.composed.layout.offsets()) if isinstance(tensor.iterator, (int, Pointer)) else None
+        self.values = table(_elements(self.composed))
+
+    def _check_range(self) -> None:
+        size = int(_core.size(self.tensor.layout))
+        outside = ((self.coordinates < 0) | (self.coordinates >= size)).nonzero()
+        if len(outside[0]):
+            t, v = (int(axis[0]) for axis in outside)
+            raise LayoutError(
+                f"visualize_tv({self.tensor.layout}, {self.tv_layout}): thread {t}, value {v} reads coordinate "
+                f"{int(self.coordinates[t, v])}, outside the tensor of {size} elements (0 to {size - 1}); "
+                f"size(TV) is {self.coordinates.size} and cosize(TV) must be at most {size}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, thread: int) -> Any:
+        return self.values[thread]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ThreadValues):
+            return NotImplemented
+        return (
+            self.tensor.layout == other.tensor.layout
+            and self.tv_layout == other.tv_layout
+            and bool((self.values == other.values).all())
+        )
+
+    def thread(self, thread: int) -> Tensor:
+        """The tensor that a thread sees: composed[thread, None], where the index is dynamic, as in a kernel.
+
+        In a swizzled tensor it is static: there the strides depend on it.
+        """
+        if not 0 <= thread < len(self):
+            raise IndexError(f"thread {thread} is out of range; there are {len(self)} threads")
+        sliced: Tensor = self.composed[Int32(thread), None]
+        if not _core.is_static(sliced.layout):
+            sliced = self.composed[thread, None]
+        return sliced
+
+    def __str__(self) -> str:
+        lines = [f"TV Layout: {self.tv_layout}\n"]
+        for t in range(len(self)):
+            lines.append(format_printf("TIDX: {}", t))
+            lines.append(format_printf("DATA: {}", self.thread(t)))
+        return "".join(lines).removesuffix("\n")
+
+    def __repr__(self) -> str:
+        threads, values = self.values.shape
+        return f"<{threads} threads x {values} values of {pretty_str(self.tensor.layout)}: {self.coverage}>"
+
+    # ---- pictures ----
+
+    def _matrix(self) -> tuple[int, int]:
+        """Rows and columns of the tensor as it is drawn: a matrix, or (0, n) for a list of n elements."""
+        layout = self.tensor.layout
+        if _core.rank(layout) == 2:
+            rows, columns = (int(_core.size(layout, mode=[mode])) for mode in (0, 1))
+            if rows > 1 and columns > 1:
+                return rows, columns
+        return 0, self.coverage.size
+
+    def _grid(self, per_line: int) -> tuple[list[list[int]], list[str], str]:
+        """The coordinates to draw, row by row; the labels of the rows; what was left out."""
+        rows, columns = self._matrix()
+        if rows:
+            shown = min(rows, SHOWN), min(columns, SHOWN)
+            grid = [[m + n * rows for n in range(shown[1])] for m in range(shown[0])]
+            cut = f"{shown[0]} x {shown[1]} of {rows} x {columns} shown" if shown != (rows, columns) else ""
+            return grid, [str(m) for m in range(shown[0])], cut
+        width = _line_length(columns, per_line)
+        count = min(columns, SHOWN * width)
+        starts = range(0, count, width)
+        grid = [list(range(i, min(i + width, count))) for i in starts]
+        return grid, [str(i) for i in starts], f"{count} of {columns} shown" if count < columns else ""
+
+    def _readers(self) -> dict[int, list[tuple[int, int]]]:
+        """The (thread, value) pairs that read a coordinate, for the coordinates that may be drawn."""
+        import numpy as np
+
+        index = np.arange(self.coverage.size)
+        rows = self._matrix()[0]
+        drawn = (index % rows < SHOWN) & (index // rows < SHOWN) if rows else index < SHOWN * LINE
+        readers: dict[int, list[tuple[int, int]]] = {}
+        for t, v in zip(*(axis.tolist() for axis in drawn[self.coordinates].nonzero()), strict=True):
+            readers.setdefault(int(self.coordinates[t, v]), []).append((t, v))
+        return readers
+
+    def _cells(self) -> tuple[dict[int, list[tuple[int, int]]], dict[int, str], dict[int, str]]:
+        """Who reads a coordinate, the text of the element there, and the label of the thread and value."""
+        readers = self._readers()
+        data = {i: _short(self.values[pairs[0]]) for i, pairs in readers.items()}
+        labels = {}
+        for i, pairs in readers.items():
+            t, v = pairs[0]
+            labels[i] = f"T{t}V{v}" + (f"+{len(pairs) - 1}" if len(pairs) > 1 else "")
+        return readers, data, labels
+
+    def text(self, color: bool | None = None) -> str:
+        """The tensor as a table of its elements with their threads and values, and TV as a table of coordinates.
+
+        Coloured by thread where standard output is a terminal and NO_COLOR is not set, or as `color` says.
+        """
+        if color is None:
+            color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        readers, data, labels = self._cells()
+        width = max(map(len, (*labels.values(), *data.values())), default=1)
+
+        def paint(thread: int | None, text: str) -> str:
+            return text if not color or thread is None else thread_ansi(thread, text)
+
+        margin = len(str(self.coverage.size))
+        grid, names, cut = self._grid((LINE - margin - 2) // (width + 1))
+        rule = " " * margin + " +" + f"{'-' * width}+" * len(grid[0])
+        lines = [f"{pretty_str(self.tensor.layout)}: {self.coverage}" + (f"; {cut}" if cut else ""), ""]
+        if self._matrix()[0]:
+            lines.append(" " * margin + "  " + " ".join(f"{n:^{width}d}" for n in range(len(grid[0]))).rstrip())
+        lines.append(rule)
+        for row, name in zip(grid, names, strict=True):
+            heads = [readers[i][0][0] if i in readers else None for i in row]
+            for left, cells, unread in ((name, labels, "-"), ("", data, "")):
+                drawn = (paint(t, f"{cells.get(i, unread):^{width}}") for t, i in zip(heads, row, strict=True))
+                lines.append(f"{left:>{margin}} |{'|'.join(drawn)}|")
+            lines.append(rule)
+        threads, values = (min(n, SHOWN) for n in self.coordinates.shape)
+        width = max(len(str(self.coverage.size - 1)), len(f"V{values - 1}"))
+        side = len(f"T{threads - 1}")
+        lines += ["", f"TV = {self.tv_layout}: (thread, value) to coordinate", ""]
+        lines.append(" " * side + "".join(f" {f'V{v}':>{width}}" for v in range(values)))
+        for t in range(threads):
+            row_text = "".join(f" {self.coordinates[t, v]:>{width}d}" for v in range(values))
+            lines.append(paint(t, f"T{t}".ljust(side)) + row_text)
+        if (threads, values) != self.coordinates.shape:
+            lines.append(f"{threads} x {values} of {len(self)} x {self.coordinates.shape[1]} shown")
+        return "\n".join(lines)
+
+    def svg(self) -> str:
+        """The same two tables as a picture; pointing at a cell shows coordinate, offset, thread and value."""
+        layout = pretty_str(self.tensor.layout)
+        picture = Svg(f"{layout} by thread: {self.tv_layout}")
+        right, bottom = self._draw_tensor(picture, layout)
+        right_2, bottom = self._draw_tv(picture, bottom + 34)
+        return picture.render(max(right, right_2) + 16, bottom + 16)
+
+    _repr_svg_ = svg
+
+    def _draw_tensor(self, picture: Svg, layout: str) -> tuple[float, float]:
+        """Draw the elements; the right and lower end of the table."""
+        readers, data, labels = self._cells()
+        widest = (max(map(len, texts.values()), default=1) for texts in (data, labels))
+        width = max(34.0, *(n * size + 8 for n, size in zip(widest, (7.3, 6.1), strict=True)))
+        height, left, top = 36.0, 46.0, 72.0
+        grid, names, cut = self._grid(int((PAGE - left) // width))
+        cells = "element over thread and value; " + (f"{cut}; " if cut else "") + str(self.coverage)
+        headline = picture.heading(16, 22, f"tensor {layout}", cells)
+        offset = "+" if len(grid) > 1 and not self._matrix()[0] else ""
+        for n in range(len(grid[0])):
+            picture.text(left + (n + 0.5) * width, top - 9, f"{offset}{n}", "g")
+        for m, (row, name) in enumerate(zip(grid, names, strict=True)):
+            y = top + m * height
+            if len(grid) > 1:
+                picture.text(left - 18, y + height / 2, name, "g")
+            for n, i in enumerate(row):
+                pairs = readers.get(i, [])
+                kind = "" if len(pairs) == 1 else "r" if pairs else "n"
+                fill = thread_color(pairs[0][0]) if pairs else "#fff"
+                lines = [(12.0, data[i], ""), (27.0, labels[i], "s")] if pairs else [(18.0, "-", "g")]
+                picture.cell(left + n * width, y, width, height, fill, lines, self._hover(i, pairs), kind)
+        return max(headline, left + len(grid[0]) * width), top + len(grid) * height
+
+    def _draw_tv(self, picture: Svg, top: float) -> tuple[float, float]:
+        """Draw the coordinate of every thread and value, many threads in several blocks; the right and lower end."""
+        threads, values = (min(n, SHOWN) for n in self.coordinates.shape)
+        cut = "" if (threads, values) == self.coordinates.shape else f"; {threads} x {values} shown"
+        headline = picture.heading(16, top, f"TV {self.tv_layout}", f"the coordinate of every thread and value{cut}")
+        width, height, left = max(34.0, 7.3 * len(str(self.coverage.size - 1)) + 8), 24.0, 46.0
+        pitch = left + values * width
+        blocks = max(1, min(-(-threads // BLOCK), int(PAGE // pitch)))
+        per_block = -(-threads // blocks)
+        top += 50
+        for t in range(threads):
+            x, y = left + t // per_block * pitch, top + t % per_block * height
+            picture.text(x - 18, y + height / 2, f"T{t}", "g")
+            for v in range(values):
+                if t % per_block == 0:
+                    picture.text(x + (v + 0.5) * width, top - 9, f"V{v}", "g")
+                i = int(self.coordinates[t, v])
+                lines = [(height / 2, str(i), "")]
+                hover = self._hover(i, [(t, v)])
+                picture.cell(x + v * width, y, width, height, thread_color(t), lines, hover)
+        return max(headline, blocks * pitch), top + per_block * height
+
+    def _hover(self, i: int, pairs: list[tuple[int, int]]) -> str:
+        where = f"coordinate {i}"
+        if self.offsets is not None and pairs:
+            where += f", offset {int(self.offsets[pairs[0]])}"
+        reads = [f"thread {t}, value {v}: {_short(self.values[t, v])}" for t, v in pairs]
+        return "\n".join([where, *(reads or ["read by no thread"])])
+
+
+def _short(x: Any) -> str:
+    """An element in a few characters."""
+    if isinstance(x, tuple):
+        return pretty_str(x)
+    x = x.item() if hasattr(x, "item") else x
+    return f"{x:.4g}" if isinstance(x, float) else str(int(x))
+
+
+def _line_length(count: int, most: int) -> int:
+    """How many of count elements to put on a line: most of them, or a divisor of count that is not much less."""
+    most = max(most, 1)
+    if count <= most:
+        return count
+    return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
+
+
+def _static(layout: Any) -> Any:
+    """The layout with its dynamic integers as static ones."""
+    if not isinstance(layout, _core.Layout) or _core.is_static(layout):
+        return layout
+
+    def leaf(x: Any) -> Any:
+        return tuple(map(leaf, x)) if isinstance(x, tuple) else getattr(x, "_value", x)
+
+    return _core.make_layout(leaf(layout.shape), stride=leaf(layout.stride))
+
+
+def _elements(tensor: Tensor) -> Any:
+    """All elements in colexicographic order, as a NumPy array."""
+    import numpy as np
+
+    if isinstance(tensor.iterator, Pointer):
+        return tensor.load()
+    if isinstance(tensor.iterator, int):
+        return tensor.iterator + tensor.layout.offsets()
+    elements = np.empty(int(_core.size(tensor.layout)), dtype=object)
+    for i in range(len(elements)):
+        elements[i] = tensor[i]
+    return elements
+
+
+def visualize_tv(tensor: Any, tv_layout: Any, *, loc: Any = None, ip: Any = None) -> ThreadValues:
+    """Run the thread-value kernel: thread t reads tensor(TV(t, v)) for every value v.
+
+    `tensor` is a Tensor, or an array of torch, NumPy or another library with DLPack, in CPU memory, which counts as
+    global memory here; `tv_layout` has rank 2 and maps (thread, value) to a coordinate of the tensor.
+
+    The result prints, as the kernel does, what every thread reads, here in thread order. It has the values as arrays,
+    tells whether every element is read exactly once (`.coverage`), and draws itself, as text and in a notebook.
+
+    Raises LayoutError where TV has another rank, leads outside the tensor, or cannot be composed with its layout.
+
+    >>> import numpy
+    >>> from tilewright import cute, kernels
+    >>> tv = cute.make_layout(((2, 2), (2, 3)), stride=((2, 12), (1, 4)))
+    >>> result = kernels.visualize_tv(numpy.arange(24, dtype=numpy.int32), tv)
+    >>> result.values.tolist()
+    [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11], [12, 13, 16, 17, 20, 21], [14, 15, 18, 19, 22, 23]]
+    >>> print(result.coverage)
+    each of 24 elements is read exactly once
+    """
+    if not isinstance(tv_layout, _core.Layout):
+        raise TypeError(f"visualize_tv: expected tv_layout to be a Layout, but got {type(tv_layout).__name__}")
+    whole = as_tensor(tensor, "visualize_tv")
+    rank = _core.rank(tv_layout)
+    if rank != 2:
+        raise LayoutError(
+            f"visualize_tv({whole.layout}, {tv_layout}): a thread-value layout has rank 2, (thread, value), but this "
+            f"one has rank {rank}; group_modes, or make_layout([threads, values]), makes two modes"
+        )
+    if _core.has_scaled_basis(tv_layout.stride):
+        raise LayoutError(
+            f"visualize_tv({whole.layout}, {tv_layout}): the layout maps to coordinates, not to numbers; compose it "
+            f"with the shape first: composition(make_layout({pretty_str(whole.layout.shape)}), tv_layout)"
+        )
+    iterator = whole.iterator
+    if isinstance(iterator, Pointer):
+        memory = iterator._memory
+        if memory is not None and not memory.on_host:
+            raise ValueError(
+                f"visualize_tv: the tensor lies in device memory ({memory.device}), but only CPU memory is supported: "
+                "torch tensors on the CPU, NumPy arrays, whatever else exports CPU memory through DLPack; copy it first"
+            )
+        iterator = iterator.in_global_memory()
+    return ThreadValues(Tensor(iterator, _static(whole.layout)), tv_layout)

@@ -1,0 +1,474 @@
+"""Every number that the articles behind this project work out; docs/seeds.md says where they are wrong."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilewright as cutlass
+from tilewright import Int32, cute, kernels
+from tilewright.__main__ import demo_tensor
+from tilewright.cute import printing
+from tilewright.cute.runtime import from_dlpack
+
+L = cute.parse
+PAGE = Path(__file__).parents[1] / "docs" / "seeds.md"
+
+
+def dynamic(text):
+    """The layout with every integer dynamic, as in C++ `make_shape(6, 2)`."""
+    layout = L(text)
+    shape, stride = (cute.transform_leaf(Int32, x) for x in (layout.shape, layout.stride))
+    return cute.make_layout(shape, stride=stride)
+
+
+def offsets(layout):
+    return layout.offsets().tolist()
+
+
+def grid(text):
+    """The offsets in the table of print_layout, row by row."""
+    rows = printing.format_layout(L(text) if isinstance(text, str) else text).splitlines()[3::2]
+    return [[int(cell) for cell in row.split("|")[1:-1]] for row in rows]
+
+
+# ---- docs/seeds.md ---------------------------------------------------------------------------------------------------
+
+
+def test_the_page_on_the_articles():
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    names: dict[str, object] = {}
+    failures: list[str] = []
+    runner = doctest.DocTestRunner()
+    for block in blocks:
+        test = doctest.DocTestParser().get_doctest(block, {}, block.splitlines()[0], str(PAGE), 0)
+        test.globs = names
+        runner.run(test, out=failures.append, clear_globs=False)
+    assert runner.summarize(verbose=False).attempted > 50
+    assert not failures, "".join(failures)
+
+
+def test_every_entry_of_the_page_has_a_line():
+    entries = re.split(r"^\*\*(\d{3}\.\d+) ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    names, bodies = entries[1::2], entries[2::2]
+    expected = [f"000.{i}" for i in range(1, 7)] + [f"001.{i}" for i in range(1, 7)]
+    expected += [f"002.{i}" for i in range(1, 20)] + [f"004.{i}" for i in range(1, 8)]
+    assert names == expected
+    assert all(">>> " in body for body in bodies)
+
+
+# ---- 000 and 003: thread-value layouts -------------------------------------------------------------------------------
+
+TV = L("((2,2),(2,3)):((2,12),(1,4))")
+VALUES = [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11], [12, 13, 16, 17, 20, 21], [14, 15, 18, 19, 22, 23]]
+
+
+@cute.kernel
+def visualize_tv_layout_kernel(mA: cute.Tensor, tv_layout: cute.Layout):
+    tidx, _, _ = cute.arch.thread_idx()
+    # Compose mA with TV Layout
+    composed = cute.composition(mA, tv_layout)
+    cute.printf("TIDX: {}", tidx)
+    cute.printf("DATA: {}", composed[(tidx, None)])
+
+
+@cute.jit
+def visualize_tv_layout(
+    mA: cute.Tensor,
+):
+    # mA Layout: (24, 1) : (1, 0)
+    tv_layout = cute.make_layout(shape=((2, 2), (2, 3)), stride=((2, 12), (1, 4)))
+    print(f"TV Layout: {tv_layout}")
+
+    # Launch the kernel asynchronously
+    # Async token(s) can also be specified as dependencies
+    visualize_tv_layout_kernel(mA, tv_layout).launch(
+        grid=[1, 1, 1],
+        block=[cute.size(tv_layout, mode=[0]), 1, 1],
+    )
+
+
+def expected_text(address, space):
+    lines = ["TV Layout: ((2,2),(2,3)):((2,12),(1,4))"]
+    for t, (offset, values) in enumerate(zip((0x0, 0x8, 0x30, 0x38), VALUES, strict=True)):
+        lines.append(f"TIDX: {t}")
+        lines.append(f"DATA: raw_ptr(0x{address + offset:016x}: i32, {space}, align<8>) o ((2,3)):((1,4)) = ")
+        lines.append(f"  ( {', '.join(map(str, values))} )")
+    return "\n".join(lines) + "\n"
+
+
+def test_000_the_program(capsys):
+    """The author's program, with the import lines changed and the array on the CPU, prints the author's text."""
+    a = demo_tensor()  # torch.arange(24, dtype=torch.int32).reshape(24, 1), or NumPy's where there is no torch
+    a_ = from_dlpack(a, assumed_align=16)
+    visualize_tv_layout(a_)
+    assert capsys.readouterr().out == expected_text(a_.data_ptr, "gmem")
+    assert f"{kernels.visualize_tv(a_, TV)}\n" == expected_text(a_.data_ptr, "gmem")
+
+
+def test_000_problem():
+    """Figure 1: which thread owns which of the 24 elements."""
+    owner = [next(t for t in range(4) if i in VALUES[t]) for i in range(24)]
+    assert owner == [0, 0, 1, 1] * 3 + [2, 2, 3, 3] * 3
+    assert kernels.visualize_tv(np.arange(24), TV).values.tolist() == VALUES
+
+
+def test_000_value_layout():
+    """Figure 2."""
+    assert grid("(2,3):(1,4)") == [[0, 4, 8], [1, 5, 9]]
+
+
+def test_000_thread_layout():
+    """Figures 3 and 4: the first indices of the threads."""
+    assert [row[0] for row in VALUES] == [0, 2, 12, 14]
+    assert grid("(2,2):(2,12)") == [[0, 12], [2, 14]]
+
+
+def test_000_thread_value_layout():
+    """Figure 5."""
+    assert cute.make_layout([L("(2,2):(2,12)"), L("(2,3):(1,4)")]) == TV
+    assert grid(TV) == VALUES
+    assert (cute.size(TV, mode=[0]), cute.size(TV, mode=[1])) == (4, 6)
+
+
+def test_000_composition():
+    """Figure 6: (thread, value) to coordinate to index to data."""
+    a = from_dlpack(demo_tensor())
+    composed = cute.composition(a, TV)
+    for t in range(4):
+        for v in range(6):
+            coordinate = cute.idx2crd(TV((t, v)), (24, 1))
+            assert coordinate == (VALUES[t][v], 0)
+            assert a.layout(coordinate) == VALUES[t][v]
+            assert composed[t, v] == a[coordinate] == VALUES[t][v]
+
+
+def test_000_identities():
+    assert cute.complement(L("(2,2):(2,12)"), 24) == L("(2,3):(1,4)")
+    assert cute.complement(L("(2,3):(1,4)"), 24) == L("(2,2):(2,12)")
+    assert cute.right_inverse(TV) == L("(2,2,3,2):(4,1,8,2)")
+    assert cute.is_bijective(TV)
+    assert sorted(offsets(TV)) == list(range(24))
+
+
+def test_000_layout_of_the_tensor():
+    assert str(from_dlpack(demo_tensor()).layout) == "(24,1):(1,1)"
+    assert str(cute.make_layout((24, 1))) == "(24,1):(1,0)"
+    for text in ("(24,1):(1,1)", "(24,1):(1,0)"):
+        assert cute.composition(L(text), TV) == TV
+
+
+def test_000_dynamic_tensor():
+    composed = cute.composition(dynamic("(24,1):(1,1)"), TV)
+    assert printing.format_printf("{}", composed.shape, end="") == "(((2,1),(2,1)),((2,1),(3,1)))"
+
+
+# ---- 001: CuTe layouts in C++ ----------------------------------------------------------------------------------------
+
+
+def test_001_row_and_column_major():
+    assert grid("(4,4):(4,1)") == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]
+    assert grid("(4,4):(1,4)") == [[0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15]]
+    assert cute.make_layout_right((4, 4)) == L("(4,4):(4,1)")
+    assert cute.make_layout((4, 4)) == L("(4,4):(1,4)")
+
+
+def test_001_operands():
+    assert grid("(6,2):(8,2)") == [[0, 2], [8, 10], [16, 18], [24, 26], [32, 34], [40, 42]]
+    assert grid("(4,3):(3,1)") == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
+
+
+COMPOSED = (
+    "((2,2),(3,1)):((24,2),(8,2))\n"
+    "       0    1    2 \n"
+    "    +----+----+----+\n"
+    " 0  |  0 |  8 | 16 |\n"
+    "    +----+----+----+\n"
+    " 1  | 24 | 32 | 40 |\n"
+    "    +----+----+----+\n"
+    " 2  |  2 | 10 | 18 |\n"
+    "    +----+----+----+\n"
+    " 3  | 26 | 34 | 42 |\n"
+    "    +----+----+----+\n"
+)
+
+
+def test_001_composition(capsys):
+    cute.print_layout(cute.composition(dynamic("(6,2):(8,2)"), dynamic("(4,3):(3,1)")))
+    assert capsys.readouterr().out == COMPOSED
+    static = cute.composition(L("(6,2):(8,2)"), L("(4,3):(3,1)"))
+    assert str(static) == "((2,2),3):((24,2),8)"
+    assert grid(static) == [[0, 8, 16], [24, 32, 40], [2, 10, 18], [26, 34, 42]]
+
+
+@pytest.mark.parametrize("of", [L, dynamic])
+def test_001_validation(of):
+    a, b = of("(6,2):(8,2)"), of("(4,3):(3,1)")
+    c = cute.composition(a, b)
+    for i in range(12):
+        assert int(c(i)) == int(a(b(i)))
+
+
+def test_001_coordinates():
+    b = L("(4,3):(3,1)")
+    assert cute.coalesce(b) == b
+    assert [b(i) for i in range(5)] == [0, 3, 6, 9, 1]
+    assert cute.idx2crd(5, b.shape) == (1, 1)
+    assert b.get_hier_coord(5) == b.get_flat_coord(5) == (1, 2)
+
+
+def test_001_part_3():
+    c = cute.composition(L("(4,3):(3,1)"), L("(6,2):(2,1)"))
+    assert str(c) == "((2,3),2):((6,1),3)"
+    assert [value for row in grid(c) for value in row] == [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]
+    assert offsets(c) == [0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11]
+
+
+def test_001_batched_layouts():
+    """What the article wants to look at next: a batch mode multiplies the size and leaves the strides of a matrix."""
+    batched = cute.make_layout((4, 4, 2), stride=(4, 1, 16))
+    assert [offsets(batched((None, None, k))) for k in range(2)] == [offsets(L("(4,4):(4,1)"))] * 2
+    assert [batched((0, 0, k)) for k in range(2)] == [0, 16]
+
+
+# ---- 002: tiling -----------------------------------------------------------------------------------------------------
+
+H = L("((2,2),(2,2)):((1,4),(2,8))")
+
+
+def test_002_row_major():
+    n, m = 3, 5
+    layout = cute.make_layout_right((n, m))
+    assert str(layout) == "(3,5):(5,1)"
+    assert all(layout((i, j)) == i * m + j for i in range(n) for j in range(m))
+
+
+@pytest.mark.parametrize(
+    ("coordinate", "offset"),
+    [
+        (((0, 0), (0, 0)), 0),
+        (((0, 1), (0, 0)), 4),
+        (((1, 0), (0, 0)), 1),
+        (((1, 1), (0, 0)), 5),
+        (((0, 0), (1, 0)), 2),
+        (((0, 1), (1, 0)), 6),
+        (((1, 0), (1, 0)), 3),
+        (((1, 1), (1, 0)), 7),
+    ],
+)
+def test_002_interleaved_layout(coordinate, offset):
+    assert H(coordinate) == offset
+
+
+def test_002_interleaved_grid():
+    assert offsets(H) == [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
+    assert grid(H) == [[0, 2, 8, 10], [1, 3, 9, 11], [4, 6, 12, 14], [5, 7, 13, 15]]
+
+
+def test_002_factorisation():
+    for i in range(16):
+        (i0, i1), (j0, j1) = cute.idx2crd(i, H.shape)
+        r, c = i0 + 2 * j0, i1 + 2 * j1
+        assert H(i) == r + 4 * c
+
+
+def test_002_coalesce():
+    assert cute.coalesce(L("(2,4):(1,2)")) == L("8:1")
+    assert cute.coalesce(L("(1,8):(7,1)")) == cute.coalesce(L("(8,1):(1,7)")) == L("8:1")
+    by_mode = cute.coalesce(L("((2,4),(2,4)):((1,2),(8,16))"), (1, 1))
+    assert (str(by_mode), cute.rank(by_mode)) == ("(8,8):(1,8)", 2)
+
+
+@pytest.mark.parametrize(
+    ("coordinate", "index", "offset"),
+    [((0, 0), 0, 0), ((1, 0), 1, 2), ((2, 0), 2, 4), ((0, 1), 3, 6), ((1, 1), 4, 8), ((2, 1), 5, 10)],
+)
+def test_002_composition_table(coordinate, index, offset):
+    a, b = L("(3,2):(1,3)"), L("6:2")
+    assert a(coordinate) == index
+    assert b(index) == offset
+    assert cute.composition(b, a)(coordinate) == offset
+
+
+def test_002_composition():
+    assert str(cute.composition(L("6:2"), L("(3,2):(1,3)"))) == "(3,2):(2,6)"
+    assert str(cute.composition(L("(4,3):(1,8)"), L("6:2"))) == "(2,3):(2,8)"
+    assert cute.composition(L("(3):(8)"), L("3:1")) == L("3:8")
+    # Case 1, the stride skips the first mode: (s1,..):(d1,..) o s:d/s0.
+    assert cute.composition(L("(4,8):(13,1)"), L("4:8")) == cute.composition(L("8:1"), L("4:2")) == L("4:2")
+
+
+def test_002_complement():
+    assert str(cute.complement(L("4:1"), 12)) == "3:4"
+    # The formula (d0, d1/(s0*d0), .., M/(sn*dn)) : (1, s0*d0, .., sn*dn) of an admissible layout.
+    layout, size = L("(2,3):(2,12)"), 72
+    assert cute.is_admissible(layout, size)
+    assert cute.complement(layout, size) == cute.coalesce(L("(2,3,2):(1,4,36)"))
+
+
+def test_002_picture_of_a_complement():
+    """The grey cells and their coloured copies: the layout and its complement cover [0, M) once."""
+    layout = L("(2,2):(1,6)")
+    rest = cute.complement(layout, 24)
+    assert str(rest) == "(3,2):(2,12)"
+    copies = [[x + y for x in offsets(layout)] for y in offsets(rest)]
+    assert copies[0] == [0, 1, 6, 7]
+    assert sorted(x for copy in copies for x in copy) == list(range(24))
+
+
+def test_002_divide_in_one_dimension():
+    assert cute.make_layout([L("4:1"), L("3:4")]) == L("(4,3):(1,4)")
+    tiles = cute.logical_divide(L("12:1"), L("4:1"))
+    assert str(tiles) == "(4,3):(1,4)"
+    assert [tiles((None, k)) for k in range(3)] == [L("(4):(1)")] * 3
+    assert offsets(tiles((0, None))) == [0, 4, 8]
+    assert [[tiles((i, k)) for i in range(4)] for k in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+def test_002_divide_in_two_dimensions():
+    matrix = L("(4,6):(1,4)")
+    assert str(cute.logical_divide(L("4:1"), 2)) == "(2,2):(1,2)"
+    assert str(cute.logical_divide(L("6:4"), 3)) == "(3,2):(4,12)"
+    assert str(cute.logical_divide(matrix, (2, 3))) == "((2,2),(3,2)):((1,2),(4,12))"
+    assert str(cute.zipped_divide(matrix, (2, 3))) == "((2,3),(2,2)):((1,4),(2,12))"
+    assert str(cute.tiled_divide(matrix, (2, 3))) == "((2,3),2,2):((1,4),2,12)"
+    assert str(cute.flat_divide(matrix, (2, 3))) == "(2,3,2,2):(1,4,2,12)"
+
+
+@pytest.mark.parametrize(
+    ("form", "divided", "multiplied"),
+    [
+        ("logical", "((2,4),(3,5),7)", "((2,4),(3,5),7)"),
+        ("zipped", "((2,3),(4,5,7))", "((2,3),(4,5,7))"),
+        ("tiled", "((2,3),4,5,7)", "((2,3),4,5,7)"),
+        ("flat", "(2,3,4,5,7)", "(2,3,4,5,7)"),
+    ],
+)
+def test_002_forms(form, divided, multiplied):
+    """(m,n,l) by (tm,tn), and the products of (m,n,l) and (tm,tn): the modes of each form."""
+    whole, tile = cute.make_layout((8, 15, 7)), (2, 3)
+    assert cute.pretty_str(getattr(cute, f"{form}_divide")(whole, tile).shape) == divided
+    block, copies = cute.make_layout((2, 3, 7), stride=(1, 1, 1)), (4, 5)
+    assert cute.pretty_str(getattr(cute, f"{form}_product")(block, copies).shape) == multiplied
+
+
+def test_002_product():
+    assert str(cute.complement(L("4:1"), 12)) == "3:4"
+    assert cute.composition(L("3:4"), L("3:1")) == L("3:4")
+    assert cute.logical_product(L("4:1"), L("3:1")) == cute.logical_divide(L("12:1"), L("4:1")) == L("(4,3):(1,4)")
+
+
+def test_002_threads_and_values():
+    assert str(cute.complement(L("4:1"), 8)) == "2:4"
+    assert cute.composition(L("2:4"), L("2:1")) == L("2:4")
+    product = cute.logical_product(L("4:1"), L("2:1"))
+    assert str(product) == "(4,2):(1,4)"
+    assert [[product((t, v)) for v in range(2)] for t in range(4)] == [[0, 4], [1, 5], [2, 6], [3, 7]]
+
+
+def test_002_what_make_layout_tv_builds_instead():
+    tiler, tv = cute.make_layout_tv(L("4:1"), L("2:1"))
+    assert (tiler, str(tv)) == ((8,), "(4,2):(2,1)")
+    assert [[tv((t, v)) for v in range(2)] for t in range(4)] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+def test_002_blocked_and_raked():
+    threads, values = L("4:1"), L("2:1")
+    assert str(cute.blocked_product(threads, values)) == "((4,2)):((1,4))"
+    assert str(cute.raked_product(threads, values)) == "((2,4)):((4,1))"
+    assert str(cute.blocked_product(values, threads)) == "((2,4)):((1,2))"
+    assert str(cute.raked_product(values, threads)) == "((4,2)):((2,1))"
+    a, b = L("(2,5):(5,1)"), L("(3,4):(1,3)")
+    assert cute.pretty_str(cute.blocked_product(a, b).shape) == "((2,3),(5,4))"
+    assert cute.pretty_str(cute.raked_product(a, b).shape) == "((3,2),(4,5))"
+    assert str(cute.zipped_product(a, b)) == "((2,5),(3,4)):((5,1),(10,30))"
+    assert str(cute.tiled_product(a, b)) == "((2,5),3,4):((5,1),10,30)"
+    assert str(cute.flat_product(a, b)) == "(2,5,3,4):(5,1,10,30)"
+
+
+def test_002_layouts_of_the_kernel():
+    """Those that need no copy and no MMA: shared memory, thread layouts, and the tiles of a thread block."""
+    b_m, b_n, b_k, threads = 128, 128, 8, 256
+    assert str(cute.make_layout((b_m, b_k))) == "(128,8):(1,128)"
+    assert str(cute.make_layout((threads // b_k, b_k), stride=(b_k, 1))) == "(32,8):(8,1)"
+    major = b_n // 4
+    assert str(cute.make_layout((major, threads // major), stride=(1, major))) == "(32,8):(1,32)"
+    assert str(cute.make_layout((threads // 16, 16, 1), stride=(16, 1, 0))) == "(16,16,1):(16,1,0)"
+    a, c = cute.make_tensor(0, cute.make_layout((256, 64))), cute.make_tensor(0, cute.make_layout((256, 384)))
+    tiler, coordinates = (b_m, b_n, b_k), (1, 2, None)
+    assert str(cute.local_tile(a, tiler, coordinates, proj=(1, None, 1))) == "tensor<128 o (128,8,8):(1,256,2048)>"
+    assert str(cute.local_tile(c, tiler, coordinates, proj=(1, 1, None))) == "tensor<65664 o (128,128):(1,256)>"
+
+
+def test_002_tiles_of_the_kernels_copies():
+    """Tile and thread-value layout of the two copies of the kernel."""
+    copy_a = cute.make_layout_tv(L("(32,8):(8,1)"), cute.make_layout((1, 1)))
+    assert (copy_a[0], str(copy_a[1])) == ((32, 8), "((8,32),1):((32,1),0)")
+    copy_b = cute.make_layout_tv(L("(32,8):(1,32)"), cute.make_layout((4, 1)))
+    assert (copy_b[0], str(copy_b[1])) == ((128, 8), "(256,4):(4,1)")
+
+
+def test_002_predicates_of_the_epilogue():
+    coordinates = cute.make_identity_tensor((4, 4))
+    residue = (10 - 4 * 2, 7 - 4 * 1)  # mC.shape[0] - b_m * bidx, mC.shape[1] - b_n * bidy
+    inside = [bool(cute.elem_less(coordinates[i], residue)) for i in range(cute.size(coordinates.shape))]
+    assert inside == [m < 2 and n < 3 for n in range(4) for m in range(4)]
+    predicates = cute.make_rmem_tensor(coordinates.shape, cutlass.Boolean)
+    predicates.store(inside)
+    assert list(predicates) == inside
+
+
+# ---- 004: complement and concatenation -------------------------------------------------------------------------------
+
+
+def test_004_layout_function():
+    layout = L("(2,4):(2,2)")
+    assert cute.idx2crd(3, layout.shape) == (1, 1)
+    assert layout(3) == 1 * 2 + 1 * 2 == 4
+    assert offsets(layout) == [0, 2, 2, 4, 4, 6, 6, 8]
+
+
+def test_004_iota_is_a_bijection():
+    coordinates = [cute.idx2crd(i, (2, 4)) for i in range(8)]
+    assert len(set(coordinates)) == 8
+    assert [cute.crd2idx(c, (2, 4)) for c in coordinates] == list(range(8))
+
+
+def test_004_sorted():
+    l1 = L("(2,2):(3,1)")
+    l2 = cute.sorted_layout(l1)
+    assert str(l2) == "(2,2):(1,3)"
+    assert (offsets(l1), offsets(l2)) == ([0, 3, 1, 4], [0, 1, 3, 4])
+
+
+def test_004_coalesce():
+    layout = L("(2,1):(3,1)")
+    assert str(cute.coalesce(layout)) == "2:3"
+    assert offsets(layout) == offsets(cute.coalesce(layout)) == [0, 3]
+    assert printing.format_printf(cute.coalesce(dynamic("(2,1):(3,1)")), end="") == "(2,1):(3,1)"
+
+
+def test_004_admissible():
+    assert cute.is_admissible(L("(2,4):(1,2)"), 16)
+    assert cute.is_admissible(L("8:2"), 32)
+    assert not cute.is_admissible(L("(2,2):(1,3)"), 12)  # 2*1 does not divide 3
+    assert not cute.is_admissible(L("8:2"), 40)  # 8*2 does not divide 40
+
+
+def test_004_complement():
+    assert cute.complement(L("(2,4):(1,2)"), 16) == cute.coalesce(L("(1,1,2):(1,2,8)")) == L("2:8")
+    whole = cute.flatten(cute.make_layout([L("(2,4):(1,2)"), L("2:8")]))
+    assert str(whole) == "(2,4,2):(1,2,8)"
+    assert offsets(whole) == list(range(16))
+
+
+def test_004_bijection_that_is_not_the_identity():
+    assert str(cute.complement(L("8:2"), 32)) == "(2,2):(1,16)"
+    whole = L("(8,2,2):(2,1,16)")
+    evens, odds = list(range(0, 16, 2)), list(range(1, 16, 2))
+    assert offsets(whole) == [*evens, *odds, *(16 + x for x in evens), *(16 + x for x in odds)]
+    assert cute.is_bijective(whole)
