@@ -57,8 +57,8 @@ FITTING = {room: st.sampled_from([e for e in EXTENTS if e <= room]) for room in 
 
 
 @st.composite
-def shapes(draw: st.DrawFn, max_size: int = MAX_SIZE, profile: st.SearchStrategy[Any] | None = None) -> Any:
-    nesting = draw(PROFILES if profile is None else profile)
+def shapes(draw: st.DrawFn, max_size: int = MAX_SIZE) -> Any:
+    nesting = draw(PROFILES)
     room, extents = max_size, []
     for _ in m.leaves(nesting):
         extents.append(draw(FITTING[min(room, EXTENTS[-1])]))
@@ -85,20 +85,16 @@ def compact_strides(draw: st.DrawFn, shape: Any, gaps: bool = False, zeros: bool
 def free_strides(draw: st.DrawFn, shape: Any, negative: bool = True) -> Any:
     """0, 1, products of extents, and their neighbours, of either sign."""
     products = sorted({p * e for p in m.leaves(values.compact(shape).stride) for e in EXTENTS if p * e <= 2 * MAX_SIZE})
-    pool = st.one_of(st.sampled_from((0, 1)), st.sampled_from(products), st.sampled_from(products).map(lambda p: p + 1))
+    near = [p + step for p in products for step in (1, -1)]
+    pool = st.one_of(st.sampled_from((0, 1)), st.sampled_from(products), st.sampled_from(near))
     signed = st.one_of(pool, pool.map(lambda d: -d)) if negative else pool
     return m.fill_leaves(shape, [draw(signed) for _ in m.leaves(shape)])
 
 
 @st.composite
-def layouts(
-    draw: st.DrawFn,
-    max_size: int = MAX_SIZE,
-    negative: bool = True,
-    profile: st.SearchStrategy[Any] | None = None,
-) -> Layout:
+def layouts(draw: st.DrawFn, max_size: int = MAX_SIZE, negative: bool = True) -> Layout:
     """Any layout: compact, with gaps, with stride 0, or with arbitrary strides."""
-    shape = draw(shapes(max_size, profile))
+    shape = draw(shapes(max_size))
     strides = (
         compact_strides(shape),
         compact_strides(shape, gaps=True),

@@ -10,7 +10,8 @@ namespace {
 #define TILEWRIGHT_LOC py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none()
 
 py::object compose(py::handle lhs, py::handle rhs) {
-  if (is_layout(lhs) && is_layout(rhs)) return from_layout(composition(LayoutView(as_layout(lhs)), LayoutView(as_layout(rhs))));
+  if (is_layout(lhs) && is_layout(rhs))
+    return from_layout(composition(LayoutView(as_layout(lhs)), LayoutView(as_layout(rhs))));
   if (is_swizzle(lhs)) {
     const auto swizzle = lhs.cast<Swizzle>();
     if (is_swizzle(rhs)) return py::cast(composition(swizzle, rhs.cast<Swizzle>()));
@@ -32,11 +33,14 @@ py::object compose(py::handle lhs, py::handle rhs) {
 IntTuple cotarget_of(py::handle object) {
   if (is_layout_like(object)) {
     const AnyLayout layout = as_any_layout(object);
-    return (std::holds_alternative<Layout>(layout) ? std::get<Layout>(layout) : std::get<ComposedLayout>(layout).outer()).shape();
+    return (std::holds_alternative<Layout>(layout) ? std::get<Layout>(layout)
+                                                   : std::get<ComposedLayout>(layout).outer())
+        .shape();
   }
   IntTuple shape = to_int_tuple(object);
   for_each_leaf(shape.view(), [&](const Node& leaf) {
-    if (!leaf.is_integer() || leaf.has_basis() || leaf.value <= 0) fail(concat("the cotarget ", to_string(shape), " must be positive"));
+    if (!leaf.is_integer() || leaf.has_basis() || leaf.value <= 0)
+      fail(concat("the cotarget ", to_string(shape), " must be positive"));
   });
   return shape;
 }
@@ -48,7 +52,8 @@ const Layout& outer_of(const AnyLayout& layout) {
 
 py::object complement_any(py::handle object, py::handle cotarget) {
   const AnyLayout layout = as_any_layout(object);
-  return from_layout(cotarget.is_none() ? complement(outer_of(layout)) : complement(outer_of(layout), cotarget_of(cotarget)));
+  return from_layout(cotarget.is_none() ? complement(outer_of(layout))
+                                        : complement(outer_of(layout), cotarget_of(cotarget)));
 }
 
 template <class OnLayout, class OnComposed>
@@ -61,24 +66,30 @@ py::object invert(py::handle object, OnLayout&& on_layout, OnComposed&& on_compo
 using TilerOperation = Layout (*)(LayoutView, const Tiler&);
 
 void tiler_operation(py::module_& m, const char* name, const char* first, TilerOperation operation, const char* text) {
-  m.def(name, [name, operation](Arg target, Arg tiler, Arg, Arg) {
-    return guarded(name, {target.handle, tiler.handle}, [&] {
-      const Tiler by = to_tiler(tiler.handle);
-      return Result(lift(target.handle, [&](LayoutView layout) { return operation(layout, by); }));
-    });
-  }, py::arg(first), py::arg("tiler"), TILEWRIGHT_LOC, text);
+  m.def(
+      name,
+      [name, operation](Arg target, Arg tiler, Arg, Arg) {
+        return guarded(name, {target.handle, tiler.handle}, [&] {
+          const Tiler by = to_tiler(tiler.handle);
+          return Result(lift(target.handle, [&](LayoutView layout) { return operation(layout, by); }));
+        });
+      },
+      py::arg(first), py::arg("tiler"), TILEWRIGHT_LOC, text);
 }
 
 using LayoutOperation = Layout (*)(LayoutView, LayoutView);
 
 void block_operation(py::module_& m, const char* name, LayoutOperation operation, const char* text) {
-  m.def(name, [name, operation](Arg block, Arg tiler, Arg, Arg) {
-    return guarded(name, {block.handle, tiler.handle}, [&] {
-      const Tiler by = to_tiler(tiler.handle);
-      const Layout copies = by.as_layout();
-      return Result(lift(block.handle, [&](LayoutView layout) { return operation(layout, copies); }));
-    });
-  }, py::arg("block"), py::arg("tiler"), TILEWRIGHT_LOC, text);
+  m.def(
+      name,
+      [name, operation](Arg block, Arg tiler, Arg, Arg) {
+        return guarded(name, {block.handle, tiler.handle}, [&] {
+          const Tiler by = to_tiler(tiler.handle);
+          const Layout copies = by.as_layout();
+          return Result(lift(block.handle, [&](LayoutView layout) { return operation(layout, copies); }));
+        });
+      },
+      py::arg("block"), py::arg("tiler"), TILEWRIGHT_LOC, text);
 }
 
 // upcast and downcast of layouts, swizzles and their compositions.
@@ -95,68 +106,117 @@ struct UncheckedScope {};
 }  // namespace
 
 void bind_algebra(py::module_& m) {
-  m.def("coalesce", [](Arg x, Arg profile, Arg, Arg) {
-    return guarded("coalesce", {x.handle}, [&]() -> Result {
-      if (!is_layout_like(x.handle)) return from_int_tuple(coalesce_shape(to_int_tuple(x.handle)));
-      if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return coalesce(l); });
-      const IntTuple target = to_int_tuple(profile.handle);
-      return lift(x.handle, [&](LayoutView l) { return coalesce(l, target); });
-    });
-  }, py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::coalesce);
-  m.def("filter", [](Arg x, Arg profile, Arg, Arg) {
-    return guarded("filter", {x.handle}, [&]() -> Result {
-      if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return filter(l); });
-      const IntTuple target = to_int_tuple(profile.handle);
-      return lift(x.handle, [&](LayoutView l) { return filter(l, target); });
-    });
-  }, py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter);
-  m.def("filter_zeros", [](Arg x, Arg profile, Arg, Arg) {
-    return guarded("filter_zeros", {x.handle}, [&]() -> Result {
-      if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return filter_zeros(l); });
-      const IntTuple target = to_int_tuple(profile.handle);
-      return lift(x.handle, [&](LayoutView l) { return Layout::unchecked(filter_zeros(l.shape, target), IntTuple(l.stride)); });
-    });
-  }, py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter_zeros);
+  m.def(
+      "coalesce",
+      [](Arg x, Arg profile, Arg, Arg) {
+        return guarded("coalesce", {x.handle}, [&]() -> Result {
+          if (!is_layout_like(x.handle)) return from_int_tuple(coalesce_shape(to_int_tuple(x.handle)));
+          if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return coalesce(l); });
+          const IntTuple target = to_int_tuple(profile.handle);
+          return lift(x.handle, [&](LayoutView l) { return coalesce(l, target); });
+        });
+      },
+      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::coalesce);
+  m.def(
+      "filter",
+      [](Arg x, Arg profile, Arg, Arg) {
+        return guarded("filter", {x.handle}, [&]() -> Result {
+          if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return filter(l); });
+          const IntTuple target = to_int_tuple(profile.handle);
+          return lift(x.handle, [&](LayoutView l) { return filter(l, target); });
+        });
+      },
+      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter);
+  m.def(
+      "filter_zeros",
+      [](Arg x, Arg profile, Arg, Arg) {
+        return guarded("filter_zeros", {x.handle}, [&]() -> Result {
+          if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return filter_zeros(l); });
+          const IntTuple target = to_int_tuple(profile.handle);
+          return lift(x.handle, [&](LayoutView l) {
+            return Layout::unchecked(filter_zeros(l.shape, target), IntTuple(l.stride));
+          });
+        });
+      },
+      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter_zeros);
 
-  m.def("composition", [](Arg lhs, Arg rhs, Arg, Arg) {
-    return guarded("composition", {lhs.handle, rhs.handle}, [&] { return Result(compose(lhs.handle, rhs.handle)); });
-  }, py::arg("lhs"), py::arg("rhs"), TILEWRIGHT_LOC, doc::composition);
-  m.def("with_shape", [](Arg layout, Arg shape, Arg, Arg) {
-    return guarded("with_shape", {layout.handle, shape.handle}, [&] {
-      const IntTuple target = cotarget_of(shape.handle);
-      return Result(lift(layout.handle, [&](LayoutView l) { return with_shape(l, target); }));
-    });
-  }, py::arg("layout"), py::arg("shape"), TILEWRIGHT_LOC, doc::with_shape);
-  m.def("complement", [](Arg layout, Arg cotarget, Arg, Arg) {
-    return guarded("complement", {layout.handle, cotarget.handle}, [&] { return Result(complement_any(layout.handle, cotarget.handle)); });
-  }, py::arg("layout"), py::arg("cotarget") = py::none(), TILEWRIGHT_LOC, doc::complement);
+  m.def(
+      "composition",
+      [](Arg lhs, Arg rhs, Arg, Arg) {
+        return guarded("composition", {lhs.handle, rhs.handle},
+                       [&] { return Result(compose(lhs.handle, rhs.handle)); });
+      },
+      py::arg("lhs"), py::arg("rhs"), TILEWRIGHT_LOC, doc::composition);
+  m.def(
+      "with_shape",
+      [](Arg layout, Arg shape, Arg, Arg) {
+        return guarded("with_shape", {layout.handle, shape.handle}, [&] {
+          const IntTuple target = cotarget_of(shape.handle);
+          return Result(lift(layout.handle, [&](LayoutView l) { return with_shape(l, target); }));
+        });
+      },
+      py::arg("layout"), py::arg("shape"), TILEWRIGHT_LOC, doc::with_shape);
+  m.def(
+      "complement",
+      [](Arg layout, Arg cotarget, Arg, Arg) {
+        return guarded("complement", {layout.handle, cotarget.handle},
+                       [&] { return Result(complement_any(layout.handle, cotarget.handle)); });
+      },
+      py::arg("layout"), py::arg("cotarget") = py::none(), TILEWRIGHT_LOC, doc::complement);
 
-  m.def("right_inverse", [](Arg layout, Arg, Arg) {
-    return guarded("right_inverse", {layout.handle}, [&] {
-      return Result(invert(layout.handle, [](LayoutView l) { return right_inverse(l); }, [](const ComposedLayout& l) { return right_inverse(l); }));
-    });
-  }, py::arg("layout"), TILEWRIGHT_LOC, doc::right_inverse);
-  m.def("left_inverse", [](Arg layout, Arg, Arg) {
-    return guarded("left_inverse", {layout.handle}, [&] {
-      return Result(invert(layout.handle, [](LayoutView l) { return left_inverse(l); }, [](const ComposedLayout& l) { return left_inverse(l); }));
-    });
-  }, py::arg("layout"), TILEWRIGHT_LOC, doc::left_inverse);
-  m.def("nullspace", [](Arg layout, Arg, Arg) {
-    return guarded("nullspace", {layout.handle}, [&] { return nullspace(as_layout(layout.handle)); });
-  }, py::arg("layout"), TILEWRIGHT_LOC, doc::nullspace);
-  m.def("max_common_layout", [](Arg a, Arg b, Arg, Arg) {
-    return guarded("max_common_layout", {a.handle, b.handle}, [&] { return max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle)); });
-  }, py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_layout);
-  m.def("max_common_vector", [](Arg a, Arg b, Arg, Arg) {
-    return guarded("max_common_vector", {a.handle, b.handle},
-                   [&] { return size(max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle))).value; });
-  }, py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_vector);
-  m.def("max_alignment", [](Arg layout) {
-    return guarded("max_alignment", {layout.handle}, [&] { return max_alignment(as_layout(layout.handle)).value; });
-  }, py::arg("layout"), doc::max_alignment);
-  m.def("domain_distribute", [](Arg shape, Arg b) {
-    return guarded("domain_distribute", {shape.handle, b.handle}, [&] { return domain_distribute(to_int_tuple(shape.handle), to_leaf(b.handle)); });
-  }, py::arg("shape"), py::arg("b"), doc::domain_distribute);
+  m.def(
+      "right_inverse",
+      [](Arg layout, Arg, Arg) {
+        return guarded("right_inverse", {layout.handle}, [&] {
+          return Result(invert(
+              layout.handle, [](LayoutView l) { return right_inverse(l); },
+              [](const ComposedLayout& l) { return right_inverse(l); }));
+        });
+      },
+      py::arg("layout"), TILEWRIGHT_LOC, doc::right_inverse);
+  m.def(
+      "left_inverse",
+      [](Arg layout, Arg, Arg) {
+        return guarded("left_inverse", {layout.handle}, [&] {
+          return Result(invert(
+              layout.handle, [](LayoutView l) { return left_inverse(l); },
+              [](const ComposedLayout& l) { return left_inverse(l); }));
+        });
+      },
+      py::arg("layout"), TILEWRIGHT_LOC, doc::left_inverse);
+  m.def(
+      "nullspace",
+      [](Arg layout, Arg, Arg) {
+        return guarded("nullspace", {layout.handle}, [&] { return nullspace(as_layout(layout.handle)); });
+      },
+      py::arg("layout"), TILEWRIGHT_LOC, doc::nullspace);
+  m.def(
+      "max_common_layout",
+      [](Arg a, Arg b, Arg, Arg) {
+        return guarded("max_common_layout", {a.handle, b.handle},
+                       [&] { return max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle)); });
+      },
+      py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_layout);
+  m.def(
+      "max_common_vector",
+      [](Arg a, Arg b, Arg, Arg) {
+        return guarded("max_common_vector", {a.handle, b.handle},
+                       [&] { return size(max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle))).value; });
+      },
+      py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_vector);
+  m.def(
+      "max_alignment",
+      [](Arg layout) {
+        return guarded("max_alignment", {layout.handle}, [&] { return max_alignment(as_layout(layout.handle)).value; });
+      },
+      py::arg("layout"), doc::max_alignment);
+  m.def(
+      "domain_distribute",
+      [](Arg shape, Arg b) {
+        return guarded("domain_distribute", {shape.handle, b.handle},
+                       [&] { return domain_distribute(to_int_tuple(shape.handle), to_leaf(b.handle)); });
+      },
+      py::arg("shape"), py::arg("b"), doc::domain_distribute);
 
   tiler_operation(m, "logical_divide", "target", logical_divide, doc::logical_divide);
   tiler_operation(m, "zipped_divide", "target", zipped_divide, doc::zipped_divide);
@@ -169,57 +229,80 @@ void bind_algebra(py::module_& m) {
   block_operation(m, "blocked_product", blocked_product, doc::blocked_product);
   block_operation(m, "raked_product", raked_product, doc::raked_product);
 
-  m.def("upcast", [](Arg layout, int64_t n) {
-    return guarded("upcast", {layout.handle, py::int_(n)}, [&] { return Result(recast_any(layout.handle, [n](const auto& l) { return upcast(l, n); })); });
-  }, py::arg("layout"), py::arg("n"), doc::upcast);
-  m.def("downcast", [](Arg layout, int64_t n) {
-    return guarded("downcast", {layout.handle, py::int_(n)}, [&] { return Result(recast_any(layout.handle, [n](const auto& l) { return downcast(l, n); })); });
-  }, py::arg("layout"), py::arg("n"), doc::downcast);
-  m.def("recast_layout", [](int64_t new_bits, int64_t old_bits, Arg layout, Arg, Arg) {
-    return guarded("recast_layout", {py::int_(new_bits), py::int_(old_bits), layout.handle}, [&] {
-      return Result(recast_any(layout.handle, [=](const auto& l) { return recast(l, old_bits, new_bits); }));
-    });
-  }, py::arg("new_type_bits"), py::arg("old_type_bits"), py::arg("layout"), TILEWRIGHT_LOC, doc::recast_layout);
+  m.def(
+      "upcast",
+      [](Arg layout, int64_t n) {
+        return guarded("upcast", {layout.handle, py::int_(n)},
+                       [&] { return Result(recast_any(layout.handle, [n](const auto& l) { return upcast(l, n); })); });
+      },
+      py::arg("layout"), py::arg("n"), doc::upcast);
+  m.def(
+      "downcast",
+      [](Arg layout, int64_t n) {
+        return guarded("downcast", {layout.handle, py::int_(n)}, [&] {
+          return Result(recast_any(layout.handle, [n](const auto& l) { return downcast(l, n); }));
+        });
+      },
+      py::arg("layout"), py::arg("n"), doc::downcast);
+  m.def(
+      "recast_layout",
+      [](int64_t new_bits, int64_t old_bits, Arg layout, Arg, Arg) {
+        return guarded("recast_layout", {py::int_(new_bits), py::int_(old_bits), layout.handle}, [&] {
+          return Result(recast_any(layout.handle, [=](const auto& l) { return recast(l, old_bits, new_bits); }));
+        });
+      },
+      py::arg("new_type_bits"), py::arg("old_type_bits"), py::arg("layout"), TILEWRIGHT_LOC, doc::recast_layout);
 
-  m.def("make_layout_image_mask", [](Arg layout, Arg coord, int64_t mode, Arg, Arg) {
-    return guarded("make_layout_image_mask", {layout.handle, coord.handle, py::int_(mode)}, [&] {
-      const Layout& whole = as_layout(layout.handle);
-      const int64_t bits = cosize(whole).value;
-      if (bits > 16) throw ValueError(concat("the mask has 16 bits, but the cosize of ", to_string(whole), " is ", bits));
-      // Keep one mode, fix the others at the coordinate.
-      const IntTuple at = to_int_tuple(coord.handle);
-      TupleBuilder builder;
-      builder.open();
-      for (int64_t i = 0; i < whole.rank(); ++i) {
-        if (i == mode) {
-          builder.leaf(none_node());
-        } else {
-          builder.copy(at.view().mode(i));
-        }
-      }
-      builder.close();
-      const Sliced sliced = slice_and_offset(builder.take(), LayoutView(whole));
-      int64_t mask = 0;
-      for (int64_t i = 0; i < size(sliced.layout).value; ++i) mask |= int64_t{1} << (sliced.offset.leaf().value + evaluate(sliced.layout, i));
-      return mask;
-    });
-  }, py::arg("layout"), py::arg("coord"), py::arg("mode"), TILEWRIGHT_LOC, doc::make_layout_image_mask);
-  m.def("get_swizzle_portion", [](Arg layout, Arg, Arg) {
-    return guarded("get_swizzle_portion", {layout.handle}, [&] {
-      const AnyLayout any = as_any_layout(layout.handle);
-      if (const auto* composed = std::get_if<ComposedLayout>(&any)) {
-        if (composed->swizzle() == nullptr) wrong_kind(layout.handle, "a layout, swizzled or not");
-        return *composed->swizzle();
-      }
-      return Swizzle(0, 4, 3);
-    });
-  }, py::arg("layout"), TILEWRIGHT_LOC, doc::get_swizzle_portion);
-  m.def("get_nonswizzle_portion", [](Arg layout, Arg, Arg) {
-    return guarded("get_nonswizzle_portion", {layout.handle}, [&] {
-      const AnyLayout any = as_any_layout(layout.handle);
-      return outer_of(any);
-    });
-  }, py::arg("layout"), TILEWRIGHT_LOC, doc::get_nonswizzle_portion);
+  m.def(
+      "make_layout_image_mask",
+      [](Arg layout, Arg coord, int64_t mode, Arg, Arg) {
+        return guarded("make_layout_image_mask", {layout.handle, coord.handle, py::int_(mode)}, [&] {
+          const Layout& whole = as_layout(layout.handle);
+          const int64_t bits = cosize(whole).value;
+          if (bits > 16)
+            throw ValueError(concat("the mask has 16 bits, but the cosize of ", to_string(whole), " is ", bits));
+          // Keep one mode, fix the others at the coordinate.
+          const IntTuple at = to_int_tuple(coord.handle);
+          TupleBuilder builder;
+          builder.open();
+          for (int64_t i = 0; i < whole.rank(); ++i) {
+            if (i == mode) {
+              builder.leaf(none_node());
+            } else {
+              builder.copy(at.view().mode(i));
+            }
+          }
+          builder.close();
+          const Sliced sliced = slice_and_offset(builder.take(), LayoutView(whole));
+          int64_t mask = 0;
+          for (int64_t i = 0; i < size(sliced.layout).value; ++i)
+            mask |= int64_t{1} << (sliced.offset.leaf().value + evaluate(sliced.layout, i));
+          return mask;
+        });
+      },
+      py::arg("layout"), py::arg("coord"), py::arg("mode"), TILEWRIGHT_LOC, doc::make_layout_image_mask);
+  m.def(
+      "get_swizzle_portion",
+      [](Arg layout, Arg, Arg) {
+        return guarded("get_swizzle_portion", {layout.handle}, [&] {
+          const AnyLayout any = as_any_layout(layout.handle);
+          if (const auto* composed = std::get_if<ComposedLayout>(&any)) {
+            if (composed->swizzle() == nullptr) wrong_kind(layout.handle, "a layout, swizzled or not");
+            return *composed->swizzle();
+          }
+          return Swizzle(0, 4, 3);
+        });
+      },
+      py::arg("layout"), TILEWRIGHT_LOC, doc::get_swizzle_portion);
+  m.def(
+      "get_nonswizzle_portion",
+      [](Arg layout, Arg, Arg) {
+        return guarded("get_nonswizzle_portion", {layout.handle}, [&] {
+          const AnyLayout any = as_any_layout(layout.handle);
+          return outer_of(any);
+        });
+      },
+      py::arg("layout"), TILEWRIGHT_LOC, doc::get_nonswizzle_portion);
 
   py::class_<UncheckedScope>(m, "unchecked", doc::unchecked)
       .def(py::init<>())

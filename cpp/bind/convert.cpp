@@ -13,10 +13,12 @@ Registry& registry() {
 }
 
 void wrong_kind(py::handle object, const char* expected) {
-  throw KindError(concat("expected ", expected, ", got ", std::string(Py_TYPE(object.ptr())->tp_name), " ", notation(object)));
+  throw KindError(
+      concat("expected ", expected, ", got ", std::string(Py_TYPE(object.ptr())->tp_name), " ", notation(object)));
 }
 
-// ---- kinds ------------------------------------------------------------------------------------------------------------------
+// ---- kinds
+// ------------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -69,7 +71,8 @@ AnyLayout as_any_layout(py::handle object) {
   wrong_kind(object, "a Layout or ComposedLayout");
 }
 
-// ---- to core ----------------------------------------------------------------------------------------------------------------
+// ---- to core
+// ----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -80,7 +83,8 @@ bool is_subtype(PyTypeObject* type, const py::object& of) {
 int64_t long_value(PyObject* number) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-  if (overflow != 0) fail(concat("the integer ", py::str(py::handle(number)).cast<std::string>(), " does not fit into 64 bits"));
+  if (overflow != 0)
+    fail(concat("the integer ", py::str(py::handle(number)).cast<std::string>(), " does not fit into 64 bits"));
   if (value == -1 && PyErr_Occurred()) throw py::error_already_set();
   return value;
 }
@@ -165,24 +169,28 @@ Tiler to_tiler_at(py::handle object, int depth) {
 
 Tiler to_tiler(py::handle object) { return to_tiler_at(object, 0); }
 
-// ---- from core --------------------------------------------------------------------------------------------------------------
+// ---- from core
+// --------------------------------------------------------------------------------------------------------------
 
 py::object from_leaf(const Node& leaf) {
   if (leaf.has_basis()) return py::cast(BasisElement{leaf});
   if (leaf.is_none()) return py::none();
   if (leaf.is_static()) return py::int_(leaf.value);
   const py::object& type = leaf.is_wide() ? registry().int64 : registry().int32;
-  if (!type) throw std::runtime_error("the dynamic integer classes are not registered: import tilewright, not tilewright._core");
+  if (!type)
+    throw std::runtime_error("the dynamic integer classes are not registered: import tilewright, not tilewright._core");
   return type.attr("_make")(leaf.value, leaf.aux);
 }
 
 py::object from_int_tuple(TupleView view) {
   if (view.is_leaf()) return from_leaf(*view);
   PyTypeObject* const type = int_tuple_type();
-  const py::object tuple = py::reinterpret_steal<py::object>(type->tp_alloc(type, static_cast<Py_ssize_t>(view.rank())));
+  const py::object tuple =
+      py::reinterpret_steal<py::object>(type->tp_alloc(type, static_cast<Py_ssize_t>(view.rank())));
   if (!tuple) throw py::error_already_set();
   Py_ssize_t i = 0;
-  for_each_mode(view, [&](TupleView mode) { PyTuple_SET_ITEM(tuple.ptr(), i++, from_int_tuple(mode).release().ptr()); });
+  for_each_mode(view,
+                [&](TupleView mode) { PyTuple_SET_ITEM(tuple.ptr(), i++, from_int_tuple(mode).release().ptr()); });
   return tuple;
 }
 
@@ -202,7 +210,8 @@ py::object make_tensor(py::handle like, py::object iterator, py::object layout) 
   return py::type::handle_of(like)(std::move(iterator), std::move(layout));
 }
 
-// ---- errors -----------------------------------------------------------------------------------------------------------------
+// ---- errors
+// -----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -228,8 +237,9 @@ void write_notation(py::handle object, std::string& out, int depth) {
     out += ')';
     return;
   }
-  const bool speaks_cute = is_layout_like(object) || is_swizzle(object) || is_exactly<BasisElement>(object) || PyLong_Check(object.ptr()) ||
-                           is_subtype(Py_TYPE(object.ptr()), registry().int32) || is_subtype(Py_TYPE(object.ptr()), registry().int64);
+  const bool speaks_cute = is_layout_like(object) || is_swizzle(object) || is_exactly<BasisElement>(object) ||
+                           PyLong_Check(object.ptr()) || is_subtype(Py_TYPE(object.ptr()), registry().int32) ||
+                           is_subtype(Py_TYPE(object.ptr()), registry().int64);
   out += speaks_cute ? py::str(object).cast<std::string>() : py::repr(object).cast<std::string>();
 }
 

@@ -1,4 +1,5 @@
-// Python objects to core values and back. Each argument crosses once: a nested tuple becomes one flat node array, a result one object.
+// Python objects to core values and back. Each argument crosses once: a nested tuple becomes one flat node array, a
+// result one object.
 #pragma once
 
 #include <pybind11/pybind11.h>

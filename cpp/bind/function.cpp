@@ -26,53 +26,85 @@ py::object at(const AnyLayout& layout, int64_t coordinate) {
 }  // namespace
 
 void bind_function(py::module_& m) {
-  py::class_<Verdict>(m, "Verdict", "The answer to a question about layouts: true or false in a condition, with the reason of a no.")
+  py::class_<Verdict>(m, "Verdict",
+                      "The answer to a question about layouts: true or false in a condition, with the reason of a no.")
       .def_readonly("holds", &Verdict::holds)
       .def_readonly("reason", &Verdict::reason, "Why not; empty where it holds.")
-      .def_property_readonly("witness", [](const Verdict& v) { return Result(v.witness); }, "The smallest (coordinate, a(i), b(i)) that differ, or None.")
+      .def_property_readonly(
+          "witness", [](const Verdict& v) { return Result(v.witness); },
+          "The smallest (coordinate, a(i), b(i)) that differ, or None.")
       .def("__bool__", [](const Verdict& v) { return v.holds; })
-      .def("__repr__", [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); });
+      .def("__repr__",
+           [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); });
 
-  m.def("is_injective", [](Arg layout) {
-    return guarded("is_injective", {layout.handle}, [&] { return is_injective(as_any_layout(layout.handle)); });
-  }, py::arg("layout"), doc::is_injective);
-  m.def("is_bijective", [](Arg layout) {
-    return guarded("is_bijective", {layout.handle}, [&] { return is_bijective(as_any_layout(layout.handle)); });
-  }, py::arg("layout"), doc::is_bijective);
-  m.def("is_admissible", [](Arg layout, Arg cotarget) {
-    return guarded("is_admissible", {layout.handle, cotarget.handle}, [&] {
-      const Admissibility answer = is_admissible(as_layout(layout.handle), to_int64(cotarget.handle));
-      return Verdict{answer.holds, answer.reason, py::none()};
-    });
-  }, py::arg("layout"), py::arg("cotarget"), doc::is_admissible);
-  m.def("equivalent", [](Arg a, Arg b) {
-    return guarded("equivalent", {a.handle, b.handle}, [&] {
-      const AnyLayout x = as_any_layout(a.handle), y = as_any_layout(b.handle);
-      const Equivalence answer = equivalent(x, y);
-      if (!answer.coordinate) return Verdict{answer.holds, answer.reason, py::none()};
-      const int64_t i = *answer.coordinate;
-      const py::tuple witness = py::make_tuple(i, at(x, i), at(y, i));
-      return Verdict{false, concat("at coordinate ", i, " the values are ", notation(witness[1]), " and ", notation(witness[2])), witness};
-    });
-  }, py::arg("a"), py::arg("b"), doc::equivalent);
-  m.def("image", [](Arg layout) {
-    return guarded("image", {layout.handle}, [&] {
-      const std::vector<int64_t> offsets = image(as_any_layout(layout.handle));
-      return py::array_t<int64_t>(static_cast<py::ssize_t>(offsets.size()), offsets.data());
-    });
-  }, py::arg("layout"), doc::image);
-  m.def("offset_range", [](Arg layout) {
-    return guarded("offset_range", {layout.handle}, [&] {
-      const Range range = offset_range(as_layout(layout.handle));
-      return py::make_tuple(range.min, range.max);
-    });
-  }, py::arg("layout"), doc::offset_range);
-  m.def("coshape", [](Arg layout) {
-    return guarded("coshape", {layout.handle}, [&] { return Result(from_int_tuple(coshape(as_layout(layout.handle)))); });
-  }, py::arg("layout"), doc::coshape);
-  m.def("sorted_layout", [](Arg layout) {
-    return guarded("sorted_layout", {layout.handle}, [&] { return sorted_layout(as_layout(layout.handle)); });
-  }, py::arg("layout"), doc::sorted_layout);
+  m.def(
+      "is_injective",
+      [](Arg layout) {
+        return guarded("is_injective", {layout.handle}, [&] { return is_injective(as_any_layout(layout.handle)); });
+      },
+      py::arg("layout"), doc::is_injective);
+  m.def(
+      "is_bijective",
+      [](Arg layout) {
+        return guarded("is_bijective", {layout.handle}, [&] { return is_bijective(as_any_layout(layout.handle)); });
+      },
+      py::arg("layout"), doc::is_bijective);
+  m.def(
+      "is_admissible",
+      [](Arg layout, Arg cotarget) {
+        return guarded("is_admissible", {layout.handle, cotarget.handle}, [&] {
+          const Admissibility answer = is_admissible(as_layout(layout.handle), to_int64(cotarget.handle));
+          return Verdict{answer.holds, answer.reason, py::none()};
+        });
+      },
+      py::arg("layout"), py::arg("cotarget"), doc::is_admissible);
+  m.def(
+      "equivalent",
+      [](Arg a, Arg b) {
+        return guarded("equivalent", {a.handle, b.handle}, [&] {
+          const AnyLayout x = as_any_layout(a.handle), y = as_any_layout(b.handle);
+          const Equivalence answer = equivalent(x, y);
+          if (!answer.coordinate) return Verdict{answer.holds, answer.reason, py::none()};
+          const int64_t i = *answer.coordinate;
+          const py::tuple witness = py::make_tuple(i, at(x, i), at(y, i));
+          return Verdict{
+              false,
+              concat("at coordinate ", i, " the values are ", notation(witness[1]), " and ", notation(witness[2])),
+              witness};
+        });
+      },
+      py::arg("a"), py::arg("b"), doc::equivalent);
+  m.def(
+      "image",
+      [](Arg layout) {
+        return guarded("image", {layout.handle}, [&] {
+          const std::vector<int64_t> offsets = image(as_any_layout(layout.handle));
+          return py::array_t<int64_t>(static_cast<py::ssize_t>(offsets.size()), offsets.data());
+        });
+      },
+      py::arg("layout"), doc::image);
+  m.def(
+      "offset_range",
+      [](Arg layout) {
+        return guarded("offset_range", {layout.handle}, [&] {
+          const Range range = offset_range(as_layout(layout.handle));
+          return py::make_tuple(range.min, range.max);
+        });
+      },
+      py::arg("layout"), doc::offset_range);
+  m.def(
+      "coshape",
+      [](Arg layout) {
+        return guarded("coshape", {layout.handle},
+                       [&] { return Result(from_int_tuple(coshape(as_layout(layout.handle)))); });
+      },
+      py::arg("layout"), doc::coshape);
+  m.def(
+      "sorted_layout",
+      [](Arg layout) {
+        return guarded("sorted_layout", {layout.handle}, [&] { return sorted_layout(as_layout(layout.handle)); });
+      },
+      py::arg("layout"), doc::sorted_layout);
 }
 
 }  // namespace tilewright::bind

@@ -78,20 +78,24 @@ py::object select_at(py::handle object, const std::vector<int64_t>& mode) {
 
 void bind_mode_functions(py::module_& m) {
   py::class_<ModeFunction>(m, "ModeFunction", py::dynamic_attr(),
-                          "A function of an object and a mode: f(x, mode=[0, 1]) is f[0, 1](x).")
-      .def("__call__",
-           [](const ModeFunction& f, Arg x, Arg mode, Arg, Arg) {
-             return guarded(f.name, {x.handle}, [&] {
-               std::vector<int64_t> path = f.bound;
-               if (!mode.handle.is_none()) {
-                 for (const int64_t i : to_modes(mode.handle)) path.push_back(i);
-               }
-               return Result(f.apply(x.handle, path));
-             });
-           },
-           py::arg("x"), py::arg("mode") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none())
-      .def("__getitem__",
-           [](const ModeFunction& f, Arg mode) { return ModeFunction{f.name, f.apply, to_modes(mode.handle)}; }, py::arg("mode"))
+                           "A function of an object and a mode: f(x, mode=[0, 1]) is f[0, 1](x).")
+      .def(
+          "__call__",
+          [](const ModeFunction& f, Arg x, Arg mode, Arg, Arg) {
+            return guarded(f.name, {x.handle}, [&] {
+              std::vector<int64_t> path = f.bound;
+              if (!mode.handle.is_none()) {
+                for (const int64_t i : to_modes(mode.handle)) path.push_back(i);
+              }
+              return Result(f.apply(x.handle, path));
+            });
+          },
+          py::arg("x"), py::arg("mode") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+          py::arg("ip") = py::none())
+      .def(
+          "__getitem__",
+          [](const ModeFunction& f, Arg mode) { return ModeFunction{f.name, f.apply, to_modes(mode.handle)}; },
+          py::arg("mode"))
       .def("__repr__", [](const ModeFunction& f) { return concat("<function ", f.name, ">"); });
   auto add = [&](const char* name, py::object (*apply)(py::handle, const std::vector<int64_t>&), const char* text) {
     const py::object function = py::cast(ModeFunction{name, apply, {}});
@@ -110,24 +114,33 @@ void bind_mode_functions(py::module_& m) {
 // One tuple in, one tuple out.
 template <IntTuple (*F)(TupleView)>
 void unary(py::module_& m, const char* name, const char* text) {
-  m.def(name, [name](Arg a, Arg, Arg) {
-    return guarded(name, {a.handle}, [&] { return Result(from_int_tuple(F(to_int_tuple(a.handle)))); });
-  }, py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+  m.def(
+      name,
+      [name](Arg a, Arg, Arg) {
+        return guarded(name, {a.handle}, [&] { return Result(from_int_tuple(F(to_int_tuple(a.handle)))); });
+      },
+      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
 }
 
 template <IntTuple (*F)(TupleView, TupleView)>
 void binary(py::module_& m, const char* name, const char* text) {
-  m.def(name, [name](Arg a, Arg b, Arg, Arg) {
-    return guarded(name, {a.handle, b.handle},
-                   [&] { return Result(from_int_tuple(F(to_int_tuple(a.handle), shape_of(b.handle)))); });
-  }, py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+  m.def(
+      name,
+      [name](Arg a, Arg b, Arg, Arg) {
+        return guarded(name, {a.handle, b.handle},
+                       [&] { return Result(from_int_tuple(F(to_int_tuple(a.handle), shape_of(b.handle)))); });
+      },
+      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
 }
 
 template <bool (*F)(TupleView, TupleView)>
 void predicate(py::module_& m, const char* name, const char* text) {
-  m.def(name, [name](Arg a, Arg b, Arg, Arg) {
-    return guarded(name, {a.handle, b.handle}, [&] { return F(shape_of(a.handle), shape_of(b.handle)); });
-  }, py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+  m.def(
+      name,
+      [name](Arg a, Arg b, Arg, Arg) {
+        return guarded(name, {a.handle, b.handle}, [&] { return F(shape_of(a.handle), shape_of(b.handle)); });
+      },
+      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
 }
 
 bool contains_basis(py::handle object) {
@@ -140,12 +153,15 @@ bool contains_basis(py::handle object) {
 }
 
 bool is_static_any(py::handle object) {
-  if (is_swizzle(object) || py::isinstance<BasisElement>(object)) return is_swizzle(object) || to_leaf(object).is_static();
+  if (is_swizzle(object) || py::isinstance<BasisElement>(object))
+    return is_swizzle(object) || to_leaf(object).is_static();
   if (is_layout_like(object)) {
     const AnyLayout layout = as_any_layout(object);
-    if (const auto* plain = std::get_if<Layout>(&layout)) return all_static(plain->shape()) && all_static(plain->stride());
+    if (const auto* plain = std::get_if<Layout>(&layout))
+      return all_static(plain->shape()) && all_static(plain->stride());
     const auto& composed = std::get<ComposedLayout>(layout);
-    return all_static(composed.offset()) && all_static(composed.outer().shape()) && all_static(composed.outer().stride());
+    return all_static(composed.offset()) && all_static(composed.outer().shape()) &&
+           all_static(composed.outer().stride());
   }
   return all_static(to_int_tuple(object));
 }
@@ -180,109 +196,176 @@ void bind_int_tuple(py::module_& m) {
   predicate<colex_less>(m, "colex_less", doc::colex_less);
   predicate<evenly_divides>(m, "evenly_divides", doc::evenly_divides);
 
-  m.def("product", [](Arg a, Arg, Arg) {
-    return guarded("product", {a.handle}, [&] { return Result(from_leaf(product(to_int_tuple(a.handle)))); });
-  }, py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product);
-  m.def("product_each", [](Arg a, Arg, Arg) {
-    return guarded("product_each", {a.handle}, [&] { return Result(from_int_tuple(product_each(to_int_tuple(a.handle)))); });
-  }, py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product_each);
-  m.def("inner_product", [](Arg a, Arg b) {
-    return guarded("inner_product", {a.handle, b.handle},
-                   [&] { return Result(from_leaf(inner_product(to_int_tuple(a.handle), to_int_tuple(b.handle)))); });
-  }, py::arg("a"), py::arg("b"), doc::inner_product);
-  m.def("coalesce_shape", [](Arg shape) {
-    return guarded("coalesce_shape", {shape.handle}, [&] { return Result(from_int_tuple(coalesce_shape(to_int_tuple(shape.handle)))); });
-  }, py::arg("shape"), doc::coalesce_shape);
+  m.def(
+      "product",
+      [](Arg a, Arg, Arg) {
+        return guarded("product", {a.handle}, [&] { return Result(from_leaf(product(to_int_tuple(a.handle)))); });
+      },
+      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product);
+  m.def(
+      "product_each",
+      [](Arg a, Arg, Arg) {
+        return guarded("product_each", {a.handle},
+                       [&] { return Result(from_int_tuple(product_each(to_int_tuple(a.handle)))); });
+      },
+      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product_each);
+  m.def(
+      "inner_product",
+      [](Arg a, Arg b) {
+        return guarded("inner_product", {a.handle, b.handle}, [&] {
+          return Result(from_leaf(inner_product(to_int_tuple(a.handle), to_int_tuple(b.handle))));
+        });
+      },
+      py::arg("a"), py::arg("b"), doc::inner_product);
+  m.def(
+      "coalesce_shape",
+      [](Arg shape) {
+        return guarded("coalesce_shape", {shape.handle},
+                       [&] { return Result(from_int_tuple(coalesce_shape(to_int_tuple(shape.handle)))); });
+      },
+      py::arg("shape"), doc::coalesce_shape);
 
-  m.def("shape", [](Arg x, Arg mode, Arg, Arg) {
-    return guarded("shape", {x.handle}, [&] {
-      const IntTuple whole = shape_of(x.handle);
-      TupleView part = whole;
-      if (!mode.handle.is_none()) {
-        for (const int64_t i : to_modes(mode.handle)) part = part.mode(i);
-      }
-      return Result(from_int_tuple(part));
-    });
-  }, py::arg("x"), py::arg("mode") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::shape);
+  m.def(
+      "shape",
+      [](Arg x, Arg mode, Arg, Arg) {
+        return guarded("shape", {x.handle}, [&] {
+          const IntTuple whole = shape_of(x.handle);
+          TupleView part = whole;
+          if (!mode.handle.is_none()) {
+            for (const int64_t i : to_modes(mode.handle)) part = part.mode(i);
+          }
+          return Result(from_int_tuple(part));
+        });
+      },
+      py::arg("x"), py::arg("mode") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::shape);
 
-  m.def("crd2idx", [](Arg coord, Arg layout, Arg stride, Arg, Arg) {
-    return guarded("crd2idx", {coord.handle, layout.handle}, [&] {
-      const IntTuple at = to_int_tuple(coord.handle);
-      if (!stride.handle.is_none()) return Result(from_int_tuple(crd2idx(at, Layout(to_int_tuple(layout.handle), to_int_tuple(stride.handle)))));
-      if (is_layout(layout.handle)) return Result(from_int_tuple(crd2idx(at, LayoutView(as_layout(layout.handle)))));
-      if (is_composed(layout.handle)) return Result(from_int_tuple(as_composed(layout.handle)(at)));
-      if (is_tensor(layout.handle)) return Result(layout_of(layout.handle)(coord.handle));
-      return Result(from_leaf(crd2idx(at, to_int_tuple(layout.handle).view())));
-    });
-  }, py::arg("coord"), py::arg("layout"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::crd2idx);
-  m.def("idx2crd", [](Arg idx, Arg shape, Arg stride, Arg, Arg) {
-    return guarded("idx2crd", {idx.handle, shape.handle}, [&] {
-      if (stride.handle.is_none()) return Result(from_int_tuple(idx2crd(to_int_tuple(idx.handle), shape_of(shape.handle))));
-      return Result(from_int_tuple(offset_to_coord(to_leaf(idx.handle), Layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle)))));
-    });
-  }, py::arg("idx"), py::arg("shape"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::idx2crd);
-  m.def("crd2crd", [](Arg coord, Arg source, Arg target) {
-    return guarded("crd2crd", {coord.handle, source.handle, target.handle}, [&] {
-      return Result(from_int_tuple(crd2crd(to_int_tuple(coord.handle), to_int_tuple(source.handle), to_int_tuple(target.handle))));
-    });
-  }, py::arg("coord"), py::arg("src_shape"), py::arg("dst_shape"), doc::crd2crd);
-  m.def("increment_coord", [](Arg coord, Arg shape, Arg, Arg) {
-    return guarded("increment_coord", {coord.handle, shape.handle},
-                   [&] { return Result(from_int_tuple(increment_coord(to_int_tuple(coord.handle), to_int_tuple(shape.handle)))); });
-  }, py::arg("coord"), py::arg("shape"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::increment_coord);
+  m.def(
+      "crd2idx",
+      [](Arg coord, Arg layout, Arg stride, Arg, Arg) {
+        return guarded("crd2idx", {coord.handle, layout.handle}, [&] {
+          const IntTuple at = to_int_tuple(coord.handle);
+          if (!stride.handle.is_none())
+            return Result(
+                from_int_tuple(crd2idx(at, Layout(to_int_tuple(layout.handle), to_int_tuple(stride.handle)))));
+          if (is_layout(layout.handle))
+            return Result(from_int_tuple(crd2idx(at, LayoutView(as_layout(layout.handle)))));
+          if (is_composed(layout.handle)) return Result(from_int_tuple(as_composed(layout.handle)(at)));
+          if (is_tensor(layout.handle)) return Result(layout_of(layout.handle)(coord.handle));
+          return Result(from_leaf(crd2idx(at, to_int_tuple(layout.handle).view())));
+        });
+      },
+      py::arg("coord"), py::arg("layout"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::crd2idx);
+  m.def(
+      "idx2crd",
+      [](Arg idx, Arg shape, Arg stride, Arg, Arg) {
+        return guarded("idx2crd", {idx.handle, shape.handle}, [&] {
+          if (stride.handle.is_none())
+            return Result(from_int_tuple(idx2crd(to_int_tuple(idx.handle), shape_of(shape.handle))));
+          return Result(from_int_tuple(
+              offset_to_coord(to_leaf(idx.handle), Layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle)))));
+        });
+      },
+      py::arg("idx"), py::arg("shape"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::idx2crd);
+  m.def(
+      "crd2crd",
+      [](Arg coord, Arg source, Arg target) {
+        return guarded("crd2crd", {coord.handle, source.handle, target.handle}, [&] {
+          return Result(from_int_tuple(
+              crd2crd(to_int_tuple(coord.handle), to_int_tuple(source.handle), to_int_tuple(target.handle))));
+        });
+      },
+      py::arg("coord"), py::arg("src_shape"), py::arg("dst_shape"), doc::crd2crd);
+  m.def(
+      "increment_coord",
+      [](Arg coord, Arg shape, Arg, Arg) {
+        return guarded("increment_coord", {coord.handle, shape.handle}, [&] {
+          return Result(from_int_tuple(increment_coord(to_int_tuple(coord.handle), to_int_tuple(shape.handle))));
+        });
+      },
+      py::arg("coord"), py::arg("shape"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::increment_coord);
 
-  m.def("is_static", [](Arg x) { return guarded("is_static", {x.handle}, [&] { return is_static_any(x.handle); }); }, py::arg("x"), doc::is_static);
-  m.def("is_integer", [](Arg x) { return !PyBool_Check(x.ptr()) && PyIndex_Check(x.ptr()) != 0; }, py::arg("x"), doc::is_integer);
+  m.def(
+      "is_static", [](Arg x) { return guarded("is_static", {x.handle}, [&] { return is_static_any(x.handle); }); },
+      py::arg("x"), doc::is_static);
+  m.def(
+      "is_integer", [](Arg x) { return !PyBool_Check(x.ptr()) && PyIndex_Check(x.ptr()) != 0; }, py::arg("x"),
+      doc::is_integer);
   m.def("is_int_tuple", [](Arg x) { return is_int_tuple_any(x.handle); }, py::arg("x"), doc::is_int_tuple);
-  m.def("has_underscore", [](Arg x) {
-    return guarded("has_underscore", {x.handle}, [&] { return !is_layout_like(x.handle) && has_none(to_int_tuple(x.handle)); });
-  }, py::arg("x"), doc::has_underscore);
-  m.def("has_scaled_basis", [](Arg x) { return guarded("has_scaled_basis", {x.handle}, [&] { return contains_basis(x.handle); }); },
-        py::arg("x"), doc::has_scaled_basis);
-  m.def("is_major", [](Arg mode, Arg stride, Arg, Arg) {
-    return guarded("is_major", {mode.handle, stride.handle}, [&] {
-      const IntTuple strides = to_int_tuple(stride.handle);
-      TupleView part = strides;
-      for (const int64_t i : to_modes(mode.handle)) part = part.mode(i);
-      bool unit = false;
-      for_each_leaf(part, [&](const Node& leaf) { unit = unit || leaf.is(1); });
-      return unit;
-    });
-  }, py::arg("mode"), py::arg("stride"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::is_major);
-  m.def("leading_dim", [](Arg shape, Arg stride, Arg, Arg) {
-    return guarded("leading_dim", {shape.handle, stride.handle}, [&]() -> Result {
-      const Layout layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle));
-      // Two unit strides are told apart by their extents: of size 1, a mode does not lead.
-      py::object found = py::none();
-      auto search = [&](auto&& self, LayoutView part, py::tuple path) -> bool {
-        if (part.is_leaf()) {
-          if (!part.stride->is(1) || part.shape->is(1)) return false;
-          found = py::len(path) == 1 ? py::object(path[0]) : py::object(path);
-          return true;
-        }
-        for (int64_t i = 0; i < part.rank(); ++i) {
-          if (self(self, part.mode(i), py::tuple(path + py::make_tuple(i)))) return true;
-        }
-        return false;
-      };
-      if (layout.is_leaf()) return layout.stride().leaf().is(1) ? Result(py::int_(0)) : Result(py::none());
-      search(search, layout, py::tuple());
-      return Result(found);
-    });
-  }, py::arg("shape"), py::arg("stride"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::leading_dim);
-  m.def("assume", [](Arg x, Arg divby, Arg, Arg) {
-    return guarded("assume", {x.handle}, [&]() -> Result {
-      if (divby.handle.is_none()) return py::reinterpret_borrow<py::object>(x.handle);
-      const int64_t divisor = to_int64(divby.handle);
-      const Node leaf = to_leaf(x.handle);
-      if (divisor <= 0 || leaf.value % divisor != 0) fail(concat("the value ", leaf.value, " is not a multiple of ", divisor));
-      if (leaf.is_static()) return from_leaf(leaf);
-      return from_leaf(dynamic_int(leaf.value, divisor, leaf.is_wide()));
-    });
-  }, py::arg("x"), py::arg("divby") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::assume);
-  m.def("get_divisibility", [](Arg x, Arg, Arg) {
-    return guarded("get_divisibility", {x.handle}, [&] { return divisibility(to_leaf(x.handle)); });
-  }, py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::get_divisibility);
+  m.def(
+      "has_underscore",
+      [](Arg x) {
+        return guarded("has_underscore", {x.handle},
+                       [&] { return !is_layout_like(x.handle) && has_none(to_int_tuple(x.handle)); });
+      },
+      py::arg("x"), doc::has_underscore);
+  m.def(
+      "has_scaled_basis",
+      [](Arg x) { return guarded("has_scaled_basis", {x.handle}, [&] { return contains_basis(x.handle); }); },
+      py::arg("x"), doc::has_scaled_basis);
+  m.def(
+      "is_major",
+      [](Arg mode, Arg stride, Arg, Arg) {
+        return guarded("is_major", {mode.handle, stride.handle}, [&] {
+          const IntTuple strides = to_int_tuple(stride.handle);
+          TupleView part = strides;
+          for (const int64_t i : to_modes(mode.handle)) part = part.mode(i);
+          bool unit = false;
+          for_each_leaf(part, [&](const Node& leaf) { unit = unit || leaf.is(1); });
+          return unit;
+        });
+      },
+      py::arg("mode"), py::arg("stride"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::is_major);
+  m.def(
+      "leading_dim",
+      [](Arg shape, Arg stride, Arg, Arg) {
+        return guarded("leading_dim", {shape.handle, stride.handle}, [&]() -> Result {
+          const Layout layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle));
+          // Two unit strides are told apart by their extents: of size 1, a mode does not lead.
+          py::object found = py::none();
+          auto search = [&](auto&& self, LayoutView part, py::tuple path) -> bool {
+            if (part.is_leaf()) {
+              if (!part.stride->is(1) || part.shape->is(1)) return false;
+              found = py::len(path) == 1 ? py::object(path[0]) : py::object(path);
+              return true;
+            }
+            for (int64_t i = 0; i < part.rank(); ++i) {
+              if (self(self, part.mode(i), py::tuple(path + py::make_tuple(i)))) return true;
+            }
+            return false;
+          };
+          if (layout.is_leaf()) return layout.stride().leaf().is(1) ? Result(py::int_(0)) : Result(py::none());
+          search(search, layout, py::tuple());
+          return Result(found);
+        });
+      },
+      py::arg("shape"), py::arg("stride"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::leading_dim);
+  m.def(
+      "assume",
+      [](Arg x, Arg divby, Arg, Arg) {
+        return guarded("assume", {x.handle}, [&]() -> Result {
+          if (divby.handle.is_none()) return py::reinterpret_borrow<py::object>(x.handle);
+          const int64_t divisor = to_int64(divby.handle);
+          const Node leaf = to_leaf(x.handle);
+          if (divisor <= 0 || leaf.value % divisor != 0)
+            fail(concat("the value ", leaf.value, " is not a multiple of ", divisor));
+          if (leaf.is_static()) return from_leaf(leaf);
+          return from_leaf(dynamic_int(leaf.value, divisor, leaf.is_wide()));
+        });
+      },
+      py::arg("x"), py::arg("divby") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::assume);
+  m.def(
+      "get_divisibility",
+      [](Arg x, Arg, Arg) {
+        return guarded("get_divisibility", {x.handle}, [&] { return divisibility(to_leaf(x.handle)); });
+      },
+      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::get_divisibility);
 }
 
 }  // namespace tilewright::bind

@@ -24,7 +24,8 @@ std::pair<int64_t, int64_t> range_of(py::handle begin, py::handle end, int64_t r
   if (first < 0) first += rank;
   if (last < 0) last += rank + (end.is_none() ? 0 : 1) - 1;
   if (first < 0 || last > rank || first >= last) {
-    throw ValueError(concat("the modes [", first, ",", last, ") of ", rank, " are empty or out of range: needs 0 <= begin < end <= rank"));
+    throw ValueError(concat("the modes [", first, ",", last, ") of ", rank,
+                            " are empty or out of range: needs 0 <= begin < end <= rank"));
   }
   return {first, last};
 }
@@ -32,7 +33,8 @@ std::pair<int64_t, int64_t> range_of(py::handle begin, py::handle end, int64_t r
 py::object group_any(py::handle object, py::handle begin, py::handle end) {
   if (is_layout_like(object)) {
     const AnyLayout layout = as_any_layout(object);
-    const int64_t rank = std::holds_alternative<Layout>(layout) ? std::get<Layout>(layout).rank() : std::get<ComposedLayout>(layout).outer().rank();
+    const int64_t rank = std::holds_alternative<Layout>(layout) ? std::get<Layout>(layout).rank()
+                                                                : std::get<ComposedLayout>(layout).outer().rank();
     const auto [first, last] = range_of(begin, end, rank);
     return lift(object, [first = first, last = last](LayoutView l) { return group(l, first, last); });
   }
@@ -114,90 +116,158 @@ py::object repeat_like_any(py::handle x, py::handle target) {
 }  // namespace
 
 void bind_modes(py::module_& m) {
-  m.def("group_modes", [](Arg x, Arg begin, Arg end, Arg, Arg) {
-    return guarded("group_modes", {x.handle, begin.handle, end.handle}, [&] { return Result(group_any(x.handle, begin.handle, end.handle)); });
-  }, py::arg("x"), py::arg("begin"), py::arg("end") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::group_modes);
-  m.def("append", [](Arg x, Arg elem, Arg rank, Arg, Arg) {
-    return guarded("append", {x.handle, elem.handle}, [&] { return Result(pad(x.handle, elem.handle, rank.handle, true)); });
-  }, py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::append);
-  m.def("prepend", [](Arg x, Arg elem, Arg rank, Arg, Arg) {
-    return guarded("prepend", {x.handle, elem.handle}, [&] { return Result(pad(x.handle, elem.handle, rank.handle, false)); });
-  }, py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::prepend);
-  m.def("append_ones", [](Arg x, Arg rank, Arg, Arg) {
-    return guarded("append_ones", {x.handle}, [&] { return Result(pad(x.handle, unit_like(x.handle), rank.handle, true)); });
-  }, py::arg("x"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::append_ones);
-  m.def("prepend_ones", [](Arg x, Arg rank, Arg, Arg) {
-    return guarded("prepend_ones", {x.handle}, [&] { return Result(pad(x.handle, unit_like(x.handle), rank.handle, false)); });
-  }, py::arg("x"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::prepend_ones);
-  m.def("replace", [](Arg layout, int64_t i, Arg mode) {
-    return guarded("replace", {layout.handle, py::int_(i), mode.handle},
-                   [&] { return Result(lift(layout.handle, [&](LayoutView l) { return replace(l, i, as_layout(mode.handle)); })); });
-  }, py::arg("layout"), py::arg("i"), py::arg("mode"), doc::replace);
-  m.def("take", [](Arg x, Arg begin, Arg end) {
-    return guarded("take", {x.handle, begin.handle, end.handle}, [&]() -> Result {
-      const int64_t first = to_int64(begin.handle), last = to_int64(end.handle);
-      if (is_layout_like(x.handle)) return lift(x.handle, [&](LayoutView l) { return take(l, first, last); });
-      const py::list items = items_of(x.handle);
-      const auto [from, to] = range_of(begin.handle, end.handle, static_cast<int64_t>(py::len(items)));
-      return py::tuple(items[py::slice(static_cast<py::ssize_t>(from), static_cast<py::ssize_t>(to), 1)]);
-    });
-  }, py::arg("x"), py::arg("begin"), py::arg("end"), doc::take);
-  m.def("front", [](Arg x, Arg, Arg) {
-    return guarded("front", {x.handle}, [&]() -> Result {
-      py::object at = py::reinterpret_borrow<py::object>(x.handle);
-      while (is_sequence(at)) {
-        if (py::len(at) == 0) throw ValueError("the tuple has no first element");
-        at = py::object(at[py::int_(0)]);
-      }
-      return at;
-    });
-  }, py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::front);
-  m.def("flatten", [](Arg x, Arg, Arg) {
-    return guarded("flatten", {x.handle}, [&] { return Result(flatten_any(x.handle)); });
-  }, py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::flatten);
-  m.def("unflatten", [](Arg x, Arg profile, Arg, Arg) {
-    return guarded("unflatten", {x.handle, profile.handle}, [&]() -> Result {
-      const IntTuple slots = to_int_tuple(profile.handle);
-      if (is_layout_like(x.handle)) return lift(x.handle, [&](LayoutView l) { return unflatten(l, slots); });
-      return from_int_tuple(unflatten(to_int_tuple(x.handle), slots.view()));
-    });
-  }, py::arg("x"), py::arg("profile"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::unflatten);
-  m.def("zip_layouts", [](py::args layouts) {
-    return guarded("zip_layouts", {layouts}, [&] {
-      std::vector<Layout> parts;
-      for (const py::handle layout : layouts) parts.push_back(as_layout(layout));
-      return zip(parts);
-    });
-  }, doc::zip_layouts);
-  m.def("repeat", [](Arg x, int64_t n) { return guarded("repeat", {x.handle}, [&] { return Result(repeat(x.handle, n, true)); }); },
-        py::arg("x"), py::arg("n"), doc::repeat);
-  m.def("repeat_as_tuple", [](Arg x, int64_t n) { return guarded("repeat_as_tuple", {x.handle}, [&] { return Result(repeat(x.handle, n, false)); }); },
-        py::arg("x"), py::arg("n"), doc::repeat_as_tuple);
-  m.def("repeat_like", [](Arg x, Arg target) { return Result(repeat_like_any(x.handle, target.handle)); }, py::arg("x"), py::arg("target"), doc::repeat_like);
-  m.def("slice_", [](Arg x, Arg coord, Arg, Arg) {
-    return guarded("slice_", {x.handle, coord.handle}, [&] { return Result(slice_any(x.handle, coord.handle)); });
-  }, py::arg("x"), py::arg("coord"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::slice_);
-  m.def("dice", [](Arg x, Arg dicer, Arg, Arg) {
-    return guarded("dice", {x.handle, dicer.handle}, [&] { return Result(dice_any(x.handle, dicer.handle)); });
-  }, py::arg("x"), py::arg("dicer"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::dice);
-  m.def("domain_offset", [](Arg coord, Arg x, Arg, Arg) {
-    return guarded("domain_offset", {coord.handle, x.handle}, [&]() -> Result {
-      const py::object offset = from_int_tuple(crd2idx(to_int_tuple(coord.handle), LayoutView(as_layout(x.handle))));
-      if (!is_tensor(x.handle)) return py::make_tuple(x.handle, offset);
-      return make_tensor(x.handle, py::object(x.handle.attr("iterator")) + offset, layout_of(x.handle));
-    });
-  }, py::arg("coord"), py::arg("tensor"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::domain_offset);
-  m.def("slice_and_offset", [](Arg coord, Arg layout, Arg, Arg) {
-    return guarded("slice_and_offset", {coord.handle, layout.handle}, [&] {
-      const IntTuple at = to_int_tuple(coord.handle);
-      if (is_composed(layout.handle)) {
-        SlicedComposed sliced = slice_and_offset(at, as_composed(layout.handle));
-        return py::make_tuple(from_any_layout(std::move(sliced.layout)), from_int_tuple(sliced.offset));
-      }
-      Sliced sliced = slice_and_offset(at, LayoutView(as_layout(layout.handle)));
-      return py::make_tuple(from_layout(std::move(sliced.layout)), from_int_tuple(sliced.offset));
-    });
-  }, py::arg("coord"), py::arg("layout"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::slice_and_offset);
+  m.def(
+      "group_modes",
+      [](Arg x, Arg begin, Arg end, Arg, Arg) {
+        return guarded("group_modes", {x.handle, begin.handle, end.handle},
+                       [&] { return Result(group_any(x.handle, begin.handle, end.handle)); });
+      },
+      py::arg("x"), py::arg("begin"), py::arg("end") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::group_modes);
+  m.def(
+      "append",
+      [](Arg x, Arg elem, Arg rank, Arg, Arg) {
+        return guarded("append", {x.handle, elem.handle},
+                       [&] { return Result(pad(x.handle, elem.handle, rank.handle, true)); });
+      },
+      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::append);
+  m.def(
+      "prepend",
+      [](Arg x, Arg elem, Arg rank, Arg, Arg) {
+        return guarded("prepend", {x.handle, elem.handle},
+                       [&] { return Result(pad(x.handle, elem.handle, rank.handle, false)); });
+      },
+      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::prepend);
+  m.def(
+      "append_ones",
+      [](Arg x, Arg rank, Arg, Arg) {
+        return guarded("append_ones", {x.handle},
+                       [&] { return Result(pad(x.handle, unit_like(x.handle), rank.handle, true)); });
+      },
+      py::arg("x"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::append_ones);
+  m.def(
+      "prepend_ones",
+      [](Arg x, Arg rank, Arg, Arg) {
+        return guarded("prepend_ones", {x.handle},
+                       [&] { return Result(pad(x.handle, unit_like(x.handle), rank.handle, false)); });
+      },
+      py::arg("x"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
+      py::arg("ip") = py::none(), doc::prepend_ones);
+  m.def(
+      "replace",
+      [](Arg layout, int64_t i, Arg mode) {
+        return guarded("replace", {layout.handle, py::int_(i), mode.handle}, [&] {
+          return Result(lift(layout.handle, [&](LayoutView l) { return replace(l, i, as_layout(mode.handle)); }));
+        });
+      },
+      py::arg("layout"), py::arg("i"), py::arg("mode"), doc::replace);
+  m.def(
+      "take",
+      [](Arg x, Arg begin, Arg end) {
+        return guarded("take", {x.handle, begin.handle, end.handle}, [&]() -> Result {
+          const int64_t first = to_int64(begin.handle), last = to_int64(end.handle);
+          if (is_layout_like(x.handle)) return lift(x.handle, [&](LayoutView l) { return take(l, first, last); });
+          const py::list items = items_of(x.handle);
+          const auto [from, to] = range_of(begin.handle, end.handle, static_cast<int64_t>(py::len(items)));
+          return py::tuple(items[py::slice(static_cast<py::ssize_t>(from), static_cast<py::ssize_t>(to), 1)]);
+        });
+      },
+      py::arg("x"), py::arg("begin"), py::arg("end"), doc::take);
+  m.def(
+      "front",
+      [](Arg x, Arg, Arg) {
+        return guarded("front", {x.handle}, [&]() -> Result {
+          py::object at = py::reinterpret_borrow<py::object>(x.handle);
+          while (is_sequence(at)) {
+            if (py::len(at) == 0) throw ValueError("the tuple has no first element");
+            at = py::object(at[py::int_(0)]);
+          }
+          return at;
+        });
+      },
+      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::front);
+  m.def(
+      "flatten",
+      [](Arg x, Arg, Arg) { return guarded("flatten", {x.handle}, [&] { return Result(flatten_any(x.handle)); }); },
+      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::flatten);
+  m.def(
+      "unflatten",
+      [](Arg x, Arg profile, Arg, Arg) {
+        return guarded("unflatten", {x.handle, profile.handle}, [&]() -> Result {
+          const IntTuple slots = to_int_tuple(profile.handle);
+          if (is_layout_like(x.handle)) return lift(x.handle, [&](LayoutView l) { return unflatten(l, slots); });
+          return from_int_tuple(unflatten(to_int_tuple(x.handle), slots.view()));
+        });
+      },
+      py::arg("x"), py::arg("profile"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::unflatten);
+  m.def(
+      "zip_layouts",
+      [](py::args layouts) {
+        return guarded("zip_layouts", {layouts}, [&] {
+          std::vector<Layout> parts;
+          for (const py::handle layout : layouts) parts.push_back(as_layout(layout));
+          return zip(parts);
+        });
+      },
+      doc::zip_layouts);
+  m.def(
+      "repeat",
+      [](Arg x, int64_t n) { return guarded("repeat", {x.handle}, [&] { return Result(repeat(x.handle, n, true)); }); },
+      py::arg("x"), py::arg("n"), doc::repeat);
+  m.def(
+      "repeat_as_tuple",
+      [](Arg x, int64_t n) {
+        return guarded("repeat_as_tuple", {x.handle}, [&] { return Result(repeat(x.handle, n, false)); });
+      },
+      py::arg("x"), py::arg("n"), doc::repeat_as_tuple);
+  m.def(
+      "repeat_like", [](Arg x, Arg target) { return Result(repeat_like_any(x.handle, target.handle)); }, py::arg("x"),
+      py::arg("target"), doc::repeat_like);
+  m.def(
+      "slice_",
+      [](Arg x, Arg coord, Arg, Arg) {
+        return guarded("slice_", {x.handle, coord.handle}, [&] { return Result(slice_any(x.handle, coord.handle)); });
+      },
+      py::arg("x"), py::arg("coord"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::slice_);
+  m.def(
+      "dice",
+      [](Arg x, Arg dicer, Arg, Arg) {
+        return guarded("dice", {x.handle, dicer.handle}, [&] { return Result(dice_any(x.handle, dicer.handle)); });
+      },
+      py::arg("x"), py::arg("dicer"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::dice);
+  m.def(
+      "domain_offset",
+      [](Arg coord, Arg x, Arg, Arg) {
+        return guarded("domain_offset", {coord.handle, x.handle}, [&]() -> Result {
+          const py::object offset =
+              from_int_tuple(crd2idx(to_int_tuple(coord.handle), LayoutView(as_layout(x.handle))));
+          if (!is_tensor(x.handle)) return py::make_tuple(x.handle, offset);
+          return make_tensor(x.handle, py::object(x.handle.attr("iterator")) + offset, layout_of(x.handle));
+        });
+      },
+      py::arg("coord"), py::arg("tensor"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::domain_offset);
+  m.def(
+      "slice_and_offset",
+      [](Arg coord, Arg layout, Arg, Arg) {
+        return guarded("slice_and_offset", {coord.handle, layout.handle}, [&] {
+          const IntTuple at = to_int_tuple(coord.handle);
+          if (is_composed(layout.handle)) {
+            SlicedComposed sliced = slice_and_offset(at, as_composed(layout.handle));
+            return py::make_tuple(from_any_layout(std::move(sliced.layout)), from_int_tuple(sliced.offset));
+          }
+          Sliced sliced = slice_and_offset(at, LayoutView(as_layout(layout.handle)));
+          return py::make_tuple(from_layout(std::move(sliced.layout)), from_int_tuple(sliced.offset));
+        });
+      },
+      py::arg("coord"), py::arg("layout"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::slice_and_offset);
 }
 
 }  // namespace tilewright::bind

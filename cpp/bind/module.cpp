@@ -10,11 +10,12 @@ PYBIND11_MODULE(_core, m) {
   m.attr("__version__") = TILEWRIGHT_VERSION;
   m.doc() = "The C++ core of tilewright: IntTuple, Layout and the layout algebra.";
   // A Python class made by hand so that it derives from ValueError and takes attributes.
-  const py::object error = py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(
-      "tilewright.LayoutError",
-      "A layout operation whose condition does not hold.\n\n"
-      "Attributes: operation (name), operands (CuTe notation), counterexample (coordinate, CuTe's answer, the right answer) or None.",
-      PyExc_ValueError, nullptr));
+  const py::object error = py::reinterpret_steal<py::object>(
+      PyErr_NewExceptionWithDoc("tilewright.LayoutError",
+                                "A layout operation whose condition does not hold.\n\n"
+                                "Attributes: operation (name), operands (CuTe notation), counterexample (coordinate, "
+                                "CuTe's answer, the right answer) or None.",
+                                PyExc_ValueError, nullptr));
   error.attr("operation") = "";
   error.attr("operands") = py::tuple();
   error.attr("counterexample") = py::none();

@@ -5,10 +5,10 @@
 
 namespace tilewright::bind {
 
-void bind_layout(pybind11::module_& m);        // Layout, ComposedLayout, Swizzle, ScaledBasis and their constructors
-void bind_int_tuple(pybind11::module_& m);     // operations on nested tuples
-void bind_modes(pybind11::module_& m);         // picking, grouping, slicing modes
-void bind_algebra(pybind11::module_& m);       // coalesce ... raked_product
-void bind_function(pybind11::module_& m);      // is_injective, equivalent, image, offsets ...
+void bind_layout(pybind11::module_& m);     // Layout, ComposedLayout, Swizzle, ScaledBasis and their constructors
+void bind_int_tuple(pybind11::module_& m);  // operations on nested tuples
+void bind_modes(pybind11::module_& m);      // picking, grouping, slicing modes
+void bind_algebra(pybind11::module_& m);    // coalesce ... raked_product
+void bind_function(pybind11::module_& m);   // is_injective, equivalent, image, offsets ...
 
 }  // namespace tilewright::bind

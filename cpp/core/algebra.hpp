@@ -1,10 +1,11 @@
 // The layout algebra. Each operation states its law; `A(i)` is layout A at the 1-D coordinate i.
 //
-// An answer is CuTe's answer, shape, stride and profile, wherever CuTe's answer satisfies the law. Where it does not, LayoutError
-// is thrown with the smallest counter-example found. Inside an Unchecked scope CuTe's answer is returned as it is.
+// An answer is CuTe's answer, shape, stride and profile, wherever CuTe's answer satisfies the law. Where it does not,
+// LayoutError is thrown with the smallest counter-example found. Inside an Unchecked scope CuTe's answer is returned as
+// it is.
 //
-// Static and dynamic: an operation merges, drops or rejects only what static integers prove, as CuTe's types do; the laws are then
-// checked by value, for dynamic integers too.
+// Static and dynamic: an operation merges, drops or rejects only what static integers prove, as CuTe's types do; the
+// laws are then checked by value, for dynamic integers too.
 #pragma once
 
 #include <cstdint>
@@ -64,13 +65,15 @@ IntTuple filter_zeros(TupleView shape, TupleView profile);
 Layout filter(LayoutView layout);
 Layout filter(LayoutView layout, TupleView profile);
 
-// R = A o B: R(i) == A(B(i)) for i < |B|, and the shape of R refines the shape of B. A goes on past its size with its last stride.
+// R = A o B: R(i) == A(B(i)) for i < |B|, and the shape of R refines the shape of B. A goes on past its size with its
+// last stride.
 Layout composition(LayoutView a, LayoutView b);
 // An extent n means n:1; a tuple composes mode by mode and drops the modes of A beyond it.
 Layout composition(LayoutView a, const Tiler& tiler);
 Layout with_shape(LayoutView layout, TupleView shape);
 
-// What L leaves over of [0, M): increasing, disjoint from L, (L, R) injective if L is; covers [0, M) where the sizes divide.
+// What L leaves over of [0, M): increasing, disjoint from L, (L, R) injective if L is; covers [0, M) where the sizes
+// divide.
 Layout complement(LayoutView layout, TupleView cotarget);
 Layout complement(LayoutView layout);  // cotarget: the cosize of the filtered layout
 

@@ -1,7 +1,7 @@
 // Basis elements E(m0, m1, ...): unit coordinates of a nested shape, used as strides.
 //
-// A path lists the modes from the innermost to the outermost, as CuTe prints them: 1@0@1 is E(0, 1), "mode 0 of mode 1". A
-// Node names its path by the number it has in one table, so that a stride stays 16 bytes.
+// A path lists the modes from the innermost to the outermost, as CuTe prints them: 1@0@1 is E(0, 1), "mode 0 of mode
+// 1". A Node names its path by the number it has in one table, so that a stride stays 16 bytes.
 #pragma once
 
 #include <cstdint>

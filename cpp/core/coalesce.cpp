@@ -6,8 +6,9 @@
 namespace tilewright {
 
 Modes coalesced(const Modes& modes, LastExtent last) {
-  // From the right: a static extent of 1 vanishes with its stride, and a mode merges into its right neighbour where the neighbour
-  // statically goes on with its stride. Built back to front, so the front of the result is the back of `reversed`.
+  // From the right: a static extent of 1 vanishes with its stride, and a mode merges into its right neighbour where the
+  // neighbour statically goes on with its stride. Built back to front, so the front of the result is the back of
+  // `reversed`.
   Modes reversed;
   const std::size_t count = modes.size();
   for (std::size_t k = count; k-- > 0;) {
@@ -85,7 +86,9 @@ IntTuple filter_zeros(TupleView shape, TupleView profile) {
 
 Modes filtered(LayoutView layout) {
   Modes modes;
-  for_each_leaf(layout, [&](const Node& extent, const Node& stride) { modes.push_back({stride.is(0) ? static_int(1) : extent, stride}); });
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+    modes.push_back({stride.is(0) ? static_int(1) : extent, stride});
+  });
   return coalesced(modes, LastExtent::kDrop);
 }
 

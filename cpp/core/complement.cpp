@@ -1,6 +1,8 @@
-// complement(L, M): sort the modes of L by stride; the gap below each mode, and the room above the last up to M, are the result.
+// complement(L, M): sort the modes of L by stride; the gap below each mode, and the room above the last up to M, are
+// the result.
 //
-//     strides d0 < d1 < ...      gap_k = d_k / (s_{k-1} * d_{k-1})      R = (gap_0, gap_1, ..., rest) : (1, s_0*d_0, s_1*d_1, ...)
+//     strides d0 < d1 < ...      gap_k = d_k / (s_{k-1} * d_{k-1})      R = (gap_0, gap_1, ..., rest) : (1, s_0*d_0,
+//     s_1*d_1, ...)
 #include "algebra.hpp"
 #include "modes.hpp"
 
@@ -22,8 +24,9 @@ Mode take_least(Modes& modes) {
 void verify_gap(const Node& gap, const Mode& mode, const Node& reached, LayoutView layout) {
   const bool rejected = gap.is(0);
   if (gap.value > 0 || !(rejected || checks_enabled())) return;
-  fail(concat("the modes of ", to_string(layout), " overlap or interleave: the mode ", mode.extent.value, ":", mode.stride.value,
-              " starts below offset ", reached.value, " that the modes with smaller strides fill (needs stride >= ", reached.value, ")",
+  fail(concat("the modes of ", to_string(layout), " overlap or interleave: the mode ", mode.extent.value, ":",
+              mode.stride.value, " starts below offset ", reached.value,
+              " that the modes with smaller strides fill (needs stride >= ", reached.value, ")",
               rejected ? "; CuTe rejects it too" : ""));
 }
 
@@ -31,13 +34,14 @@ void require_complement(const Modes& modes) {
   bool known = true;
   for (const Mode& mode : modes) {
     if (mode.stride.has_basis()) fail("a layout with basis strides has no complement: its offsets are coordinates");
-    if (mode.stride.value < 0) fail(concat("the stride ", mode.stride.value, " is negative: a complement needs non-negative strides"));
+    if (mode.stride.value < 0)
+      fail(concat("the stride ", mode.stride.value, " is negative: a complement needs non-negative strides"));
     if (mode.stride.value == 0) fail("a dynamic stride is 0: CuTe divides by it");
     known = known && mode.stride.is_static();
   }
   if (modes.size() > 1 && !known) {
-    fail(concat("dynamic strides are supported for one mode only, but ", to_string(from_modes(modes)), " has ", modes.size(),
-                " modes with a dynamic stride among them; CuTe rejects it too"));
+    fail(concat("dynamic strides are supported for one mode only, but ", to_string(from_modes(modes)), " has ",
+                modes.size(), " modes with a dynamic stride among them; CuTe rejects it too"));
   }
 }
 
@@ -60,7 +64,8 @@ Layout complement(LayoutView layout, TupleView cotarget) {
   if (reached.value == 0) fail("an extent of the layout is 0: it has no complement");
   const IntTuple rest = coalesce_shape(ceil_div(cotarget, IntTuple(reached)));
   const IntTuple strides = compact(rest, IntTuple(reached), Major::kLeft);
-  for_each_leaf(LayoutView{rest, strides}, [&](const Node& extent, const Node& stride) { result.push_back({extent, stride}); });
+  for_each_leaf(LayoutView{rest, strides},
+                [&](const Node& extent, const Node& stride) { result.push_back({extent, stride}); });
   return from_modes(coalesced(result, LastExtent::kDrop));
 }
 

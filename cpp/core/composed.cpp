@@ -18,12 +18,15 @@ Swizzle::Swizzle(int64_t bits, int64_t base, int64_t shift) : bits_(bits), base_
 }
 
 Swizzle Swizzle::from_masks(int64_t y, int64_t z) {
-  const auto contiguous = [](uint64_t mask) { return mask == 0 || std::has_single_bit((mask >> std::countr_zero(mask)) + 1); };
+  const auto contiguous = [](uint64_t mask) {
+    return mask == 0 || std::has_single_bit((mask >> std::countr_zero(mask)) + 1);
+  };
   const auto uy = static_cast<uint64_t>(y), uz = static_cast<uint64_t>(z);
   if (y < 0 || z < 0 || std::popcount(uy) != std::popcount(uz)) {
     fail(concat("the masks Y = ", y, " and Z = ", z, " must be non-negative and have the same number of bits"));
   }
-  if (!contiguous(uy) || !contiguous(uz)) fail(concat("the bits of the masks Y = ", y, " and Z = ", z, " must be contiguous"));
+  if (!contiguous(uy) || !contiguous(uz))
+    fail(concat("the bits of the masks Y = ", y, " and Z = ", z, " must be contiguous"));
   if (y == 0) return {0, 0, 0};
   const int64_t low_y = std::countr_zero(uy), low_z = std::countr_zero(uz);
   return {std::popcount(uy), std::min(low_y, low_z), low_y - low_z};
@@ -36,7 +39,8 @@ std::string to_string(const Swizzle& swizzle) {
 ComposedLayout::ComposedLayout(Inner inner, IntTuple offset, Layout outer)
     : inner_(std::move(inner)), offset_(std::move(offset)), outer_(std::move(outer)) {
   if (std::holds_alternative<Swizzle>(inner_) && (!offset_.is_leaf() || has_basis(outer_.stride()))) {
-    fail(concat("a swizzle takes integers, but the offset is ", to_string(offset_), " and the outer layout ", to_string(outer_)));
+    fail(concat("a swizzle takes integers, but the offset is ", to_string(offset_), " and the outer layout ",
+                to_string(outer_)));
   }
 }
 
@@ -46,7 +50,8 @@ IntTuple add_offset(const IntTuple& offset, const IntTuple& value) {
   if (offset.is_leaf() && offset.leaf().is(0)) return value;
   if (offset.is_leaf() && value.is_leaf()) return IntTuple(add(offset.leaf(), value.leaf()));
   if (!congruent(offset, value)) {
-    fail(concat("the offset ", to_string(offset), " and the value ", to_string(value), " of the outer layout have different profiles"));
+    fail(concat("the offset ", to_string(offset), " and the value ", to_string(value),
+                " of the outer layout have different profiles"));
   }
   Nodes nodes = value.nodes();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -112,7 +117,8 @@ std::size_t hash_value(const ComposedLayout& layout) {
   return hash;
 }
 
-// ---- composition ------------------------------------------------------------------------------------------------------------
+// ---- composition
+// ------------------------------------------------------------------------------------------------------------
 
 Swizzle composition(const Swizzle& a, const Swizzle& b) {
   if (a.bits() == 0) return b;
@@ -126,8 +132,8 @@ Swizzle composition(const Swizzle& a, const Swizzle& b) {
     for (int bit = 0; bit < 62; ++bit) {
       const int64_t x = int64_t{1} << bit;
       if (merged(x) != a(b(x))) {
-        throw LayoutError(concat("the Z bits of one feed the Y bits of the other; at ", x, " CuTe gives ", to_string(merged), "(", x,
-                                 ") = ", merged(x), ", but A(B(", x, ")) = ", a(b(x))),
+        throw LayoutError(concat("the Z bits of one feed the Y bits of the other; at ", x, " CuTe gives ",
+                                 to_string(merged), "(", x, ") = ", merged(x), ", but A(B(", x, ")) = ", a(b(x))),
                           CounterExample{x, merged(x), a(b(x))});
       }
     }
@@ -144,8 +150,8 @@ namespace {
 
 bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
 
-// Whether a layout copies each bit of its coordinate to a bit of its offset, no two to the same: then a law that is linear over F2
-// holds everywhere once it holds on single bits.
+// Whether a layout copies each bit of its coordinate to a bit of its offset, no two to the same: then a law that is
+// linear over F2 holds everywhere once it holds on single bits.
 bool permutes_bits(const Modes& modes) {
   int64_t used = 0;
   for (std::size_t i = 0; i < modes.size(); ++i) {
@@ -167,7 +173,8 @@ bool permutes_bits(const Modes& modes) {
 
 AnyLayout composition(const Layout& layout, const Swizzle& swizzle) {
   if (swizzle.bits() == 0) return layout;
-  if (has_basis(layout.stride())) fail("a layout with basis strides does not carry a swizzle: its offsets are coordinates");
+  if (has_basis(layout.stride()))
+    fail("a layout with basis strides does not carry a swizzle: its offsets are coordinates");
   const Swizzle carried = Swizzle::from_masks(evaluate(layout, swizzle.y_mask()), evaluate(layout, swizzle.z_mask()));
   if (checks_enabled()) {
     const Modes modes = modes_of(layout);
@@ -176,8 +183,8 @@ AnyLayout composition(const Layout& layout, const Swizzle& swizzle) {
       const int64_t got = carried(function(i));
       const int64_t expected = function(swizzle(i));
       if (got == expected) return;
-      throw LayoutError(concat("the layout does not carry the bits of the swizzle; at ", i, " CuTe gives ", got, ", but A(B(", i, ")) = A(",
-                               swizzle(i), ") = ", expected),
+      throw LayoutError(concat("the layout does not carry the bits of the swizzle; at ", i, " CuTe gives ", got,
+                               ", but A(B(", i, ")) = A(", swizzle(i), ") = ", expected),
                         CounterExample{i, got, expected});
     };
     const int64_t count = function.size();
@@ -193,7 +200,8 @@ AnyLayout composition(const Layout& layout, const Swizzle& swizzle) {
 AnyLayout composition(const Layout& layout, const ComposedLayout& composed) {
   const bool from_zero = composed.offset().is_leaf() && composed.offset().leaf().is(0);
   if (composed.swizzle() == nullptr || !from_zero) {
-    fail(concat("a layout composes with ", to_string(composed), " only where its inner function is a swizzle and its offset is 0"));
+    fail(concat("a layout composes with ", to_string(composed),
+                " only where its inner function is a swizzle and its offset is 0"));
   }
   const AnyLayout outer = composition(layout, *composed.swizzle());
   const Layout inside = composition(layout, composed.outer());
@@ -201,19 +209,22 @@ AnyLayout composition(const Layout& layout, const ComposedLayout& composed) {
   return inside;
 }
 
-// ---- inverses ---------------------------------------------------------------------------------------------------------------
+// ---- inverses
+// ---------------------------------------------------------------------------------------------------------------
 
 namespace {
 
 const Swizzle& require_swizzle(const ComposedLayout& layout, const char* what) {
   const bool from_zero = layout.offset().is_leaf() && layout.offset().leaf().is(0);
   if (layout.swizzle() == nullptr || !from_zero) {
-    fail(concat("the ", what, " of ", to_string(layout), " is known only where the inner function is a swizzle and the offset is 0"));
+    fail(concat("the ", what, " of ", to_string(layout),
+                " is known only where the inner function is a swizzle and the offset is 0"));
   }
   return *layout.swizzle();
 }
 
-// The inverse of swizzle o outer is inverse o swizzle; its law is checked as a whole, so the carrying is not checked by itself.
+// The inverse of swizzle o outer is inverse o swizzle; its law is checked as a whole, so the carrying is not checked by
+// itself.
 ComposedLayout carry_inverse(const Layout& inverse, const Swizzle& swizzle) {
   const Unchecked scope;
   const AnyLayout carried = composition(inverse, swizzle);
@@ -255,7 +266,8 @@ Layout max_common_layout(const AnyLayout& a, const AnyLayout& b) {
   const auto* composed_a = std::get_if<ComposedLayout>(&a);
   const auto* composed_b = std::get_if<ComposedLayout>(&b);
   for (const ComposedLayout* composed : {composed_a, composed_b}) {
-    if (composed && composed->swizzle() == nullptr) fail(concat("the common vector of ", to_string(*composed), " is known only for swizzles"));
+    if (composed && composed->swizzle() == nullptr)
+      fail(concat("the common vector of ", to_string(*composed), " is known only for swizzles"));
   }
   const Layout& outer_a = composed_a ? composed_a->outer() : *plain_a;
   const Layout& outer_b = composed_b ? composed_b->outer() : *plain_b;
@@ -269,7 +281,8 @@ Layout max_common_layout(const AnyLayout& a, const AnyLayout& b) {
   return composition(vector, Layout::leaf(static_int(run), static_int(1)));
 }
 
-// ---- recast -----------------------------------------------------------------------------------------------------------------
+// ---- recast
+// -----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -291,13 +304,16 @@ Swizzle upcast(const Swizzle& swizzle, int64_t n) {
   return {swizzle.bits() - lost, 0, swizzle.shift()};
 }
 
-Swizzle downcast(const Swizzle& swizzle, int64_t n) { return {swizzle.bits(), swizzle.base() + log2_exact(n), swizzle.shift()}; }
+Swizzle downcast(const Swizzle& swizzle, int64_t n) {
+  return {swizzle.bits(), swizzle.base() + log2_exact(n), swizzle.shift()};
+}
 
 namespace {
 
 template <class T, class Up, class Down>
 T recast_by(const T& value, int64_t old_bits, int64_t new_bits, Up&& up, Down&& down) {
-  if (old_bits <= 0 || new_bits <= 0) fail(concat("widths must be positive, but got ", old_bits, " and ", new_bits, " bits"));
+  if (old_bits <= 0 || new_bits <= 0)
+    fail(concat("widths must be positive, but got ", old_bits, " and ", new_bits, " bits"));
   const int64_t common = std::gcd(old_bits, new_bits);
   const int64_t wider = new_bits / common;
   const int64_t narrower = old_bits / common;
@@ -309,12 +325,14 @@ T recast_by(const T& value, int64_t old_bits, int64_t new_bits, Up&& up, Down&& 
 }  // namespace
 
 Swizzle recast(const Swizzle& swizzle, int64_t old_bits, int64_t new_bits) {
-  return recast_by(swizzle, old_bits, new_bits, [](const Swizzle& s, int64_t n) { return upcast(s, n); },
-                   [](const Swizzle& s, int64_t n) { return downcast(s, n); });
+  return recast_by(
+      swizzle, old_bits, new_bits, [](const Swizzle& s, int64_t n) { return upcast(s, n); },
+      [](const Swizzle& s, int64_t n) { return downcast(s, n); });
 }
 
 ComposedLayout upcast(const ComposedLayout& layout, int64_t n) {
-  if (layout.swizzle() == nullptr) fail(concat("recasting ", to_string(layout), " is known only where the inner function is a swizzle"));
+  if (layout.swizzle() == nullptr)
+    fail(concat("recasting ", to_string(layout), " is known only where the inner function is a swizzle"));
   const Node& offset = layout.offset().leaf();
   if (n > 0 && offset.value % n != 0 && checks_enabled()) {
     fail(concat("the offset ", offset.value, " lies inside an element ", n, " times as wide"));
@@ -323,16 +341,20 @@ ComposedLayout upcast(const ComposedLayout& layout, int64_t n) {
 }
 
 ComposedLayout downcast(const ComposedLayout& layout, int64_t n) {
-  if (layout.swizzle() == nullptr) fail(concat("recasting ", to_string(layout), " is known only where the inner function is a swizzle"));
-  return {downcast(*layout.swizzle(), n), IntTuple(mul(layout.offset().leaf(), static_int(n))), downcast(layout.outer(), n)};
+  if (layout.swizzle() == nullptr)
+    fail(concat("recasting ", to_string(layout), " is known only where the inner function is a swizzle"));
+  return {downcast(*layout.swizzle(), n), IntTuple(mul(layout.offset().leaf(), static_int(n))),
+          downcast(layout.outer(), n)};
 }
 
 ComposedLayout recast(const ComposedLayout& layout, int64_t old_bits, int64_t new_bits) {
-  return recast_by(layout, old_bits, new_bits, [](const ComposedLayout& l, int64_t n) { return upcast(l, n); },
-                   [](const ComposedLayout& l, int64_t n) { return downcast(l, n); });
+  return recast_by(
+      layout, old_bits, new_bits, [](const ComposedLayout& l, int64_t n) { return upcast(l, n); },
+      [](const ComposedLayout& l, int64_t n) { return downcast(l, n); });
 }
 
-// ---- slices -----------------------------------------------------------------------------------------------------------------
+// ---- slices
+// -----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -346,9 +368,9 @@ int64_t touched_bits(LayoutView layout) {
   return bits;
 }
 
-// The swizzle seen from a fixed offset, bit by bit: a Z bit counts down where the offset has its Y bit, and a Y bit drags its Z bit
-// along, up or down by whether the offset has that one.
-// A stride is static where the bit that decides it is.
+// The swizzle seen from a fixed offset, bit by bit: a Z bit counts down where the offset has its Y bit, and a Y bit
+// drags its Z bit along, up or down by whether the offset has that one. A stride is static where the bit that decides
+// it is.
 Layout bits_from(const Swizzle& swizzle, const Node& offset, int64_t dynamic_bits) {
   auto number = [&](int64_t value, int64_t decider) {
     return (dynamic_bits & decider) == 0 ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
@@ -368,7 +390,8 @@ Layout bits_from(const Swizzle& swizzle, const Node& offset, int64_t dynamic_bit
     }
   };
   bits(true);
-  modes.push_back({static_int(int64_t{1} << (distance - swizzle.bits())), static_int(int64_t{1} << (swizzle.base() + swizzle.bits()))});
+  modes.push_back({static_int(int64_t{1} << (distance - swizzle.bits())),
+                   static_int(int64_t{1} << (swizzle.base() + swizzle.bits()))});
   bits(false);
   modes.push_back({static_int(1), static_int(swizzle.period())});
   return from_modes(modes);
@@ -409,8 +432,9 @@ void verify_slice(const SlicedComposed& sliced, const Swizzle& swizzle, const No
     const int64_t got = sliced.offset.leaf().value + inside;
     const int64_t expected = swizzle(offset.value + whole(i));
     if (got != expected) {
-      throw LayoutError(concat("the offset ", offset.value, " of the slice and ", to_string(kept), " carry into each other's bits of ",
-                               to_string(swizzle), "; at coordinate ", i, " CuTe gives ", got, ", but the element lies at ", expected),
+      throw LayoutError(concat("the offset ", offset.value, " of the slice and ", to_string(kept),
+                               " carry into each other's bits of ", to_string(swizzle), "; at coordinate ", i,
+                               " CuTe gives ", got, ", but the element lies at ", expected),
                         CounterExample{i, got, expected});
     }
   }
@@ -435,14 +459,18 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
   const bool collides = (active & ~(*swizzle)(active)) != 0;
   const Varying varying = varying_part(coord, layout);
   // A number is static where no dynamic coordinate reaches the bits that make it up.
-  auto part = [&](int64_t value, bool dynamic) { return dynamic ? dynamic_int(value, 1, offset.is_wide()) : static_int(value); };
+  auto part = [&](int64_t value, bool dynamic) {
+    return dynamic ? dynamic_int(value, 1, offset.is_wide()) : static_int(value);
+  };
   auto make = [&]() -> SlicedComposed {
     if (collides) {
       // Of what the slice consumes, the bits that the swizzle sees stay inside.
       const int64_t mask = swizzle->y_mask() | swizzle->z_mask();
       const int64_t consumed = sliced.offset.leaf().value;
-      const IntTuple inside(part(checked_add(layout.offset().leaf().value, consumed & mask), (varying.bits & mask) != 0));
-      return {ComposedLayout(*swizzle, inside, sliced.layout), IntTuple(part(consumed & ~mask, varying.degenerate || (varying.bits & ~mask) != 0))};
+      const IntTuple inside(
+          part(checked_add(layout.offset().leaf().value, consumed & mask), (varying.bits & mask) != 0));
+      return {ComposedLayout(*swizzle, inside, sliced.layout),
+              IntTuple(part(consumed & ~mask, varying.degenerate || (varying.bits & ~mask) != 0))};
     }
     const Composed decayed = compose(bits_from(*swizzle, offset, varying.bits), sliced.layout);
     return {decayed.layout, IntTuple(part((*swizzle)(offset.value), varying.degenerate || varying.bits != 0))};

@@ -1,6 +1,7 @@
 // Swizzle and ComposedLayout: functions that no shape:stride describes.
 //
-// Swizzle<B,M,S> XORs B bits of an offset, the Z bits, with B others, the Y bits, |S| positions away; the lowest M bits stay:
+// Swizzle<B,M,S> XORs B bits of an offset, the Z bits, with B others, the Y bits, |S| positions away; the lowest M bits
+// stay:
 //
 //     S > 0:   ... YYY ... ZZZ mmmm        x ^ ((x & Y) >> S)
 //
@@ -105,7 +106,8 @@ ComposedLayout upcast(const ComposedLayout& layout, int64_t n);
 ComposedLayout downcast(const ComposedLayout& layout, int64_t n);
 ComposedLayout recast(const ComposedLayout& layout, int64_t old_bits, int64_t new_bits);
 
-// A slice of a swizzled layout is an ordinary layout again wherever the modes that are kept touch no Z bit together with its Y bit.
+// A slice of a swizzled layout is an ordinary layout again wherever the modes that are kept touch no Z bit together
+// with its Y bit.
 struct SlicedComposed {
   AnyLayout layout;
   IntTuple offset;

@@ -4,9 +4,9 @@
 //   - is skipped where e | d            (the digit is always 0), going on with stride d / e,
 //   - takes e / d steps where d | e     (then the digit wraps), going on with stride 1,
 //   - holds all the steps where (s-1)*d < e.
-// Otherwise the digits do not come out evenly, and no shape:stride describes them. The modes of B are summed, so the digits that
-// they reach in one mode of A must also not add up to a carry. Where all this holds the result is proved; where it does not, the
-// result that CuTe would give is compared with A(B(i)) coordinate by coordinate.
+// Otherwise the digits do not come out evenly, and no shape:stride describes them. The modes of B are summed, so the
+// digits that they reach in one mode of A must also not add up to a carry. Where all this holds the result is proved;
+// where it does not, the result that CuTe would give is compared with A(B(i)) coordinate by coordinate.
 #include <algorithm>
 
 #include "algebra.hpp"
@@ -76,8 +76,9 @@ Domain& domain_for(LayoutView a, BasisId basis, State& state) {
 }
 
 std::string describe(const Node& stride, int64_t mode, const Node& extent) {
-  return concat("stride ", stride.value, " of mode ", mode, " does not divide shape ", extent.value, " of the left layout (needs ",
-                stride.value, " | ", extent.value, " or ", extent.value, " | ", stride.value, ")");
+  return concat("stride ", stride.value, " of mode ", mode, " does not divide shape ", extent.value,
+                " of the left layout (needs ", stride.value, " | ", extent.value, " or ", extent.value, " | ",
+                stride.value, ")");
 }
 
 // Composes one leaf of B; the result goes to `out`.
@@ -103,7 +104,8 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, int64_
         if (step.is_static() && mode.extent.is_static() && d > e) fail(cause + "; CuTe rejects it too");
         state.doubt(cause);
       }
-      if (step.value < 0) state.doubt(concat("the negative stride ", stride.value, " of mode ", leaf, " leaves the left layout"));
+      if (step.value < 0)
+        state.doubt(concat("the negative stride ", stride.value, " of mode ", leaf, " leaves the left layout"));
     }
     const Node fits = ceil_div(mode.extent, magnitude);
     const Node next = mul(ceil_div(magnitude, mode.extent), sign(step));
@@ -114,8 +116,9 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, int64_
     const Node taken = min(fits, rest);
     if (taken.value <= 0) fail("an extent of the operands is 0: CuTe divides by it");
     if (rest.value % taken.value != 0) {
-      const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
-                                       " of the left layout do not divide the extent ", rest.value, " of mode ", leaf, " of the right");
+      const std::string cause =
+          concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
+                 " of the left layout do not divide the extent ", rest.value, " of mode ", leaf, " of the right");
       if (rest.is_static() && taken.is_static()) fail(cause + "; CuTe rejects it too");
       state.doubt(cause);
     }
@@ -155,7 +158,8 @@ void compose_into(LayoutView a, LayoutView b, LayoutBuilder& builder, State& sta
 std::vector<BasisId> bases_of(LayoutView layout) {
   std::vector<BasisId> bases;
   for_each_leaf(layout, [&](const Node&, const Node& stride) {
-    if (!stride.is(0) && std::find(bases.begin(), bases.end(), stride.basis()) == bases.end()) bases.push_back(stride.basis());
+    if (!stride.is(0) && std::find(bases.begin(), bases.end(), stride.basis()) == bases.end())
+      bases.push_back(stride.basis());
   });
   if (bases.empty()) bases.push_back(0);
   return bases;
@@ -195,8 +199,8 @@ void verify(LayoutView a, LayoutView b, const Composed& composed) {
   const LayoutView r = composed.layout;
   const int64_t count = size(b).value;
   if (size(r).value != count) {
-    throw LayoutError(concat(composed.cause, "; CuTe gives ", to_string(r), " of size ", size(r).value, ", but the right layout has size ",
-                             count));
+    throw LayoutError(concat(composed.cause, "; CuTe gives ", to_string(r), " of size ", size(r).value,
+                             ", but the right layout has size ", count));
   }
   // A mode of extent 0 makes the sizes agree by accident only where B has one too; Layout's constructor rules that out.
   for (const BasisId codomain : bases_of(a)) {
@@ -209,16 +213,17 @@ void verify(LayoutView a, LayoutView b, const Composed& composed) {
       const IntTuple at(static_int(i));
       const IntTuple index = crd2idx(at, b);
       const CounterExample example(i, values_text(crd2idx(at, r)), values_text(crd2idx(index, a)));
-      throw LayoutError(concat(composed.cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A(B(", i, ")) = A(", values_text(index),
-                               ") = ", example.expected),
+      throw LayoutError(concat(composed.cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A(B(", i,
+                               ")) = A(", values_text(index), ") = ", example.expected),
                         example);
     };
     const int64_t scanned = std::min(count, kScanLimit);
     for (int64_t i = 0; i < scanned; ++i) test(i);
     if (scanned < count) {
       test(count - 1);
-      fail(concat(composed.cause, "; the first ", scanned, " of ", count,
-                  " coordinates agree with A(B(i)), the rest were not compared: use unchecked() to take CuTe's answer"));
+      fail(
+          concat(composed.cause, "; the first ", scanned, " of ", count,
+                 " coordinates agree with A(B(i)), the rest were not compared: use unchecked() to take CuTe's answer"));
     }
   }
 }

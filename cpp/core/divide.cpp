@@ -33,12 +33,12 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
   const std::string cause = composed.cause.empty() ? "the tiles do not fit into the layout" : composed.cause;
   const int64_t count = size(tiling).value;
   if (size(composed.layout).value != count) {
-    fail(concat(cause, "; CuTe gives ", to_string(composed.layout), " of size ", size(composed.layout).value, ", but (B, B*) = ",
-                to_string(tiling), " has size ", count));
+    fail(concat(cause, "; CuTe gives ", to_string(composed.layout), " of size ", size(composed.layout).value,
+                ", but (B, B*) = ", to_string(tiling), " has size ", count));
   }
   if (count > kScanLimit || domain > kScanLimit) {
-    fail(concat(cause, "; the result could not be proved and is too large to compare coordinate by coordinate (size ", count,
-                ", limit ", kScanLimit, "): use unchecked() to take CuTe's answer"));
+    fail(concat(cause, "; the result could not be proved and is too large to compare coordinate by coordinate (size ",
+                count, ", limit ", kScanLimit, "): use unchecked() to take CuTe's answer"));
   }
   const FlatFunction inner(modes_of(tiling));
   std::vector<bool> seen(static_cast<std::size_t>(domain), false);
@@ -69,15 +69,15 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
       if (part(i) == whole(t)) continue;
       const CounterExample example(i, values_text(crd2idx(IntTuple(static_int(i)), LayoutView(composed.layout))),
                                    values_text(crd2idx(IntTuple(static_int(t)), a)));
-      throw LayoutError(concat(cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A((B,B*)(", i, ")) = A(", t,
-                               ") = ", example.expected),
+      throw LayoutError(concat(cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A((B,B*)(", i,
+                               ")) = A(", t, ") = ", example.expected),
                         example);
     }
   }
   for (int64_t t = 0; t < domain; ++t) {
     if (!seen[static_cast<std::size_t>(t)]) {
-      throw LayoutError(concat("the division loses elements: coordinate ", t, " of the layout is in no tile of ", to_string(composed.layout),
-                               " (size ", count, ", the layout has ", domain, ")"),
+      throw LayoutError(concat("the division loses elements: coordinate ", t, " of the layout is in no tile of ",
+                               to_string(composed.layout), " (size ", count, ", the layout has ", domain, ")"),
                         CounterExample(t, "_", values_text(crd2idx(IntTuple(static_int(t)), a))));
     }
   }
@@ -99,7 +99,8 @@ Layout logical_divide(LayoutView layout, const Tiler& tiler) {
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());
   if (count > layout.rank()) {
-    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the layout has ", layout.rank()));
+    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the layout has ",
+                layout.rank()));
   }
   LayoutBuilder builder;
   builder.open();
@@ -114,8 +115,12 @@ Layout logical_divide(LayoutView layout, const Tiler& tiler) {
   return builder.take();
 }
 
-Layout zipped_divide(LayoutView layout, const Tiler& tiler) { return unzip_tiles(logical_divide(layout, tiler), tiler); }
-Layout tiled_divide(LayoutView layout, const Tiler& tiler) { return splice(zipped_divide(layout, tiler), {false, true}); }
+Layout zipped_divide(LayoutView layout, const Tiler& tiler) {
+  return unzip_tiles(logical_divide(layout, tiler), tiler);
+}
+Layout tiled_divide(LayoutView layout, const Tiler& tiler) {
+  return splice(zipped_divide(layout, tiler), {false, true});
+}
 Layout flat_divide(LayoutView layout, const Tiler& tiler) { return splice(zipped_divide(layout, tiler), {true, true}); }
 
 }  // namespace tilewright

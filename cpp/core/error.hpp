@@ -1,7 +1,7 @@
 // The one error of the algebra.
 //
-// An operation of the core throws LayoutError with the broken condition. The caller that knows the operation's name and its
-// operands as the user wrote them (the Python bindings, the fuzz target) puts them in front.
+// An operation of the core throws LayoutError with the broken condition. The caller that knows the operation's name and
+// its operands as the user wrote them (the Python bindings, the fuzz target) puts them in front.
 #pragma once
 
 #include <cstdint>

@@ -11,11 +11,13 @@ namespace {
 // Questions are answered by looking at every offset only up to here; `offsets()` itself has no limit but memory.
 constexpr int64_t kEnumerationLimit = int64_t{1} << 26;
 
-// Modes that move, with positive strides (mirroring a mode changes neither injectivity nor the number of offsets), by values.
+// Modes that move, with positive strides (mirroring a mode changes neither injectivity nor the number of offsets), by
+// values.
 Modes moving(LayoutView layout, BasisId basis) {
   Modes modes;
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    if (extent.value > 1 && stride.basis() == basis) modes.push_back({static_int(extent.value), static_int(abs(stride).value)});
+    if (extent.value > 1 && stride.basis() == basis)
+      modes.push_back({static_int(extent.value), static_int(abs(stride).value)});
   });
   std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
   return modes;
@@ -69,7 +71,8 @@ bool injective(LayoutView layout) {
 }
 
 std::vector<int64_t> all_offsets(const AnyLayout& layout, int64_t count) {
-  if (count > kEnumerationLimit) fail(concat("the layout is too large to enumerate (size ", count, ", limit ", kEnumerationLimit, ")"));
+  if (count > kEnumerationLimit)
+    fail(concat("the layout is too large to enumerate (size ", count, ", limit ", kEnumerationLimit, ")"));
   std::vector<int64_t> offsets(static_cast<std::size_t>(count));
   write_offsets(layout, offsets.data());
   return offsets;
@@ -116,7 +119,8 @@ bool is_bijective(const AnyLayout& layout) {
 
 Layout sorted_layout(LayoutView layout) {
   Modes modes = modes_of(layout);
-  std::stable_sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
+  std::stable_sort(modes.begin(), modes.end(),
+                   [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
   return from_modes(modes);
 }
 
@@ -126,24 +130,27 @@ Admissibility is_admissible(LayoutView layout, int64_t cotarget) {
   for (const Mode& mode : modes_of(layout)) {
     if (mode.extent.value != 1) modes.push_back(mode);
   }
-  std::stable_sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
+  std::stable_sort(modes.begin(), modes.end(),
+                   [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
   int64_t reached = 1;
   for (const Mode& mode : modes) {
     const int64_t d = mode.stride.value;
     if (d <= 0) return {false, concat("the stride ", d, " is not positive")};
     if (d % reached != 0) {
-      return {false, concat("the modes with smaller strides fill ", reached, " offsets, which does not divide the stride ", d)};
+      return {false, concat("the modes with smaller strides fill ", reached,
+                            " offsets, which does not divide the stride ", d)};
     }
     reached = checked_mul(mode.extent.value, d);
   }
-  if (cotarget % reached != 0) return {false, concat("the layout fills ", reached, " offsets, which does not divide ", cotarget)};
+  if (cotarget % reached != 0)
+    return {false, concat("the layout fills ", reached, " offsets, which does not divide ", cotarget)};
   return {true, ""};
 }
 
 namespace {
 
-// The same function with dynamic integers made static, coalesced: a canonical form, since each extent is the length of the longest
-// run with its stride.
+// The same function with dynamic integers made static, coalesced: a canonical form, since each extent is the length of
+// the longest run with its stride.
 Modes canonical(const Layout& layout) {
   Modes modes = modes_of(layout);
   for (Mode& mode : modes) {
@@ -170,12 +177,14 @@ int64_t first_difference(const Modes& a, const Modes& b) {
 Equivalence equivalent(const AnyLayout& a, const AnyLayout& b) {
   const Layout &domain_a = domain_of(a), &domain_b = domain_of(b);
   const int64_t count = count_of(domain_a);
-  if (count != count_of(domain_b)) return {false, concat("the sizes differ: ", count, " and ", count_of(domain_b)), std::nullopt};
+  if (count != count_of(domain_b))
+    return {false, concat("the sizes differ: ", count, " and ", count_of(domain_b)), std::nullopt};
   if (std::holds_alternative<Layout>(a) && std::holds_alternative<Layout>(b)) {
     const Modes x = canonical(domain_a), y = canonical(domain_b);
-    const bool same = x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [](const Mode& p, const Mode& q) {
-                        return p.extent == q.extent && p.stride == q.stride;
-                      });
+    const bool same =
+        x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [](const Mode& p, const Mode& q) {
+          return p.extent == q.extent && p.stride == q.stride;
+        });
     if (same) return {true, "", std::nullopt};
     return {false, "the values differ", first_difference(x, y)};
   }

@@ -15,7 +15,8 @@ bool is_injective(const AnyLayout& layout);
 // The offsets are exactly 0 .. size-1 (for basis strides: every coordinate of the coshape), each once.
 bool is_bijective(const AnyLayout& layout);
 
-// Whether (L, K) is admissible for complementation: with the modes sorted by stride, s_{i-1}*d_{i-1} | d_i and s_n*d_n | K.
+// Whether (L, K) is admissible for complementation: with the modes sorted by stride, s_{i-1}*d_{i-1} | d_i and s_n*d_n
+// | K.
 struct Admissibility {
   bool holds;
   std::string reason;

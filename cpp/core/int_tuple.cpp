@@ -57,9 +57,8 @@ std::string to_string(TupleView view) {
 }
 
 std::string values_text(TupleView view) {
-  return to_string(map_leaves(view, [](const Node& leaf) {
-    return leaf.is_none() ? leaf : with_basis(static_int(leaf.value), leaf.basis());
-  }));
+  return to_string(map_leaves(
+      view, [](const Node& leaf) { return leaf.is_none() ? leaf : with_basis(static_int(leaf.value), leaf.basis()); }));
 }
 
 std::size_t hash_value(TupleView view) {
@@ -138,7 +137,8 @@ IntTuple unflatten(TupleView flat, TupleView profile) {
   int64_t slots = 0;
   for_each_leaf(profile, [&](const Node&) { ++slots; });
   if (slots != flat.rank()) {
-    fail(concat(to_string(flat), " has ", flat.rank(), " modes, but the profile ", to_string(profile), " has room for ", slots));
+    fail(concat(to_string(flat), " has ", flat.rank(), " modes, but the profile ", to_string(profile), " has room for ",
+                slots));
   }
   int64_t next = 0;
   TupleBuilder builder;
@@ -371,7 +371,8 @@ IntTuple compact(TupleView shape, TupleView start, Major major) {
 
 IntTuple compact_order(TupleView shape, TupleView order) {
   if (!weakly_congruent(order, shape)) {
-    fail(concat("the order ", to_string(order), " does not fit the shape ", to_string(shape), ": one entry per mode is needed"));
+    fail(concat("the order ", to_string(order), " does not fit the shape ", to_string(shape),
+                ": one entry per mode is needed"));
   }
   struct Entry {
     int64_t order;

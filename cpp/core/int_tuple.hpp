@@ -6,10 +6,12 @@
 //     node    tuple(2)     4   tuple(2)     2     3
 //     span       5         1     3          1     1
 //
-// so a mode is a pointer, the next mode lies span nodes further, and a shape and a congruent stride are walked in step. A header
-// says how many children it has and how many nodes it spans. A coordinate may also hold None (CuTe's underscore).
+// so a mode is a pointer, the next mode lies span nodes further, and a shape and a congruent stride are walked in step.
+// A header says how many children it has and how many nodes it spans. A coordinate may also hold None (CuTe's
+// underscore).
 //
-// The alternative, a tree of heap objects, costs one allocation a leaf and a pointer chase a step; this one copies with memcpy.
+// The alternative, a tree of heap objects, costs one allocation a leaf and a pointer chase a step; this one copies with
+// memcpy.
 #pragma once
 
 #include <cstdint>
@@ -133,7 +135,8 @@ IntTuple map_leaves(TupleView view, F&& f) {
   return IntTuple(std::move(nodes));
 }
 
-// CuTe's text without the underscore of static integers: `(4,(2,3))`, `(3)`, `_` for None, `?{i64 div=8}` for a dynamic leaf.
+// CuTe's text without the underscore of static integers: `(4,(2,3))`, `(3)`, `_` for None, `?{i64 div=8}` for a dynamic
+// leaf.
 std::string to_string(TupleView view);
 // The same with the values of dynamic leaves, as printf shows them.
 std::string values_text(TupleView view);

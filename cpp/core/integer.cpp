@@ -31,7 +31,9 @@ bool fits_32_bits(int64_t value) {
   return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
 }
 
-uint64_t magnitude(int64_t value) { return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value); }
+uint64_t magnitude(int64_t value) {
+  return value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+}
 
 void require_divisor(const Node& a, const Node& b) {
   if (b.value == 0) fail(concat("division of ", a.value, " by zero; a shape or stride of zero cannot be divided by"));
@@ -69,7 +71,8 @@ int64_t divisibility(const Node& node) {
 Node add(const Node& a, const Node& b) {
   if (a.is(0)) return b;
   if (b.is(0)) return a;
-  if (a.basis() != b.basis()) fail("an integer and a basis element, or two different basis elements, cannot be added as one stride");
+  if (a.basis() != b.basis())
+    fail("an integer and a basis element, or two different basis elements, cannot be added as one stride");
   const Node sum = combine(a, b, checked_add(a.value, b.value), std::gcd(divisibility(a), divisibility(b)));
   return with_basis(sum, a.basis());
 }

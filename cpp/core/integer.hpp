@@ -1,8 +1,8 @@
 // The integers of the algebra: static or dynamic, possibly scaling a basis element.
 //
-// A leaf of an IntTuple is one 16-byte Node; so is the header of a tuple. What depends on structure (may two modes merge? does a
-// stride divide a shape?) asks only static facts, exactly as CuTe's types do; a dynamic number passes through the operations
-// declared here and nowhere else. Arithmetic is 64-bit and every overflow is an error.
+// A leaf of an IntTuple is one 16-byte Node; so is the header of a tuple. What depends on structure (may two modes
+// merge? does a stride divide a shape?) asks only static facts, exactly as CuTe's types do; a dynamic number passes
+// through the operations declared here and nowhere else. Arithmetic is 64-bit and every overflow is an error.
 //
 // Rules of mixing, the same as CuTe's:
 //   static op static    -> static

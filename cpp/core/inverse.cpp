@@ -83,16 +83,17 @@ Layout left_inverse(LayoutView layout) {
   for (std::size_t k = 0; k < sorted.size(); ++k) {
     const Node stride = abs(sorted[k].mode.stride);
     if (stride.value % reached.value != 0) {
-      fail(concat("stride ", stride.value, " is not a multiple of the next smaller stride ", reached.value, "; CuTe rejects it too"));
+      fail(concat("stride ", stride.value, " is not a multiple of the next smaller stride ", reached.value,
+                  "; CuTe rejects it too"));
     }
     result.push_back({div(stride, reached), position});
     if (checks_enabled() && k > 0) {
       const Mode& below = sorted[k - 1].mode;
       const int64_t filled = checked_mul(below.extent.value, abs(below.stride).value);
       if (filled > stride.value) {
-        fail(concat("the layout is not injective: the mode ", below.extent.value, ":", below.stride.value, " reaches offset ",
-                    filled - abs(below.stride).value, " and meets the mode with stride ", stride.value, " at offset ", stride.value,
-                    ", so no left inverse exists"));
+        fail(concat("the layout is not injective: the mode ", below.extent.value, ":", below.stride.value,
+                    " reaches offset ", filled - abs(below.stride).value, " and meets the mode with stride ",
+                    stride.value, " at offset ", stride.value, ", so no left inverse exists"));
       }
     }
     position = mul(sign(sorted[k].mode.stride), sorted[k].position);
@@ -118,8 +119,8 @@ Layout max_common_layout(LayoutView a, LayoutView b) {
     const int64_t count = std::min(vector.size(), kScanLimit);
     for (int64_t i = 0; i < count; ++i) {
       if (outer(vector(i)) != i) {
-        throw LayoutError(concat(composed.cause, "; CuTe answers ", to_string(result), ", but element ", i, " of it lies at offset ",
-                                 outer(vector(i)), " of the left layout"),
+        throw LayoutError(concat(composed.cause, "; CuTe answers ", to_string(result), ", but element ", i,
+                                 " of it lies at offset ", outer(vector(i)), " of the left layout"),
                           CounterExample{i, outer(vector(i)), i});
       }
     }
@@ -158,7 +159,8 @@ Node max_alignment(LayoutView layout) {
 }
 
 Layout domain_distribute(TupleView shape, const Node& b) {
-  if (b.is_dynamic() || !all_static(shape)) fail("the shape and the number to distribute must be static; CuTe rejects it too");
+  if (b.is_dynamic() || !all_static(shape))
+    fail("the shape and the number to distribute must be static; CuTe rejects it too");
   Modes modes;
   Node rest = b;
   Node position = static_int(1);

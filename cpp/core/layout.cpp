@@ -9,11 +9,12 @@ namespace tilewright {
 
 Layout::Layout(IntTuple shape, IntTuple stride) : shape_(std::move(shape)), stride_(std::move(stride)) {
   if (!congruent(shape_, stride_)) {
-    fail(concat("shape and stride must be congruent (the same profile), but the shape is ", to_string(shape_), " and the stride ",
-                to_string(stride_)));
+    fail(concat("shape and stride must be congruent (the same profile), but the shape is ", to_string(shape_),
+                " and the stride ", to_string(stride_)));
   }
   for_each_leaf(shape_.view(), [&](const Node& extent) {
-    if (!extent.is_integer() || extent.has_basis()) fail(concat("an extent of the shape ", to_string(shape_), " is not an integer"));
+    if (!extent.is_integer() || extent.has_basis())
+      fail(concat("an extent of the shape ", to_string(shape_), " is not an integer"));
     if (extent.value <= 0) {
       fail(concat("Expected size in shape to be strictly positive, but got ", extent.value, " in ", to_string(shape_)));
     }
@@ -57,7 +58,8 @@ struct Component {
 
 void add_at(Component& root, const BasisPath& path, const Node& term) {
   Component* at = &root;
-  const char* const mixed = "an integer and a coordinate cannot be added: one basis stride is a prefix of another, or plain";
+  const char* const mixed =
+      "an integer and a coordinate cannot be added: one basis stride is a prefix of another, or plain";
   for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
     if (at->is_number) fail(mixed);
     if (at->modes.size() <= *mode) at->modes.resize(*mode + 1);
@@ -99,7 +101,8 @@ void check_path_sizes(LayoutView layout) {
               ": each part must be an integer or a tuple with one entry per mode"));
 }
 
-// Calls f(leaf, digit) for each leaf of a shape with the digits of one index. The last mode of a tuple takes what is left.
+// Calls f(leaf, digit) for each leaf of a shape with the digits of one index. The last mode of a tuple takes what is
+// left.
 template <class F>
 void for_each_digit(Node index, TupleView shape, F&& f) {
   if (shape.is_leaf()) {
@@ -124,7 +127,8 @@ void walk(TupleView coord, LayoutView layout, F&& f) {
   if (coord.is_leaf()) {
     if (!coord->is_integer()) bad_coordinate(coord, layout.shape);
     const Node* const strides = layout.stride.get();
-    for_each_digit(*coord, layout.shape, [&](TupleView leaf, const Node& digit) { f(strides[leaf.get() - layout.shape.get()], digit); });
+    for_each_digit(*coord, layout.shape,
+                   [&](TupleView leaf, const Node& digit) { f(strides[leaf.get() - layout.shape.get()], digit); });
     return;
   }
   if (layout.is_leaf() || coord.rank() != layout.rank()) bad_coordinate(coord, layout.shape);
@@ -195,7 +199,8 @@ IntTuple coshape(LayoutView layout) {
   const Node one = static_int(1);
   if (!has_basis(layout.stride)) {
     Node last = static_int(0);
-    for_each_leaf(layout, [&](const Node& extent, const Node& stride) { last = add(last, mul(sub(extent, one), abs(stride))); });
+    for_each_leaf(
+        layout, [&](const Node& extent, const Node& stride) { last = add(last, mul(sub(extent, one), abs(stride))); });
     return IntTuple(add(last, one));
   }
   check_path_sizes(layout);
@@ -229,15 +234,17 @@ IntTuple idx2crd(TupleView index, TupleView shape) {
   if (!index->is_integer()) bad_coordinate(index, shape);
   Nodes nodes;
   nodes.append(shape.get(), static_cast<std::size_t>(shape.span()));
-  for_each_digit(*index, shape, [&](TupleView leaf, const Node& digit) { nodes[static_cast<std::size_t>(leaf.get() - shape.get())] = digit; });
+  for_each_digit(*index, shape, [&](TupleView leaf, const Node& digit) {
+    nodes[static_cast<std::size_t>(leaf.get() - shape.get())] = digit;
+  });
   return IntTuple(std::move(nodes));
 }
 
 IntTuple crd2crd(TupleView coord, TupleView source, TupleView target) {
   if (!coord.is_leaf() && !target.is_leaf()) {
     if (source.is_leaf() || coord.rank() != source.rank() || coord.rank() != target.rank()) {
-      fail(concat("the ranks differ: coordinate ", to_string(coord), ", source shape ", to_string(source), ", target shape ",
-                  to_string(target)));
+      fail(concat("the ranks differ: coordinate ", to_string(coord), ", source shape ", to_string(source),
+                  ", target shape ", to_string(target)));
     }
     TupleBuilder builder;
     builder.open();
@@ -255,7 +262,8 @@ int64_t search(int64_t offset, LayoutView layout) {
   constexpr int64_t kLimit = int64_t{1} << 22;
   const int64_t count = size(layout).value;
   if (count > kLimit) {
-    fail(concat("the strides do not nest, and a layout of size ", count, " is too large to search (limit ", kLimit, ")"));
+    fail(concat("the strides do not nest, and a layout of size ", count, " is too large to search (limit ", kLimit,
+                ")"));
   }
   for (int64_t i = 0; i < count; ++i) {
     if (evaluate(layout, i) == offset) return i;
@@ -263,7 +271,8 @@ int64_t search(int64_t offset, LayoutView layout) {
   return -1;
 }
 
-// Whether each stride jumps over all offsets of the smaller ones, so that the digits (offset / d) mod s are the only candidate.
+// Whether each stride jumps over all offsets of the smaller ones, so that the digits (offset / d) mod s are the only
+// candidate.
 bool nests(Modes modes) {
   std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
   int64_t below = 1;
@@ -278,9 +287,12 @@ bool nests(Modes modes) {
 }  // namespace
 
 IntTuple offset_to_coord(const Node& offset, LayoutView layout) {
-  if (!offset.is_integer() || offset.has_basis()) fail(concat("the offset ", to_string(TupleView(&offset)), " is not an integer"));
+  if (!offset.is_integer() || offset.has_basis())
+    fail(concat("the offset ", to_string(TupleView(&offset)), " is not an integer"));
   if (has_basis(layout.stride)) fail("the layout has basis strides: an offset of it is a coordinate already");
-  auto number = [&](int64_t value) { return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide()); };
+  auto number = [&](int64_t value) {
+    return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
+  };
   const Modes modes = modes_of(layout);
   SmallVector<int64_t, 8> digits;
   int64_t reached = 0;
@@ -413,7 +425,8 @@ Layout zip(const std::vector<Layout>& layouts) {
   }
   for (const LayoutView& part : parts) {
     if (part.rank() != parts[0].rank()) {
-      fail(concat("the ranks differ: ", to_string(parts[0]), " has ", parts[0].rank(), " modes, ", to_string(part), " has ", part.rank()));
+      fail(concat("the ranks differ: ", to_string(parts[0]), " has ", parts[0].rank(), " modes, ", to_string(part),
+                  " has ", part.rank()));
     }
   }
   LayoutBuilder builder;

@@ -2,16 +2,18 @@
 //
 //     L = S:D,   L(c) = sum over leaves of c_i * d_i
 //
-// `(4,(2,3)):(1,(4,8))` maps the coordinate (c0,(c1,c2)) to c0 + 4*c1 + 8*c2. A coordinate may be less nested than the shape: an
-// integer stands for the colexicographic (mode 0 fastest) coordinate,
+// `(4,(2,3)):(1,(4,8))` maps the coordinate (c0,(c1,c2)) to c0 + 4*c1 + 8*c2. A coordinate may be less nested than the
+// shape: an integer stands for the colexicographic (mode 0 fastest) coordinate,
 //
 //     i          0   1   2   3   4   5   ...      i = c0 + 4*(c1 + 2*c2)
 //     (c0,c1,c2) 000 100 200 300 010 110 ...
 //     L(i)       0   1   2   3   4   5   ...      this layout is compact, so L(i) = i
 //
-// The last leaf is not wrapped: past the size a layout goes on with its last stride. So does CuTe, and composition relies on it.
+// The last leaf is not wrapped: past the size a layout goes on with its last stride. So does CuTe, and composition
+// relies on it.
 //
-// With basis strides (E(0) = 1@0, E(1) = 1@1, ...) the offset is a coordinate itself; the identity layout is the example.
+// With basis strides (E(0) = 1@0, E(1) = 1@1, ...) the offset is a coordinate itself; the identity layout is the
+// example.
 #pragma once
 
 #include <cstdint>
@@ -120,7 +122,8 @@ std::string to_string(LayoutView layout);
 
 // Size, cosize, evaluation.
 inline Node size(LayoutView layout) { return product(layout.shape); }
-// The greatest offset plus one where no stride is negative; sum of (s-1)*|d| plus one in general; over basis strides per component.
+// The greatest offset plus one where no stride is negative; sum of (s-1)*|d| plus one in general; over basis strides
+// per component.
 IntTuple coshape(LayoutView layout);
 Node cosize(LayoutView layout);
 // The least and the greatest offset.
@@ -138,7 +141,8 @@ int64_t evaluate(LayoutView layout, int64_t index);
 
 IntTuple idx2crd(TupleView index, TupleView shape);
 IntTuple crd2crd(TupleView coord, TupleView source, TupleView target);
-// The coordinate that a layout maps to an offset: c with layout(c) == offset. Where there is none, the digits (offset / d) mod s.
+// The coordinate that a layout maps to an offset: c with layout(c) == offset. Where there is none, the digits (offset /
+// d) mod s.
 IntTuple offset_to_coord(const Node& offset, LayoutView layout);
 IntTuple increment_coord(TupleView coord, TupleView shape);
 

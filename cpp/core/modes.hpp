@@ -7,7 +7,8 @@
 
 namespace tilewright {
 
-// Whether coalescing keeps a last mode of static extent 1 (as extent 2) because its stride carries the layout past its size.
+// Whether coalescing keeps a last mode of static extent 1 (as extent 2) because its stride carries the layout past its
+// size.
 enum class LastExtent { kDrop, kKeep };
 Modes coalesced(const Modes& modes, LastExtent last);
 // The modes of filter(layout).

@@ -1,7 +1,7 @@
 // All offsets of a layout at once.
 //
-// The low modes make a pattern that stays in the first-level cache; every block of the output is that pattern plus one base, so the
-// work per element is one load, one add and one store, whatever the rank.
+// The low modes make a pattern that stays in the first-level cache; every block of the output is that pattern plus one
+// base, so the work per element is one load, one add and one store, whatever the rank.
 #include <algorithm>
 #include <array>
 
@@ -22,7 +22,8 @@ void write_blocks(const FlatFunction& layout, int64_t* out, Finish&& finish) {
   std::size_t split = 0;  // the first mode that the pattern does not hold whole
   auto extend = [&](int64_t steps, int64_t stride) {
     for (int64_t c = 1; c < steps; ++c) {
-      for (int64_t j = 0; j < filled; ++j) pattern[static_cast<std::size_t>(c * filled + j)] = pattern[static_cast<std::size_t>(j)] + c * stride;
+      for (int64_t j = 0; j < filled; ++j)
+        pattern[static_cast<std::size_t>(c * filled + j)] = pattern[static_cast<std::size_t>(j)] + c * stride;
     }
   };
   const std::size_t rank = layout.extents.size();

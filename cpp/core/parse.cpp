@@ -23,8 +23,9 @@ class Parser {
 
  private:
   [[noreturn]] void error(const std::string& expected) {
-    fail(concat("expected ", expected, " at position ", at_, at_ < text_.size() ? concat(", found '", std::string(text_.substr(at_, 1)), "'")
-                                                                                : ", found the end of the text"));
+    fail(concat("expected ", expected, " at position ", at_,
+                at_ < text_.size() ? concat(", found '", std::string(text_.substr(at_, 1)), "'")
+                                   : ", found the end of the text"));
   }
   void skip_spaces() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
@@ -49,7 +50,8 @@ class Parser {
   int64_t number() {
     const bool negative = accept('-');
     if (peek() < '0' || peek() > '9') {
-      if (peek() == '?') fail(concat("the dynamic integer at position ", at_, " has no value in the text; write a number"));
+      if (peek() == '?')
+        fail(concat("the dynamic integer at position ", at_, " has no value in the text; write a number"));
       error("an integer");
     }
     int64_t value = 0;

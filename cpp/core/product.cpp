@@ -15,8 +15,9 @@ Layout by_value(LayoutView layout) {
   return from_modes(modes);
 }
 
-// CuTe gives the complement room for size(A) * cosize(B) offsets. Where A has gaps that may be too little: B then runs past the end
-// of A*, which goes on with its last stride, into offsets that A has. The complement with room enough is the truth.
+// CuTe gives the complement room for size(A) * cosize(B) offsets. Where A has gaps that may be too little: B then runs
+// past the end of A*, which goes on with its last stride, into offsets that A has. The complement with room enough is
+// the truth.
 void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutView placed) {
   const int64_t needed = checked_add(offset_range(copies).max, 1);
   const int64_t count = size(places).value;
@@ -26,9 +27,10 @@ void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutV
   const FlatFunction truth(modes_of(all)), steps(modes_of(copies)), result(modes_of(placed));
   for (int64_t i = 0; i < std::min(size(copies).value, kScanLimit); ++i) {
     if (result(i) == truth(steps(i))) continue;
-    throw LayoutError(concat("the complement of the block within size(A)*cosize(B) = ", mul(size(block), cosize(copies)).value,
-                             " has ", count, " places, but the tiler needs ", needed, "; at coordinate ", i, " of the copies CuTe gives ",
-                             result(i), ", but A*(B(", i, ")) = A*(", steps(i), ") = ", truth(steps(i))),
+    throw LayoutError(concat("the complement of the block within size(A)*cosize(B) = ",
+                             mul(size(block), cosize(copies)).value, " has ", count, " places, but the tiler needs ",
+                             needed, "; at coordinate ", i, " of the copies CuTe gives ", result(i), ", but A*(B(", i,
+                             ")) = A*(", steps(i), ") = ", truth(steps(i))),
                       CounterExample(i, result(i), truth(steps(i))));
   }
 }
@@ -48,7 +50,8 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());
   if (count > block.rank()) {
-    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the block has ", block.rank()));
+    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the block has ",
+                block.rank()));
   }
   LayoutBuilder builder;
   builder.open();
@@ -63,8 +66,12 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
   return builder.take();
 }
 
-Layout zipped_product(LayoutView block, const Tiler& tiler) { return unzip_tiles(logical_product(block, tiler), tiler); }
-Layout tiled_product(LayoutView block, const Tiler& tiler) { return splice(zipped_product(block, tiler), {false, true}); }
+Layout zipped_product(LayoutView block, const Tiler& tiler) {
+  return unzip_tiles(logical_product(block, tiler), tiler);
+}
+Layout tiled_product(LayoutView block, const Tiler& tiler) {
+  return splice(zipped_product(block, tiler), {false, true});
+}
 Layout flat_product(LayoutView block, const Tiler& tiler) { return splice(zipped_product(block, tiler), {true, true}); }
 
 namespace {
@@ -79,7 +86,9 @@ Layout padded_product(LayoutView block, LayoutView tiler) {
   const int64_t rank = std::max(block.rank(), tiler.rank());
   // With a leaf among two operands of one mode, both become the one mode of a tuple.
   const bool wrapped = rank == 1 && (block.is_leaf() || tiler.is_leaf());
-  auto pad = [&](LayoutView layout) { return wrapped ? concatenate({Layout(layout)}) : append_to_rank(layout, rank, unit()); };
+  auto pad = [&](LayoutView layout) {
+    return wrapped ? concatenate({Layout(layout)}) : append_to_rank(layout, rank, unit());
+  };
   return logical_product(pad(block), Tiler(pad(tiler)));
 }
 
@@ -114,7 +123,8 @@ struct Replication {
 
 Replication replicate(LayoutView block, TupleView shape) {
   if (block.rank() > shape.rank()) {
-    fail(concat("the layout ", to_string(block), " has ", block.rank(), " modes, the target shape ", to_string(shape), " only ", shape.rank()));
+    fail(concat("the layout ", to_string(block), " has ", block.rank(), " modes, the target shape ", to_string(shape),
+                " only ", shape.rank()));
   }
   const int64_t rank = shape.rank();
   Layout padded = block.is_leaf() && rank == 1 ? concatenate({Layout(block)}) : append_to_rank(block, rank, unit());
@@ -136,7 +146,8 @@ Layout tile_to_shape(LayoutView block, TupleView shape, TupleView order) {
 
 Layout tile_to_shape_ordered(LayoutView block, TupleView shape, Major major) {
   const Replication copies = replicate(block, shape);
-  return blocked_product(copies.block, Layout::unchecked(IntTuple(copies.copies), compact(copies.copies, IntTuple(static_int(1)), major)));
+  return blocked_product(
+      copies.block, Layout::unchecked(IntTuple(copies.copies), compact(copies.copies, IntTuple(static_int(1)), major)));
 }
 
 }  // namespace tilewright

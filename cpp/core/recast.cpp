@@ -15,14 +15,16 @@ void verify_upcast(LayoutView layout, int64_t n, const SmallVector<int64_t, 8>& 
   for (std::size_t i = 0; i < modes.size(); ++i) {
     const int64_t s = modes[i].extent.value, d = modes[i].stride.value;
     if (s <= 1 || d == 0) continue;
-    if (d < 0 && d % n != 0) fail(concat("the negative stride ", d, " is not a multiple of ", n, ": elements would be read backwards"));
+    if (d < 0 && d % n != 0)
+      fail(concat("the negative stride ", d, " is not a multiple of ", n, ": elements would be read backwards"));
     if (packs[i] == 1 && d % n != 0) {
       fail(concat("the dynamic stride ", d, " is not a multiple of ", n, ": it would point inside an element"));
     }
     if (d % n != 0 || packs[i] > 1) inside = checked_add(inside, checked_mul(std::min(s, packs[i]) - 1, d));
   }
   if (inside >= n) {
-    fail(concat("the modes that lie inside an element of ", n, " reach offset ", inside, " together and overlap the next element"));
+    fail(concat("the modes that lie inside an element of ", n, " reach offset ", inside,
+                " together and overlap the next element"));
   }
 }
 
@@ -91,14 +93,15 @@ Layout downcast(LayoutView layout, int64_t n) {
 }
 
 Layout recast(LayoutView layout, int64_t old_bits, int64_t new_bits) {
-  if (old_bits <= 0 || new_bits <= 0) fail(concat("widths must be positive, but got ", old_bits, " and ", new_bits, " bits"));
+  if (old_bits <= 0 || new_bits <= 0)
+    fail(concat("widths must be positive, but got ", old_bits, " and ", new_bits, " bits"));
   const int64_t common = std::gcd(old_bits, new_bits);
   const int64_t up = new_bits / common;
   const int64_t down = old_bits / common;
   if (up == 1) return down == 1 ? Layout(layout) : downcast(layout, down);
   if (down == 1) return upcast(layout, up);
-  // Neither width divides the other. An upcast that packs less than a whole element, or a second mode of stride 1, would change
-  // the number of bits.
+  // Neither width divides the other. An upcast that packs less than a whole element, or a second mode of stride 1,
+  // would change the number of bits.
   Layout result = downcast(upcast(layout, up), down);
   const int64_t before = checked_mul(size(layout).value, old_bits);
   const int64_t after = checked_mul(size(result).value, new_bits);

@@ -1,4 +1,5 @@
-// A vector of trivially copyable elements whose first N lie inside the object: layouts of ordinary rank never touch the heap.
+// A vector of trivially copyable elements whose first N lie inside the object: layouts of ordinary rank never touch the
+// heap.
 #pragma once
 
 #include <cstddef>

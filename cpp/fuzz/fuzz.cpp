@@ -1,8 +1,8 @@
-// Fuzz target: text is parsed into operands, every operation runs on them, checked and unchecked. Nothing but LayoutError may come
-// out, and a checked answer must satisfy its law at every coordinate.
+// Fuzz target: text is parsed into operands, every operation runs on them, checked and unchecked. Nothing but
+// LayoutError may come out, and a checked answer must satisfy its law at every coordinate.
 //
-// It has libFuzzer's entry point. Without libFuzzer, main() below makes texts from a grammar, breaks some of them, and runs for the
-// number of seconds given:   tilewright_fuzz [seconds] [seed]
+// It has libFuzzer's entry point. Without libFuzzer, main() below makes texts from a grammar, breaks some of them, and
+// runs for the number of seconds given:   tilewright_fuzz [seconds] [seed]
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -176,13 +176,15 @@ void binary(const Parsed& x, const Parsed& y) {
     attempt([&](bool) { inner_product(a->shape(), t), product_like(a->shape(), t); });
     attempt([&](bool) { crd2crd(t, a->shape(), a->shape()); });
   }
-  for (const auto operation : {logical_divide, zipped_divide, tiled_divide, flat_divide, logical_product, zipped_product, tiled_product, flat_product}) {
+  for (const auto operation : {logical_divide, zipped_divide, tiled_divide, flat_divide, logical_product,
+                               zipped_product, tiled_product, flat_product}) {
     attempt([&](bool) { operation(*a, tiler_of(y)); });
   }
   attempt([&](bool) { composition(*a, tiler_of(y)); });
 }
 
-// ---- texts ------------------------------------------------------------------------------------------------------------------
+// ---- texts
+// ------------------------------------------------------------------------------------------------------------------
 
 class Source {
  public:
@@ -199,7 +201,8 @@ class Source {
 
   std::string number(bool stride) {
     static const char* const extents[] = {"1", "2", "3", "4", "5", "6", "7", "8", "12", "16", "64", "128"};
-    static const char* const hard[] = {"0", "-1", "-4", "65536", "4294967296", "9223372036854775807", "-9223372036854775808", "1@0", "2@1@0", "_"};
+    static const char* const hard[] = {
+        "0", "-1", "-4", "65536", "4294967296", "9223372036854775807", "-9223372036854775808", "1@0", "2@1@0", "_"};
     if (pick(60) == 0) return hard[pick(10)];
     if (stride && pick(6) == 0) return pick(2) == 0 ? "0" : std::to_string(pick(200));
     if (stride && pick(12) == 0) return std::to_string(1 + pick(4)) + "@" + std::to_string(pick(3));
@@ -222,7 +225,8 @@ class Source {
     return fill(shape, false) + ":" + fill(shape, true);
   }
   std::string swizzle() {
-    return "S<" + std::to_string(pick(5)) + "," + std::to_string(pick(6)) + "," + std::to_string(static_cast<int>(pick(11)) - 5) + ">";
+    return "S<" + std::to_string(pick(5)) + "," + std::to_string(pick(6)) + "," +
+           std::to_string(static_cast<int>(pick(11)) - 5) + ">";
   }
   std::string operand() {
     switch (pick(8)) {

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from model import laws, values
-from model.layouts import Layout, cosize
+from model.layouts import cosize
 from tilewright import cute
 
 Args = dict[str, Any]
@@ -35,6 +35,11 @@ def right(args: Args) -> Any:
 
 def left(args: Args) -> Any:
     return args["block"] if "block" in args else args["a"]
+
+
+def law_of(name: str, args: Args, r: Any) -> laws.Broken | None:
+    law = LAWS.get(name)
+    return law(args, r) if law else None
 
 
 def same_function(args: Args, r: Any) -> laws.Broken | None:
@@ -275,11 +280,3 @@ def identity_law(a: Args, r: Any) -> laws.Broken | None:
 
 
 operation("identity_ops", on_identity, identity_law)
-
-
-def law_of(name: str, args: Args, r: Any) -> laws.Broken | None:
-    law = LAWS.get(name)
-    return law(args, r) if law else None
-
-
-__all__ = ["CALLS", "LAWS", "Layout", "law_of", "operation"]

@@ -253,19 +253,24 @@ def divide(form: str, a: Layout, tiler: Any, r: Layout) -> Broken | None:
 # ---- products --------------------------------------------------------------------------------------------------------
 
 
-def starts_of(block: Layout, end: int, count: int) -> list[int] | None:
-    """The first `count` elements of the complement of the block: by tiling if it tiles, else from the gaps between its
-    modes, taken from the smallest stride up; None if its modes overlap."""
+def starts_of(block: Layout, end: int, count: int) -> list[list[int]]:
+    """The first `count` elements of complements of the block: by tiling, if it tiles, and from the gaps between its
+    modes, the smallest stride first; a mode of extent 1 counts only where the extent is a run-time integer."""
     if (found := translates(set(m.offsets(block)), end)) is not None and len(found) >= count:
-        return found[:count]
-    gaps, reached = [], 1
-    for extent, stride in sorted((p for p in m.pairs(block) if p[0] > 1 and p[1]), key=lambda p: p[1]):
-        if stride < reached:
-            return None
-        gaps.append((stride // reached, reached))
-        reached = stride * extent
-    shape, strides = (*(g for g, _ in gaps), count), (*(d for _, d in gaps), reached)
-    return [m.at(Layout(shape, strides), k) for k in range(count)]
+        starts = [found[:count]]
+    else:
+        starts = []
+    for least in (2, 1):
+        gaps, reached = [], 1
+        for extent, stride in sorted((p for p in m.pairs(block) if p[0] >= least and p[1]), key=lambda p: p[1]):
+            if stride < reached:
+                break
+            gaps.append((stride // reached, reached))
+            reached = stride * extent
+        else:
+            shape, strides = (*(g for g, _ in gaps), count), (*(d for _, d in gaps), reached)
+            starts.append([m.at(Layout(shape, strides), k) for k in range(count)])
+    return starts
 
 
 def splits(coarse: Any, fine: Any) -> bool:
@@ -289,9 +294,10 @@ def replication(a: Layout, tiler: Any, r: Layout) -> Broken | None:
         return Broken(f"the shape of mode 1 {copies} refines that of {b}")
     steps = m.offsets(b)
     starts = starts_of(a, m.size(a) * m.cosize(b), max(steps) + 1)
-    if starts is None:
+    if not starts:
         return Broken(f"{a} overlaps itself, so it has no complement")
-    return compare("R1(j) = A*(B(j))", m.offsets(copies), [starts[s] for s in steps])
+    broken = [compare("R1(j) = A*(B(j))", m.offsets(copies), [complement[s] for s in steps]) for complement in starts]
+    return None if None in broken else broken[0]
 
 
 def multiply(form: str, a: Layout, tiler: Any, r: Layout) -> Broken | None:
@@ -400,7 +406,7 @@ def downcast(a: Layout, n: int, r: Layout) -> Broken | None:
         return Broken(f"{r} has the profile of {a}")
     if m.size(r) != n * m.size(a):
         return Broken(f"{m.size(a)} elements have {n * m.size(a)} parts, but the size is {m.size(r)}")
-    units = [d == 1 for _, d in m.pairs(a)]
+    units = [d == 1 and extent == s * n for (s, d), extent in zip(m.pairs(a), m.leaves(r.shape), strict=True)]
     extents = [s * n if unit else s for (s, _), unit in zip(m.pairs(a), units, strict=True)]
     if extents != m.leaves(r.shape):
         return Broken(f"{r} has the extents {m.text(tuple(extents))}")

@@ -126,6 +126,7 @@ from tilewright._core import (
     zipped_product,
 )
 from tilewright.cute import arch, runtime
+from tilewright.cute.arithmetic import FastDivmodDivisor, Ratio, fast_divmod_create_divisor
 from tilewright.cute.explain import explain
 from tilewright.cute.int_tuple import (
     Coord,
@@ -172,10 +173,12 @@ __all__ = [
     "ComposedLayout",
     "Coord",
     "E",
+    "FastDivmodDivisor",
     "IntTuple",
     "Layout",
     "LayoutError",
     "Pointer",
+    "Ratio",
     "ScaledBasis",
     "Shape",
     "Stride",
@@ -213,6 +216,7 @@ __all__ = [
     "equivalent",
     "evenly_divides",
     "explain",
+    "fast_divmod_create_divisor",
     "filter",
     "filter_tuple",
     "filter_zeros",

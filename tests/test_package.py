@@ -1,0 +1,161 @@
+"""What the package promises before anything is computed: a light import, no side effects, a true README."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tilewright
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+IMPORT = "import tilewright, tilewright.cute, tilewright.cute.runtime, tilewright.kernels"
+CUDA_LIBRARY = re.compile(r"/lib(?:cu|nv)\w*\.so")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def run_python(code: str, **options) -> str:
+    """Run code in a fresh interpreter and return what it printed."""
+    done = subprocess.run([sys.executable, "-B", "-c", code], text=True, capture_output=True, timeout=60, **options)
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def start_time(code: str) -> float:
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - begin
+
+
+def test_import_takes_less_than_50_ms():
+    # The best of many starts: other processes only ever add to the time. A quiet machine needs one round.
+    bare, full = [], []
+    for _ in range(20):
+        bare += [start_time("") for _ in range(5)]
+        full += [start_time(IMPORT) for _ in range(5)]
+        if min(full) - min(bare) < 0.050:
+            return
+    pytest.fail(f"{min(full) - min(bare):.3f} s")
+
+
+def test_import_brings_in_no_numpy_and_no_torch():
+    loaded = run_python(f"{IMPORT}; import sys; print(*sys.modules)").split()
+    assert "tilewright" in loaded
+    assert not {"numpy", "torch", "cupy", "jax"} & set(loaded)
+
+
+@linux
+def test_import_maps_no_cuda_library():
+    maps = run_python(f"{IMPORT}; print(open('/proc/self/maps').read())")
+    assert "tilewright/_core" in maps
+    assert not CUDA_LIBRARY.findall(maps)
+
+
+@linux
+def test_import_starts_no_thread():
+    assert run_python(f"{IMPORT}; import os; print(len(os.listdir('/proc/self/task')))").strip() == "1"
+
+
+# A process whose files may not grow is killed at its first write to one, whether Python or C++ writes.
+FORBID_WRITING = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+"""
+
+
+@linux
+def test_import_writes_no_file(tmp_path):
+    places = {name: tmp_path / name for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "cwd")}
+    for place in places.values():
+        place.mkdir()
+    environment = {**os.environ, **{name: str(place) for name, place in places.items()}}
+    run_python(FORBID_WRITING + IMPORT, cwd=places["cwd"], env=environment)
+    assert [path for place in places.values() for path in place.iterdir()] == []
+
+    # The limit does kill.
+    killed = subprocess.run([sys.executable, "-c", FORBID_WRITING + "open('file', 'w').write('x')"], cwd=tmp_path)
+    assert killed.returncode < 0
+
+
+WATCHED = "/^(open|creat|mkdir|rename|link|symlink|unlink|truncate|clone|fork|vfork)"
+
+
+@linux
+@pytest.mark.skipif(shutil.which("strace") is None, reason="the same as the test above, seen by strace")
+def test_import_makes_no_writing_system_call(tmp_path):
+    log = tmp_path / "log"
+    command = ["strace", "-f", "-o", str(log), "-e", f"trace={WATCHED}"]
+    subprocess.run([*command, sys.executable, "-B", "-c", IMPORT], check=True)
+    calls = log.read_text().splitlines()
+    assert any("tilewright/_core" in call for call in calls)
+    reading = re.compile(r"open(?:at)?\(.*\bO_RDONLY\b(?!.*O_CREAT)|\+\+\+ exited|--- SIG")
+    assert [call for call in calls if not reading.search(call) or CUDA_LIBRARY.search(call)] == []
+
+
+def installed_files() -> list[Path]:
+    files = importlib.metadata.files("tilewright")
+    assert files is not None
+    return [Path(file.locate()) for file in files if file.suffix != ".pyc"]
+
+
+def test_installed_package_is_smaller_than_3_mb():
+    assert sum(path.stat().st_size for path in installed_files()) < 3_000_000
+
+
+def test_only_the_package_is_installed():
+    suffixes = {path.suffix for path in installed_files() if "dist-info" not in str(path)}
+    assert suffixes == {".py", ".pyi", ".so", ".typed"}
+
+
+def test_numpy_is_the_only_requirement():
+    requirements = importlib.metadata.requires("tilewright") or []
+    assert [requirement for requirement in requirements if "extra ==" not in requirement] == ["numpy"]
+
+
+def test_version_is_the_one_of_the_metadata():
+    assert tilewright.__version__ == importlib.metadata.version("tilewright")
+
+
+def sources() -> list[str]:
+    paths = [path for folder in ("cpp", "kernels", "python") for path in (ROOT / folder).rglob("*")]
+    return [path.read_text() for path in paths if path.suffix in {".py", ".cpp", ".hpp", ".h", ".cuh", ".cu"}]
+
+
+def section(title: str) -> str:
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.M | re.S)
+    assert found, title
+    return found[1]
+
+
+def test_readme_lists_every_environment_variable():
+    lines = [line for text in sources() for line in text.splitlines()]
+    reading = [line for line in lines if re.search(r"\b(?:environb?|(?:secure_)?getenvb?)\b", line)]
+    names = {line: re.findall(r"""["']([A-Z][A-Z0-9_]*)["']""", line) for line in reading}
+    assert all(names.values()), "the name of a variable stands where it is read"
+    listed = re.findall(r"^\| `([A-Z0-9_]+)` \|", section("Environment variables"), re.M)
+    assert {name for found in names.values() for name in found} == set(listed)
+
+
+def test_readme_files_exist():
+    links = re.findall(r"\]\((?!https?:|#)([^)\s]+)\)", README)
+    table = [row.split("|")[2] for row in section("Concept and file").splitlines() if row.startswith("| ")][1:]
+    files = [name for cell in table for name in re.findall(r"`([^`]+)`", cell)]
+    assert len(files) > 5
+    assert [name for name in links + files if not (ROOT / name).exists()] == []
+
+
+def test_readme_example_prints_what_it_says():
+    (code,) = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
+    (last,) = re.findall(r"^```text\n(.*?)^```$", README, re.M | re.S)
+    comments = re.findall(r"^ *print\(.*\)  # (.*)$", code, re.M)
+    assert len(comments) == code.count("print(") - 1 > 5  # what the last line prints is the text block
+    assert run_python(code).splitlines() == [*comments, *last.splitlines()]
