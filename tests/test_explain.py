@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -335,10 +332,6 @@ def test_thread_value_layout():
 
 
 # ---- how it is called ----
-
-
-def test_examples():
-    assert doctest.testmod(sys.modules["tilewright.cute.explain"]).failed == 0
 
 
 def test_functions_and_names_are_the_same():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import copy
-import doctest
 import functools
 import math
 import pickle
@@ -387,7 +386,3 @@ def test_divisors_follow_arithmetic():
         *(4, 6, 144, 3, 1, 4, 24, 1, 12, 12)
     ]
     assert (tw.min(x, 8)._div, tw.max(x, tw.Int32(3) * 6)._div) == (4, 6)
-
-
-def test_doctests():
-    assert doctest.testmod(numeric).failed == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 
 import numpy as np
@@ -34,10 +33,6 @@ def printed(capsys):
         return capsys.readouterr().out
 
     return call
-
-
-def test_examples():
-    assert doctest.testmod(printing).failed == 0
 
 
 # ---- print_layout, print_latex ----

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 from itertools import product
 
 import numpy as np
@@ -514,10 +512,3 @@ def test_every_public_name_exists_and_has_a_docstring():
     assert set(cute.__all__) <= set(dir(cute))
     with pytest.raises(AttributeError, match=r"^module 'tilewright.cute' has no attribute 'nonsense'$"):
         cute.nonsense  # noqa: B018
-
-
-@pytest.mark.parametrize("name", ["tensor", "runtime", "int_tuple", "jit"])
-def test_doctests(name):
-    results = doctest.testmod(importlib.import_module(f"tilewright.cute.{name}"))
-    assert results.failed == 0
-    assert results.attempted > 4

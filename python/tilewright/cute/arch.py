@@ -41,7 +41,16 @@ def _coord(function: str, which: int) -> Coord:
 
 
 def thread_idx() -> Coord:
-    """(x, y, z) of the thread in its block. RuntimeError outside of a launch."""
+    """(x, y, z) of the thread in its block. RuntimeError outside of a launch.
+
+    >>> from tilewright import cute
+    >>> @cute.kernel
+    ... def show():
+    ...     print(*map(int, thread_idx()), *map(int, block_dim()))
+    >>> show().launch(block=[2, 1, 1])
+    0 0 0 2 1 1
+    1 0 0 2 1 1
+    """
     return _coord("thread_idx", 0)
 
 

@@ -161,20 +161,20 @@ def _in_global_memory(value: Any) -> Any:
 
 
 class _Compile:
-    """`cute.compile(function, *args)`: see __call__. Options in brackets or by keyword are accepted and ignored."""
+    """`cute.compile(function, *args)`: a callable that runs the function; `cute.compile[options]` ignores the options.
+
+    >>> @jit
+    ... def scale(x, factor: Constexpr[int]):
+    ...     return x * factor
+    >>> compile(scale, 1, 10)(4)
+    40
+    """
 
     def __getitem__(self, options: Any) -> _Compile:
         return self
 
     def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Compiled:
-        """A callable that runs a @jit function; arguments of Constexpr parameters are fixed now and left out later.
-
-        >>> @jit
-        ... def scale(x, factor: Constexpr[int]):
-        ...     return x * factor
-        >>> compile(scale, 1, 10)(4)
-        40
-        """
+        """A callable that runs a @jit function; arguments of Constexpr parameters are fixed now and left out later."""
         return Compiled(function, args, kwargs)
 
 

@@ -42,7 +42,11 @@ __all__ = [
 
 
 class AddressSpace(Enum):
-    """Where memory lies: anywhere, or in global, shared, register or tensor memory."""
+    """Where memory lies: anywhere, or in global, shared, register or tensor memory.
+
+    >>> print(AddressSpace.gmem)
+    gmem
+    """
 
     generic = 0
     gmem = 1
@@ -59,6 +63,10 @@ class Pointer:
 
     Arithmetic counts in elements. `pointer + n` keeps what is known of the alignment: the greatest common divisor of
     the old alignment and the step in bytes, where a dynamic step counts by its known divisor alone.
+
+    >>> from tilewright import Float32, cute
+    >>> print(cute.make_ptr(Float32, 0x1000, assumed_align=16) + 2)
+    ptr<f32, generic, align<8>>
     """
 
     __slots__ = ("_bits", "_memory", "alignment", "dtype", "memspace")
