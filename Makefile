@@ -1,0 +1,90 @@
+# For users: `make demo` and `make test`. The other targets are described in the README, section Development.
+
+PYTHON ?= python3
+FUZZ_SECONDS ?= 300
+VENV := .venv
+BIN := $(VENV)/bin
+
+# Every file and folder that goes into the package: a change to one of them rebuilds what changed of it. The build tools
+# are installed in the virtual environment, not in a new place for every build, so that the C++ build is incremental.
+SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
+  $(shell find cpp python \( -name fuzz -o -name '*.so' -o -name '.*_cache' -o -name __pycache__ \) -prune -o -print)
+BUILD_REQUIRES := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml)
+CPP_FILES = $(shell find cpp -name third_party -prune -o -name '*.[ch]pp' -print -o -name '*.h' -print)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(PIP) --no-build-isolation
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: demo test lint format types stubs stubs-check wheel-check bench fuzz sanitize nightly clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/installed
+	@$(BIN)/python -m tilewright demo
+
+test: $(VENV)/installed $(VENV)/extra-test
+	@$(PYTEST) -n auto --maxprocesses 4
+
+lint: $(VENV)/extra-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+
+format: $(VENV)/extra-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(CPP_FILES)
+
+types: $(VENV)/extra-dev
+	$(BIN)/mypy
+
+stubs: $(VENV)/installed $(VENV)/extra-dev
+	$(BIN)/python scripts/stubs.py
+
+stubs-check: $(VENV)/installed $(VENV)/extra-dev
+	$(BIN)/python scripts/stubs.py --check
+
+wheel-check: $(VENV)/tools
+	$(BIN)/python scripts/check_wheel.py
+
+bench: $(VENV)/installed $(VENV)/extra-bench
+	$(BIN)/python benchmarks/algebra.py
+
+nightly: $(VENV)/installed $(VENV)/extra-test
+	$(PYTEST) -n auto --maxprocesses 4 -m "not gpu" --hypothesis-profile=nightly
+
+# The core alone, with a main of its own: no Python and no libFuzzer needed.
+fuzz: $(VENV)/tools
+	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTILEWRIGHT_FUZZ=ON -DTILEWRIGHT_SANITIZE=ON
+	$(BIN)/cmake --build build/fuzz
+	build/fuzz/tilewright_fuzz $(FUZZ_SECONDS)
+
+# The Python module under the same sanitizers, in a folder of its own. test_package.py measures the release build.
+sanitize: $(VENV)/installed $(VENV)/extra-test
+	SKBUILD_BUILD_DIR=build/sanitize SKBUILD_CMAKE_BUILD_TYPE=RelWithDebInfo SKBUILD_CMAKE_DEFINE=TILEWRIGHT_SANITIZE=ON \
+	  $(INSTALL) --upgrade --no-deps --target build/sanitize-site .
+	PYTHONPATH=build/sanitize-site ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+	  $(PYTEST) --hypothesis-profile=dev --ignore tests/test_package.py
+
+clean:
+	rm -rf $(VENV) build
+
+# Stamps: each file says when its step was last done.
+$(VENV)/tools: scripts/check_machine.py pyproject.toml
+	@$(PYTHON) scripts/check_machine.py
+	@echo "== virtual environment $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) $(BUILD_REQUIRES) "cmake>=3.20" ninja
+	@touch $@
+
+$(VENV)/installed: $(VENV)/tools $(SOURCES)
+	@echo "== building and installing tilewright (the first time takes a few minutes)"
+	@SKBUILD_BUILD_DIR=build/release $(INSTALL) .
+	@touch $@
+
+$(VENV)/extra-%: $(VENV)/tools scripts/requirements.py pyproject.toml
+	@echo "== installing what the extra '$*' asks for"
+	@$(BIN)/python scripts/requirements.py $* > $(VENV)/$*.txt
+	@$(PIP) -r $(VENV)/$*.txt
+	@touch $@
