@@ -74,6 +74,10 @@ capsule_name.argtypes = [ctypes.py_object]
 READ_ONLY, PADDED = 1, 4
 
 
+# A callback must outlive the memory that it frees, also where a failed test keeps that memory.
+CALLBACKS = []
+
+
 class Producer:
     """An object with __dlpack__ over a buffer of bytes; counts the calls of its deleter."""
 
@@ -98,6 +102,7 @@ class Producer:
             self.deleted += 1
 
         managed.deleter = self.deleter = Deleter() if null_deleter else Deleter(delete)
+        CALLBACKS.append(self.deleter)
         if versioned:
             managed.major, managed.minor, managed.flags = *version, flags
         tensor = managed.tensor

@@ -258,6 +258,7 @@ void bind_algebra(py::module_& m) {
       [](Arg layout, Arg coord, int64_t mode, Arg, Arg) {
         return guarded("make_layout_image_mask", {layout.handle, coord.handle, py::int_(mode)}, [&] {
           const Layout& whole = as_layout(layout.handle);
+          whole.view().mode(mode);  // raises where there is none
           const int64_t bits = cosize(whole).value;
           if (bits > 16)
             throw ValueError(concat("the mask has 16 bits, but the cosize of ", to_string(whole), " is ", bits));

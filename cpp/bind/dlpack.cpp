@@ -51,12 +51,21 @@ std::string device_name(DLDeviceType type) {
   return concat("device_type_", static_cast<int>(type));
 }
 
+// While the interpreter shuts down the producer's callback may be gone already: leaking is the only safe answer.
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
 // Called once, when the last reference to the memory goes. The producer's deleter may run Python code: the GIL is held,
 // because a Python object is being destroyed, and an error that is under way is kept. Once the interpreter has ended,
 // the memory is left alone.
 template <class Managed>
 void release(Managed* managed) {
-  if (managed->deleter == nullptr || !Py_IsInitialized()) return;
+  if (managed->deleter == nullptr || !Py_IsInitialized() || is_finalizing()) return;
   py::error_scope keep;
   managed->deleter(managed);
 }

@@ -14,7 +14,13 @@ PYBIND11_MODULE(_core, m) {
       PyErr_NewExceptionWithDoc("tilewright.LayoutError",
                                 "A layout operation whose condition does not hold.\n\n"
                                 "Attributes: operation (name), operands (CuTe notation), counterexample (coordinate, "
-                                "CuTe's answer, the right answer) or None.",
+                                "CuTe's answer, the right answer) or None.\n\n"
+                                ">>> from tilewright import cute\n"
+                                ">>> try:\n"
+                                "...     cute.composition(cute.parse('(3,4):(4,1)'), cute.parse('4:2'))\n"
+                                "... except cute.LayoutError as error:\n"
+                                "...     print(error.operation, error.operands, error.counterexample)\n"
+                                "composition ('(3,4):(4,1)', '4:2') (2, 1, 5)\n",
                                 PyExc_ValueError, nullptr));
   error.attr("operation") = "";
   error.attr("operands") = py::tuple();

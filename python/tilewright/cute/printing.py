@@ -299,8 +299,11 @@ def _dsl_tensor(tensor: Tensor) -> str:
         parts = [blocks((k, *tail), inner) for k in range(extents[mode])]
         return "[" + f",\n\n{inner}".join(parts) + "]"
 
+    def element(coord: Any) -> str:
+        return f"{_signed(tensor[coord])}, "
+
     def row(m: int, tail: tuple[int, ...]) -> str:
-        return _shortened(extents[1], lambda n: f"{_signed(tensor[(m, n, *tail)])}, ", "..., ")
+        return _shortened(extents[1], lambda n: element((m, n, *tail)), "..., ")
 
     body = blocks((), indent) if len(extents) > 1 else rows(indent, lambda m: f"{_signed(tensor[m])}, ")
     return f"{head}{indent}{body})\n"
