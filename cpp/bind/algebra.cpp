@@ -13,16 +13,16 @@ py::object compose(py::handle lhs, py::handle rhs) {
   if (is_layout(lhs) && is_layout(rhs))
     return from_layout(composition(LayoutView(as_layout(lhs)), LayoutView(as_layout(rhs))));
   if (is_swizzle(lhs)) {
-    const auto swizzle = lhs.cast<Swizzle>();
-    if (is_swizzle(rhs)) return py::cast(composition(swizzle, rhs.cast<Swizzle>()));
+    const auto swizzle = as_swizzle(lhs);
+    if (is_swizzle(rhs)) return py::cast(composition(swizzle, as_swizzle(rhs)));
     if (is_composed(rhs)) {
       const ComposedLayout& inside = as_composed(rhs);
       if (inside.swizzle() == nullptr) wrong_kind(rhs, "a Layout, a Swizzle or a swizzled layout");
       return py::cast(ComposedLayout(composition(swizzle, *inside.swizzle()), inside.offset(), inside.outer()));
     }
-    return from_any_layout(composition(swizzle, as_layout(rhs)));
+    return from_any_layout(composition(swizzle, to_layout(rhs)));
   }
-  if (is_layout(lhs) && is_swizzle(rhs)) return from_any_layout(composition(as_layout(lhs), rhs.cast<Swizzle>()));
+  if (is_layout(lhs) && is_swizzle(rhs)) return from_any_layout(composition(as_layout(lhs), as_swizzle(rhs)));
   if (is_layout(lhs) && is_composed(rhs)) return from_any_layout(composition(as_layout(lhs), as_composed(rhs)));
   if (is_composed(rhs)) wrong_kind(rhs, "a Layout, an integer or a tiler");
   if (!is_layout_like(lhs)) wrong_kind(lhs, "a Layout, ComposedLayout, Swizzle or Tensor");
@@ -30,24 +30,13 @@ py::object compose(py::handle lhs, py::handle rhs) {
   return lift(lhs, [&](LayoutView layout) { return composition(layout, tiler); });
 }
 
-IntTuple cotarget_of(py::handle object) {
-  if (is_layout_like(object)) {
-    const AnyLayout layout = as_any_layout(object);
-    return (std::holds_alternative<Layout>(layout) ? std::get<Layout>(layout)
-                                                   : std::get<ComposedLayout>(layout).outer())
-        .shape();
-  }
-  IntTuple shape = to_int_tuple(object);
-  for_each_leaf(shape.view(), [&](const Node& leaf) {
-    if (!leaf.is_integer() || leaf.has_basis() || leaf.value <= 0)
-      fail(concat("the cotarget ", to_string(shape), " must be positive"));
-  });
-  return shape;
-}
-
 const Layout& outer_of(const AnyLayout& layout) {
   const auto* plain = std::get_if<Layout>(&layout);
   return plain ? *plain : std::get<ComposedLayout>(layout).outer();
+}
+
+IntTuple cotarget_of(py::handle object) {
+  return is_layout_like(object) ? outer_of(as_any_layout(object)).shape() : to_int_tuple(object);
 }
 
 py::object complement_any(py::handle object, py::handle cotarget) {
@@ -95,7 +84,7 @@ void block_operation(py::module_& m, const char* name, LayoutOperation operation
 // upcast and downcast of layouts, swizzles and their compositions.
 template <class Operation>
 py::object recast_any(py::handle object, Operation&& operation) {
-  if (is_swizzle(object)) return py::cast(operation(object.cast<Swizzle>()));
+  if (is_swizzle(object)) return py::cast(operation(as_swizzle(object)));
   if (is_composed(object)) return py::cast(operation(as_composed(object)));
   if (!is_layout(object)) wrong_kind(object, "a Layout, ComposedLayout or Swizzle");
   return from_layout(operation(LayoutView(as_layout(object))));
@@ -110,7 +99,7 @@ void bind_algebra(py::module_& m) {
       "coalesce",
       [](Arg x, Arg profile, Arg, Arg) {
         return guarded("coalesce", {x.handle}, [&]() -> Result {
-          if (!is_layout_like(x.handle)) return from_int_tuple(coalesce_shape(to_int_tuple(x.handle)));
+          if (!is_layout_like(x.handle)) return from_int_tuple(coalesce_shape(to_integers(x.handle)));
           if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return coalesce(l); });
           const IntTuple target = to_int_tuple(profile.handle);
           return lift(x.handle, [&](LayoutView l) { return coalesce(l, target); });
@@ -187,7 +176,7 @@ void bind_algebra(py::module_& m) {
   m.def(
       "nullspace",
       [](Arg layout, Arg, Arg) {
-        return guarded("nullspace", {layout.handle}, [&] { return nullspace(as_layout(layout.handle)); });
+        return guarded("nullspace", {layout.handle}, [&] { return nullspace(to_layout(layout.handle)); });
       },
       py::arg("layout"), TILEWRIGHT_LOC, doc::nullspace);
   m.def(
@@ -207,14 +196,14 @@ void bind_algebra(py::module_& m) {
   m.def(
       "max_alignment",
       [](Arg layout) {
-        return guarded("max_alignment", {layout.handle}, [&] { return max_alignment(as_layout(layout.handle)).value; });
+        return guarded("max_alignment", {layout.handle}, [&] { return max_alignment(to_layout(layout.handle)).value; });
       },
       py::arg("layout"), doc::max_alignment);
   m.def(
       "domain_distribute",
       [](Arg shape, Arg b) {
         return guarded("domain_distribute", {shape.handle, b.handle},
-                       [&] { return domain_distribute(to_int_tuple(shape.handle), to_leaf(b.handle)); });
+                       [&] { return domain_distribute(to_integers(shape.handle), to_number(b.handle)); });
       },
       py::arg("shape"), py::arg("b"), doc::domain_distribute);
 
@@ -231,37 +220,41 @@ void bind_algebra(py::module_& m) {
 
   m.def(
       "upcast",
-      [](Arg layout, int64_t n) {
-        return guarded("upcast", {layout.handle, py::int_(n)},
-                       [&] { return Result(recast_any(layout.handle, [n](const auto& l) { return upcast(l, n); })); });
+      [](Arg layout, IntArg n) {
+        return guarded("upcast", {layout.handle, n.handle}, [&] {
+          const int64_t factor = to_int64(n.handle);
+          return Result(recast_any(layout.handle, [=](const auto& l) { return upcast(l, factor); }));
+        });
       },
       py::arg("layout"), py::arg("n"), doc::upcast);
   m.def(
       "downcast",
-      [](Arg layout, int64_t n) {
-        return guarded("downcast", {layout.handle, py::int_(n)}, [&] {
-          return Result(recast_any(layout.handle, [n](const auto& l) { return downcast(l, n); }));
+      [](Arg layout, IntArg n) {
+        return guarded("downcast", {layout.handle, n.handle}, [&] {
+          const int64_t factor = to_int64(n.handle);
+          return Result(recast_any(layout.handle, [=](const auto& l) { return downcast(l, factor); }));
         });
       },
       py::arg("layout"), py::arg("n"), doc::downcast);
   m.def(
       "recast_layout",
-      [](int64_t new_bits, int64_t old_bits, Arg layout, Arg, Arg) {
-        return guarded("recast_layout", {py::int_(new_bits), py::int_(old_bits), layout.handle}, [&] {
-          return Result(recast_any(layout.handle, [=](const auto& l) { return recast(l, old_bits, new_bits); }));
+      [](IntArg new_bits, IntArg old_bits, Arg layout, Arg, Arg) {
+        return guarded("recast_layout", {new_bits.handle, old_bits.handle, layout.handle}, [&] {
+          const int64_t to = to_int64(new_bits.handle), from = to_int64(old_bits.handle);
+          return Result(recast_any(layout.handle, [=](const auto& l) { return recast(l, from, to); }));
         });
       },
       py::arg("new_type_bits"), py::arg("old_type_bits"), py::arg("layout"), TILEWRIGHT_LOC, doc::recast_layout);
 
   m.def(
       "make_layout_image_mask",
-      [](Arg layout, Arg coord, int64_t mode, Arg, Arg) {
-        return guarded("make_layout_image_mask", {layout.handle, coord.handle, py::int_(mode)}, [&] {
-          const Layout& whole = as_layout(layout.handle);
+      [](Arg layout, Arg coord, IntArg kept, Arg, Arg) {
+        return guarded("make_layout_image_mask", {layout.handle, coord.handle, kept.handle}, [&] {
+          const Layout whole = to_layout(layout.handle);
+          const int64_t mode = to_int64(kept.handle);
           whole.view().mode(mode);  // raises where there is none
           const int64_t bits = cosize(whole).value;
-          if (bits > 16)
-            throw ValueError(concat("the mask has 16 bits, but the cosize of ", to_string(whole), " is ", bits));
+          if (bits > 16) fail(concat("the mask has 16 bits, but the cosize of ", to_string(whole), " is ", bits));
           // Keep one mode, fix the others at the coordinate.
           const IntTuple at = to_int_tuple(coord.handle);
           TupleBuilder builder;
@@ -276,8 +269,11 @@ void bind_algebra(py::module_& m) {
           builder.close();
           const Sliced sliced = slice_and_offset(builder.take(), LayoutView(whole));
           int64_t mask = 0;
-          for (int64_t i = 0; i < size(sliced.layout).value; ++i)
-            mask |= int64_t{1} << (sliced.offset.leaf().value + evaluate(sliced.layout, i));
+          for (int64_t i = 0; i < size(sliced.layout).value; ++i) {
+            const int64_t offset = checked_add(sliced.offset.leaf().value, evaluate(sliced.layout, i));
+            if (offset < 0 || offset >= 16) fail(concat("the offset ", offset, " has no place in a mask of 16 bits"));
+            mask |= int64_t{1} << offset;
+          }
           return mask;
         });
       },

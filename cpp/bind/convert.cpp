@@ -13,8 +13,8 @@ Registry& registry() {
 }
 
 void wrong_kind(py::handle object, const char* expected) {
-  throw KindError(
-      concat("expected ", expected, ", got ", std::string(Py_TYPE(object.ptr())->tp_name), " ", notation(object)));
+  const std::string kind = object.is_none() ? "None" : concat(Py_TYPE(object.ptr())->tp_name, " ", notation(object));
+  throw KindError(concat("expected ", expected, ", got ", kind));
 }
 
 // ---- kinds
@@ -36,7 +36,9 @@ bool is_exactly(py::handle object) {
 // The C++ value inside an instance of a bound class without subclasses and with the default holder.
 template <class T>
 const T& value_of(py::handle object) {
-  return *static_cast<const T*>(reinterpret_cast<const py::detail::instance*>(object.ptr())->simple_value_holder[0]);
+  void* const value = reinterpret_cast<const py::detail::instance*>(object.ptr())->simple_value_holder[0];
+  if (value == nullptr) throw KindError(concat("the ", type_of<T>()->tp_name, " was made by __new__ and has no value"));
+  return *static_cast<const T*>(value);
 }
 
 }  // namespace
@@ -51,24 +53,36 @@ bool is_tensor(py::handle object) {
   return type && PyType_IsSubtype(Py_TYPE(object.ptr()), reinterpret_cast<PyTypeObject*>(type.ptr()));
 }
 
-const Layout& as_layout(py::handle object) {
-  if (is_tensor(object)) return as_layout(layout_of(object));
+const Layout& as_layout(py::handle object) { return value_of<Layout>(object); }
+const ComposedLayout& as_composed(py::handle object) { return value_of<ComposedLayout>(object); }
+const Swizzle& as_swizzle(py::handle object) { return value_of<Swizzle>(object); }
+
+Layout to_layout(py::handle object) {
+  if (is_tensor(object)) return to_layout(layout_of(object));
   if (!is_layout(object)) wrong_kind(object, "a Layout");
-  return value_of<Layout>(object);
+  return as_layout(object);
 }
 
-const ComposedLayout& as_composed(py::handle object) {
-  if (!is_composed(object)) wrong_kind(object, "a ComposedLayout");
-  return value_of<ComposedLayout>(object);
+py::object layout_of(py::handle tensor) {
+  py::object layout = tensor.attr("layout");
+  if (!is_layout(layout) && !is_composed(layout)) {
+    wrong_kind(layout, "the layout of a tensor to be a Layout or ComposedLayout");
+  }
+  return layout;
 }
-
-py::object layout_of(py::handle tensor) { return tensor.attr("layout"); }
 
 AnyLayout as_any_layout(py::handle object) {
   if (is_layout(object)) return as_layout(object);
   if (is_composed(object)) return as_composed(object);
   if (is_tensor(object)) return as_any_layout(layout_of(object));
   wrong_kind(object, "a Layout or ComposedLayout");
+}
+
+py::tuple items_of(py::handle sequence) {
+  if (PyTuple_Check(sequence.ptr())) return py::reinterpret_borrow<py::tuple>(sequence);
+  auto items = py::reinterpret_steal<py::tuple>(PyList_AsTuple(sequence.ptr()));
+  if (!items) throw py::error_already_set();
+  return items;
 }
 
 // ---- to core
@@ -83,26 +97,23 @@ bool is_subtype(PyTypeObject* type, const py::object& of) {
 int64_t long_value(PyObject* number) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
-  if (overflow != 0)
-    fail(concat("the integer ", py::str(py::handle(number)).cast<std::string>(), " does not fit into 64 bits"));
+  if (overflow != 0) fail(concat("the integer ", notation(number), " does not fit into 64 bits"));
   if (value == -1 && PyErr_Occurred()) throw py::error_already_set();
   return value;
 }
 
 void append(PyObject* object, TupleBuilder& builder, int depth) {
-  const bool is_tuple = PyTuple_Check(object);
-  if (!is_tuple && !PyList_Check(object)) {
-    builder.leaf(to_leaf(object));
-    if (builder.size() > kMaxNodes) fail(concat("the tuple has more than ", kMaxNodes, " entries"));
+  if (PyList_Check(object)) {
+    append(items_of(object).ptr(), builder, depth);
     return;
   }
-  if (depth >= kMaxDepth) fail(concat("the tuple is nested deeper than ", kMaxDepth));
-  if (builder.size() > kMaxNodes) fail(concat("the tuple has more than ", kMaxNodes, " entries"));
-  builder.open();
-  const Py_ssize_t count = is_tuple ? PyTuple_GET_SIZE(object) : PyList_GET_SIZE(object);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    append(is_tuple ? PyTuple_GET_ITEM(object, i) : PyList_GET_ITEM(object, i), builder, depth + 1);
+  if (!PyTuple_Check(object)) {
+    builder.leaf(to_leaf(object));
+    return;
   }
+  check_depth(depth + 1);
+  builder.open();
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) append(PyTuple_GET_ITEM(object, i), builder, depth + 1);
   builder.close();
 }
 
@@ -121,7 +132,11 @@ Node to_leaf(py::handle object) {
   if (is_exactly<BasisElement>(object)) return value_of<BasisElement>(object).node;
   if (PyBool_Check(ptr) || !PyIndex_Check(ptr)) wrong_kind(object, "an integer, None or a nested tuple of them");
   const py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(ptr));
-  if (!number) throw py::error_already_set();
+  if (!number) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+    PyErr_Clear();  // an array, for example, has the method and refuses
+    wrong_kind(object, "an integer, None or a nested tuple of them");
+  }
   return static_int(long_value(number.ptr()));
 }
 
@@ -131,11 +146,18 @@ IntTuple to_int_tuple(py::handle object) {
   return builder.take();
 }
 
-int64_t to_int64(py::handle object) {
-  const Node leaf = to_leaf(object);
-  if (!leaf.is_integer() || leaf.has_basis()) wrong_kind(object, "an integer");
-  return leaf.value;
+IntTuple to_integers(py::handle object) {
+  IntTuple tuple = to_int_tuple(object);
+  if (has_none(tuple)) wrong_kind(object, "an integer or a nested tuple of integers");
+  return tuple;
 }
+
+Node to_number(py::handle object) {
+  if (!PyIndex_Check(object.ptr()) || PyBool_Check(object.ptr())) wrong_kind(object, "an integer");
+  return to_leaf(object);
+}
+
+int64_t to_int64(py::handle object) { return to_number(object).value; }
 
 std::vector<int64_t> to_modes(py::handle object) {
   std::vector<int64_t> modes;
@@ -143,31 +165,35 @@ std::vector<int64_t> to_modes(py::handle object) {
     modes.push_back(to_int64(object));
     return modes;
   }
-  for (const py::handle mode : object) modes.push_back(to_int64(mode));
+  for (const py::handle mode : items_of(object)) modes.push_back(to_int64(mode));
   return modes;
 }
 
 namespace {
 
-Tiler to_tiler_at(py::handle object, int depth) {
-  if (depth >= kMaxDepth) fail(concat("the tiler is nested deeper than ", kMaxDepth));
+Tiler to_tiler_at(py::handle object, int depth, std::size_t& entries) {
+  check_depth(depth);
+  if (++entries > kMaxNodes) too_many_entries();
   if (object.is_none()) return Tiler();
   if (is_layout(object)) return Tiler(as_layout(object));
   if (is_sequence(object)) {
     std::vector<Tiler> modes;
-    modes.reserve(py::len(object));
-    for (const py::handle mode : object) modes.push_back(to_tiler_at(mode, depth + 1));
+    for (const py::handle mode : items_of(object)) modes.push_back(to_tiler_at(mode, depth + 1, entries));
     return Tiler(std::move(modes));
   }
+  if (!PyIndex_Check(object.ptr()) || PyBool_Check(object.ptr()))
+    wrong_kind(object, "a tiler: an integer, a Layout, None or a tuple of them");
   const Node extent = to_leaf(object);
-  if (extent.has_basis()) wrong_kind(object, "a tiler: an integer, a Layout, None or a tuple of them");
   if (extent.value <= 0) fail(concat("the extent ", extent.value, " of a tiler must be positive"));
   return Tiler(extent);
 }
 
 }  // namespace
 
-Tiler to_tiler(py::handle object) { return to_tiler_at(object, 0); }
+Tiler to_tiler(py::handle object) {
+  std::size_t entries = 0;
+  return to_tiler_at(object, 0, entries);
+}
 
 // ---- from core
 // --------------------------------------------------------------------------------------------------------------
@@ -176,10 +202,7 @@ py::object from_leaf(const Node& leaf) {
   if (leaf.has_basis()) return py::cast(BasisElement{leaf});
   if (leaf.is_none()) return py::none();
   if (leaf.is_static()) return py::int_(leaf.value);
-  const py::object& type = leaf.is_wide() ? registry().int64 : registry().int32;
-  if (!type)
-    throw std::runtime_error("the dynamic integer classes are not registered: import tilewright, not tilewright._core");
-  return type.attr("_make")(leaf.value, leaf.aux);
+  return (leaf.is_wide() ? registry().int64 : registry().int32).attr("_make")(leaf.value, leaf.aux);
 }
 
 py::object from_int_tuple(TupleView view) {
@@ -195,15 +218,18 @@ py::object from_int_tuple(TupleView view) {
 }
 
 py::object from_layout(Layout layout) {
-  if (layout.shape().nodes().size() > kMaxDepth && depth(layout.shape()) > kMaxDepth) {
-    fail(concat("the result is nested deeper than ", kMaxDepth));
-  }
+  if (layout.shape().nodes().size() > kMaxDepth) check_depth(depth(layout.shape()));
+  return py::cast(std::move(layout));
+}
+
+py::object from_composed(ComposedLayout layout) {
+  if (layout.outer().shape().nodes().size() > kMaxDepth) check_depth(depth(layout.outer().shape()));
   return py::cast(std::move(layout));
 }
 
 py::object from_any_layout(AnyLayout layout) {
   if (auto* plain = std::get_if<Layout>(&layout)) return from_layout(std::move(*plain));
-  return py::cast(std::move(std::get<ComposedLayout>(layout)));
+  return from_composed(std::move(std::get<ComposedLayout>(layout)));
 }
 
 py::object make_tensor(py::handle like, py::object iterator, py::object layout) {
@@ -216,43 +242,56 @@ py::object make_tensor(py::handle like, py::object iterator, py::object layout) 
 namespace {
 
 constexpr std::size_t kMaxOperandText = 400;
+constexpr int kMaxTextDepth = 2 * kMaxDepth;
 
-void write_notation(py::handle object, std::string& out, int depth) {
-  if (object.is_none()) {
-    out += '_';
-    return;
-  }
-  if (is_sequence(object) && depth < 8) {
-    out += '(';
-    bool first = true;
-    for (const py::handle item : object) {
-      if (!first) out += ',';
-      first = false;
-      if (out.size() > kMaxOperandText) {
-        out += "...";
-        break;
-      }
-      write_notation(item, out, depth + 1);
-    }
-    out += ')';
-    return;
-  }
+// CuTe's text of what has one, else Python's; an object without either is shown by its type.
+std::string text_of(py::handle object) {
   const bool speaks_cute = is_layout_like(object) || is_swizzle(object) || is_exactly<BasisElement>(object) ||
                            PyLong_Check(object.ptr()) || is_subtype(Py_TYPE(object.ptr()), registry().int32) ||
                            is_subtype(Py_TYPE(object.ptr()), registry().int64);
-  out += speaks_cute ? py::str(object).cast<std::string>() : py::repr(object).cast<std::string>();
+  try {
+    return speaks_cute ? py::str(object).cast<std::string>() : py::repr(object).cast<std::string>();
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    return concat("<", Py_TYPE(object.ptr())->tp_name, ">");
+  }
+}
+
+void write_notation(py::handle object, std::string& out, std::size_t limit, int depth) {
+  if (object.is_none()) {
+    out += '_';
+  } else if (!is_sequence(object)) {
+    out += text_of(object);
+  } else if (depth == kMaxTextDepth) {
+    out += "(...)";
+  } else {
+    out += '(';
+    bool first = true;
+    for (const py::handle item : items_of(object)) {
+      if (!first) out += ',';
+      first = false;
+      if (out.size() > limit) {
+        out += "...";
+        break;
+      }
+      write_notation(item, out, limit, depth + 1);
+    }
+    out += ')';
+  }
 }
 
 [[noreturn]] void raise(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error) {
-  std::string text = concat(std::string(operation), "(");
-  py::tuple parts(operands.size());
-  std::size_t i = 0;
-  for (const py::handle operand : operands) {
-    const std::string part = notation(operand);
+  // An optional operand that was left out is not shown.
+  std::size_t count = operands.size();
+  while (count > 1 && operands.begin()[count - 1].is_none()) --count;
+  std::string text = concat(operation, "(");
+  py::tuple parts(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string part = notation(operands.begin()[i]);
     text += (i == 0 ? "" : ", ") + part;
-    parts[i++] = part;
+    parts[i] = part;
   }
-  text += concat("): ", std::string(error.what()));
+  text += concat("): ", error.what());
   const py::object type = py::module_::import("tilewright._core").attr("LayoutError");
   const py::object exception = type(text);
   exception.attr("operation") = operation;
@@ -269,9 +308,14 @@ void write_notation(py::handle object, std::string& out, int depth) {
 }  // namespace
 
 std::string notation(py::handle object) {
-  std::string out;
-  write_notation(object, out, 0);
+  std::string out = full_notation(object, kMaxOperandText);
   if (out.size() > kMaxOperandText) out = out.substr(0, kMaxOperandText) + "...";
+  return out;
+}
+
+std::string full_notation(py::handle object, std::size_t limit) {
+  std::string out;
+  write_notation(object, out, limit, 0);
   return out;
 }
 
@@ -281,9 +325,9 @@ void rethrow(const char* operation, std::initializer_list<py::handle> operands) 
   } catch (const LayoutError& error) {
     raise(operation, operands, error);
   } catch (const KindError& error) {
-    throw py::type_error(concat(std::string(operation), ": ", std::string(error.what())));
+    throw py::type_error(concat(operation, ": ", error.what()));
   } catch (const ValueError& error) {
-    throw py::value_error(concat(std::string(operation), ": ", std::string(error.what())));
+    throw py::value_error(concat(operation, ": ", error.what()));
   }
 }
 

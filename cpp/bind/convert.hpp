@@ -19,6 +19,9 @@ struct Arg {
   PyObject* ptr() const { return handle.ptr(); }
 };
 
+// An integer parameter: to_int64 reads it, so that an error is one of this library.
+struct IntArg : Arg {};
+
 // A result that may be of several kinds.
 struct Result {
   Result(py::object o) : object(std::move(o)) {}  // NOLINT: any object is a result
@@ -38,8 +41,9 @@ class ValueError : public std::runtime_error {
 
 [[noreturn]] void wrong_kind(py::handle object, const char* expected);
 
-// CuTe notation of any argument, for messages.
+// CuTe notation of any argument, for messages: at most some hundred characters. The full one goes on up to a limit.
 std::string notation(py::handle object);
+std::string full_notation(py::handle object, std::size_t limit);
 
 // The Python classes of dynamic integers and of tensors, registered by the package.
 struct Registry {
@@ -65,14 +69,20 @@ bool is_tensor(py::handle object);
 bool is_sequence(py::handle object);  // tuple or list
 inline bool is_layout_like(py::handle object) { return is_layout(object) || is_composed(object) || is_tensor(object); }
 
-const Layout& as_layout(py::handle object);
+const Layout& as_layout(py::handle object);  // where is_layout(object), and so on
 const ComposedLayout& as_composed(py::handle object);
+const Swizzle& as_swizzle(py::handle object);
+Layout to_layout(py::handle object);  // of a tensor its layout
 // Layout or ComposedLayout; of a tensor its layout.
 AnyLayout as_any_layout(py::handle object);
 py::object layout_of(py::handle tensor);
 
+// The items of a tuple or list as they are now; a subclass has no say in it, and code that runs later changes nothing.
+py::tuple items_of(py::handle sequence);
 IntTuple to_int_tuple(py::handle object);
+IntTuple to_integers(py::handle object);  // without None
 Node to_leaf(py::handle object);
+Node to_number(py::handle object);  // an integer, static or dynamic
 int64_t to_int64(py::handle object);
 std::vector<int64_t> to_modes(py::handle object);  // an int or a sequence of ints
 // A coordinate or a stride: None where a mode is kept.
@@ -81,6 +91,7 @@ Tiler to_tiler(py::handle object);
 py::object from_leaf(const Node& leaf);
 py::object from_int_tuple(TupleView view);
 py::object from_layout(Layout layout);
+py::object from_composed(ComposedLayout layout);
 py::object from_any_layout(AnyLayout layout);
 py::object make_tensor(py::handle like, py::object iterator, py::object layout);
 
@@ -101,7 +112,7 @@ py::object lift(py::handle object, F&& f) {
   if (is_layout(object)) return from_layout(f(LayoutView(as_layout(object))));
   if (is_composed(object)) {
     const ComposedLayout& composed = as_composed(object);
-    return py::cast(composed.with_outer(f(LayoutView(composed.outer()))));
+    return from_composed(composed.with_outer(f(LayoutView(composed.outer()))));
   }
   if (is_tensor(object)) return make_tensor(object, object.attr("iterator"), lift(layout_of(object), f));
   wrong_kind(object, "a Layout, ComposedLayout or Tensor");
@@ -118,6 +129,14 @@ struct type_caster<tilewright::bind::Arg> {
     return true;
   }
   static handle cast(tilewright::bind::Arg arg, return_value_policy, handle) { return arg.handle.inc_ref(); }
+};
+template <>
+struct type_caster<tilewright::bind::IntArg> {
+  PYBIND11_TYPE_CASTER(tilewright::bind::IntArg, const_name("typing.SupportsIndex"));
+  bool load(handle source, bool) {
+    value.handle = source;
+    return true;
+  }
 };
 template <>
 struct type_caster<tilewright::bind::Result> {

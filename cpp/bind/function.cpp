@@ -53,7 +53,7 @@ void bind_function(py::module_& m) {
       "is_admissible",
       [](Arg layout, Arg cotarget) {
         return guarded("is_admissible", {layout.handle, cotarget.handle}, [&] {
-          const Admissibility answer = is_admissible(as_layout(layout.handle), to_int64(cotarget.handle));
+          const Admissibility answer = is_admissible(to_layout(layout.handle), to_int64(cotarget.handle));
           return Verdict{answer.holds, answer.reason, py::none()};
         });
       },
@@ -87,7 +87,7 @@ void bind_function(py::module_& m) {
       "offset_range",
       [](Arg layout) {
         return guarded("offset_range", {layout.handle}, [&] {
-          const Range range = offset_range(as_layout(layout.handle));
+          const Range range = offset_range(to_layout(layout.handle));
           return py::make_tuple(range.min, range.max);
         });
       },
@@ -96,13 +96,13 @@ void bind_function(py::module_& m) {
       "coshape",
       [](Arg layout) {
         return guarded("coshape", {layout.handle},
-                       [&] { return Result(from_int_tuple(coshape(as_layout(layout.handle)))); });
+                       [&] { return Result(from_int_tuple(coshape(to_layout(layout.handle)))); });
       },
       py::arg("layout"), doc::coshape);
   m.def(
       "sorted_layout",
       [](Arg layout) {
-        return guarded("sorted_layout", {layout.handle}, [&] { return sorted_layout(as_layout(layout.handle)); });
+        return guarded("sorted_layout", {layout.handle}, [&] { return sorted_layout(to_layout(layout.handle)); });
       },
       py::arg("layout"), doc::sorted_layout);
 }

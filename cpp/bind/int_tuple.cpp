@@ -30,11 +30,14 @@ IntTuple shape_of(py::handle object) {
   return to_int_tuple(object);
 }
 
+// The same where None has no meaning.
+IntTuple integers_of(py::handle object) { return is_layout_like(object) ? shape_of(object) : to_integers(object); }
+
 py::object size_at(py::handle object, const std::vector<int64_t>& mode) {
   if (!is_layout_like(object) && !is_sequence(object) && !PyIndex_Check(object.ptr()) && py::hasattr(object, "size")) {
     return object.attr("size");  // TiledCopy, TiledMma: threads
   }
-  const IntTuple shape = shape_of(object);
+  const IntTuple shape = integers_of(object);
   TupleView part = shape;
   for (const int64_t i : mode) part = part.mode(i);
   return from_leaf(product(part));
@@ -42,7 +45,7 @@ py::object size_at(py::handle object, const std::vector<int64_t>& mode) {
 
 py::object cosize_at(py::handle object, const std::vector<int64_t>& mode) {
   if (is_tensor(object)) return cosize_at(layout_of(object), mode);
-  const Layout whole = is_composed(object) ? as_composed(object).outer() : as_layout(object);
+  const Layout whole = is_composed(object) ? as_composed(object).outer() : to_layout(object);
   return from_leaf(cosize(get(whole, mode)));
 }
 
@@ -67,11 +70,13 @@ py::object select_at(py::handle object, const std::vector<int64_t>& mode) {
   // Anything in a tuple may be selected, layouts and None included.
   if (!is_sequence(object)) wrong_kind(object, "a tuple, Layout or Tensor");
   py::list items;
+  const py::tuple modes = items_of(object);
+  const auto count = static_cast<int64_t>(modes.size());
   for (const int64_t i : mode) {
-    if (i < 0 || i >= static_cast<int64_t>(py::len(object))) {
-      throw ValueError(concat("mode ", i, " does not exist in ", notation(object)));
+    if (i < 0 || i >= count) {
+      fail(concat("mode ", i, " does not exist: ", notation(object), " has ", counted(count, "mode")));
     }
-    items.append(object[py::int_(i)]);
+    items.append(modes[static_cast<std::size_t>(i)]);
   }
   return py::tuple(items);
 }
@@ -94,7 +99,9 @@ void bind_mode_functions(py::module_& m) {
           py::arg("ip") = py::none())
       .def(
           "__getitem__",
-          [](const ModeFunction& f, Arg mode) { return ModeFunction{f.name, f.apply, to_modes(mode.handle)}; },
+          [](const ModeFunction& f, Arg mode) {
+            return guarded(f.name, {mode.handle}, [&] { return ModeFunction{f.name, f.apply, to_modes(mode.handle)}; });
+          },
           py::arg("mode"))
       .def("__repr__", [](const ModeFunction& f) { return concat("<function ", f.name, ">"); });
   auto add = [&](const char* name, py::object (*apply)(py::handle, const std::vector<int64_t>&), const char* text) {
@@ -128,17 +135,18 @@ void binary(py::module_& m, const char* name, const char* text) {
       name,
       [name](Arg a, Arg b, Arg, Arg) {
         return guarded(name, {a.handle, b.handle},
-                       [&] { return Result(from_int_tuple(F(to_int_tuple(a.handle), shape_of(b.handle)))); });
+                       [&] { return Result(from_int_tuple(F(to_integers(a.handle), integers_of(b.handle)))); });
       },
       py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
 }
 
-template <bool (*F)(TupleView, TupleView)>
+// A question about two profiles, or about two tuples of numbers.
+template <bool (*F)(TupleView, TupleView), IntTuple (*Read)(py::handle) = integers_of>
 void predicate(py::module_& m, const char* name, const char* text) {
   m.def(
       name,
       [name](Arg a, Arg b, Arg, Arg) {
-        return guarded(name, {a.handle, b.handle}, [&] { return F(shape_of(a.handle), shape_of(b.handle)); });
+        return guarded(name, {a.handle, b.handle}, [&] { return F(Read(a.handle), Read(b.handle)); });
       },
       py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
 }
@@ -166,10 +174,11 @@ bool is_static_any(py::handle object) {
   return all_static(to_int_tuple(object));
 }
 
-bool is_int_tuple_any(py::handle object) {
+bool is_int_tuple_any(py::handle object, int depth, std::size_t& entries) {
+  if (depth > kMaxDepth || ++entries > kMaxNodes) return false;
   if (is_sequence(object)) {
-    for (const py::handle item : object) {
-      if (!is_int_tuple_any(item)) return false;
+    for (const py::handle item : items_of(object)) {
+      if (!is_int_tuple_any(item, depth + 1, entries)) return false;
     }
     return true;
   }
@@ -188,8 +197,8 @@ void bind_int_tuple(py::module_& m) {
   binary<shape_div>(m, "shape_div", doc::shape_div);
   binary<elem_scale>(m, "elem_scale", doc::elem_scale);
   binary<product_like>(m, "product_like", doc::product_like);
-  predicate<congruent>(m, "is_congruent", doc::is_congruent);
-  predicate<weakly_congruent>(m, "is_weakly_congruent", doc::is_weakly_congruent);
+  predicate<congruent, shape_of>(m, "is_congruent", doc::is_congruent);
+  predicate<weakly_congruent, shape_of>(m, "is_weakly_congruent", doc::is_weakly_congruent);
   predicate<compatible>(m, "is_compatible", doc::is_compatible);
   predicate<elem_less>(m, "elem_less", doc::elem_less);
   predicate<lex_less>(m, "lex_less", doc::lex_less);
@@ -199,29 +208,28 @@ void bind_int_tuple(py::module_& m) {
   m.def(
       "product",
       [](Arg a, Arg, Arg) {
-        return guarded("product", {a.handle}, [&] { return Result(from_leaf(product(to_int_tuple(a.handle)))); });
+        return guarded("product", {a.handle}, [&] { return Result(from_leaf(product(to_integers(a.handle)))); });
       },
       py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product);
   m.def(
       "product_each",
       [](Arg a, Arg, Arg) {
         return guarded("product_each", {a.handle},
-                       [&] { return Result(from_int_tuple(product_each(to_int_tuple(a.handle)))); });
+                       [&] { return Result(from_int_tuple(product_each(to_integers(a.handle)))); });
       },
       py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product_each);
   m.def(
       "inner_product",
       [](Arg a, Arg b) {
-        return guarded("inner_product", {a.handle, b.handle}, [&] {
-          return Result(from_leaf(inner_product(to_int_tuple(a.handle), to_int_tuple(b.handle))));
-        });
+        return guarded("inner_product", {a.handle, b.handle},
+                       [&] { return Result(from_leaf(inner_product(to_integers(a.handle), to_integers(b.handle)))); });
       },
       py::arg("a"), py::arg("b"), doc::inner_product);
   m.def(
       "coalesce_shape",
       [](Arg shape) {
         return guarded("coalesce_shape", {shape.handle},
-                       [&] { return Result(from_int_tuple(coalesce_shape(to_int_tuple(shape.handle)))); });
+                       [&] { return Result(from_int_tuple(coalesce_shape(to_integers(shape.handle)))); });
       },
       py::arg("shape"), doc::coalesce_shape);
 
@@ -249,10 +257,10 @@ void bind_int_tuple(py::module_& m) {
             return Result(
                 from_int_tuple(crd2idx(at, Layout(to_int_tuple(layout.handle), to_int_tuple(stride.handle)))));
           if (is_layout(layout.handle))
-            return Result(from_int_tuple(crd2idx(at, LayoutView(as_layout(layout.handle)))));
+            return Result(from_int_tuple(crd2idx(at, LayoutView(to_layout(layout.handle)))));
           if (is_composed(layout.handle)) return Result(from_int_tuple(as_composed(layout.handle)(at)));
           if (is_tensor(layout.handle)) return Result(layout_of(layout.handle)(coord.handle));
-          return Result(from_leaf(crd2idx(at, to_int_tuple(layout.handle).view())));
+          return Result(from_leaf(crd2idx(at, to_integers(layout.handle).view())));
         });
       },
       py::arg("coord"), py::arg("layout"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
@@ -262,9 +270,9 @@ void bind_int_tuple(py::module_& m) {
       [](Arg idx, Arg shape, Arg stride, Arg, Arg) {
         return guarded("idx2crd", {idx.handle, shape.handle}, [&] {
           if (stride.handle.is_none())
-            return Result(from_int_tuple(idx2crd(to_int_tuple(idx.handle), shape_of(shape.handle))));
+            return Result(from_int_tuple(idx2crd(to_int_tuple(idx.handle), integers_of(shape.handle))));
           return Result(from_int_tuple(
-              offset_to_coord(to_leaf(idx.handle), Layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle)))));
+              offset_to_coord(to_number(idx.handle), Layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle)))));
         });
       },
       py::arg("idx"), py::arg("shape"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
@@ -274,7 +282,7 @@ void bind_int_tuple(py::module_& m) {
       [](Arg coord, Arg source, Arg target) {
         return guarded("crd2crd", {coord.handle, source.handle, target.handle}, [&] {
           return Result(from_int_tuple(
-              crd2crd(to_int_tuple(coord.handle), to_int_tuple(source.handle), to_int_tuple(target.handle))));
+              crd2crd(to_int_tuple(coord.handle), to_integers(source.handle), to_integers(target.handle))));
         });
       },
       py::arg("coord"), py::arg("src_shape"), py::arg("dst_shape"), doc::crd2crd);
@@ -282,7 +290,7 @@ void bind_int_tuple(py::module_& m) {
       "increment_coord",
       [](Arg coord, Arg shape, Arg, Arg) {
         return guarded("increment_coord", {coord.handle, shape.handle}, [&] {
-          return Result(from_int_tuple(increment_coord(to_int_tuple(coord.handle), to_int_tuple(shape.handle))));
+          return Result(from_int_tuple(increment_coord(to_integers(coord.handle), to_integers(shape.handle))));
         });
       },
       py::arg("coord"), py::arg("shape"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
@@ -294,7 +302,13 @@ void bind_int_tuple(py::module_& m) {
   m.def(
       "is_integer", [](Arg x) { return !PyBool_Check(x.ptr()) && PyIndex_Check(x.ptr()) != 0; }, py::arg("x"),
       doc::is_integer);
-  m.def("is_int_tuple", [](Arg x) { return is_int_tuple_any(x.handle); }, py::arg("x"), doc::is_int_tuple);
+  m.def(
+      "is_int_tuple",
+      [](Arg x) {
+        std::size_t entries = 0;
+        return is_int_tuple_any(x.handle, 0, entries);
+      },
+      py::arg("x"), doc::is_int_tuple);
   m.def(
       "has_underscore",
       [](Arg x) {
@@ -348,12 +362,12 @@ void bind_int_tuple(py::module_& m) {
   m.def(
       "assume",
       [](Arg x, Arg divby, Arg, Arg) {
-        return guarded("assume", {x.handle}, [&]() -> Result {
+        return guarded("assume", {x.handle, divby.handle}, [&]() -> Result {
           if (divby.handle.is_none()) return py::reinterpret_borrow<py::object>(x.handle);
           const int64_t divisor = to_int64(divby.handle);
-          const Node leaf = to_leaf(x.handle);
-          if (divisor <= 0 || leaf.value % divisor != 0)
-            fail(concat("the value ", leaf.value, " is not a multiple of ", divisor));
+          const Node leaf = to_number(x.handle);
+          if (divisor <= 0) fail(concat("divby must be positive, but got ", divisor));
+          if (leaf.value % divisor != 0) fail(concat("the value ", leaf.value, " is not a multiple of ", divisor));
           if (leaf.is_static()) return from_leaf(leaf);
           return from_leaf(dynamic_int(leaf.value, divisor, leaf.is_wide()));
         });
@@ -363,7 +377,7 @@ void bind_int_tuple(py::module_& m) {
   m.def(
       "get_divisibility",
       [](Arg x, Arg, Arg) {
-        return guarded("get_divisibility", {x.handle}, [&] { return divisibility(to_leaf(x.handle)); });
+        return guarded("get_divisibility", {x.handle}, [&] { return divisibility(to_number(x.handle)); });
       },
       py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::get_divisibility);
 }

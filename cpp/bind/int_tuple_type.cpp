@@ -7,13 +7,17 @@ namespace {
 
 PyTypeObject* the_type = nullptr;
 
+constexpr std::size_t kMaxText = 1 << 20;  // more than kMaxNodes numbers of 64 bits take
+
 PyObject* text(PyObject* self) {
   try {
-    return py::str(notation(self)).release().ptr();
+    return py::str(full_notation(self, kMaxText)).release().ptr();
   } catch (py::error_already_set& error) {
     error.restore();
-    return nullptr;
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   }
+  return nullptr;
 }
 
 }  // namespace

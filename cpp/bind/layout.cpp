@@ -54,8 +54,7 @@ py::object evaluate_any(const AnyLayout& layout, py::handle coordinate) {
       fail(concat("slicing gives ", to_string(*part), " and the offset ", to_string(sliced.offset),
                   ": use slice_and_offset for both"));
     }
-    return py::cast(
-        ComposedLayout(Layout::leaf(static_int(1), static_int(1)), sliced.offset, std::get<Layout>(sliced.layout)));
+    return from_composed({Layout::leaf(static_int(1), static_int(1)), sliced.offset, std::get<Layout>(sliced.layout)});
   }
   return from_any_layout(std::move(sliced.layout));
 }
@@ -71,21 +70,22 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* keywords) {
           throw py::type_error("a layout takes a coordinate, no keyword '" + text + "'");
       }
     }
-    const bool plain = is_layout(self);
-    if (count == 1 && plain && PyLong_CheckExact(PyTuple_GET_ITEM(args, 0))) {
-      int overflow = 0;
-      const long long index = PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(args, 0), &overflow);
-      int64_t offset = 0;
-      if (overflow == 0 && evaluate_static(as_layout(self), index, offset)) return PyLong_FromLongLong(offset);
-    }
     const py::handle coordinate(count == 1 ? PyTuple_GET_ITEM(args, 0) : args);
-    return guarded("layout call", {self, coordinate}, [&] { return evaluate_any(as_any_layout(self), coordinate); })
-        .release()
-        .ptr();
+    return guarded("layout call", {self, coordinate}, [&]() -> PyObject* {
+      if (is_layout(self) && PyLong_CheckExact(coordinate.ptr())) {
+        int overflow = 0;
+        const long long index = PyLong_AsLongLongAndOverflow(coordinate.ptr(), &overflow);
+        int64_t offset = 0;
+        if (overflow == 0 && evaluate_static(as_layout(self), index, offset)) return PyLong_FromLongLong(offset);
+      }
+      return evaluate_any(as_any_layout(self), coordinate).release().ptr();
+    });
   } catch (py::error_already_set& error) {
     error.restore();
   } catch (py::builtin_exception& error) {
     error.set_error();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
@@ -124,7 +124,7 @@ class PythonFunction final : public Function {
 };
 
 Inner to_inner(py::handle object) {
-  if (is_swizzle(object)) return object.cast<Swizzle>();
+  if (is_swizzle(object)) return as_swizzle(object);
   if (is_layout(object)) return as_layout(object);
   if (PyCallable_Check(object.ptr()))
     return std::make_shared<const PythonFunction>(py::reinterpret_borrow<py::object>(object));
@@ -151,8 +151,9 @@ py::array_t<int64_t> offsets(const AnyLayout& layout, const py::object& out) {
     result = py::reinterpret_borrow<py::array_t<int64_t>>(out);
     const bool contiguous = (result.flags() & py::array::c_style) != 0;
     if (result.size() != count || !contiguous || !result.writeable()) {
-      throw ValueError(concat("out must be writable, contiguous and hold ", count, " elements, but holds ",
-                              static_cast<int64_t>(result.size())));
+      throw ValueError(concat("out must be writable, contiguous and hold ", counted(count, "element"), ", but it is ",
+                              result.writeable() ? "" : "not writable, ", contiguous ? "" : "not contiguous, ",
+                              "of size ", static_cast<int64_t>(result.size())));
     }
   }
   int64_t* const data = result.mutable_data();
@@ -170,17 +171,19 @@ py::array_t<int64_t> offsets(const AnyLayout& layout, const py::object& out) {
 // -----------------------------------------------------------------------------------------------------------
 
 py::object make_layout_any(py::handle shape, py::handle stride) {
-  const bool of_layouts = is_sequence(shape) && py::len(shape) > 0 && is_layout_like(shape[py::int_(0)]);
+  const bool of_layouts = is_sequence(shape) && !items_of(shape).empty() && is_layout_like(items_of(shape)[0]);
   const bool iterable =
       !is_sequence(shape) && !is_layout(shape) && !PyIndex_Check(shape.ptr()) && py::isinstance<py::iterable>(shape);
   if (of_layouts || iterable) {
-    if (!stride.is_none()) throw KindError("a concatenation of layouts takes no stride");
-    std::vector<Layout> layouts;
-    for (const py::handle layout : py::iter(shape)) layouts.push_back(as_layout(layout));
-    return from_layout(concatenate(layouts));
+    if (!stride.is_none()) throw KindError("a concatenation of layouts takes no stride: each has its own");
+    LayoutBuilder builder;
+    builder.open();
+    for (const py::handle layout : py::iter(shape)) builder.copy(to_layout(layout));
+    builder.close();
+    return from_layout(builder.take());
   }
   if (is_layout(shape)) {
-    if (!stride.is_none()) throw KindError("a layout already has a stride");
+    if (!stride.is_none()) throw KindError("a layout already has a stride: pass its shape to give it another");
     return from_layout(concatenate({as_layout(shape)}));
   }
   IntTuple extents = to_int_tuple(shape);
@@ -203,7 +206,7 @@ BasisElement make_basis(const Node& value, const std::vector<int64_t>& modes) {
     if (mode < 0 || mode > 4096) fail(concat("a mode of a basis element must lie between 0 and 4096, but got ", mode));
     path.push_back(static_cast<uint32_t>(mode));
   }
-  if (path.size() > kMaxDepth) fail(concat("the basis element is nested deeper than ", kMaxDepth));
+  check_depth(static_cast<int64_t>(path.size()));
   return {with_basis(value, basis_id(path))};
 }
 
@@ -212,6 +215,10 @@ py::tuple basis_modes(const BasisElement& element) {
   py::tuple modes(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) modes[i] = path[i];
   return modes;
+}
+
+[[noreturn]] void no_such_mode(py::ssize_t i, const std::string& layout, py::ssize_t rank) {
+  throw py::index_error(concat("mode ", i, " does not exist: ", layout, " has ", counted(rank, "mode")));
 }
 
 void bind_classes(py::module_& m) {
@@ -223,16 +230,16 @@ void bind_classes(py::module_& m) {
           "stride", [](const Layout& l) { return Result(from_int_tuple(l.stride())); },
           "Strides, congruent with the shape.")
       .def_property_readonly(
-          "max_alignment", [](const Layout& l) { return max_alignment(l).value; },
+          "max_alignment",
+          [](const Layout& l) {
+            return guarded("max_alignment", {py::cast(l)}, [&] { return max_alignment(l).value; });
+          },
           "The alignment, in elements, that every repetition of the contiguous part keeps.")
       .def("__len__", [](const Layout& l) { return l.rank(); })
       .def("__getitem__",
            [](const Layout& l, py::ssize_t i) {
              const auto rank = static_cast<py::ssize_t>(l.rank());
-             if (i < -rank || i >= rank) {
-               throw py::index_error(
-                   concat("mode ", static_cast<int64_t>(i), " of ", to_string(l), ", which has ", l.rank(), " modes"));
-             }
+             if (i < -rank || i >= rank) no_such_mode(i, to_string(l), rank);
              return Layout(l.view().mode(i < 0 ? i + rank : i));
            })
       .def("__str__", [](const Layout& l) { return to_string(l); })
@@ -243,14 +250,14 @@ void bind_classes(py::module_& m) {
           "get_hier_coord",
           [](const Layout& l, Arg offset) {
             return guarded("get_hier_coord", {py::cast(l), offset.handle},
-                           [&] { return Result(from_int_tuple(offset_to_coord(to_leaf(offset.handle), l))); });
+                           [&] { return Result(from_int_tuple(offset_to_coord(to_number(offset.handle), l))); });
           },
           py::arg("offset"), doc::get_hier_coord)
       .def(
           "get_flat_coord",
           [](const Layout& l, Arg offset) {
             return guarded("get_flat_coord", {py::cast(l), offset.handle}, [&] {
-              const IntTuple coord = offset_to_coord(to_leaf(offset.handle), l);
+              const IntTuple coord = offset_to_coord(to_number(offset.handle), l);
               const IntTuple index(crd2idx(coord, l.shape()));
               return Result(
                   from_int_tuple(idx2crd(index, l.rank() == 1 ? IntTuple(size(l)) : product_each(l.shape()))));
@@ -261,7 +268,7 @@ void bind_classes(py::module_& m) {
           "get_1d_coord",
           [](const Layout& l, Arg offset) {
             return guarded("get_1d_coord", {py::cast(l), offset.handle}, [&] {
-              return Result(from_leaf(crd2idx(offset_to_coord(to_leaf(offset.handle), l), l.shape())));
+              return Result(from_leaf(crd2idx(offset_to_coord(to_number(offset.handle), l), l.shape())));
             });
           },
           py::arg("offset"), doc::get_1d_coord)
@@ -273,11 +280,15 @@ void bind_classes(py::module_& m) {
           py::arg("out") = py::none(), doc::offsets)
       .def(py::pickle(
           [](const Layout& l) { return py::make_tuple(from_int_tuple(l.shape()), from_int_tuple(l.stride())); },
-          [](const py::tuple& state) { return Layout::unchecked(to_int_tuple(state[0]), to_int_tuple(state[1])); }));
+          [](const py::tuple& state) {
+            return guarded("Layout.__setstate__", {state},
+                           [&] { return Layout(to_int_tuple(state[0]), to_int_tuple(state[1])); });
+          }));
 
   py::class_<Swizzle>(m, "Swizzle", doc::Swizzle)
-      .def(py::init([](int64_t b, int64_t mm, int64_t s) {
-             return guarded("Swizzle", {py::int_(b), py::int_(mm), py::int_(s)}, [&] { return Swizzle(b, mm, s); });
+      .def(py::init([](IntArg b, IntArg base, IntArg s) {
+             return guarded("Swizzle", {b.handle, base.handle, s.handle},
+                            [&] { return Swizzle(to_int64(b.handle), to_int64(base.handle), to_int64(s.handle)); });
            }),
            py::arg("b"), py::arg("m"), py::arg("s"))
       .def_property_readonly("num_bits", &Swizzle::bits)
@@ -288,9 +299,8 @@ void bind_classes(py::module_& m) {
       .def(
           "__call__",
           [](const Swizzle& s, Arg offset) {
-            return guarded("swizzle call", {offset.handle}, [&] {
-              const Node node = to_leaf(offset.handle);
-              if (!node.is_integer() || node.has_basis()) wrong_kind(offset.handle, "an integer");
+            return guarded("swizzle call", {py::cast(s), offset.handle}, [&] {
+              const Node node = to_number(offset.handle);
               const int64_t value = s(node.value);
               return Result(from_leaf(node.is_static() ? static_int(value) : dynamic_int(value, 1, node.is_wide())));
             });
@@ -301,8 +311,10 @@ void bind_classes(py::module_& m) {
       .def("__hash__", [](const Swizzle& s) { return std::hash<std::string>{}(to_string(s)); })
       .def(py::self == py::self)
       .def(py::pickle([](const Swizzle& s) { return py::make_tuple(s.bits(), s.base(), s.shift()); },
-                      [](const py::tuple& t) {
-                        return Swizzle(t[0].cast<int64_t>(), t[1].cast<int64_t>(), t[2].cast<int64_t>());
+                      [](const py::tuple& state) {
+                        return guarded("Swizzle.__setstate__", {state}, [&] {
+                          return Swizzle(to_int64(state[0]), to_int64(state[1]), to_int64(state[2]));
+                        });
                       }));
 
   py::class_<ComposedLayout>(m, "ComposedLayout", py::custom_type_setup(make_callable), doc::ComposedLayout)
@@ -317,8 +329,7 @@ void bind_classes(py::module_& m) {
       .def("__getitem__",
            [](const ComposedLayout& l, py::ssize_t i) {
              const auto rank = static_cast<py::ssize_t>(l.outer().rank());
-             if (i < -rank || i >= rank)
-               throw py::index_error(concat("mode ", static_cast<int64_t>(i), " of ", to_string(l)));
+             if (i < -rank || i >= rank) no_such_mode(i, to_string(l), rank);
              return l.with_outer(Layout(l.outer().view().mode(i < 0 ? i + rank : i)));
            })
       .def("__str__", [](const ComposedLayout& l) { return to_string(l); })
@@ -335,12 +346,16 @@ void bind_classes(py::module_& m) {
           [](const ComposedLayout& l) {
             return py::make_tuple(from_inner(l.inner()), from_int_tuple(l.offset()), py::cast(l.outer()));
           },
-          [](const py::tuple& t) { return ComposedLayout(to_inner(t[0]), to_int_tuple(t[1]), as_layout(t[2])); }));
+          [](const py::tuple& state) {
+            return guarded("ComposedLayout.__setstate__", {state}, [&] {
+              return ComposedLayout(to_inner(state[0]), to_int_tuple(state[1]), to_layout(state[2]));
+            });
+          }));
 
   py::class_<BasisElement>(m, "ScaledBasis", doc::ScaledBasis)
       .def(py::init([](Arg value, Arg mode) {
              return guarded("ScaledBasis", {value.handle, mode.handle},
-                            [&] { return make_basis(without_basis(to_leaf(value.handle)), to_modes(mode.handle)); });
+                            [&] { return make_basis(to_number(value.handle), to_modes(mode.handle)); });
            }),
            py::arg("value"), py::arg("mode"))
       .def_property_readonly("value", [](const BasisElement& e) { return Result(from_leaf(without_basis(e.node))); })
@@ -365,7 +380,10 @@ void bind_classes(py::module_& m) {
            })
       .def(py::pickle(
           [](const BasisElement& e) { return py::make_tuple(from_leaf(without_basis(e.node)), basis_modes(e)); },
-          [](const py::tuple& t) { return make_basis(to_leaf(t[0]), to_modes(t[1])); }));
+          [](const py::tuple& state) {
+            return guarded("ScaledBasis.__setstate__", {state},
+                           [&] { return make_basis(to_number(state[0]), to_modes(state[1])); });
+          }));
 }
 
 py::object parse_any(const std::string& text) {
@@ -422,39 +440,40 @@ void bind_layout(py::module_& m) {
   m.def(
       "make_layout_like",
       [](Arg layout, Arg, Arg) {
-        return guarded("make_layout_like", {layout.handle}, [&] { return make_layout_like(as_layout(layout.handle)); });
+        return guarded("make_layout_like", {layout.handle}, [&] { return make_layout_like(to_layout(layout.handle)); });
       },
       py::arg("layout"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::make_layout_like);
   m.def(
       "make_fragment_like_layout",
       [](Arg layout) {
         return guarded("make_fragment_like_layout", {layout.handle},
-                       [&] { return make_fragment_like(as_layout(layout.handle)); });
+                       [&] { return make_fragment_like(to_layout(layout.handle)); });
       },
       py::arg("layout"), doc::make_fragment_like_layout);
   m.def(
       "make_composed_layout",
       [](Arg inner, Arg offset, Arg outer, Arg, Arg) {
         return guarded("make_composed_layout", {inner.handle, offset.handle, outer.handle}, [&] {
-          return ComposedLayout(to_inner(inner.handle), to_int_tuple(offset.handle), as_layout(outer.handle));
+          return ComposedLayout(to_inner(inner.handle), to_int_tuple(offset.handle), to_layout(outer.handle));
         });
       },
       py::arg("inner"), py::arg("offset"), py::arg("outer"), py::kw_only(), py::arg("loc") = py::none(),
       py::arg("ip") = py::none(), doc::make_composed_layout);
   m.def(
       "make_swizzle",
-      [](int64_t b, int64_t base, int64_t s, Arg, Arg) {
-        return guarded("make_swizzle", {py::int_(b), py::int_(base), py::int_(s)}, [&] {
-          const Swizzle swizzle(b, base, s);
-          return b == 0 ? Swizzle(0, 4, 3) : swizzle;  // one spelling of the identity
+      [](IntArg b, IntArg base, IntArg s, Arg, Arg) {
+        return guarded("make_swizzle", {b.handle, base.handle, s.handle}, [&] {
+          const Swizzle swizzle(to_int64(b.handle), to_int64(base.handle), to_int64(s.handle));
+          return swizzle.bits() == 0 ? Swizzle(0, 4, 3) : swizzle;  // one spelling of the identity
         });
       },
       py::arg("b"), py::arg("m"), py::arg("s"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
       doc::make_swizzle);
   m.def(
       "swizzle_from_masks",
-      [](int64_t y, int64_t z) {
-        return guarded("swizzle_from_masks", {py::int_(y), py::int_(z)}, [&] { return Swizzle::from_masks(y, z); });
+      [](IntArg y, IntArg z) {
+        return guarded("swizzle_from_masks", {y.handle, z.handle},
+                       [&] { return Swizzle::from_masks(to_int64(y.handle), to_int64(z.handle)); });
       },
       py::arg("y"), py::arg("z"), doc::swizzle_from_masks);
   m.def(
@@ -506,7 +525,7 @@ void bind_layout(py::module_& m) {
       "make_layout_tv",
       [](Arg thr, Arg val, Arg, Arg) {
         return guarded("make_layout_tv", {thr.handle, val.handle}, [&] {
-          const TvLayout tv = make_layout_tv(as_layout(thr.handle), as_layout(val.handle));
+          const TvLayout tv = make_layout_tv(to_layout(thr.handle), to_layout(val.handle));
           return py::make_tuple(from_int_tuple(tv.tiler), tv.layout);
         });
       },

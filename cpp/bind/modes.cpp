@@ -8,37 +8,29 @@ namespace tilewright::bind {
 namespace {
 
 // The items of a tuple, whatever they are; anything else is one item.
-py::list items_of(py::handle object) {
-  py::list items;
-  if (is_sequence(object)) {
-    for (const py::handle item : object) items.append(item);
-  } else {
-    items.append(object);
-  }
-  return items;
+py::list modes_of(py::handle object) {
+  py::list modes;
+  for (const py::handle mode : is_sequence(object) ? items_of(object) : py::make_tuple(object)) modes.append(mode);
+  return modes;
 }
 
 std::pair<int64_t, int64_t> range_of(py::handle begin, py::handle end, int64_t rank) {
   int64_t first = to_int64(begin);
   int64_t last = end.is_none() ? rank : to_int64(end);
   if (first < 0) first += rank;
-  if (last < 0) last += rank + (end.is_none() ? 0 : 1) - 1;
-  if (first < 0 || last > rank || first >= last) {
-    throw ValueError(concat("the modes [", first, ",", last, ") of ", rank,
-                            " are empty or out of range: needs 0 <= begin < end <= rank"));
-  }
+  if (last < 0) last += rank;
+  check_range(first, last, rank);
   return {first, last};
 }
 
 py::object group_any(py::handle object, py::handle begin, py::handle end) {
   if (is_layout_like(object)) {
-    const AnyLayout layout = as_any_layout(object);
-    const int64_t rank = std::holds_alternative<Layout>(layout) ? std::get<Layout>(layout).rank()
-                                                                : std::get<ComposedLayout>(layout).outer().rank();
-    const auto [first, last] = range_of(begin, end, rank);
-    return lift(object, [first = first, last = last](LayoutView l) { return group(l, first, last); });
+    return lift(object, [&](LayoutView l) {
+      const auto [first, last] = range_of(begin, end, l.rank());
+      return group(l, first, last);
+    });
   }
-  const py::list items = items_of(object);
+  const py::list items = modes_of(object);
   const auto [first, last] = range_of(begin, end, static_cast<int64_t>(py::len(items)));
   py::list result, inner;
   for (int64_t i = 0; i < static_cast<int64_t>(py::len(items)); ++i) {
@@ -51,25 +43,21 @@ py::object group_any(py::handle object, py::handle begin, py::handle end) {
 // append and prepend: to rank+1, or until up_to_rank is reached.
 py::object pad(py::handle object, py::handle elem, py::handle up_to_rank, bool at_end) {
   if (is_layout_like(object)) {
-    const Layout mode = as_layout(elem);
+    const Layout mode = to_layout(elem);
     return lift(object, [&](LayoutView l) {
       const int64_t rank = up_to_rank.is_none() ? l.rank() + 1 : to_int64(up_to_rank);
       return at_end ? append_to_rank(l, rank, mode) : prepend_to_rank(l, rank, mode);
     });
   }
-  py::list items = items_of(object);
+  py::list items = modes_of(object);
   const auto count = static_cast<int64_t>(py::len(items));
   const int64_t rank = up_to_rank.is_none() ? count + 1 : to_int64(up_to_rank);
-  if (rank < count) throw ValueError(concat(notation(object), " has more than ", rank, " modes"));
+  check_rank(count, rank);
   if (rank == count) return py::reinterpret_borrow<py::object>(object);
-  for (int64_t i = count; i < rank; ++i) {
-    if (at_end) {
-      items.append(elem);
-    } else {
-      items.insert(0, elem);
-    }
-  }
-  return py::tuple(items);
+  if (rank - count > static_cast<int64_t>(kMaxNodes)) too_many_entries();
+  py::list padding;
+  for (int64_t i = count; i < rank; ++i) padding.append(elem);
+  return py::tuple(at_end ? items + padding : padding + items);
 }
 
 py::object unit_like(py::handle object) {
@@ -78,8 +66,8 @@ py::object unit_like(py::handle object) {
 }
 
 py::object repeat(py::handle x, int64_t n, bool unwrap_one) {
-  if (n < 1) throw ValueError(concat("n must be at least 1, but got ", n));
-  if (n > (1 << 20)) throw ValueError(concat("n must be at most 2^20, but got ", n));
+  if (n < 1) fail(concat("n must be at least 1, but got ", n));
+  if (n > (1 << 20)) fail(concat("n must be at most ", 1 << 20, ", but got ", n));
   if (n == 1 && unwrap_one) return py::reinterpret_borrow<py::object>(x);
   py::tuple result(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) result[i] = x;
@@ -105,12 +93,13 @@ py::object dice_any(py::handle object, py::handle dicer) {
   return from_int_tuple(dice(at, to_int_tuple(object).view()));
 }
 
-py::object repeat_like_any(py::handle x, py::handle target) {
+py::object repeat_like_any(py::handle x, py::handle target, int depth, std::size_t& entries) {
+  check_depth(depth);
+  if (++entries > kMaxNodes) too_many_entries();
   if (!is_sequence(target)) return py::reinterpret_borrow<py::object>(x);
-  py::tuple result(py::len(target));
-  std::size_t i = 0;
-  for (const py::handle part : target) result[i++] = repeat_like_any(x, part);
-  return result;
+  py::list result;
+  for (const py::handle part : items_of(target)) result.append(repeat_like_any(x, part, depth + 1, entries));
+  return py::tuple(result);
 }
 
 }  // namespace
@@ -158,9 +147,10 @@ void bind_modes(py::module_& m) {
       py::arg("ip") = py::none(), doc::prepend_ones);
   m.def(
       "replace",
-      [](Arg layout, int64_t i, Arg mode) {
-        return guarded("replace", {layout.handle, py::int_(i), mode.handle}, [&] {
-          return Result(lift(layout.handle, [&](LayoutView l) { return replace(l, i, as_layout(mode.handle)); }));
+      [](Arg layout, IntArg i, Arg mode) {
+        return guarded("replace", {layout.handle, i.handle, mode.handle}, [&] {
+          const int64_t at = to_int64(i.handle);
+          return Result(lift(layout.handle, [&](LayoutView l) { return replace(l, at, to_layout(mode.handle)); }));
         });
       },
       py::arg("layout"), py::arg("i"), py::arg("mode"), doc::replace);
@@ -168,9 +158,13 @@ void bind_modes(py::module_& m) {
       "take",
       [](Arg x, Arg begin, Arg end) {
         return guarded("take", {x.handle, begin.handle, end.handle}, [&]() -> Result {
-          const int64_t first = to_int64(begin.handle), last = to_int64(end.handle);
-          if (is_layout_like(x.handle)) return lift(x.handle, [&](LayoutView l) { return take(l, first, last); });
-          const py::list items = items_of(x.handle);
+          if (is_layout_like(x.handle)) {
+            return lift(x.handle, [&](LayoutView l) {
+              const auto [first, last] = range_of(begin.handle, end.handle, l.rank());
+              return take(l, first, last);
+            });
+          }
+          const py::list items = modes_of(x.handle);
           const auto [from, to] = range_of(begin.handle, end.handle, static_cast<int64_t>(py::len(items)));
           return py::tuple(items[py::slice(static_cast<py::ssize_t>(from), static_cast<py::ssize_t>(to), 1)]);
         });
@@ -181,9 +175,11 @@ void bind_modes(py::module_& m) {
       [](Arg x, Arg, Arg) {
         return guarded("front", {x.handle}, [&]() -> Result {
           py::object at = py::reinterpret_borrow<py::object>(x.handle);
-          while (is_sequence(at)) {
-            if (py::len(at) == 0) throw ValueError("the tuple has no first element");
-            at = py::object(at[py::int_(0)]);
+          for (int64_t depth = 1; is_sequence(at); ++depth) {
+            check_depth(depth);
+            const py::tuple items = items_of(at);
+            if (items.empty()) fail("an empty tuple has no first element");
+            at = items[0];
           }
           return at;
         });
@@ -209,24 +205,34 @@ void bind_modes(py::module_& m) {
       [](py::args layouts) {
         return guarded("zip_layouts", {layouts}, [&] {
           std::vector<Layout> parts;
-          for (const py::handle layout : layouts) parts.push_back(as_layout(layout));
-          return zip(parts);
+          for (const py::handle layout : layouts) parts.push_back(to_layout(layout));
+          return Result(from_layout(zip(parts)));
         });
       },
       doc::zip_layouts);
   m.def(
       "repeat",
-      [](Arg x, int64_t n) { return guarded("repeat", {x.handle}, [&] { return Result(repeat(x.handle, n, true)); }); },
+      [](Arg x, IntArg n) {
+        return guarded("repeat", {x.handle, n.handle},
+                       [&] { return Result(repeat(x.handle, to_int64(n.handle), true)); });
+      },
       py::arg("x"), py::arg("n"), doc::repeat);
   m.def(
       "repeat_as_tuple",
-      [](Arg x, int64_t n) {
-        return guarded("repeat_as_tuple", {x.handle}, [&] { return Result(repeat(x.handle, n, false)); });
+      [](Arg x, IntArg n) {
+        return guarded("repeat_as_tuple", {x.handle, n.handle},
+                       [&] { return Result(repeat(x.handle, to_int64(n.handle), false)); });
       },
       py::arg("x"), py::arg("n"), doc::repeat_as_tuple);
   m.def(
-      "repeat_like", [](Arg x, Arg target) { return Result(repeat_like_any(x.handle, target.handle)); }, py::arg("x"),
-      py::arg("target"), doc::repeat_like);
+      "repeat_like",
+      [](Arg x, Arg target) {
+        return guarded("repeat_like", {x.handle, target.handle}, [&] {
+          std::size_t entries = 0;
+          return Result(repeat_like_any(x.handle, target.handle, 0, entries));
+        });
+      },
+      py::arg("x"), py::arg("target"), doc::repeat_like);
   m.def(
       "slice_",
       [](Arg x, Arg coord, Arg, Arg) {
@@ -246,7 +252,7 @@ void bind_modes(py::module_& m) {
       [](Arg coord, Arg x, Arg, Arg) {
         return guarded("domain_offset", {coord.handle, x.handle}, [&]() -> Result {
           const py::object offset =
-              from_int_tuple(crd2idx(to_int_tuple(coord.handle), LayoutView(as_layout(x.handle))));
+              from_int_tuple(crd2idx(to_int_tuple(coord.handle), LayoutView(to_layout(x.handle))));
           if (!is_tensor(x.handle)) return py::make_tuple(x.handle, offset);
           return make_tensor(x.handle, py::object(x.handle.attr("iterator")) + offset, layout_of(x.handle));
         });
@@ -262,7 +268,7 @@ void bind_modes(py::module_& m) {
             SlicedComposed sliced = slice_and_offset(at, as_composed(layout.handle));
             return py::make_tuple(from_any_layout(std::move(sliced.layout)), from_int_tuple(sliced.offset));
           }
-          Sliced sliced = slice_and_offset(at, LayoutView(as_layout(layout.handle)));
+          Sliced sliced = slice_and_offset(at, LayoutView(to_layout(layout.handle)));
           return py::make_tuple(from_layout(std::move(sliced.layout)), from_int_tuple(sliced.offset));
         });
       },

@@ -8,7 +8,7 @@ namespace tilewright {
 
 namespace {
 
-constexpr BasisId kMaxPaths = (1u << 28) - 1;  // what fits into a Node's tag
+constexpr BasisId kMaxPaths = 1u << 20;  // each stays for good; a Node's tag has room for 2^28
 
 struct Table {
   std::mutex mutex;
@@ -29,7 +29,7 @@ BasisId basis_id(const BasisPath& path) {
   const std::lock_guard<std::mutex> lock(t.mutex);
   const auto found = t.ids.find(path);
   if (found != t.ids.end()) return found->second;
-  if (t.paths.size() >= kMaxPaths) fail("too many different basis elements in one process");
+  if (t.paths.size() >= kMaxPaths) fail(concat("a process has at most ", kMaxPaths, " different basis elements"));
   const auto id = static_cast<BasisId>(t.paths.size());
   t.paths.push_back(path);
   t.ids.emplace(path, id);

@@ -40,13 +40,14 @@ template <class F>
 Layout by_profile(LayoutView layout, TupleView profile, F&& f) {
   if (profile.is_leaf()) return f(layout);
   if (profile.rank() > layout.rank()) {
-    fail(concat("the profile ", to_string(profile), " has more modes than the layout ", to_string(layout)));
+    fail(concat("the profile ", to_string(profile), " has ", counted(profile.rank(), "mode"), ", more than the layout ",
+                to_string(layout), " with ", layout.rank()));
   }
   LayoutBuilder builder;
   builder.open();
   for (int64_t i = 0; i < layout.rank(); ++i) {
     if (i < profile.rank()) {
-      builder.copy(by_profile(layout.mode(i), profile.mode(i), f));
+      builder.copy(in_mode(i, [&] { return by_profile(layout.mode(i), profile.mode(i), f); }));
     } else {
       builder.copy(layout.mode(i));
     }
@@ -75,11 +76,14 @@ IntTuple filter_zeros(TupleView shape, TupleView profile) {
     return profile->is(0) ? repeat_like(shape, static_int(1)) : IntTuple(shape);
   }
   if (shape.is_leaf() || shape.rank() != profile.rank()) {
-    fail(concat("the profile ", to_string(profile), " does not fit the shape ", to_string(shape)));
+    fail(concat("the profile ", to_string(profile), " does not fit the shape ", to_string(shape),
+                ": one entry per mode is needed"));
   }
   TupleBuilder builder;
   builder.open();
-  for (int64_t i = 0; i < shape.rank(); ++i) builder.copy(filter_zeros(shape.mode(i), profile.mode(i)));
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    builder.copy(in_mode(i, [&] { return filter_zeros(shape.mode(i), profile.mode(i)); }));
+  }
   builder.close();
   return builder.take();
 }

@@ -22,6 +22,7 @@ Mode take_least(Modes& modes) {
 }
 
 void verify_gap(const Node& gap, const Mode& mode, const Node& reached, LayoutView layout) {
+  // With dynamic extents CuTe does not see it.
   const bool rejected = gap.is(0);
   if (gap.value > 0 || !(rejected || checks_enabled())) return;
   fail(concat("the modes of ", to_string(layout), " overlap or interleave: the mode ", mode.extent.value, ":",
@@ -48,6 +49,10 @@ void require_complement(const Modes& modes) {
 }  // namespace
 
 Layout complement(LayoutView layout, TupleView cotarget) {
+  for_each_leaf(cotarget, [&](const Node& leaf) {
+    if (leaf.value <= 0 || leaf.has_basis())
+      fail(concat("the entries of the cotarget ", to_string(cotarget), " must be positive integers"));
+  });
   Modes modes = filtered(layout);
   // Nothing but repetition: the whole cotarget is left over.
   if (modes.empty() || (modes.size() == 1 && modes[0].stride.is(0))) return make_layout(coalesce_shape(cotarget));

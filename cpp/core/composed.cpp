@@ -9,12 +9,13 @@
 namespace tilewright {
 
 Swizzle::Swizzle(int64_t bits, int64_t base, int64_t shift) : bits_(bits), base_(base), shift_(shift) {
-  const int64_t distance = shift < 0 ? -shift : shift;
   const std::string text = concat("S<", bits, ",", base, ",", shift, ">: ");
   if (bits < 0) fail(text + "the number of bits must not be negative");
   if (base < 0) fail(text + "the base must not be negative");
-  if (distance < bits) fail(concat(text, "|shift| must be at least the number of bits, ", bits));
-  if (bits > 62 || base > 62 || distance > 62 || bits + base + distance > 62) fail(text + "the bits reach beyond 62");
+  if (bits > 62 || base > 62 || shift > 62 || shift < -62 || bits + base + std::abs(shift) > 62) {
+    fail(text + "the bits reach too far (needs bits + base + |shift| <= 62)");
+  }
+  if (std::abs(shift) < bits) fail(text + "the bits that are read and changed overlap (needs |shift| >= bits)");
 }
 
 Swizzle Swizzle::from_masks(int64_t y, int64_t z) {
@@ -446,6 +447,7 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
   bool keeps_all = true;
   for_each_leaf(coord, [&](const Node& leaf) { keeps_all = keeps_all && leaf.is_none(); });
   const Sliced sliced = slice_and_offset(coord, LayoutView(layout.outer()));
+  size(sliced.layout);  // raises before the work grows with the extents
   if (keeps_all) {
     const bool identity = layout.swizzle() && layout.swizzle()->bits() == 0 && layout.offset().leaf().is(0);
     if (identity) return {sliced.layout, IntTuple(static_int(0))};

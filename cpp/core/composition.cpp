@@ -22,7 +22,7 @@ thread_local int unchecked_depth = 0;
 
 bool checks_enabled() { return unchecked_depth == 0; }
 void enter_unchecked() { ++unchecked_depth; }
-void leave_unchecked() { --unchecked_depth; }
+void leave_unchecked() { unchecked_depth = unchecked_depth > 0 ? unchecked_depth - 1 : 0; }
 Unchecked::Unchecked() { enter_unchecked(); }
 Unchecked::~Unchecked() { leave_unchecked(); }
 
@@ -36,6 +36,8 @@ struct Domain {
 };
 
 struct State {
+  LayoutView left;
+  LayoutView right;
   std::optional<Domain> first;  // the only one unless B has basis strides
   std::vector<Domain> others;
   std::string cause;
@@ -44,6 +46,11 @@ struct State {
   void doubt(const std::string& condition) {
     if (cause.empty()) cause = condition;
   }
+  // Where a leaf of B stands; B itself counts as its mode 0.
+  std::string mode_of(const Node& extent) const {
+    const std::string text = mode_text(right.shape, &extent);
+    return text.empty() ? "mode 0" : text;
+  }
 };
 
 LayoutView at_path(LayoutView layout, BasisId basis) {
@@ -51,7 +58,8 @@ LayoutView at_path(LayoutView layout, BasisId basis) {
   const BasisPath& path = basis_path(basis);
   for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
     if (*mode >= layout.rank()) {
-      fail(concat("the right layout has a stride 1", basis_suffix(basis), ", but the left layout has no such mode"));
+      fail(concat("the right layout has a stride of 1", basis_suffix(basis), ", but the left layout has no such mode (",
+                  to_string(layout), " has ", counted(layout.rank(), "mode"), ")"));
     }
     layout = layout.mode(*mode);
   }
@@ -65,24 +73,24 @@ Domain make_domain(LayoutView a, BasisId basis) {
   return domain;
 }
 
-Domain& domain_for(LayoutView a, BasisId basis, State& state) {
-  if (!state.first) return state.first.emplace(make_domain(a, basis));
+Domain& domain_for(BasisId basis, State& state) {
+  if (!state.first) return state.first.emplace(make_domain(state.left, basis));
   if (state.first->basis == basis) return *state.first;
   for (Domain& domain : state.others) {
     if (domain.basis == basis) return domain;
   }
-  state.others.push_back(make_domain(a, basis));
+  state.others.push_back(make_domain(state.left, basis));
   return state.others.back();
 }
 
-std::string describe(const Node& stride, int64_t mode, const Node& extent) {
-  return concat("stride ", stride.value, " of mode ", mode, " does not divide shape ", extent.value,
+std::string describe(const Node& stride, const std::string& mode, const Node& extent) {
+  return concat("stride ", stride.value, " of ", mode, " does not divide shape ", extent.value,
                 " of the left layout (needs ", stride.value, " | ", extent.value, " or ", extent.value, " | ",
                 stride.value, ")");
 }
 
 // Composes one leaf of B; the result goes to `out`.
-void compose_leaf(Domain& domain, const Node& extent, const Node& stride, int64_t leaf, Modes& out, State& state) {
+void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes& out, State& state) {
   if (stride.is(0)) {
     out.push_back({extent, stride});
     return;
@@ -97,15 +105,19 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, int64_
     if (moves) {
       const int64_t e = mode.extent.value;
       const int64_t d = magnitude.value;
-      if (d == 0 || e == 0) fail("a dynamic extent or stride of the operands is 0: CuTe divides by it");
+      if (d == 0) {
+        fail(concat("the dynamic stride of ", state.mode_of(extent), " of the right layout is 0: CuTe divides by it"));
+      }
+      if (e == 0) fail("an extent of the left layout is 0: CuTe divides by it");
       const bool even = d % e == 0 || e % d == 0 || (d < e && (rest.value - 1) <= (e - 1) / d);
       if (!even) {
-        const std::string cause = describe(step, leaf, mode.extent);
+        const std::string cause = describe(step, state.mode_of(extent), mode.extent);
         if (step.is_static() && mode.extent.is_static() && d > e) fail(cause + "; CuTe rejects it too");
         state.doubt(cause);
       }
       if (step.value < 0)
-        state.doubt(concat("the negative stride ", stride.value, " of mode ", leaf, " leaves the left layout"));
+        state.doubt(
+            concat("the negative stride ", stride.value, " of ", state.mode_of(extent), " leaves the left layout"));
     }
     const Node fits = ceil_div(mode.extent, magnitude);
     const Node next = mul(ceil_div(magnitude, mode.extent), sign(step));
@@ -114,11 +126,12 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, int64_
       continue;
     }
     const Node taken = min(fits, rest);
-    if (taken.value <= 0) fail("an extent of the operands is 0: CuTe divides by it");
+    if (taken.value == 0)
+      fail(concat("the extent of ", state.mode_of(extent), " of the right layout is 0: CuTe divides by it"));
     if (rest.value % taken.value != 0) {
-      const std::string cause =
-          concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
-                 " of the left layout do not divide the extent ", rest.value, " of mode ", leaf, " of the right");
+      const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
+                                       " of the left layout do not divide the extent ", rest.value, " of ",
+                                       state.mode_of(extent), " of the right");
       if (rest.is_static() && taken.is_static()) fail(cause + "; CuTe rejects it too");
       state.doubt(cause);
     }
@@ -141,16 +154,16 @@ void check_carries(const Domain& domain, State& state) {
   }
 }
 
-void compose_into(LayoutView a, LayoutView b, LayoutBuilder& builder, State& state, int64_t& leaf) {
+void compose_into(LayoutView b, LayoutBuilder& builder, State& state) {
   if (!b.is_leaf()) {
     builder.open();
-    for_each_mode(b, [&](LayoutView mode) { compose_into(a, mode, builder, state, leaf); });
+    for_each_mode(b, [&](LayoutView mode) { compose_into(mode, builder, state); });
     builder.close();
     return;
   }
   Modes result;
-  Domain& domain = domain_for(a, b.stride->basis(), state);
-  compose_leaf(domain, *b.shape, without_basis(*b.stride), leaf++, result, state);
+  Domain& domain = domain_for(b.stride->basis(), state);
+  compose_leaf(domain, *b.shape, without_basis(*b.stride), result, state);
   builder.flat(result);
 }
 
@@ -167,12 +180,11 @@ std::vector<BasisId> bases_of(LayoutView layout) {
 
 // The component of a layout along one basis: its other strides become 0.
 FlatFunction along(LayoutView layout, BasisId basis) {
-  FlatFunction flat;
-  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    flat.extents.push_back(extent.value);
-    flat.strides.push_back(stride.basis() == basis ? stride.value : 0);
-  });
-  return flat;
+  Modes modes = modes_of(layout);
+  for (Mode& mode : modes) {
+    if (mode.stride.basis() != basis) mode.stride = static_int(0);
+  }
+  return FlatFunction(modes);
 }
 
 // A(B(i)) along one basis of A's codomain, where B's codomain may itself have several.
@@ -202,7 +214,6 @@ void verify(LayoutView a, LayoutView b, const Composed& composed) {
     throw LayoutError(concat(composed.cause, "; CuTe gives ", to_string(r), " of size ", size(r).value,
                              ", but the right layout has size ", count));
   }
-  // A mode of extent 0 makes the sizes agree by accident only where B has one too; Layout's constructor rules that out.
   for (const BasisId codomain : bases_of(a)) {
     const Chain chain(a, b, codomain);
     const FlatFunction flat = along(r, codomain);
@@ -231,10 +242,9 @@ void verify(LayoutView a, LayoutView b, const Composed& composed) {
 }  // namespace
 
 Composed compose(LayoutView a, LayoutView b) {
-  State state;
+  State state{a, b, {}, {}, {}};
   LayoutBuilder builder;
-  int64_t leaf = 0;
-  compose_into(a, b, builder, state, leaf);
+  compose_into(b, builder, state);
   if (state.first) check_carries(*state.first, state);
   for (const Domain& domain : state.others) check_carries(domain, state);
   if (!state.others.empty()) coshape(b);  // raises where a coordinate would mix integers and tuples
@@ -260,11 +270,14 @@ Layout composition(LayoutView a, const Tiler& tiler) {
   }
   const auto& modes = tiler.modes();
   if (static_cast<int64_t>(modes.size()) > a.rank()) {
-    fail(concat("the tiler ", tiler.text(), " has ", modes.size(), " modes, the layout only ", a.rank()));
+    fail(concat("the tiler ", tiler.text(), " has ", modes.size(), " modes, the layout ", to_string(a), " only ",
+                a.rank()));
   }
   LayoutBuilder builder;
   builder.open();
-  for (std::size_t i = 0; i < modes.size(); ++i) builder.copy(composition(a.mode(static_cast<int64_t>(i)), modes[i]));
+  for (int64_t i = 0; i < static_cast<int64_t>(modes.size()); ++i) {
+    builder.copy(in_mode(i, [&] { return composition(a.mode(i), modes[static_cast<std::size_t>(i)]); }));
+  }
   builder.close();
   return builder.take();
 }
@@ -274,7 +287,8 @@ Layout with_shape(LayoutView layout, TupleView shape) { return composition(layou
 Layout Tiler::as_layout() const {
   if (kind_ == Kind::kLayout) return *layout_;
   if (kind_ == Kind::kExtent) return make_layout(IntTuple(extent_));
-  fail(concat("the tiler ", text(), " is not a layout"));
+  fail(concat("the tiler ", text(),
+              " must be one layout or extent here: make_layout(shape) gives the layout of a shape"));
 }
 
 std::string Tiler::text() const {

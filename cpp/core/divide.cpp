@@ -34,7 +34,7 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
   const int64_t count = size(tiling).value;
   if (size(composed.layout).value != count) {
     fail(concat(cause, "; CuTe gives ", to_string(composed.layout), " of size ", size(composed.layout).value,
-                ", but (B, B*) = ", to_string(tiling), " has size ", count));
+                ", but (B, B*) has size ", count));
   }
   if (count > kScanLimit || domain > kScanLimit) {
     fail(concat(cause, "; the result could not be proved and is too large to compare coordinate by coordinate (size ",
@@ -86,9 +86,12 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
 Layout divide_by_layout(LayoutView a, const Layout& tiler) {
   const Layout rest = complement(tiler, coalesce(a).shape());
   const Layout tiling = pair(tiler, rest);
-  Composed composed = compose(a, tiling);
-  if (checks_enabled()) verify_divide(a, tiling, composed);
-  return std::move(composed.layout);
+  return in_context([&] { return concat("(B, B*) = ", to_string(tiling)); },
+                    [&] {
+                      Composed composed = compose(a, tiling);
+                      if (checks_enabled()) verify_divide(a, tiling, composed);
+                      return std::move(composed.layout);
+                    });
 }
 
 }  // namespace
@@ -99,14 +102,14 @@ Layout logical_divide(LayoutView layout, const Tiler& tiler) {
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());
   if (count > layout.rank()) {
-    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the layout has ",
-                layout.rank()));
+    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the layout ",
+                to_string(layout), " has ", layout.rank()));
   }
   LayoutBuilder builder;
   builder.open();
   for (int64_t i = 0; i < layout.rank(); ++i) {
     if (i < count) {
-      builder.copy(logical_divide(layout.mode(i), modes[static_cast<std::size_t>(i)]));
+      builder.copy(in_mode(i, [&] { return logical_divide(layout.mode(i), modes[static_cast<std::size_t>(i)]); }));
     } else {
       builder.copy(layout.mode(i));
     }

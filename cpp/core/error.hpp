@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -25,18 +25,49 @@ struct CounterExample {
   std::string expected;
 };
 
-class LayoutError : public std::runtime_error {
+class LayoutError : public std::exception {
  public:
-  explicit LayoutError(const std::string& condition, std::optional<CounterExample> example = std::nullopt)
-      : std::runtime_error(condition), example_(example) {}
+  explicit LayoutError(std::string condition, std::optional<CounterExample> example = std::nullopt)
+      : condition_(std::move(condition)), text_(condition_), example_(std::move(example)) {}
 
+  // `in mode (1,0): condition` where the condition broke in mode 0 of mode 1.
+  const char* what() const noexcept override { return text_.c_str(); }
   const std::optional<CounterExample>& example() const { return example_; }
+  // Puts the mode that was worked on in front; called from the innermost mode to the outermost.
+  void enter_mode(int64_t mode);
+  // Puts what was worked out on the way in front of the condition.
+  void add_context(const std::string& context);
 
  private:
+  std::string condition_;
+  std::string text_;
+  std::string path_;
   std::optional<CounterExample> example_;
 };
 
 [[noreturn]] void fail(const std::string& condition);
+
+// f() as a part of an operation that works mode by mode: an error names the mode.
+template <class F>
+decltype(auto) in_mode(int64_t mode, F&& f) {
+  try {
+    return f();
+  } catch (LayoutError& error) {
+    error.enter_mode(mode);
+    throw;
+  }
+}
+
+// f() with layouts that the user did not write, such as a complement: an error shows them. context() is their text.
+template <class Context, class F>
+decltype(auto) in_context(Context&& context, F&& f) {
+  try {
+    return f();
+  } catch (LayoutError& error) {
+    error.add_context(context());
+    throw;
+  }
+}
 
 // Join pieces (strings, numbers) into one text.
 template <class... Pieces>
@@ -53,5 +84,8 @@ std::string concat(const Pieces&... pieces) {
   (add(pieces), ...);
   return text;
 }
+
+// `1 mode`, `2 modes`
+inline std::string counted(int64_t count, const char* noun) { return concat(count, " ", noun, count == 1 ? "" : "s"); }
 
 }  // namespace tilewright

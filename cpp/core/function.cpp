@@ -9,7 +9,7 @@ namespace tilewright {
 namespace {
 
 // Questions are answered by looking at every offset only up to here; `offsets()` itself has no limit but memory.
-constexpr int64_t kEnumerationLimit = int64_t{1} << 26;
+constexpr int64_t kEnumerationLimit = int64_t{1} << 24;
 
 // Modes that move, with positive strides (mirroring a mode changes neither injectivity nor the number of offsets), by
 // values.
@@ -179,6 +179,7 @@ Equivalence equivalent(const AnyLayout& a, const AnyLayout& b) {
   const int64_t count = count_of(domain_a);
   if (count != count_of(domain_b))
     return {false, concat("the sizes differ: ", count, " and ", count_of(domain_b)), std::nullopt};
+  if (count == 0) return {true, "", std::nullopt};
   if (std::holds_alternative<Layout>(a) && std::holds_alternative<Layout>(b)) {
     const Modes x = canonical(domain_a), y = canonical(domain_b);
     const bool same =
@@ -196,7 +197,7 @@ Equivalence equivalent(const AnyLayout& a, const AnyLayout& b) {
 
 std::vector<int64_t> image(const AnyLayout& layout) {
   std::vector<int64_t> offsets = all_offsets(layout, count_of(domain_of(layout)));
-  std::sort(offsets.begin(), offsets.end());
+  if (!std::is_sorted(offsets.begin(), offsets.end())) std::sort(offsets.begin(), offsets.end());
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
   return offsets;
 }

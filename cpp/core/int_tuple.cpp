@@ -7,7 +7,8 @@
 namespace tilewright {
 
 TupleView TupleView::mode(int64_t i) const {
-  if (i < 0 || i >= rank()) fail(concat("mode ", i, " does not exist: ", to_string(*this), " has ", rank(), " modes"));
+  if (i < 0 || i >= rank())
+    fail(concat("mode ", i, " does not exist: ", to_string(*this), " has ", counted(rank(), "mode")));
   if (is_leaf()) return *this;
   const Node* child = node_ + 1;
   for (; i > 0; --i) child += child->span();
@@ -69,6 +70,30 @@ std::size_t hash_value(TupleView view) {
     }
   }
   return hash;
+}
+
+std::string mode_text(TupleView tree, const Node* leaf) {
+  std::string path;
+  bool nested = false;
+  while (!tree.is_leaf()) {
+    int64_t i = 0;
+    TupleView mode = tree.mode(0);
+    while (leaf >= mode.get() + mode.span()) mode = tree.mode(++i);
+    nested = !path.empty();
+    path += concat(nested ? "," : "", i);
+    tree = mode;
+  }
+  if (path.empty()) return path;
+  return nested ? concat("mode (", path, ")") : concat("mode ", path);
+}
+
+void too_many_entries() {
+  fail(concat("a tuple has at most ", kMaxNodes, " entries, nested tuples included: use fewer or larger modes"));
+}
+
+void check_depth(int64_t depth) {
+  if (depth > kMaxDepth)
+    fail(concat("a tuple is nested at most ", kMaxDepth, " deep: flatten it, or group fewer modes"));
 }
 
 int64_t depth(TupleView view) {
@@ -137,8 +162,8 @@ IntTuple unflatten(TupleView flat, TupleView profile) {
   int64_t slots = 0;
   for_each_leaf(profile, [&](const Node&) { ++slots; });
   if (slots != flat.rank()) {
-    fail(concat(to_string(flat), " has ", flat.rank(), " modes, but the profile ", to_string(profile), " has room for ",
-                slots));
+    fail(concat(to_string(flat), " has ", counted(flat.rank(), "mode"), ", but the profile ", to_string(profile),
+                " has room for ", slots));
   }
   int64_t next = 0;
   TupleBuilder builder;
@@ -199,7 +224,12 @@ IntTuple product_each(TupleView view) {
 namespace {
 
 [[noreturn]] void rank_mismatch(TupleView a, TupleView b) {
-  fail(concat("the ranks differ: ", to_string(a), " has ", a.rank(), " modes, ", to_string(b), " has ", b.rank()));
+  fail(concat("the ranks differ: ", to_string(a), " has ", counted(a.rank(), "mode"), ", ", to_string(b), " has ",
+              b.rank()));
+}
+
+[[noreturn]] void more_modes(TupleView b, TupleView a) {
+  fail(concat(to_string(b), " has ", counted(b.rank(), "mode"), ", more than ", to_string(a), " with ", a.rank()));
 }
 
 [[noreturn]] void kind_mismatch(TupleView a, TupleView b) {
@@ -212,7 +242,7 @@ IntTuple zip_leaves(TupleView a, TupleView b, F&& f) {
   if (!congruent(a, b)) {
     if (a.is_leaf() != b.is_leaf()) kind_mismatch(a, b);
     if (a.rank() != b.rank()) rank_mismatch(a, b);
-    fail(concat("the profiles differ: ", to_string(a), " and ", to_string(b)));
+    fail(concat("the profiles differ: ", to_string(a), " and ", to_string(b), " must be congruent"));
   }
   Nodes nodes;
   nodes.append(a.get(), static_cast<std::size_t>(a.span()));
@@ -227,9 +257,12 @@ template <class Divide>
 IntTuple divide_through(TupleView a, Node rest, Divide&& divide) {
   TupleBuilder builder;
   builder.open();
+  int64_t i = 0;
   for_each_mode(a, [&](TupleView mode) {
-    builder.copy(divide(mode, IntTuple(rest).view()));
-    rest = divide(IntTuple(rest).view(), mode).leaf();
+    in_mode(i++, [&] {
+      builder.copy(divide(mode, IntTuple(rest).view()));
+      rest = divide(IntTuple(rest).view(), mode).leaf();
+    });
   });
   builder.close();
   return builder.take();
@@ -243,7 +276,8 @@ IntTuple product_like(TupleView view, TupleView guide) {
   if (view.rank() != guide.rank()) rank_mismatch(view, guide);
   TupleBuilder builder;
   builder.open();
-  for (int64_t i = 0; i < view.rank(); ++i) builder.copy(product_like(view.mode(i), guide.mode(i)));
+  for (int64_t i = 0; i < view.rank(); ++i)
+    builder.copy(in_mode(i, [&] { return product_like(view.mode(i), guide.mode(i)); }));
   builder.close();
   return builder.take();
 }
@@ -263,7 +297,7 @@ IntTuple elem_scale(TupleView a, TupleView b) {
   if (a.rank() != b.rank()) rank_mismatch(a, b);
   TupleBuilder builder;
   builder.open();
-  for (int64_t i = 0; i < a.rank(); ++i) builder.copy(elem_scale(a.mode(i), b.mode(i)));
+  for (int64_t i = 0; i < a.rank(); ++i) builder.copy(in_mode(i, [&] { return elem_scale(a.mode(i), b.mode(i)); }));
   builder.close();
   return builder.take();
 }
@@ -273,11 +307,11 @@ IntTuple ceil_div(TupleView a, TupleView b) {
   if (b.is_leaf()) {
     return divide_through(a, *b, [](TupleView x, TupleView y) { return ceil_div(x, y); });
   }
-  if (a.rank() < b.rank()) rank_mismatch(a, b);
+  if (a.rank() < b.rank()) more_modes(b, a);
   TupleBuilder builder;
   builder.open();
   for (int64_t i = 0; i < a.rank(); ++i) {
-    builder.copy(i < b.rank() ? ceil_div(a.mode(i), b.mode(i)) : IntTuple(a.mode(i)));
+    builder.copy(i < b.rank() ? in_mode(i, [&] { return ceil_div(a.mode(i), b.mode(i)); }) : IntTuple(a.mode(i)));
   }
   builder.close();
   return builder.take();
@@ -286,11 +320,11 @@ IntTuple ceil_div(TupleView a, TupleView b) {
 IntTuple round_up(TupleView a, TupleView b) {
   if (a.is_leaf() != b.is_leaf()) kind_mismatch(a, b);
   if (a.is_leaf()) return IntTuple(mul(ceil_div(*a, *b), *b));
-  if (a.rank() < b.rank()) rank_mismatch(a, b);
+  if (a.rank() < b.rank()) more_modes(b, a);
   TupleBuilder builder;
   builder.open();
   for (int64_t i = 0; i < a.rank(); ++i) {
-    builder.copy(i < b.rank() ? round_up(a.mode(i), b.mode(i)) : IntTuple(a.mode(i)));
+    builder.copy(i < b.rank() ? in_mode(i, [&] { return round_up(a.mode(i), b.mode(i)); }) : IntTuple(a.mode(i)));
   }
   builder.close();
   return builder.take();
@@ -304,7 +338,7 @@ IntTuple shape_div(TupleView a, TupleView b) {
   if (a.rank() != b.rank()) rank_mismatch(a, b);
   TupleBuilder builder;
   builder.open();
-  for (int64_t i = 0; i < a.rank(); ++i) builder.copy(shape_div(a.mode(i), b.mode(i)));
+  for (int64_t i = 0; i < a.rank(); ++i) builder.copy(in_mode(i, [&] { return shape_div(a.mode(i), b.mode(i)); }));
   builder.close();
   return builder.take();
 }
@@ -318,8 +352,9 @@ bool lex_less(TupleView a, TupleView b) {
   if (a.is_leaf() != b.is_leaf()) kind_mismatch(a, b);
   if (a.is_leaf()) return a->value < b->value;
   for (int64_t i = 0; i < a.rank() && i < b.rank(); ++i) {
-    if (lex_less(a.mode(i), b.mode(i))) return true;
-    if (lex_less(b.mode(i), a.mode(i))) return false;
+    const TupleView x = a.mode(i), y = b.mode(i);
+    if (in_mode(i, [&] { return lex_less(x, y); })) return true;
+    if (lex_less(y, x)) return false;
   }
   return a.rank() < b.rank();
 }
@@ -329,7 +364,7 @@ bool colex_less(TupleView a, TupleView b) {
   if (a.is_leaf()) return a->value < b->value;
   for (int64_t i = 1; i <= a.rank() && i <= b.rank(); ++i) {
     const TupleView x = a.mode(a.rank() - i), y = b.mode(b.rank() - i);
-    if (colex_less(x, y)) return true;
+    if (in_mode(a.rank() - i, [&] { return colex_less(x, y); })) return true;
     if (colex_less(y, x)) return false;
   }
   return a.rank() < b.rank();
@@ -340,7 +375,7 @@ bool elem_less(TupleView a, TupleView b) {
   if (a.is_leaf()) return a->value < b->value;
   if (a.rank() > b.rank()) return false;
   for (int64_t i = 0; i < a.rank(); ++i) {
-    if (!elem_less(a.mode(i), b.mode(i))) return false;
+    if (!in_mode(i, [&] { return elem_less(a.mode(i), b.mode(i)); })) return false;
   }
   return true;
 }
@@ -351,7 +386,8 @@ IntTuple compact(TupleView shape, TupleView start, Major major) {
     if (shape.rank() != start.rank()) rank_mismatch(shape, start);
     TupleBuilder builder;
     builder.open();
-    for (int64_t i = 0; i < shape.rank(); ++i) builder.copy(compact(shape.mode(i), start.mode(i), major));
+    for (int64_t i = 0; i < shape.rank(); ++i)
+      builder.copy(in_mode(i, [&] { return compact(shape.mode(i), start.mode(i), major); }));
     builder.close();
     return builder.take();
   }

@@ -27,7 +27,10 @@ using Nodes = SmallVector<Node, 8>;
 
 inline constexpr int kMaxDepth = 64;
 // Beyond any real layout; what is quadratic in the number of modes stays far below a second.
-inline constexpr std::size_t kMaxNodes = 1u << 14;
+inline constexpr std::size_t kMaxNodes = 1u << 12;
+[[noreturn]] void too_many_entries();
+// Raises where a tuple would be nested deeper than kMaxDepth.
+void check_depth(int64_t depth);
 
 // A view of one (sub)tree: a pointer to its first node.
 class TupleView {
@@ -113,11 +116,11 @@ class TupleBuilder {
     nodes_.append(view.get(), static_cast<std::size_t>(view.span()));
     count_child();
   }
-  std::size_t size() const { return nodes_.size(); }
   IntTuple take() { return IntTuple(std::move(nodes_)); }
 
  private:
   void count_child() {
+    if (nodes_.size() > kMaxNodes) too_many_entries();
     if (!open_.empty()) ++nodes_[open_.back()].aux;
   }
   Nodes nodes_;
@@ -141,6 +144,8 @@ std::string to_string(TupleView view);
 // The same with the values of dynamic leaves, as printf shows them.
 std::string values_text(TupleView view);
 std::size_t hash_value(TupleView view);
+// `mode 1`, of nested modes `mode (1,0)`, for a leaf inside a tree; empty where the tree is that leaf.
+std::string mode_text(TupleView tree, const Node* leaf);
 
 // Structure.
 int64_t depth(TupleView view);

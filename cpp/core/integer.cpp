@@ -3,9 +3,19 @@
 #include <limits>
 #include <numeric>
 
+#include "int_tuple.hpp"
+
 namespace tilewright {
 
 void fail(const std::string& condition) { throw LayoutError(condition); }
+
+void LayoutError::enter_mode(int64_t mode) {
+  path_ = path_.empty() ? std::to_string(mode) : concat(mode, ",", path_);
+  const bool nested = path_.find(',') != std::string::npos;
+  text_ = concat("in mode ", nested ? "(" : "", path_, nested ? ")" : "", ": ", condition_);
+}
+
+void LayoutError::add_context(const std::string& context) { text_ = condition_ = concat(context, ": ", condition_); }
 
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t result = 0;
@@ -36,8 +46,8 @@ uint64_t magnitude(int64_t value) {
 }
 
 void require_divisor(const Node& a, const Node& b) {
-  if (b.value == 0) fail(concat("division of ", a.value, " by zero; a shape or stride of zero cannot be divided by"));
-  if (a.value == kMinValue && b.value == -1) fail("the quotient does not fit into 64 bits");
+  if (b.value == 0) fail(concat(a.value, " is divided by 0: an extent or a stride to divide by must not be 0"));
+  if (a.value == kMinValue && b.value == -1) fail(concat("the quotient ", a.value, " / -1 does not fit into 64 bits"));
 }
 
 // The number with the kind of the two operands: static if both are, else dynamic with the divisor given.
@@ -46,8 +56,11 @@ Node combine(const Node& a, const Node& b, int64_t value, int64_t divisor) {
   return dynamic_int(value, divisor, a.is_wide() || b.is_wide());
 }
 
-BasisId common_basis(const Node& a, const Node& b, const char* operation) {
-  if (a.has_basis() && b.has_basis()) fail(concat("two basis elements cannot be ", operation));
+BasisId basis_of_product(const Node& a, const Node& b) {
+  if (a.has_basis() && b.has_basis()) {
+    fail(concat("the basis elements ", to_string(TupleView(&a)), " and ", to_string(TupleView(&b)),
+                " have no product: multiply a basis element by an integer"));
+  }
   return a.has_basis() ? a.basis() : b.basis();
 }
 
@@ -71,8 +84,10 @@ int64_t divisibility(const Node& node) {
 Node add(const Node& a, const Node& b) {
   if (a.is(0)) return b;
   if (b.is(0)) return a;
-  if (a.basis() != b.basis())
-    fail("an integer and a basis element, or two different basis elements, cannot be added as one stride");
+  if (a.basis() != b.basis()) {
+    fail(concat(to_string(TupleView(&a)), " and ", to_string(TupleView(&b)),
+                " have no sum: only integers, or multiples of one basis element, are added"));
+  }
   const Node sum = combine(a, b, checked_add(a.value, b.value), std::gcd(divisibility(a), divisibility(b)));
   return with_basis(sum, a.basis());
 }
@@ -82,7 +97,7 @@ Node sub(const Node& a, const Node& b) { return add(a, mul(static_int(-1), b)); 
 Node mul(const Node& a, const Node& b) {
   if (a.is(0) && !b.has_basis()) return a;
   if (b.is(0) && !a.has_basis()) return b;
-  const BasisId basis = common_basis(a, b, "multiplied");
+  const BasisId basis = basis_of_product(a, b);
   const int64_t value = checked_mul(a.value, b.value);
   if (a.is_static() && b.is_static()) return with_basis(static_int(value), basis);
   int64_t divisor = 0;
@@ -119,7 +134,7 @@ Node max(const Node& a, const Node& b) {
 }
 
 Node abs(const Node& a) {
-  if (a.value == kMinValue) fail("the magnitude of -2^63 does not fit into 64 bits");
+  if (a.value == kMinValue) fail(concat("the magnitude of ", a.value, " does not fit into 64 bits"));
   Node result = a;
   if (result.value < 0) result.value = -result.value;
   return result;
@@ -134,7 +149,7 @@ Node shape_div(const Node& a, const Node& b) {
   require_divisor(a, b);
   const bool divides = a.value % b.value == 0;
   const bool decided = (a.is_static() && b.is_static()) || checks_enabled();
-  if (!divides && decided && (a.value == 0 || b.value % a.value != 0)) {
+  if (!divides && decided && magnitude(b.value) % magnitude(a.value) != 0) {
     fail(concat("neither of ", a.value, " and ", b.value, " divides the other"));
   }
   if (divides) return div(a, b);

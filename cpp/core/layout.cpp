@@ -4,8 +4,19 @@
 #include <map>
 
 #include "algebra.hpp"
+#include "modes.hpp"
 
 namespace tilewright {
+
+namespace {
+
+[[noreturn]] void not_an_integer(const char* what, TupleView tree, const Node& leaf) {
+  const std::string mode = mode_text(tree, &leaf);
+  fail(concat("the ", what, " ", to_string(TupleView(&leaf)),
+              mode.empty() ? mode : concat(" of ", mode, " of ", to_string(tree)), " is not an integer"));
+}
+
+}  // namespace
 
 Layout::Layout(IntTuple shape, IntTuple stride) : shape_(std::move(shape)), stride_(std::move(stride)) {
   if (!congruent(shape_, stride_)) {
@@ -13,14 +24,15 @@ Layout::Layout(IntTuple shape, IntTuple stride) : shape_(std::move(shape)), stri
                 " and the stride ", to_string(stride_)));
   }
   for_each_leaf(shape_.view(), [&](const Node& extent) {
-    if (!extent.is_integer() || extent.has_basis())
-      fail(concat("an extent of the shape ", to_string(shape_), " is not an integer"));
+    if (!extent.is_integer() || extent.has_basis()) not_an_integer("extent", shape_, extent);
     if (extent.value <= 0) {
-      fail(concat("Expected size in shape to be strictly positive, but got ", extent.value, " in ", to_string(shape_)));
+      const std::string mode = mode_text(shape_, &extent);
+      fail(concat("Expected size in shape to be strictly positive, but got ", extent.value,
+                  mode.empty() ? mode : concat(" in ", mode, " of ", to_string(shape_))));
     }
   });
   for_each_leaf(stride_.view(), [&](const Node& stride) {
-    if (!stride.is_integer()) fail(concat("a stride of ", to_string(stride_), " is not an integer"));
+    if (!stride.is_integer()) not_an_integer("stride", stride_, stride);
   });
 }
 
@@ -56,13 +68,23 @@ struct Component {
   std::vector<Component> modes;
 };
 
-void add_at(Component& root, const BasisPath& path, const Node& term) {
-  Component* at = &root;
+struct Codomain {
+  Component root;
+  std::size_t entries = 1;
+};
+
+void add_at(Codomain& codomain, const BasisPath& path, const Node& term) {
+  Component* at = &codomain.root;
   const char* const mixed =
-      "an integer and a coordinate cannot be added: one basis stride is a prefix of another, or plain";
+      "the offsets mix integers and coordinates: one stride is plain, or its basis element ends another's; give every "
+      "mode a basis element of its own";
   for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
     if (at->is_number) fail(mixed);
-    if (at->modes.size() <= *mode) at->modes.resize(*mode + 1);
+    if (at->modes.size() <= *mode) {
+      codomain.entries += *mode + 1 - at->modes.size();
+      if (codomain.entries > kMaxNodes) too_many_entries();
+      at->modes.resize(*mode + 1);
+    }
     at = &at->modes[*mode];
   }
   if (!at->modes.empty()) fail(mixed);
@@ -80,20 +102,10 @@ void emit(const Component& component, TupleBuilder& builder) {
   builder.close();
 }
 
-IntTuple to_tuple(const Component& component) {
+IntTuple to_tuple(const Codomain& codomain) {
   TupleBuilder builder;
-  emit(component, builder);
+  emit(codomain.root, builder);
   return builder.take();
-}
-
-void check_path_sizes(LayoutView layout) {
-  // A stride such as 1@4000000000 would ask for a tuple of that rank.
-  for_each_leaf(layout.stride, [&](const Node& stride) {
-    if (!stride.has_basis()) return;
-    for (const uint32_t mode : basis_path(stride.basis())) {
-      if (mode > 4096) fail(concat("the basis element ", to_string(TupleView(&stride)), " names a mode above 4096"));
-    }
-  });
 }
 
 [[noreturn]] void bad_coordinate(TupleView coord, TupleView shape) {
@@ -132,7 +144,9 @@ void walk(TupleView coord, LayoutView layout, F&& f) {
     return;
   }
   if (layout.is_leaf() || coord.rank() != layout.rank()) bad_coordinate(coord, layout.shape);
-  for (int64_t i = 0; i < coord.rank(); ++i) walk(coord.mode(i), layout.mode(i), f);
+  for (int64_t i = 0; i < coord.rank(); ++i) {
+    in_mode(i, [&] { walk(coord.mode(i), layout.mode(i), f); });
+  }
 }
 
 }  // namespace
@@ -151,12 +165,11 @@ IntTuple crd2idx(TupleView coord, LayoutView layout) {
     walk(coord, layout, [&](const Node& stride, const Node& digit) { result = IntTuple(mul(digit, stride)); });
     return result;
   }
-  check_path_sizes(layout);
-  Component root;
+  Codomain codomain;
   walk(coord, layout, [&](const Node& stride, const Node& digit) {
-    if (!stride.is(0)) add_at(root, basis_path(stride.basis()), mul(digit, without_basis(stride)));
+    if (!stride.is(0)) add_at(codomain, basis_path(stride.basis()), mul(digit, without_basis(stride)));
   });
-  return to_tuple(root);
+  return to_tuple(codomain);
 }
 
 Node crd2idx(TupleView coord, TupleView shape) {
@@ -169,7 +182,8 @@ Node crd2idx(TupleView coord, TupleView shape) {
   Node index = static_int(0);
   Node scale = static_int(1);
   for (int64_t i = 0; i < coord.rank(); ++i) {
-    index = add(index, mul(crd2idx(coord.mode(i), shape.mode(i)), scale));
+    const Node part = in_mode(i, [&] { return crd2idx(coord.mode(i), shape.mode(i)); });
+    index = add(index, mul(part, scale));
     if (i + 1 < coord.rank()) scale = mul(scale, product(shape.mode(i)));
   }
   return index;
@@ -203,12 +217,11 @@ IntTuple coshape(LayoutView layout) {
         layout, [&](const Node& extent, const Node& stride) { last = add(last, mul(sub(extent, one), abs(stride))); });
     return IntTuple(add(last, one));
   }
-  check_path_sizes(layout);
-  Component root;
+  Codomain codomain;
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    if (!stride.is(0)) add_at(root, basis_path(stride.basis()), mul(sub(extent, one), without_basis(abs(stride))));
+    if (!stride.is(0)) add_at(codomain, basis_path(stride.basis()), mul(sub(extent, one), without_basis(abs(stride))));
   });
-  return map_leaves(to_tuple(root), [&](const Node& leaf) { return add(leaf, one); });
+  return map_leaves(to_tuple(codomain), [&](const Node& leaf) { return add(leaf, one); });
 }
 
 Node cosize(LayoutView layout) { return product(coshape(layout)); }
@@ -227,7 +240,9 @@ IntTuple idx2crd(TupleView index, TupleView shape) {
     if (shape.is_leaf() || index.rank() != shape.rank()) bad_coordinate(index, shape);
     TupleBuilder builder;
     builder.open();
-    for (int64_t i = 0; i < index.rank(); ++i) builder.copy(idx2crd(index.mode(i), shape.mode(i)));
+    for (int64_t i = 0; i < index.rank(); ++i) {
+      builder.copy(in_mode(i, [&] { return idx2crd(index.mode(i), shape.mode(i)); }));
+    }
     builder.close();
     return builder.take();
   }
@@ -248,7 +263,9 @@ IntTuple crd2crd(TupleView coord, TupleView source, TupleView target) {
     }
     TupleBuilder builder;
     builder.open();
-    for (int64_t i = 0; i < coord.rank(); ++i) builder.copy(crd2crd(coord.mode(i), source.mode(i), target.mode(i)));
+    for (int64_t i = 0; i < coord.rank(); ++i) {
+      builder.copy(in_mode(i, [&] { return crd2crd(coord.mode(i), source.mode(i), target.mode(i)); }));
+    }
     builder.close();
     return builder.take();
   }
@@ -265,8 +282,9 @@ int64_t search(int64_t offset, LayoutView layout) {
     fail(concat("the strides do not nest, and a layout of size ", count, " is too large to search (limit ", kLimit,
                 ")"));
   }
+  const FlatFunction function(modes_of(layout));
   for (int64_t i = 0; i < count; ++i) {
-    if (evaluate(layout, i) == offset) return i;
+    if (function(i) == offset) return i;
   }
   return -1;
 }
@@ -287,8 +305,6 @@ bool nests(Modes modes) {
 }  // namespace
 
 IntTuple offset_to_coord(const Node& offset, LayoutView layout) {
-  if (!offset.is_integer() || offset.has_basis())
-    fail(concat("the offset ", to_string(TupleView(&offset)), " is not an integer"));
   if (has_basis(layout.stride)) fail("the layout has basis strides: an offset of it is a coordinate already");
   auto number = [&](int64_t value) {
     return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
@@ -298,7 +314,8 @@ IntTuple offset_to_coord(const Node& offset, LayoutView layout) {
   int64_t reached = 0;
   for (const Mode& mode : modes) {
     const bool moves = mode.extent.value > 1 && mode.stride.value != 0;
-    digits.push_back(moves ? (offset.value / mode.stride.value) % mode.extent.value : 0);
+    digits.push_back(moves ? div(static_int(offset.value), static_int(mode.stride.value)).value % mode.extent.value
+                           : 0);
     reached = checked_add(reached, checked_mul(digits.back(), mode.stride.value));
   }
   if (reached != offset.value && !nests(modes)) {
@@ -346,11 +363,15 @@ Layout select(LayoutView layout, const std::vector<int64_t>& modes) {
   return builder.take();
 }
 
-Layout take(LayoutView layout, int64_t begin, int64_t end) {
-  if (end < 0) end = layout.rank();
-  if (begin < 0 || begin >= end || end > layout.rank()) {
-    fail(concat("the modes [", begin, ",", end, ") of a layout of rank ", layout.rank(), " are empty or out of range"));
+void check_range(int64_t begin, int64_t end, int64_t rank) {
+  if (begin < 0 || begin >= end || end > rank) {
+    fail(concat("the modes [", begin, ",", end, ") of ", rank,
+                " are empty or out of range (needs 0 <= begin < end <= ", rank, ")"));
   }
+}
+
+Layout take(LayoutView layout, int64_t begin, int64_t end) {
+  check_range(begin, end, layout.rank());
   LayoutBuilder builder;
   builder.open();
   for (int64_t i = begin; i < end; ++i) builder.copy(layout.mode(i));
@@ -359,9 +380,7 @@ Layout take(LayoutView layout, int64_t begin, int64_t end) {
 }
 
 Layout group(LayoutView layout, int64_t begin, int64_t end) {
-  if (begin < 0 || begin >= end || end > layout.rank()) {
-    fail(concat("the modes [", begin, ",", end, ") of a layout of rank ", layout.rank(), " are empty or out of range"));
-  }
+  check_range(begin, end, layout.rank());
   LayoutBuilder builder;
   builder.open();
   for (int64_t i = 0; i < layout.rank(); ++i) {
@@ -373,8 +392,12 @@ Layout group(LayoutView layout, int64_t begin, int64_t end) {
   return builder.take();
 }
 
+void check_rank(int64_t rank, int64_t up_to) {
+  if (up_to < rank) fail(concat("there are ", counted(rank, "mode"), " already, more than the rank to reach, ", up_to));
+}
+
 Layout append_to_rank(LayoutView layout, int64_t rank, LayoutView mode) {
-  if (rank < layout.rank()) fail(concat("the layout ", to_string(layout), " has more than ", rank, " modes"));
+  check_rank(layout.rank(), rank);
   if (rank == layout.rank()) return Layout(layout);
   LayoutBuilder builder;
   builder.open();
@@ -385,7 +408,7 @@ Layout append_to_rank(LayoutView layout, int64_t rank, LayoutView mode) {
 }
 
 Layout prepend_to_rank(LayoutView layout, int64_t rank, LayoutView mode) {
-  if (rank < layout.rank()) fail(concat("the layout ", to_string(layout), " has more than ", rank, " modes"));
+  check_rank(layout.rank(), rank);
   if (rank == layout.rank()) return Layout(layout);
   LayoutBuilder builder;
   builder.open();
@@ -425,8 +448,8 @@ Layout zip(const std::vector<Layout>& layouts) {
   }
   for (const LayoutView& part : parts) {
     if (part.rank() != parts[0].rank()) {
-      fail(concat("the ranks differ: ", to_string(parts[0]), " has ", parts[0].rank(), " modes, ", to_string(part),
-                  " has ", part.rank()));
+      fail(concat("the ranks differ: ", to_string(parts[0]), " has ", counted(parts[0].rank(), "mode"), ", ",
+                  to_string(part), " has ", part.rank()));
     }
   }
   LayoutBuilder builder;
@@ -454,7 +477,9 @@ void slice_into(TupleView coord, TupleView part, bool keep_none, TupleBuilder& b
     return;
   }
   if (part.is_leaf() || coord.rank() != part.rank()) bad_coordinate(coord, part);
-  for (int64_t i = 0; i < coord.rank(); ++i) slice_into(coord.mode(i), part.mode(i), keep_none, builder);
+  for (int64_t i = 0; i < coord.rank(); ++i) {
+    in_mode(i, [&] { slice_into(coord.mode(i), part.mode(i), keep_none, builder); });
+  }
 }
 
 IntTuple slice_or_dice(TupleView coord, TupleView tuple, bool keep_none) {

@@ -151,6 +151,9 @@ Layout get(LayoutView layout, const std::vector<int64_t>& path);
 Layout select(LayoutView layout, const std::vector<int64_t>& modes);
 Layout take(LayoutView layout, int64_t begin, int64_t end);
 Layout group(LayoutView layout, int64_t begin, int64_t end);
+// Raise where the modes [begin,end) are not some of `rank` modes, and where `rank` modes cannot grow to `up_to`.
+void check_range(int64_t begin, int64_t end, int64_t rank);
+void check_rank(int64_t rank, int64_t up_to);
 Layout append(LayoutView layout, LayoutView mode);
 Layout prepend(LayoutView layout, LayoutView mode);
 Layout append_to_rank(LayoutView layout, int64_t rank, LayoutView mode);

@@ -19,12 +19,13 @@ struct FlatFunction {
   SmallVector<int64_t, 8> extents;
   SmallVector<int64_t, 8> strides;
 
-  FlatFunction() = default;
   explicit FlatFunction(const Modes& modes) {
-    for (const Mode& mode : modes) {
-      extents.push_back(mode.extent.value);
-      strides.push_back(mode.stride.value);
+    for (std::size_t i = 0; i < modes.size(); ++i) {
+      if (modes[i].extent.value == 1 && i + 1 < modes.size()) continue;
+      extents.push_back(modes[i].extent.value);
+      strides.push_back(modes[i].stride.value);
     }
+    if (extents.empty()) extents.push_back(1), strides.push_back(0);
   }
   int64_t size() const {
     int64_t product = 1;

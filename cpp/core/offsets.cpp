@@ -65,14 +65,14 @@ void write_blocks(const FlatFunction& layout, int64_t* out, Finish&& finish) {
 void write_offsets(const AnyLayout& layout, int64_t* out) {
   if (const auto* plain = std::get_if<Layout>(&layout)) {
     if (has_basis(plain->stride())) fail("the offsets of a layout with basis strides are coordinates, not numbers");
+    if (size(*plain).value == 0) return;
     offset_range(*plain);  // raises where an offset does not fit
-    Modes modes = modes_of(*plain);
-    if (modes.empty()) modes.push_back({static_int(1), static_int(0)});
-    write_blocks(FlatFunction(modes), out, [](int64_t offset) { return offset; });
+    write_blocks(FlatFunction(modes_of(*plain)), out, [](int64_t offset) { return offset; });
     return;
   }
   const auto& composed = std::get<ComposedLayout>(layout);
   const int64_t count = size(composed.outer()).value;
+  if (count == 0) return;
   if (const Swizzle* swizzle = composed.swizzle()) {
     const Range range = offset_range(composed.outer());
     const int64_t start = composed.offset().leaf().value;

@@ -1,5 +1,7 @@
 #include "parse.hpp"
 
+#include <algorithm>
+
 namespace tilewright {
 
 namespace {
@@ -23,10 +25,19 @@ class Parser {
 
  private:
   [[noreturn]] void error(const std::string& expected) {
-    fail(concat("expected ", expected, " at position ", at_,
-                at_ < text_.size() ? concat(", found '", std::string(text_.substr(at_, 1)), "'")
-                                   : ", found the end of the text"));
+    fail(concat("expected ", expected, " at position ", position(at_), ", found ", found()));
   }
+  // Characters before a byte of the text, which is UTF-8.
+  int64_t position(std::size_t byte) const {
+    return std::count_if(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(byte), starts_character);
+  }
+  std::string found() const {
+    if (at_ >= text_.size()) return "the end of the text";
+    std::size_t end = at_ + 1;
+    while (end < text_.size() && !starts_character(text_[end])) ++end;
+    return concat("'", std::string(text_.substr(at_, end - at_)), "'");
+  }
+  static bool starts_character(char byte) { return (byte & 0xC0) != 0x80; }
   void skip_spaces() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
   }
@@ -51,13 +62,15 @@ class Parser {
     const bool negative = accept('-');
     if (peek() < '0' || peek() > '9') {
       if (peek() == '?')
-        fail(concat("the dynamic integer at position ", at_, " has no value in the text; write a number"));
+        fail(concat("the dynamic integer at position ", position(at_), " has no value in the text; write a number"));
       error("an integer");
     }
+    const std::size_t start = at_;
     int64_t value = 0;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
-      const int64_t digit = text_[at_++] - '0';
-      value = checked_add(checked_mul(value, 10), negative ? -digit : digit);
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+      const int64_t digit = text_[at_] - '0';
+      if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, negative ? -digit : digit, &value))
+        fail(concat("the integer at position ", position(start), " does not fit into 64 bits"));
     }
     return value;
   }
@@ -70,10 +83,14 @@ class Parser {
     Node node = static_int(number());
     BasisPath path;
     while (accept('@')) {
+      const std::size_t start = at_;
       const int64_t mode = number();
-      if (mode < 0 || mode > 4096) error("a mode from 0 to 4096 after '@'");
-      if (path.size() >= kMaxDepth) fail(concat("the basis element is nested deeper than ", kMaxDepth));
+      if (mode < 0 || mode > 4096) {
+        at_ = start;
+        error("a mode from 0 to 4096");
+      }
       path.push_back(static_cast<uint32_t>(mode));
+      check_depth(static_cast<int64_t>(path.size()));
     }
     return with_basis(node, basis_id(path));
   }
@@ -85,12 +102,11 @@ class Parser {
   }
 
   void part(TupleBuilder& builder, int depth) {
-    if (builder.size() > kMaxNodes) fail(concat("the tuple has more than ", kMaxNodes, " entries"));
     if (!accept('(')) {
       builder.leaf(leaf());
       return;
     }
-    if (depth >= kMaxDepth) fail(concat("the tuple is nested deeper than ", kMaxDepth));
+    check_depth(depth + 1);
     builder.open();
     if (!accept(')')) {
       part(builder, depth + 1);

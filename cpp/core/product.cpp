@@ -43,21 +43,24 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
     const Layout copies = tiler.as_layout();
     const Node room = mul(size(block), cosize(copies));
     const Layout places = complement(block, IntTuple(room));
-    Layout placed = composition(places, copies);
-    if (checks_enabled()) verify_room(block, places, copies, placed);
-    return pair(block, placed);
+    return in_context([&] { return concat("A* = ", to_string(places)); },
+                      [&] {
+                        Layout placed = composition(places, copies);
+                        if (checks_enabled()) verify_room(block, places, copies, placed);
+                        return pair(block, placed);
+                      });
   }
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());
   if (count > block.rank()) {
-    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the block has ",
-                block.rank()));
+    fail(concat("Too many modes in tiler: the tiler ", tiler.text(), " has ", count, " modes, the block ",
+                to_string(block), " has ", block.rank()));
   }
   LayoutBuilder builder;
   builder.open();
   for (int64_t i = 0; i < block.rank(); ++i) {
     if (i < count) {
-      builder.copy(logical_product(block.mode(i), modes[static_cast<std::size_t>(i)]));
+      builder.copy(in_mode(i, [&] { return logical_product(block.mode(i), modes[static_cast<std::size_t>(i)]); }));
     } else {
       builder.copy(block.mode(i));
     }
@@ -123,8 +126,8 @@ struct Replication {
 
 Replication replicate(LayoutView block, TupleView shape) {
   if (block.rank() > shape.rank()) {
-    fail(concat("the layout ", to_string(block), " has ", block.rank(), " modes, the target shape ", to_string(shape),
-                " only ", shape.rank()));
+    fail(concat("the layout ", to_string(block), " has ", counted(block.rank(), "mode"), ", the target shape ",
+                to_string(shape), " only ", shape.rank()));
   }
   const int64_t rank = shape.rank();
   Layout padded = block.is_leaf() && rank == 1 ? concatenate({Layout(block)}) : append_to_rank(block, rank, unit());
@@ -146,8 +149,8 @@ Layout tile_to_shape(LayoutView block, TupleView shape, TupleView order) {
 
 Layout tile_to_shape_ordered(LayoutView block, TupleView shape, Major major) {
   const Replication copies = replicate(block, shape);
-  return blocked_product(
-      copies.block, Layout::unchecked(IntTuple(copies.copies), compact(copies.copies, IntTuple(static_int(1)), major)));
+  const IntTuple stride = compact(copies.copies, IntTuple(static_int(1)), major);
+  return blocked_product(copies.block, Layout(copies.copies, stride));
 }
 
 }  // namespace tilewright

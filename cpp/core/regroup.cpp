@@ -23,7 +23,7 @@ Split split(LayoutView divided, const Tiler& tiler) {
   const auto count = static_cast<int64_t>(tiler.modes().size());
   for (int64_t i = 0; i < divided.rank(); ++i) {
     if (i < count) {
-      const Split part = split(divided.mode(i), tiler.modes()[static_cast<std::size_t>(i)]);
+      const Split part = in_mode(i, [&] { return split(divided.mode(i), tiler.modes()[static_cast<std::size_t>(i)]); });
       tiles.copy(part.tile);
       rests.copy(part.rest);
     } else {
