@@ -56,7 +56,7 @@ def test_every_entry_of_the_page_has_a_line():
     entries = re.split(r"^\*\*(\d{3}\.\d+) ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     names, bodies = entries[1::2], entries[2::2]
     expected = [f"000.{i}" for i in range(1, 7)] + [f"001.{i}" for i in range(1, 7)]
-    expected += [f"002.{i}" for i in range(1, 20)] + [f"004.{i}" for i in range(1, 8)]
+    expected += [f"002.{i}" for i in range(1, 22)] + [f"004.{i}" for i in range(1, 8)]
     assert names == expected
     assert all(">>> " in body for body in bodies)
 
@@ -410,6 +410,64 @@ def test_002_tiles_of_the_kernels_copies():
     assert (copy_a[0], str(copy_a[1])) == ((32, 8), "((8,32),1):((32,1),0)")
     copy_b = cute.make_layout_tv(L("(32,8):(1,32)"), cute.make_layout((4, 1)))
     assert (copy_b[0], str(copy_b[1])) == ((128, 8), "(256,4):(4,1)")
+
+
+def kernels_copies():
+    """The two tiled copies of the kernel, spelled as the article does."""
+    b_n, b_k, num_threads, dtype = 128, 8, 256, cutlass.Float32
+    t_a = cute.make_layout((num_threads // b_k, b_k), stride=(b_k, 1))
+    copy_atom_a = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), dtype, num_bits_per_copy=dtype.width)
+    tiled_copy_a = cute.make_tiled_copy_tv(copy_atom_a, thr_layout=t_a, val_layout=cute.make_layout((1, 1)))
+    num_vectorized = 4
+    copy_atom_b = cute.make_copy_atom(
+        cute.nvgpu.cpasync.CopyG2SOp(), dtype, num_bits_per_copy=dtype.width * num_vectorized
+    )
+    major_mode_size = b_n // num_vectorized
+    t_b = cute.make_layout((major_mode_size, num_threads // major_mode_size), stride=(1, major_mode_size))
+    tiled_copy_b = cute.make_tiled_copy_tv(
+        copy_atom_b, thr_layout=t_b, val_layout=cute.make_layout((num_vectorized, 1))
+    )
+    return tiled_copy_a, tiled_copy_b
+
+
+def test_002_partitions_of_the_kernels_copies():
+    """(cpy, cpy_m, cpy_k, k_tiles) in global, (cpy, cpy_m, cpy_k) in shared memory."""
+    copy_a, copy_b = kernels_copies()
+    assert (copy_a.tiler_mn, str(copy_a.layout_tv_tiled)) == ((32, 8), "((8,32),1):((32,1),0)")
+    assert (copy_b.tiler_mn, str(copy_b.layout_tv_tiled)) == ((128, 8), "(256,4):(4,1)")
+    smem = cute.make_tensor(0, cute.make_layout((128, 8)))
+    assert str(copy_a.get_slice(0).partition_D(smem)) == "tensor<0 o ((1,1),4,1):((0,0),32,0)>"
+    assert str(copy_b.get_slice(0).partition_D(smem)) == "tensor<0 o ((4,1),1,1):((1,0),0,0)>"
+    tidx = Int32(9)
+    for tiled, shape in ((copy_a, "((1,1),4,1,?)"), (copy_b, "((4,1),1,1,?)")):
+        tiles = cute.local_tile(cute.make_tensor(0, cute.make_layout((256, Int32(64)))), (128, 8), (1, None))
+        assert str(tiled.get_slice(tidx).partition_S(tiles).shape) == shape
+
+
+@pytest.mark.parametrize(("rows", "columns", "k"), [(256, 256, 16), (200, 132, 13)])
+def test_002_copies_of_a_block(rows, columns, k):
+    """All threads of a block copy a tile of A (row-major) and of B (column-major), zeros where there is nothing."""
+    copy_a, copy_b = kernels_copies()
+    a = np.arange(1, rows * k + 1, dtype=np.float32).reshape(rows, k)
+    b = np.asfortranarray(np.arange(1, columns * k + 1, dtype=np.float32).reshape(columns, k))
+    for array, tiled, align in ((a, copy_a, 4), (b, copy_b, 16)):
+        extents = array.shape
+        source = cute.local_tile(from_dlpack(array, assumed_align=align), (128, 8), (1, None))
+        places = cute.local_tile(cute.make_identity_tensor(extents), (128, 8), (1, None))
+        stage = np.full((8, 128), -1, np.float32)
+        smem = from_dlpack(stage.T, assumed_align=16)
+        k_tile = -(-k // 8) - 1
+        for tidx in range(tiled.size):
+            thread = tiled.get_slice(tidx)
+            gmem, coordinates = (thread.partition_S(x)[None, None, None, k_tile] for x in (source, places))
+            pred = cute.make_rmem_tensor(tuple(cute.size(gmem, mode=[m]) for m in (1, 2)), cutlass.Boolean)
+            for m in range(pred.shape[0]):
+                pred[m, 0] = cute.elem_less(coordinates[0, m, 0], extents)  # the first element of each vector
+            cute.copy(tiled, gmem, thread.partition_D(smem), pred=pred)
+        expected = np.zeros((128, 8), np.float32)
+        piece = array[128:256, 8 * k_tile : 8 * k_tile + 8]
+        expected[: piece.shape[0], : piece.shape[1]] = piece
+        assert (expected == stage.T).all()
 
 
 def test_002_predicates_of_the_epilogue():

@@ -166,12 +166,34 @@ from tilewright.cute.tensor import (
 )
 
 if TYPE_CHECKING:
+    from tilewright.cute import nvgpu
+    from tilewright.cute.atom import CopyAtom, make_copy_atom
+    from tilewright.cute.copying import (
+        autovec_copy,
+        basic_copy,
+        basic_copy_if,
+        copy,
+        copy_atom_call,
+        copy_threads,
+        copy_tiled,
+    )
+    from tilewright.cute.print_tv import print_latex_tiled_copy, print_latex_tv
     from tilewright.cute.printing import pretty_str, print_latex, print_layout, print_tensor, printf
+    from tilewright.cute.tiled_copy import (
+        ThrCopy,
+        TiledCopy,
+        make_cotiled_copy,
+        make_tiled_copy,
+        make_tiled_copy_D,
+        make_tiled_copy_S,
+        make_tiled_copy_tv,
+    )
 
 __all__ = [
     "AddressSpace",
     "ComposedLayout",
     "Coord",
+    "CopyAtom",
     "E",
     "FastDivmodDivisor",
     "IntTuple",
@@ -184,13 +206,18 @@ __all__ = [
     "Stride",
     "Swizzle",
     "Tensor",
+    "ThrCopy",
     "Tile",
+    "TiledCopy",
     "Tiler",
     "XTuple",
     "append",
     "append_ones",
     "arch",
     "assume",
+    "autovec_copy",
+    "basic_copy",
+    "basic_copy_if",
     "basis_get",
     "basis_value",
     "blocked_product",
@@ -202,6 +229,10 @@ __all__ = [
     "compile",
     "complement",
     "composition",
+    "copy",
+    "copy_atom_call",
+    "copy_threads",
+    "copy_tiled",
     "coshape",
     "cosize",
     "crd2crd",
@@ -262,6 +293,8 @@ __all__ = [
     "logical_product",
     "make_basis_like",
     "make_composed_layout",
+    "make_copy_atom",
+    "make_cotiled_copy",
     "make_fragment_like",
     "make_fragment_like_layout",
     "make_identity_layout",
@@ -278,10 +311,15 @@ __all__ = [
     "make_rmem_tensor_like",
     "make_swizzle",
     "make_tensor",
+    "make_tiled_copy",
+    "make_tiled_copy_D",
+    "make_tiled_copy_S",
+    "make_tiled_copy_tv",
     "max_alignment",
     "max_common_layout",
     "max_common_vector",
     "nullspace",
+    "nvgpu",
     "offset_range",
     "outer_partition",
     "parse",
@@ -289,6 +327,8 @@ __all__ = [
     "prepend_ones",
     "pretty_str",
     "print_latex",
+    "print_latex_tiled_copy",
+    "print_latex_tv",
     "print_layout",
     "print_tensor",
     "printf",
@@ -337,12 +377,32 @@ __all__ = [
 
 # What few programs need at once is imported when it is first used.
 _LAZY = {
+    "CopyAtom": "tilewright.cute.atom",
+    "ThrCopy": "tilewright.cute.tiled_copy",
+    "TiledCopy": "tilewright.cute.tiled_copy",
+    "autovec_copy": "tilewright.cute.copying",
+    "basic_copy": "tilewright.cute.copying",
+    "basic_copy_if": "tilewright.cute.copying",
+    "copy": "tilewright.cute.copying",
+    "copy_atom_call": "tilewright.cute.copying",
+    "copy_threads": "tilewright.cute.copying",
+    "copy_tiled": "tilewright.cute.copying",
+    "make_copy_atom": "tilewright.cute.atom",
+    "make_cotiled_copy": "tilewright.cute.tiled_copy",
+    "make_tiled_copy": "tilewright.cute.tiled_copy",
+    "make_tiled_copy_D": "tilewright.cute.tiled_copy",
+    "make_tiled_copy_S": "tilewright.cute.tiled_copy",
+    "make_tiled_copy_tv": "tilewright.cute.tiled_copy",
+    "nvgpu": "tilewright.cute.nvgpu",
     "pretty_str": "tilewright.cute.printing",
     "print_latex": "tilewright.cute.printing",
+    "print_latex_tiled_copy": "tilewright.cute.print_tv",
+    "print_latex_tv": "tilewright.cute.print_tv",
     "print_layout": "tilewright.cute.printing",
     "print_tensor": "tilewright.cute.printing",
     "printf": "tilewright.cute.printing",
 }
+_LAZY_MODULES = ("nvgpu",)
 
 
 def __getattr__(name: str) -> Any:
@@ -350,7 +410,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(_LAZY[name]), name)
+    module = import_module(_LAZY[name])
+    value = module if name in _LAZY_MODULES else getattr(module, name)
     globals()[name] = value
     return value
 
