@@ -32,7 +32,9 @@ PYBIND11_MODULE(_core, m) {
   bind_modes(m);
   bind_algebra(m);
   bind_function(m);
+  bind_host(m);
   tilewright::bind_dlpack(m);
+  bind_cuda(m);
   m.def(
       "_register",
       [](py::object int32, py::object int64, py::object tensor) {

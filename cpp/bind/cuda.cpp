@@ -1,0 +1,142 @@
+// The submodule _core.cuda: the driver, NVRTC, loaded programs.
+#include "cuda.hpp"
+
+#include <pybind11/stl.h>
+
+#include <memory>
+
+#include "module.hpp"
+#include "runtime/device.hpp"
+#include "runtime/module.hpp"
+#include "runtime/nvrtc.hpp"
+
+namespace py = pybind11;
+
+namespace tilewright::bind {
+
+namespace {
+
+using namespace tilewright::runtime;
+using ReleaseGil = py::call_guard<py::gil_scoped_release>;
+
+PyObject* driver_error = nullptr;
+
+py::dict to_dict(const DeviceProperties& p) {
+  using namespace py::literals;
+  return py::dict("name"_a = p.name, "compute_capability"_a = py::make_tuple(p.capability[0], p.capability[1]),
+                  "multiprocessors"_a = p.multiprocessors, "l2_bytes"_a = p.l2_bytes,
+                  "shared_per_block_optin"_a = p.shared_per_block_optin,
+                  "shared_per_multiprocessor"_a = p.shared_per_multiprocessor,
+                  "registers_per_multiprocessor"_a = p.registers_per_multiprocessor, "clock_khz"_a = p.clock_khz,
+                  "total_memory"_a = p.total_memory, "uuid"_a = p.uuid);
+}
+
+void bind_errors(py::module_& m) {
+  py::object error = py::reinterpret_steal<py::object>(
+      PyErr_NewExceptionWithDoc("tilewright.DriverError",
+                                "A call of the CUDA driver that failed.\n\n"
+                                "Attributes: code (the driver's number) or None, name (CUDA_ERROR_...), kernel.",
+                                PyExc_RuntimeError, nullptr));
+  error.attr("code") = py::none();
+  error.attr("name") = "";
+  error.attr("kernel") = "";
+  m.attr("DriverError") = error;
+  driver_error = error.release().ptr();
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const DriverError& e) {
+      set_error(e);
+    } catch (const LibraryError& e) {
+      PyErr_SetString(PyExc_OSError, e.what());
+    }
+  });
+}
+
+void bind_compiler(py::module_& m) {
+  py::class_<CompileResult>(m, "CompileResult", "What NVRTC made of a program.")
+      .def_readonly("ok", &CompileResult::ok)
+      .def_readonly("log", &CompileResult::log, "The compiler's words.")
+      .def_property_readonly(
+          "cubin", [](const CompileResult& r) { return r.cubin ? std::optional<py::bytes>(*r.cubin) : std::nullopt; },
+          "The machine code, where the options name a real architecture.")
+      .def_readonly("ptx", &CompileResult::ptx)
+      .def_readonly("lowered", &CompileResult::lowered, "Name expression to symbol.");
+
+  py::class_<Nvrtc>(m, "Nvrtc", "The run-time compiler in a library.")
+      .def(py::init<const std::string&>(), py::arg("path"), "Open the library; OSError if that fails.")
+      .def_property_readonly("version", &Nvrtc::version, "(major, minor)")
+      .def_property_readonly("path", &Nvrtc::path, "The file that was opened.")
+      .def("compile", &Nvrtc::compile, py::arg("source"), py::arg("name"), py::arg("headers"), py::arg("options"),
+           py::arg("names"), ReleaseGil(),
+           "Compile a program and instantiate its name expressions. Headers are {name: text}. A program that does not "
+           "compile gives a result with ok False.");
+}
+
+void bind_module(py::module_& m) {
+  py::class_<Function>(m, "Function", "A kernel on a device. It takes one parameter, a struct.")
+      .def_property_readonly("name", &Function::name)
+      .def_property_readonly("device", &Function::device)
+      .def_property_readonly("registers", &Function::registers, "Of one thread.")
+      .def_property_readonly("local_bytes", &Function::local_bytes, "Local memory of one thread: spills and arrays.")
+      .def_property_readonly("static_shared", &Function::static_shared, "Bytes of a block.")
+      .def_property_readonly("const_bytes", &Function::constant_bytes)
+      .def_property_readonly("max_threads", &Function::max_threads, "Of a block of this kernel.")
+      .def_property_readonly("parameter_bytes", &Function::parameter_bytes, "None before driver 12.4.")
+      .def("set_dynamic_shared", &Function::set_dynamic_shared, py::arg("bytes"),
+           "Allow launches with that much dynamic shared memory.")
+      .def("occupancy", &Function::occupancy, py::arg("block"), py::arg("shared") = 0,
+           "Blocks that fit a multiprocessor at a time.")
+      .def(
+          "launch",
+          [](const Function& function, const Extent3& grid, const Extent3& block, int64_t shared, uintptr_t stream,
+             const py::bytes& params) {
+            const LaunchShape shape = function.shape(grid, block, shared);
+            const std::string_view bytes(params);
+            function.check_parameter(bytes.size());
+            function.launch(shape, reinterpret_cast<Stream>(stream), const_cast<char*>(bytes.data()));
+          },
+          py::arg("grid"), py::arg("block"), py::arg("shared"), py::arg("stream"), py::arg("params"),
+          "Enqueue the kernel; params are the bytes of its parameter.");
+
+  py::class_<Module>(m, "Module", "A program in the primary context of a device.")
+      .def_property_readonly("device", &Module::device)
+      .def("function", &Module::function, py::arg("symbol"), "The kernel with that (lowered) name.");
+
+  m.def(
+      "load",
+      [](int device, const py::bytes& cubin) {
+        const std::string image(cubin);
+        const py::gil_scoped_release release;
+        return Module(device, image);
+      },
+      py::arg("device"), py::arg("cubin"), "Load a cubin on a device. It stays there until the process ends.");
+}
+
+}  // namespace
+
+void set_error(const DriverError& error) {
+  const py::object type = py::reinterpret_borrow<py::object>(driver_error);
+  py::object raised = type(error.what());
+  if (error.code()) raised.attr("code") = *error.code();
+  raised.attr("name") = error.name();
+  raised.attr("kernel") = error.kernel();
+  PyErr_SetObject(driver_error, raised.ptr());
+}
+
+void bind_cuda(py::module_& parent) {
+  py::module_ m = parent.def_submodule("cuda", "The CUDA driver and NVRTC, opened at their first use.");
+  bind_errors(m);
+  m.def("driver_path", &driver_path, "The file of the CUDA driver, None where it cannot be loaded.");
+  m.def("driver_version", &driver_version, "13000 for 13.0.");
+  m.def("device_count", &device_count, "0 where the driver finds no device.");
+  m.def(
+      "device", [](int device) { return to_dict(device_properties(device)); }, py::arg("device"),
+      "What the device has.");
+  m.def("synchronize", &synchronize, py::arg("device"), ReleaseGil(), "Wait until all work of the device has ended.");
+  bind_compiler(m);
+  bind_module(m);
+  bind_launcher(m);
+}
+
+}  // namespace tilewright::bind

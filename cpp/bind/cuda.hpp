@@ -1,0 +1,15 @@
+// What the bindings of the CUDA runtime share.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "runtime/driver.hpp"
+
+namespace tilewright::bind {
+
+// Makes the Python exception of a DriverError the current one.
+void set_error(const runtime::DriverError& error);
+
+void bind_launcher(pybind11::module_& m);  // Prepared, Bound, Launcher, describe
+
+}  // namespace tilewright::bind

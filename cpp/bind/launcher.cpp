@@ -1,0 +1,282 @@
+// Launcher: a callable that launches again what it launched before without going through Python.
+#include <pybind11/pybind11.h>
+#include <structmember.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "call_key.hpp"
+#include "prepared.hpp"
+#include "vectorcall.hpp"
+
+namespace py = pybind11;
+
+namespace tilewright::bind {
+
+namespace {
+
+struct Entry {
+  uint64_t hash;
+  std::vector<uint64_t> words;
+  Prepared* prepared;
+  py::object owner;              // of `prepared`
+  std::vector<py::object> kept;  // objects whose identity is in the key
+  Entry* next = nullptr;         // with the same bucket
+  Entry* newer = nullptr;
+};
+
+// The launches of a launcher by their keys. When it is full the oldest goes.
+class Table {
+ public:
+  Table() : buckets_(kBuckets) {}
+  ~Table() { clear(); }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  Entry* find(const CallKey& key, uint64_t hash) const {
+    for (Entry* entry = buckets_[hash % kBuckets]; entry != nullptr; entry = entry->next) {
+      if (entry->hash == hash && entry->words.size() == key.size() &&
+          std::memcmp(entry->words.data(), key.words(), key.size() * sizeof(uint64_t)) == 0) {
+        return entry;
+      }
+    }
+    return nullptr;
+  }
+
+  void add(std::unique_ptr<Entry> entry) {
+    std::unique_ptr<Entry> gone;  // goes last: that may run Python code, which may use this table
+    if (size_ == kEntries) gone = remove_oldest();
+    Entry* added = entry.release();
+    added->next = std::exchange(buckets_[added->hash % kBuckets], added);
+    (newest_ ? newest_->newer : oldest_) = added;
+    newest_ = added;
+    ++size_;
+  }
+
+  void clear() {
+    while (size_ != 0) remove_oldest();
+  }
+
+  size_t size() const { return size_; }
+  const Entry* oldest() const { return oldest_; }
+
+ private:
+  static constexpr size_t kEntries = 4096;
+  static constexpr size_t kBuckets = 2 * kEntries;
+
+  std::unique_ptr<Entry> remove_oldest() {
+    std::unique_ptr<Entry> entry(oldest_);
+    oldest_ = entry->newer;
+    if (oldest_ == nullptr) newest_ = nullptr;
+    Entry** link = &buckets_[entry->hash % kBuckets];
+    while (*link != entry.get()) link = &(*link)->next;
+    *link = entry->next;
+    --size_;
+    return entry;
+  }
+
+  std::vector<Entry*> buckets_;
+  Entry* oldest_ = nullptr;
+  Entry* newest_ = nullptr;
+  size_t size_ = 0;
+};
+
+struct Launcher {
+  PyObject_HEAD  //
+      vectorcallfunc call;
+  PyObject* slow;
+  PyObject* parameters;  // a tuple of names
+  PyObject* dict;
+  PyObject* weak;
+  Table table;
+};
+
+Launcher* self_of(PyObject* object) { return reinterpret_cast<Launcher*>(object); }
+
+// Whether a launch can be repeated for calls with this key: what it needs are tensors, which are on its device.
+bool fits(const Prepared& prepared, const CallKey& key) {
+  const DLDevice device = prepared.device();
+  return (prepared.tensors() & ~key.tensors()) == 0 && (prepared.arguments() & ~key.arguments()) == 0 &&
+         device.device_type == key.device().device_type && device.device_id == key.device().device_id;
+}
+
+void remember(Launcher* self, const CallKey& key, uint64_t hash, const py::object& owner) {
+  auto& prepared = owner.cast<Prepared&>();
+  if (!fits(prepared, key) || self->table.find(key, hash) != nullptr) return;
+  auto entry = std::make_unique<Entry>();
+  entry->hash = hash;
+  entry->words.assign(key.words(), key.words() + key.size());
+  entry->prepared = &prepared;
+  entry->owner = owner;
+  for (uint32_t i = 0; i < key.identity_count(); ++i) {
+    entry->kept.push_back(py::reinterpret_borrow<py::object>(key.identities()[i]));
+  }
+  self->table.add(std::move(entry));
+}
+
+// Calls slow(). The launch that it returns is remembered where there is a key.
+PyObject* call_slow(Launcher* self, PyObject* const* args, size_t positional, PyObject* keywords, const CallKey* key,
+                    uint64_t hash) {
+  const auto answer = py::reinterpret_steal<py::object>(PyObject_Vectorcall(self->slow, args, positional, keywords));
+  if (!answer) return nullptr;
+  py::object result, prepared;
+  if (PyTuple_CheckExact(answer.ptr()) && PyTuple_GET_SIZE(answer.ptr()) == 2) {
+    result = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(answer.ptr(), 0));
+    prepared = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(answer.ptr(), 1));
+  }
+  if (!prepared || !(prepared.is_none() || py::isinstance<Prepared>(prepared))) {
+    PyErr_Format(PyExc_TypeError, "the slow path of a Launcher must return (result, Prepared or None), not %R",
+                 answer.ptr());
+    return nullptr;
+  }
+  if (key != nullptr && !prepared.is_none()) remember(self, *key, hash, prepared);
+  return result.release().ptr();
+}
+
+PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
+  Launcher* self = self_of(object);
+  const auto positional = static_cast<size_t>(PyVectorcall_NARGS(flags));
+  return python_call([&]() -> PyObject* {
+    CallKey key;
+    if (!key.read(args, positional, keywords, self->parameters)) {
+      return call_slow(self, args, positional, keywords, nullptr, 0);
+    }
+    const uint64_t hash = key.hash();
+    const Entry* entry = self->table.find(key, hash);
+    if (entry == nullptr) return call_slow(self, args, positional, keywords, &key, hash);
+    Prepared& prepared = *entry->prepared;
+    void* stream = nullptr;
+    if (prepared.overlap(key.addresses()) != nullptr || !current_stream(*key.api(), key.device(), stream)) {
+      return call_slow(self, args, positional, keywords, nullptr, 0);
+    }
+    prepared.patch(key.addresses());
+    prepared.launch(static_cast<runtime::Stream>(stream));
+    PyObject* result = prepared.result() ? key.argument(*prepared.result()) : Py_None;
+    Py_INCREF(result);
+    return result;
+  });
+}
+
+PyObject* make(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+  static const char* names[] = {"slow", "parameters", nullptr};
+  PyObject* slow = nullptr;
+  PyObject* parameters = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O!:Launcher", const_cast<char**>(names), &slow, &PyTuple_Type,
+                                   &parameters)) {
+    return nullptr;
+  }
+  return python_call([&]() -> PyObject* {
+    py::tuple interned(parameters ? static_cast<size_t>(PyTuple_GET_SIZE(parameters)) : 0);
+    for (size_t i = 0; i < interned.size(); ++i) {
+      PyObject* name = PyTuple_GET_ITEM(parameters, static_cast<Py_ssize_t>(i));
+      if (!PyUnicode_CheckExact(name)) throw py::type_error("Launcher: parameters must be a tuple of names");
+      Py_INCREF(name);
+      PyUnicode_InternInPlace(&name);
+      interned[i] = py::reinterpret_steal<py::object>(name);
+    }
+    auto object = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
+    if (!object) throw py::error_already_set();
+    Launcher* self = self_of(object.ptr());
+    new (&self->table) Table;
+    self->call = call;
+    self->slow = py::reinterpret_borrow<py::object>(slow).release().ptr();
+    self->parameters = interned.release().ptr();
+    return object.release().ptr();
+  });
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  Launcher* self = self_of(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(self->slow);
+  Py_VISIT(self->dict);
+  for (const Entry* entry = self->table.oldest(); entry != nullptr; entry = entry->newer) {
+    Py_VISIT(entry->owner.ptr());
+    for (const py::object& kept : entry->kept) Py_VISIT(kept.ptr());
+  }
+  return 0;
+}
+
+// slow stays: a call must not find it gone. The cycle is broken by the rest, or by what slow refers to.
+int clear(PyObject* object) {
+  Launcher* self = self_of(object);
+  Py_CLEAR(self->dict);
+  self->table.clear();
+  return 0;
+}
+
+void dealloc(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  Launcher* self = self_of(object);
+  if (self->weak != nullptr) PyObject_ClearWeakRefs(object);
+  clear(object);
+  self->table.~Table();
+  Py_XDECREF(self->slow);
+  Py_XDECREF(self->parameters);
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* forget(PyObject* object, PyObject*) {
+  self_of(object)->table.clear();
+  Py_RETURN_NONE;
+}
+
+PyObject* entries(PyObject* object, void*) { return PyLong_FromSize_t(self_of(object)->table.size()); }
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launcher, call), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Launcher, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Launcher, weak), READONLY, nullptr},
+    {"slow", T_OBJECT, offsetof(Launcher, slow), READONLY, nullptr},
+    {"parameters", T_OBJECT, offsetof(Launcher, parameters), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyMethodDef methods[] = {
+    {"clear", forget, METH_NOARGS, "Forget all launches."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"entries", entries, nullptr, "Launches that are remembered.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+}  // namespace
+
+void bind_launcher(py::module_& m) {
+  bind_exchange(m);
+  bind_prepared(m);
+  bind_bound(m);
+  static const char doc[] =
+      "Launcher(slow, parameters=())\n--\n\n"
+      "A callable that launches again, at the addresses of the new tensors, what slow(*args, **kwargs) prepared for "
+      "arguments of the same kind: slow returns (result, Prepared or None). parameters are the names of slow's "
+      "parameters; without its name there, a tensor given by keyword always goes to slow.";
+  static PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>(doc)},
+      {Py_tp_new, slot(make)},
+      {Py_tp_call, slot(PyVectorcall_Call)},
+      {Py_tp_traverse, slot(traverse)},
+      {Py_tp_clear, slot(clear)},
+      {Py_tp_dealloc, slot(dealloc)},
+      {Py_tp_members, members},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, properties},
+      {0, nullptr},
+  };
+  static PyType_Spec spec = {
+      "tilewright._core.cuda.Launcher", sizeof(Launcher), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, slots};
+  const auto type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
+  if (!type) throw py::error_already_set();
+  m.add_object("Launcher", type);
+}
+
+}  // namespace tilewright::bind

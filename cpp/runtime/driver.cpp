@@ -1,0 +1,131 @@
+#include "runtime/driver.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <iterator>
+#include <type_traits>
+
+#include "runtime/library.hpp"
+
+namespace tilewright::runtime {
+
+std::atomic<bool> forked = false;
+
+namespace {
+
+constexpr const char* kLibrary = "libcuda.so.1";
+constexpr int kNotInitialized = 3;
+
+struct OpenDriver {
+  Library library;
+  DriverApi api;
+};
+
+// Symbols are asked for by version, because an exported name such as cuCtxPushCurrent is its oldest interface.
+DriverApi resolve(const Library& library) {
+  DriverResult (*get)(const char*, void**, int, unsigned long long, int*) = nullptr;
+  if (!library.find("cuGetProcAddress_v2", get)) {
+    throw DriverError("the CUDA driver " + library.path() +
+                      " is too old: it has no cuGetProcAddress_v2; install a driver for CUDA 12.0 or newer");
+  }
+  DriverApi api;
+  const auto find = [&](const char* name, int version, auto& pointer) {
+    void* address = nullptr;
+    int status = 0;
+    if (get(name, &address, version, 0, &status) != 0) address = nullptr;
+    pointer = reinterpret_cast<std::decay_t<decltype(pointer)>>(address);
+    return address != nullptr;
+  };
+#define TILEWRIGHT_RESOLVE(name, version, parameters)                                              \
+  if (!find(#name, version, api.name)) {                                                           \
+    throw DriverError("the CUDA driver " + library.path() + " has no " #name " of CUDA " +         \
+                      std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) + \
+                      "; install a newer driver");                                                 \
+  }
+  TILEWRIGHT_DRIVER_FUNCTIONS(TILEWRIGHT_RESOLVE)
+#undef TILEWRIGHT_RESOLVE
+#define TILEWRIGHT_RESOLVE(name, version, parameters) find(#name, version, api.name);
+  TILEWRIGHT_OPTIONAL_DRIVER_FUNCTIONS(TILEWRIGHT_RESOLVE)
+#undef TILEWRIGHT_RESOLVE
+  return api;
+}
+
+OpenDriver* open() {
+  try {
+    Library library(kLibrary);
+    return new OpenDriver{library, resolve(library)};
+  } catch (const LibraryError& error) {
+    throw DriverError(std::string("no CUDA driver: ") + error.what() +
+                      "; install NVIDIA's driver, or put the folder of libcuda.so.1 into LD_LIBRARY_PATH");
+  }
+}
+
+// Opened, not initialised. Leaked on purpose: nothing may be closed while the process ends. What throws is tried again.
+const OpenDriver& opened() {
+  static const OpenDriver* const instance = open();
+  return *instance;
+}
+
+const DriverApi* initialise() {
+  const DriverApi& api = opened().api;
+  const DriverResult result = api.cuInit(0);
+  if (result == kNotInitialized) {
+    fail_driver(result, "cuInit", "",
+                "if this process was forked from one that had used CUDA, use the spawn start method");
+  }
+  if (result != 0) fail_driver(result, "cuInit");
+  pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+  return &api;
+}
+
+// After these every call of the process fails.
+bool is_sticky(DriverResult result) {
+  constexpr int kSticky[] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719};
+  return std::find(std::begin(kSticky), std::end(kSticky), result) != std::end(kSticky);
+}
+
+}  // namespace
+
+std::optional<std::string> driver_path() {
+  try {
+    return Library(kLibrary).path();
+  } catch (const LibraryError&) {
+    return std::nullopt;
+  }
+}
+
+int driver_version() {
+  int version = 0;
+  check(opened().api.cuDriverGetVersion(&version), "cuDriverGetVersion");
+  return version;
+}
+
+const DriverApi& driver() {
+  check_not_forked();
+  static const DriverApi* const api = initialise();
+  return *api;
+}
+
+void fail_forked() {
+  throw DriverError(
+      "CUDA cannot be used in a forked subprocess, because the parent had used it before the fork; "
+      "use the spawn start method (multiprocessing.set_start_method('spawn'))");
+}
+
+void fail_driver(DriverResult result, const char* operation, const std::string& kernel, const std::string& hint) {
+  const DriverApi& api = opened().api;
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (api.cuGetErrorName(result, &name) != 0 || name == nullptr) name = "an error unknown to the driver";
+  if (api.cuGetErrorString(result, &text) != 0 || text == nullptr) text = "no explanation";
+  std::string message = std::string(operation) + " failed: " + name + " (" + std::to_string(result) + "): " + text;
+  if (!kernel.empty()) message += "; kernel " + kernel;
+  if (!hint.empty()) message += "; " + hint;
+  if (is_sticky(result)) {
+    message += "; this or an earlier kernel failed and the CUDA context is dead: restart the process";
+  }
+  throw DriverError(message, result, name, kernel);
+}
+
+}  // namespace tilewright::runtime

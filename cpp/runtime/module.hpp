@@ -1,0 +1,92 @@
+// Loaded programs, their kernels and the launch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/device.hpp"
+
+namespace tilewright::runtime {
+
+using Extent3 = std::array<int64_t, 3>;  // as the user gave it
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+};
+
+// Where and how many: what stays the same from launch to launch.
+struct LaunchShape {
+  Dim3 grid;
+  Dim3 block;
+  uint32_t shared = 0;  // dynamic shared memory, bytes
+};
+
+class Module;
+
+// A kernel in the primary context of a device. It takes one parameter, a struct. Valid as long as the process.
+class Function {
+ public:
+  const std::string& name() const { return name_; }
+  int device() const { return device_; }
+  int registers() const { return registers_; }
+  int local_bytes() const { return local_bytes_; }
+  int static_shared() const { return static_shared_; }
+  int constant_bytes() const { return constant_bytes_; }
+  int max_threads() const { return max_threads_; }
+  // The size of the parameter; nothing where the driver cannot tell (before 12.4).
+  std::optional<size_t> parameter_bytes() const { return parameter_bytes_; }
+
+  // Allows launches with this much dynamic shared memory. The driver is asked only where it is more than before.
+  void set_dynamic_shared(int64_t bytes);
+  // Blocks that fit a multiprocessor at a time.
+  int occupancy(int64_t block, int64_t shared) const;
+
+  // The launch shape of plain numbers. std::invalid_argument, naming the numbers, where this kernel can't have it.
+  LaunchShape shape(const Extent3& grid, const Extent3& block, int64_t shared) const;
+  void check_parameter(size_t bytes) const;
+
+  // Enqueues the kernel; `parameter` is copied before it returns. Shape and parameter must have been checked.
+  void launch(const LaunchShape& shape, Stream stream, void* parameter) const {
+    check_not_forked();
+    void* params[] = {parameter};
+    const CurrentContext current(*api_, context_);
+    const DriverResult result =
+        api_->cuLaunchKernel(handle_, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
+                             shape.block.z, shape.shared, stream, params, nullptr);
+    if (result != 0) fail_launch(result, shape, stream);
+  }
+
+ private:
+  friend class Module;
+  Function(const Module& module, const std::string& symbol);
+
+  [[noreturn]] void fail_launch(DriverResult result, const LaunchShape& shape, Stream stream) const;
+
+  const DriverApi* api_;
+  Context context_;
+  FunctionHandle handle_ = nullptr;
+  std::string name_;
+  int device_;
+  int registers_ = 0, local_bytes_ = 0, static_shared_ = 0, constant_bytes_ = 0, max_threads_ = 0;
+  int dynamic_shared_ = 0;  // bytes that a launch may ask for now
+  int shared_optin_ = 0;    // bytes that a block of this device can have, static ones included
+  std::optional<size_t> parameter_bytes_;
+};
+
+// A cubin in the primary context of a device. Never unloaded: at exit the driver may be gone before us.
+class Module {
+ public:
+  Module(int device, const std::string& cubin);
+  Function function(const std::string& symbol) const { return Function(*this, symbol); }
+  int device() const { return device_; }
+
+ private:
+  friend class Function;
+  int device_;
+  Context context_;
+  ModuleHandle handle_ = nullptr;
+};
+
+}  // namespace tilewright::runtime
