@@ -1,4 +1,4 @@
-"""The command line: `python -m tilewright demo` runs the thread-value program."""
+"""The command line: the thread-value program, the state of this installation, the compile cache."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ if TYPE_CHECKING:
 
 USAGE = """\
 usage: python -m tilewright demo [--svg FILE]
+       python -m tilewright doctor
+       python -m tilewright cache list
+       python -m tilewright cache show KEY [--source | --ptx | --cubin FILE]
+       python -m tilewright cache clear
        python -m tilewright --version
        python -m tilewright --help
 
 demo   run the thread-value program: 24 elements of a tensor, read by 4 threads of 6 values each; print what every
        thread reads and a table coloured by thread
        --svg FILE   also write the table as a picture
+doctor say what compiling and launching kernels needs, what of it is there, and which command mends the rest;
+       exit status 0 if kernels can be compiled and launched, else 1
+cache  list what has been compiled, show one program (the first digits of its key are enough): what it takes, its
+       source, its PTX; --cubin FILE writes its machine code; clear removes everything
 """
 
 
@@ -55,6 +63,15 @@ def main(arguments: Sequence[str]) -> int:
             except OSError as error:
                 print(f"python -m tilewright: cannot write {file}: {error.strerror}", file=sys.stderr)
                 return 1
+        case ["doctor"]:
+            from tilewright._runtime.doctor import doctor
+
+            return doctor()
+        case ["cache", *rest]:
+            from tilewright._runtime.command import cache_command
+
+            status = cache_command(rest)
+            return not_understood(arguments) if status == 2 else status
         case ["--version"]:
             from tilewright import __version__
 
@@ -62,11 +79,15 @@ def main(arguments: Sequence[str]) -> int:
         case ["-h" | "--help"]:
             print(USAGE, end="")
         case _:
-            if arguments:
-                print(f"python -m tilewright: not understood: {' '.join(arguments)}", file=sys.stderr)
-            print(USAGE, end="", file=sys.stderr)
-            return 2
+            return not_understood(arguments)
     return 0
+
+
+def not_understood(arguments: Sequence[str]) -> int:
+    if arguments:
+        print(f"python -m tilewright: not understood: {' '.join(arguments)}", file=sys.stderr)
+    print(USAGE, end="", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

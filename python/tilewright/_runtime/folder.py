@@ -1,0 +1,93 @@
+"""The cache's folder: where it is, and whether it may be trusted.
+
+Code is loaded from it into the process, so nobody but the user may be able to write there. It is opened once for each
+access and everything goes through that descriptor: what has been checked cannot be exchanged afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Refused(OSError):
+    """A folder that others could write to, or that is not given without doubt."""
+
+
+def place() -> str | None:
+    """The cache's folder by the environment; None where it is switched off.
+
+    TILEWRIGHT_CACHE_DIR ("off" or empty: no disk cache), else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright.
+
+    >>> place() != ""
+    True
+    """
+    chosen = os.environ.get("TILEWRIGHT_CACHE_DIR")
+    if chosen is not None:
+        return os.path.expanduser(chosen) if chosen not in ("", "off") else None
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # so the XDG specification wants it
+        base = os.path.expanduser("~/.cache")
+    return os.path.join(base, "tilewright")
+
+
+@contextlib.contextmanager
+def opened(path: str, create: bool = False) -> Iterator[int]:
+    """A descriptor of the folder, checked: OSError where there is none, Refused where it cannot be trusted.
+
+    With create=True it is made, with mode 0700, if it does not exist.
+    """
+    folder = _open(path, create)
+    try:
+        _check(path, os.fstat(folder))
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _open(path: str, create: bool) -> int:
+    if not os.path.isabs(path):
+        # Whoever fills the current directory, say with a cloned repository, would have their code run.
+        raise Refused(f"{path} is not an absolute path")
+    try:
+        return os.open(path, FOLDER)
+    except FileNotFoundError:
+        if not create:
+            raise
+    except OSError:
+        target = _target(path)
+        if target is None:
+            raise
+        return os.open(target, FOLDER)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with contextlib.suppress(FileExistsError):  # another process was faster
+        os.mkdir(path, 0o700)
+    return os.open(path, FOLDER)
+
+
+def _target(path: str) -> str | None:
+    """Where a symbolic link leads that the user, or the administrator, has set; None if there is no link."""
+    found = os.lstat(path)
+    if not stat.S_ISLNK(found.st_mode):
+        return None
+    if found.st_uid not in (os.geteuid(), 0):
+        raise Refused(f"{path} is a symbolic link that belongs to another user (uid {found.st_uid})")
+    if not os.path.isdir(path):
+        raise Refused(f"{path} is a symbolic link, and {os.path.realpath(path)} is not a folder")
+    return os.path.realpath(path)
+
+
+def _check(path: str, found: os.stat_result) -> None:
+    if found.st_uid != os.geteuid():
+        raise Refused(f"{path} belongs to another user (uid {found.st_uid}, this process runs as {os.geteuid()})")
+    if found.st_mode & WRITABLE_BY_OTHERS:
+        mode = stat.S_IMODE(found.st_mode)
+        raise Refused(f"{path} is writable by others (mode {mode:04o}); `chmod go-w {path}` makes it yours alone")
