@@ -1,20 +1,68 @@
-"""from_dlpack: capsules of NumPy and torch, and hand-made ones that no library makes."""
+"""DLPack both ways: capsules of NumPy and torch, and hand-made ones that no library makes.
+
+Where it is easy to go wrong, and the tests of it: here, where no file is named, and for CUDA memory in
+gpu/test_dlpack_gpu.py.
+
+versioned and legacy capsules, used_* after taking over
+    test_capsule_is_taken_once_and_its_deleter_called_once, test_a_capsule_is_used_once, test_what_is_no_capsule,
+    test_export_is_versioned_where_the_consumer_asks_for_it, test_versions_are_pairs
+another major version
+    test_wrong_major_version_calls_the_deleter_and_touches_nothing_else, test_newer_minor_version_is_fine
+deleter: NULL, exactly once, any thread, without the GIL, at exit, nobody's capsule
+    test_a_missing_deleter_is_no_deleter, test_malformed_tensors_are_errors_and_are_deleted,
+    test_the_producer_is_released_once_after_many_exports, test_an_export_that_nobody_consumes_is_freed,
+    test_export_keeps_the_owner_alive_until_the_consumer_is_done, test_the_deleter_runs_on_another_thread,
+    test_the_deleter_runs_on_a_thread_that_python_does_not_know,
+    test_the_deleter_runs_after_the_interpreter_has_ended, test_the_interpreter_ends_with_a_tensor_alive
+read-only memory
+    test_read_only, test_export_of_read_only_memory, test_outputs_are_writable_and_injective
+NULL strides
+    test_null_strides_mean_row_major
+extents of 1 and 0, NULL data
+    test_size_1_keeps_the_stride_it_came_with, test_size_0_is_an_error,
+    test_malformed_tensors_are_errors_and_are_deleted, test_nothing_is_copied_where_there_are_no_elements
+stride 0: fine to read, an error to write
+    test_stride_0, test_export_of_a_view, test_outputs_are_writable_and_injective
+negative strides: bounds from the least to the greatest offset
+    test_negative_strides_and_the_bounds_of_memory, test_export_of_a_view, test_export_of_a_copy
+byte_offset, alignment
+    test_byte_offset_is_added, test_alignment, test_misaligned_elements_are_read,
+    test_export_is_versioned_where_the_consumer_asks_for_it
+element types: bool, bfloat16, float8, float4, complex, lanes, padding
+    test_numpy_types, test_torch_types, test_int128, test_packed_*, test_torch_packed_*, test_element_types_*,
+    test_padding_says_nothing_of_whole_bytes, test_torch_types_go_out_again, test_types_without_a_library_go_out_again
+devices
+    test_device_memory_is_metadata, test_pinned_memory_is_read, test_export_to_a_device,
+    test_two_devices_are_an_error_that_names_both
+streams
+    test_the_stream_of_the_kernels_is_passed, test_memory_that_the_cpu_reads_has_no_stream,
+    test_the_stream_of_a_launch_is_passed, test_work_stream_*, test_streams_*, test_a_stream_without_a_driver
+the exchange API of C
+    test_launcher.py, gpu/test_runtime.py
+what the other library refuses: gradients, conjugation, sparse and fake tensors; and what it does not: negation
+    test_what_the_other_library_refuses, test_what_torch_refuses
+"""
 
 from __future__ import annotations
 
 import ctypes
+import fnmatch
 import gc
+import re
 import subprocess
 import sys
+import threading
 import weakref
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tilewright as tw
-from tilewright import _core, cute
-from tilewright.cute.runtime import from_dlpack
+from tilewright import _core, cute, kernels
+from tilewright.cute.runtime import _export, from_dlpack, work_stream
 
 try:
     import torch
@@ -71,7 +119,7 @@ capsule_name = ctypes.pythonapi.PyCapsule_GetName
 capsule_name.restype = ctypes.c_char_p
 capsule_name.argtypes = [ctypes.py_object]
 
-READ_ONLY, PADDED = 1, 4
+READ_ONLY, COPIED, PADDED = 1, 2, 4
 
 
 # A callback must outlive the memory that it frees, also where a failed test keeps that memory.
@@ -129,6 +177,13 @@ def bytes_of(*numbers, kind="i"):
 
 
 INT32 = (0, 32, 1)
+
+
+def test_the_table_above_names_tests():
+    named = re.findall(r"test_\w+\*?(?!\S*\.py)", __doc__.replace("\n", " "))
+    assert len(named) > 40
+    for name in named:
+        assert fnmatch.filter(globals(), name), name
 
 
 # ---- the protocol ----------------------------------------------------------------------------------------------------
@@ -356,7 +411,7 @@ def test_the_interpreter_ends_with_a_tensor_alive(array):
 def test_device_memory_is_metadata(device, space, name):
     producer = Producer(bytes_of(1, 2), shape=(2,), strides=(1,), dtype=INT32, device=device)
     tensor = from_dlpack(producer)
-    assert producer.calls[0].get("stream") == (-1 if space == "gmem" else None)
+    assert producer.calls[0].get("stream") == (1 if space == "gmem" else None)
     assert str(tensor) == f"Tensor<0x{ctypes.addressof(producer.buffer):016x}@{space} o (2,):(1,)>"
     assert str(cute.composition(tensor, cute.make_layout(1))) == f"tensor<ptr<i32, {space}> o 1:0>"
     text = (
@@ -507,6 +562,10 @@ def test_what_torch_refuses():
         from_dlpack(torch.zeros(3, requires_grad=True))
     with pytest.raises(BufferError, match=r"^from_dlpack: tensor: .*conjugate"):
         from_dlpack(torch.zeros(3, dtype=torch.complex64).conj())
+    with pytest.raises(
+        BufferError, match=r"^from_dlpack: tensor: torch has yet to negate this view .* resolve_neg\(\)"
+    ):
+        from_dlpack(torch.ones(3, dtype=torch.complex64).conj().imag)
     for unknown in (torch.empty(3, device="meta"), torch.eye(2).to_sparse()):
         with pytest.raises(BufferError, match=r"^from_dlpack: tensor: ."):
             from_dlpack(unknown)
@@ -720,6 +779,453 @@ def test_the_stride_order_of_an_earlier_mark_stays():
     ):
         tensor.mark_compact_shape_dynamic(3, stride_order=(2, 3, 4, 0, 1))
     assert str(tensor.mark_compact_shape_dynamic(1).layout) == "(1,?,?,32,1):(0,1,?{i64},?{i64},0)"
+
+
+# ---- streams, inwards ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("device", "stream"), [((2, 1), 1), ((13, 0), 1), ((10, 0), -1)])
+def test_the_stream_of_the_kernels_is_passed(device, stream):
+    """Without a library that has streams, kernels are launched on the legacy default stream, 1; 0 is not allowed."""
+    producer = Producer(b"\x07", shape=(1,), strides=(1,), device=device)
+    from_dlpack(producer)
+    assert producer.calls == [{"stream": stream, "max_version": (1, 3)}]
+
+
+@pytest.mark.parametrize(("device", "options"), [((1, 0), {}), ((3, 0), {})])
+def test_memory_that_the_cpu_reads_has_no_stream(device, options):
+    producer = Producer(b"\x07", shape=(1,), strides=(1,), device=device)
+    from_dlpack(producer)
+    assert producer.calls == [{"max_version": (1, 3), **options}]
+
+
+def test_the_stream_of_a_launch_is_passed():
+    producer = Producer(b"\x07", shape=(1,), strides=(1,), device=(2, 0))
+    for stream, passed in ((0x5500, 0x5500), (2, 2), (0, 1)):
+        _export(producer, "tiled_copy: src", stream)
+        assert producer.calls[-1]["stream"] == passed
+
+
+class FakeTorch:
+    """As much of torch as is looked at."""
+
+    Tensor = type("Tensor", (), {})
+
+    def __init__(self, initialized, handles):
+        self.cuda = self
+        self.is_initialized = lambda: initialized
+        self.current_stream = lambda device: type("Stream", (), {"cuda_stream": handles[device]})
+
+
+def test_work_stream_is_the_current_one_of_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch(True, {0: 0, 1: 0x7700}))
+    assert (work_stream(0), work_stream(1)) == (1, 0x7700)
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch(False, {}))
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    assert work_stream(0) == 1
+
+
+# ---- what kernels ask of their arguments -----------------------------------------------------------------------------
+
+
+def test_outputs_are_writable_and_injective():
+    src, read_only = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    read_only.flags.writeable = False
+    for dst in (read_only, from_dlpack(read_only)):
+        with pytest.raises(ValueError, match=r"^kernels\.tiled_copy: dst is read-only"):
+            kernels.tiled_copy(src, dst)
+    repeated = np.lib.stride_tricks.as_strided(np.ones(1, np.float32), (4,), (0,))
+    kernels.tiled_copy(repeated, src)
+    assert src.tolist() == [1] * 4
+    with pytest.raises(tw.LayoutError, match=r"^kernels\.tiled_copy: dst .* to one element, so writing it is a race"):
+        kernels.tiled_copy(src, repeated)
+
+
+def test_nothing_is_copied_where_there_are_no_elements():
+    kernels.tiled_copy(np.zeros((0, 3)), np.zeros((0, 3)))
+    empty = Producer(shape=(0,), strides=(1,), null_data=True)
+    kernels.tiled_copy(empty, np.zeros(0, np.uint8))
+
+
+def test_two_devices_are_an_error_that_names_both():
+    src = Producer(b"\x07", shape=(1,), strides=(1,), device=(2, 0))
+    for dst, there in (
+        (np.zeros(1, np.uint8), "cpu"),
+        (Producer(b"\x07", shape=(1,), strides=(1,), device=(2, 1)), "cuda:1"),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"^kernels\.tiled_copy: src lies on cuda:0 and dst on {there}; both must be on"
+        ):
+            kernels.tiled_copy(src, dst)
+
+
+# ---- the way out -----------------------------------------------------------------------------------------------------
+
+set_name = ctypes.pythonapi.PyCapsule_SetName
+set_name.argtypes = [ctypes.py_object, ctypes.c_char_p]
+get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+get_pointer.restype = ctypes.c_void_p
+get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+
+
+class Consumer:
+    """Takes a capsule as C code does; `delete` calls the deleter, without the GIL."""
+
+    def __init__(self, capsule):
+        self.name = capsule_name(capsule)
+        self.address = get_pointer(capsule, self.name)
+        self.managed = (ManagedVersioned if self.name == b"dltensor_versioned" else Managed).from_address(self.address)
+        assert set_name(capsule, b"used_" + self.name) == 0
+
+    @property
+    def deleter(self):
+        return ctypes.cast(self.managed.deleter, ctypes.c_void_p).value
+
+    def delete(self):
+        self.managed.deleter(self.address)
+
+    @property
+    def fields(self):
+        tensor = self.managed.tensor
+        shape, strides = (list(array[: tensor.ndim]) for array in (tensor.shape, tensor.strides))
+        dtype = (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes)
+        return shape, strides, dtype, (tensor.device.type, tensor.device.id)
+
+
+class Watched(np.ndarray):
+    """A NumPy array that can be watched."""
+
+
+def watched(count=4):
+    array = np.arange(count, dtype=np.int32).view(Watched)
+    return array, weakref.ref(array)
+
+
+@pytest.mark.parametrize(
+    ("max_version", "version"),
+    [(None, None), ((0, 9), None), ((1, 0), (1, 0)), ((1, 1), (1, 1)), ((1, 7), (1, 3)), ((2, 0), (1, 3))],
+)
+def test_export_is_versioned_where_the_consumer_asks_for_it(max_version, version):
+    array = np.arange(6, dtype=np.int32).reshape(2, 3)
+    consumer = Consumer(from_dlpack(array).__dlpack__(max_version=max_version))
+    assert consumer.name == (b"dltensor_versioned" if version else b"dltensor")
+    if version:
+        assert (consumer.managed.major, consumer.managed.minor, consumer.managed.flags) == (*version, 0)
+    assert consumer.fields == ([2, 3], [3, 1], INT32, (1, 0))
+    assert (consumer.managed.tensor.data, consumer.managed.tensor.byte_offset) == (array.ctypes.data, 0)
+    consumer.delete()
+
+
+@pytest.mark.parametrize("max_version", [None, (1, 0)])
+def test_export_keeps_the_owner_alive_until_the_consumer_is_done(max_version):
+    array, watch = watched()
+    consumer = Consumer(from_dlpack(array)[None].__dlpack__(max_version=max_version))
+    del array
+    gc.collect()
+    assert ctypes.c_int32.from_address(consumer.managed.tensor.data + 12).value == 3
+    assert watch() is not None
+    consumer.delete()
+    gc.collect()
+    assert watch() is None
+
+
+@pytest.mark.parametrize("max_version", [None, (1, 0)])
+def test_an_export_that_nobody_consumes_is_freed(max_version):
+    array, watch = watched()
+    capsule = from_dlpack(array).__dlpack__(max_version=max_version)
+    del array
+    gc.collect()
+    assert watch() is not None
+    del capsule
+    gc.collect()
+    assert watch() is None
+
+
+def test_the_producer_is_released_once_after_many_exports():
+    producer = Producer(bytes_of(1, 2), shape=(2,), strides=(1,), dtype=INT32)
+    tensor = from_dlpack(producer)
+    first, second = (Consumer(tensor.__dlpack__(max_version=(1, 0))) for _ in range(2))
+    assert first.address != second.address  # two capsules share no structure
+    capsule = tensor.__dlpack__()
+    del tensor
+    first.delete()
+    del capsule
+    gc.collect()
+    assert producer.deleted == 0
+    second.delete()
+    assert producer.deleted == 1
+
+
+def test_the_deleter_runs_on_another_thread():
+    array, watch = watched()
+    consumer = Consumer(from_dlpack(array).__dlpack__(max_version=(1, 0)))
+    del array
+    thread = threading.Thread(target=consumer.delete)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert watch() is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="uses pthread_create of the C library")
+def test_the_deleter_runs_on_a_thread_that_python_does_not_know():
+    array, watch = watched()
+    consumer = Consumer(from_dlpack(array).__dlpack__(max_version=(1, 0)))
+    del array
+    library, thread = ctypes.CDLL(None), ctypes.c_ulong()
+    function, argument = ctypes.c_void_p(consumer.deleter), ctypes.c_void_p(consumer.address)
+    assert library.pthread_create(ctypes.byref(thread), None, function, argument) == 0
+    assert library.pthread_join(thread, None) == 0
+    gc.collect()
+    assert watch() is None
+
+
+AT_EXIT = """
+import ctypes, sys
+import numpy as np
+from tilewright import Int32, cute
+from tilewright.cute.runtime import from_dlpack
+tensor = {tensor}
+capsule = tensor.__dlpack__(max_version=(1, 0))
+get = ctypes.pythonapi.PyCapsule_GetPointer
+get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+address = get(capsule, b"dltensor_versioned")
+ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), b"used_dltensor_versioned")
+deleter = ctypes.c_void_p.from_address(address + 16)
+assert ctypes.CDLL(None).__cxa_atexit(deleter, ctypes.c_void_p(address), None) == 0
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="uses __cxa_atexit of the C library")
+@pytest.mark.parametrize("tensor", ["from_dlpack(np.zeros(4))", "cute.make_rmem_tensor(4, Int32)"])
+def test_the_deleter_runs_after_the_interpreter_has_ended(tensor):
+    subprocess.run([sys.executable, "-c", AT_EXIT.format(tensor=tensor)], check=True)
+
+
+def test_export_to_numpy_shares_memory():
+    tensor = cute.make_rmem_tensor((2, 3), tw.Float32)
+    array = np.from_dlpack(tensor)
+    tensor[1, 2] = 2.5
+    array[0, 1] = 1.5
+    assert (array.shape, array[1, 2], tensor[0, 1]) == ((2, 3), 2.5, 1.5)
+    del tensor
+    gc.collect()
+    assert array.tolist() == [[0, 1.5, 0], [0, 0, 2.5]]
+
+
+def test_export_of_a_view():
+    tensor = from_dlpack(np.arange(24, dtype=np.int32).reshape(4, 6))
+    assert np.from_dlpack(tensor[2, None]).tolist() == [12, 13, 14, 15, 16, 17]
+    assert np.from_dlpack(cute.zipped_divide(tensor, (2, 3))).shape == (2, 3, 2, 2)
+    reverse = from_dlpack(np.arange(20, dtype=np.int32)[15:4:-5])
+    assert np.from_dlpack(reverse).tolist() == [15, 10, 5]
+    repeated = from_dlpack(np.broadcast_to(np.array([1, 2], np.int32), (3, 2)))
+    assert np.from_dlpack(repeated).tolist() == [[1, 2]] * 3
+    assert np.from_dlpack(from_dlpack(np.array(2.5)))[()] == 2.5
+    dynamic = from_dlpack(np.zeros((4, 8), np.int8)).mark_layout_dynamic()
+    assert np.from_dlpack(dynamic).strides == (8, 1)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(-9, 9)), max_size=5), st.integers(0, 5))
+def test_there_and_back(modes, cut):
+    """What goes out is the array that came in, also with modes grouped, and a copy has the same elements."""
+    shape, strides = [s for s, _ in modes], [d for _, d in modes]
+    ends = [(s - 1) * d for s, d in modes]
+    first = -sum(end for end in ends if end < 0)
+    base = np.arange(first + sum(end for end in ends if end > 0) + 1, dtype=np.int16)
+    array = np.lib.stride_tricks.as_strided(base[first:], shape, [2 * d for d in strides])
+    tensor = from_dlpack(array)
+    if 0 < cut < len(modes):
+        nested = (tuple(shape[:cut]), tuple(shape[cut:]))
+        layout = cute.make_layout(nested, stride=(tuple(strides[:cut]), tuple(strides[cut:])))
+        tensor = cute.make_tensor(tensor.iterator, layout)
+    again, copy = np.from_dlpack(tensor), np.from_dlpack(tensor, copy=True)
+    assert (again.ctypes.data, again.shape, again.strides) == (array.ctypes.data, array.shape, array.strides)
+    assert again.tolist() == copy.tolist() == array.tolist()
+    assert not np.shares_memory(copy, base)
+
+
+def test_our_tensors_are_imported_again():
+    tensor = cute.make_rmem_tensor((2, (2, 2)), tw.BFloat16)
+    again = from_dlpack(tensor)
+    assert (str(again.layout), again.element_type) == ("(2,2,2):(1,2,4)", tw.BFloat16)
+    assert again.data_ptr == tensor.iterator.toint()
+
+
+@needs_torch
+@pytest.mark.parametrize("protocol", ["versioned", "legacy"])
+def test_torch_types_go_out_again(protocol):
+    types = ("bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "bfloat16",
+             "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")  # fmt: skip
+    for dtype in (getattr(torch, name) for name in types):
+        array = torch.tensor([[1.0, 0.5, 2.0], [4.0, 0.25, 1.0]]).to(dtype)
+        tensor = from_dlpack(array)
+        again = torch.from_dlpack(tensor if protocol == "versioned" else tensor.__dlpack__())
+        assert (again.dtype, again.stride(), again.data_ptr()) == (dtype, array.stride(), array.data_ptr())
+
+
+def test_types_without_a_library_go_out_again():
+    for dtype, code in ((tw.Int128, (0, 128, 1)), (tw.Float6E2M3FN, (15, 6, 1)), (tw.Float4E2M1FN, (17, 4, 1)),
+                        (tw.TFloat32, (2, 32, 1)), (tw.Int4, (0, 4, 1)), (tw.Boolean, (6, 8, 1))):  # fmt: skip
+        consumer = Consumer(cute.make_rmem_tensor((4, 2), dtype).__dlpack__(max_version=(1, 0)))
+        assert consumer.fields == ([4, 2], [1, 4], code, (1, 0))
+        assert consumer.managed.flags == 0  # sub-byte elements are packed, never padded
+        consumer.delete()
+
+
+@needs_torch
+def test_torch_packed_fp4_goes_out_as_it_came():
+    bits = torch.tensor([[0x10, 0x32], [0x54, 0x76]], dtype=torch.uint8)
+    tensor = from_dlpack(bits.view(torch.float4_e2m1fn_x2))
+    again = torch.from_dlpack(tensor)
+    assert (again.dtype, again.shape, again.stride()) == (torch.float4_e2m1fn_x2, (2, 2), (2, 1))
+    assert torch.from_dlpack(tensor[1, None]).view(torch.uint8).tolist() == [0x54, 0x76]
+    assert torch.from_dlpack(tensor.__dlpack__(copy=True)).view(torch.uint8).tolist() == bits.tolist()
+    consumer = Consumer(tensor[None, 0].__dlpack__(max_version=(1, 0)))  # no pair lies together
+    assert consumer.fields == ([2], [4], (17, 4, 1), (1, 0))
+    consumer.delete()
+
+
+def test_export_of_read_only_memory():
+    array = np.arange(4)
+    array.flags.writeable = False
+    tensor = from_dlpack(array)
+    assert not np.from_dlpack(tensor).flags.writeable
+    consumer = Consumer(tensor.__dlpack__(max_version=(1, 2)))
+    assert consumer.managed.flags == READ_ONLY
+    consumer.delete()
+    with pytest.raises(BufferError, match=r"read-only, which the older protocol cannot say; ask with max_version="):
+        tensor.__dlpack__()
+    writable = np.from_dlpack(tensor, copy=True)
+    writable[0] = 9
+    assert (writable.tolist(), array.tolist()) == ([9, 1, 2, 3], [0, 1, 2, 3])
+
+
+def test_export_of_a_copy():
+    base = np.arange(20, dtype=np.int32)
+    tensor = from_dlpack(base[15:4:-5])
+    consumer = Consumer(tensor.__dlpack__(max_version=(1, 0), copy=True))
+    assert (consumer.managed.flags, consumer.fields) == (COPIED, ([3], [-5], INT32, (1, 0)))
+    consumer.delete()
+    copy = np.from_dlpack(tensor, copy=True)
+    base[:] = 0
+    assert copy.tolist() == [15, 10, 5]
+    assert np.from_dlpack(tensor, copy=False).tolist() == [0, 0, 0]
+    packed = from_dlpack(Producer(b"\x21\xf8", shape=(4,), strides=(1,), dtype=(0, 4, 1)))
+    consumer = Consumer(packed.__dlpack__(copy=True))
+    assert ctypes.string_at(consumer.managed.tensor.data, 2) == b"\x21\xf8"
+    consumer.delete()
+
+
+def test_export_to_a_device():
+    tensor = cute.make_rmem_tensor(4, tw.Int32)
+    assert tensor.__dlpack_device__() == (1, 0)
+    assert Consumer(tensor.__dlpack__(dl_device=(1, 0))).fields[3] == (1, 0)
+    with pytest.raises(BufferError, match=r"it lies on cpu, but cuda:1 is asked for; copy it there in its own library"):
+        tensor.__dlpack__(dl_device=(2, 1))
+    pinned = from_dlpack(Producer(b"\x07", shape=(1,), strides=(1,), device=(3, 0)))
+    assert pinned.__dlpack_device__() == (3, 0)
+    assert [Consumer(pinned.__dlpack__(dl_device=d)).fields[3] for d in (None, (1, 0))] == [(3, 0), (1, 0)]
+    device = from_dlpack(Producer(b"\x07", shape=(1,), strides=(1,), device=(2, 1)))
+    with pytest.raises(BufferError, match=r"it lies on cuda:1, but cuda:0 is asked for"):
+        device.__dlpack__(dl_device=(2, 0))
+    with pytest.raises(BufferError, match=r"copy=True is for CPU memory, but it lies on cuda:1; copy it in its own"):
+        device.__dlpack__(copy=True)
+
+
+@pytest.mark.parametrize("kind", [2, 13])
+def test_streams_of_an_export(kind, monkeypatch):
+    ordered = []
+    monkeypatch.setattr(_core.cuda, "order", lambda *streams: ordered.append(streams))
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch(True, {0: 0x7700, 1: 0}))
+    tensor = from_dlpack(Producer(b"\x07", shape=(1,), strides=(1,), device=(kind, 0)))
+    assert tensor.__dlpack_device__() == (kind, 0)
+    for stream in (None, 1, 2, 0x5500, 0x7700, -1):  # the last two have nothing to wait for
+        assert Consumer(tensor.__dlpack__(stream=stream)).fields[3] == (kind, 0)
+    assert ordered == [(0, 0x7700, 1), (0, 0x7700, 1), (0, 0x7700, 2), (0, 0x7700, 0x5500)]
+    for stream in (0, -2):
+        with pytest.raises(ValueError, match=rf"stream {stream} is not a CUDA stream; 1 is the legacy default stream"):
+            tensor.__dlpack__(stream=stream)
+    for wrong in (1.5, True, "1"):
+        with pytest.raises(TypeError, match=r"^__dlpack__: stream is a handle, an integer, or None, but got"):
+            tensor.__dlpack__(stream=wrong)
+    other = from_dlpack(Producer(b"\x07", shape=(1,), strides=(1,), device=(kind, 1)))
+    assert Consumer(other.__dlpack__(stream=None)).fields[3] == (kind, 1)  # the default stream is the current one there
+    assert len(ordered) == 4
+
+
+def test_streams_where_there_are_none():
+    with pytest.raises(ValueError, match=r"CPU memory has no streams, so stream must be None, but got 1"):
+        cute.make_rmem_tensor(4, tw.Int32).__dlpack__(stream=1)
+    rocm = from_dlpack(Producer(b"\x07", shape=(1,), strides=(1,), device=(10, 0)))
+    Consumer(rocm.__dlpack__()).delete()
+    with pytest.raises(BufferError, match=r"work on rocm:0 cannot be ordered here"):
+        rocm.__dlpack__(stream=3)
+
+
+@pytest.mark.skipif(_core.cuda.driver_path() is not None, reason="there is a CUDA driver")
+def test_a_stream_without_a_driver():
+    tensor = from_dlpack(Producer(b"\x07", shape=(1,), strides=(1,), device=(2, 0)))
+    with pytest.raises(BufferError, match=r"stream 5 cannot wait for stream 1: no CUDA driver"):
+        tensor.__dlpack__(stream=5)
+
+
+def swizzled():
+    layout = cute.make_composed_layout(cute.make_swizzle(2, 0, 2), 0, cute.parse("(4,4):(4,1)"))
+    return cute.make_tensor(cute.make_rmem_tensor(16, tw.Int32).iterator, layout)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (swizzled, r"DLPack knows strides only, and S<2,0,2> o 0 o \(4,4\):\(4,1\) is not .* tensor\.layout\.outer\)$"),
+        (
+            lambda: cute.make_tensor(cute.make_rmem_tensor(8, tw.Int32).iterator, cute.make_identity_layout((4, 2))),
+            r"the strides \(1@0,1@1\) lead to coordinates, not to memory; compose a layout of the memory with it",
+        ),
+        (lambda: cute.make_identity_tensor((4, 2)), r"its elements are computed, not stored; store them into a"),
+        (
+            lambda: cute.make_tensor(cute.make_ptr(tw.Int32, 64), 4),
+            r"the pointer was made from an address, .*; make the tensor with from_dlpack instead",
+        ),
+        (
+            lambda: cute.make_tensor(cute.make_rmem_tensor(8, tw.Float4E2M1FN).iterator + 1, 2),
+            r"its first element begins at bit 4 of a byte; begin at an element that fills one",
+        ),
+        (
+            lambda: cute.make_tensor(cute.make_rmem_tensor(8, tw.Int32).iterator, 9),
+            r"shape \(9\), strides \(1\): the elements occupy \[0x.*, 0x.*\), which is not inside the owner's memory",
+        ),
+        (
+            lambda: cute.make_tensor(
+                cute.make_rmem_tensor(8, tw.Int32).iterator, cute.make_layout((2, 2), stride=(2**61, 2**61))
+            ),
+            r"shape \(2,2\), strides \(2305843009213693952,2305843009213693952\): .*64 bits",
+        ),
+    ],
+)
+def test_what_cannot_be_exported(make, message):
+    with pytest.raises(BufferError, match=r"^__dlpack__: cannot export tensor<.*: " + message):
+        make().__dlpack__(max_version=(1, 0))
+
+
+def test_a_copy_ends_where_the_memory_ends():
+    with pytest.raises(BufferError, match="an element lies outside the owner's memory"):
+        cute.make_tensor(cute.make_rmem_tensor(8, tw.Int32).iterator, 9).__dlpack__(copy=True)
+
+
+def test_versions_are_pairs():
+    for wrong in (1, (1,), "1.0", (1.0, 0)):
+        with pytest.raises(TypeError, match=r"^__dlpack__: max_version is \(major, minor\) or None, but got"):
+            cute.make_rmem_tensor(4, tw.Int32).__dlpack__(max_version=wrong)
+
+
+def test_capsules_guard_themselves():
+    memory = _core.Memory.allocate(4, 64)
+    for shape, strides in (([2], []), ([0], [1]), ([-1], [1])):
+        with pytest.raises(ValueError, match="is not the layout of a tensor"):
+            memory.to_capsule(address=memory.address, shape=shape, strides=strides, dtype=(1, 8, 1), device=(1, 0),
+                              copied=False, minor=0)  # fmt: skip
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------

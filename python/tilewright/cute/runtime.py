@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tilewright import _core
@@ -14,6 +15,7 @@ __all__ = ["from_dlpack", "make_ptr", "nullptr"]
 
 # DLPack devices; what they are called in memory terms.
 _GLOBAL_MEMORY = (2, 10, 13)  # CUDA, ROCm, CUDA managed
+_CUDA_MEMORY = (2, 13)
 
 # DLPack type codes in words. The first seven have several widths.
 _CODES = (
@@ -235,7 +237,8 @@ def from_dlpack(
 
     assumed_align is the alignment in bytes to rely on, by default the element's size; the address must have it.
     use_32bit_stride says what dynamic strides become, force_tf32 sees Float32 as TFloat32; enable_tvm_ffi is ignored.
-    Device memory is imported too, but its elements cannot be accessed here.
+    Device memory is imported too, but its elements cannot be accessed here. The other library is told the stream of
+    the kernels launched here (`work_stream`), so that they wait for what it has enqueued.
 
     Raises BufferError where the other library does not export the tensor or its element type has no counterpart,
     LayoutError for a tensor without elements, ValueError for a missing alignment.
@@ -287,12 +290,44 @@ def import_array(
     return RuntimeTensor._imported(pointer, _core.make_layout(shape, stride=strides), use_32bit_stride)
 
 
-def _export(array: Any, where: str) -> Any:
-    """The memory of an array. A versioned capsule is asked for first: it can say that the memory is read-only."""
+def work_stream(device: int) -> int:
+    """The handle of the stream on which kernels for a CUDA device are launched: torch's current one.
+
+    Without torch on that device it is CuPy's current stream, and without CuPy the legacy default stream, 1. It is
+    never 0, which DLPack does not allow.
+
+    >>> work_stream(0)
+    1
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return int(torch.cuda.current_stream(device).cuda_stream) or 1
+    cupy = sys.modules.get("cupy")
+    if cupy is not None:
+        with cupy.cuda.Device(device):
+            return int(cupy.cuda.get_current_stream().ptr) or 1
+    return 1
+
+
+def _export(array: Any, where: str, stream: int | None = None) -> Any:
+    """The memory of an array, on which work of that stream, by default work_stream's, may begin.
+
+    A versioned capsule is asked for first: it can say that the memory is read-only.
+    """
     options: dict[str, Any] = {}
     try:
-        if hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] in _GLOBAL_MEMORY:
-            options["stream"] = -1  # nothing is read, so nothing need be waited for
+        device = array.__dlpack_device__() if hasattr(array, "__dlpack_device__") else (1, 0)
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(array, torch.Tensor):
+            if array.is_neg():
+                raise BufferError("torch has yet to negate this view (is_neg()); call resolve_neg() first")
+            if array.is_cuda and torch.cuda.current_device() != device[1]:
+                with torch.cuda.device(device[1]):  # torch exports from the current device only
+                    return _export(array, where, stream)
+        if device[0] in _CUDA_MEMORY:
+            options["stream"] = work_stream(device[1]) if stream is None else stream or 1
+        elif device[0] in _GLOBAL_MEMORY:
+            options["stream"] = -1  # no kernel runs there: nothing need be waited for
         try:
             capsule = array.__dlpack__(max_version=(1, 3), **options)
         except TypeError:  # a library older than DLPack 1.0

@@ -309,6 +309,48 @@ class Tensor:
         else:
             self._pointer_to(coord).store(value)
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's type and number of the device that has the memory; BufferError where there is no memory.
+
+        >>> from tilewright import Float32, cute
+        >>> cute.make_rmem_tensor((2, 3), Float32).__dlpack_device__()
+        (1, 0)
+        """
+        from tilewright.cute.export import device_of
+
+        return device_of(self)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The tensor for another library: a DLPack capsule, which shares the memory and keeps its owner alive.
+
+        The dimensions are the leaves of the layout, so a nested mode becomes several. The capsule has a version where
+        max_version is (1, 0) or later. With copy=True the consumer gets the elements for itself (CPU memory only).
+        stream, for CUDA memory, is the stream on which the consumer will use the tensor: 1 is the legacy default
+        stream, and what None means; 2 is the thread's default stream; 0 is not allowed. It is made to wait for the
+        stream of the kernels launched here, which is torch's current one; -1 asks for no waiting. Work on another
+        stream than that has to be synchronised by whoever enqueued it.
+
+        Raises BufferError for what DLPack cannot say: a swizzled layout, computed elements, memory without an owner,
+        read-only memory in the older protocol, another device. Source: Python array API standard, 2024.12.
+
+        >>> import numpy
+        >>> from tilewright import Int32, cute
+        >>> tensor = cute.make_rmem_tensor((2, (2, 2)), Int32)
+        >>> tensor.store(range(8))
+        >>> numpy.from_dlpack(tensor)[1].tolist()
+        [[1, 5], [3, 7]]
+        """
+        from tilewright.cute.export import export
+
+        return export(self, stream, max_version, dl_device, copy)
+
     def _memory_iterator(self, action: str) -> Pointer:
         if not isinstance(self.iterator, Pointer):
             raise TypeError(

@@ -1,0 +1,116 @@
+"""Pinned memory and the order of streams, with a driver made for the tests; the GPU tests use the real one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from test_driver import run
+
+DRIVER = Path(__file__).with_name("fake_memory_driver.c")
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    """A folder with a libcuda.so.1 that is not NVIDIA's."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("driver")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", DRIVER], check=True)
+    return folder
+
+
+CALLS = """
+def calls():
+    return [line for line in log() if line not in ("cuDeviceGetCount", "cuDevicePrimaryCtxRetain")]
+load()
+"""
+
+
+def run_calls(folder, code):
+    return run(folder, CALLS + textwrap.dedent(code))
+
+
+def test_one_stream_waits_for_another(fake):
+    code = """
+        cuda.order(1, 1, 0x5500)
+        assert calls() == ["push 1", "cuEventCreate without timing", "cuEventRecord stream 1",
+                         "cuStreamWaitEvent stream 21760", "cuEventDestroy", "pop"], calls()
+        for name in ("cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"):
+            FAKE.fake_fail(name.encode(), 1)
+            error = error_of(lambda: cuda.order(1, 1, 2))
+            assert str(error) == f"{name} failed: CUDA_ERROR_INVALID_VALUE (1): an explanation", error
+            lines = calls()
+            assert lines[-1] == "pop" and ("cuEventDestroy" in lines) == (name != "cuEventCreate"), lines
+        FAKE.fake_fail(b"", 0)
+        cuda.synchronize_stream(0, 7)
+        assert calls() == ["push 0", "cuStreamSynchronize stream 7", "pop"]
+    """
+    run_calls(fake, code)
+
+
+def test_a_dlpack_consumer_waits(fake):
+    code = """
+        import sys
+        sys.path.insert(0, TESTS)
+        from cpu_device import OnDevice
+        from tilewright import Int32, cute
+        from tilewright.cute.runtime import from_dlpack
+        tensor = from_dlpack(OnDevice(cute.make_rmem_tensor(4, Int32), (2, 1)))
+        assert calls() == []
+        tensor.__dlpack__(stream=2, max_version=(1, 0))
+        assert calls()[2:4] == ["cuEventRecord stream 1", "cuStreamWaitEvent stream 2"]
+        tensor.__dlpack__(stream=-1)
+        tensor.__dlpack__(stream=1)  # the stream of the kernels themselves
+        tensor.__dlpack__()
+        assert calls() == []
+        FAKE.fake_fail(b"cuStreamWaitEvent", 1)
+        print(error_of(lambda: tensor.__dlpack__(stream=2), BufferError))
+    """
+    printed = run_calls(fake, code.replace("TESTS", repr(str(DRIVER.parent))))
+    assert "stream 2 cannot wait for stream 1: cuStreamWaitEvent failed: CUDA_ERROR_INVALID_VALUE" in printed
+
+
+def test_pinned_memory(fake):
+    code = """
+        memory = cuda.allocate_pinned(1, 64)
+        assert calls() == ["push 1", "cuMemHostAlloc 64 flags 3", "pop"]
+        assert (memory.device, memory.on_host, memory.end - memory.begin) == ("cuda_host:0", True, 64)
+        memoryview(memory)[:3] = b"abc"
+        capsule = memory.to_capsule(address=memory.address, shape=[64], strides=[1], dtype=(1, 8, 1), device=(3, 0),
+                                    copied=False, minor=0)
+        del memory
+        assert calls() == []
+        del capsule
+        assert calls() == ["push 1", "cuMemFreeHost", "pop"]
+        memory = cuda.allocate_pinned(0, 8)
+        calls()
+        FAKE.fake_fail(b"cuMemFreeHost", 700)  # whatever happened to the context, freeing is silent
+        del memory
+        assert calls() == ["push 0", "cuMemFreeHost", "pop"]
+        FAKE.fake_fail(b"cuMemHostAlloc", 1)
+        assert "cuMemHostAlloc failed" in str(error_of(lambda: cuda.allocate_pinned(0, 8)))
+        error_of(lambda: cuda.allocate_pinned(0, 0), ValueError)
+        assert "there is no CUDA device 2" in str(error_of(lambda: cuda.allocate_pinned(2, 8), ValueError))
+    """
+    run_calls(fake, code)
+
+
+def test_a_forked_child_leaves_pinned_memory_to_its_parent(fake):
+    code = """
+        memory = cuda.allocate_pinned(0, 8)
+        calls()
+        child = os.fork()
+        if child == 0:
+            del memory
+            os._exit(len(calls()))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        del memory
+        assert calls() == ["push 0", "cuMemFreeHost", "pop"]
+    """
+    run_calls(fake, code)
