@@ -1,7 +1,8 @@
-"""Kernels that run on tensors of any library that speaks DLPack."""
+"""Kernels that run on tensors of any library that speaks DLPack, on the GPU and on the CPU."""
 
 from __future__ import annotations
 
+from tilewright.kernels.tiled_copy import permute, tiled_copy, transpose
 from tilewright.kernels.visualize_tv import visualize_tv
 
-__all__ = ["visualize_tv"]
+__all__ = ["permute", "tiled_copy", "transpose", "visualize_tv"]

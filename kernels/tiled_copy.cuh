@@ -1,0 +1,305 @@
+// Copy between two layouts of one shape, tile by tile: dst(c) = src(c).
+//
+// A CTA has a tile; a thread-value layout says which coordinates of the tile a thread moves, kVector values along one
+// mode by one access. `copy_direct` goes through registers. `copy_staged` goes through shared memory, where the threads
+// are dealt out anew: they read along the mode in which the source is contiguous, and write along the destination's.
+//
+// Rows may begin at any address. A source that is not aligned is read by aligned accesses, which are shifted into each
+// other. In a destination that is not aligned, the tile begins earlier in every row, at the multiple of kDstShift elements
+// before it, a number that differs from row to row.
+#pragma once
+
+#include "tilewright/cp_async.cuh"
+#include "tilewright/grid.cuh"
+#include "tilewright/layout.cuh"
+#include "tilewright/placed_tile.cuh"
+#include "tilewright/vector.cuh"
+
+namespace tilewright {
+
+template <int kBytes, int kRank, int kSrcUnit, int kDstUnit>
+struct CopyParams {
+  const Element<kBytes>* src;
+  Element<kBytes>* dst;
+  const void* src_begin;  // the memory of the source's elements
+  const void* src_end;
+  int64 extent[kRank];
+  Strides<kRank, kSrcUnit> src_layout;
+  Strides<kRank, kDstUnit> dst_layout;
+  Grid<kRank> grid;
+};
+
+// The thread's own coordinate, and what its values add to it.
+template <int kRank, class ThreadValue>
+__device__ Coord<kRank> thread_coordinate() {
+  return ThreadValue{}.template operator()<Coord<kRank>>(Coord<2>{static_cast<int>(threadIdx.x), 0});
+}
+
+// What the first value of every access adds to the thread's coordinate, as constants.
+template <int kRank, class ThreadValue, int kAccesses, int kStep>
+struct AccessCoordinates {
+  Coord<kRank> at[kAccesses];
+
+  __device__ constexpr AccessCoordinates() : at{} {
+    for (int k = 0; k < kAccesses; ++k) {
+      at[k] = ThreadValue{}.template operator()<Coord<kRank>>(Coord<2>{0, k * kStep});
+    }
+  }
+};
+
+// By how many elements the destination's row of coordinate c begins behind a multiple of kDstShift.
+template <int kBytes, int kDstMode, int kDstShift, class Params, class Tile, int kRank>
+__device__ int dst_gap(const Params& params, const Tile& tile, const Coord<kRank>& c) {
+  if constexpr (kDstShift == 0) return 0;
+  const int64 begin = reinterpret_cast<int64>(params.dst) / kBytes;
+  return static_cast<int>(begin + params.dst_layout(tile(with<kDstMode>(c, 0)))) & (kDstShift - 1);
+}
+
+// How the source's elements of one access are read. kStep is the stride of the source along the access: what lies between
+// elements is read too if all of it fits into 16 bytes; with step 0 one element serves all; -1 stands for any step.
+// Reading has two parts, so that a thread has all its accesses under way before it waits for the first.
+template <class T, int kVector, int kStep, bool kAligned>
+struct SrcAccess {
+  static constexpr bool kJoins = kStep == 1 && !kAligned && sizeof(T) * kVector == 16;
+  static constexpr int kSpan = kStep >= 1 && kAligned ? kVector * kStep : kVector;
+  Vector<T, kSpan> elements;
+  UnalignedWords<kJoins> words;
+
+  // `step`: the stride, where it is not static. Nothing is read unless all of it can be: the answer.
+  __device__ bool begin(const T* from, int64 step, const void* memory_begin, const void* memory_end) {
+    if constexpr (kStep >= 1 && kAligned) {
+      elements = load_global<T, kSpan>(from);
+    } else if constexpr (kJoins) {
+      if (!surrounded(from, memory_begin, memory_end)) return false;
+      words.load(from);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) elements.at[j] = from[kStep == 0 ? 0 : j * step];
+    }
+    return true;
+  }
+
+  __device__ Vector<T, kVector> finish() const {
+    if constexpr (kJoins) {
+      return words.template joined<T, kVector>();
+    } else if constexpr (kSpan == kVector) {
+      return elements;
+    } else {
+      Vector<T, kVector> result;
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) result.at[j] = elements.at[j * kStep];
+      return result;
+    }
+  }
+};
+
+template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class ThreadValue, int kThreadCount,
+          int kValues, int kVector, int kMode, int kSrcStep, bool kSrcAligned, int kDstShift, bool kPredicated>
+struct DirectCopy {
+  static constexpr int kRank = TileType::kRank;
+  static constexpr int kThreads = (kThreadCount + 31) / 32 * 32;
+  static constexpr int kAccesses = kValues / kVector;
+  static constexpr bool kLooksBack = kDstShift > 0;
+  static constexpr bool kChecked = kPredicated || kLooksBack;
+  using T = Element<kBytes>;
+  using Params = CopyParams<kBytes, kRank, kSrcUnit, kDstUnit>;
+
+  __device__ static void run(const Params& params) {
+    if (kThreadCount < kThreads && threadIdx.x >= kThreadCount) return;
+    constexpr AccessCoordinates<kRank, ThreadValue, kAccesses, kVector> kValue;
+    const PlacedTile<kRank, kLooksBack> tile(TileType{}, params.grid, params.extent);
+    const Coord<kRank> mine = thread_coordinate<kRank, ThreadValue>();
+    const T* const src = params.src + params.src_layout(tile(mine));
+    T* const dst = params.dst + params.dst_layout(tile(mine));
+    const int64 step = params.src_layout(shifted<kMode>(Coord<kRank>{}, 1));
+    SrcAccess<T, kVector, kSrcStep, kSrcAligned> access[kAccesses];
+    bool whole[kAccesses];
+    int gap[kAccesses];
+#pragma unroll
+    for (int k = 0; k < kAccesses; ++k) {
+      gap[k] = dst_gap<kBytes, kMode, kDstShift>(params, tile, mine + kValue.at[k]);
+      const Coord<kRank> c = shifted<kMode>(mine + kValue.at[k], -gap[k]);
+      // What lies between elements belongs to the tensor's memory, what lies behind the last one need not.
+      whole[k] = !kChecked || tile.template contains<kMode, kVector + (kSrcStep > 1 ? 1 : 0)>(c);
+      if (whole[k]) {
+        const T* from = src + params.src_layout(kValue.at[k]) - gap[k] * step;
+        whole[k] = access[k].begin(from, step, params.src_begin, params.src_end);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kAccesses; ++k) {
+      if (whole[k]) {
+        store_global(dst + params.dst_layout(kValue.at[k]) - gap[k], access[k].finish());
+      } else if constexpr (kVector > 1 || kSrcStep > 1) {  // the access reaches over an end
+        const Coord<kRank> c = shifted<kMode>(mine + kValue.at[k], -gap[k]);
+#pragma unroll 1
+        for (int j = 0; j < kVector; ++j) {
+          const Coord<kRank> e = shifted<kMode>(c, j);
+          if (!kChecked || tile.template contains<kMode, 1>(e)) {
+            params.dst[params.dst_layout(tile(e))] = params.src[params.src_layout(tile(e))];
+          }
+        }
+      }
+    }
+  }
+};
+
+template <class Copy>
+__global__ void __launch_bounds__(Copy::kThreads, 1) copy_direct(const __grid_constant__ typename Copy::Params params) {
+  Copy::run(params);
+}
+
+// Shared memory holds the tile as the layout Smem says. kSmemStore elements along kSrcMode lie next to each other there
+// when they are put in, kSmemLoad when they are taken out: value v + kStoreVector * w of a thread, for w < kSmemLoad.
+// kSmemStep is the distance there between neighbours along kDstMode that one access takes out, or 0 where a swizzle comes
+// between them. With kDstShift, the tile in shared memory is larger by that many elements in front.
+template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class LoadThreadValue,
+          class StoreThreadValue, class Smem, int kLoadThreads, int kLoadValues, int kLoadVector, int kStoreThreads,
+          int kStoreValues, int kStoreVector, int kSrcMode, int kDstMode, int kSmemStore, int kSmemLoad, int kSmemStep,
+          bool kSrcAligned, int kDstShift, bool kPredicated, bool kAsync>
+struct StagedCopy {
+  static constexpr int kRank = TileType::kRank;
+  static constexpr bool kLooksBack = kDstShift > 0;
+  static constexpr bool kChecked = kPredicated || kLooksBack;
+  static constexpr int kThreads = ((kLoadThreads > kStoreThreads ? kLoadThreads : kStoreThreads) + 31) / 32 * 32;
+  static_assert(kSmemLoad == 1 || !kLooksBack);
+  static_assert(!kAsync || (kSrcAligned && kSmemStore == kLoadVector));
+  using T = Element<kBytes>;
+  using Params = CopyParams<kBytes, kRank, kSrcUnit, kDstUnit>;
+
+  const Params& params;
+  T* shared;
+  PlacedTile<kRank, kLooksBack> tile;
+
+  __device__ StagedCopy(const Params& params, T* shared)
+      : params(params), shared(shared), tile(TileType{}, params.grid, params.extent) {}
+
+  template <int kMode, int kCount>
+  __device__ bool contains(const Coord<kRank>& c) const {
+    return !kChecked || tile.template contains<kMode, kCount>(c);
+  }
+
+  __device__ static constexpr int linear(const Coord<kRank>& c) {
+    return typename Parts<Smem>::Linear{}.template operator()<int>(c);
+  }
+
+  // What each part of an access adds to the thread's offset in shared memory, before the swizzle, as constants.
+  template <class ThreadValue, int kMode, int kAccesses, int kStep, int kParts, int kPart = 1>
+  struct SharedOffsets {
+    int at[kAccesses][kParts];
+
+    __device__ constexpr SharedOffsets() : at{} {
+      constexpr AccessCoordinates<kRank, ThreadValue, kAccesses, kStep> kValue;
+      for (int k = 0; k < kAccesses; ++k) {
+        for (int j = 0; j < kParts; ++j) at[k][j] = linear(shifted<kMode>(kValue.at[k], j * kPart));
+      }
+    }
+  };
+
+  __device__ T* in_shared(int linear_offset) const { return shared + Parts<Smem>::finish(linear_offset); }
+
+  __device__ void load_tile() const {
+    if (kLoadThreads < kThreads && threadIdx.x >= kLoadThreads) return;
+    constexpr int kAccesses = kLoadValues / kLoadVector;
+    constexpr AccessCoordinates<kRank, LoadThreadValue, kAccesses, kLoadVector> kValue;
+    constexpr SharedOffsets<LoadThreadValue, kSrcMode, kAccesses, kLoadVector, kLoadVector / kSmemStore, kSmemStore>
+        kShared;
+    const Coord<kRank> at = thread_coordinate<kRank, LoadThreadValue>();
+    const Coord<kRank> mine = shifted<kDstMode>(at, -kDstShift);
+    const T* const src = params.src + params.src_layout(tile(mine));
+    const int base = linear(at);
+    SrcAccess<T, kLoadVector, 1, kSrcAligned> access[kAccesses];
+    bool whole[kAccesses];
+#pragma unroll
+    for (int k = 0; k < kAccesses; ++k) {
+      whole[k] = contains<kSrcMode, kLoadVector>(mine + kValue.at[k]);
+      if (whole[k]) {
+        const T* from = src + params.src_layout(kValue.at[k]);
+        if constexpr (kAsync) {
+          cp_async<kBytes * kLoadVector>(in_shared(base + kShared.at[k][0]), from);
+          continue;
+        }
+        whole[k] = access[k].begin(from, 1, params.src_begin, params.src_end);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kAccesses; ++k) {
+      if (whole[k]) {
+        if constexpr (kAsync) continue;
+        const auto vector = access[k].finish();
+        if constexpr (kSmemStore == kLoadVector) {
+          store_shared(in_shared(base + kShared.at[k][0]), vector);
+        } else {
+#pragma unroll
+          for (int j = 0; j < kLoadVector; j += kSmemStore) {
+            Vector<T, kSmemStore> part;
+#pragma unroll
+            for (int i = 0; i < kSmemStore; ++i) part.at[i] = vector.at[j + i];
+            store_shared(in_shared(base + kShared.at[k][j / kSmemStore]), part);
+          }
+        }
+      } else if constexpr (kChecked || !kSrcAligned) {
+#pragma unroll 1
+        for (int j = 0; j < kLoadVector; ++j) {
+          const Coord<kRank> c = shifted<kSrcMode>(mine + kValue.at[k], j);
+          if (!contains<kSrcMode, 1>(c)) continue;
+          *in_shared(linear(shifted<kDstMode>(c, kDstShift))) = params.src[params.src_layout(tile(c))];
+        }
+      }
+    }
+    if constexpr (kAsync) cp_async_wait_all();
+  }
+
+  __device__ void store_tile() const {
+    if (kStoreThreads < kThreads && threadIdx.x >= kStoreThreads) return;
+    constexpr int kAccesses = kStoreValues / (kStoreVector * kSmemLoad);
+    constexpr AccessCoordinates<kRank, StoreThreadValue, kAccesses, kStoreVector * kSmemLoad> kValue;
+    constexpr int kParts = kSmemStep > 0 ? 1 : kStoreVector;
+    constexpr SharedOffsets<StoreThreadValue, kDstMode, kAccesses, kStoreVector * kSmemLoad, kParts> kShared;
+    const Coord<kRank> mine = thread_coordinate<kRank, StoreThreadValue>();
+    T* const dst = params.dst + params.dst_layout(tile(mine));
+    const int base = linear(mine);
+#pragma unroll
+    for (int k = 0; k < kAccesses; ++k) {
+      const int gap = dst_gap<kBytes, kDstMode, kDstShift>(params, tile, mine + kValue.at[k]);
+      const int row = base + linear(shifted<kDstMode>(Coord<kRank>{}, kDstShift - gap));
+      const T* const column_begin = in_shared(row + kShared.at[k][0]);
+      Vector<T, kStoreVector> rows[kSmemLoad];
+#pragma unroll
+      for (int j = 0; j < kStoreVector; ++j) {
+        const T* const from = kSmemStep > 0 ? column_begin + j * kSmemStep : in_shared(row + kShared.at[k][j % kParts]);
+        const auto column = load_shared<T, kSmemLoad>(from);
+#pragma unroll
+        for (int w = 0; w < kSmemLoad; ++w) rows[w].at[j] = column.at[w];
+      }
+#pragma unroll
+      for (int w = 0; w < kSmemLoad; ++w) {
+        const Coord<kRank> value = kSmemLoad == 1 ? kValue.at[k] : shifted<kSrcMode>(kValue.at[k], w);
+        const Coord<kRank> c = shifted<kDstMode>(mine + value, -gap);
+        if (contains<kDstMode, kStoreVector>(c)) {
+          store_global(dst + params.dst_layout(value) - gap, rows[w]);
+        } else if constexpr (kChecked) {
+#pragma unroll 1
+          for (int j = 0; j < kStoreVector; ++j) {
+            const Coord<kRank> e = shifted<kDstMode>(c, j);
+            if (!contains<kDstMode, 1>(e)) continue;
+            params.dst[params.dst_layout(tile(e))] = *in_shared(linear(shifted<kDstMode>(e, kDstShift)));
+          }
+        }
+      }
+    }
+  }
+};
+
+template <class Copy>
+__global__ void __launch_bounds__(Copy::kThreads, 1) copy_staged(const __grid_constant__ typename Copy::Params params) {
+  extern __shared__ uint4 bytes[];
+  const Copy copy(params, reinterpret_cast<typename Copy::T*>(bytes));
+  copy.load_tile();
+  __syncthreads();
+  copy.store_tile();
+}
+
+}  // namespace tilewright
+
+using namespace tilewright;  // for the host, which names instantiations as Tile<..>, Layout<..>

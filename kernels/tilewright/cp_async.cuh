@@ -1,0 +1,21 @@
+// cp.async: from global to shared memory without passing through registers (sm_80 and later).
+#pragma once
+
+namespace tilewright {
+
+// kBytes is 4, 8 or 16, and both addresses are multiples of it. 16 bytes go past the first-level cache.
+template <int kBytes>
+__device__ void cp_async(void* to, const void* from) {
+  const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(__cvta_generic_to_global(from)) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)), "n"(kBytes)
+                 : "memory");
+  }
+}
+
+// Everything that this thread has started has arrived.
+__device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+}  // namespace tilewright

@@ -1,0 +1,70 @@
+"""How many wavefronts an access of a warp to shared memory takes.
+
+Shared memory has 32 banks of 4 bytes. An access is served 128 bytes at a time: all lanes for accesses of up to 4 bytes,
+half a warp for 8, a quarter for 16. Each of those takes as many wavefronts as there are different words in the fullest
+bank. Source: CUDA C++ Programming Guide, "Shared Memory"; confirmed with Nsight Compute on an H200.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WARP = 32
+BANKS = 32
+WORD = 4
+
+
+def wavefronts_of(addresses: Sequence[int], width: int) -> int:
+    """The wavefronts of one access of `width` bytes a lane at these byte addresses.
+
+    >>> wavefronts_of([4 * lane for lane in range(32)], 4), wavefronts_of([128 * lane for lane in range(32)], 4)
+    (1, 32)
+    >>> wavefronts_of([16 * lane for lane in range(32)], 16), wavefronts_of([128 * lane for lane in range(32)], 16)
+    (4, 32)
+    """
+    lanes = min(WARP, BANKS * WORD // max(width, WORD))
+    total = 0
+    for start in range(0, len(addresses), lanes):
+        words = {
+            word
+            for address in addresses[start : start + lanes]
+            for word in range(address // WORD, (address + width - 1) // WORD + 1)
+        }
+        banks = [0] * BANKS
+        for word in words:
+            banks[word % BANKS] += 1
+        total += max(banks)
+    return total
+
+
+def wavefronts(smem: Any, tv: Any, vector: int, group: int, element_bytes: int) -> int:
+    """The wavefronts in which the first warp of a thread-value layout puts its first `vector` values into shared memory.
+
+    `group` elements are one access: value j, j + group, ... begin one each.
+
+    >>> from tilewright import cute
+    >>> smem = cute.make_layout((32, 32))
+    >>> row = cute.make_layout((32, 1), stride=(cute.E(0), 0 * cute.E(0)))
+    >>> column = cute.make_layout((32, 1), stride=(cute.E(1), 0 * cute.E(0)))
+    >>> wavefronts(smem, row, 1, 1, 4), wavefronts(smem, column, 1, 1, 4)
+    (1, 32)
+    """
+    lanes = range(min(WARP, int(_core.size(tv, mode=[0]))))
+    return sum(
+        wavefronts_of([int(smem(coordinate(tv, lane, j, smem))) * element_bytes for lane in lanes], group * element_bytes)
+        for j in range(0, vector, group)
+    )
+
+
+def coordinate(tv: Any, thread: int, value: int, like: Any) -> Any:
+    """The coordinate of a thread's value in the profile of another layout, whose trailing modes it may leave at 0."""
+    c = tv(thread, value)
+    c = c if isinstance(c, tuple) else (c,)
+    rank = _core.rank(like.shape)
+    c = (*c, *(0,) * (rank - len(c)))
+    return c if rank > 1 else c[0]

@@ -1,0 +1,71 @@
+"""Plans on a CUDA device: compiled once, launched on the current stream of the tensors' device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import _core
+from tilewright.kernels.copy_plan import CopyPlan, check_static
+from tilewright.kernels.copy_problem import Operand
+
+_functions: dict[tuple[str, int], Any] = {}
+_limits: dict[int, tuple[int, str, str]] = {}
+
+
+def device_limits(device: int) -> tuple[int, str, str]:
+    """Shared memory of a CTA, the architecture to compile for, and the device's name."""
+    if device not in _limits:
+        from tilewright._runtime.device import arch_of
+
+        facts = _core.cuda.device(device)
+        _limits[device] = facts["shared_per_block_optin"], arch_of(device), facts["name"]
+    return _limits[device]
+
+
+def function_of(plan: CopyPlan, device: int) -> Any:
+    """The plan's kernel on a device, compiled and loaded the first time."""
+    key = (plan.name, device)
+    function = _functions.get(key)
+    if function is None:
+        from tilewright._runtime.compiler import kernel
+
+        limit, arch, name = device_limits(device)
+        check_static(plan, limit, name)
+        program = plan.compile(arch)
+        function = kernel(program, plan.name, device)
+        if plan.shared_bytes > 48 * 1024:
+            function.set_dynamic_shared(plan.shared_bytes)
+        _functions[key] = function
+    return function
+
+
+def prepare(plan: CopyPlan, src: Operand, dst: Operand, result: int | None = None) -> Any:
+    """The launch of a plan with everything but the pointers filled in."""
+    p, size = plan.problem, plan.problem.element_bytes
+    src_memory, dst_memory = (tuple(end - x.address for end in x.reach()) for x in (src, dst))
+    return _core.cuda.Prepared(
+        function_of(plan, src.device[1]),
+        (plan.ctas, 1, 1),
+        (plan.threads, 1, 1),
+        plan.shared_bytes,
+        plan.params(),
+        pointers=[(0, 0, p.src_offset * size), (1, 8, p.dst_offset * size), (0, 16, src_memory[0]), (0, 24, src_memory[1])],
+        ranges=[(0, *src_memory), (1, *dst_memory)],
+        disjoint=[(0, 1)],
+        result=result,
+        keep=plan,
+    )
+
+
+def launch(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
+    """Launch a plan on a stream, by default the current one; the prepared launch is returned."""
+    from tilewright.cute.runtime import work_stream
+
+    prepared = prepare(plan, src, dst)
+    prepared.launch([src.address, dst.address], work_stream(src.device[1]) if stream is None else stream)
+    return prepared
+
+
+def bind(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
+    """A callable that launches the plan on these two tensors."""
+    return prepare(plan, src, dst).bind(src.owner, dst.owner)

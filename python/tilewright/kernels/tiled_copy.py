@@ -1,0 +1,202 @@
+"""Copies between any two layouts of one shape: `tiled_copy`, `transpose`, `permute`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright.cute.int_tuple import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilewright.kernels.copy_plan import CopyPlan
+    from tilewright.kernels.copy_problem import Operand
+
+__all__ = ["permute", "tiled_copy", "transpose"]
+
+
+def launched_again(function: Callable[..., tuple[Any, Any]]) -> Any:
+    """A callable that repeats, for arguments of the same kind, the launch that the function returns beside its result."""
+    launcher = _core.cuda.Launcher(function, tuple(inspect.signature(function).parameters))
+    return functools.update_wrapper(launcher, function)
+
+
+def make_plan(function: str, src: Any, dst: Any, tiled_copy: Any = None, stream: int | None = None) -> Any:
+    """The plan of a copy and its operands; None in place of the plan where there is nothing to copy."""
+    from tilewright.kernels.copy_problem import operand
+
+    return plan_operands(function, operand(src, function, "src", stream), operand(dst, function, "dst", stream), tiled_copy)
+
+
+def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = None) -> Any:
+    from tilewright.kernels.choose_copy import choose_copy
+    from tilewright.kernels.copy_problem import copy_problem
+
+    problem = copy_problem(src, dst, function, tiled_copy is None)
+    if src.size == 0:
+        return None, src, dst
+    addresses = src.address + problem.src_offset * problem.element_bytes, dst.address + problem.dst_offset * problem.element_bytes
+    if tiled_copy is None:
+        plan = choose_copy(problem, *(address & -address for address in addresses))
+    else:
+        plan = _given(function, src, problem, tiled_copy)
+        plan.require(src.address, dst.address, function)
+    return plan, src, dst
+
+
+def _given(function: str, src: Operand, problem: Any, tiled_copy: Any) -> CopyPlan:
+    from tilewright.cute.tiled_copy import TiledCopy
+    from tilewright.kernels.given_copy import given_copy
+
+    if not isinstance(tiled_copy, TiledCopy):
+        raise TypeError(f"{function}: expected tiled_copy to be a TiledCopy, but got {type(tiled_copy).__name__}")
+    bits = tiled_copy.value_type.bits
+    if bits != 8 * src.element_bytes:
+        raise TypeError(
+            f"{function}: the TiledCopy's atom has values of {bits} bits ({tiled_copy.value_type}), but src has elements of "
+            f"{8 * src.element_bytes} bits ({src.element_type}); make the atom for {src.element_type}"
+        )
+    return given_copy(problem, tiled_copy)
+
+
+def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
+    """Run a plan where its tensors are; the prepared launch on a GPU, None on the CPU."""
+    from tilewright.kernels.copy_problem import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
+
+    if src.device[0] in (CPU, CUDA_HOST):
+        from tilewright.kernels.host import run_on_host
+
+        run_on_host(plan, src.address, dst.address)
+        return None
+    if src.device[0] in (CUDA, CUDA_MANAGED):
+        from tilewright.kernels.launch import launch
+
+        return launch(plan, src, dst, stream)
+    raise ValueError(f"kernels.tiled_copy: src lies on {src.place}; copies run on the CPU and on CUDA devices")
+
+
+@launched_again
+def tiled_copy(
+    src: Any, dst: Any, tiled_copy: Any = None, *, plan: CopyPlan | None = None, stream: int | None = None
+) -> Any:
+    """Copy src to dst, element by element: dst[c] = src[c] for every coordinate c. Returns dst.
+
+    src and dst are arrays of torch, CuPy, JAX, NumPy or another library with DLPack, or Tensors, of one shape, one element
+    type of 1 to 16 bytes and one device, with any strides: rank 1 to 8 after merging, broadcast (stride 0) and reversed
+    sources, more than 2^31 elements. With a `tiled_copy` (cute.make_tiled_copy_tv) exactly its threads and values are used;
+    with a `plan` (tiled_copy.plan, plan.replace) that plan; else one is chosen. On a GPU the copy is enqueued on the current
+    stream of the tensors' library, or on `stream`, and not waited for. CPU tensors are copied by the same plan.
+
+    Raises TypeError for different element types, LayoutError for different shapes, for a destination that has one element
+    for several coordinates or overlaps the source (with a witness), ValueError for different devices, a read-only
+    destination, or a given atom whose alignment the tensors lack.
+    Source: CuTe C++ `examples/cute/tutorial/tiled_copy.cu`, for the name and the idea.
+
+    >>> import numpy
+    >>> from tilewright import kernels
+    >>> a = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    >>> kernels.tiled_copy(a, numpy.empty((3, 2), numpy.float32).T)
+    array([[0., 1., 2.],
+           [3., 4., 5.]], dtype=float32)
+    >>> print(kernels.tiled_copy.plan(a, a.copy()))
+    direct copy of Float32 (6): src strides (1), dst strides (1)
+      tile       (8), (1) tiles, 32 threads, predicated
+      load       128 bits along mode 0: ((2),(4)):((4@0),(1@0))
+      store      128 bits along mode 0: ((2),(4)):((4@0),(1@0))
+    """
+    if plan is not None:
+        if tiled_copy is not None:
+            raise TypeError("kernels.tiled_copy: pass a tiled_copy or a plan, not both; plan.tiled_copy tells what it was made of")
+        fitted, a, b = plan.fit(src, dst, stream)
+    else:
+        fitted, a, b = make_plan("kernels.tiled_copy", src, dst, tiled_copy, stream)
+    if a.size == 0:
+        return dst, None
+    return dst, run_plan(fitted, a, b, stream)
+
+
+def _plan(src: Any, dst: Any, tiled_copy: Any = None) -> CopyPlan:
+    """The plan of kernels.tiled_copy for these tensors, without running it. ValueError where they have no elements."""
+    plan, a, _ = make_plan("kernels.tiled_copy.plan", src, dst, tiled_copy)
+    if plan is None:
+        raise ValueError(f"kernels.tiled_copy.plan: {a} has no elements, so there is nothing to plan")
+    return plan  # type: ignore[no-any-return]
+
+
+tiled_copy.plan = _plan
+
+
+@launched_again
+def _permute(src: Any, dst: Any, dims: tuple[int, ...], stream: int | None = None) -> Any:
+    from tilewright.kernels.copy_problem import operand
+
+    a, b = operand(src, "kernels.permute", "src", stream), operand(dst, "kernels.permute", "dst", stream)
+    order = _order(dims, len(a.shape))
+    view = a._replace(
+        shape=tuple(a.shape[i] for i in order), strides=tuple(a.strides[i] for i in order), name=f"src permuted by {text(order)}"
+    )
+    view = view._replace(shown=f"{text(view.shape)}:{text(view.strides)}")
+    plan, view, b = plan_operands("kernels.permute", view, b)
+    return dst, None if plan is None else run_plan(plan, view, b, stream)
+
+
+def _order(dims: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    order = tuple(i + rank if i < 0 else i for i in dims)
+    if sorted(order) != list(range(rank)):
+        raise LayoutError(
+            f"kernels.permute: dims {text(dims)} must name each of the {rank} modes of src once, as 0 to {rank - 1}"
+        )
+    return order
+
+
+def permute(src: Any, dims: Any, dst: Any = None, *, stream: int | None = None) -> Any:
+    """Copy src to dst with its modes in another order: dst[c[dims[0]], c[dims[1]], ..] = src[c[0], c[1], ..].
+
+    dims as in torch.permute: mode i of dst is mode dims[i] of src. Without dst, a compact row-major one of the same library
+    is made. Returns dst; errors as of kernels.tiled_copy, of whose kernel this is a plan.
+
+    >>> import numpy
+    >>> from tilewright import kernels
+    >>> x = numpy.arange(6, dtype=numpy.int16).reshape(1, 2, 3)
+    >>> kernels.permute(x, (2, 0, 1)).tolist()
+    [[[0, 3]], [[1, 4]], [[2, 5]]]
+    """
+    order = tuple(operator.index(i) for i in dims)
+    if dst is None:
+        shape = tuple(int(n) for n in src.shape)
+        dst = _empty_like(src, tuple(shape[i] for i in _order(order, len(shape))), "kernels.permute")
+    return _permute(src, dst, order) if stream is None else _permute(src, dst, order, stream=stream)
+
+
+def transpose(src: Any, dst: Any = None, *, stream: int | None = None) -> Any:
+    """Copy src to dst with its last two modes exchanged: dst[.., j, i] = src[.., i, j].
+
+    Without dst, a compact row-major one of the same library is made. Returns dst; errors as of kernels.tiled_copy, of whose
+    kernel this is a plan.
+
+    >>> import numpy
+    >>> from tilewright import kernels
+    >>> kernels.transpose(numpy.arange(6, dtype=numpy.int8).reshape(2, 3)).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    rank = len(src.shape)
+    if rank < 2:
+        raise LayoutError(f"kernels.transpose: src has shape {text(tuple(src.shape))}, but only two modes can be exchanged")
+    return permute(src, (*range(rank - 2), rank - 1, rank - 2), dst, stream=stream)
+
+
+def _empty_like(src: Any, shape: tuple[int, ...], function: str) -> Any:
+    """A new array of the library that src comes from, on its device."""
+    if hasattr(src, "new_empty"):  # torch
+        return src.new_empty(shape)
+    module = type(src).__module__.partition(".")[0]
+    if module in ("numpy", "cupy"):
+        import importlib
+
+        return importlib.import_module(module).empty(shape, src.dtype)
+    raise TypeError(f"{function}: cannot make an array like {type(src).__name__}; pass dst")
