@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._svg import Svg, thread_ansi, thread_color
-from tilewright.cute.printing import format_printf, pretty_str
+from tilewright.cute.printing import PRINTF_VALUES, format_printf, pretty_str
 from tilewright.cute.tensor import Pointer, Tensor, as_tensor
 from tilewright.numeric import Int32
 
@@ -65,9 +65,11 @@ class ThreadValues:
     - `coverage`: whether every element is read exactly once
     - `thread(t)`: the tensor that thread t sees
     - `text()`, `svg()`: the pictures
+
+    Of a tensor on a GPU, values and offsets are what the threads of the kernel wrote down.
     """
 
-    __slots__ = ("_tv", "composed", "coordinates", "coverage", "offsets", "tensor", "tv_layout", "values")
+    __slots__ = ("_seen", "_tv", "composed", "coordinates", "coverage", "offsets", "tensor", "tv_layout", "values")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, tensor: Tensor, tv_layout: Any) -> None:
@@ -85,6 +87,13 @@ class ThreadValues:
         self._check_range()
         self.coverage = Coverage(np.bincount(self.coordinates.ravel(), minlength=int(_core.size(tensor.layout))))
         self.composed = _core.composition(tensor, self._tv)
+        self._seen = None
+        if _on_device(tensor):
+            from tilewright.kernels.visualize_tv_device import see
+
+            self._seen = see(self.composed, threads, values)
+            self.offsets, self.values = table(self._seen.offsets), table(self._seen.values)
+            return
         self.offsets = table(self.composed.layout.offsets()) if isinstance(tensor.iterator, (int, Pointer)) else None
         self.values = table(_elements(self.composed))
 
@@ -133,8 +142,21 @@ class ThreadValues:
         lines = [f"TV Layout: {self.tv_layout}\n"]
         for t in range(len(self)):
             lines.append(format_printf("TIDX: {}", t))
-            lines.append(format_printf("DATA: {}", self.thread(t)))
+            lines.append(format_printf("DATA: {}", self._data(t)))
         return "".join(lines).removesuffix("\n")
+
+    def _data(self, thread: int) -> Any:
+        """What printf shows as the tensor of a thread."""
+        tensor = self.thread(thread)
+        if self._seen is None:
+            return tensor
+        count = self.values.shape[1]
+        shown = [
+            format_printf("{}", self._seen.element(thread + v * len(self)), end="")
+            for v in range(min(count, PRINTF_VALUES))
+        ]
+        shown += ["[...]"] * (count > PRINTF_VALUES)
+        return format_printf("{} o {} = \n  ( {} )", tensor.iterator, tensor.layout, ", ".join(shown), end="")
 
     def __repr__(self) -> str:
         threads, values = self.values.shape
@@ -316,6 +338,12 @@ def _static(layout: Any) -> Any:
     return _core.make_layout(leaf(layout.shape), stride=leaf(layout.stride))
 
 
+def _on_device(tensor: Tensor) -> bool:
+    """Whether a tensor lies in memory that the CPU does not read."""
+    memory = tensor.iterator._memory if isinstance(tensor.iterator, Pointer) else None
+    return memory is not None and not memory.on_host
+
+
 def _elements(tensor: Tensor) -> Any:
     """All elements in colexicographic order, as a NumPy array."""
     import numpy as np
@@ -330,14 +358,20 @@ def _elements(tensor: Tensor) -> Any:
     return elements
 
 
-def visualize_tv(tensor: Any, tv_layout: Any, *, loc: Any = None, ip: Any = None) -> ThreadValues:
+def visualize_tv(tensor: Any, tv_layout: Any, *, printf: bool = False, loc: Any = None, ip: Any = None) -> ThreadValues:
     """Run the thread-value kernel: thread t reads tensor(TV(t, v)) for every value v.
 
-    `tensor` is a Tensor, or an array of torch, NumPy or another library with DLPack, in CPU memory, which counts as
-    global memory here; `tv_layout` has rank 2 and maps (thread, value) to a coordinate of the tensor.
+    `tensor` is a Tensor, or an array of torch, NumPy or another library with DLPack; `tv_layout` has rank 2 and maps
+    (thread, value) to a coordinate of the tensor. A tensor in CUDA memory is read by that many threads of the GPU,
+    1024 a block, on the current stream (`cute.runtime.work_stream`), which is waited for; memory of the CPU counts as
+    global memory here.
 
-    The result prints, as the kernel does, what every thread reads, here in thread order. It has the values as arrays,
-    tells whether every element is read exactly once (`.coverage`), and draws itself, as text and in a notebook.
+    The result prints, as the kernel does, what every thread reads, in thread order. It has the values as arrays, tells
+    whether every element is read exactly once (`.coverage`), and draws itself, as text and in a notebook.
+
+    printf=True also prints that text while the kernel runs: on a GPU by the device's printf. Its text goes to the
+    standard output of the process, past `sys.stdout` and so past a notebook. CUDA leaves the order of threads open;
+    here they take turns, and their lines come in thread order.
 
     Raises LayoutError where TV has another rank, leads outside the tensor, or cannot be composed with its layout.
 
@@ -366,11 +400,12 @@ def visualize_tv(tensor: Any, tv_layout: Any, *, loc: Any = None, ip: Any = None
         )
     iterator = whole.iterator
     if isinstance(iterator, Pointer):
-        memory = iterator._memory
-        if memory is not None and not memory.on_host:
-            raise ValueError(
-                f"visualize_tv: the tensor lies in device memory ({memory.device}), but only CPU memory is supported: "
-                "torch tensors on the CPU, NumPy arrays, whatever else exports CPU memory through DLPack; copy it first"
-            )
         iterator = iterator.in_global_memory()
-    return ThreadValues(Tensor(iterator, _static(whole.layout)), tv_layout)
+    result = ThreadValues(Tensor(iterator, _static(whole.layout)), tv_layout)
+    if printf and result._seen is not None:
+        from tilewright.kernels.visualize_tv_device import print_from_device
+
+        print_from_device(result)
+    elif printf:
+        sys.stdout.write(f"{result}\n")
+    return result
