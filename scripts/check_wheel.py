@@ -34,7 +34,7 @@ def main() -> None:
         sys.exit("the wheel is too large")
 
     names = zipfile.ZipFile(wheel).namelist()
-    suffixes = {".py", ".pyi", ".so", ".typed"}
+    suffixes = {".cuh", ".py", ".pyi", ".so", ".typed"}
     strange = [
         name
         for name in names
@@ -42,7 +42,7 @@ def main() -> None:
     ]
     if strange:
         sys.exit(f"does not belong into the wheel: {strange}")
-    for name in ("tilewright/py.typed", "tilewright/_core.pyi"):
+    for name in ("tilewright/py.typed", "tilewright/_core.pyi", "tilewright/_kernels/tiled_copy.cuh"):
         if name not in names:
             sys.exit(f"missing in the wheel: {name}")
 

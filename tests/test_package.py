@@ -113,7 +113,7 @@ def test_installed_package_is_smaller_than_3_mb():
 
 def test_only_the_package_is_installed():
     suffixes = {path.suffix for path in installed_files() if "dist-info" not in str(path)}
-    assert suffixes == {".py", ".pyi", ".so", ".typed"}
+    assert suffixes == {".cuh", ".py", ".pyi", ".so", ".typed"}
 
 
 def test_numpy_is_the_only_requirement():
