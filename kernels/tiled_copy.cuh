@@ -5,8 +5,8 @@
 // are dealt out anew: they read along the mode in which the source is contiguous, and write along the destination's.
 //
 // Rows may begin at any address. A source that is not aligned is read by aligned accesses, which are shifted into each
-// other. In a destination that is not aligned, the tile begins earlier in every row, at the multiple of kDstShift elements
-// before it, a number that differs from row to row.
+// other. In a destination that is not aligned, the tile begins earlier in every row, at the multiple of kDstShift
+// elements before it, a number that differs from row to row.
 #pragma once
 
 #include "tilewright/cp_async.cuh"
@@ -55,9 +55,9 @@ __device__ int dst_gap(const Params& params, const Tile& tile, const Coord<kRank
   return static_cast<int>(begin + params.dst_layout(tile(with<kDstMode>(c, 0)))) & (kDstShift - 1);
 }
 
-// How the source's elements of one access are read. kStep is the stride of the source along the access: what lies between
-// elements is read too if all of it fits into 16 bytes; with step 0 one element serves all; -1 stands for any step.
-// Reading has two parts, so that a thread has all its accesses under way before it waits for the first.
+// How the source's elements of one access are read. kStep is the stride of the source along the access: what lies
+// between elements is read too if all of it fits into 16 bytes; with step 0 one element serves all; -1 stands for any
+// step. Reading has two parts, so that a thread has all its accesses under way before it waits for the first.
 template <class T, int kVector, int kStep, bool kAligned>
 struct SrcAccess {
   static constexpr bool kJoins = kStep == 1 && !kAligned && sizeof(T) * kVector == 16;
@@ -93,8 +93,8 @@ struct SrcAccess {
   }
 };
 
-template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class ThreadValue, int kThreadCount,
-          int kValues, int kVector, int kMode, int kSrcStep, bool kSrcAligned, int kDstShift, bool kPredicated>
+template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class ThreadValue, int kThreadCount, int kValues,
+          int kVector, int kMode, int kSrcStep, bool kSrcAligned, int kDstShift, bool kPredicated>
 struct DirectCopy {
   static constexpr int kRank = TileType::kRank;
   static constexpr int kThreads = (kThreadCount + 31) / 32 * 32;
@@ -109,8 +109,8 @@ struct DirectCopy {
     constexpr AccessCoordinates<kRank, ThreadValue, kAccesses, kVector> kValue;
     const PlacedTile<kRank, kLooksBack> tile(TileType{}, params.grid, params.extent);
     const Coord<kRank> mine = thread_coordinate<kRank, ThreadValue>();
-    const T* const src = params.src + params.src_layout(tile(mine));
-    T* const dst = params.dst + params.dst_layout(tile(mine));
+    const T* const src = params.src + params.src_layout(tile.origin) + params.src_layout(mine);
+    T* const dst = params.dst + params.dst_layout(tile.origin) + params.dst_layout(mine);
     const int64 step = params.src_layout(shifted<kMode>(Coord<kRank>{}, 1));
     SrcAccess<T, kVector, kSrcStep, kSrcAligned> access[kAccesses];
     bool whole[kAccesses];
@@ -151,12 +151,12 @@ __global__ void __launch_bounds__(Copy::kThreads, 1) copy_direct(const __grid_co
 
 // Shared memory holds the tile as the layout Smem says. kSmemStore elements along kSrcMode lie next to each other there
 // when they are put in, kSmemLoad when they are taken out: value v + kStoreVector * w of a thread, for w < kSmemLoad.
-// kSmemStep is the distance there between neighbours along kDstMode that one access takes out, or 0 where a swizzle comes
-// between them. With kDstShift, the tile in shared memory is larger by that many elements in front.
-template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class LoadThreadValue,
-          class StoreThreadValue, class Smem, int kLoadThreads, int kLoadValues, int kLoadVector, int kStoreThreads,
-          int kStoreValues, int kStoreVector, int kSrcMode, int kDstMode, int kSmemStore, int kSmemLoad, int kSmemStep,
-          bool kSrcAligned, int kDstShift, bool kPredicated, bool kAsync>
+// kSmemStep is the distance there between neighbours along kDstMode that one access takes out, or 0 where a swizzle
+// comes between them. With kDstShift, the tile in shared memory is larger by that many elements in front.
+template <int kBytes, class TileType, int kSrcUnit, int kDstUnit, class LoadThreadValue, class StoreThreadValue,
+          class Smem, int kLoadThreads, int kLoadValues, int kLoadVector, int kStoreThreads, int kStoreValues,
+          int kStoreVector, int kSrcMode, int kDstMode, int kSmemStore, int kSmemLoad, int kSmemStep, bool kSrcAligned,
+          int kDstShift, bool kPredicated, bool kAsync>
 struct StagedCopy {
   static constexpr int kRank = TileType::kRank;
   static constexpr bool kLooksBack = kDstShift > 0;
@@ -206,7 +206,7 @@ struct StagedCopy {
         kShared;
     const Coord<kRank> at = thread_coordinate<kRank, LoadThreadValue>();
     const Coord<kRank> mine = shifted<kDstMode>(at, -kDstShift);
-    const T* const src = params.src + params.src_layout(tile(mine));
+    const T* const src = params.src + params.src_layout(tile.origin) + params.src_layout(mine);
     const int base = linear(at);
     SrcAccess<T, kLoadVector, 1, kSrcAligned> access[kAccesses];
     bool whole[kAccesses];
@@ -257,7 +257,7 @@ struct StagedCopy {
     constexpr int kParts = kSmemStep > 0 ? 1 : kStoreVector;
     constexpr SharedOffsets<StoreThreadValue, kDstMode, kAccesses, kStoreVector * kSmemLoad, kParts> kShared;
     const Coord<kRank> mine = thread_coordinate<kRank, StoreThreadValue>();
-    T* const dst = params.dst + params.dst_layout(tile(mine));
+    T* const dst = params.dst + params.dst_layout(tile.origin) + params.dst_layout(mine);
     const int base = linear(mine);
 #pragma unroll
     for (int k = 0; k < kAccesses; ++k) {

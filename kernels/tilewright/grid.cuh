@@ -23,8 +23,7 @@ struct Tile {
   }
 };
 
-// The strides of a tensor, run-time values but for the mode kUnitMode, whose stride is 1 (-1: there is none). The general
-// Layout could express it; this compiles in a third of the time.
+// The strides of a tensor: run-time values, but for the mode kUnitMode, whose stride is 1 (-1: there is none).
 template <int kRank, int kUnitMode>
 struct Strides {
   int64 stride[kRank];
@@ -52,12 +51,12 @@ struct Grid {
     unsigned rest = run.divide(index);
     result.at[0] = index - rest * run.divisor;
     index = rest;
-    for_each_mode<kRank - 1>([&](auto before) {
-      constexpr int mode = decltype(before)::value + 1;
+#pragma unroll
+    for (int mode = 1; mode < kRank; ++mode) {
       rest = tiles[mode].divide(index);
       result.at[mode] = index - rest * tiles[mode].divisor;
       index = rest;
-    });
+    }
     result.at[0] += index * run.divisor;
     return result;
   }

@@ -3,8 +3,8 @@
 //   host                      device
 //   (4,(2,3)):(1,(4,8))       Layout<Shape<Int<4>, Shape<Int<2>, Int<3>>>, Stride<Int<1>, Stride<Int<4>, Int<8>>>>
 //   (?,8):(1,?)               Layout<Shape<Dyn<0>, Int<8>>, Stride<Int<1>, Dyn<1>>>, dynamic = {4096, 4096}
-//   (4,8):(1@1,4@0)           Layout<Shape<Int<4>, Int<8>>, Stride<Basis<1, 1>, Basis<4, 0>>>: its values are coordinates
-//   S<3,4,3> o 0 o (8,64):..  Composed<Swizzle<3, 4, 3>, 0, Layout<..>>
+//   (4,8):(1@1,4@0)           Layout<Shape<Int<4>, Int<8>>, Stride<Basis<1, 1>, Basis<4, 0>>>: its values are
+//   coordinates S<3,4,3> o 0 o (8,64):..  Composed<Swizzle<3, 4, 3>, 0, Layout<..>>
 //
 // layout(i) is the value at the i-th coordinate, colexicographic: mode 0 runs fastest. layout(i, j) has one coordinate
 // for each of two modes. With constant arguments, as in an unrolled loop, everything static folds away.
@@ -38,19 +38,6 @@ struct Coord {
   T at[kRank];
 };
 
-// f(Index<0>), f(Index<1>), ...: what a loop over the modes would do, written out before the optimizer sees it. Loops that
-// it has to find, unroll and fold take half of the compile time of a kernel.
-template <int kValue>
-struct Index {
-  static constexpr int value = kValue;
-};
-
-template <int kCount, class Function>
-__device__ constexpr void for_each_mode(const Function& function) {
-  if constexpr (kCount > 1) for_each_mode<kCount - 1>(function);
-  if constexpr (kCount > 0) function(Index<kCount - 1>{});
-}
-
 template <int64 kValue>
 __device__ constexpr int64 value_of(Int<kValue>, const int64*) {
   return kValue;
@@ -69,14 +56,6 @@ __device__ constexpr int64 size_of(Leaf leaf, const int64* dynamic) {
 template <class... Modes>
 __device__ constexpr int64 size_of(Shape<Modes...>, const int64* dynamic) {
   return (int64{1} * ... * size_of(Modes{}, dynamic));
-}
-
-template <class... Modes>
-__device__ constexpr int64 extent_of(int mode, Shape<Modes...>, const int64* dynamic) {
-  int64 result = 0;
-  int index = 0;
-  ((index++ == mode ? result = size_of(Modes{}, dynamic) : result), ...);
-  return result;
 }
 
 // accumulate: result += coordinate * stride, where the result is an offset of 64 or 32 bits or a coordinate.
@@ -161,8 +140,6 @@ template <class ShapeType, class StrideType, int kDynamic = 0>
 struct Layout {
   int64 dynamic[kDynamic];
 
-  __device__ constexpr int64 extent(int mode) const { return extent_of(mode, ShapeType{}, dynamic); }
-
   template <class Result = int64>
   __device__ constexpr Result operator()(int64 coordinate) const {
     Result result{};
@@ -221,7 +198,6 @@ struct Composed {
   __device__ constexpr Result operator()(const Coordinate& coordinate) const {
     return Inner{}(static_cast<Result>(kOffset) + Outer{}.template operator()<Result>(coordinate));
   }
-
 };
 
 // A layout in its two parts, the linear one, which many coordinates share, and what follows it.

@@ -8,7 +8,8 @@ namespace tilewright {
 
 template <int kRank>
 __device__ Coord<kRank> operator+(Coord<kRank> a, const Coord<kRank>& b) {
-  for_each_mode<kRank>([&](auto mode) { a.at[mode.value] += b.at[mode.value]; });
+#pragma unroll
+  for (int mode = 0; mode < kRank; ++mode) a.at[mode] += b.at[mode];
   return a;
 }
 
@@ -34,32 +35,33 @@ struct PlacedTile {
   template <class TileType>
   __device__ PlacedTile(TileType, const Grid<kRank>& grid, const int64* extent) {
     const Coord<kRank> tile = grid(blockIdx.x);
-    for_each_mode<kRank>([&](auto index) {
-      constexpr int mode = decltype(index)::value;
+#pragma unroll
+    for (int mode = 0; mode < kRank; ++mode) {
       constexpr int64 kFar = 1 << 24;  // beyond every tile, so that what follows fits into 32 bits
       origin.at[mode] = static_cast<int64>(tile.at[mode]) * TileType::extent(mode);
       const int64 left = extent[mode] - origin.at[mode];
       end.at[mode] = static_cast<int>(left < kFar ? left : kFar);
       begin.at[mode] = -static_cast<int>(origin.at[mode] < kFar ? origin.at[mode] : kFar);
-    });
+    }
   }
 
   // Whether the kCount coordinates from c on, along kMode, are all inside.
   template <int kMode, int kCount>
   __device__ bool contains(const Coord<kRank>& c) const {
     bool result = true;
-    for_each_mode<kRank>([&](auto index) {
-      constexpr int mode = decltype(index)::value;
+#pragma unroll
+    for (int mode = 0; mode < kRank; ++mode) {
       const int last = c.at[mode] + (mode == kMode ? kCount - 1 : 0);
       result = result && last < end.at[mode] && (!kLooksBack || c.at[mode] >= begin.at[mode]);
-    });
+    }
     return result;
   }
 
   // Where a coordinate lies in the tensor.
   __device__ Coord<kRank, int64> operator()(const Coord<kRank>& c) const {
     Coord<kRank, int64> result = origin;
-    for_each_mode<kRank>([&](auto mode) { result.at[mode.value] += c.at[mode.value]; });
+#pragma unroll
+    for (int mode = 0; mode < kRank; ++mode) result.at[mode] += c.at[mode];
     return result;
   }
 };

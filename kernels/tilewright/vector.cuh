@@ -1,7 +1,7 @@
 // One access of 1 to 16 bytes: elements that lie next to each other, moved by one instruction.
 //
-// The instructions are spelled out: from an assignment of 16 bytes that were put together element by element, the compiler
-// makes several narrower ones.
+// The instructions are spelled out: from an assignment of 16 bytes that were put together element by element, the
+// compiler makes several narrower ones.
 #pragma once
 
 namespace tilewright {
@@ -50,8 +50,8 @@ __device__ void store_global(T* to, const Vector<T, kCount>& vector) {
   using Access = typename Word<sizeof(T) * kCount>::type;
   const auto word = __builtin_bit_cast(Access, vector);
   if constexpr (sizeof(Access) == 16) {
-    asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(word.x), "r"(word.y),
-                 "r"(word.z), "r"(word.w)
+    asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(word.x),
+                 "r"(word.y), "r"(word.z), "r"(word.w)
                  : "memory");
   } else if constexpr (sizeof(Access) == 8) {
     asm volatile("st.global.cs.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(word.x), "r"(word.y)
@@ -98,8 +98,8 @@ struct UnalignedWords<true> {
     const auto address = reinterpret_cast<unsigned long long>(from);
     gap = address & 15;
     const auto* aligned = reinterpret_cast<const uint4*>(address - gap);
-    a = aligned[0];
-    b = aligned[gap != 0];
+    a = __ldca(aligned);
+    b = __ldca(aligned + (gap != 0));
   }
 
   template <class T, int kCount>

@@ -43,7 +43,7 @@ def wavefronts_of(addresses: Sequence[int], width: int) -> int:
 
 
 def wavefronts(smem: Any, tv: Any, vector: int, group: int, element_bytes: int) -> int:
-    """The wavefronts in which the first warp of a thread-value layout puts its first `vector` values into shared memory.
+    """The wavefronts in which a thread-value layout's first warp puts its first `vector` values into shared memory.
 
     `group` elements are one access: value j, j + group, ... begin one each.
 
@@ -56,7 +56,9 @@ def wavefronts(smem: Any, tv: Any, vector: int, group: int, element_bytes: int) 
     """
     lanes = range(min(WARP, int(_core.size(tv, mode=[0]))))
     return sum(
-        wavefronts_of([int(smem(coordinate(tv, lane, j, smem))) * element_bytes for lane in lanes], group * element_bytes)
+        wavefronts_of(
+            [int(smem(coordinate(tv, lane, j, smem))) * element_bytes for lane in lanes], group * element_bytes
+        )
         for j in range(0, vector, group)
     )
 

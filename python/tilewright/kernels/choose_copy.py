@@ -1,10 +1,10 @@
 """The rule by which a copy gets its plan.
 
 Where both sides are contiguous in the same mode, or one of them in none, threads go through registers ("direct"): the
-widest access that alignment allows, neighbouring threads on neighbouring addresses of the destination. Where the two sides
-are contiguous in different modes, a tile that is long in both goes through shared memory ("staged"): it is read along the
-source's mode and written along the destination's, both by wide accesses, and swizzled so that neither meets bank
-conflicts. Rows that begin at any address are realigned on the way.
+widest access that alignment allows, neighbouring threads on neighbouring addresses of the destination. Where the two
+sides are contiguous in different modes, a tile that is long in both goes through shared memory ("staged"): it is read
+along the source's mode and written along the destination's, both by wide accesses, and swizzled so that neither meets
+bank conflicts. Rows that begin at any address are realigned on the way.
 """
 
 from __future__ import annotations
@@ -64,13 +64,19 @@ def _below(vector: int, extent: int) -> int:
 
 
 def deal(
-    rank: int, extents: tuple[int, ...], order: list[int], vector: int, threads: int, lanes: dict[int, int], width: int = 1
+    rank: int,
+    extents: tuple[int, ...],
+    order: list[int],
+    vector: int,
+    threads: int,
+    lanes: dict[int, int],
+    width: int = 1,
 ) -> Any:
     """The thread-value layout that deals a tile out to threads: (thread, value) -> coordinate.
 
-    The first mode of `order` is cut into accesses of `vector` elements; then the modes in that order get as many threads
-    as there are left and they divide into, at most `lanes[mode]` of them in a first round. What is left of a mode becomes
-    values. With a width, a thread has that many neighbours along the second mode of the order as well.
+    The first mode of `order` is cut into accesses of `vector` elements; then the modes in that order get as many
+    threads as there are left and they divide into, at most `lanes[mode]` of them in a first round. What is left of a
+    mode becomes values. With a width, a thread has that many neighbours along the second mode of the order as well.
     """
     left = list(extents)
     unit = [1] * rank
@@ -148,7 +154,11 @@ def _direct(
         if budget <= 1:
             break
         multiple = max(vector, shift) if i == mode else 1
-        tile[i] = _fit(extents[i], max(budget, multiple), multiple) if extents[i] > budget else -(-extents[i] // multiple) * multiple
+        tile[i] = (
+            _fit(extents[i], max(budget, multiple), multiple)
+            if extents[i] > budget
+            else -(-extents[i] // multiple) * multiple
+        )
         budget //= tile[i]
     tv = deal(rank, tuple(tile), order, vector, DIRECT_THREADS, {})
     return CopyPlan(
@@ -204,8 +214,8 @@ def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int
     src_order = sorted(range(rank), key=lambda i: (i != a, problem.src_strides[i] <= 0, problem.src_strides[i]))
     dst_order = sorted(range(rank), key=lambda i: (i != d, problem.dst_strides[i]))
     load_tv = deal(rank, tuple(in_shared), src_order, load_vector, THREADS, {})
-    # Neighbours along the source's mode that lie in one word of shared memory go to one thread: it takes them out together,
-    # or, where the rows of the destination begin differently, the lanes at least meet no bank twice.
+    # Neighbours along the source's mode that lie in one word of shared memory go to one thread: it takes them out
+    # together, or, where the rows of the destination begin differently, the lanes at least meet no bank twice.
     word = 4 // size if size < 4 and store_vector > 1 and tile[a] % (4 // size) == 0 and load_vector * size >= 4 else 1
     width = 1 if shift else word
     lanes = {d: max(PHASE // (store_vector * size), 1), a: 4}
@@ -276,7 +286,10 @@ def _shared_layout(
 
     def cost(candidate: tuple[Any, int]) -> int:
         layout, vector = candidate
-        put, take = wavefronts(layout, load_tv, load_vector, vector, size), _column_wavefronts(layout, store_tv, width, size)
+        put, take = (
+            wavefronts(layout, load_tv, load_vector, vector, size),
+            _column_wavefronts(layout, store_tv, width, size),
+        )
         return put * store_vector + take * load_vector  # per element moved
 
     return min(candidates, key=cost) if len(candidates) > 1 else candidates[0]

@@ -32,7 +32,8 @@ class CopyPlan:
     - `load_vector`, `store_vector`: elements of one access, along mode `src_mode` and `dst_mode`
     - `smem`: coordinate of the tile to offset in shared memory; `smem_store`, `smem_load`: elements of one access there
     - `src_step`: the source's stride along `src_mode` (-1: any); `src_aligned`: whether its accesses are aligned
-    - `dst_shift`: where the destination's rows begin at any address, the elements to whose multiple they are aligned, or 0
+    - `dst_shift`: where the destination's rows begin at any address, the elements to whose multiple they are aligned;
+      else 0
     - `tiles_in_run`: the tiles along mode 0 that are taken one after another, before those of other modes
     - `predicated`: whether tiles reach over the end of the tensor
     - `is_async`: whether a staged copy reads by cp.async, past the registers
@@ -41,7 +42,7 @@ class CopyPlan:
     `replace(smem=...)` gives a plan with other layouts in it; `layouts` has them all by name.
     """
 
-    __slots__ = FIELDS
+    __slots__ = (*FIELDS, "_name")
     problem: CopyProblem
     kernel: str
     tile: tuple[int, ...]
@@ -61,6 +62,7 @@ class CopyPlan:
     predicated: bool
     is_async: bool
     tiled_copy: Any
+    _name: str
 
     def __init__(self, **fields: Any) -> None:
         defaults = {
@@ -68,9 +70,13 @@ class CopyPlan:
             "tiles_in_run": MAX_TILES, "predicated": True, "is_async": False, "tiled_copy": None,
         }  # fmt: skip
         for name in FIELDS:
-            setattr(self, name, fields.pop(name) if name in fields else defaults[name])
+            object.__setattr__(self, name, fields.pop(name) if name in fields else defaults[name])
+        object.__setattr__(self, "_name", "")
         if fields:
             raise TypeError(f"CopyPlan: no field named {', '.join(fields)}; the fields are {', '.join(FIELDS)}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
 
     def replace(self, **fields: Any) -> CopyPlan:
         """The same plan with other values in some fields."""
@@ -135,7 +141,7 @@ class CopyPlan:
             return 0
         if isinstance(self.smem, _core.ComposedLayout):  # a swizzle changes bits below this power of two only
             inner = self.smem.inner
-            block = 1 << (inner.num_bits + inner.num_base + max(-inner.num_shift, 0))
+            block: int = 1 << (inner.num_bits + inner.num_base + max(-inner.num_shift, 0))
             size = -(-int(_core.cosize(self.smem.outer)) // block) * block
         else:
             size = int(_core.cosize(self.smem))
@@ -144,6 +150,11 @@ class CopyPlan:
     @property
     def name(self) -> str:
         """The kernel's name expression: the template and everything static, which is all of the plan but the sizes."""
+        if not self._name:
+            object.__setattr__(self, "_name", self._name_expression())
+        return self._name
+
+    def _name_expression(self) -> str:
         p = self.problem
         src_unit, dst_unit = self._units()
         tile = f"Tile<{', '.join(map(str, self.tile))}>"
@@ -163,7 +174,7 @@ class CopyPlan:
         )
 
     def _smem_step(self) -> int:
-        """The distance in shared memory between the elements of one access along dst_mode; 0 if that is not constant."""
+        """The distance in shared memory between the elements of an access along dst_mode; 0 if that is not constant."""
         layout = self.smem.outer if isinstance(self.smem, _core.ComposedLayout) else self.smem
         stride = layout.stride[self.dst_mode] if isinstance(layout.stride, tuple) else layout.stride
         if isinstance(stride, tuple):
@@ -183,7 +194,7 @@ class CopyPlan:
         return src, self.dst_mode if p.dst_strides[self.dst_mode] == 1 else -1
 
     def params(self, src: int = 0, dst: int = 0, src_memory: tuple[int, int] = (0, 0)) -> bytes:
-        """The bytes of the kernel's parameter: addresses of coordinate 0 and of the source's memory, extents, strides, grid."""
+        """The kernel's parameter: addresses of coordinate 0 and of the source's memory, extents, strides, grid."""
         p = self.problem
         sizes = (*p.extents, *p.src_strides, *p.dst_strides)
         grid = [word for n in self._grid() for word in fast_divisor(n)]
@@ -192,12 +203,14 @@ class CopyPlan:
     # ---- compiling, without a GPU ----
 
     def compile(self, arch: str = "sm_90a") -> Any:
-        """The compiled program: `.ptx`, `.cubin`, `.source`, `.report` with registers and spills. Needs NVRTC, no GPU."""
+        """The compiled program: `.ptx`, `.cubin`, `.source`, `.report` of registers and spills. Needs NVRTC, no GPU."""
         from tilewright._runtime.compiler import compile_program
 
         generation = arch.removeprefix("sm_").rstrip("af")
         if self.is_async and generation.isdecimal() and int(generation) < 80:
-            raise ValueError(f"plan.compile: the plan reads by cp.async, which needs sm_80 or later, but arch is {arch}")
+            raise ValueError(
+                f"plan.compile: the plan reads by cp.async, which needs sm_80 or later, but arch is {arch}"
+            )
         return compile_program(STEM, [self.name], arch)
 
     @property
@@ -232,37 +245,52 @@ class CopyPlan:
             what, mend = "TiledCopy", f"use an atom of {8 * size} bits, or pass an aligned tensor"
         if len(p.extents) != len(self.tile):
             raise ValueError(
-                f"{function}: the plan is for tensors of {len(self.tile)} modes (tile {text(self.tile)}), but these have "
-                f"{len(p.extents)}: {p}; make a plan for them"
+                f"{function}: the plan is for tensors of {len(self.tile)} modes (tile {text(self.tile)}), but these "
+                f"have {len(p.extents)}: {p}; make a plan for them"
             )
         aligned = self.src_aligned, not self.dst_shift
         for side, address, offset, strides, mode, vector, step, must in (
-            ("src", src_address, p.src_offset, p.src_strides, self.src_mode, self.load_vector, self.src_step, aligned[0]),
+            (
+                "src",
+                src_address,
+                p.src_offset,
+                p.src_strides,
+                self.src_mode,
+                self.load_vector,
+                self.src_step,
+                aligned[0],
+            ),
             ("dst", dst_address, p.dst_offset, p.dst_strides, self.dst_mode, self.store_vector, 1, aligned[1]),
         ):
-            if step >= 0 and vector > 1 and strides[mode] != step:
+            relied_on = vector > 1 or (side == "src" and step == 1)  # the kernel has that stride built in
+            if step >= 0 and relied_on and strides[mode] != step:
                 raise ValueError(
-                    f"{function}: the plan moves {vector} elements of {side} at once along mode {mode}, which needs stride "
-                    f"{step} there, but {p}"
+                    f"{function}: the plan relies on stride {step} of {side} along mode {mode}, but this is {p}; make "
+                    "a plan for this tensor"
                 )
             needed = vector * step * size
             if not must or needed <= size:
                 continue
             if (address + offset * size) % needed:
                 raise ValueError(
-                    f"{function}: {side} begins at 0x{address + offset * size:x}, but the {what}'s accesses of {needed} "
-                    f"bytes need a multiple of {needed}; {mend}"
+                    f"{function}: {side} begins at 0x{address + offset * size:x}, but the {what}'s accesses of "
+                    f"{needed} bytes need a multiple of {needed}; {mend}"
                 )
             odd = [i for i, d in enumerate(strides) if i != mode and p.extents[i] > 1 and d * size % needed]
             if odd:
                 raise ValueError(
-                    f"{function}: stride {strides[odd[0]]} of mode {odd[0]} of {side} is {strides[odd[0]] * size} bytes, "
-                    f"no multiple of the {what}'s accesses of {needed} bytes; {mend}"
+                    f"{function}: stride {strides[odd[0]]} of mode {odd[0]} of {side} is {strides[odd[0]] * size} "
+                    f"bytes, no multiple of the {what}'s accesses of {needed} bytes; {mend}"
                 )
         if not self.predicated and any(e % t for e, t in zip(p.extents, self.tile, strict=True)):
             raise ValueError(
                 f"{function}: the plan has no predicates, so its tile {text(self.tile)} must divide the extents "
                 f"{text(p.extents)}; use plan.replace(predicated=True)"
+            )
+        if not self.predicated and self.ctas != math.prod(self.tiles):
+            raise ValueError(
+                f"{function}: the plan has no predicates, so its runs of {self.tiles_in_run} tiles must divide the "
+                f"{self.tiles[0]} tiles along mode 0 evenly; use plan.replace(predicated=True)"
             )
         if self.ctas > MAX_TILES:
             raise ValueError(f"{function}: {self.ctas} tiles are more than a grid has ({MAX_TILES}); use larger tiles")
@@ -270,8 +298,8 @@ class CopyPlan:
     def run(self, src: Any, dst: Any, *, stream: int | None = None, check: bool = False) -> Any:
         """Copy src to dst by this plan, on the GPU that they are on, or on the CPU; dst is returned.
 
-        On the CPU `check=True` runs it with marks on every element and returns a report: elements never written, written
-        twice, read before they are written.
+        On the CPU `check=True` runs it with marks on every element and returns a report: elements never written,
+        written twice, read before they are written.
         """
         from tilewright.kernels.tiled_copy import run_plan
 
@@ -293,6 +321,10 @@ class CopyPlan:
     def bind(self, src: Any, dst: Any) -> Any:
         """A callable that runs this plan on these two tensors: bound(). It keeps them alive; their memory must stay."""
         plan, a, b = self.fit(src, dst)
+        if a.device[0] in (CPU, CUDA_HOST):
+            from tilewright.kernels.host import bind_on_host
+
+            return bind_on_host(plan, a, b)
         from tilewright.kernels.launch import bind
 
         return bind(plan, a, b)
@@ -320,7 +352,9 @@ class CopyPlan:
     def _accesses(self, vector: int, mode: int, step: int) -> str:
         width = 8 * self.problem.element_bytes * vector
         along = f" along mode {mode}" if vector > 1 else ""
-        strided = "" if step == 1 or self.kernel == "staged" else " of one element" if step == 0 else f" with step {step}"
+        strided = (
+            "" if step == 1 or self.kernel == "staged" else " of one element" if step == 0 else f" with step {step}"
+        )
         return f"{width} bits{along}{strided}"
 
     def svg(self) -> str:
@@ -355,6 +389,6 @@ def check_static(plan: CopyPlan, limit: int, device: str) -> None:
     """LayoutError where a tile does not fit into the shared memory of a device."""
     if plan.shared_bytes > limit:
         raise LayoutError(
-            f"kernels.tiled_copy: the tile {text(plan.tile)} takes {plan.shared_bytes} bytes of shared memory ({plan.smem}), but a "
-            f"CTA of {device} has at most {limit}; use a smaller tile"
+            f"kernels.tiled_copy: the tile {text(plan.tile)} takes {plan.shared_bytes} bytes of shared memory "
+            f"({plan.smem}), but a CTA of {device} has at most {limit}; use a smaller tile"
         )

@@ -1,8 +1,8 @@
 """The problem that a copy solves, without names and order: which strides stand behind each extent on either side.
 
 A copy dst(c) = src(c) does not depend on the order of the modes, nor on which end a mode starts at. So every copy is
-brought into one form: modes of extent 1 are dropped, the destination's strides are positive and ascending, and modes that
-are one mode on both sides are merged. Plans are made for that form.
+brought into one form: modes of extent 1 are dropped, the destination's strides are positive and ascending, and modes
+that are one mode on both sides are merged. Plans are made for that form.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Operand(NamedTuple):
     def place(self) -> str:
         """`cpu`, `cuda:0`, ..."""
         kind, number = self.device
-        return "cpu" if kind in (CPU, CUDA_HOST) else f"cuda:{number}" if kind in (CUDA, CUDA_MANAGED) else f"type {kind}"
+        return (
+            "cpu" if kind in (CPU, CUDA_HOST) else f"cuda:{number}" if kind in (CUDA, CUDA_MANAGED) else f"type {kind}"
+        )
 
     @property
     def size(self) -> int:
@@ -64,7 +66,9 @@ def operand(x: Any, function: str, name: str, stream: int | None = None) -> Oper
         if not isinstance(pointer, Pointer) or pointer._memory is None:
             raise TypeError(f"{where}: {x} has no memory of its own; make the tensor with from_dlpack")
         if isinstance(layout, _core.ComposedLayout) or _core.has_scaled_basis(layout.stride):
-            raise LayoutError(f"{where}: {layout} is no shape and stride; copy from or to the tensor without the swizzle")
+            raise LayoutError(
+                f"{where}: {layout} is no shape and stride; copy from or to the tensor without the swizzle"
+            )
         memory = pointer._memory
         shape, strides = (tuple(map(int, _core.flatten_to_tuple(y))) for y in (x.shape, x.stride))
         bits, kind, address = pointer.dtype.bits, pointer.dtype.__name__, pointer.toint()
@@ -82,7 +86,9 @@ def operand(x: Any, function: str, name: str, stream: int | None = None) -> Oper
         shape, strides, address = memory.shape, memory.strides, memory.address
         shown = f"{text(shape)}:{text(strides)}"
     if bits % 8 or bits // 8 not in SIZES:
-        raise TypeError(f"{where}: elements of {kind} have {bits} bits, but a copy moves elements of 1, 2, 4, 8 or 16 bytes")
+        raise TypeError(
+            f"{where}: elements of {kind} have {bits} bits, but a copy moves elements of 1, 2, 4, 8 or 16 bytes"
+        )
     return Operand(name, address, kind, bits // 8, shape, strides, memory.dlpack_device, memory.read_only, shown, x)
 
 
@@ -114,8 +120,8 @@ def copy_problem(src: Operand, dst: Operand, function: str, canonical: bool = Tr
     """
     if src.element_type != dst.element_type or src.element_bytes != dst.element_bytes:
         raise TypeError(
-            f"{function}: {src.name} has elements of {src.element_type} and {dst.name} of {dst.element_type}; a copy does "
-            "not convert: give both the same type"
+            f"{function}: {src.name} has elements of {src.element_type} and {dst.name} of {dst.element_type}; a copy "
+            "does not convert: give both the same type"
         )
     if src.shape != dst.shape:
         raise LayoutError(f"{function}: shapes differ: {src} and {dst}; they must be equal, mode by mode")
@@ -156,8 +162,8 @@ def copy_problem(src: Operand, dst: Operand, function: str, canonical: bool = Tr
     merged = merged or [(1, 1, 1)]
     if len(merged) > MAX_RANK:
         raise LayoutError(
-            f"{function}: {src} and {dst} have {len(merged)} modes that cannot be merged; at most {MAX_RANK} are supported: "
-            "copy slices"
+            f"{function}: {src} and {dst} have {len(merged)} modes that cannot be merged; at most {MAX_RANK} are "
+            "supported: copy slices"
         )
     extents, src_strides, dst_strides = (tuple(mode[i] for mode in merged) for i in (2, 1, 0))
     return CopyProblem(src.element_type, src.element_bytes, extents, src_strides, dst_strides, src_offset, dst_offset)
@@ -192,8 +198,8 @@ def _require_injective(dst: Operand, function: str) -> None:
             return
         origin, other = (_core.idx2crd(int(order[same[0] + i]), dst.shape) for i in (0, 1))
     raise LayoutError(
-        f"{function}: {dst} maps the coordinates {text(origin)} and {text(other)} to one element, so writing it is a race; "
-        "pass a destination with an element for each coordinate"
+        f"{function}: {dst} maps the coordinates {text(origin)} and {text(other)} to one element, so writing it is a "
+        "race; pass a destination with an element for each coordinate"
     )
 
 
@@ -207,8 +213,8 @@ def _require_disjoint(src: Operand, dst: Operand, function: str) -> None:
         return  # the two interleave, as x[:, 0::2] and x[:, 1::2] do
     if src.size > SCAN:
         raise LayoutError(
-            f"{function}: {src} at 0x{src.address:x} and {dst} at 0x{dst.address:x} lie in the same memory and are too large "
-            "to compare element by element; copy through a third array"
+            f"{function}: {src} at 0x{src.address:x} and {dst} at 0x{dst.address:x} lie in the same memory and are too "
+            "large to compare element by element; copy through a third array"
         )
     import numpy as np
 
@@ -223,5 +229,6 @@ def _require_disjoint(src: Operand, dst: Operand, function: str) -> None:
     i, j = int(order[place[hit[0]]]), int(hit[0])
     raise LayoutError(
         f"{function}: {src} at coordinate {text(_core.idx2crd(i, src.shape or 1))} and {dst} at coordinate "
-        f"{text(_core.idx2crd(j, dst.shape or 1))} share memory, so the result depends on the order; copy through a third array"
+        f"{text(_core.idx2crd(j, dst.shape or 1))} share memory, so the result depends on the order; copy through a "
+        "third array"
     )

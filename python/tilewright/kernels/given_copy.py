@@ -11,14 +11,16 @@ from tilewright.kernels.copy_plan import CopyPlan
 from tilewright.kernels.copy_problem import CopyProblem
 
 MAX_THREADS = 1024
+MAX_BITS = 128  # of an access, on all architectures that kernels are compiled for
 
 
 def given_copy(problem: CopyProblem, tiled_copy: Any) -> CopyPlan:
     """The plan of a TiledCopy for a problem in the order of the tensors' own modes.
 
-    Its tiler cuts the first modes; what is left of a strided tiler mode is gone through by every thread. Atoms that go from
-    global to shared memory (cp.async) make a staged plan, in which the same threads read and write. Raises LayoutError where
-    the tiler has more modes than the tensors, does not tile a block, or the atom's elements do not lie together in memory.
+    Its tiler cuts the first modes; what is left of a strided tiler mode is gone through by every thread. Atoms that go
+    from global to shared memory (cp.async) make a staged plan, in which the same threads read and write. Raises
+    LayoutError where the tiler has more modes than the tensors, does not tile a block, or the atom's elements do not
+    lie together in memory.
     """
     rank = len(problem.extents)
     tiler = tiled_copy.tiler_mn
@@ -38,15 +40,16 @@ def given_copy(problem: CopyProblem, tiled_copy: Any) -> CopyPlan:
     )
     if tiled_copy.size > MAX_THREADS:
         raise LayoutError(f"{name}: the TiledCopy has {tiled_copy.size} threads, but a CTA has at most {MAX_THREADS}")
-    vector = max(tiled_copy.num_bits_per_copy // (8 * problem.element_bytes), 1)
+    vector = _vector(name, tiled_copy)
+    bits = 8 * problem.element_bytes * vector
     mode = _access_mode(name, problem, load_tv, vector)
     if vector > 1:
         for side, strides in (("src", problem.src_strides), ("dst", problem.dst_strides)):
             if strides[mode] != 1:
                 raise LayoutError(
-                    f"{name}: the atom copies {tiled_copy.num_bits_per_copy} bits at once, {vector} elements along mode "
-                    f"{mode}, but {side} has stride {strides[mode]} there; use an atom of {8 * problem.element_bytes} bits, "
-                    f"or values along a mode in which {side} is contiguous"
+                    f"{name}: the atom copies {bits} bits at once, {vector} elements along "
+                    f"mode {mode}, but {side} has stride {strides[mode]} there; use an atom of "
+                    f"{8 * problem.element_bytes} bits, or values along a mode in which {side} is contiguous"
                 )
     fields = {
         "problem": problem, "tile": tile, "load_tv": load_tv, "store_tv": store_tv, "load_vector": vector,
@@ -54,12 +57,31 @@ def given_copy(problem: CopyProblem, tiled_copy: Any) -> CopyPlan:
         "src_step": problem.src_strides[mode] if problem.src_strides[mode] in (0, 1) else -1,
         "predicated": any(e % t for e, t in zip(problem.extents, tile, strict=True)),
     }  # fmt: skip
-    instruction = tiled_copy.op.instruction
-    if not instruction.startswith("cp.async."):
+    if not tiled_copy.op.instruction.startswith("cp.async"):
         return CopyPlan(kernel="direct", **fields)
     order = (mode, *(i for i in range(rank) if i != mode))
     smem = _core.make_ordered_layout(tile, tuple(order.index(i) for i in range(rank)))
     return CopyPlan(kernel="staged", smem=smem, smem_store=vector, is_async=True, **fields)
+
+
+def _vector(name: str, tiled_copy: Any) -> int:
+    """The elements of one access of the atom; ValueError for atoms that a copy between tensors does not use."""
+    instruction = tiled_copy.op.instruction
+    threads = int(_core.size(tiled_copy.thr_id))
+    if threads > 1 or instruction.startswith("cp.async.bulk"):
+        how = f"is executed by {threads} threads together" if threads > 1 else "copies a box of a tensor"
+        raise ValueError(
+            f"{name}: tiled_copy has the atom {instruction}, which {how} and needs shared memory on one side; use an "
+            "atom of CopyUniversalOp, or of CopyG2SOp to go through shared memory"
+        )
+    vector = int(_core.size(tiled_copy.layout_src_tv, mode=[1]))
+    bits = vector * int(tiled_copy.value_type.bits)
+    if bits > MAX_BITS:
+        raise ValueError(
+            f"{name}: tiled_copy copies {bits} bits at once, which needs {tiled_copy.arch}; use an atom of at most "
+            f"{MAX_BITS} bits"
+        )
+    return vector
 
 
 def _tiler_text(tiler: tuple[Any, ...]) -> str:
@@ -67,7 +89,7 @@ def _tiler_text(tiler: tuple[Any, ...]) -> str:
 
 
 def _block(name: str, mode: Any) -> tuple[int, Any]:
-    """The extent of the block that a tiler mode tiles, and the layout of its tiles in the block (None: there is one)."""
+    """The extent of the block that a tiler mode tiles, and the layout of the tiles in it (None: there is one)."""
     layout = mode if isinstance(mode, _core.Layout) else _core.make_layout(mode)
     size, reach = int(_core.size(layout)), int(_core.cosize(layout))
     if reach == size:
@@ -75,7 +97,9 @@ def _block(name: str, mode: Any) -> tuple[int, Any]:
     rest = _core.complement(layout, reach)
     block = size * int(_core.size(rest))
     if not _core.is_bijective(_core.make_layout([layout, rest])):
-        raise LayoutError(f"{name}: the tiler mode {layout} leaves gaps that no further tiles fill; use a permutation of a block")
+        raise LayoutError(
+            f"{name}: the tiler mode {layout} leaves gaps that no further tiles fill; use a permutation of a block"
+        )
     return block, rest
 
 
@@ -115,8 +139,9 @@ def _access_mode(name: str, problem: CopyProblem, tv: Any, vector: int) -> int:
         found = _tuple(tv(0, j))
         if mode is None or [found[i] if i < len(found) else 0 for i in range(rank)] != along:
             raise LayoutError(
-                f"{name}: the atom copies {vector} elements at once, but the first values of thread 0 in {tv} do not lie next "
-                "to each other along one mode; give the values as neighbours along a mode, or use a narrower atom"
+                f"{name}: the atom copies {vector} elements at once, but the first values of thread 0 in {tv} do not "
+                "lie next to each other along one mode; give the values as neighbours along a mode, or use a narrower "
+                "atom"
             )
     threads, values = (int(_core.size(tv, mode=[i])) for i in (0, 1))
     for t, v in (*((t, 0) for t in range(threads)), *((0, v) for v in range(0, values, vector))):
@@ -124,7 +149,8 @@ def _access_mode(name: str, problem: CopyProblem, tv: Any, vector: int) -> int:
         if mode is not None and mode < len(c) and c[mode] % vector:
             raise LayoutError(
                 f"{name}: the atom copies {vector} elements at once, but value {v} of thread {t} in {tv} lies at "
-                f"{text(c)}, and {c[mode]} is no multiple of {vector}: such an access is misaligned; use a narrower atom"
+                f"{text(c)}, and {c[mode]} is no multiple of {vector}: such an access is misaligned; use a narrower "
+                "atom"
             )
     return mode or 0
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.kernels.copy_plan import CopyPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilewright.kernels.copy_plan import CopyPlan
+    from tilewright.kernels.copy_problem import Operand
+
+
+def bind_on_host(plan: CopyPlan, src: Operand, dst: Operand) -> Callable[[], None]:
+    """A callable that runs a plan on two tensors in CPU memory, and keeps them alive."""
+
+    def bound() -> None:
+        run_on_host(plan, src.address, dst.address)
+
+    return bound
 
 
 def run_on_host(plan: CopyPlan, src_address: int, dst_address: int, *, check: bool = False) -> Any:
     """Run a plan between two addresses in CPU memory; with `check`, the report of what it did to every element."""
     p = plan.problem
-    function = _core.host.check_copy if check else _core.host.run_copy
+    function: Any = _core.host.check_copy if check else _core.host.run_copy
     found = function(
         src_address + p.src_offset * p.element_bytes,
         dst_address + p.dst_offset * p.element_bytes,
@@ -28,7 +42,6 @@ def run_on_host(plan: CopyPlan, src_address: int, dst_address: int, *, check: bo
         smem=plan.smem,
         src_mode=plan.src_mode,
         dst_mode=plan.dst_mode,
-        src_shift=0,
         dst_shift=plan.dst_shift,
     )
     if not check:

@@ -39,33 +39,57 @@ def function_of(plan: CopyPlan, device: int) -> Any:
     return function
 
 
-def prepare(plan: CopyPlan, src: Operand, dst: Operand, result: int | None = None) -> Any:
-    """The launch of a plan with everything but the pointers filled in."""
+DST = 1  # the destination among the arguments of a launch
+
+
+def prepare(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
+    """The launch of a plan with everything but the pointers filled in.
+
+    It refuses other tensors whose memory overlaps: those have to be looked at element by element.
+    """
     p, size = plan.problem, plan.problem.element_bytes
-    src_memory, dst_memory = (tuple(end - x.address for end in x.reach()) for x in (src, dst))
+    reaches = ((x.address, *x.reach()) for x in (src, dst))
+    src_memory, dst_memory = ((low - address, high - address) for address, low, high in reaches)
     return _core.cuda.Prepared(
         function_of(plan, src.device[1]),
         (plan.ctas, 1, 1),
         (plan.threads, 1, 1),
         plan.shared_bytes,
         plan.params(),
-        pointers=[(0, 0, p.src_offset * size), (1, 8, p.dst_offset * size), (0, 16, src_memory[0]), (0, 24, src_memory[1])],
+        pointers=[
+            (0, 0, p.src_offset * size),
+            (1, 8, p.dst_offset * size),
+            (0, 16, src_memory[0]),
+            (0, 24, src_memory[1]),
+        ],
         ranges=[(0, *src_memory), (1, *dst_memory)],
-        disjoint=[(0, 1)],
-        result=result,
+        disjoint=[] if _interleaved(src, dst) else [(0, 1)],
+        result=DST,
         keep=plan,
     )
 
 
+def _interleaved(src: Operand, dst: Operand) -> bool:
+    """Whether the elements, which are known to be disjoint, lie between each other."""
+    (a, b), (c, d) = src.reach(), dst.reach()
+    return a < d and c < b
+
+
 def launch(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
-    """Launch a plan on a stream, by default the current one; the prepared launch is returned."""
+    """Launch a plan on a stream, by default the current one; the launch if it can be repeated, else None."""
     from tilewright.cute.runtime import work_stream
 
     prepared = prepare(plan, src, dst)
     prepared.launch([src.address, dst.address], work_stream(src.device[1]) if stream is None else stream)
-    return prepared
+    return None if _interleaved(src, dst) else prepared
 
 
 def bind(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
-    """A callable that launches the plan on these two tensors."""
-    return prepare(plan, src, dst).bind(src.owner, dst.owner)
+    """A callable that launches the plan on these two tensors.
+
+    Where their library does not offer DLPack's C functions, which tell the current stream, it needs stream=...
+    """
+    prepared = prepare(plan, src, dst)
+    if all(_core.cuda.describe(x.owner) is not None for x in (src, dst)):
+        return prepared.bind(src.owner, dst.owner)
+    return prepared.bind(src.owner, dst.owner, addresses=[src.address, dst.address])

@@ -44,7 +44,9 @@ def device_type(layout: Any) -> str:
             return f"Dyn<{count - 1}>"
         if isinstance(x, _core.ScaledBasis):
             if len(x.mode) != 1 or not isinstance(x.value, int):
-                raise LayoutError(f"device_type({layout}): stride {x} leads into a nested coordinate; flatten the shape")
+                raise LayoutError(
+                    f"device_type({layout}): stride {x} leads into a nested coordinate; flatten the shape"
+                )
             return f"Basis<{x.value}, {x.mode[0]}>"
         return f"Int<{x}>"
 

@@ -21,7 +21,7 @@ __all__ = ["permute", "tiled_copy", "transpose"]
 
 
 def launched_again(function: Callable[..., tuple[Any, Any]]) -> Any:
-    """A callable that repeats, for arguments of the same kind, the launch that the function returns beside its result."""
+    """A callable that repeats, for arguments of the same kind, the launch that the function returns with its result."""
     launcher = _core.cuda.Launcher(function, tuple(inspect.signature(function).parameters))
     return functools.update_wrapper(launcher, function)
 
@@ -30,7 +30,9 @@ def make_plan(function: str, src: Any, dst: Any, tiled_copy: Any = None, stream:
     """The plan of a copy and its operands; None in place of the plan where there is nothing to copy."""
     from tilewright.kernels.copy_problem import operand
 
-    return plan_operands(function, operand(src, function, "src", stream), operand(dst, function, "dst", stream), tiled_copy)
+    return plan_operands(
+        function, operand(src, function, "src", stream), operand(dst, function, "dst", stream), tiled_copy
+    )
 
 
 def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = None) -> Any:
@@ -40,7 +42,10 @@ def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = N
     problem = copy_problem(src, dst, function, tiled_copy is None)
     if src.size == 0:
         return None, src, dst
-    addresses = src.address + problem.src_offset * problem.element_bytes, dst.address + problem.dst_offset * problem.element_bytes
+    addresses = (
+        src.address + problem.src_offset * problem.element_bytes,
+        dst.address + problem.dst_offset * problem.element_bytes,
+    )
     if tiled_copy is None:
         plan = choose_copy(problem, *(address & -address for address in addresses))
     else:
@@ -58,8 +63,8 @@ def _given(function: str, src: Operand, problem: Any, tiled_copy: Any) -> CopyPl
     bits = tiled_copy.value_type.bits
     if bits != 8 * src.element_bytes:
         raise TypeError(
-            f"{function}: the TiledCopy's atom has values of {bits} bits ({tiled_copy.value_type}), but src has elements of "
-            f"{8 * src.element_bytes} bits ({src.element_type}); make the atom for {src.element_type}"
+            f"{function}: the TiledCopy's atom has values of {bits} bits ({tiled_copy.value_type}), but src has "
+            f"elements of {8 * src.element_bytes} bits ({src.element_type}); make the atom for {src.element_type}"
         )
     return given_copy(problem, tiled_copy)
 
@@ -86,15 +91,16 @@ def tiled_copy(
 ) -> Any:
     """Copy src to dst, element by element: dst[c] = src[c] for every coordinate c. Returns dst.
 
-    src and dst are arrays of torch, CuPy, JAX, NumPy or another library with DLPack, or Tensors, of one shape, one element
-    type of 1 to 16 bytes and one device, with any strides: rank 1 to 8 after merging, broadcast (stride 0) and reversed
-    sources, more than 2^31 elements. With a `tiled_copy` (cute.make_tiled_copy_tv) exactly its threads and values are used;
-    with a `plan` (tiled_copy.plan, plan.replace) that plan; else one is chosen. On a GPU the copy is enqueued on the current
-    stream of the tensors' library, or on `stream`, and not waited for. CPU tensors are copied by the same plan.
+    src and dst are arrays of torch, CuPy, JAX, NumPy or another library with DLPack, or Tensors, of one shape, one
+    element type of 1 to 16 bytes and one device, with any strides: rank 1 to 8 after merging, broadcast (stride 0) and
+    reversed sources, more than 2^31 elements. With a `tiled_copy` (cute.make_tiled_copy_tv) exactly its threads and
+    values are used; with a `plan` (tiled_copy.plan, plan.replace) that plan; else one is chosen. On a GPU the copy is
+    enqueued on the current stream of the tensors' library, or on `stream`, and not waited for. CPU tensors are copied
+    by the same plan.
 
-    Raises TypeError for different element types, LayoutError for different shapes, for a destination that has one element
-    for several coordinates or overlaps the source (with a witness), ValueError for different devices, a read-only
-    destination, or a given atom whose alignment the tensors lack.
+    Raises TypeError for different element types, LayoutError for different shapes, for a destination that has one
+    element for several coordinates or overlaps the source (with a witness), ValueError for different devices, a
+    read-only destination, or a given atom whose alignment the tensors lack.
     Source: CuTe C++ `examples/cute/tutorial/tiled_copy.cu`, for the name and the idea.
 
     >>> import numpy
@@ -111,7 +117,9 @@ def tiled_copy(
     """
     if plan is not None:
         if tiled_copy is not None:
-            raise TypeError("kernels.tiled_copy: pass a tiled_copy or a plan, not both; plan.tiled_copy tells what it was made of")
+            raise TypeError(
+                "kernels.tiled_copy: pass a tiled_copy or a plan, not both; plan.tiled_copy tells what it was made of"
+            )
         fitted, a, b = plan.fit(src, dst, stream)
     else:
         fitted, a, b = make_plan("kernels.tiled_copy", src, dst, tiled_copy, stream)
@@ -132,16 +140,18 @@ tiled_copy.plan = _plan
 
 
 @launched_again
-def _permute(src: Any, dst: Any, dims: tuple[int, ...], stream: int | None = None) -> Any:
+def _permute(src: Any, dst: Any, dims: tuple[int, ...], function: str, stream: int | None = None) -> Any:
     from tilewright.kernels.copy_problem import operand
 
-    a, b = operand(src, "kernels.permute", "src", stream), operand(dst, "kernels.permute", "dst", stream)
+    a, b = operand(src, function, "src", stream), operand(dst, function, "dst", stream)
     order = _order(dims, len(a.shape))
     view = a._replace(
-        shape=tuple(a.shape[i] for i in order), strides=tuple(a.strides[i] for i in order), name=f"src permuted by {text(order)}"
+        shape=tuple(a.shape[i] for i in order),
+        strides=tuple(a.strides[i] for i in order),
+        name=f"src permuted by {text(order)}",
     )
     view = view._replace(shown=f"{text(view.shape)}:{text(view.strides)}")
-    plan, view, b = plan_operands("kernels.permute", view, b)
+    plan, view, b = plan_operands(function, view, b)
     return dst, None if plan is None else run_plan(plan, view, b, stream)
 
 
@@ -157,8 +167,8 @@ def _order(dims: tuple[int, ...], rank: int) -> tuple[int, ...]:
 def permute(src: Any, dims: Any, dst: Any = None, *, stream: int | None = None) -> Any:
     """Copy src to dst with its modes in another order: dst[c[dims[0]], c[dims[1]], ..] = src[c[0], c[1], ..].
 
-    dims as in torch.permute: mode i of dst is mode dims[i] of src. Without dst, a compact row-major one of the same library
-    is made. Returns dst; errors as of kernels.tiled_copy, of whose kernel this is a plan.
+    dims as in torch.permute: mode i of dst is mode dims[i] of src. Without dst, a compact row-major one of the same
+    library is made. Returns dst; errors as of kernels.tiled_copy, of whose kernel this is a plan.
 
     >>> import numpy
     >>> from tilewright import kernels
@@ -166,18 +176,21 @@ def permute(src: Any, dims: Any, dst: Any = None, *, stream: int | None = None) 
     >>> kernels.permute(x, (2, 0, 1)).tolist()
     [[[0, 3]], [[1, 4]], [[2, 5]]]
     """
-    order = tuple(operator.index(i) for i in dims)
+    return _reordered("kernels.permute", src, tuple(operator.index(i) for i in dims), dst, stream)
+
+
+def _reordered(function: str, src: Any, order: tuple[int, ...], dst: Any, stream: int | None) -> Any:
     if dst is None:
         shape = tuple(int(n) for n in src.shape)
-        dst = _empty_like(src, tuple(shape[i] for i in _order(order, len(shape))), "kernels.permute")
-    return _permute(src, dst, order) if stream is None else _permute(src, dst, order, stream=stream)
+        dst = _empty_like(src, tuple(shape[i] for i in _order(order, len(shape))), function)
+    return _permute(src, dst, order, function) if stream is None else _permute(src, dst, order, function, stream=stream)
 
 
 def transpose(src: Any, dst: Any = None, *, stream: int | None = None) -> Any:
     """Copy src to dst with its last two modes exchanged: dst[.., j, i] = src[.., i, j].
 
-    Without dst, a compact row-major one of the same library is made. Returns dst; errors as of kernels.tiled_copy, of whose
-    kernel this is a plan.
+    Without dst, a compact row-major one of the same library is made. Returns dst; errors as of kernels.tiled_copy, of
+    whose kernel this is a plan.
 
     >>> import numpy
     >>> from tilewright import kernels
@@ -186,8 +199,10 @@ def transpose(src: Any, dst: Any = None, *, stream: int | None = None) -> Any:
     """
     rank = len(src.shape)
     if rank < 2:
-        raise LayoutError(f"kernels.transpose: src has shape {text(tuple(src.shape))}, but only two modes can be exchanged")
-    return permute(src, (*range(rank - 2), rank - 1, rank - 2), dst, stream=stream)
+        raise LayoutError(
+            f"kernels.transpose: src has shape {text(tuple(src.shape))}, but only two modes can be exchanged"
+        )
+    return _reordered("kernels.transpose", src, (*range(rank - 2), rank - 1, rank - 2), dst, stream)
 
 
 def _empty_like(src: Any, shape: tuple[int, ...], function: str) -> Any:
