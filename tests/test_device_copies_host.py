@@ -1,0 +1,65 @@
+"""The copy kernels themselves, compiled by the C++ compiler of this machine, on random problems."""
+
+from __future__ import annotations
+
+import pytest
+
+from cpu_device import COMPILER
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from copies import Case, assert_copied, compact, random_case  # noqa: E402
+from cpu_copy_kernels import CopyKernels  # noqa: E402
+from tilewright import Float32, cute, kernels  # noqa: E402
+from tilewright.cute.nvgpu import CopyUniversalOp, cpasync  # noqa: E402
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+
+
+def tiled(op, bits):
+    atom = cute.make_copy_atom(op, Float32, num_bits_per_copy=bits)
+    return cute.make_tiled_copy_tv(atom, cute.parse("(8,16):(16,1)"), cute.parse("(4,4):(4,1)"))
+
+
+def problems():
+    """(case, TiledCopy or None)"""
+    for number in range(60):
+        yield random_case(number), None
+    for offset, pad in ((1, 0), (3, 15), (0, 3)):  # rows that begin at any byte
+        for order in ((0, 1), (1, 0)):
+            src, dst = compact((70, 601), *order, offset=offset, pad=pad), compact((70, 601), pad=15 - pad)
+            yield Case("uint8", (70, 601), src, dst), None
+    ragged = Case("float32", (129, 252), compact((129, 252)), compact((129, 252)))
+    for bits in (32, 64, 128):
+        yield ragged, tiled(cpasync.CopyG2SOp(), bits)
+        yield ragged, tiled(CopyUniversalOp(), bits)
+
+
+def assert_kernels_copy(problems, folder):
+    """All their kernels in one library; the plans."""
+    torch.manual_seed(0)
+    made = [(case.tensors("cpu"), tiled_copy) for case, tiled_copy in problems]
+    runs = [(tensors, kernels.tiled_copy.plan(*tensors[:2], tiled_copy)) for tensors, tiled_copy in made]
+    # As where the source spans more memory than the device translates at once.
+    runs += [(tensors, plan.replace(tiles_in_run=2, predicated=True)) for tensors, plan in runs[::3]]
+    plans = [plan for _, plan in runs]
+    compiled = CopyKernels(plans, folder)
+    for (src, dst, memory), plan in runs:
+        try:
+            assert_copied(lambda src, dst, plan=plan: compiled.copy(plan, src, dst), src, dst, memory)
+        except AssertionError as error:
+            raise AssertionError(f"{error}, in the {plan}") from None
+    return plans
+
+
+def test_kernels_copy(tmp_path):
+    plans = assert_kernels_copy(problems(), tmp_path)
+    assert {plan.kernel for plan in plans} == {"direct", "staged"}
+    assert {plan.dst_shift > 0 for plan in plans} == {plan.src_aligned for plan in plans} == {True, False}
+    assert {plan.is_async for plan in plans} == {True, False}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(1000, 3000, 100))
+def test_kernels_copy_many(first, tmp_path):
+    assert_kernels_copy(((random_case(number), None) for number in range(first, first + 100)), tmp_path)
