@@ -42,6 +42,8 @@ sanitizer() {
   local tool=$1 flags=(--tool "$1" --error-exitcode "$FOUND" --print-limit 20)
   shift
   [[ $tool == memcheck ]] && flags+=(--report-api-errors no)
+  # Only the project's own kernels, which is quick; but who writes a tensor first is any library's kernel.
+  [[ $tool != initcheck ]] && flags+=(--kernel-name kns=tilewright)
   PYTORCH_NO_CUDA_MEMORY_CACHING=1 ${limit:+timeout -k 10 "$limit"} compute-sanitizer "${flags[@]}" "${sanitizer_flags[@]}" "$@"
 }
 
