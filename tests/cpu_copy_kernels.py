@@ -24,6 +24,7 @@ struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 static struct { unsigned x; } threadIdx, blockIdx;
 static void __syncthreads() {}
+template <class T> static T __ldca(const T* from) { return *from; }
 template <class T> static T __ldcs(const T* from) { return *from; }
 static unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned long long>(a) * b >> 32; }
 static unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
