@@ -44,7 +44,6 @@ def plan_of(src, dst, **fields):
         "smem": None,
         "src_mode": 0,
         "dst_mode": 0,
-        "src_shift": 0,
         "dst_shift": 0,
         **fields,
     }
@@ -151,23 +150,21 @@ def sound_copies(draw):
     plan = plan_of(src, dst, load_tv=None)
     tile = [draw(st.sampled_from((1, 2, 3, 4, 8)[: 6 - min(rank, 4)])) for _ in range(rank)]
     units = [[m for m in range(rank) if plan[side][m] == 1] for side in ("src_strides", "dst_strides")]
-    vectors, modes, shifts = [1, 1], [0, 0], [0, 0]
+    vectors, modes, shift = [1, 1], [0, 0], 0
     staged = draw(st.booleans())
     for side in (0, 1):
         if units[side] and draw(st.booleans()):
             modes[side] = draw(st.sampled_from(units[side]))
             vectors[side] = draw(st.sampled_from((1, 2, 4)))
-            if (staged or side == 1) and draw(st.booleans()):
-                shifts[side] = draw(st.sampled_from((1, 2, 3, 4, 8)))
+            if side == 1 and draw(st.booleans()):
+                shift = draw(st.sampled_from((1, 2, 3, 4, 8)))
     if not staged:
         modes[1] = modes[0] = modes[0] if plan["dst_strides"][modes[0]] == 1 else 0
         vectors[1] = vectors[0] = vectors[0] if plan["dst_strides"][modes[0]] == 1 else 1
-        shifts[1] = shifts[1] if plan["dst_strides"][modes[0]] == 1 else 0
+        shift = shift if plan["dst_strides"][modes[0]] == 1 else 0
     box = list(tile)
-    if shifts[0]:
-        box[modes[0]] += shifts[0]
-    if shifts[1] and staged:
-        box[modes[1]] += shifts[1]
+    if staged:
+        box[modes[1]] += shift
     vectors[0] = math.gcd(vectors[0], box[modes[0]])
     vectors[1] = math.gcd(vectors[1], tile[modes[1]]) if staged else vectors[0]
     plan["load_tv"] = draw(thread_values(box, vectors[0], modes[0]))
@@ -176,7 +173,7 @@ def sound_copies(draw):
     plan["tile"] = tuple(tile)
     plan["load_vector"], plan["store_vector"] = vectors
     plan["src_mode"], plan["dst_mode"] = modes
-    plan["src_shift"], plan["dst_shift"] = shifts
+    plan["dst_shift"] = shift
     return src, dst, memory, plan
 
 
@@ -188,12 +185,9 @@ def model(plan):
     rank = len(plan["extents"])
     modes = range(rank)
     extents, tile, smem = plan["extents"], plan["tile"], plan["smem"]
-    size, (s, t) = plan["element_bytes"], (plan["dst_shift"], plan["src_shift"])
-    d, a = plan["dst_mode"], plan["src_mode"]
-    box = [tile[m] + (s if s and smem and m == d else 0) + (t if t and m == a else 0) for m in modes]
-    pitches = {
-        side: [0 if extents[m] == 1 else plan[side][m] for m in modes] for side in ("src_strides", "dst_strides")
-    }
+    size, s, d = plan["element_bytes"], plan["dst_shift"], plan["dst_mode"]
+    box = [tile[m] + (s if s and smem and m == d else 0) for m in modes]
+    pitches = [0 if extents[m] == 1 else plan["dst_strides"][m] for m in modes]
     outer = smem.outer if isinstance(smem, cute.ComposedLayout) else smem
     room = cute.cosize(outer) if smem else 0
     if isinstance(smem, cute.ComposedLayout):
@@ -208,14 +202,8 @@ def model(plan):
             c = list(c) if isinstance(c, tuple) else [c]
             yield c + [0] * (rank - len(c))
 
-    def others(c, side, without):
-        return sum(c[m] * pitches[side][m] for m in modes if m != without)
-
     def sh(c):
-        return (plan["dst_address"] // size + others(c, "dst_strides", d)) % s if s else 0
-
-    def mis(c, origin):
-        return (plan["src_address"] // size + origin[a] + others(c, "src_strides", a)) % t if t else 0
+        return (plan["dst_address"] // size + sum(c[m] * pitches[m] for m in modes if m != d)) % s if s else 0
 
     def inside(c):
         return all(0 <= c[m] < extents[m] for m in modes)
@@ -239,8 +227,6 @@ def model(plan):
         image = {}
         for y in loads if smem else ():
             r = [o + c - (s if s and m == d else 0) for m, (o, c) in enumerate(zip(origin, y, strict=True))]
-            if t:
-                r[a] -= mis(r, origin)
             if not inside(r):
                 continue
             if (offset := place(y)) is None:
@@ -256,8 +242,6 @@ def model(plan):
                 y[d] += s - shift
             if not inside(r):
                 continue
-            if t:
-                y[a] += mis(r, origin)
             written[tuple(r)] += 1
             if not smem:
                 continue
@@ -295,12 +279,10 @@ def broken_copies(draw):
     tile = tuple(draw(st.integers(1, 4)) for _ in range(rank))
     staged = draw(st.booleans())
     modes = [draw(st.integers(0, rank - 1)) for _ in range(2)]
-    shifts = [draw(st.sampled_from((0, 0, 2, 3))) if staged or side == 1 else 0 for side in range(2)]
+    shift = draw(st.sampled_from((0, 0, 2, 3)))
     box = list(tile)
-    if shifts[0]:
-        box[modes[0]] += shifts[0]
-    if shifts[1] and staged:
-        box[modes[1]] += shifts[1]
+    if staged:
+        box[modes[1]] += shift
     load = draw(thread_values(box) if draw(st.booleans()) else broken_thread_values(box))
     store = draw(thread_values(tile) if draw(st.booleans()) else broken_thread_values(box)) if staged else load
     smem = None
@@ -313,4 +295,4 @@ def broken_copies(draw):
         if isinstance(smem, cute.Layout) and draw(st.booleans()):
             smem = cute.make_composed_layout(cute.make_swizzle(1, 0, 1), draw(st.integers(-2, 3)), smem)
     fields = {"tile": tile, "load_tv": load, "store_tv": store, "smem": smem, "src_mode": modes[0]}
-    return src, memory, dst, plan_of(src, dst, dst_mode=modes[1], src_shift=shifts[0], dst_shift=shifts[1], **fields)
+    return src, memory, dst, plan_of(src, dst, dst_mode=modes[1], dst_shift=shift, **fields)

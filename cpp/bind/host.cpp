@@ -31,7 +31,7 @@ Args:
     load_tv, store_tv: static layouts (threads, values) -> tile coordinate, with basis strides.
     load_vector, store_vector: values of one access, neighbours along src_mode and dst_mode.
     smem: tile coordinate -> offset in shared memory, a static Layout or a swizzle of one; None: direct.
-    src_shift (staged plans only), dst_shift: elements by which rows that are not aligned are shifted; 0: not at all.
+    dst_shift: elements of an aligned store, by which rows of the destination that are not aligned are shifted; 0: none.
     threads: CPU threads; 0: one for each core, as far as the amount of data is worth it.
 Raises: LayoutError for a layout that does not fit, ValueError for another field; both name it.
 Source: tilewright.
@@ -43,7 +43,7 @@ Examples:
     >>> tv = cute.parse("((2,4),2):((1@0,1@1),2@0)")
     >>> plan = dict(element_bytes=4, extents=(4, 3), src_strides=(1, 4), dst_strides=(3, 1), tile=(4, 4),
     ...             load_tv=tv, store_tv=tv, load_vector=1, store_vector=1, smem=cute.parse("(4,4):(1,5)"),
-    ...             src_mode=0, dst_mode=1, src_shift=0, dst_shift=0)
+    ...             src_mode=0, dst_mode=1, dst_shift=0)
     >>> host.run_copy(a.ctypes.data, b.ctypes.data, **plan)
     >>> (b == a.T).all()
     np.True_)doc";
@@ -70,8 +70,7 @@ Examples:
     >>> from tilewright._core import host
     >>> tv = cute.parse("(3,2):(1@0,4@0)")  # of every 4 elements, threads take 3
     >>> plan = dict(element_bytes=4, extents=(10,), src_strides=(1,), dst_strides=(1,), tile=(8,), load_tv=tv,
-    ...             store_tv=tv, load_vector=1, store_vector=1, smem=None, src_mode=0, dst_mode=0, src_shift=0,
-    ...             dst_shift=0)
+    ...             store_tv=tv, load_vector=1, store_vector=1, smem=None, src_mode=0, dst_mode=0, dst_shift=0)
     >>> {kind: found for kind, found in host.check_copy(0, 0, move=False, **plan).items() if found["count"]}
     {'never_written': {'count': 2, 'first': [(3,), (7,)]}})doc";
 
@@ -172,7 +171,7 @@ void define(py::module_& m, const char* name, const py::arg_v& extra, const char
       name,
       [name, f](IntArg src_address, IntArg dst_address, IntArg element_bytes, Arg extents, Arg src_strides,
                 Arg dst_strides, Arg tile, Arg load_tv, Arg store_tv, IntArg load_vector, IntArg store_vector, Arg smem,
-                IntArg src_mode, IntArg dst_mode, IntArg src_shift, IntArg dst_shift, Extra extra) {
+                IntArg src_mode, IntArg dst_mode, IntArg dst_shift, Extra extra) {
         return guarded(name, {load_tv.handle, store_tv.handle, smem.handle}, [&] {
           const std::size_t rank = rank_of(extents);
           const CopyPlan plan{to_address(src_address, "src_address"),
@@ -190,7 +189,6 @@ void define(py::module_& m, const char* name, const py::arg_v& extra, const char
                               to_smem(smem),
                               to_int64(src_mode.handle),
                               to_int64(dst_mode.handle),
-                              to_int64(src_shift.handle),
                               to_int64(dst_shift.handle)};
           try {
             return f(plan, extra);
@@ -202,7 +200,7 @@ void define(py::module_& m, const char* name, const py::arg_v& extra, const char
       py::arg("src_address"), py::arg("dst_address"), py::kw_only(), py::arg("element_bytes"), py::arg("extents"),
       py::arg("src_strides"), py::arg("dst_strides"), py::arg("tile"), py::arg("load_tv"), py::arg("store_tv"),
       py::arg("load_vector"), py::arg("store_vector"), py::arg("smem"), py::arg("src_mode"), py::arg("dst_mode"),
-      py::arg("src_shift"), py::arg("dst_shift"), extra, doc);
+      py::arg("dst_shift"), extra, doc);
 }
 
 void run_copy(const CopyPlan& plan, IntArg threads) {

@@ -29,7 +29,7 @@ TableCache::Key TableCache::key_of(const CopyPlan& plan) {
   Key key{plan.element_bytes, static_cast<int64_t>(plan.rank),
           plan.load_vector,   plan.store_vector,
           plan.src_mode,      plan.dst_mode,
-          plan.src_shift,     plan.dst_shift};
+          plan.dst_shift};
   for (const Coord* field : {&plan.extents, &plan.src_strides, &plan.dst_strides, &plan.tile}) {
     key.insert(key.end(), field->begin(), field->begin() + static_cast<std::ptrdiff_t>(plan.rank));
   }

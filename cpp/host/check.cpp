@@ -26,8 +26,7 @@ class Check {
       : plan_(plan),
         g_(plan),
         move_(move),
-        src_element_(element(plan.src_address)),
-        dst_element_(element(plan.dst_address)),
+        dst_element_(static_cast<int64_t>(plan.dst_address / static_cast<uint64_t>(g_.element_bytes))),
         load_(plan.load_tv, g_.rank, "load_tv"),
         store_(plan.store_tv, g_.rank, "store_tv"),
         loads_(coordinates_of(load_)),
@@ -63,10 +62,6 @@ class Check {
   }
 
  private:
-  int64_t element(uint64_t address) const {
-    return static_cast<int64_t>(address / static_cast<uint64_t>(g_.element_bytes));
-  }
-
   // What no CTA is needed for.
   void look_at_layouts() {
     const auto look = [&](const std::vector<Coord>& coords, const Coord& box) {
@@ -139,23 +134,16 @@ class Check {
     return reinterpret_cast<uint8_t*>(plan_.dst_address) + offset(r, g_.dst_strides) * g_.element_bytes;
   }
 
-  // sh(r) and mis(r) of plan.hpp.
+  // sh(r) of plan.hpp.
   int64_t sh(Coord r) const {
     if (g_.dst_shift == 0) return 0;
     r[g_.d] = 0;
     return floor_mod(wrapping_add(dst_element_, offset(r, g_.dst_strides)), g_.dst_shift);
   }
-  int64_t mis(Coord r) const {
-    if (g_.src_shift == 0) return 0;
-    r[g_.a] = 0;
-    const int64_t row = wrapping_add(src_element_ + origin_[g_.a], offset(r, g_.src_strides));
-    return floor_mod(row, g_.src_shift);
-  }
 
   Coord load_coordinate(const Coord& y) const {
     Coord r{};
     for (std::size_t m = 0; m < g_.rank; ++m) r[m] = origin_[m] - g_.back[m] + y[m];
-    if (g_.src_shift > 0) r[g_.a] -= mis(r);
     return r;
   }
   Coord store_coordinate(const Coord& x) const {
@@ -218,7 +206,6 @@ class Check {
     mark(r);
     Coord y = stores_[i];
     if (g_.dst_shift > 0) y[g_.d] += g_.dst_shift - sh(r);
-    if (g_.src_shift > 0) y[g_.a] += mis(r);
     const std::optional<int64_t> place = (*smem_)(y);
     if (!place) return report_.outside_shared.add(r);
     const auto at = static_cast<std::size_t>(*place);
@@ -235,7 +222,6 @@ class Check {
   const CopyPlan& plan_;
   Geometry g_;
   bool move_;
-  int64_t src_element_;
   int64_t dst_element_;
   ThreadValues load_;
   ThreadValues store_;

@@ -37,35 +37,15 @@ void gather(uint8_t* to, std::ptrdiff_t to_step, const uint8_t* image, const int
   for (int64_t i = 0; i < count; ++i) move_one<N>(to + i * to_step, image + table[i * step]);
 }
 
-// A table position that moves on in a circle: by `step` modulo `size`, each worth `pitch` entries.
-struct Circle {
-  int64_t at;
-  int64_t step;
-  int64_t size;
-  int64_t pitch;
-};
-
-// to[i] = image[table[i + circle * pitch]]
-template <int N>
-void gather_circling(uint8_t* to, std::ptrdiff_t to_step, const uint8_t* image, const int32_t* table, Circle circle,
-                     int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    move_one<N>(to + i * to_step, image + table[i + circle.at * circle.pitch]);
-    circle.at += circle.step;
-    if (circle.at >= circle.size) circle.at -= circle.size;
-  }
-}
-
 // The functions for an access of some bytes.
 struct Mover {
   decltype(&move_strided<1>) strided;
   decltype(&scatter<1>) scatter;
   decltype(&gather<1>) gather;
-  decltype(&gather_circling<1>) gather_circling;
 };
 
 template <int N>
-inline constexpr Mover kMover{&move_strided<N>, &scatter<N>, &gather<N>, &gather_circling<N>};
+inline constexpr Mover kMover{&move_strided<N>, &scatter<N>, &gather<N>};
 
 // Null where there is no fixed-size access of so many bytes.
 inline const Mover* mover_of(int64_t bytes) {

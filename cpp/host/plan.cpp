@@ -52,10 +52,9 @@ void check_scalars(const CopyPlan& plan) {
   for (const auto& [name, value] : {std::pair{"load_vector", plan.load_vector}, {"store_vector", plan.store_vector}}) {
     if (value < 1) bad(name, " = ", value, " must be at least 1 element");
   }
-  for (const auto& [name, value] : {std::pair{"src_shift", plan.src_shift}, {"dst_shift", plan.dst_shift}}) {
-    if (value < 0 || value > kMaxShift) bad(name, " = ", value, " must be between 0 and ", kMaxShift, " elements");
+  if (plan.dst_shift < 0 || plan.dst_shift > kMaxShift) {
+    bad("dst_shift = ", plan.dst_shift, " must be between 0 and ", kMaxShift, " elements");
   }
-  if (plan.src_shift > 0 && !plan.smem) bad("src_shift = ", plan.src_shift, " needs a staged plan, but smem is None");
 }
 
 }  // namespace
@@ -70,7 +69,6 @@ Geometry::Geometry(const CopyPlan& plan)
       ctas(1),
       elements(1),
       element_bytes(plan.element_bytes),
-      src_shift(plan.src_shift),
       dst_shift(plan.dst_shift) {
   check_scalars(plan);
   bool empty = false;
@@ -81,11 +79,6 @@ Geometry::Geometry(const CopyPlan& plan)
   }
   src_strides = strides_of(plan, plan.src_strides, "src_strides");
   dst_strides = strides_of(plan, plan.dst_strides, "dst_strides");
-  if (src_shift > 0) {
-    a = mode_of(plan, plan.src_mode, "src_mode", "src_shift");
-    if (tile[a] <= kMaxTile) box[a] += src_shift;
-    if (extents[a] == 1) src_strides[a] = 1;
-  }
   if (dst_shift > 0) {
     d = mode_of(plan, plan.dst_mode, "dst_mode", "dst_shift");
     if (extents[d] == 1) dst_strides[d] = 1;
@@ -97,7 +90,7 @@ Geometry::Geometry(const CopyPlan& plan)
   int64_t volume = 1;
   for (std::size_t m = 0; m < rank; ++m) {
     volume = capped_mul(volume, box[m], kMaxTile);
-    if (volume > kMaxTile) bad("tile has more than ", kMaxTile, " elements, its shifts included");
+    if (volume > kMaxTile) bad("tile has more than ", kMaxTile, " elements, its shift included");
   }
   if (empty) {
     ctas = elements = 0;
@@ -137,9 +130,6 @@ void check_vector_strides(const CopyPlan& plan) {
   }
   if (plan.store_vector > 1) {
     check_stride(needed("store_vector", plan.store_vector, plan.dst_mode, "dst_mode"), plan.dst_strides, "dst_strides");
-  }
-  if (plan.src_shift > 0) {
-    check_stride(needed("src_shift", plan.src_shift, plan.src_mode, "src_mode"), plan.src_strides, "src_strides");
   }
   if (plan.dst_shift > 0) {
     check_stride(needed("dst_shift", plan.dst_shift, plan.dst_mode, "dst_mode"), plan.dst_strides, "dst_strides");

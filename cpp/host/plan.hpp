@@ -8,18 +8,16 @@
 //     staged    phase 1   image[smem(c)] = src[o + c]   for all c = load_tv(t, v)
 //               phase 2   dst[o + x] = image[smem(x)]   for all x = store_tv(t, v)
 //
-// Elements outside of the extents are left out. A plan may shift its rows so that the vectors of a row whose
-// address is not aligned are aligned all the same. With S = dst_shift, d = dst_mode (dst_strides[d] == 1), and
-// T = src_shift, a = src_mode (src_strides[a] == 1):
+// Elements outside of the extents are left out. A plan may shift its rows so that the stores of a row whose address in
+// the destination is not aligned are aligned all the same. With S = dst_shift and d = dst_mode (dst_strides[d] == 1):
 //
-//     sh(c)  = (dst_address / element_bytes + sum of c[m] * dst_strides[m] over m != d) mod S
-//     mis(c) = (src_address / element_bytes + o[a] + sum of c[m] * src_strides[m] over m != a) mod T
-//     phase 1 starts at p = o, but p[d] = o[d] - S; tile coordinate y is the element r = p + y, but r[a] = p[a] - mis +
-//     y phase 2: tile coordinate x is the element r = o + x, but r[d] = o[d] + x[d] - sh(r),
-//              kept at y = x, but y[d] = x[d] - sh(r) + S, and + mis(r) along a
+//     sh(c) = (dst_address / element_bytes + sum of c[m] * dst_strides[m] over m != d) mod S
+//     phase 1: tile coordinate y is the element r = o + y, but r[d] = o[d] - S + y[d]
+//     phase 2: tile coordinate x is the element r = o + x, but r[d] = o[d] + x[d] - sh(r),
+//              kept at y = x, but y[d] = x[d] - sh(r) + S
 //
-// so load_tv and smem reach over the tile by S along d and by T along a. A direct plan may have dst_shift: its tile
-// coordinate x is the element r of phase 2. Both ways there are ceil((extent + S - 1) / tile) tiles along d.
+// so load_tv and smem reach over the tile by S along d. A direct plan may have dst_shift: its tile coordinate x is the
+// element r of phase 2. Both ways there are ceil((extent + S - 1) / tile) tiles along d.
 #pragma once
 
 #include <array>
@@ -56,7 +54,6 @@ struct CopyPlan {
   std::optional<AnyLayout> smem;  // none: direct
   int64_t src_mode;
   int64_t dst_mode;
-  int64_t src_shift;
   int64_t dst_shift;
 };
 
@@ -75,9 +72,7 @@ struct Geometry {
   int64_t ctas;
   int64_t elements;  // of the problem
   int64_t element_bytes;
-  std::size_t a = 0;  // src_mode and dst_mode, where they matter
-  std::size_t d = 0;
-  int64_t src_shift;
+  std::size_t d = 0;  // dst_mode, where rows are shifted
   int64_t dst_shift;
 };
 

@@ -26,7 +26,6 @@ class Worker {
         element_(*mover_of(bytes_)),
         src_(reinterpret_cast<const uint8_t*>(src_address)),
         dst_(reinterpret_cast<uint8_t*>(dst_address)),
-        src_element_(static_cast<int64_t>(src_address / static_cast<uint64_t>(bytes_))),
         dst_element_(static_cast<int64_t>(dst_address / static_cast<uint64_t>(bytes_))),
         image_(new uint8_t[static_cast<std::size_t>(tables.image_bytes())]()) {}
 
@@ -124,61 +123,23 @@ class Worker {
   void load(const Box& box) {
     const int64_t from = base(g_.src_strides, g_.back);
     const std::ptrdiff_t step = g_.src_strides[tables_.load().inner()] * bytes_;
-    if (g_.src_shift == 0) {
-      for (const Run& run : box.load) put(src(wrapping_add(from, run.from)), step, run.to, run.count);
-      return;
-    }
-    const std::size_t a = g_.a;
-    const int64_t start = origin_[a] - g_.back[a];
-    for (const Run& run : box.load) {
-      const int64_t row = wrapping_add(from, run.from);
-      const int64_t mis = floor_mod(wrapping_add(src_element_ + g_.back[a], row), g_.src_shift);
-      const int64_t first = std::max(run.first, mis - start);
-      const int64_t last = std::min(run.first + run.count, g_.extents[a] - start + mis);
-      if (first >= last) continue;
-      put(src(wrapping_add(row, first - mis)), step, run.to + first - run.first, last - first);
-    }
+    for (const Run& run : box.load) put(src(wrapping_add(from, run.from)), step, run.to, run.count);
   }
 
   void store(const Box& box) {
     const int64_t to = base(g_.dst_strides, {});
     const std::ptrdiff_t step = g_.dst_strides[tables_.store().inner()] * bytes_;
-    if (g_.src_shift == 0 && g_.dst_shift == 0) {
-      for (const Run& run : box.store) get(dst(wrapping_add(to, run.to)), step, run.from, run.count);
-      return;
+    for (const Run& run : box.store) {
+      int64_t position = run.from, target = wrapping_add(to, run.to), count = run.count;
+      if (g_.dst_shift > 0) {
+        const Cut cut = shifted(run, target);
+        if (cut.count <= 0) continue;
+        position += cut.first - run.first + g_.dst_shift;
+        target = wrapping_add(target, cut.first);
+        count = cut.count;
+      }
+      get(dst(target), step, position, count);
     }
-    const int64_t source = g_.src_shift == 0 ? 0 : wrapping_add(src_element_, base(g_.src_strides, {}));
-    for (const Run& run : box.store) store_shifted(run, to, step, source);
-  }
-
-  void store_shifted(const Run& run, int64_t to, std::ptrdiff_t step, int64_t source) {
-    Cut cut{run.first, run.count};
-    int64_t position = run.from, target = wrapping_add(to, run.to);
-    if (g_.dst_shift > 0) {
-      cut = shifted(run, target);
-      if (cut.count <= 0) return;
-      position += cut.first - run.first + g_.dst_shift;
-      target = wrapping_add(target, cut.first);
-    }
-    if (g_.src_shift == 0) {
-      get(dst(target), step, position, cut.count);
-      return;
-    }
-    const std::size_t inner = tables_.store().inner();
-    int64_t row = wrapping_add(source, run.src_row);
-    int64_t mis_step = 0;  // of neighbours in the run
-    if (inner != g_.a) {
-      row = wrapping_add(row, wrapping_mul(cut.first, g_.src_strides[inner]));
-      mis_step = floor_mod(g_.src_strides[inner], g_.src_shift);
-    }
-    int64_t mis = floor_mod(row, g_.src_shift);
-    const int64_t pitch = tables_.store().pitch[g_.a];
-    if (mis_step == 0) {
-      get(dst(target), step, position + mis * pitch, cut.count);
-      return;
-    }
-    element_.gather_circling(dst(target), step, image_.get(), tables_.store_image().table.data() + position,
-                             Circle{mis, mis_step, g_.src_shift, pitch}, cut.count);
   }
 
   // The elements of a run as single ones up to a group of the table, as groups, and single ones again:
@@ -220,7 +181,6 @@ class Worker {
   const Mover& element_;
   const uint8_t* src_;
   uint8_t* dst_;
-  int64_t src_element_;
   int64_t dst_element_;
   std::unique_ptr<uint8_t[]> image_;  // zero at first: a broken plan may read what it has not written
   Coord origin_{};                    // of the CTA's tile

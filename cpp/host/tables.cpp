@@ -61,11 +61,10 @@ void for_each_stretch(const Walk& walk, std::size_t rank, const Coord& begin, co
   }
 }
 
-int64_t dot(const Coord& coord, const Coord& strides, std::size_t rank, std::optional<std::size_t> without,
-            std::optional<std::size_t> nor = {}) {
+int64_t dot(const Coord& coord, const Coord& strides, std::size_t rank, std::optional<std::size_t> without) {
   int64_t sum = 0;
   for (std::size_t m = 0; m < rank; ++m) {
-    if (without != m && nor != m) sum = wrapping_add(sum, wrapping_mul(coord[m], strides[m]));
+    if (without != m) sum = wrapping_add(sum, wrapping_mul(coord[m], strides[m]));
   }
   return sum;
 }
@@ -147,7 +146,7 @@ std::optional<std::size_t> mode_if(bool condition, std::size_t mode) {
 Tables::Tables(const CopyPlan& plan)
     : geometry_(checked_geometry(plan)),
       load_(checked_tv(plan, geometry_, true), geometry_, plan.smem ? geometry_.src_strides : geometry_.dst_strides,
-            plan.smem ? mode_if(geometry_.src_shift > 0, geometry_.a) : mode_if(geometry_.dst_shift > 0, geometry_.d)),
+            mode_if(!plan.smem && geometry_.dst_shift > 0, geometry_.d)),
       store_(checked_tv(plan, geometry_, false), geometry_, geometry_.dst_strides,
              mode_if(geometry_.dst_shift > 0, geometry_.d)) {
   if (plan.smem) {
@@ -169,7 +168,6 @@ Kind Tables::kind(std::size_t m, int64_t tile_index) const {
   const int64_t left = g.extents[m] - origin;  // in phase 2
   Kind kind{std::max(int64_t{0}, g.back[m] - origin), std::min(g.box[m], left + g.back[m]), std::min(g.tile[m], left)};
   // Shifted rows are cut while they are copied.
-  if (g.src_shift > 0 && m == g.a) kind.begin = 0, kind.end = g.box[m];
   if (g.dst_shift > 0 && m == g.d) {
     kind.store_end = g.tile[m];
     if (!staged()) kind.end = g.tile[m];
@@ -182,7 +180,7 @@ void Tables::find_kinds() {
   for (std::size_t m = 0; m < geometry_.rank; ++m) {
     // Tiles differ near both ends of a mode only.
     const int64_t tiles = geometry_.tiles[m];
-    const int64_t near = (geometry_.src_shift + geometry_.dst_shift) / geometry_.tile[m] + 3;
+    const int64_t near = geometry_.dst_shift / geometry_.tile[m] + 3;
     const auto add = [&](int64_t tile_index) {
       const Kind found = kind(m, tile_index);
       if (std::find(kinds_[m].begin(), kinds_[m].end(), found) == kinds_[m].end()) kinds_[m].push_back(found);
@@ -216,7 +214,7 @@ Box Tables::make_box(const std::array<Kind, kMaxRank>& kinds) const {
     store_end[m] = kinds[m].store_end;
   }
   Box box;
-  const auto src_row = mode_if(g.src_shift > 0, g.a), dst_row = mode_if(g.dst_shift > 0, g.d);
+  const auto dst_row = mode_if(g.dst_shift > 0, g.d);
   const bool src_unit = g.src_strides[load_.inner()] == 1;
   if (!staged()) {
     const bool units = src_unit && g.dst_strides[load_.inner()] == 1;
@@ -234,15 +232,12 @@ Box Tables::make_box(const std::array<Kind, kMaxRank>& kinds) const {
     return box;
   }
   for_each_stretch(load_, g.rank, begin, end, [&](const Coord& c, int64_t position, int64_t count) {
-    const Run run{dot(c, g.src_strides, g.rank, src_row), position, c[load_.inner()], count};
-    append(box.load, run, src_unit && !src_row);
+    append(box.load, {dot(c, g.src_strides, g.rank, {}), position, c[load_.inner()], count}, src_unit);
   });
   const bool dst_unit = g.dst_strides[store_.inner()] == 1;
-  const bool may_merge = dst_unit && !dst_row && g.src_shift == 0;
   for_each_stretch(store_, g.rank, Coord{}, store_end, [&](const Coord& c, int64_t position, int64_t count) {
-    const int64_t src_offset = src_row ? dot(c, g.src_strides, g.rank, src_row, store_.inner()) : 0;
-    const Run run{position, dot(c, g.dst_strides, g.rank, dst_row), c[store_.inner()], count, src_offset};
-    append(box.store, run, may_merge);
+    const Run run{position, dot(c, g.dst_strides, g.rank, dst_row), c[store_.inner()], count};
+    append(box.store, run, dst_unit && !dst_row);
   });
   return box;
 }

@@ -24,7 +24,6 @@ struct Run {
   int64_t to;
   int64_t first;  // coordinate along the inner mode
   int64_t count;
-  int64_t src_row = 0;  // phase 2 with src_shift: the row's offset in the source, without the inner mode and src_mode
 };
 
 // The coordinates that a thread-value layout covers, in the order of memory.
