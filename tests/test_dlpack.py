@@ -348,6 +348,16 @@ def test_negative_strides_and_the_bounds_of_memory():
             pointer[outside]
 
 
+@pytest.mark.parametrize(("bits", "meant"), [(8, -1), (16, -3), (32, -6), (64, -1), (128, -2)])
+def test_negative_strides_that_were_divided_without_their_sign(bits, meant):
+    """As CuPy does it: the stride in bytes, taken as an unsigned number, by the element's bytes."""
+    size = bits // 8
+    came = meant if size == 1 else (2**64 + meant * size) // size
+    memory = Producer(bytes(4 * abs(meant) * size), shape=(3,), strides=(came,), dtype=(1, bits, 1))
+    memory.managed.tensor.byte_offset = 3 * abs(meant) * size
+    assert _core.Memory.from_capsule(memory.__dlpack__()).strides == (meant,)
+
+
 def test_read_only():
     array = np.arange(4)
     array.flags.writeable = False

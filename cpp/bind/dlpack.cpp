@@ -148,6 +148,18 @@ std::unique_ptr<Memory> Memory::allocate(int64_t size, int64_t alignment) {
   return std::make_unique<Memory>(reinterpret_cast<uint64_t>(block), size, DLDevice{kDLCPU, 0}, std::move(owner));
 }
 
+namespace {
+
+// CuPy divides the bytes of a stride by the element's without a sign: -6 elements of 4 bytes come as 2^62 - 6. No
+// address space has such strides, so they are what they were meant to be.
+int64_t with_sign(int64_t stride, int element_bytes) {
+  if (element_bytes < 2 || !std::has_single_bit(static_cast<unsigned>(element_bytes))) return stride;
+  const int64_t half = (int64_t{1} << 62) / element_bytes * 2;  // 2^63 / element_bytes
+  return stride >= half ? stride - half - half : stride;
+}
+
+}  // namespace
+
 void Memory::adopt(const DLTensor& tensor) {
   const auto rank = static_cast<size_t>(tensor.ndim);
   if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr)) {
@@ -168,6 +180,7 @@ void Memory::adopt(const DLTensor& tensor) {
     }
     if (tensor.strides != nullptr) {
       strides_.assign(tensor.strides, tensor.strides + rank);
+      for (int64_t& stride : strides_) stride = with_sign(stride, dtype_.bits * dtype_.lanes / 8);
     } else {
       // Until DLPack 1.2: compact, row-major.
       strides_.resize(rank);
