@@ -65,6 +65,29 @@ static int cuThreadExchangeStreamCaptureMode(int* mode) {
   *mode = old;
   return note("capture mode", current == 2 ? "relaxed" : "global");
 }
+static int cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "%zu flags %u", bytes, flags);
+  *memory = malloc(bytes);
+  return note("cuMemHostAlloc", detail);
+}
+static int cuMemFreeHost(void* memory) { return free(memory), note("cuMemFreeHost", ""); }
+static int cuEventCreate(void** event, unsigned flags) {
+  static char events;
+  *event = &events;
+  return note("cuEventCreate", flags == 2 ? "without timing" : "");
+}
+static int note_stream(const char* name, void* stream) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "stream %zu", (size_t)stream);
+  return note(name, detail);
+}
+static int cuEventRecord(void* event, void* stream) { return (void)event, note_stream("cuEventRecord", stream); }
+static int cuEventDestroy(void* event) { return (void)event, note("cuEventDestroy", ""); }
+static int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  return (void)event, (void)flags, note_stream("cuStreamWaitEvent", stream);
+}
+static int cuStreamSynchronize(void* stream) { return note_stream("cuStreamSynchronize", stream); }
 static int cuModuleLoadData(void** module, const void* image) {
   return *module = (void*)image, note("cuModuleLoadData", "");
 }
@@ -119,6 +142,13 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuCtxPopCurrent),
       F(cuCtxSynchronize),
       F(cuThreadExchangeStreamCaptureMode),
+      F(cuMemHostAlloc),
+      F(cuMemFreeHost),
+      F(cuEventCreate),
+      F(cuEventRecord),
+      F(cuEventDestroy),
+      F(cuStreamWaitEvent),
+      F(cuStreamSynchronize),
       F(cuModuleLoadData),
       F(cuModuleGetFunction),
       F(cuFuncGetAttribute),

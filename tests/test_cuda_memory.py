@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import textwrap
 from pathlib import Path
 
-import pytest
+import test_driver
 
-from test_driver import run
-
-DRIVER = Path(__file__).with_name("fake_memory_driver.c")
-
-
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory):
-    """A folder with a libcuda.so.1 that is not NVIDIA's."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    folder = tmp_path_factory.mktemp("driver")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", DRIVER], check=True)
-    return folder
-
+fake = test_driver.fake
 
 CALLS = """
 def calls():
@@ -33,7 +17,7 @@ load()
 
 
 def run_calls(folder, code):
-    return run(folder, CALLS + textwrap.dedent(code))
+    return test_driver.run(folder, CALLS + textwrap.dedent(code))
 
 
 def test_one_stream_waits_for_another(fake):
@@ -72,7 +56,7 @@ def test_a_dlpack_consumer_waits(fake):
         FAKE.fake_fail(b"cuStreamWaitEvent", 1)
         print(error_of(lambda: tensor.__dlpack__(stream=2), BufferError))
     """
-    printed = run_calls(fake, code.replace("TESTS", repr(str(DRIVER.parent))))
+    printed = run_calls(fake, code.replace("TESTS", repr(str(Path(__file__).parent))))
     assert "stream 2 cannot wait for stream 1: cuStreamWaitEvent failed: CUDA_ERROR_INVALID_VALUE" in printed
 
 

@@ -34,8 +34,14 @@ py::dict to_dict(const DeviceProperties& p) {
 void bind_errors(py::module_& m) {
   py::object error = py::reinterpret_steal<py::object>(
       PyErr_NewExceptionWithDoc("tilewright.DriverError",
-                                "A call of the CUDA driver that failed.\n\n"
-                                "Attributes: code (the driver's number) or None, name (CUDA_ERROR_...), kernel.",
+                                "A call of the CUDA driver that failed, or no driver to call.\n\n"
+                                "Attributes: code (the driver's number) or None, name (CUDA_ERROR_...), kernel.\n\n"
+                                ">>> from tilewright import DriverError\n"
+                                ">>> try:\n"
+                                "...     raise DriverError('no CUDA driver')\n"
+                                "... except DriverError as error:\n"
+                                "...     print(error, error.code, [error.name], [error.kernel])\n"
+                                "no CUDA driver None [''] ['']\n",
                                 PyExc_RuntimeError, nullptr));
   error.attr("code") = py::none();
   error.attr("name") = "";

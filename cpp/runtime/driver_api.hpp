@@ -11,10 +11,12 @@ struct ContextTag;
 struct ModuleTag;
 struct FunctionTag;
 struct StreamTag;
+struct EventTag;
 using Context = ContextTag*;
 using ModuleHandle = ModuleTag*;
 using FunctionHandle = FunctionTag*;
 using Stream = StreamTag*;  // nullptr and 1: the legacy default stream, 2: the default stream of the thread
+using Event = EventTag*;
 
 struct Uuid {
   unsigned char bytes[16];
@@ -60,6 +62,13 @@ enum CaptureMode : int { kCaptureRelaxed = 2 };
   X(cuCtxPopCurrent, 4000, (Context * context))                                                                      \
   X(cuCtxSynchronize, 2000, ())                                                                                      \
   X(cuThreadExchangeStreamCaptureMode, 10010, (CaptureMode * mode))                                                  \
+  X(cuMemHostAlloc, 2020, (void** memory, size_t bytes, unsigned flags))                                             \
+  X(cuMemFreeHost, 2000, (void* memory))                                                                             \
+  X(cuEventCreate, 2000, (Event * event, unsigned flags))                                                            \
+  X(cuEventRecord, 2000, (Event event, Stream stream))                                                               \
+  X(cuEventDestroy, 4000, (Event event))                                                                             \
+  X(cuStreamWaitEvent, 3020, (Stream stream, Event event, unsigned flags))                                           \
+  X(cuStreamSynchronize, 2000, (Stream stream))                                                                      \
   X(cuModuleLoadData, 2000, (ModuleHandle * module, const void* image))                                              \
   X(cuModuleGetFunction, 2000, (FunctionHandle * function, ModuleHandle module, const char* name))                   \
   X(cuFuncGetAttribute, 2020, (int* value, FunctionAttribute attribute, FunctionHandle function))                    \
