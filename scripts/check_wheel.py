@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "python/tilewright"
 FOLDER = ROOT / "build/wheel"
 LIMIT = 3_000_000
 SMOKE = """
@@ -42,7 +43,8 @@ def main() -> None:
     ]
     if strange:
         sys.exit(f"does not belong into the wheel: {strange}")
-    for name in ("tilewright/py.typed", "tilewright/_core.pyi", "tilewright/_kernels/tiled_copy.cuh"):
+    stubs = [f"tilewright/{path.relative_to(PACKAGE)}" for path in (PACKAGE / "_core").iterdir()]
+    for name in ("tilewright/py.typed", "tilewright/_kernels/tiled_copy.cuh", *stubs):
         if name not in names:
             sys.exit(f"missing in the wheel: {name}")
 

@@ -1,6 +1,7 @@
-"""Write python/tilewright/_core.pyi from the installed C++ module, or with --check compare the two.
+"""Write python/tilewright/_core/*.pyi from the installed C++ module, or with --check compare the two.
 
 pybind11-stubgen reads the signatures that the bindings carry; what it leaves open is made explicit, for mypy --strict.
+The folder holds no code: Python finds the compiled module beside it, type checkers find the stubs.
 """
 
 from __future__ import annotations
@@ -11,17 +12,49 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 
 import pybind11_stubgen
 
 from tilewright import _core
 
 ROOT = Path(__file__).parents[1]
-STUB = ROOT / "python/tilewright/_core.pyi"
+STUBS = ROOT / "python/tilewright/_core"
 HEADER = "# Generated from the C++ module by `make stubs`; do not edit.\n"
 SINCE_312 = ("__buffer__", "__release_buffer__")  # left out, so that every Python writes the same stubs
 ANY = ast.parse("typing.Any", mode="eval").body
-ANY_TUPLE = ast.parse("tuple[typing.Any, ...]", mode="eval").body
+BARE = {
+    "dict": ast.parse("dict[str, typing.Any]", mode="eval").body,
+    "tuple": ast.parse("tuple[typing.Any, ...]", mode="eval").body,
+}
+# Types that are made with CPython's own interface carry no signatures.
+BY_HAND = {
+    "cuda": """
+@typing.final
+class Bound:
+    def __call__(self, *, stream: int = ...) -> None: ...
+    @property
+    def prepared(self) -> Prepared: ...
+    @property
+    def tensors(self) -> tuple[typing.Any, ...]: ...
+
+@typing.final
+class Launcher:
+    def __init__(
+        self, slow: collections.abc.Callable[..., tuple[typing.Any, Prepared | None]], parameters: tuple[str, ...] = ()
+    ) -> None: ...
+    def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any: ...
+    def clear(self) -> None:
+        "Forget all launches."
+    @property
+    def entries(self) -> int:
+        "Launches that are remembered."
+    @property
+    def parameters(self) -> tuple[str, ...]: ...
+    @property
+    def slow(self) -> collections.abc.Callable[..., tuple[typing.Any, Prepared | None]]: ...
+"""
+}
 
 
 class Explicit(ast.NodeTransformer):
@@ -55,37 +88,66 @@ class Explicit(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ANY_TUPLE if node.id == "tuple" else node
+        return BARE.get(node.id, node)
 
 
-def generate() -> str:
-    # Classes that show themselves to users under the package's name are written down here all the same.
-    for value in vars(_core).values():
-        if isinstance(value, type) and value.__module__ == "tilewright":
-            value.__module__ = _core.__name__
+def insert_by_hand(tree: ast.Module, module: ModuleType, text: str) -> None:
+    """Put the bodies of the classes in the text in place of those in the tree, under the module's docstrings."""
+    generated = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    for node in ast.parse(text).body:
+        assert isinstance(node, ast.ClassDef)
+        written = {child.name for child in node.body if isinstance(child, ast.FunctionDef)} - {"__init__", "__call__"}
+        there = {name for name in vars(getattr(module, node.name)) if not name.startswith("_")}
+        if written != there:
+            sys.exit(f"stubs: {module.__name__}.{node.name} has {sorted(there)}, but BY_HAND says {sorted(written)}")
+        known = generated[node.name]
+        known.decorator_list, known.body = node.decorator_list, [known.body[0], *node.body]
+
+
+def generate() -> dict[str, str]:
+    """The text of each file of stubs."""
+    modules = {"__init__": _core, **{k: x for k, x in vars(_core).items() if isinstance(x, ModuleType)}}
+    for module in modules.values():
+        # Classes that show themselves to users under the package's name are written down here all the same.
+        for value in vars(module).values():
+            if isinstance(value, type) and value.__module__ == "tilewright":
+                value.__module__ = module.__name__
     with tempfile.TemporaryDirectory() as folder:
         pybind11_stubgen.main([_core.__name__, "--output-dir", folder, "--exit-code"])
-        tree = ast.parse(Path(folder, "tilewright/_core.pyi").read_text())
-    text = HEADER + ast.unparse(Explicit().visit(tree))
-    return ruff("format", ruff("check", text, "--fix", "--quiet", "--select=I,F401"))
+        trees = {path.stem: ast.parse(path.read_text()) for path in Path(folder, "tilewright/_core").iterdir()}
+    for name, text in BY_HAND.items():
+        insert_by_hand(trees[name], modules[name], text)
+    return {f"{name}.pyi": formatted(f"{name}.pyi", Explicit().visit(tree)) for name, tree in sorted(trees.items())}
 
 
-def ruff(subcommand: str, text: str, *options: str) -> str:
+def formatted(name: str, tree: ast.Module) -> str:
+    text = HEADER + ast.unparse(tree)
+    return ruff("format", name, ruff("check", name, text, "--fix", "--quiet", "--select=I,F401"))
+
+
+def ruff(subcommand: str, name: str, text: str, *options: str) -> str:
     command = [sys.executable, "-m", "ruff", subcommand, "--isolated", "--line-length=120", *options]
-    command += ["--stdin-filename", str(STUB), "-"]
+    command += ["--stdin-filename", str(STUBS / name), "-"]
     return subprocess.run(command, input=text, text=True, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout
 
 
 def main() -> None:
-    new, old = generate(), STUB.read_text() if STUB.exists() else ""
+    new = generate()
+    old = {path.name: path.read_text() for path in STUBS.iterdir()} if STUBS.exists() else {}
     if new == old:
         print("stubs: up to date")
     elif sys.argv[1:] == ["--check"]:
-        print("".join(difflib.unified_diff(old.splitlines(True), new.splitlines(True), "committed", "generated")))
-        sys.exit("stubs: differ from the C++ module; run `make stubs` and commit python/tilewright/_core.pyi")
+        for name in sorted({*old, *new}):
+            texts = (side.get(name, "").splitlines(True) for side in (old, new))
+            print("".join(difflib.unified_diff(*texts, f"committed {name}", f"generated {name}")), end="")
+        sys.exit(f"stubs: differ from the C++ module; run `make stubs` and commit {STUBS.relative_to(ROOT)}")
     else:
-        STUB.write_text(new)
-        print(f"stubs: wrote {STUB.relative_to(ROOT)}")
+        STUBS.mkdir(exist_ok=True)
+        for name in old.keys() - new.keys():
+            (STUBS / name).unlink()
+        for name, text in new.items():
+            (STUBS / name).write_text(text)
+        print(f"stubs: wrote {', '.join(new)} in {STUBS.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

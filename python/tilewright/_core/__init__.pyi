@@ -5,10 +5,13 @@ The C++ core of tilewright: IntTuple, Layout and the layout algebra.
 
 from __future__ import annotations
 
+import collections.abc
 import typing
 
 import numpy
 import numpy.typing
+
+from . import cuda, host
 
 __all__: list[str] = [
     "ComposedLayout",
@@ -38,6 +41,7 @@ __all__: list[str] = [
     "cosize",
     "crd2crd",
     "crd2idx",
+    "cuda",
     "depth",
     "dice",
     "domain_distribute",
@@ -61,6 +65,7 @@ __all__: list[str] = [
     "group_modes",
     "has_scaled_basis",
     "has_underscore",
+    "host",
     "idx2crd",
     "image",
     "increment_coord",
@@ -507,6 +512,14 @@ class Memory:
         """
 
     @staticmethod
+    def device_name(
+        type: typing.SupportsInt | typing.SupportsIndex, id: typing.SupportsInt | typing.SupportsIndex
+    ) -> str:
+        """
+        `cpu`, `cuda:0`, ... of DLPack's type and id.
+        """
+
+    @staticmethod
     def from_capsule(capsule: typing.Any) -> Memory:
         """
         Take over the tensor in a DLPack capsule, versioned or not.
@@ -531,6 +544,25 @@ class Memory:
     ) -> None:
         """
         Replace the bits of the element that begins `shift` bits after a byte address.
+        """
+
+    def to_capsule(
+        self,
+        *,
+        address: typing.SupportsInt | typing.SupportsIndex,
+        shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        strides: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        dtype: tuple[
+            typing.SupportsInt | typing.SupportsIndex,
+            typing.SupportsInt | typing.SupportsIndex,
+            typing.SupportsInt | typing.SupportsIndex,
+        ],
+        device: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex],
+        copied: bool,
+        minor: typing.SupportsInt | typing.SupportsIndex,
+    ) -> typing.Any:
+        """
+        A DLPack capsule of elements of this memory, which it keeps alive: of version 1.minor, or if that is -1 not versioned.
         """
 
     @property

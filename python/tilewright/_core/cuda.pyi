@@ -1,0 +1,376 @@
+# Generated from the C++ module by `make stubs`; do not edit.
+"""
+The CUDA driver and NVRTC, opened at their first use.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import typing
+
+import tilewright._core
+
+__all__: list[str] = [
+    "Bound",
+    "CompileResult",
+    "DriverError",
+    "Function",
+    "Launcher",
+    "Module",
+    "Nvrtc",
+    "Prepared",
+    "Recorder",
+    "allocate_pinned",
+    "current_stream",
+    "describe",
+    "device",
+    "device_count",
+    "driver_path",
+    "driver_version",
+    "load",
+    "order",
+    "synchronize",
+    "synchronize_stream",
+]
+
+class DriverError(RuntimeError):
+    """
+    A call of the CUDA driver that failed, or no driver to call.
+
+    Attributes: code (the driver's number) or None, name (CUDA_ERROR_...), kernel.
+
+    >>> from tilewright import DriverError
+    >>> try:
+    ...     raise DriverError('no CUDA driver')
+    ... except DriverError as error:
+    ...     print(error, error.code, [error.name], [error.kernel])
+    no CUDA driver None [''] ['']
+    """
+
+    code: typing.Any
+    kernel: typing.ClassVar[str]
+    name: typing.ClassVar[str]
+
+class CompileResult:
+    """
+    What NVRTC made of a program.
+    """
+
+    @property
+    def cubin(self) -> bytes | None:
+        """
+        The machine code, where the options name a real architecture.
+        """
+
+    @property
+    def log(self) -> str:
+        """
+        The compiler's words.
+        """
+
+    @property
+    def lowered(self) -> dict[str, str]:
+        """
+        Name expression to symbol.
+        """
+
+    @property
+    def ok(self) -> bool: ...
+    @property
+    def ptx(self) -> str | None: ...
+
+class Nvrtc:
+    """
+    The run-time compiler in a library.
+    """
+
+    def __init__(self, path: str) -> None:
+        """
+        Open the library; OSError if that fails.
+        """
+
+    def compile(
+        self,
+        source: str,
+        name: str,
+        headers: collections.abc.Mapping[str, str],
+        options: collections.abc.Sequence[str],
+        names: collections.abc.Sequence[str],
+    ) -> CompileResult:
+        """
+        Compile a program and instantiate its name expressions. Headers are {name: text}. A program that does not compile gives a result with ok False.
+        """
+
+    @property
+    def path(self) -> str:
+        """
+        The file that was opened.
+        """
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """
+        (major, minor)
+        """
+
+class Function:
+    """
+    A kernel on a device. It takes one parameter, a struct.
+    """
+
+    def launch(
+        self,
+        grid: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"],
+        block: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"],
+        shared: typing.SupportsInt | typing.SupportsIndex,
+        stream: typing.SupportsInt | typing.SupportsIndex,
+        params: bytes,
+    ) -> None:
+        """
+        Enqueue the kernel; params are the bytes of its parameter.
+        """
+
+    def occupancy(
+        self, block: typing.SupportsInt | typing.SupportsIndex, shared: typing.SupportsInt | typing.SupportsIndex = 0
+    ) -> int:
+        """
+        Blocks that fit a multiprocessor at a time.
+        """
+
+    def set_dynamic_shared(self, bytes: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        Allow launches with that much dynamic shared memory.
+        """
+
+    @property
+    def const_bytes(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def local_bytes(self) -> int:
+        """
+        Local memory of one thread: spills and arrays.
+        """
+
+    @property
+    def max_threads(self) -> int:
+        """
+        Of a block of this kernel.
+        """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameter_bytes(self) -> int | None:
+        """
+        None before driver 12.4.
+        """
+
+    @property
+    def registers(self) -> int:
+        """
+        Of one thread.
+        """
+
+    @property
+    def static_shared(self) -> int:
+        """
+        Bytes of a block.
+        """
+
+class Module:
+    """
+    A program in the primary context of a device.
+    """
+
+    def function(self, symbol: str) -> Function:
+        """
+        The kernel with that (lowered) name.
+        """
+
+    @property
+    def device(self) -> int: ...
+
+class Recorder:
+    """
+    Takes the place of a Function in a Prepared where there is no GPU: its tensors are on the CPU, and launches are written down. For tests.
+    """
+
+    def __init__(self) -> None: ...
+    @property
+    def count(self) -> int:
+        """
+        Launches so far.
+        """
+
+    @property
+    def last(self) -> tuple[tuple[typing.Any, ...], tuple[typing.Any, ...], int, int, bytes]:
+        """
+        The last launch: grid, block, shared, stream, params.
+        """
+
+class Prepared:
+    """
+    A launch with everything but the addresses and the stream.
+    """
+
+    def __init__(
+        self,
+        function: typing.Any,
+        grid: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"],
+        block: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"],
+        shared: typing.SupportsInt | typing.SupportsIndex,
+        params: bytes,
+        pointers: collections.abc.Sequence[
+            tuple[
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+            ]
+        ] = [],
+        ranges: collections.abc.Sequence[
+            tuple[
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+            ]
+        ] = [],
+        disjoint: collections.abc.Sequence[
+            tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]
+        ] = [],
+        result: typing.SupportsInt | typing.SupportsIndex | None = None,
+        keep: typing.Any = None,
+    ) -> None:
+        """
+        pointers: (argument, offset in params, bytes added to its address); ranges: (argument, low, high) in bytes from its address; disjoint: pairs of ranges that must not overlap; result: the argument that the call returns, or None; keep: any object, kept alive.
+        """
+
+    def bind(
+        self,
+        *args: typing.Any,
+        addresses: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] | None = None,
+    ) -> typing.Any:
+        """
+        A Bound for these tensors. Addresses are given for tensors whose library lacks DLPack's C functions.
+        """
+
+    def launch(
+        self,
+        addresses: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        stream: typing.SupportsInt | typing.SupportsIndex,
+    ) -> None:
+        """
+        Enqueue it at these addresses, one an argument.
+        """
+
+    @property
+    def block(self) -> tuple[typing.Any, ...]: ...
+    @property
+    def function(self) -> typing.Any: ...
+    @property
+    def grid(self) -> tuple[typing.Any, ...]: ...
+    @property
+    def keep(self) -> typing.Any: ...
+    @property
+    def parameter_bytes(self) -> int: ...
+    @property
+    def result(self) -> int | None: ...
+    @property
+    def shared(self) -> int: ...
+
+@typing.final
+class Bound:
+    """
+    A Prepared with its tensors, which it keeps alive. A call launches it on the current stream of the tensors' library, or on stream=...; it is told of no change of the tensors' memory.
+    """
+
+    def __call__(self, *, stream: int = ...) -> None: ...
+    @property
+    def prepared(self) -> Prepared: ...
+    @property
+    def tensors(self) -> tuple[typing.Any, ...]: ...
+
+@typing.final
+class Launcher:
+    """
+    A callable that launches again, at the addresses of the new tensors, what slow(*args, **kwargs) prepared for arguments of the same kind: slow returns (result, Prepared or None). parameters are the names of slow's parameters; without its name there, a tensor given by keyword always goes to slow.
+    """
+
+    def __init__(
+        self, slow: collections.abc.Callable[..., tuple[typing.Any, Prepared | None]], parameters: tuple[str, ...] = ()
+    ) -> None: ...
+    def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any: ...
+    def clear(self) -> None:
+        """Forget all launches."""
+
+    @property
+    def entries(self) -> int:
+        """Launches that are remembered."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]: ...
+    @property
+    def slow(self) -> collections.abc.Callable[..., tuple[typing.Any, Prepared | None]]: ...
+
+def allocate_pinned(
+    device: typing.SupportsInt | typing.SupportsIndex, size: typing.SupportsInt | typing.SupportsIndex
+) -> tilewright._core.Memory:
+    """
+    Pinned memory of the CPU, which kernels on any device reach at the same address.
+    """
+
+def current_stream(tensor: typing.Any) -> int | None:
+    """
+    The stream on which the tensor's library works now on the tensor's device; None where it cannot tell.
+    """
+
+def describe(tensor: typing.Any) -> typing.Any:
+    """
+    (address, (code, bits, lanes), (device type, id), shape, strides) of an array whose library offers DLPack's C functions, None for anything else and for what DLPack cannot express (gradients, lazy conjugates).
+    """
+
+def device(device: typing.SupportsInt | typing.SupportsIndex) -> dict[str, typing.Any]:
+    """
+    What the device has.
+    """
+
+def device_count() -> int:
+    """
+    0 where the driver finds no device.
+    """
+
+def driver_path() -> str | None:
+    """
+    The file of the CUDA driver, None where it cannot be loaded.
+    """
+
+def driver_version() -> int:
+    """
+    13000 for 13.0.
+    """
+
+def load(device: typing.SupportsInt | typing.SupportsIndex, cubin: bytes) -> Module:
+    """
+    Load a cubin on a device. It stays there until the process ends.
+    """
+
+def order(
+    device: typing.SupportsInt | typing.SupportsIndex,
+    earlier: typing.SupportsInt | typing.SupportsIndex,
+    later: typing.SupportsInt | typing.SupportsIndex,
+) -> None:
+    """
+    Let one stream wait for what is enqueued on another; neither is waited for here.
+    """
+
+def synchronize(device: typing.SupportsInt | typing.SupportsIndex) -> None:
+    """
+    Wait until all work of the device has ended.
+    """
+
+def synchronize_stream(
+    device: typing.SupportsInt | typing.SupportsIndex, stream: typing.SupportsInt | typing.SupportsIndex
+) -> None:
+    """
+    Wait until all work of a stream has ended.
+    """
