@@ -1,5 +1,8 @@
-"""Hypothesis profiles: ci is the default, the others are chosen with --hypothesis-profile."""
+"""Hypothesis profiles: ci is the default, the others are chosen with --hypothesis-profile. The cache of the run."""
 
+import os
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says nothing about right or wrong, and machines differ.
@@ -9,3 +12,14 @@ settings.register_profile("ci", COMMON, max_examples=1000, derandomize=True)
 settings.register_profile("nightly", COMMON, max_examples=100_000, print_blob=True)
 settings.register_profile("dev", COMMON, max_examples=100)
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_the_run(tmp_path_factory):
+    """The disk cache is a folder of this run, one for all of its processes; the user's is left alone."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # a worker's folder lies in the one of the run
+        folder = folder.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_CACHE_DIR", str(folder / "kernels"))
+        yield

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -50,6 +51,27 @@ def test_import_brings_in_no_numpy_and_no_torch():
     loaded = run_python(f"{IMPORT}; import sys; print(*sys.modules)").split()
     assert "tilewright" in loaded
     assert not {"numpy", "torch", "cupy", "jax"} & set(loaded)
+
+
+def test_errors_of_the_runtime_are_there_when_they_are_named():
+    loaded = run_python(f"{IMPORT}; import sys; print(*sys.modules)").split()
+    assert "tilewright._runtime.errors" not in loaded
+    code = """
+        from tilewright._core import cuda
+        from tilewright import CompileError, DriverError, __all__
+        from tilewright._runtime import errors
+        assert CompileError is errors.CompileError and DriverError is cuda.DriverError
+        import pickle, tilewright
+        for name in ("CompileError", "DriverError"):
+            assert name in dir(tilewright) and name in __all__
+        error = pickle.loads(pickle.dumps(DriverError("text")))
+        assert type(error) is DriverError and error.args == ("text",) and error.code is None
+        try:
+            tilewright.nothing
+        except AttributeError as error:
+            print(error)
+    """
+    assert run_python(textwrap.dedent(code)) == "module 'tilewright' has no attribute 'nothing'\n"
 
 
 @linux

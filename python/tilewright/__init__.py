@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from tilewright import _core, cute
 from tilewright._core import LayoutError, __version__
+from tilewright._core.cuda import DriverError
 from tilewright.cute.jit import Constexpr, and_, const_expr, dynamic_expr, not_, or_, range_constexpr
 from tilewright.cute.jit import max_ as max
 from tilewright.cute.jit import min_ as min
@@ -43,11 +46,16 @@ from tilewright.numeric import (
     Uint128,
 )
 
+if TYPE_CHECKING:
+    from tilewright._runtime.errors import CompileError
+
 __all__ = [
     "AddressSpace",
     "BFloat16",
     "Boolean",
+    "CompileError",
     "Constexpr",
+    "DriverError",
     "Float",
     "Float4E2M1FN",
     "Float6E2M3FN",
@@ -87,6 +95,21 @@ __all__ = [
     "range",
     "range_constexpr",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # What few programs need at once is imported when it is first used.
+    if name != "CompileError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tilewright._runtime.errors import CompileError
+
+    globals()[name] = CompileError
+    return CompileError
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 # How C++ makes dynamic integers and tensors.
 _core._register(int32=Int32, int64=Int64, tensor=Tensor)
