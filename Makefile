@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find cpp kernels python \( -name fuzz -o -name '*.so' -o -name '.*_cache' -o -name __pycache__ \) -prune -o -print)
 BUILD_REQUIRES := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml)
-CPP_FILES = $(shell find benchmarks cpp kernels tests -name third_party -prune -o \( -name '*.[ch]pp' -o -name '*.h' -o -name '*.cuh' \) -print)
+CPP_FILES = $(shell find benchmarks cpp kernels tests -name third_party -prune -o \( -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cuh' \) -print)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --no-build-isolation
 PYTEST := $(BIN)/python -m pytest

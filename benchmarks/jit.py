@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import gpu
 import torch
+
+import gpu
 
 LIMITS = {"cold": 80.0, "disk": 2.0}
 BUDGET = 50.0  # seconds: no new sample after that

@@ -10,9 +10,9 @@ import timeit
 import traceback
 from collections.abc import Callable
 
-import gpu
 import torch
 
+import gpu
 from tilewright import kernels
 
 BARE = "C++ cuLaunchKernel"

@@ -12,10 +12,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import gpu
 import torch
-from gpu import GIB, MIB, Arena, Contestant, Timing, rotating
 
+import gpu
+from gpu import GIB, MIB, Arena, Contestant, Timing, rotating
 from tilewright import kernels
 
 DTYPES = {

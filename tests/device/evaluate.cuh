@@ -28,8 +28,8 @@ __device__ Coord<kModes, int64> by_modes(int64 index, const int64* extents) {
   return result;
 }
 
-// A row has kColumns values of the layout: at the coordinate of its modes, at the 1-D coordinate, and at the first as an
-// offset of 32 bits. Where values are coordinates of kRank modes, each is kRank numbers.
+// A row has kColumns values of the layout: at the coordinate of its modes, at the 1-D coordinate, and at the first as
+// an offset of 32 bits. Where values are coordinates of kRank modes, each is kRank numbers.
 template <class LayoutType, int kModes, int kRank, int kColumns>
 __device__ void evaluate_at(const EvaluateParams<LayoutType>& params, int64 i) {
   const int64 index = i * params.step;

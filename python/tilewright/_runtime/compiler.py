@@ -205,8 +205,8 @@ def _build_line(path: str, cache: Cache | None, first_program: Callable[[], dict
     """Which NVRTC this is, to the patch release: the lines above the PTX that it makes.
 
     Its version number lacks the patch. The lines are kept on disk under what identifies the library's file, so that a
-    process which compiles nothing need not load NVRTC; the folder's time is that of its companion libraries' exchange. An
-    NVRTC of which nothing is known yet shows them in the first program that is wanted of it.
+    process which compiles nothing need not load NVRTC; the folder's time is that of its companion libraries' exchange.
+    An NVRTC of which nothing is known yet shows them in the first program that is wanted of it.
     """
     if path not in _builds:
         key = _identity(path) if cache else None
