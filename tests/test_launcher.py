@@ -98,12 +98,13 @@ DIFFERENT = {
     "dtype of the same bits": (X.view(torch.float16), X.view(torch.bfloat16)),
     "alignment 16 and 4": (X[:, :8], X[:, 1:9]),
     "alignment 16 and 8": (X[:, :8], X[:, 2:10]),
+    "alignment 4, differently": (X[:, 1:3], X[:, 3:5]),
     "alignment 1 and 2": (ROOT[1:9], ROOT[2:10]),
 }
 SAME = {
     "address": (X[:8], X[8:]),
     "alignment beyond 16 bytes": (ROOT[:8], ROOT[16:24]),
-    "alignment 4": (X[:, 1:3], X[:, 3:5]),
+    "alignment 4": (X[:, 1:3], X[:, 5:7]),
 }
 
 

@@ -7,7 +7,7 @@ namespace tilewright::bind {
 
 namespace {
 
-constexpr uint32_t kAlignmentCap = 16;  // bytes: no access is wider
+constexpr uint64_t kAlignment = 16;  // bytes: no access is wider
 
 // What a word, and those that follow it, stand for.
 uint64_t tag(Kind kind) { return static_cast<uint64_t>(kind); }
@@ -69,10 +69,13 @@ bool CallKey::put_tensor(PyObject* object, const TypeInfo& info, uint32_t index)
     device_ = tensor.device;
   } else if (tensor.device.device_type != device_.device_type || tensor.device.device_id != device_.device_id) {
     return false;
+  } else if (api != api_) {
+    return false;  // each library knows its own stream only
   }
   const uint64_t address = address_of(tensor);
-  const auto alignment = static_cast<uint64_t>(std::countr_zero(address | kAlignmentCap));
-  words_[size_++] = tag(Kind::tensor) | alignment << 4 | uint64_t{rank} << 8 | uint64_t{type} << 16 |
+  // Not only how far the address is aligned: what is planned may begin at another element.
+  const uint64_t misalignment = address & (kAlignment - 1);
+  words_[size_++] = tag(Kind::tensor) | misalignment << 4 | uint64_t{rank} << 8 | uint64_t{type} << 16 |
                     uint64_t{id} << 24 | uint64_t{tensor.dtype.code} << 32 | uint64_t{tensor.dtype.bits} << 40 |
                     uint64_t{tensor.dtype.lanes} << 48;
   bool empty = false;

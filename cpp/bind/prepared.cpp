@@ -139,7 +139,8 @@ py::object bind_tensors(const py::object& self, const py::args& tensors,
                                          ", but the kernel is loaded on ", device_text(device)));
     }
     if (!given) addresses[i] = address_of(t);
-    if (api == nullptr) api = info.api;
+    if (i == 0) api = info.api;
+    if (api != info.api) api = nullptr;  // of two libraries neither knows the other's stream
   }
   if (const auto* pair = prepared.overlap(addresses.data())) {
     throw std::invalid_argument("bind: " + prepared.overlap_text(*pair));
