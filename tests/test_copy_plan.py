@@ -77,7 +77,7 @@ def test_text():
     ("name", "lines"),
     [
         ("every 2. element, 16-bit", ["  load       64 bits along mode 0 with step 2: "]),
-        ("broadcast elements, 16-bit", ["  load       128 bits along mode 0 of one element: "]),
+        ("broadcast elements, 16-bit", ["  load       16 bits, one element for 8: "]),
         ("transpose between odd rows, 32-bit", ["  realigned  src, dst to 8 elements"]),
         ("contiguous from an odd address, 8-bit", ["  realigned  src"]),
         ("contiguous and ragged, 64-bit", ["  tile       (256), (49) tiles, 128 threads, predicated"]),
@@ -110,8 +110,8 @@ def test_equality():
     assert plan != str(plan)
     assert plan != plan.replace(load_vector=2)
     assert plan != kernels.tiled_copy.plan(aligned(32), aligned(32))
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(plan)
+    assert hash(plan) == hash(contiguous())
+    assert len({plan, contiguous(), transposing()}) == 2
 
 
 def test_replace():
@@ -587,3 +587,84 @@ def test_picture_of_a_given_tiled_copy():
 def test_fields_are_documented():
     for name in FIELDS:
         assert f"`{name}`" in CopyPlan.__doc__, name
+
+
+# What shared memory has to be like for the kernel's accesses
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"smem": L("(8,12):(1,8)")},
+            r"move 4 elements along mode 1 at once, but in smem \(8,12\):\(1,8\) they do not",
+        ),
+        ({"smem": L("(8,12):(13,1)")}, r"do not lie together at a multiple of 4; use plan\.replace\(smem_store=1"),
+        ({"smem": L("((2,4),12):((12,24),1)")}, r"needs one plain mode for each mode of the tile \(8,12\)"),
+        ({"smem": L("(4,12):(12,1)")}, r"it must hold the tile \(8,12\) from offset 0 on"),
+        (
+            {"smem": cute.make_composed_layout(cute.make_swizzle(1, 0, 3), 0, L("(8,12):(12,1)"))},
+            r"do not lie together at a multiple of 4",
+        ),
+    ],
+)
+def test_shared_memory_that_the_kernel_cannot_use(changes, message):
+    src, dst = aligned((8, 12), "i2"), aligned((12, 8), "i2").T
+    with pytest.raises(ValueError, match=message):
+        transposing().replace(**changes).run(src, dst)
+
+
+@pytest.mark.parametrize(
+    ("smem", "store_vector", "step"),
+    [
+        ("(64,64):(64,1)", 4, 64),
+        ("S<3,2,6> o 0 o (64,64):(64,1)", 4, 64),
+        ("S<3,2,5> o 0 o (64,64):(64,1)", 4, 0),  # the step changes bits that are read
+        ("S<3,2,7> o 0 o (64,96):(96,1)", 4, 0),  # so does a carry
+        ("S<3,2,6> o 4096 o (64,64):(64,1)", 4, 0),
+        ("S<3,2,6> o 0 o (64,64):(64,2)", 4, 0),  # the other mode reaches beyond the step
+    ],
+)
+def test_a_step_is_constant_only_where_no_swizzle_comes_between(smem, store_vector, step):
+    """Checked by evaluation: from every multiple of store_vector on, in every row."""
+    layout = cute.parse(smem)
+    plan = transposing().replace(smem=layout, store_vector=store_vector, src_mode=1, dst_mode=0)
+    assert plan._smem_step() == step
+    constant = all(
+        layout((d + j, a)) == layout((d, a)) + j * 64
+        for d in range(0, 64, store_vector)
+        for a in range(64)
+        for j in range(store_vector)
+    )
+    assert constant or step == 0
+
+
+def test_shared_bytes_reach_beyond_the_offset():
+    smem = cute.make_composed_layout(cute.make_swizzle(3, 2, 4), 4096, L("(8,12):(12,1)"))
+    plan = transposing().replace(smem=smem)
+    assert plan.shared_bytes >= 2 * max(smem(i) + 1 for i in range(96))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dst_shift": 3}, r"dst_shift is 3, but it must be a power of two"),
+        ({"load_vector": 8}, r"accesses of src have 32 bytes, but 16 are the most"),
+    ],
+)
+def test_plans_that_no_kernel_carries_out(changes, message):
+    with pytest.raises(ValueError, match=message):
+        contiguous().replace(**changes).run(aligned(64), aligned(64))
+
+
+def test_a_plan_for_elements_of_another_size():
+    with pytest.raises(ValueError, match=r"moves elements of 4 bytes, but src has elements of 8 \(Float64\)"):
+        contiguous().run(np.zeros(64), np.zeros(64))
+
+
+def test_steps_need_predicates():
+    src, dst = aligned(2048), aligned(1024)
+    plan = kernels.tiled_copy.plan(src[::2], dst)
+    assert plan.src_step == 2
+    with pytest.raises(ValueError, match=r"with step 2 the last access would read behind the source"):
+        plan.replace(predicated=False).run(src[::2], dst)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STEM = "tiled_copy"
-MAX_TILES = 2**31 - 1
 FIELDS = (
     "problem", "kernel", "tile", "load_tv", "store_tv", "load_vector", "store_vector", "smem", "src_mode", "dst_mode",
     "src_step", "src_aligned", "dst_shift", "smem_store", "smem_load", "tiles_in_run", "predicated", "is_async",
@@ -67,7 +66,7 @@ class CopyPlan:
     def __init__(self, **fields: Any) -> None:
         defaults = {
             "smem": None, "src_step": 1, "src_aligned": True, "dst_shift": 0, "smem_store": 1, "smem_load": 1,
-            "tiles_in_run": MAX_TILES, "predicated": True, "is_async": False, "tiled_copy": None,
+            "tiles_in_run": 2**31 - 1, "predicated": True, "is_async": False, "tiled_copy": None,
         }  # fmt: skip
         for name in FIELDS:
             object.__setattr__(self, name, fields.pop(name) if name in fields else defaults[name])
@@ -90,7 +89,8 @@ class CopyPlan:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in FIELDS)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash((self.name, self.problem))
 
     # ---- what follows from the fields ----
 
@@ -142,7 +142,7 @@ class CopyPlan:
         if isinstance(self.smem, _core.ComposedLayout):  # a swizzle changes bits below this power of two only
             inner = self.smem.inner
             block: int = 1 << (inner.num_bits + inner.num_base + max(-inner.num_shift, 0))
-            size = -(-int(_core.cosize(self.smem.outer)) // block) * block
+            size = -(-(int(_core.cosize(self.smem.outer)) + int(self.smem.offset)) // block) * block
         else:
             size = int(_core.cosize(self.smem))
         return size * self.problem.element_bytes
@@ -175,17 +175,9 @@ class CopyPlan:
 
     def _smem_step(self) -> int:
         """The distance in shared memory between the elements of an access along dst_mode; 0 if that is not constant."""
-        layout = self.smem.outer if isinstance(self.smem, _core.ComposedLayout) else self.smem
-        stride = layout.stride[self.dst_mode] if isinstance(layout.stride, tuple) else layout.stride
-        if isinstance(stride, tuple):
-            return 0
-        if isinstance(self.smem, _core.ComposedLayout):
-            swizzle = self.smem.inner
-            below = 1 << (swizzle.num_base + swizzle.num_bits)
-            source = 1 << (swizzle.num_base + swizzle.num_shift) if swizzle.num_shift >= 0 else 0
-            if self.dst_shift or stride * self.store_vector > source or stride % below:
-                return 0
-        return int(stride)
+        from tilewright.kernels.copy_conditions import constant_step
+
+        return constant_step(self)
 
     def _units(self) -> tuple[int, int]:
         """The modes in which the kernel may rely on stride 1; -1 for none. All other strides are run-time values."""
@@ -228,72 +220,39 @@ class CopyPlan:
 
     # ---- running ----
 
-    def fit(self, src: Any, dst: Any, stream: int | None = None) -> tuple[CopyPlan, Operand, Operand]:
-        """This plan for other tensors: sizes may differ, what the kernel relies on must not. ValueError otherwise."""
+    def fit(
+        self, src: Any, dst: Any, stream: int | None = None, check: bool = False
+    ) -> tuple[CopyPlan, Operand, Operand]:
+        """This plan for other tensors: sizes may differ, what the kernel relies on must not. ValueError otherwise.
+
+        Whether shared memory is laid out right is not looked at for a `check`, which tells it itself.
+        """
         a, b = operand(src, "plan.run", "src", stream), operand(dst, "plan.run", "dst", stream)
+        if a.element_bytes != self.problem.element_bytes:
+            raise ValueError(
+                f"plan.run: the plan moves elements of {self.problem.element_bytes} bytes, but src has elements of "
+                f"{a.element_bytes} ({a.element_type}); make a plan for them"
+            )
         problem = copy_problem(a, b, "plan.run", self.tiled_copy is None)
         plan = self.replace(problem=problem)
         if a.size:
             plan.require(a.address, b.address)
+            if not check:
+                plan.require_shared()
         return plan, a, b
 
     def require(self, src_address: int, dst_address: int, function: str = "plan.run") -> None:
-        """Check what the kernel relies on: ranks, element size, unit strides, alignment of every access."""
-        p, size = self.problem, self.problem.element_bytes
-        what, mend = "plan", "make a plan for this tensor"
-        if self.tiled_copy is not None:
-            what, mend = "TiledCopy", f"use an atom of {8 * size} bits, or pass an aligned tensor"
-        if len(p.extents) != len(self.tile):
-            raise ValueError(
-                f"{function}: the plan is for tensors of {len(self.tile)} modes (tile {text(self.tile)}), but these "
-                f"have {len(p.extents)}: {p}; make a plan for them"
-            )
-        aligned = self.src_aligned, not self.dst_shift
-        for side, address, offset, strides, mode, vector, step, must in (
-            (
-                "src",
-                src_address,
-                p.src_offset,
-                p.src_strides,
-                self.src_mode,
-                self.load_vector,
-                self.src_step,
-                aligned[0],
-            ),
-            ("dst", dst_address, p.dst_offset, p.dst_strides, self.dst_mode, self.store_vector, 1, aligned[1]),
-        ):
-            relied_on = vector > 1 or (side == "src" and step == 1)  # the kernel has that stride built in
-            if step >= 0 and relied_on and strides[mode] != step:
-                raise ValueError(
-                    f"{function}: the plan relies on stride {step} of {side} along mode {mode}, but this is {p}; make "
-                    "a plan for this tensor"
-                )
-            needed = vector * step * size
-            if not must or needed <= size:
-                continue
-            if (address + offset * size) % needed:
-                raise ValueError(
-                    f"{function}: {side} begins at 0x{address + offset * size:x}, but the {what}'s accesses of "
-                    f"{needed} bytes need a multiple of {needed}; {mend}"
-                )
-            odd = [i for i, d in enumerate(strides) if i != mode and p.extents[i] > 1 and d * size % needed]
-            if odd:
-                raise ValueError(
-                    f"{function}: stride {strides[odd[0]]} of mode {odd[0]} of {side} is {strides[odd[0]] * size} "
-                    f"bytes, no multiple of the {what}'s accesses of {needed} bytes; {mend}"
-                )
-        if not self.predicated and any(e % t for e, t in zip(p.extents, self.tile, strict=True)):
-            raise ValueError(
-                f"{function}: the plan has no predicates, so its tile {text(self.tile)} must divide the extents "
-                f"{text(p.extents)}; use plan.replace(predicated=True)"
-            )
-        if not self.predicated and self.ctas != math.prod(self.tiles):
-            raise ValueError(
-                f"{function}: the plan has no predicates, so its runs of {self.tiles_in_run} tiles must divide the "
-                f"{self.tiles[0]} tiles along mode 0 evenly; use plan.replace(predicated=True)"
-            )
-        if self.ctas > MAX_TILES:
-            raise ValueError(f"{function}: {self.ctas} tiles are more than a grid has ({MAX_TILES}); use larger tiles")
+        """Check what the kernel relies on, for tensors at these addresses; ValueError where it does not hold."""
+        from tilewright.kernels.copy_conditions import require
+
+        require(self, src_address, dst_address, function)
+
+    def require_shared(self, function: str = "plan.run") -> None:
+        """Check what the kernel relies on in shared memory; ValueError where it does not hold."""
+        from tilewright.kernels.copy_conditions import require_shared
+
+        if self.smem is not None:
+            require_shared(self, function)
 
     def run(self, src: Any, dst: Any, *, stream: int | None = None, check: bool = False) -> Any:
         """Copy src to dst by this plan, on the GPU that they are on, or on the CPU; dst is returned.
@@ -303,7 +262,7 @@ class CopyPlan:
         """
         from tilewright.kernels.tiled_copy import run_plan
 
-        plan, a, b = self.fit(src, dst, stream)
+        plan, a, b = self.fit(src, dst, stream, check)
         if not check:
             if a.size:
                 run_plan(plan, a, b, stream)
@@ -350,12 +309,13 @@ class CopyPlan:
     __repr__ = __str__
 
     def _accesses(self, vector: int, mode: int, step: int) -> str:
-        width = 8 * self.problem.element_bytes * vector
+        bits = 8 * self.problem.element_bytes
+        if step == -1 and vector > 1:
+            return f"{bits} bits, element by element"
+        if step == 0:
+            return f"{bits} bits, one element for {vector}"
         along = f" along mode {mode}" if vector > 1 else ""
-        strided = (
-            "" if step == 1 or self.kernel == "staged" else " of one element" if step == 0 else f" with step {step}"
-        )
-        return f"{width} bits{along}{strided}"
+        return f"{bits * vector} bits{along}" + (f" with step {step}" if step > 1 else "")
 
     def svg(self) -> str:
         """The tile by thread, as it is loaded and as it is stored, as a picture."""

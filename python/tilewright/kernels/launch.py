@@ -8,6 +8,8 @@ from tilewright import _core
 from tilewright.kernels.copy_plan import CopyPlan, check_static
 from tilewright.kernels.copy_problem import Operand
 
+SRC, DST = 0, 1  # the arguments of a launch
+
 _functions: dict[tuple[str, int], Any] = {}
 _limits: dict[int, tuple[int, str, str]] = {}
 
@@ -39,9 +41,6 @@ def function_of(plan: CopyPlan, device: int) -> Any:
     return function
 
 
-DST = 1  # the destination among the arguments of a launch
-
-
 def prepare(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
     """The launch of a plan with everything but the pointers filled in.
 
@@ -57,12 +56,12 @@ def prepare(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
         plan.shared_bytes,
         plan.params(),
         pointers=[
-            (0, 0, p.src_offset * size),
-            (1, 8, p.dst_offset * size),
-            (0, 16, src_memory[0]),
-            (0, 24, src_memory[1]),
+            (SRC, 0, p.src_offset * size),
+            (DST, 8, p.dst_offset * size),
+            (SRC, 16, src_memory[0]),
+            (SRC, 24, src_memory[1]),
         ],
-        ranges=[(0, *src_memory), (1, *dst_memory)],
+        ranges=[(SRC, *src_memory), (DST, *dst_memory)],
         disjoint=[] if _interleaved(src, dst) else [(0, 1)],
         result=DST,
         keep=plan,

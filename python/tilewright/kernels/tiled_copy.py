@@ -50,7 +50,7 @@ def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = N
         plan = choose_copy(problem, *(address & -address for address in addresses))
     else:
         plan = _given(function, src, problem, tiled_copy)
-        plan.require(src.address, dst.address, function)
+    plan.require(src.address, dst.address, function)
     return plan, src, dst
 
 
@@ -100,7 +100,8 @@ def tiled_copy(
 
     Raises TypeError for different element types, LayoutError for different shapes, for a destination that has one
     element for several coordinates or overlaps the source (with a witness), ValueError for different devices, a
-    read-only destination, or a given atom whose alignment the tensors lack.
+    read-only destination, or a given atom whose alignment the tensors lack. A call that repeats an earlier one at other
+    addresses is launched again without these checks, but for overlaps: that memory is read-only is not seen then.
     Source: CuTe C++ `examples/cute/tutorial/tiled_copy.cu`, for the name and the idea.
 
     >>> import numpy
