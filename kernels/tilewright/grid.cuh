@@ -44,7 +44,7 @@ struct Strides {
 template <int kRank>
 struct Grid {
   FastDivisor run;
-  FastDivisor tiles[kRank];  // of mode 0: the runs
+  FastDivisor tiles[kRank];  // of mode 0: the number of runs, by which nothing is divided
 
   __device__ Coord<kRank> operator()(unsigned index) const {
     Coord<kRank> result;

@@ -157,8 +157,6 @@ struct Layout {
 
 template <class ShapeType, class StrideType>
 struct Layout<ShapeType, StrideType, 0> {
-  static constexpr int64 size = size_of(ShapeType{}, nullptr);
-
   template <class Result = int64>
   __device__ constexpr Result operator()(int64 coordinate) const {
     Result result{};
@@ -192,8 +190,6 @@ struct Swizzle {
 // c -> inner(offset + outer(c))
 template <class Inner, int64 kOffset, class Outer>
 struct Composed {
-  static constexpr int64 size = Outer::size;
-
   template <class Result = int64, class Coordinate>
   __device__ constexpr Result operator()(const Coordinate& coordinate) const {
     return Inner{}(static_cast<Result>(kOffset) + Outer{}.template operator()<Result>(coordinate));
