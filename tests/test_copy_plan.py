@@ -128,7 +128,7 @@ def test_replace():
     assert padded.shared_bytes == (7 * 14 + 12) * 2
     with pytest.raises(TypeError, match=r"CopyPlan: no field named shared, colour; the fields are problem, kernel"):
         plan.replace(shared=3, colour=4)
-    with pytest.raises(KeyError):
+    with pytest.raises(TypeError, match=r"CopyPlan: no value for problem, tile, load_tv"):
         CopyPlan(kernel="direct")
 
 
@@ -668,3 +668,31 @@ def test_steps_need_predicates():
     assert plan.src_step == 2
     with pytest.raises(ValueError, match=r"with step 2 the last access would read behind the source"):
         plan.replace(predicated=False).run(src[::2], dst)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kernel": "bogus"}, r'kernel is \'bogus\', but it must be "staged" where there is smem, else "direct"'),
+        ({"smem": L("64:1")}, r"kernel is 'direct', but"),
+        ({"tile": (0,)}, r"tile is \(0,\), but it must be a tuple of extents"),
+        ({"tile": ()}, r"tile is \(\), but"),
+        ({"load_vector": 0}, r"load_vector is 0, but it must be from 1 to"),
+        ({"src_mode": 1}, r"src_mode is 1, but it must be from 0 to 0"),
+        ({"dst_shift": None}, r"dst_shift is None, but it must be an integer"),
+        ({"predicated": 1}, r"predicated is 1, but it must be True or False"),
+        ({"load_tv": L("8:1")}, r"load_tv is 8:1, but it must be a static Layout of two modes"),
+        ({"store_tv": L("(1048576,1048576):(1,1)")}, r"store_tv is .*, but it must be of at most 4194304"),
+    ],
+)
+def test_fields_that_are_no_values_of_their_kind(changes, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        contiguous().replace(**changes)
+
+
+def test_a_plan_does_not_change():
+    plan = contiguous()
+    with pytest.raises(AttributeError, match=r"plan\.replace\(tile=\.\.\.\) gives another one"):
+        plan.tile = (1,)
+    with pytest.raises(AttributeError, match="tile stays"):
+        del plan.tile

@@ -496,3 +496,63 @@ def test_text_of_errors(call, expected, monkeypatch):
         eval(call, NAMES)
     text = re.sub(r"0x[0-9a-f]+", "0x..", str(caught.value))
     assert f"    {type(caught.value).__name__}: {text}" == expected
+
+
+# ---- memory ----
+
+
+def test_a_layout_beyond_the_owners_memory_is_refused():
+    memory = from_dlpack(np.zeros(4, np.float32))
+    beyond = cute.make_tensor(memory.iterator, cute.make_layout(1 << 22))
+    with pytest.raises(cute.LayoutError, match=r"src: 4194304:1 reaches from .*, beyond the owner's memory"):
+        kernels.tiled_copy(beyond, np.zeros(1 << 22, np.float32))
+    with pytest.raises(cute.LayoutError, match=r"dst: 4194304:1 reaches from .*, beyond the owner's memory"):
+        kernels.tiled_copy(np.zeros(1 << 22, np.float32), beyond)
+
+
+class Sole:
+    """Exports arrays that nobody else holds."""
+
+    def __dlpack__(self, **options):
+        return np.arange(1 << 16, dtype=np.float32).__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_memory_that_only_the_capsule_holds_lives_as_long_as_the_copy():
+    expected = np.arange(1 << 16, dtype=np.float32)
+    dst = np.zeros(1 << 16, np.float32)
+    kernels.tiled_copy(Sole(), dst)
+    np.testing.assert_array_equal(dst, expected)
+    bound = kernels.tiled_copy.plan(Sole(), dst).bind(Sole(), dst)
+    dst[...] = 0
+    noise = [np.full(1 << 16, i, np.float32) for i in range(8)]  # takes what was freed
+    bound()
+    np.testing.assert_array_equal(dst, expected)
+    del noise
+
+
+@pytest.mark.parametrize("halves", [lambda x: (x[:, :2048], x[:, 2048:]), lambda x: (x[1::2], x[::2])])
+def test_disjoint_parts_of_a_large_array(halves):
+    x = np.arange(4096 * 4096, dtype=np.float32).reshape(4096, 4096)
+    src, dst = halves(x)
+    expected = src.copy()
+    kernels.tiled_copy(src, dst)
+    np.testing.assert_array_equal(dst, expected)
+
+
+def test_what_is_no_argument():
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(TypeError, match=r"^kernels\.transpose: src: expected an array .* but got list$"):
+        kernels.transpose([[1, 2]])
+    with pytest.raises(
+        TypeError, match=r"^kernels\.permute: expected dims to be integers, one for each mode, but got 1$"
+    ):
+        kernels.permute(x, 1)
+    with pytest.raises(TypeError, match=r"^kernels\.tiled_copy: expected plan to be a CopyPlan, but got int$"):
+        kernels.tiled_copy(x, x.copy(), plan=5)
+    with pytest.raises(TypeError, match=r"^kernels\.tiled_copy: expected stream to be the number of a CUDA stream"):
+        kernels.tiled_copy(x, x.copy(), stream="a")
+    with pytest.raises(TypeError, match=r"src: a masked array has elements that do not count"):
+        kernels.tiled_copy(np.ma.masked_array(x, mask=x > 0), x.copy())

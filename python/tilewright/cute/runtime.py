@@ -314,6 +314,8 @@ def _export(array: Any, where: str, stream: int | None = None) -> Any:
 
     A versioned capsule is asked for first: it can say that the memory is read-only.
     """
+    if type(array).__module__.startswith("numpy.ma"):
+        raise TypeError(f"{where}: a masked array has elements that do not count; pass its .data, or .filled(value)")
     options: dict[str, Any] = {}
     try:
         device = array.__dlpack_device__() if hasattr(array, "__dlpack_device__") else (1, 0)

@@ -68,14 +68,23 @@ class CopyPlan:
             "smem": None, "src_step": 1, "src_aligned": True, "dst_shift": 0, "smem_store": 1, "smem_load": 1,
             "tiles_in_run": 2**31 - 1, "predicated": True, "is_async": False, "tiled_copy": None,
         }  # fmt: skip
+        missing = [name for name in FIELDS if name not in fields and name not in defaults]
+        if missing:
+            raise TypeError(f"CopyPlan: no value for {', '.join(missing)}; kernels.tiled_copy.plan makes plans")
         for name in FIELDS:
             object.__setattr__(self, name, fields.pop(name) if name in fields else defaults[name])
         object.__setattr__(self, "_name", "")
         if fields:
             raise TypeError(f"CopyPlan: no field named {', '.join(fields)}; the fields are {', '.join(FIELDS)}")
+        from tilewright.kernels.copy_conditions import require_fields
+
+        require_fields(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a plan does not change: {name} stays")
 
     def replace(self, **fields: Any) -> CopyPlan:
         """The same plan with other values in some fields."""

@@ -34,7 +34,8 @@ class Operand(NamedTuple):
     device: tuple[int, int]
     read_only: bool
     shown: str
-    owner: Any
+    owner: Any  # the object that was passed
+    memory: Any = None  # what keeps the elements alive, where the object does not
 
     @property
     def place(self) -> str:
@@ -73,6 +74,12 @@ def operand(x: Any, function: str, name: str, stream: int | None = None) -> Oper
         shape, strides = (tuple(map(int, _core.flatten_to_tuple(y))) for y in (x.shape, x.stride))
         bits, kind, address = pointer.dtype.bits, pointer.dtype.__name__, pointer.toint()
         shown = str(layout)
+        first, last = Operand(name, address, kind, bits // 8, shape, strides, (0, 0), True, shown, x, memory).reach()
+        if math.prod(shape) and bits % 8 == 0 and (first < memory.begin or last > memory.end):
+            raise LayoutError(
+                f"{where}: {layout} reaches from 0x{first:x} to 0x{last:x}, beyond the owner's memory, which is from "
+                f"0x{memory.begin:x} to 0x{memory.end:x}; use a layout that stays inside"
+            )
     else:
         if not hasattr(x, "__dlpack__"):
             raise TypeError(f"{where}: expected an array with __dlpack__, or a Tensor, but got {type(x).__name__}")
@@ -89,7 +96,9 @@ def operand(x: Any, function: str, name: str, stream: int | None = None) -> Oper
         raise TypeError(
             f"{where}: elements of {kind} have {bits} bits, but a copy moves elements of 1, 2, 4, 8 or 16 bytes"
         )
-    return Operand(name, address, kind, bits // 8, shape, strides, memory.dlpack_device, memory.read_only, shown, x)
+    return Operand(
+        name, address, kind, bits // 8, shape, strides, memory.dlpack_device, memory.read_only, shown, x, memory
+    )
 
 
 class CopyProblem(NamedTuple):
@@ -186,8 +195,14 @@ def _require_injective(dst: Operand, function: str) -> None:
     else:
         layout = _core.make_layout(dst.shape, stride=dst.strides)
         if dst.size > SCAN:
-            if _core.is_injective(layout):
-                return
+            try:
+                if _core.is_injective(layout):
+                    return
+            except LayoutError:
+                raise LayoutError(
+                    f"{function}: {dst} interleaves its modes and is too large to look at every element, so it is not "
+                    "known whether writing it is a race; copy slices"
+                ) from None
             raise LayoutError(f"{function}: {dst} maps several coordinates to one element, so writing it is a race")
         import numpy as np
 
@@ -203,14 +218,28 @@ def _require_injective(dst: Operand, function: str) -> None:
     )
 
 
+def _lie_apart(src: Operand, dst: Operand, pitch: int) -> bool:
+    """Whether each side keeps to its own part of every row of `pitch` bytes, as the halves of a matrix do."""
+    parts = []
+    for x in (src, dst):
+        steps = [(e - 1, d * x.element_bytes) for e, d in zip(x.shape, x.strides, strict=True) if e > 1]
+        within = [n * d for n, d in steps if d % pitch]
+        first, last = sum(min(r, 0) for r in within), sum(max(r, 0) for r in within) + x.element_bytes
+        if last - first > pitch:
+            return False
+        parts.append((x.address + first, last - first))
+    (a, length_a), (b, length_b) = parts
+    return length_a <= (b - a) % pitch <= pitch - length_b
+
+
 def _require_disjoint(src: Operand, dst: Operand, function: str) -> None:
     """An element that is read and written has either value, depending on which thread comes first."""
     (a, b), (c, d), size = src.reach(), dst.reach(), src.element_bytes
     if b <= c or d <= a:
         return
-    steps = math.gcd(*(x * size for x in (*src.strides, *dst.strides)))
-    if steps and size <= (dst.address - src.address) % steps <= steps - size:
-        return  # the two interleave, as x[:, 0::2] and x[:, 1::2] do
+    pitches = {abs(x) * size for x in (*src.strides, *dst.strides)} - {0}
+    if any(_lie_apart(src, dst, pitch) for pitch in (math.gcd(*pitches), *pitches) if pitch):
+        return
     if src.size > SCAN:
         raise LayoutError(
             f"{function}: {src} at 0x{src.address:x} and {dst} at 0x{dst.address:x} lie in the same memory and are too "

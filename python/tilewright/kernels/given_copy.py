@@ -34,10 +34,16 @@ def given_copy(problem: CopyProblem, tiled_copy: Any) -> CopyPlan:
     tile = tuple(block for block, _ in blocks) + (1,) * (rank - len(tiler))
     # Coordinates of the tile: each mode of the tiler, with its offsets counted in its own mode of the tensor.
     coordinates = _core.make_layout([_in_mode(mode, i) for i, mode in enumerate(tiler)])
-    load_tv, store_tv = (
-        _with_rest(_core.composition(coordinates, side), blocks)
-        for side in (tiled_copy.layout_src_tv_tiled, tiled_copy.layout_dst_tv_tiled)
-    )
+    try:
+        load_tv, store_tv = (
+            _with_rest(_core.composition(coordinates, side), blocks)
+            for side in (tiled_copy.layout_src_tv_tiled, tiled_copy.layout_dst_tv_tiled)
+        )
+    except LayoutError as error:
+        raise LayoutError(
+            f"{name}: the threads and values of the TiledCopy, {tiled_copy.layout_tv_tiled}, do not follow the modes "
+            f"of its tiler {_tiler_text(tiler)} ({error}); give thread and value layouts that divide each mode"
+        ) from error
     if tiled_copy.size > MAX_THREADS:
         raise LayoutError(f"{name}: the TiledCopy has {tiled_copy.size} threads, but a CTA has at most {MAX_THREADS}")
     vector = _vector(name, tiled_copy)

@@ -41,7 +41,7 @@ def function_of(plan: CopyPlan, device: int) -> Any:
     return function
 
 
-def prepare(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
+def prepare(plan: CopyPlan, src: Operand, dst: Operand, keep: Any = None) -> Any:
     """The launch of a plan with everything but the pointers filled in.
 
     It refuses other tensors whose memory overlaps: those have to be looked at element by element.
@@ -64,7 +64,7 @@ def prepare(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
         ranges=[(SRC, *src_memory), (DST, *dst_memory)],
         disjoint=[] if _interleaved(src, dst) else [(0, 1)],
         result=DST,
-        keep=plan,
+        keep=(plan, keep),
     )
 
 
@@ -88,7 +88,7 @@ def bind(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
 
     Where their library does not offer DLPack's C functions, which tell the current stream, it needs stream=...
     """
-    prepared = prepare(plan, src, dst)
+    prepared = prepare(plan, src, dst, (src.memory, dst.memory))
     if all(_core.cuda.describe(x.owner) is not None for x in (src, dst)):
         return prepared.bind(src.owner, dst.owner)
     return prepared.bind(src.owner, dst.owner, addresses=[src.address, dst.address])

@@ -69,6 +69,11 @@ def _given(function: str, src: Operand, problem: Any, tiled_copy: Any) -> CopyPl
     return given_copy(problem, tiled_copy)
 
 
+def _require_stream(function: str, stream: Any) -> None:
+    if stream is not None and (type(stream) is not int or stream < 0):
+        raise TypeError(f"{function}: expected stream to be the number of a CUDA stream or None, but got {stream!r}")
+
+
 def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
     """Run a plan where its tensors are; the prepared launch on a GPU, None on the CPU."""
     from tilewright.kernels.copy_problem import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
@@ -102,6 +107,7 @@ def tiled_copy(
     element for several coordinates or overlaps the source (with a witness), ValueError for different devices, a
     read-only destination, or a given atom whose alignment the tensors lack. A call that repeats an earlier one at other
     addresses is launched again without these checks, but for overlaps: that memory is read-only is not seen then.
+    torch's autograd is not told of the write.
     Source: CuTe C++ `examples/cute/tutorial/tiled_copy.cu`, for the name and the idea.
 
     >>> import numpy
@@ -116,7 +122,12 @@ def tiled_copy(
       load       128 bits along mode 0: ((2),(4)):((4@0),(1@0))
       store      128 bits along mode 0: ((2),(4)):((4@0),(1@0))
     """
+    _require_stream("kernels.tiled_copy", stream)
     if plan is not None:
+        from tilewright.kernels.copy_plan import CopyPlan
+
+        if not isinstance(plan, CopyPlan):
+            raise TypeError(f"kernels.tiled_copy: expected plan to be a CopyPlan, but got {type(plan).__name__}")
         if tiled_copy is not None:
             raise TypeError(
                 "kernels.tiled_copy: pass a tiled_copy or a plan, not both; plan.tiled_copy tells what it was made of"
@@ -177,12 +188,30 @@ def permute(src: Any, dims: Any, dst: Any = None, *, stream: int | None = None) 
     >>> kernels.permute(x, (2, 0, 1)).tolist()
     [[[0, 3]], [[1, 4]], [[2, 5]]]
     """
-    return _reordered("kernels.permute", src, tuple(operator.index(i) for i in dims), dst, stream)
+    try:
+        order = tuple(operator.index(i) for i in dims)
+    except TypeError:
+        raise TypeError(f"kernels.permute: expected dims to be integers, one for each mode, but got {dims!r}") from None
+    return _reordered("kernels.permute", src, order, dst, stream)
+
+
+def _shape(src: Any, function: str) -> tuple[int, ...]:
+    """The extents of an array; an error names the function."""
+    if not hasattr(src, "__dlpack__"):
+        raise TypeError(
+            f"{function}: src: expected an array with __dlpack__, or a Tensor, but got {type(src).__name__}"
+        )
+    try:
+        shape = tuple(operator.index(n) for n in src.shape)
+    except (TypeError, RuntimeError) as error:
+        raise LayoutError(f"{function}: src has no flat shape ({error}); flatten its modes first") from error
+    return shape
 
 
 def _reordered(function: str, src: Any, order: tuple[int, ...], dst: Any, stream: int | None) -> Any:
+    _require_stream(function, stream)
     if dst is None:
-        shape = tuple(int(n) for n in src.shape)
+        shape = _shape(src, function)
         dst = _empty_like(src, tuple(shape[i] for i in _order(order, len(shape))), function)
     return _permute(src, dst, order, function) if stream is None else _permute(src, dst, order, function, stream=stream)
 
@@ -198,11 +227,10 @@ def transpose(src: Any, dst: Any = None, *, stream: int | None = None) -> Any:
     >>> kernels.transpose(numpy.arange(6, dtype=numpy.int8).reshape(2, 3)).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
-    rank = len(src.shape)
+    shape = _shape(src, "kernels.transpose")
+    rank = len(shape)
     if rank < 2:
-        raise LayoutError(
-            f"kernels.transpose: src has shape {text(tuple(src.shape))}, but only two modes can be exchanged"
-        )
+        raise LayoutError(f"kernels.transpose: src has shape {text(shape)}, but only two modes can be exchanged")
     return _reordered("kernels.transpose", src, (*range(rank - 2), rank - 1, rank - 2), dst, stream)
 
 
