@@ -219,7 +219,8 @@ def refused(cache: Cache, reason: str) -> None:
     (warning,) = caught
     assert issubclass(warning.category, CacheWarning)
     assert re.search(reason, str(warning.message))
-    assert cache.list() == ()
+    with pytest.raises(OSError, match=reason):
+        cache.list()
     assert before == (sorted(Path(cache.folder).iterdir()) if os.path.isdir(cache.folder) else [])
 
 

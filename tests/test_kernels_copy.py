@@ -556,3 +556,16 @@ def test_what_is_no_argument():
         kernels.tiled_copy(x, x.copy(), stream="a")
     with pytest.raises(TypeError, match=r"src: a masked array has elements that do not count"):
         kernels.tiled_copy(np.ma.masked_array(x, mask=x > 0), x.copy())
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_complex_elements_that_begin_at_half_of_their_size(order):
+    memory = np.random.default_rng(5).integers(0, 255, 16 * 61 * 47 + 8, dtype=np.uint8)
+    start = 8 - memory.ctypes.data % 16
+    src = memory[start % 16 : start % 16 + 16 * 60 * 47].view(np.complex128).reshape(60, 47).transpose(order)
+    assert src.ctypes.data % 16 == 8
+    dst = np.zeros(src.shape, np.complex128)
+    kernels.tiled_copy(src, dst)
+    assert dst.tobytes() == np.ascontiguousarray(src).tobytes()
+    plan = kernels.tiled_copy.plan(src, dst)
+    assert plan.run(src, dst, check=True)

@@ -153,11 +153,11 @@ class Cache:
                     os.close(held)
 
     def list(self) -> tuple[Listed, ...]:
-        """The entries, those used last first; none where the folder cannot be used."""
+        """The entries, those used last first; OSError where the folder cannot be used."""
         try:
             with folders.opened(self.folder) as folder:
                 found = _scan(folder)
-        except OSError:
+        except FileNotFoundError:
             return ()
         entries = [Listed(key, s.st_size, s.st_mtime) for name, key, s in found if name.endswith(".entry")]
         return tuple(sorted(entries, key=lambda entry: -entry.used))

@@ -237,12 +237,12 @@ class CopyPlan:
         Whether shared memory is laid out right is not looked at for a `check`, which tells it itself.
         """
         a, b = operand(src, "plan.run", "src", stream), operand(dst, "plan.run", "dst", stream)
-        if a.element_bytes != self.problem.element_bytes:
+        problem = copy_problem(a, b, "plan.run", self.tiled_copy is None)
+        if problem.element_bytes != self.problem.element_bytes:
             raise ValueError(
                 f"plan.run: the plan moves elements of {self.problem.element_bytes} bytes, but src has elements of "
-                f"{a.element_bytes} ({a.element_type}); make a plan for them"
+                f"{problem.element_bytes} ({a.element_type}); make a plan for them"
             )
-        problem = copy_problem(a, b, "plan.run", self.tiled_copy is None)
         plan = self.replace(problem=problem)
         if a.size:
             plan.require(a.address, b.address)
