@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.cute.printing import LATEX_HEAD, LATEX_TAIL
 from tilewright.cute.tensor import Tensor, make_identity_tensor
 
 if TYPE_CHECKING:
@@ -27,16 +28,6 @@ COLOURS = [
     (255, 210, 210),
 ]
 GAP = 3  # columns between two tables
-
-HEAD = [
-    r"\documentclass[convert]{standalone}",
-    r"\usepackage{tikz}",
-    "",
-    r"\begin{document}",
-    r"\begin{tikzpicture}[x={(0cm,-1cm)},y={(1cm,0cm)},every node/.style={minimum size=1cm, outer sep=0pt}]",
-    "",
-]
-TAIL = [r"\end{tikzpicture}", r"\end{document}", ""]
 
 
 def _extents(function: str, tile: Any) -> tuple[int, int]:
@@ -89,10 +80,10 @@ def format_latex_tiled_copy(tiled_copy: TiledCopy) -> str:
         Tensor(tile.iterator, _core.composition(tile.layout, layout))
         for layout in (tiled_copy.layout_src_tv_tiled, tiled_copy.layout_dst_tv_tiled)
     )
-    lines = [_heading("S TV", source), _heading("D TV", target), *HEAD]
+    lines = [_heading("S TV", source), _heading("D TV", target), *LATEX_HEAD]
     lines += _table(source, rows, columns, 0, -1)
     lines += _table(target, rows, columns, columns + GAP, 2 * columns + GAP)
-    return "\n".join([*lines, *TAIL])
+    return "\n".join([*lines, *LATEX_TAIL])
 
 
 def print_latex_tiled_copy(tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None) -> None:
@@ -127,7 +118,7 @@ def format_latex_tv(layout_tv: Any, tile_mn: Any) -> str:
             f"tile has the elements 0 to {rows * columns - 1}"
         )
     places = Tensor(tile.iterator, _core.composition(tile.layout, layout_tv))
-    return "\n".join([_heading("TV", places), *HEAD, *_table(places, rows, columns, 0, -1), *TAIL])
+    return "\n".join([_heading("TV", places), *LATEX_HEAD, *_table(places, rows, columns, 0, -1), *LATEX_TAIL])
 
 
 def print_latex_tv(layout_tv: Any, tile_mn: Any, *, loc: Any = None, ip: Any = None) -> None:

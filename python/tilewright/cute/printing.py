@@ -31,6 +31,17 @@ __all__ = [
 PRINTF_VALUES = 31  # printf shows this many values of a tensor
 EDGE = 3  # print_tensor shows this many rows and columns at each end
 
+# What stands above and below every picture in LaTeX.
+LATEX_HEAD = (
+    r"\documentclass[convert]{standalone}",
+    r"\usepackage{tikz}",
+    "",
+    r"\begin{document}",
+    r"\begin{tikzpicture}[x={(0cm,-1cm)},y={(1cm,0cm)},every node/.style={minimum size=1cm, outer sep=0pt}]",
+    "",
+)
+LATEX_TAIL = (r"\end{tikzpicture}", r"\end{document}", "")
+
 
 # ---- run-time text ---------------------------------------------------------------------------------------------------
 
@@ -185,12 +196,7 @@ def format_latex(layout: Any) -> str:
     shades = ("00", "40", "20", "60", "10", "50", "30", "70")
     lines = [
         f"% Layout: {_cpp_text(layout)}",
-        r"\documentclass[convert]{standalone}",
-        r"\usepackage{tikz}",
-        "",
-        r"\begin{document}",
-        r"\begin{tikzpicture}[x={(0cm,-1cm)},y={(1cm,0cm)},every node/.style={minimum size=1cm, outer sep=0pt}]",
-        "",
+        *LATEX_HEAD,
     ]
     for m in range(rows):
         for n in range(columns):
@@ -201,7 +207,7 @@ def format_latex(layout: Any) -> str:
     lines += [grid, ""]
     lines += [rf"\node at ({m},-1) {{\Large{{\texttt{{{m}}}}}}};" for m in range(rows)]
     lines += [rf"\node at (-1,{n}) {{\Large{{\texttt{{{n}}}}}}};" for n in range(columns)]
-    lines += [r"\end{tikzpicture}", r"\end{document}", ""]
+    lines += LATEX_TAIL
     return "\n".join(lines)
 
 
