@@ -39,8 +39,7 @@ struct Strides {
 
 // The tiles of a tensor, in runs of `run` tiles along mode 0: within a run colexicographic, and then the next run. CTAs
 // that run at the same time so have tiles next to each other along mode 0, where the destination is contiguous: what is
-// written together in long stretches decides the speed. Runs end where the other side would span more memory than the
-// device's address translation holds.
+// written together in long stretches decides the speed (docs/copy.md).
 template <int kRank>
 struct Grid {
   FastDivisor run;
