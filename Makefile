@@ -49,6 +49,7 @@ wheel-check: $(VENV)/tools
 bench: $(VENV)/installed $(VENV)/extra-bench
 	$(BIN)/python benchmarks/algebra.py
 	$(BIN)/python benchmarks/package.py
+	$(BIN)/python benchmarks/host_copy.py
 
 nightly: $(VENV)/installed $(VENV)/extra-test
 	$(PYTEST) -n auto --maxprocesses 4 -m "not gpu" --hypothesis-profile=nightly
