@@ -1,0 +1,24 @@
+"""Multiplications of a warpgroup, and the shared memory that they read."""
+
+from tilewright.cute.mma_ops import Field
+from tilewright.cute.mma_warpgroup import (
+    MmaF8Op,
+    MmaF16BF16Op,
+    MmaI8Op,
+    MmaTF32Op,
+    OperandMajorMode,
+    OperandSource,
+)
+from tilewright.cute.smem_layout import SmemLayoutAtomKind, make_smem_layout_atom
+
+__all__ = [
+    "Field",
+    "MmaF8Op",
+    "MmaF16BF16Op",
+    "MmaI8Op",
+    "MmaTF32Op",
+    "OperandMajorMode",
+    "OperandSource",
+    "SmemLayoutAtomKind",
+    "make_smem_layout_atom",
+]
