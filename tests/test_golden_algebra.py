@@ -54,5 +54,16 @@ def test_dynamic_slice_and_offset(case):
 
 
 def test_every_family_is_tested():
-    elsewhere = {"basis", "dynamic", "errors", "layout_eval", "print", "smem_atoms", "swizzle", "tensor", "tiled_copy"}
+    elsewhere = {
+        "basis",
+        "dynamic",
+        "errors",
+        "layout_eval",
+        "print",
+        "smem_atoms",
+        "swizzle",
+        "tensor",
+        "tiled_copy",
+        "tiled_mma",
+    }
     assert {path.name.partition(".")[0] for path in HERE.glob("*.json.gz")} == {*FAMILIES, *elsewhere}

@@ -177,7 +177,15 @@ if TYPE_CHECKING:
         copy_threads,
         copy_tiled,
     )
-    from tilewright.cute.print_tv import print_latex_tiled_copy, print_latex_tv
+    from tilewright.cute.gemm_op import gemm, gemm_threads, gemm_tiled, mma_atom_call
+    from tilewright.cute.mma_atom import MmaAtom, make_mma_atom
+    from tilewright.cute.mma_copies import (
+        make_tiled_copy_A,
+        make_tiled_copy_B,
+        make_tiled_copy_C,
+        make_tiled_copy_C_atom,
+    )
+    from tilewright.cute.print_tv import print_latex_tiled_copy, print_latex_tiled_mma, print_latex_tv
     from tilewright.cute.printing import pretty_str, print_latex, print_layout, print_tensor, printf
     from tilewright.cute.tiled_copy import (
         ThrCopy,
@@ -188,6 +196,7 @@ if TYPE_CHECKING:
         make_tiled_copy_S,
         make_tiled_copy_tv,
     )
+    from tilewright.cute.tiled_mma import ThrMma, TiledMma, make_tiled_mma
 
 __all__ = [
     "AddressSpace",
@@ -199,6 +208,7 @@ __all__ = [
     "IntTuple",
     "Layout",
     "LayoutError",
+    "MmaAtom",
     "Pointer",
     "Ratio",
     "ScaledBasis",
@@ -207,8 +217,10 @@ __all__ = [
     "Swizzle",
     "Tensor",
     "ThrCopy",
+    "ThrMma",
     "Tile",
     "TiledCopy",
+    "TiledMma",
     "Tiler",
     "XTuple",
     "append",
@@ -259,6 +271,9 @@ __all__ = [
     "flatten_to_tuple",
     "from_dlpack",
     "front",
+    "gemm",
+    "gemm_threads",
+    "gemm_tiled",
     "get",
     "get_divisibility",
     "get_leaves",
@@ -305,6 +320,7 @@ __all__ = [
     "make_layout_like",
     "make_layout_right",
     "make_layout_tv",
+    "make_mma_atom",
     "make_ordered_layout",
     "make_ptr",
     "make_rmem_tensor",
@@ -312,12 +328,18 @@ __all__ = [
     "make_swizzle",
     "make_tensor",
     "make_tiled_copy",
+    "make_tiled_copy_A",
+    "make_tiled_copy_B",
+    "make_tiled_copy_C",
+    "make_tiled_copy_C_atom",
     "make_tiled_copy_D",
     "make_tiled_copy_S",
     "make_tiled_copy_tv",
+    "make_tiled_mma",
     "max_alignment",
     "max_common_layout",
     "max_common_vector",
+    "mma_atom_call",
     "nullspace",
     "nvgpu",
     "offset_range",
@@ -328,6 +350,7 @@ __all__ = [
     "pretty_str",
     "print_latex",
     "print_latex_tiled_copy",
+    "print_latex_tiled_mma",
     "print_latex_tv",
     "print_layout",
     "print_tensor",
@@ -378,8 +401,11 @@ __all__ = [
 # What few programs need at once is imported when it is first used.
 _LAZY = {
     "CopyAtom": "tilewright.cute.atom",
+    "MmaAtom": "tilewright.cute.mma_atom",
     "ThrCopy": "tilewright.cute.tiled_copy",
+    "ThrMma": "tilewright.cute.tiled_mma",
     "TiledCopy": "tilewright.cute.tiled_copy",
+    "TiledMma": "tilewright.cute.tiled_mma",
     "autovec_copy": "tilewright.cute.copying",
     "basic_copy": "tilewright.cute.copying",
     "basic_copy_if": "tilewright.cute.copying",
@@ -387,16 +413,27 @@ _LAZY = {
     "copy_atom_call": "tilewright.cute.copying",
     "copy_threads": "tilewright.cute.copying",
     "copy_tiled": "tilewright.cute.copying",
+    "gemm": "tilewright.cute.gemm_op",
+    "gemm_threads": "tilewright.cute.gemm_op",
+    "gemm_tiled": "tilewright.cute.gemm_op",
     "make_copy_atom": "tilewright.cute.atom",
     "make_cotiled_copy": "tilewright.cute.tiled_copy",
+    "make_mma_atom": "tilewright.cute.mma_atom",
     "make_tiled_copy": "tilewright.cute.tiled_copy",
+    "make_tiled_copy_A": "tilewright.cute.mma_copies",
+    "make_tiled_copy_B": "tilewright.cute.mma_copies",
+    "make_tiled_copy_C": "tilewright.cute.mma_copies",
+    "make_tiled_copy_C_atom": "tilewright.cute.mma_copies",
     "make_tiled_copy_D": "tilewright.cute.tiled_copy",
     "make_tiled_copy_S": "tilewright.cute.tiled_copy",
     "make_tiled_copy_tv": "tilewright.cute.tiled_copy",
+    "make_tiled_mma": "tilewright.cute.tiled_mma",
+    "mma_atom_call": "tilewright.cute.gemm_op",
     "nvgpu": "tilewright.cute.nvgpu",
     "pretty_str": "tilewright.cute.printing",
     "print_latex": "tilewright.cute.printing",
     "print_latex_tiled_copy": "tilewright.cute.print_tv",
+    "print_latex_tiled_mma": "tilewright.cute.print_tv",
     "print_latex_tv": "tilewright.cute.print_tv",
     "print_layout": "tilewright.cute.printing",
     "print_tensor": "tilewright.cute.printing",

@@ -1,4 +1,4 @@
-"""Pictures, as LaTeX, of which thread has which value: of a tiled copy, and of any thread-value layout of a tile."""
+"""Pictures, as LaTeX, of which thread has which value: of tiled copies, multiplications, any thread-value layout."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ from tilewright.cute.tensor import Tensor, make_identity_tensor
 
 if TYPE_CHECKING:
     from tilewright.cute.tiled_copy import TiledCopy
+    from tilewright.cute.tiled_mma import TiledMma
 
-__all__ = ["format_latex_tiled_copy", "format_latex_tv", "print_latex_tiled_copy", "print_latex_tv"]
+__all__ = [
+    "format_latex_tiled_copy",
+    "format_latex_tiled_mma",
+    "format_latex_tv",
+    "print_latex_tiled_copy",
+    "print_latex_tiled_mma",
+    "print_latex_tv",
+]
 
 # Four hues and the same four lighter; a thread has the colour of its number modulo 8.
 COLOURS = [
@@ -39,10 +47,11 @@ def _extents(function: str, tile: Any) -> tuple[int, int]:
     return extents[0], extents[1]
 
 
-def _table(places: Tensor, rows: int, columns: int, left: int, labels: int) -> list[str]:
-    """The table of (thread, value) -> (row, column), its first column at `left` and its row labels at `labels`.
+def _cells(places: Tensor, top: int, left: int, transposed: bool = False) -> list[str]:
+    """A box with thread and value for each (row, column) that (thread, value) leads to, from (top, left) on.
 
-    Of an element that several have, the first thread and value are shown.
+    Of an element that several have, the first thread and value are shown. A transposed table has a mode 0 that runs to
+    the right.
     """
     lines, seen = [], set()
     threads, values = (int(_core.size(places.layout, mode=[mode])) for mode in (0, 1))
@@ -50,17 +59,34 @@ def _table(places: Tensor, rows: int, columns: int, left: int, labels: int) -> l
         r, g, b = COLOURS[thread % len(COLOURS)]
         for value in range(values):
             row, column = map(int, places[thread, value])
+            if transposed:
+                row, column = column, row
             if (row, column) not in seen:
                 seen.add((row, column))
                 fill = f"{{rgb,255:red,{r};green,{g};blue,{b}}}"
                 lines.append(
-                    rf"\node[fill={fill}] at ({row},{left + column}) {{\shortstack{{T{thread} \\ V{value}}}}};"
+                    rf"\node[fill={fill}] at ({top + row},{left + column}) {{\shortstack{{T{thread} \\ V{value}}}}};"
                 )
-    corner = rf"(0,{left}) grid ({rows},{left + columns})"
-    lines += [rf"\draw[color=black,thick,shift={{(-0.5,-0.5)}}] {corner};", ""]
-    lines += [rf"\node at ({row},{labels}) {{\Large{{\texttt{{{row}}}}}}};" for row in range(rows)]
-    lines += [rf"\node at (-1,{left + column}) {{\Large{{\texttt{{{column}}}}}}};" for column in range(columns)]
     return lines
+
+
+def _grid(rows: int, columns: int, top: int, left: int) -> list[str]:
+    corners = rf"({top},{left}) grid ({top + rows},{left + columns})"
+    return [rf"\draw[color=black,thick,shift={{(-0.5,-0.5)}}] {corners};", ""]
+
+
+def _row_labels(rows: int, top: int, column: int) -> list[str]:
+    return [rf"\node at ({top + row},{column}) {{\Large{{\texttt{{{row}}}}}}};" for row in range(rows)]
+
+
+def _column_labels(columns: int, row: int, left: int) -> list[str]:
+    return [rf"\node at ({row},{left + column}) {{\Large{{\texttt{{{column}}}}}}};" for column in range(columns)]
+
+
+def _table(places: Tensor, rows: int, columns: int, left: int, labels: int) -> list[str]:
+    """The table of (thread, value) -> (row, column), its first column at `left` and its row labels at `labels`."""
+    lines = [*_cells(places, 0, left), *_grid(rows, columns, 0, left)]
+    return [*lines, *_row_labels(rows, 0, labels), *_column_labels(columns, -1, left)]
 
 
 def _heading(name: str, places: Tensor) -> str:
@@ -102,6 +128,46 @@ def print_latex_tiled_copy(tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = 
     ...
     """
     sys.stdout.write(format_latex_tiled_copy(tiled_copy))
+
+
+def format_latex_tiled_mma(tiled_mma: TiledMma) -> str:
+    """What `print_latex_tiled_mma` with the same argument writes."""
+    from tilewright.cute.tiled_mma import OPERAND_MODES, TiledMma
+
+    function = "print_latex_tiled_mma"
+    if not isinstance(tiled_mma, TiledMma):
+        raise TypeError(f"{function}: expected a TiledMma, but got {tiled_mma!r}")
+    m, n, k = map(tiled_mma.get_tile_size, range(3))
+    places = {}
+    for operand in "CAB":
+        tile = make_identity_tensor(tuple(map(tiled_mma.get_tile_size, OPERAND_MODES[operand])))
+        layout = getattr(tiled_mma, f"tv_layout_{operand}_tiled")
+        places[operand] = Tensor(tile.iterator, _core.composition(tile.layout, layout))
+    lines = [f"% Layout{name}: ArithTuple{x.iterator} o {x.layout}" for name, x in places.items()] + [*LATEX_HEAD]
+    # A to the left of C, B above it with N to the right, one row or column between them.
+    start = -k - 1
+    lines += [*_cells(places["C"], 0, 0), *_grid(m, n, 0, 0)]
+    lines += [*_cells(places["A"], 0, start), *_grid(m, k, 0, start)]
+    lines += [*_row_labels(m, 0, start - 1), *_column_labels(k, -1, start)]
+    lines += [*_cells(places["B"], start, 0, transposed=True), *_grid(k, n, start, 0)]
+    lines += [*_column_labels(n, start - 1, 0), *_row_labels(k, start, -1)]
+    return "\n".join([*lines, *LATEX_TAIL])
+
+
+def print_latex_tiled_mma(tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> None:
+    """Print a LaTeX document that draws who has which element of A, B and C in a tile of a TiledMma.
+
+    Source: CuTe C++ `cute::print_latex(TiledMMA)`, less the underscore of static integers.
+
+    >>> from tilewright import Float32, cute
+    >>> cute.print_latex_tiled_mma(cute.make_tiled_mma(cute.nvgpu.warp.MmaTF32Op((16, 8, 8))))  # doctest: +ELLIPSIS
+    % LayoutC: ArithTuple(0,0) o ((4,8),((2,2),(1,1))):((2@1,1@0),((1@1,8@0),(0,0)))
+    % LayoutA: ArithTuple(0,0) o ((4,8),((2,2),(1,1))):((1@1,1@0),((8@0,4@1),(0,0)))
+    % LayoutB: ArithTuple(0,0) o ((4,8),(2,(1,1))):((1@1,1@0),(4@1,(0,0)))
+    \\documentclass[convert]{standalone}
+    ...
+    """
+    sys.stdout.write(format_latex_tiled_mma(tiled_mma))
 
 
 def format_latex_tv(layout_tv: Any, tile_mn: Any) -> str:
