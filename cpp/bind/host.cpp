@@ -225,9 +225,10 @@ py::dict check_copy(const CopyPlan& plan, bool move) {
 }  // namespace
 
 void bind_host(py::module_& core) {
-  py::module_ m = core.def_submodule("host", "Copy plans on the CPU, thread by thread.");
+  py::module_ m = core.def_submodule("host", "Copy and GEMM plans on the CPU, thread by thread.");
   define<IntArg>(m, "run_copy", py::arg("threads") = 0, kRunCopy, run_copy);
   define<bool>(m, "check_copy", py::arg("move") = true, kCheckCopy, check_copy);
+  bind_host_gemm(m);
 }
 
 }  // namespace tilewright::bind

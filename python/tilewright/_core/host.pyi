@@ -1,13 +1,92 @@
 # Generated from the C++ module by `make stubs`; do not edit.
 """
-Copy plans on the CPU, thread by thread.
+Copy and GEMM plans on the CPU, thread by thread.
 """
 
 from __future__ import annotations
 
 import typing
 
-__all__: list[str] = ["check_copy", "run_copy"]
+__all__: list[str] = ["GemmProgram", "check_copy", "run_copy"]
+
+class GemmProgram:
+    """
+    The tables of a GEMM plan, ready to be run on the CPU.
+
+    Args:
+        tables: a tilewright.kernels.gemm_tables.GemmTables.
+    Raises: ValueError naming the table and its entry where shapes do not agree or an index leads outside of what it points
+        into; TypeError for what is no table.
+    Source: tilewright.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright import Float32, cute
+        >>> from tilewright._core import host
+        >>> from tilewright.kernels.gemm_partitions import direct_tables
+        >>> from tilewright.kernels.gemm_problem import problem_of
+        >>> tiled_mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (2, 2, 1))
+        >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32)
+        >>> tiled_copy = cute.make_tiled_copy_tv(atom, cute.make_layout((4, 1)), cute.make_layout((1, 1)))
+        >>> smem = cute.make_layout((4, 2))
+        >>> program = host.GemmProgram(direct_tables(tiled_mma, (4, 4, 2), (tiled_copy, tiled_copy), (smem, smem)))
+        >>> a, b, c = np.ones((5, 3), np.float32), np.full((6, 3), 2, np.float32), np.zeros((5, 6), np.float32)
+        >>> addresses = a.ctypes.data, b.ctypes.data, c.ctypes.data
+        >>> program.run(problem_of(5, 6, 3, Float32), Float32, *addresses)
+        >>> c.min(), c.max(), program.check(problem_of(5, 6, 3, Float32), Float32, *addresses)
+        (np.float32(6.0), np.float32(6.0), {})
+    """
+
+    def __init__(self, tables: typing.Any) -> None: ...
+    def check(
+        self,
+        problem: typing.Any,
+        compute: typing.Any,
+        a_address: typing.SupportsIndex,
+        b_address: typing.SupportsIndex,
+        c_address: typing.SupportsIndex,
+        bias_address: typing.SupportsIndex = 0,
+        *,
+        move: bool = True,
+    ) -> dict[str, typing.Any]:
+        """
+        Compute C thread by thread with marks on shared memory, and say what is wrong with the tables.
+
+        Args:
+            move: whether to compute C; without, the addresses only say how the tensors are aligned.
+            (the others as in run)
+        Returns: a dict of findings, each a dict with the `count` and the `first` coordinates: those of
+            tilewright.kernels.gemm_report.GemmReport. A plan is sound where the dict is empty.
+        Raises: ValueError for a problem that the tables do not fit.
+        Source: tilewright.
+        """
+
+    def run(
+        self,
+        problem: typing.Any,
+        compute: typing.Any,
+        a_address: typing.SupportsIndex,
+        b_address: typing.SupportsIndex,
+        c_address: typing.SupportsIndex,
+        bias_address: typing.SupportsIndex = 0,
+        *,
+        threads: typing.SupportsIndex = 0,
+    ) -> None:
+        """
+        Compute C by the plan's tables.
+
+            C(m, n, l) = activation(alpha * sum over k of A(m, k, l) B(n, k, l) + beta * C(m, n, l) + bias)
+
+        Args:
+            problem: a tilewright.kernels.gemm_problem.GemmProblem.
+            compute: the type of the epilogue: Float32, Float64 or Int32.
+            a_address, b_address, c_address, bias_address: where the tensors' elements 0 lie. The memory that the problem's
+                extents and strides span must be there, and C must not overlap the others.
+            threads: CPU threads; 0: one for each core, as far as the amount of work is worth it. The result does not depend on
+                their number.
+        Raises: ValueError for a problem that the tables do not fit.
+        Source: tilewright.
+        """
 
 def check_copy(
     src_address: typing.SupportsIndex,

@@ -1,0 +1,288 @@
+"""What the threads of a GEMM do, as tables of integers: the form in which the CPU executes plans of every kernel.
+
+A plan makes its tables from its layouts through the public API: partitions of identity tensors, thread-value layouts of
+atoms, layouts of shared memory. All arrays are C-contiguous int32. Rows are the m of A and the n of B. Offsets in
+shared memory are in elements and count from the start of a stage. One CTA does, for each of its units of work:
+
+    load      image[smem[t, i, e]] = X[tile origin + coord[t, i] + e along mode]      of A and of B, K tile by K tile
+    fragment  register v of thread t, for the atom (row i, k j) = image[fragment[t, i, j, v]]
+    mma       the atom's threads hold A, B and C as the thread-value layouts of the atom say: C += A B^T
+    store     D[tile origin + coord] = epilogue(sum), from registers or through an image of shared memory
+
+The CPU takes the position of each element from these tables alone, never from a formula of its own, so a wrong table
+gives a wrong product, and the check names the table's entry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    IntArray = NDArray[np.int32]
+
+
+class LoadTable(NamedTuple):
+    """Global to shared memory: one operand, one K tile.
+
+    - `coord` (threads, accesses, 2): (row, k) in the tile of the first element of each access; (-1, -1) where a thread
+      has no such access
+    - `smem` (threads, accesses, width): the offset within the stage of each element of the access, swizzle applied
+    - `mode`: the elements of an access are neighbours along mode 0 (row) or 1 (k)
+    - `kind`: "cp.async" (accesses of 4, 8 or 16 aligned bytes on both sides), "registers" (one aligned access in global
+      memory, any places in shared memory), "tma" (one thread; an access is a row of a box, smem as `tma_offsets` says)
+    - `predicate`: what is done with elements outside of the tensor. "element": each is left out; "access": all of an
+      access are left out when its first one is outside (and all are read otherwise); "none": none are left out
+    - `fill`: whether places of elements that are left out are zeroed; if not, they keep what they had
+    """
+
+    coord: IntArray
+    smem: IntArray
+    mode: int
+    kind: str = "cp.async"
+    predicate: str = "element"
+    fill: bool = True
+
+
+class OperandTable(NamedTuple):
+    """A or B: how it gets into shared memory, and from there into the MMA. One of `fragment` and `matrix` is given.
+
+    - `stage_elements`: elements from one stage to the next
+    - `fragment` (threads, atoms along rows, atoms along k, values): for each thread of `MmaTable.thread`, the offset
+      that its register value is read from (by plain loads or by ldmatrix: what the lane gets, not what it addresses)
+    - `matrix` (thread rows, atoms along rows, atoms along k, rows of an atom, k of an atom): for operands that the MMA
+      itself reads from shared memory (wgmma), the offset of each element as its descriptor addresses it
+      (`descriptor_offsets`); the first mode is the thread's m (for A) or n (for B) in `MmaTable.thread`
+    """
+
+    load: LoadTable
+    stage_elements: int
+    fragment: IntArray | None = None
+    matrix: IntArray | None = None
+
+
+class MmaTable(NamedTuple):
+    """The atom, and which thread takes which part of which atom. The threads are those that multiply, from 0.
+
+    - `shape_mnk` of the atom (M, N, K)
+    - `a`, `b`, `c` (threads of the atom, values): index m + M k, n + N k and m + M n in the atom's tile, that is
+      `atom.tv_layout_A(lane, value)`; `a` and `b` are None where the operand has a `matrix`
+    - `thread` (threads, 4): each thread's coordinate in `tiled_mma.thr_layout_vmnk`: the lane in its atom, and the
+      atom's m, n and k; k is 0, for nothing adds up accumulators of several atoms
+    - `c_coord` (threads, atoms along m, atoms along n, values, 2): (m, n) in the tile of each accumulator, that is
+      `thr_mma.partition_C(make_identity_tensor((bM, bN)))`
+    """
+
+    shape_mnk: tuple[int, int, int]
+    thread: IntArray
+    c: IntArray
+    c_coord: IntArray
+    a: IntArray | None = None
+    b: IntArray | None = None
+
+
+class StoreTable(NamedTuple):
+    """Registers to global memory: what each thread writes of D, directly or out of an image in shared memory.
+
+    - `coord` (threads, accesses, 2): (m, n) in the tile of the first element of each access; (-1, -1): no access
+    - `mode`: the elements of an access are neighbours along mode 0 (m) or 1 (n)
+    - `value` (threads, accesses, width), direct: which accumulator of the thread is stored, as an index over
+      (atoms along m, atoms along n, values) with the values fastest
+    - through shared memory instead: `smem_write` (MMA threads, accumulators in the order of `value`), the offset where
+      each is put; `smem_read` (threads, accesses, width), the offset that each element is read from; both below
+      `image_elements`
+    - `round_write` (MMA threads, accumulators) and `round_read` (threads, accesses): where the image holds a part of
+      the tile only, the number of the round in which each is done: a round writes, waits, reads, waits. None: all in
+      round 0
+    - `kind`: "direct", "shared" or "tma" (out of the image, one thread, an access is a row of a box)
+    - `predicate`: as in `LoadTable`
+    """
+
+    coord: IntArray
+    mode: int
+    value: IntArray | None = None
+    smem_write: IntArray | None = None
+    smem_read: IntArray | None = None
+    image_elements: int = 0
+    round_write: IntArray | None = None
+    round_read: IntArray | None = None
+    kind: str = "direct"
+    predicate: str = "element"
+
+
+class Pipeline(NamedTuple):
+    """When K tiles are loaded and read. Step t is what a thread does for K tile t; a barrier stands before each step.
+
+    Tile t lies in the slot t mod `stages`.
+
+    - `ahead`: in step t, tile t + ahead begins to be loaded, those before it having begun earlier; 0: tile t itself,
+      with a barrier between the load and the reads
+    - `landed`: at the barrier before step t, the tiles up to t + landed have arrived and may be seen (`ahead` = 0: 0)
+    - `first_read`, `last_read`: in step t, shared memory is read of the tiles from t + first_read (an MMA that is still
+      under way, such as -1 with one wgmma in flight) to t + last_read (a fragment that is read early: 1)
+
+    Sound where ahead - first_read < stages and last_read <= landed < ahead, or ahead = 0 and all others are 0. By
+    kernel: cp.async in S stages, the load issued after the barrier of the step: (S, S - 1, 0), with register double
+    buffering over the end of the step (S, S - 1, 1, 0, 1), which needs S >= 3; through registers with two slots
+    (2, 1, 0); TMA with S stages whose slot is released after the next wgmma: (S, S - 2, 0, -1, 0).
+
+    >>> Pipeline(3, 2, 0)
+    Pipeline(stages=3, ahead=2, landed=0, first_read=0, last_read=0)
+    """
+
+    stages: int
+    ahead: int
+    landed: int = 0
+    first_read: int = 0
+    last_read: int = 0
+
+
+class GemmTables(NamedTuple):
+    """All tables of a plan.
+
+    - `tile` (bM, bN, bK)
+    - `work` (units, 5): (m tile, n tile, batch index, first K tile, number of K tiles) of each unit of work; where
+      several units share a tile, their sums are added in this order. None: one unit for each tile, with all of K.
+      The batch index counts through `problem.batch`, the first mode fastest
+    - `residue`: "last" (K tile t starts at t bK and the last one is cut) or "first" (the first one is cut: K tile t
+      starts at t bK - (K tiles * bK - K))
+    - `rounding`: what the MMA makes of operands: None, "tf32" (the 13 low bits of a float are cut off) or "tf32_rna"
+      (rounded to the nearest TFloat32, halves away from 0, by cvt.rna before)
+    """
+
+    tile: tuple[int, int, int]
+    a: OperandTable
+    b: OperandTable
+    mma: MmaTable
+    store: StoreTable
+    pipeline: Pipeline
+    work: IntArray | None = None
+    residue: str = "last"
+    rounding: str | None = None
+
+
+SWIZZLE_CODES = {0: 0, 128: 1, 64: 2, 32: 3}  # bytes of the swizzle's span -> bits 63-62 of a descriptor
+
+
+def matrix_descriptor(start: int, leading: int, stride: int, swizzle: int = 0) -> int:
+    """The 64-bit descriptor by which wgmma addresses a matrix in shared memory.
+
+    Bits 13-0 are `start` / 16, bits 29-16 `leading` / 16, bits 45-32 `stride` / 16, bits 63-62 the swizzle.
+
+    Args:
+        start, leading, stride: the address of the matrix in shared memory, the leading and the stride byte offset; in
+            bytes, multiples of 16, below 2^18.
+        swizzle: its span in bytes: 0, 32, 64 or 128.
+    Raises: ValueError for values that the fields cannot hold.
+    Source: PTX ISA, "Matrix Descriptor Format" of wgmma.
+
+    >>> hex(matrix_descriptor(0x2000, 16, 1024, 128))
+    '0x4000004000010200'
+    """
+    if swizzle not in SWIZZLE_CODES:
+        raise ValueError(f"matrix_descriptor: swizzle = {swizzle} must be 0, 32, 64 or 128 bytes")
+    for name, value in (("start", start), ("leading", leading), ("stride", stride)):
+        if value % 16 or not 0 <= value < 1 << 18:
+            raise ValueError(f"matrix_descriptor: {name} = {value} must be a multiple of 16 bytes below 2^18")
+    return start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | SWIZZLE_CODES[swizzle] << 62
+
+
+def descriptor_offsets(descriptor: int, shape: tuple[int, int], element_bytes: int, major: str = "k") -> IntArray:
+    """Where wgmma finds each element of an operand in shared memory, from the 64-bit descriptor alone.
+
+    With T = 16 / element_bytes elements in 16 bytes, W the swizzle's span and S = W / 16, element (r, k) has the byte
+    address swizzle(start + x), where x is
+
+        k-major   no swizzle   (r mod 8) 16 + (r div 8) SBO + (k mod T) bytes + (k div T) LBO
+                  W bytes      (r mod 8) W + (r div 8) SBO + k bytes                          LBO is not used
+        mn-major  no swizzle   (r mod T) bytes + (r div T) SBO + (k mod 8) 16 + (k div 8) LBO
+                  W bytes      (r mod T S) bytes + (r div T S) LBO + (k mod 8) W + (k div 8) SBO
+
+    and swizzle XORs bits 7 and up of the address in shared memory into bits 4 and up: 1, 2 or 3 bits for 32, 64 or 128
+    bytes. These are the canonical layouts; k-major with 128 bytes is Swizzle<3,4,3> o ((8,m),(T,2k)):((8T,SBO),(1,T)).
+
+    Args:
+        descriptor: its start may count from the start of a stage, as all offsets of tables do, where the stages begin
+            at multiples of 1024 bytes; the base offset is 0.
+        shape: (rows, k) of the operand of one atom: 64 or N rows, 32 bytes of k.
+        element_bytes: 1, 2 or 4. major: "k", or "mn" for elements of 2 bytes, which alone may be transposed.
+    Returns: array (rows, k) of offsets in elements.
+    Raises: ValueError for what wgmma does not take.
+    Source: PTX ISA, "Strides", "Canonical Layouts" and "Matrix Descriptor Format" of wgmma.
+
+    >>> at = descriptor_offsets(matrix_descriptor(0, 16, 1024, 128), (64, 16), 2)
+    >>> at[0, :9].tolist(), at[1, :9].tolist(), at[8, 0]
+    ([0, 1, 2, 3, 4, 5, 6, 7, 8], [72, 73, 74, 75, 76, 77, 78, 79, 64], np.int32(512))
+    """
+    import numpy as np
+
+    if element_bytes not in (1, 2, 4) or major not in ("k", "mn"):
+        raise ValueError(f"descriptor_offsets: no operand has {element_bytes} byte elements and is {major}-major")
+    if major == "mn" and element_bytes != 2:
+        raise ValueError(
+            f"descriptor_offsets: elements of {element_bytes} bytes must be k-major; 2 bytes may be mn-major"
+        )
+    if descriptor >> 49 & 7:
+        raise ValueError(
+            f"descriptor_offsets: base offset {descriptor >> 49 & 7} must be 0; align stages to 1024 bytes"
+        )
+    start, leading, stride = ((descriptor >> low & 0x3FFF) << 4 for low in (0, 16, 32))
+    span = {code: size for size, code in SWIZZLE_CODES.items()}[descriptor >> 62 & 3]
+    r, k = np.meshgrid(np.arange(shape[0]), np.arange(shape[1]), indexing="ij")
+    t = 16 // element_bytes
+    if major == "k" and span:
+        x = r % 8 * span + r // 8 * stride + k * element_bytes
+    elif major == "k":
+        x = r % 8 * 16 + r // 8 * stride + k % t * element_bytes + k // t * leading
+    elif span:
+        group = span // element_bytes
+        x = r % group * element_bytes + r // group * leading + k % 8 * span + k // 8 * stride
+    else:
+        x = r % t * element_bytes + r // t * stride + k % 8 * 16 + k // 8 * leading
+    offsets: IntArray = (swizzled(start + x, span) // element_bytes).astype(np.int32)
+    return offsets
+
+
+def tma_offsets(inner: int, rows: int, element_bytes: int, swizzle: int = 0, start: int = 0) -> IntArray:
+    """Where TMA puts each element of a box in shared memory.
+
+        byte address of element e of row r = swizzle(start + (r inner + e) element_bytes)
+
+    with the swizzle of `descriptor_offsets`. Rows of a box of more modes follow each other, the second mode fastest.
+
+    Args:
+        inner: elements of the box along the contiguous mode; with a swizzle its span, else a multiple of 16 bytes.
+        rows: the product of the box's other extents. swizzle: 0, 32, 64 or 128 bytes.
+        start: where the box begins within a stage, in bytes, a multiple of 128.
+    Returns: array (rows, inner) of offsets in elements.
+    Raises: ValueError for boxes that are refused or, though the hardware takes them, leave gaps.
+    Source: CUDA driver API, cuTensorMapEncodeTiled; PTX ISA, "Tensor Swizzle Modes".
+
+    >>> tma_offsets(32, 16, 2, 64)[7, ::8].tolist()  # rows of 64 bytes; row 7 lies at 448
+    [248, 240, 232, 224]
+    """
+    import numpy as np
+
+    if swizzle not in SWIZZLE_CODES:
+        raise ValueError(f"tma_offsets: swizzle = {swizzle} must be 0, 32, 64 or 128 bytes")
+    if (swizzle and inner * element_bytes != swizzle) or inner * element_bytes % 16:
+        raise ValueError(
+            f"tma_offsets: a row of {inner} elements of {element_bytes} bytes has {inner * element_bytes} bytes; it "
+            "must " + (f"have {swizzle}, the swizzle's span" if swizzle else "have a multiple of 16")
+        )
+    if start % 128:
+        raise ValueError(f"tma_offsets: start = {start} must be a multiple of 128 bytes")
+    addresses = start + np.arange(rows * inner).reshape(rows, inner) * element_bytes
+    offsets: IntArray = (swizzled(addresses, swizzle) // element_bytes).astype(np.int32)
+    return offsets
+
+
+def swizzled(addresses: Any, span: int) -> Any:
+    """Byte addresses in shared memory after the hardware's swizzle of 32, 64 or 128 bytes; 0: none.
+
+    >>> [swizzled(x, 128) for x in (0, 128, 256, 1024, 1040)]
+    [0, 144, 288, 1024, 1040]
+    """
+    return addresses ^ (addresses >> 7 & max(span // 16 - 1, 0)) << 4
