@@ -11,7 +11,38 @@ from typing import Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.numeric import Int32, Int64
+from tilewright.numeric import (
+    BFloat16,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    Int32,
+    Int64,
+    TFloat32,
+    Uint8,
+)
+
+# Element types as kernels/tilewright/numeric.cuh names them.
+NUMERIC_TYPES: dict[Any, str] = {
+    Float16: "Half", BFloat16: "BFloat16", Float32: "float", TFloat32: "TFloat32", Float64: "double",
+    Float8E4M3FN: "Float8E4M3", Float8E5M2: "Float8E5M2", Int8: "signed char", Uint8: "unsigned char", Int32: "int",
+}  # fmt: skip
+
+
+def numeric_type(dtype: Any) -> str:
+    """The C++ type of an element. Raises TypeError for types that kernels do not compute with.
+
+    >>> from tilewright import BFloat16, Uint8
+    >>> numeric_type(BFloat16), numeric_type(Uint8)
+    ('BFloat16', 'unsigned char')
+    """
+    if dtype not in NUMERIC_TYPES:
+        names = ", ".join(kind.__name__ for kind in NUMERIC_TYPES)
+        raise TypeError(f"numeric_type({getattr(dtype, '__name__', dtype)}): kernels compute with {names}")
+    return NUMERIC_TYPES[dtype]
 
 
 def device_type(layout: Any) -> str:
