@@ -17,7 +17,31 @@ __device__ void cp_async(void* to, const void* from) {
   }
 }
 
+// The first `count` of kBytes bytes; the others become zero. With count 0 nothing is read, but `from` must be aligned.
+template <int kBytes>
+__device__ void cp_async_zfill(void* to, const void* from, int count) {
+  const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)),
+                 "r"(count)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(__cvta_generic_to_global(from)),
+                 "n"(kBytes), "r"(count)
+                 : "memory");
+  }
+}
+
 // Everything that this thread has started has arrived.
 __device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// What this thread has started since the last commit becomes a group.
+__device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// All groups of this thread but the last kPending have arrived.
+template <int kPending>
+__device__ void cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
 
 }  // namespace tilewright

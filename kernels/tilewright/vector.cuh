@@ -61,6 +61,13 @@ __device__ void store_global(T* to, const Vector<T, kCount>& vector) {
   }
 }
 
+// The same for what is used again.
+template <class T, int kCount>
+__device__ Vector<T, kCount> load_cached(const T* from) {
+  using Access = typename Word<sizeof(T) * kCount>::type;
+  return __builtin_bit_cast(Vector<T, kCount>, *reinterpret_cast<const Access*>(from));
+}
+
 template <class T, int kCount>
 __device__ Vector<T, kCount> load_shared(const T* from) {
   using Access = typename Word<sizeof(T) * kCount>::type;
