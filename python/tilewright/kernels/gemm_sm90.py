@@ -1,0 +1,314 @@
+"""Plans of the Hopper kernel: TMA into swizzled shared memory, wgmma out of it. Twin of kernels/gemm_sm90.cuh.
+
+The numbers that the kernel needs of a layout in shared memory (boxes, distances, the fields of descriptors) are found
+here, and a layout that TMA does not write is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import struct
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright.cute.int_tuple import text
+from tilewright.kernels.epilogue import bias_offset, epilogue_type, pack_epilogue
+from tilewright.kernels.gemm_plan import GemmPlan
+from tilewright.kernels.render import numeric_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tilewright.kernels.gemm_problem import GemmProblem
+    from tilewright.kernels.gemm_tables import GemmTables
+    from tilewright.numeric import Numeric
+
+SPAN = 128  # bytes of a row of a box: the swizzle's span
+ATOM_ROWS = 64  # of wgmma
+MAX_CLUSTER = 8  # CTAs of a cluster on every device
+STORES = ("singles", "pairs", "boxes")  # as in kernels/tilewright/sm90_store.cuh
+N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)  # those in kernels/tilewright/wgmma.cuh
+TMA_TYPES = {"TFloat32": "tfloat32"}  # TMA rounds what it brings
+
+
+class SharedOperand(NamedTuple):
+    """A layout (rows, bK, stages) of A or B in shared memory, as TMA and wgmma see it. Bytes.
+
+    A stage consists of `boxes`, one behind the other, which TMA writes; for wgmma 64 rows are `block_bytes` from the
+    next 64, K elements of an instruction `step_bytes` from the next, and descriptors have `leading` and `stride`.
+    """
+
+    k_major: bool
+    rows: int
+    box: tuple[int, int]  # extents in elements: contiguous mode, other mode
+    boxes: int
+    box_bytes: int
+    block_bytes: int
+    step_bytes: int
+    leading: int
+    stride: int
+
+    @property
+    def stage_bytes(self) -> int:
+        return self.boxes * self.box_bytes
+
+    def device_type(self, dtype: type[Numeric]) -> str:
+        """The type that kernels/tilewright/sm90_operand.cuh has for it."""
+        numbers = (self.rows, self.boxes, self.box_bytes, self.block_bytes, self.step_bytes, self.leading, self.stride)
+        return f"Sm90Operand<{numeric_type(dtype)}, {str(self.k_major).lower()}, {', '.join(map(str, numbers))}, 1>"
+
+
+@functools.lru_cache(maxsize=1024)
+def smem_layout(dtype: type[Numeric], rows: int, bK: int, stages: int, k_major: bool) -> Any:
+    """(rows, bK, stages): rows of 128 bytes, swizzled, along K or along M or N.
+
+    >>> from tilewright import Float16
+    >>> smem_layout(Float16, 128, 64, 4, True)
+    S<3,3,3> o 0 o ((8,16),(64,1),(1,4)):((64,512),(1,0),(0,8192))
+    """
+    from tilewright.cute.smem_layout import SmemLayoutAtomKind, make_smem_layout_atom
+
+    kind = SmemLayoutAtomKind.K_SW128 if k_major else SmemLayoutAtomKind.MN_SW128
+    # MN-major: a box has all of K, so K goes before the rows.
+    return _core.tile_to_shape(
+        make_smem_layout_atom(kind, dtype), (rows, bK, stages), (0, 1, 2) if k_major else (1, 0, 2)
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_major: bool, sharers: int) -> SharedOperand:
+    """What a layout in shared memory is for TMA and wgmma, where `sharers` CTAs bring a tile together.
+
+    LayoutError where it is not what TMA writes; the first element that lies elsewhere is named.
+    """
+    import numpy as np
+
+    from tilewright.kernels.gemm_tables import tma_offsets
+
+    size = dtype.bits // 8
+    inner = SPAN // size
+    boxes = sharers if k_major else rows // inner
+    if k_major:
+        box = (inner, rows // sharers)
+        block, step, leading, stride = ATOM_ROWS * SPAN, 32, 16, 8 * SPAN
+    else:
+        box = (inner, bK)
+        block = leading = bK * SPAN
+        step, stride = 16 * SPAN, 8 * SPAN
+    operand = SharedOperand(k_major, rows, box, boxes, box[1] * SPAN, block, step, leading, stride)
+    written = tma_offsets(inner, boxes * box[1], size, SPAN)
+    offsets = written if k_major else written.reshape(boxes, bK, inner).transpose(0, 2, 1).reshape(rows, bK)
+    found = np.asarray(layout.offsets())
+    stages = len(found) // (rows * bK)
+    found = found.reshape(rows, bK, stages, order="F")
+    expected = offsets[:, :, None] + rows * bK * np.arange(stages)
+    if (found != expected).any():
+        row, k, stage = (int(i) for i in np.argwhere(found != expected)[0])
+        error = LayoutError(
+            f"gemm_sm90: in shared memory as {layout} element ({row},{k}) of stage {stage} lies at "
+            f"{found[row, k, stage]}, but TMA puts it at {expected[row, k, stage]}; use make_smem_layout_atom with "
+            f"{'K_SW128' if k_major else 'MN_SW128'} and tile_to_shape"
+        )
+        error.counterexample = (row, k, stage)
+        raise error
+    return operand
+
+
+class GemmSm90(GemmPlan):
+    """How a GEMM is done on Hopper. Beside the fields that all plans have:
+
+    - `smem_a`, `smem_b`: the layouts (bM, bK, stages) and (bN, bK, stages) in shared memory, swizzled
+    - `cluster_mn`: CTAs along M that share B, and along N that share A
+    - `splits`: CTAs of a cluster that share a tile along K
+    - `ping_pong`: whether two consumers have tiles of their own instead of sharing one
+    - `store`: "boxes" (stmatrix and TMA), "pairs" or "singles" from registers
+    - `store_buffers`: boxes of a consumer that are in shared memory at a time
+    - `workers`: CTAs that stay and take tile after tile
+    - `group`: tiles along M that are taken together before the next ones along N
+    """
+
+    __slots__ = ("cluster_mn", "group", "ping_pong", "smem_a", "smem_b", "splits", "store", "store_buffers", "workers")
+    KERNEL = "sm90"
+    STEM = "gemm_sm90"
+    MIN_ARCH = 90
+    MAX_ARCH = 90
+    PROGRAMMATIC = True
+    FIELDS = (
+        *GemmPlan.FIELDS, "smem_a", "smem_b", "cluster_mn", "splits", "ping_pong", "store", "store_buffers",
+        "workers", "group",
+    )  # fmt: skip
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        **GemmPlan.DEFAULTS, "cluster_mn": (1, 1), "splits": 1, "ping_pong": False, "store": "singles",
+        "store_buffers": 2, "workers": 132, "group": 8,
+    }  # fmt: skip
+    smem_a: Any
+    smem_b: Any
+    cluster_mn: tuple[int, int]
+    splits: int
+    ping_pong: bool
+    store: str
+    store_buffers: int
+    workers: int
+    group: int
+
+    def require_fields(self) -> None:
+        from tilewright.kernels.gemm_sm90_conditions import require_fields
+
+        require_fields(self)
+
+    # ---- what follows from the fields ----
+
+    @property
+    def consumers(self) -> int:
+        """Warpgroups that multiply."""
+        return 2 if self.ping_pong else int(self.tiled_mma.size) // 128
+
+    @property
+    def threads(self) -> int:
+        return 128 * (self.consumers + 1)
+
+    @property
+    def cluster(self) -> int:
+        """CTAs of a cluster."""
+        return self.cluster_mn[0] * self.cluster_mn[1] * self.splits
+
+    def operands(self) -> tuple[SharedOperand, SharedOperand]:
+        """A and B in shared memory."""
+        p, (bM, bN, bK) = self.problem, self.tiler_mnk
+        op = self.tiled_mma.op
+        return (
+            shared_operand(self.smem_a, p.a_type, bM, bK, op.a_major_mode.value == "k", self.cluster_mn[1]),
+            shared_operand(self.smem_b, p.b_type, bN, bK, op.b_major_mode.value == "k", self.cluster_mn[0]),
+        )
+
+    @property
+    def box_columns(self) -> int:
+        """Columns of C in a box that is stored."""
+        return SPAN // (self.problem.c_type.bits // 8)
+
+    @property
+    def store_bytes(self) -> int:
+        """Shared memory in which boxes of C are put together."""
+        return self.consumers * self.store_buffers * ATOM_ROWS * SPAN if self.store == "boxes" else 0
+
+    @property
+    def shared_bytes(self) -> int:
+        stages = self.stages * sum(x.stage_bytes for x in self.operands())
+        # The parts of the kernel's struct Shared: a multiple of 1024 bytes, the boxes of C, two barriers a stage.
+        return -(-(stages + (self.store_bytes or 16) + 16 * self.stages) // 1024) * 1024
+
+    def tiles(self) -> tuple[int, int]:
+        """The tiles of C of a cluster, along M and N."""
+        p, (bM, bN, _) = self.problem, self.tiler_mnk
+        return -(-p.m // (bM * self.cluster_mn[0])), -(-p.n // (bN * self.cluster_mn[1]))
+
+    def grid(self) -> tuple[int, int, int]:
+        count = math.prod(self.tiles()) * self.problem.batches
+        if self.splits > 1:  # such a cluster has one tile
+            return count * self.cluster, 1, 1
+        return min(count, max(self.workers // self.cluster, 1)) * self.cluster, 1, 1
+
+    def _name_expression(self) -> str:
+        p = self.problem
+        a, b = self.operands()
+        flags = (
+            self.stages, self.consumers, str(self.ping_pong).lower(), *self.cluster_mn, self.splits, len(p.batch),
+            STORES.index(self.store), self.store_buffers,
+        )  # fmt: skip
+        return (
+            f"gemm_sm90<GemmSm90<{a.device_type(p.a_type)}, {b.device_type(p.b_type)}, {numeric_type(p.acc_type)}, "
+            f"{epilogue_type(p)}, Tile<{', '.join(map(str, self.tiler_mnk))}>, {', '.join(map(str, flags))}>>"
+        )
+
+    # ---- the kernel's parameter ----
+
+    def params(self, a: int = 0, b: int = 0, c: int = 0, bias: int = 0) -> bytes:
+        from tilewright.kernels.gemm_sm90_maps import output_map, tensor_map
+
+        p, (shared_a, shared_b) = self.problem, self.operands()
+        map_a = tensor_map(p.a_type, a, p.m, p.k, p.batch, p.a_strides, shared_a)
+        map_b = tensor_map(p.b_type, b, p.n, p.k, p.batch, p.b_strides, shared_b)
+        map_c = output_map(p, c, self.box_columns) if self.store == "boxes" else bytes(128)
+        store = map_c + struct.pack(f"<Q{len(p.c_strides)}q", c, *p.c_strides)
+        store += pack_epilogue(p, bias) + struct.pack("<2i", p.m, p.n)
+        store += bytes(-len(store) % 64)
+        tiles_m, tiles_n = self.tiles()
+        count = len(p.batch)
+        has = [[int(stride != 0) for stride in strides[2:]] for strides in (p.a_strides, p.b_strides)]
+        words = [
+            -(-p.k // self.tiler_mnk[2]), tiles_m, tiles_n, tiles_m * tiles_n * p.batches,
+            max(self.group // self.cluster_mn[0], 1), *p.batch, 0, *has[0], 0, *has[1], 0,
+        ]  # fmt: skip
+        params = map_a + map_b + store + struct.pack(f"<{5 + 3 * (count + 1)}I", *words)
+        return params + bytes(-len(params) % 64)
+
+    def pointers(self) -> list[tuple[int, int, int]]:
+        p, out = self.problem, 3 * 128
+        found = [(2, out, 0)]
+        if p.epilogue.bias is not None:
+            found.append((3, out + 8 + 8 * len(p.c_strides) + bias_offset(p), 0))
+        return found
+
+    def tensor_maps(self) -> list[tuple[int, int, int]]:
+        maps = [(0, 0, 0), (1, 128, 0)]
+        return [*maps, (2, 256, 0)] if self.store == "boxes" else maps
+
+    def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
+        from tilewright.kernels.gemm_sm90_conditions import require
+
+        require(self, a_address, b_address, c_address, function)
+
+    def tables(self) -> GemmTables:
+        from tilewright.kernels.gemm_sm90_tables import tables
+
+        return tables(self)
+
+    def __str__(self) -> str:
+        p = self.problem
+        way = "ping-pong" if self.ping_pong else "cooperative"
+        cluster = f", clusters of {text(self.cluster_mn)}" if math.prod(self.cluster_mn) > 1 else ""
+        split = f", K split among {self.splits} CTAs" if self.splits > 1 else ""
+        op = self.tiled_mma.op
+        return "\n".join(
+            [
+                f"sm90 gemm of {p}{', swapped' if self.swapped else ''}",
+                f"  tile       {text(self.tiler_mnk)}, {text(self.tiles())} tiles{cluster}{split}, {self.ctas} CTAs of "
+                f"{self.threads} threads",
+                f"  multiply   {op.instruction}, {self.consumers} consumers, {way}: {self.tiled_mma.thr_layout_vmnk}",
+                f"  load       TMA, {self.stages} stages, {self.shared_bytes} bytes of shared memory",
+                f"  A          {self.smem_a}",
+                f"  B          {self.smem_b}",
+                f"  store      {self.store}",
+            ]
+        )
+
+
+def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Any = None) -> GemmSm90 | None:
+    """The plan for a problem with tensors of these alignments in bytes; None where TMA or wgmma does not take it."""
+    from tilewright.kernels.choose_gemm_sm90 import choose as chosen
+
+    return chosen(problem, alignments, facts)
+
+
+def variants(problem: GemmProblem, alignments: tuple[int, int, int]) -> list[GemmSm90]:
+    """Plans to be measured for a problem, the one that is expected to be the fastest first."""
+    from tilewright.kernels.choose_gemm_sm90 import variants as found
+
+    return found(problem, alignments)
+
+
+def given(
+    problem: GemmProblem,
+    tiled_mma: Any,
+    tiled_copy_a: Any = None,
+    tiled_copy_b: Any = None,
+    tiler_mnk: tuple[int, int, int] | None = None,
+    stages: int | None = None,
+    alignments: tuple[int, int, int] = (128, 128, 128),
+) -> GemmSm90:
+    """The plan with the TiledMma, tile and stages that a user chose; TMA copies, so there is no TiledCopy to choose."""
+    from tilewright.kernels.choose_gemm_sm90 import given as made
+
+    return made(problem, tiled_mma, tiled_copy_a, tiled_copy_b, tiler_mnk, stages, alignments)

@@ -1,0 +1,146 @@
+"""What the Hopper kernel relies on: of a plan's fields, and of the tensors' strides and addresses."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tilewright._core import LayoutError
+from tilewright.cute.int_tuple import text
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm_problem import GemmProblem
+    from tilewright.kernels.gemm_sm90 import GemmSm90
+    from tilewright.numeric import Numeric
+
+TMA_ALIGNMENT = 16  # bytes, of addresses and strides
+MAX_STRIDE = 1 << 40  # bytes
+MAX_ACCUMULATORS = 256  # columns of 64 rows that a consumer adds up
+MAX_CONSUMERS = 3
+
+
+def require_fields(plan: GemmSm90) -> None:
+    """TypeError, ValueError or LayoutError where the fields are none that the kernel takes."""
+    from tilewright.cute.mma_warpgroup import OperandSource, WarpgroupMmaOp
+    from tilewright.cute.tiled_mma import TiledMma
+    from tilewright.kernels.gemm_sm90 import ATOM_ROWS, MAX_CLUSTER, N_EXTENTS, SPAN, STORES
+
+    def refuse(what: str) -> None:
+        raise LayoutError(f"gemm_sm90: the tile {text(plan.tiler_mnk)}: {what}")
+
+    tiled_mma, p = plan.tiled_mma, plan.problem
+    if not isinstance(tiled_mma, TiledMma) or not isinstance(tiled_mma.op, WarpgroupMmaOp):
+        raise TypeError(f"gemm_sm90: expected tiled_mma to be a TiledMma of wgmma, but got {tiled_mma!r}")
+    op, (bM, bN, bK) = tiled_mma.op, plan.tiler_mnk
+    types = tuple(tiled_mma.dtype_of(operand) for operand in "ABC")
+    if types != (p.a_type, p.b_type, p.acc_type):
+        raise TypeError(
+            f"gemm_sm90: {op.instruction} multiplies {types[0]} by {types[1]} into {types[2]}, but the problem has "
+            f"{p.a_type}, {p.b_type} and {p.acc_type}"
+        )
+    if op.a_src is not OperandSource.SMEM:
+        raise ValueError(f"gemm_sm90: {op!r} reads A from registers, but TMA brings it to shared memory; use SMEM")
+    warpgroups = int(tiled_mma.size) // 128
+    if tuple(tiled_mma.atom_layout_mnk.shape) != (warpgroups, 1, 1) or any(
+        x is not None for x in tiled_mma.permutation_mnk
+    ):
+        refuse(f"warpgroups lie along M, as (w,1,1) without a permutation, but the TiledMma is {tiled_mma!r}")
+    if bN not in N_EXTENTS or op.shape_mnk[1] != bN:
+        refuse(f"an instruction has {op.shape_mnk[1]} columns; bN must be the same and one of {text(N_EXTENTS)}")
+    if bM % (ATOM_ROWS * warpgroups):
+        refuse(f"bM must be a multiple of {ATOM_ROWS} rows of {warpgroups} warpgroups")
+    if bK * p.a_type.bits != 8 * SPAN:
+        refuse(f"bK of {p.a_type} must be {8 * SPAN // p.a_type.bits}, {SPAN} bytes, the span of the swizzle")
+    if bM // ATOM_ROWS // warpgroups * bN > MAX_ACCUMULATORS:
+        refuse(f"a warpgroup adds up at most {ATOM_ROWS} x {MAX_ACCUMULATORS} elements; use smaller tiles")
+    if not 1 <= plan.consumers <= MAX_CONSUMERS or (plan.ping_pong and warpgroups != 1):
+        refuse(f"{warpgroups} warpgroups; 1 to {MAX_CONSUMERS} share a tile, and in ping-pong each has its own")
+    numbers = (*plan.cluster_mn, plan.splits, plan.workers, plan.group, plan.store_buffers)
+    if len(plan.cluster_mn) != 2 or any(type(x) is not int or x < 1 for x in numbers) or plan.cluster > MAX_CLUSTER:
+        refuse(
+            f"cluster_mn {plan.cluster_mn!r}, splits {plan.splits!r}, workers {plan.workers!r}, group {plan.group!r} "
+            f"and store_buffers {plan.store_buffers!r} must be positive integers, with at most {MAX_CLUSTER} CTAs in a "
+            "cluster"
+        )
+    if plan.splits > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong or plan.store == "boxes"):
+        refuse("CTAs that share a tile along K are a cluster of their own, cooperative, and store from registers")
+    for name, rows, major, sharers in (
+        ("bM", bM, op.a_major_mode, plan.cluster_mn[1]),
+        ("bN", bN, op.b_major_mode, plan.cluster_mn[0]),
+    ):
+        unit = (8 if major.value == "k" else SPAN * 8 // p.a_type.bits) * sharers
+        if rows % unit:
+            refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows")
+        if rows // sharers > 256:
+            refuse(f"{name} / {sharers} is more than the 256 rows of a box")
+    if plan.store not in STORES:
+        raise ValueError(f"gemm_sm90: store is {plan.store!r}, but must be one of {', '.join(STORES)}")
+    if plan.store == "boxes" and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
+        refuse(f"boxes of C have {plan.box_columns} columns of {p.c_type}; bN must be a multiple, of 16 or 32 bits")
+    if plan.splits > 1 and 4 * bM * bN > plan.stages * (bM + bN) * SPAN:
+        refuse(f"the sums of a tile, {4 * bM * bN} bytes, must fit where the stages were; use more stages")
+    plan.operands()
+
+
+def refusal(
+    dtype: type[Numeric], rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...], k_major: bool,
+    alignment: int,
+) -> str | None:  # fmt: skip
+    """Why TMA cannot bring a matrix (rows, k, *batch) with these strides along its major mode; None if it can."""
+    size = dtype.bits // 8
+    extents = (rows, k, *batch)
+    major = 1 if k_major else 0
+    if extents[major] != 1 and strides[major] != 1:
+        return f"its stride along {'K' if k_major else 'M or N'} is {strides[major]}, but must be 1"
+    if not k_major and size != 2:
+        return f"wgmma reads {dtype} along K only"
+    if alignment % TMA_ALIGNMENT:
+        return f"it begins at a multiple of {alignment} bytes, but TMA needs {TMA_ALIGNMENT}"
+    for mode, (extent, stride) in enumerate(zip(extents, strides, strict=True)):
+        if mode == major or extent == 1 or (mode >= 2 and stride == 0):
+            continue
+        if stride <= 0 or stride * size % TMA_ALIGNMENT or stride * size >= MAX_STRIDE:
+            return f"its stride {stride} takes {stride * size} bytes, but TMA needs a positive multiple of 16"
+    return None
+
+
+def store_of(problem: GemmProblem, bN: int, splits: int, alignment: int) -> str:
+    """How C can be stored: "boxes", "pairs" or "singles"."""
+    from tilewright.kernels.gemm_sm90 import SPAN
+
+    p, size = problem, problem.c_type.bits // 8
+    if p.n > 1 and p.c_strides[1] != 1:
+        return "singles"
+    others = [
+        stride * size for extent, stride in zip((p.m, *p.batch), (p.c_strides[0], *p.c_strides[2:]), strict=True)
+        if extent > 1
+    ]  # fmt: skip
+    boxes = size in (2, 4) and splits == 1 and bN % (SPAN // size) == 0 and alignment % TMA_ALIGNMENT == 0
+    if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
+        return "boxes"
+    pairs = size <= 4 and all(x % (2 * size) == 0 for x in (alignment, *others))
+    return "pairs" if pairs else "singles"
+
+
+def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, function: str) -> None:
+    """ValueError naming the operand, where the strides or addresses are none that the plan takes."""
+    p, op = plan.problem, plan.tiled_mma.op
+    names = ("mB", "mA") if plan.swapped else ("mA", "mB")
+    sides: Any = (
+        (names[0], p.a_type, p.m, p.a_strides, op.a_major_mode, a_address),
+        (names[1], p.b_type, p.n, p.b_strides, op.b_major_mode, b_address),
+    )
+    if p.k == 0:
+        raise ValueError(f"{function}: K is 0, but the plan's kernel brings at least one tile; use gemm_simt")
+    for name, dtype, rows, strides, major, address in sides:
+        why = refusal(dtype, rows, p.k, p.batch, strides, major.value == "k", address & -address or 1 << 40)
+        if why:
+            shown = f"{text((rows, p.k, *p.batch))}:{text(strides)}"
+            raise ValueError(f"{function}: {name} {shown}: {why}; choose another plan")
+    possible = store_of(p, plan.tiler_mnk[1], plan.splits, c_address & -c_address or 1 << 40)
+    order = ("singles", "pairs", "boxes")
+    if order.index(plan.store) > order.index(possible):
+        raise ValueError(
+            f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "
+            f"{possible}, but the plan stores {plan.store}; plan.replace(store={possible!r})"
+        )

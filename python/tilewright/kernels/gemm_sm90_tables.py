@@ -1,0 +1,144 @@
+"""A Hopper plan as tables for the CPU: where TMA writes, where descriptors read, which thread has which sums.
+
+What TMA and the descriptors do is taken from the hardware's rules (`tma_offsets`, `descriptor_offsets`), not from the
+plan's shared-memory layouts: that both meet at the same element is what running the tables shows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.kernels.gemm_partitions import by_modes, tile_coordinates
+from tilewright.kernels.gemm_sm90 import ATOM_ROWS, SPAN, GemmSm90, SharedOperand
+from tilewright.kernels.gemm_tables import (
+    GemmTables,
+    LoadTable,
+    MmaTable,
+    OperandTable,
+    Pipeline,
+    StoreTable,
+    descriptor_offsets,
+    matrix_descriptor,
+    tma_offsets,
+)
+from tilewright.numeric import TFloat32
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm_tables import IntArray
+
+
+def tables(plan: GemmSm90) -> GemmTables:
+    """What the threads of a plan do."""
+    p, (bM, bN, bK) = plan.problem, plan.tiler_mnk
+    size = p.a_type.bits // 8
+    a, b = plan.operands()
+    mma = _mma_table(plan)
+    warpgroups = int(plan.tiled_mma.size) // 128
+    return GemmTables(
+        tile=plan.tiler_mnk,
+        a=_operand_table(a, size, ATOM_ROWS, warpgroups, bM // ATOM_ROWS // warpgroups, bK),
+        b=_operand_table(b, size, bN, 1, 1, bK),
+        mma=mma,
+        store=_store_table(plan, mma.c_coord),
+        pipeline=Pipeline(plan.stages, plan.stages - 2, 0, -1, 0) if plan.stages > 2 else Pipeline(2, 1),
+        work=_split_work(plan) if plan.splits > 1 else None,
+        rounding="tf32_rna" if p.a_type is TFloat32 else None,
+    )
+
+
+def _operand_table(x: SharedOperand, size: int, atom_rows: int, threads: int, blocks: int, bK: int) -> OperandTable:
+    inner, others = x.box
+    rows = tma_offsets(inner, x.boxes * others, size, SPAN)  # all rows of 128 bytes of a stage, box after box
+    count = np.arange(len(rows))
+    if x.k_major:
+        coord = np.stack([count, np.zeros_like(count)], axis=-1)
+    else:
+        coord = np.stack([count // others * inner, count % others], axis=-1)
+    load = LoadTable(
+        coord[None].astype(np.int32), rows[None].astype(np.int32), int(x.k_major), kind="tma", predicate="element"
+    )
+    step = 32 // size  # elements of K of an instruction
+    major = "k" if x.k_major else "mn"
+    matrix = np.empty((threads, blocks, bK // step, atom_rows, step), np.int32)
+    for thread, block, k in np.ndindex(*matrix.shape[:3]):
+        start = (block * threads + thread) * x.block_bytes + k * x.step_bytes
+        descriptor = matrix_descriptor(start, x.leading, x.stride, SPAN)
+        matrix[thread, block, k] = descriptor_offsets(descriptor, (atom_rows, step), size, major)
+    return OperandTable(load, x.stage_bytes // size, matrix=matrix)
+
+
+def _mma_table(plan: GemmSm90) -> MmaTable:
+    tiled_mma, (bM, bN, _) = plan.tiled_mma, plan.tiler_mnk
+    threads = int(tiled_mma.size)
+    index = by_modes(tiled_mma.thrfrg_C(_core.make_layout((bM, bN))))  # (thread, values and the atoms along M and N)
+    values = int(_core.size(tiled_mma.tv_layout_C, mode=[1]))
+    index = index.reshape(threads, bM // (ATOM_ROWS * threads // 128), 1, values)  # values run fastest
+    lane = np.arange(threads)
+    thread = np.stack([lane % 128, lane // 128, 0 * lane, 0 * lane], axis=-1).astype(np.int32)
+    return MmaTable(
+        shape_mnk=tuple(tiled_mma.shape_mnk),
+        thread=thread,
+        c=by_modes(tiled_mma.tv_layout_C),
+        c_coord=np.ascontiguousarray(tile_coordinates(index, bM)),
+    )
+
+
+def _store_table(plan: GemmSm90, c_coord: IntArray) -> StoreTable:
+    threads, blocks, _, values, _ = c_coord.shape
+    coord = c_coord.reshape(threads, blocks * values, 2)
+    if plan.store != "boxes":
+        width = 2 if plan.store == "pairs" else 1
+        value = np.broadcast_to(np.arange(blocks * values, dtype=np.int32), coord.shape[:2]).reshape(threads, -1, width)
+        return StoreTable(
+            np.ascontiguousarray(coord[:, ::width]), mode=1, value=np.ascontiguousarray(value), predicate="element"
+        )
+    columns, size = plan.box_columns, plan.problem.c_type.bits // 8
+    box = ATOM_ROWS * columns
+    offsets = tma_offsets(columns, ATOM_ROWS, size, SPAN)
+    m, n = coord[..., 0], coord[..., 1]
+    group = n // columns
+    count = plan.tiler_mnk[1] // columns
+    warpgroups = threads // 128
+    block = m // ATOM_ROWS // warpgroups
+    turn = block * count + group
+    buffers = plan.store_buffers
+    image = (m // ATOM_ROWS % warpgroups) * buffers * box + turn % buffers * box
+    write = image + offsets[m % ATOM_ROWS, n % columns]
+    # A row of a box is one access of the copy engine: all boxes of all warpgroups, row by row.
+    rows = [
+        (warpgroup, b, g, row)
+        for b in range(blocks) for g in range(count) for warpgroup in range(warpgroups) for row in range(ATOM_ROWS)
+    ]  # fmt: skip
+    w, b, g, r = np.array(rows).T
+    turns = b * count + g
+    read = (w * buffers * box + turns % buffers * box)[:, None] + offsets[r]
+    place = np.stack([(b * warpgroups + w) * ATOM_ROWS + r, g * columns], axis=-1)
+    return StoreTable(
+        coord=np.ascontiguousarray(place[None].astype(np.int32)),
+        mode=1,
+        smem_write=np.ascontiguousarray(write.astype(np.int32)),
+        smem_read=np.ascontiguousarray(read[None].astype(np.int32)),
+        image_elements=warpgroups * buffers * box,
+        round_write=np.ascontiguousarray(turn.astype(np.int32)),
+        round_read=np.ascontiguousarray(turns[None].astype(np.int32)),
+        kind="tma",
+        predicate="element",
+    )
+
+
+def _split_work(plan: GemmSm90) -> IntArray:
+    """Every CTA of a split has its own tiles along K; their sums are added in the order of their ranks."""
+    p, (bM, bN, bK) = plan.problem, plan.tiler_mnk
+    tiles = -(-p.k // bK)
+    begins = [tiles * rank // plan.splits for rank in range(plan.splits + 1)]
+    units = [
+        (m, n, batch, begins[rank], begins[rank + 1] - begins[rank])
+        for batch in range(p.batches)
+        for n in range(-(-p.n // bN))
+        for m in range(-(-p.m // bM))
+        for rank in range(plan.splits)
+    ]
+    return np.array(units, np.int32)

@@ -1,0 +1,251 @@
+"""The Hopper kernel's plans: each configuration run on the CPU as TMA and wgmma would, and compiled for sm_90a."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilewright import (
+    BFloat16,
+    Float8E4M3FN,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    LayoutError,
+    TFloat32,
+    cute,
+)
+from tilewright.kernels.choose_gemm_sm90 import CONFIGS, _majors, choose, plan_of, seconds, tiled_mma_of, variants
+from tilewright.kernels.gemm_host import run_on_host
+from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_problem import Epilogue, problem_of
+from tilewright.kernels.gemm_sm90 import GemmSm90, smem_layout
+
+torch = pytest.importorskip("torch")
+
+ALIGNED = (256, 256, 256)
+TORCH = {
+    BFloat16: torch.bfloat16, Float16: torch.float16, Float32: torch.float32, TFloat32: torch.float32, Int8: torch.int8,
+    Float8E4M3FN: torch.float8_e4m3fn,
+}  # fmt: skip
+
+# m, n, k, type, contiguous modes of A and B, output: ragged in every mode, all majors, all widths.
+PROBLEMS = [
+    (136, 264, 136, BFloat16, "k", "k", None),
+    (200, 264, 136, BFloat16, "m", "k", None),
+    (200, 264, 72, Float16, "k", "n", Float32),
+    (72, 144, 136, BFloat16, "m", "n", None),
+    (130, 100, 288, TFloat32, "k", "k", None),
+    (130, 100, 1040, Int8, "k", "k", None),
+    (130, 104, 160, Float8E4M3FN, "k", "k", None),
+]
+
+
+def matrix(rows, k, dtype, contiguous):
+    x = torch.randn(rows, k) if contiguous == "k" else torch.randn(k, rows).t()
+    if dtype is Int8:
+        x = (x * 30).round().clamp(-128, 127)
+    return x.to(TORCH[dtype])
+
+
+def run(plan, a, b, c, check=False):
+    return run_on_host(plan, a.data_ptr(), b.data_ptr(), c.data_ptr(), check=check)
+
+
+def plans(problem, alignments=ALIGNED):
+    majors = _majors(problem, alignments)
+    assert majors is not None
+    found = [plan_of(config, problem, majors, alignments, H200) for config in CONFIGS]
+    return [plan for plan in found if plan is not None]
+
+
+@pytest.mark.parametrize(("m", "n", "k", "dtype", "a", "b", "out"), PROBLEMS)
+def test_every_configuration_multiplies_and_keeps_its_pipeline(m, n, k, dtype, a, b, out):
+    torch.manual_seed(m + n + k)
+    problem = problem_of(m, n, k, dtype, a=a, b=b, out=out)
+    A, B = matrix(m, k, dtype, a), matrix(n, k, dtype, b)
+    reference = A.double() @ B.double().t()
+    found = plans(problem)
+    assert len(found) > 15
+    found = found[:: 1 if (m, a) == (136, "k") else 4]
+    for plan in found:
+        C = torch.full((m, n), 7, dtype=TORCH.get(problem.c_type, torch.int32))
+        run(plan, A, B, C)
+        error = ((C.double() - reference).norm() / reference.norm()).item()
+        assert error < (3e-3 if dtype is not Int8 else 1e-12), plan
+        assert run(plan, A, B, C, check=True), plan
+
+
+def test_batches_and_what_is_broadcast_over_them():
+    torch.manual_seed(0)
+    A, B = torch.randn(3, 130, 72).half(), torch.randn(100, 72).half()
+    problem = problem_of(130, 100, 72, Float16, batch=(3,))._replace(b_strides=(72, 1, 0))
+    for plan in plans(problem)[::6]:
+        C = torch.zeros(3, 130, 100, dtype=torch.float16)
+        run(plan, A, B, C)
+        np.testing.assert_allclose(C.double(), A.double() @ B.double().t(), rtol=2e-3, atol=2e-2)
+
+
+def test_products_of_tf32_are_of_rounded_operands():
+    """TMA rounds to the nearest; what is cut off instead would be off by more than a unit of the 10th bit."""
+    problem = problem_of(64, 8, 32, TFloat32)
+    A, B = torch.full((64, 32), 1 + 0.75 * 2.0**-10), torch.ones(8, 32)
+    C = torch.zeros(64, 8)
+    run(choose(problem, ALIGNED), A, B, C)
+    assert (C == 32 * (1 + 2.0**-10)).all()
+
+
+# ---- what is chosen ----
+
+
+def test_what_tma_cannot_bring_is_left_to_other_kernels():
+    assert choose(problem_of(64, 64, 63, BFloat16), ALIGNED) is None  # rows of 126 bytes
+    assert choose(problem_of(64, 64, 64, BFloat16), (8, 256, 256)) is None
+    assert choose(problem_of(64, 64, 64, TFloat32, b="n"), ALIGNED) is None
+    assert choose(problem_of(64, 64, 64, Float64), ALIGNED) is None
+    assert choose(problem_of(64, 64, 0, BFloat16), ALIGNED) is None
+    reversed_rows = problem_of(64, 64, 64, BFloat16)._replace(a_strides=(-64, 1))
+    assert choose(reversed_rows, ALIGNED) is None
+
+
+def test_the_address_and_rows_of_c_decide_how_it_is_stored():
+    def store(problem, alignment=256):
+        return choose(problem, (256, 256, alignment)).store
+
+    assert store(problem_of(512, 512, 512, BFloat16)) == "boxes"
+    assert store(problem_of(512, 512, 512, BFloat16), 8) == "pairs"
+    assert store(problem_of(512, 512, 512, BFloat16), 2) == "singles"
+    assert store(problem_of(512, 510, 512, BFloat16, b="k")) == "pairs"
+    assert store(problem_of(512, 511, 512, BFloat16)) == "singles"
+    assert store(problem_of(512, 512, 512, BFloat16, c="m")) == "singles"
+
+
+def test_large_problems_get_large_tiles_and_small_ones_fill_the_device():
+    large = choose(problem_of(8192, 8192, 8192, BFloat16), ALIGNED)
+    assert (large.tiler_mnk, large.cluster_mn, large.ctas) == ((128, 256, 64), (2, 1), 132)
+    small = choose(problem_of(1024, 1024, 1024, BFloat16), ALIGNED)
+    assert 120 <= small.ctas <= 132
+    thin = choose(problem_of(4096, 1, 4096, BFloat16), ALIGNED)
+    assert (thin.tiler_mnk[1], thin.splits, thin.ctas) == (8, 2, 128)
+    ranked = [seconds(config, large.problem, H200) for config in CONFIGS]
+    assert min(ranked) == seconds(CONFIGS[0], large.problem, H200)
+    assert variants(large.problem, ALIGNED)[0] == large
+
+
+def test_a_plan_is_its_fields_and_changes_by_replace():
+    plan = choose(problem_of(512, 512, 512, BFloat16), ALIGNED)
+    other = plan.replace(group=4)
+    assert other != plan
+    assert other.name == plan.name
+    assert other.replace(group=plan.group) == plan
+    assert "wgmma.mma_async.sync.aligned.m64" in str(plan)
+    assert str(plan.smem_a) in str(plan)
+    assert plan.shared_bytes <= H200.shared_bytes
+
+
+# ---- what is refused ----
+
+
+def plan_for(**fields):
+    base = plan_of(CONFIGS[1], problem_of(512, 512, 512, BFloat16), (True, True), ALIGNED, H200)
+    return base.replace(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"tiler_mnk": (128, 128, 64)}, "an instruction has 256 columns"),
+        ({"tiler_mnk": (96, 256, 64)}, "bM must be a multiple of 64 rows of 2 warpgroups"),
+        ({"tiler_mnk": (128, 256, 32)}, "bK of BFloat16 must be 64"),
+        ({"tiler_mnk": (256, 256, 64)}, "a warpgroup adds up at most 64 x 256"),
+        ({"cluster_mn": (4, 4)}, "at most 8 CTAs in a cluster"),
+        ({"splits": 2}, "CTAs that share a tile along K are a cluster of their own"),
+        ({"ping_pong": True}, "in ping-pong each has its own"),
+        ({"smem_a": cute.make_layout((128, 64, 4))}, "TMA puts it at"),
+        ({"smem_b": smem_layout(BFloat16, 256, 64, 4, False)}, "TMA puts it at"),
+    ],
+)
+def test_fields_that_the_kernel_does_not_take_are_refused(fields, words):
+    with pytest.raises(LayoutError, match="gemm_sm90") as caught:
+        plan_for(**fields)
+    assert words in str(caught.value)
+
+
+def test_the_first_element_that_lies_elsewhere_is_named():
+    with pytest.raises(LayoutError) as caught:
+        plan_for(smem_a=smem_layout(BFloat16, 128, 64, 4, False))
+    assert caught.value.counterexample == (0, 1, 0)
+    assert "element (0,1) of stage 0 lies at 72, but TMA puts it at 1" in str(caught.value)
+
+
+def test_types_and_kinds_that_do_not_fit_are_refused():
+    problem = problem_of(512, 512, 512, Float16)
+    with pytest.raises(TypeError, match="the problem has Float16"):
+        plan_for(problem=problem)
+    with pytest.raises(TypeError, match="expected tiled_mma to be a TiledMma of wgmma"):
+        plan_for(tiled_mma=cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (16, 16, 1)))
+    with pytest.raises(ValueError, match="store is 'rows'"):
+        plan_for(store="rows")
+    two = tiled_mma_of(problem_of(64, 64, 64, BFloat16), 256, 1, (True, True))
+    with pytest.raises(LayoutError, match="adds up at most"):
+        plan_for(tiled_mma=two, tiler_mnk=(128, 256, 64))
+
+
+@pytest.mark.parametrize(
+    ("change", "addresses", "words"),
+    [
+        ({}, (8, 256, 256), "mA (512,512):(512,1): it begins at a multiple of 8 bytes"),
+        ({"b_strides": (511, 1)}, (256, 256, 256), "mB (512,512):(511,1): its stride 511 takes 1022 bytes"),
+        ({"a_strides": (1, 512)}, (256, 256, 256), "its stride along K is 512, but must be 1"),
+        ({"c_strides": (513, 1)}, (256, 256, 256), "can be stored as singles, but the plan stores boxes"),
+        ({}, (256, 256, 4), "can be stored as pairs, but the plan stores boxes"),
+    ],
+)
+def test_tensors_that_break_what_the_plan_relies_on_are_refused(change, addresses, words):
+    plan = plan_for()
+    plan.require(256, 512, 1024, "plan.run")
+    with pytest.raises(ValueError, match=r"plan\.run") as caught:
+        plan.for_problem(plan.problem._replace(**change)).require(*addresses, "plan.run")
+    assert words in str(caught.value)
+
+
+# ---- compiled ----
+
+EPILOGUES = {
+    "plain": Epilogue(),
+    "bias, relu": Epilogue(2.0, 0.5, "n", Float32, 1, "relu"),
+    "gelu": Epilogue(activation="gelu"),
+}
+
+
+def compiled(plan: GemmSm90):
+    program = plan.compile("sm_90a")
+    return program, program.report[plan.name]
+
+
+@pytest.mark.parametrize("config", CONFIGS[::5])
+def test_configurations_compile_without_spills(config):
+    plan = plan_of(config, problem_of(4096, 4096, 4096, BFloat16), (True, True), ALIGNED, H200)
+    program, report = compiled(plan)
+    assert (report.spill_bytes, report.stack_bytes) == (0, 0)
+    assert f"wgmma.mma_async.sync.aligned.m64n{config.bN}k16.f32.bf16.bf16" in program.ptx
+    assert "C75" not in program.log, "the compiler serialises wgmma or ignores setmaxnreg"
+
+
+@pytest.mark.parametrize("name", EPILOGUES)
+@pytest.mark.parametrize("dtype", [Float16, TFloat32, Int8, Float8E4M3FN])
+def test_types_and_epilogues_compile_without_spills(name, dtype):
+    problem = problem_of(4096, 4096, 4096, dtype, epilogue=EPILOGUES[name])
+    program, report = compiled(plan_of(CONFIGS[6], problem, (True, True), ALIGNED, H200))
+    assert report.spill_bytes == 0
+    assert "wgmma" in program.ptx
+    assert "cp.async.bulk.tensor" in program.ptx
+
+
+def test_operands_along_m_and_n_are_transposed_by_the_instruction():
+    plan = plan_of(CONFIGS[0], problem_of(4096, 4096, 4096, BFloat16, a="m", b="n"), (False, False), ALIGNED, H200)
+    _, report = compiled(plan)
+    assert report.spill_bytes == 0
+    a, b = plan.operands()
+    assert (a.leading, a.stride, b.boxes) == (8192, 1024, 4)
