@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright.kernels.gemm import gemm
 from tilewright.kernels.tiled_copy import permute, tiled_copy, transpose
 from tilewright.kernels.visualize_tv import visualize_tv
 
-__all__ = ["permute", "tiled_copy", "transpose", "visualize_tv"]
+__all__ = ["gemm", "permute", "tiled_copy", "transpose", "visualize_tv"]

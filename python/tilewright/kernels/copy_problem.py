@@ -94,7 +94,7 @@ def operand(x: Any, function: str, name: str, stream: int | None = None) -> Oper
         shown = f"{text(shape)}:{text(strides)}"
     if bits % 8 or bits // 8 not in SIZES:
         raise TypeError(
-            f"{where}: elements of {kind} have {bits} bits, but a copy moves elements of 1, 2, 4, 8 or 16 bytes"
+            f"{where}: elements of {kind} have {bits} bits, but kernels take elements of 1, 2, 4, 8 or 16 bytes"
         )
     return Operand(
         name, address, kind, bits // 8, shape, strides, memory.dlpack_device, memory.read_only, shown, x, memory
@@ -149,8 +149,8 @@ def copy_problem(src: Operand, dst: Operand, function: str, canonical: bool = Tr
             f"{odd.element_bytes} bytes; copy it to an aligned array first"
         )
     if src.size:
-        _require_injective(dst, function)
-        _require_disjoint(src, dst, function)
+        require_injective(dst, function)
+        require_disjoint(src, dst, function)
     if not canonical:
         return CopyProblem(src.element_type, src.element_bytes, src.shape, src.strides, dst.strides, 0, 0)
     if src.address % src.element_bytes or dst.address % dst.element_bytes:
@@ -185,7 +185,7 @@ def copy_problem(src: Operand, dst: Operand, function: str, canonical: bool = Tr
     return CopyProblem(src.element_type, src.element_bytes, extents, src_strides, dst_strides, src_offset, dst_offset)
 
 
-def _require_injective(dst: Operand, function: str) -> None:
+def require_injective(dst: Operand, function: str) -> None:
     """Two coordinates with one address would be a race."""
     pairs = sorted((abs(d), e) for e, d in zip(dst.shape, dst.strides, strict=True) if e > 1)
     reach = 1
@@ -239,32 +239,33 @@ def _lie_apart(src: Operand, dst: Operand, pitch: int) -> bool:
     return length_a <= (b - a) % pitch <= pitch - length_b
 
 
-def _require_disjoint(src: Operand, dst: Operand, function: str) -> None:
+def require_disjoint(src: Operand, dst: Operand, function: str, mend: str = "copy through a third array") -> None:
     """An element that is read and written has either value, depending on which thread comes first."""
-    (a, b), (c, d), size = src.reach(), dst.reach(), src.element_bytes
+    (a, b), (c, d) = src.reach(), dst.reach()
     if b <= c or d <= a:
         return
-    pitches = {abs(x) * size for x in (*src.strides, *dst.strides)} - {0}
+    pitches = {abs(d) * x.element_bytes for x in (src, dst) for d in x.strides} - {0}
     if any(_lie_apart(src, dst, pitch) for pitch in (math.gcd(*pitches), *pitches) if pitch):
         return
-    if src.size > SCAN:
+    if max(src.size, dst.size) > SCAN:
         raise LayoutError(
             f"{function}: {src} at 0x{src.address:x} and {dst} at 0x{dst.address:x} lie in the same memory and are too "
-            "large to compare element by element; copy through a third array"
+            f"large to compare element by element; {mend}"
         )
     import numpy as np
 
     reads, writes = (
-        x.address + size * _core.make_layout(x.shape or 1, stride=x.strides or 0).offsets() for x in (src, dst)
+        x.address + x.element_bytes * _core.make_layout(x.shape or 1, stride=x.strides or 0).offsets()
+        for x in (src, dst)
     )
     order = np.argsort(reads, kind="stable")
-    place = np.minimum(np.searchsorted(reads[order], writes - size + 1), len(reads) - 1)
-    hit = np.flatnonzero((reads[order][place] > writes - size) & (reads[order][place] < writes + size))
+    place = np.minimum(np.searchsorted(reads[order], writes - src.element_bytes + 1), len(reads) - 1)
+    found = reads[order][place]
+    hit = np.flatnonzero((found > writes - src.element_bytes) & (found < writes + dst.element_bytes))
     if not len(hit):
         return
     i, j = int(order[place[hit[0]]]), int(hit[0])
     raise LayoutError(
         f"{function}: {src} at coordinate {text(_core.idx2crd(i, src.shape or 1))} and {dst} at coordinate "
-        f"{text(_core.idx2crd(j, dst.shape or 1))} share memory, so the result depends on the order; copy through a "
-        "third array"
+        f"{text(_core.idx2crd(j, dst.shape or 1))} share memory, so the result depends on the order; {mend}"
     )

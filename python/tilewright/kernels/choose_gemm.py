@@ -1,0 +1,140 @@
+"""The rule by which a GEMM's plan is chosen. See docs/gemm.md.
+
+1. A and B change places (C transposed) where C's rows are few, or where C is contiguous along M: `turned`.
+2. The device's kernels are asked in the order of `gemm_devices.GENERATIONS`: wgmma and TMA, mma.sync, FMA. Each chooses
+   its tile, or refuses what it does not take. The first that takes the problem, in either orientation, does it.
+3. Where a faster kernel refuses A or B as they lie in memory, but takes copies of them in rows that are contiguous and
+   aligned, and where the copies are expected to cost less than the slower kernel loses, they are copied before.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tilewright.kernels.gemm_devices import generation_of
+from tilewright.kernels.gemm_estimate import LAUNCH, seconds
+from tilewright.numeric import Float32, TFloat32
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tilewright.kernels.gemm_plan import DeviceFacts, GemmPlan
+    from tilewright.kernels.gemm_problem import GemmProblem
+    from tilewright.kernels.gemm_run import Plan
+    from tilewright.numeric import Numeric
+
+    Alignments = tuple[int, int, int]
+
+ROW = 16  # bytes of whose multiple TMA wants rows to begin
+UNALIGNED = 2.0  # times as long as expected, where a kernel loads single elements
+FEW = 64  # rows of C: the other side takes the rows of an MMA, which are 64 for wgmma
+
+
+def module(kernel: str) -> Any:
+    """The module of a kernel: gemm_simt, gemm_sm80 or gemm_sm90."""
+    return importlib.import_module(f"tilewright.kernels.gemm_{kernel}")
+
+
+def module_of(op: Any) -> Any:
+    """The module of the kernel that multiplies by an operation.
+
+    >>> from tilewright import Float32, cute
+    >>> module_of(cute.nvgpu.MmaUniversalOp(Float32)).__name__
+    'tilewright.kernels.gemm_simt'
+    """
+    from tilewright.cute.mma_ops import MmaUniversalOp
+    from tilewright.cute.mma_warpgroup import WarpgroupMmaOp
+
+    if isinstance(op, MmaUniversalOp):
+        return module("simt")
+    return module("sm90" if isinstance(op, WarpgroupMmaOp) else "sm80")
+
+
+def turned(problem: GemmProblem) -> bool:
+    """Whether to plan for C transposed: where C has few rows and more columns, or else where it is contiguous along M.
+
+    >>> from tilewright import Float16
+    >>> from tilewright.kernels.gemm_problem import problem_of
+    >>> [turned(problem_of(m, 256, 64, Float16, c=c)) for m, c in ((16, "n"), (256, "n"), (256, "m"))]
+    [True, False, True]
+    """
+    if min(problem.m, problem.n) <= FEW and problem.m != problem.n:
+        return problem.m < problem.n
+    return problem.c_strides[0] == 1 and problem.c_strides[1] != 1
+
+
+def orientations(problem: GemmProblem, alignments: Alignments) -> Iterator[tuple[GemmProblem, Alignments, bool]]:
+    """The problem and that of C transposed, with the alignments and whether it is swapped; the preferred one first."""
+    a, b, c = alignments
+    both = ((problem, alignments, False), (problem.swapped(), (b, a, c), True))
+    yield from reversed(both) if turned(problem) else both
+
+
+def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan:
+    """The plan for a problem with tensors at addresses of these alignments, on a device."""
+    refused: list[str] = []
+    for kernel in generation_of(facts).kernels:
+        plan = _ask(kernel, problem, alignments, facts)
+        if plan is not None:
+            return _packed(refused, problem, alignments, facts, expected(plan, facts)) or plan
+        refused.append(kernel)
+    packed = _packed(refused, problem, alignments, facts, float("inf"))
+    if packed is not None:
+        return packed
+    if problem.a_type is TFloat32:  # allowed, but the device has none: then not in TF32
+        return choose_gemm(problem._replace(a_type=Float32, b_type=Float32), alignments, facts)
+    raise ValueError(f"kernels.gemm: no kernel of sm_{facts.capability} takes {problem}")
+
+
+def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
+    """The plan of one kernel in the orientation that is preferred, else in the other one."""
+    for view, aligned, swapped in orientations(problem, alignments):
+        plan: GemmPlan | None = module(kernel).choose(view, aligned, facts)
+        if plan is not None:
+            return plan.replace(swapped=True) if swapped else plan
+    return None
+
+
+def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
+    """The seconds that a plan is expected to take on a device."""
+    return seconds(plan.problem, plan.tiler_mnk, plan.KERNEL, facts, getattr(plan, "splits", 1))
+
+
+def _packed(
+    kernels: list[str], problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, bound: float
+) -> Plan | None:
+    """The plan by copies of what TMA does not take, and a kernel that refused them; None if it is slower."""
+    from tilewright.kernels.gemm_packed import PackedGemm, pack, packing_seconds
+
+    p = problem
+    sides = not _fits(p.a_strides, p.a_type, alignments[0]), not _fits(p.b_strides, p.b_type, alignments[1])
+    if not any(sides):
+        return None
+    bound = LAUNCH + UNALIGNED * (bound - LAUNCH)
+    cost = packing_seconds(p, sides, facts)
+    packed, aligned = pack(p, alignments, sides)
+    for kernel in kernels:
+        gemm = _ask(kernel, packed, aligned, facts) if cost < bound else None
+        if gemm is not None and cost + expected(gemm, facts) < bound:
+            return PackedGemm.of(p, alignments, sides, gemm)
+    return None
+
+
+def _fits(strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:
+    """Whether TMA and wgmma take an operand as it lies: rows along K, or of 16 bits along M or N, that are aligned."""
+    size = dtype.bits // 8
+    along = 1 if strides[1] == 1 else 0 if strides[0] == 1 and size == 2 else None
+    others = [d for mode, d in enumerate(strides) if mode != along]
+    return along is not None and alignment % ROW == 0 and all(d >= 0 and d * size % ROW == 0 for d in others)
+
+
+def ranked(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> list[GemmPlan]:
+    """All plans that the device's kernels offer for a problem, the one that is expected to be the fastest first."""
+    found = []
+    for kernel in generation_of(facts).kernels:
+        for view, aligned, swapped in orientations(problem, alignments):
+            for plan in module(kernel).variants(view, aligned):
+                if plan.shared_bytes <= facts.shared_bytes:
+                    found.append(plan.replace(swapped=True) if swapped else plan)
+    return sorted(found, key=lambda plan: expected(plan, facts))

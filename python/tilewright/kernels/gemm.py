@@ -1,0 +1,169 @@
+"""GEMMs of tensors of any library: `gemm`, `gemm.plan`, `gemm.tune`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright.kernels.tiled_copy import _require_stream, launched_again
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm_operands import GemmOperands
+    from tilewright.kernels.gemm_run import Plan
+
+__all__ = ["gemm"]
+
+NAME = "kernels.gemm"
+# What may be asked for, and what is meant where it is not.
+DEFAULTS: dict[str, Any] = {
+    "alpha": 1, "beta": 0, "bias": None, "activation": None, "plan": None, "tiled_mma": None, "tiled_copy_a": None,
+    "tiled_copy_b": None, "tiler_mnk": None, "stages": None, "out_dtype": None, "allow_tf32": False, "stream": None,
+}  # fmt: skip
+
+
+@launched_again
+def gemm(
+    mA: Any,
+    mB: Any,
+    mC: Any = None,
+    *,
+    alpha: float = 1,
+    beta: float = 0,
+    bias: Any = None,
+    activation: str | None = None,
+    plan: Plan | None = None,
+    tiled_mma: Any = None,
+    tiled_copy_a: Any = None,
+    tiled_copy_b: Any = None,
+    tiler_mnk: tuple[int, int, int] | None = None,
+    stages: int | None = None,
+    out_dtype: Any = None,
+    allow_tf32: bool = False,
+    stream: int | None = None,
+) -> Any:
+    """C(m, n) = activation(alpha * sum over k of A(m, k) B(n, k) + beta * C(m, n) + bias). Returns mC.
+
+    As in CuTe, mA is (M,K), mB is (N,K) and mC is (M,N), each with the modes of a batch behind them; those of A and B
+    may have extent 1, or be missing at the end. Strides are any: row, column, padded, sliced, reversed, broadcast.
+    Elements of A and B are Float16, BFloat16, Float32 (multiplied in TF32 if `allow_tf32`), Float64, Float8E4M3FN,
+    Float8E5M2, Int8 or Uint8; sums are Float32, Float64 or Int32. `bias` is (N) or (1,N), or (M) or (M,1); where M is
+    N, (N) lies along N. `activation` is "relu", "gelu", "gelu_tanh" or "silu". Where beta is 0, mC is not read. Where
+    mC is None it is made, of `out_dtype`: by default the type of A, BFloat16 for float8, Int32 for integers.
+
+    A plan is chosen unless one is given, or a `tiled_mma` with its copies and tiler; `tiler_mnk` and `stages` alone
+    choose among the plans that have them. On a GPU the work is enqueued on the current stream of the tensors' library,
+    or on `stream`. CPU tensors are multiplied by the same plan.
+
+    Raises LayoutError for shapes that do not agree, for an mC that has one element for several coordinates or overlaps
+    another tensor, for a tiler that the TiledMma does not divide and for tiles that shared memory does not hold;
+    TypeError for element types that no atom takes; ValueError for different devices, a read-only mC, an unknown
+    activation, a plan that does not fit or whose instructions the device lacks. A call that repeats an earlier one at
+    other addresses is launched again without these checks, but for overlaps. torch's autograd is not told of it:
+    tilewright.torch.matmul is an operation of torch.
+    Source: CuTe C++ `examples/cute/tutorial/sgemm_1.cu`, for the name and the modes.
+
+    >>> import numpy
+    >>> from tilewright import kernels
+    >>> a = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    >>> b = numpy.ones((4, 3), numpy.float32)
+    >>> kernels.gemm(a, b, alpha=0.5, bias=numpy.arange(4, dtype=numpy.float32))
+    array([[1.5, 2.5, 3.5, 4.5],
+           [6. , 7. , 8. , 9. ]], dtype=float32)
+    """
+    given = (
+        alpha, beta, bias, activation, plan, tiled_mma, tiled_copy_a, tiled_copy_b, tiler_mnk, stages, out_dtype,
+        allow_tf32, stream,
+    )  # fmt: skip
+    asked = dict(zip(DEFAULTS, given, strict=True))
+    _require_stream(NAME, stream)
+    if mC is None:
+        changed = {name: value for name, value in asked.items() if value is not DEFAULTS[name]}
+        return gemm(mA, mB, _output(NAME, mA, mB, asked), **changed), None
+    from tilewright.kernels import gemm_packed_run, gemm_run
+
+    tensors = (mA, mB, mC, bias)
+    if gemm_packed_run.launched(tensors, asked):
+        return mC, None
+    operands, fitting = planned(NAME, mA, mB, mC, asked)
+    if fitting is None:
+        return mC, None
+    launched = gemm_run.execute(fitting, operands, stream, POSITIONS)
+    if isinstance(launched, gemm_packed_run.PackedLaunch):
+        gemm_packed_run.remember(launched, tensors, asked)
+        return mC, None
+    return mC, launched
+
+
+POSITIONS = (0, 1, 2, gemm.parameters.index("bias"))
+
+
+def _output(function: str, mA: Any, mB: Any, asked: dict[str, Any]) -> Any:
+    """The array for the result where none is given."""
+    from tilewright.kernels.gemm_output import empty_output
+
+    if asked["beta"] != 0:
+        raise ValueError(f"{function}: beta is {asked['beta']}, but there is no mC to read; pass mC")
+    plan, out_dtype = asked["plan"], asked["out_dtype"]
+    return empty_output(function, mA, mB, plan.problem.c_type if hasattr(plan, "problem") else out_dtype)
+
+
+def planned(
+    function: str, mA: Any, mB: Any, mC: Any, asked: dict[str, Any], arch: str | None = None
+) -> tuple[GemmOperands, Any]:
+    """The operands of a call and its plan; None in place of the plan where C has no elements."""
+    from tilewright.kernels.gemm_asked import plan_for, require_asked
+    from tilewright.kernels.gemm_operands import gemm_operands
+
+    tf32 = require_asked(function, asked)
+    operands = gemm_operands(
+        function,
+        mA,
+        mB,
+        mC,
+        alpha=asked["alpha"],
+        beta=asked["beta"],
+        bias=asked["bias"],
+        activation=asked["activation"],
+        tf32=tf32,
+        out_dtype=asked["out_dtype"],
+        stream=asked["stream"],
+    )
+    return operands, None if operands.empty else plan_for(function, operands, asked, arch)
+
+
+def _all(asked: dict[str, Any], function: str) -> dict[str, Any]:
+    unknown = [name for name in asked if name not in DEFAULTS]
+    if unknown:
+        raise TypeError(f"{function}: no argument is named {unknown[0]}; there are {', '.join(DEFAULTS)}")
+    return {**DEFAULTS, **asked}
+
+
+def _plan(mA: Any, mB: Any, mC: Any = None, *, arch: str | None = None, **asked: Any) -> Plan:
+    """The plan of kernels.gemm for these tensors and keywords, without running it.
+
+    `arch` is the architecture to plan for: that of the tensors' device, and sm_90a for CPU tensors.
+    ValueError where mC has no elements.
+    """
+    function = f"{NAME}.plan"
+    full = _all(asked, function)
+    operands, plan = planned(function, mA, mB, _output(function, mA, mB, full) if mC is None else mC, full, arch)
+    if plan is None:
+        raise ValueError(f"{function}: {operands.c} has no elements, so there is nothing to plan")
+    return plan  # type: ignore[no-any-return]
+
+
+def _tune(mA: Any, mB: Any, mC: Any = None, **asked: Any) -> Plan:
+    """The fastest plan of kernels.gemm for these tensors and keywords, measured on their GPU, and kept on disk.
+
+    mC is written. What was measured before, on a device of that name with that driver and these kernels, is not
+    measured again; kernels.gemm takes it from then on. Progress is shown where stderr is a terminal.
+    ValueError for tensors that are not on a GPU.
+    """
+    from tilewright.kernels.gemm_tune import tune
+
+    function = f"{NAME}.tune"
+    full = _all(asked, function)
+    return tune(function, mA, mB, _output(function, mA, mB, full) if mC is None else mC, full)
+
+
+gemm.plan = _plan
+gemm.tune = _tune

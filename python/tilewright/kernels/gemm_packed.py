@@ -1,0 +1,225 @@
+"""A GEMM whose A, B or both are first copied into rows that its kernel takes: contiguous along K and aligned.
+
+Kernels that load by TMA need rows that begin at multiples of 16 bytes, and for some types rows along K. Where tensors
+lie otherwise, `kernels.tiled_copy`'s plans bring them into a workspace, and the kernel multiplies that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright.cute.int_tuple import text
+from tilewright.kernels.copy_plan import CopyPlan
+from tilewright.kernels.copy_problem import CPU, Operand
+from tilewright.kernels.gemm_devices import generation_of
+from tilewright.kernels.gemm_plan import GemmPlan
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm_plan import DeviceFacts
+    from tilewright.kernels.gemm_problem import GemmProblem
+
+ROW = 128  # bytes of whose multiple a row of the workspace begins
+SOURCE, WORKSPACE = 1 << 60, 1 << 61  # addresses of nothing, far from each other
+COPIES = 0.55  # share of the memory's bandwidth that copies from rows that are not aligned reach
+COPY_LAUNCH = 2.5e-6  # seconds of one more launch
+
+
+def _packed_strides(rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """The strides of a copy (rows,k,batch..) along k; what is broadcast over a mode stays so."""
+    pitch = -(-k * size // ROW) * ROW // size
+    found, step = [pitch, 1], pitch * rows
+    for extent, stride in zip(batch, strides[2:], strict=True):
+        found.append(step if stride else 0)
+        step *= extent if stride else 1
+    return tuple(found)
+
+
+def workspace_bytes(rows: int, batch: tuple[int, ...], packed: tuple[int, ...], size: int) -> int:
+    """The bytes of such a copy."""
+    count = rows * packed[0]
+    for extent, stride in zip(batch, packed[2:], strict=True):
+        count *= extent if stride else 1
+    return count * size
+
+
+def pack(
+    problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool]
+) -> tuple[GemmProblem, tuple[int, int, int]]:
+    """The problem with copies of A, B or both in their place, and the alignments that it then has."""
+    p = problem
+    a_strides, b_strides = p.a_strides, p.b_strides
+    if sides[0]:
+        a_strides = _packed_strides(p.m, p.k, p.batch, p.a_strides, p.a_type.bits // 8)
+    if sides[1]:
+        b_strides = _packed_strides(p.n, p.k, p.batch, p.b_strides, p.b_type.bits // 8)
+    a, b, c = alignments
+    aligned = (ROW if sides[0] else a, ROW if sides[1] else b, c)
+    return p._replace(a_strides=a_strides, b_strides=b_strides), aligned
+
+
+def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
+    """The time that the copies are expected to take: what they read and write, at the memory's speed."""
+    p, total = problem, 0.0
+    operands = ((p.m, p.a_strides, p.a_type), (p.n, p.b_strides, p.b_type))
+    for (rows, strides, dtype), wanted in zip(operands, sides, strict=True):
+        if wanted:
+            packed = _packed_strides(rows, p.k, p.batch, strides, dtype.bits // 8)
+            moved = 2 * workspace_bytes(rows, p.batch, packed, dtype.bits // 8)
+            total += COPY_LAUNCH + moved / (COPIES * generation_of(facts).bandwidth * 1e12)
+    return total
+
+
+class PackedGemm:
+    """A plan of up to three launches: `pack_a` and `pack_b`, CopyPlans or None, and `gemm`, a plan for the copies.
+
+    `problem` is that of the tensors as they are. A plan does not change: `replace(gemm=...)` gives another one.
+    """
+
+    __slots__ = ("gemm", "pack_a", "pack_b", "problem")
+    FIELDS = ("problem", "pack_a", "pack_b", "gemm")
+    KERNEL = "packed"
+    swapped = False
+    problem: GemmProblem
+    pack_a: CopyPlan | None
+    pack_b: CopyPlan | None
+    gemm: GemmPlan
+
+    def __init__(self, problem: GemmProblem, pack_a: CopyPlan | None, pack_b: CopyPlan | None, gemm: GemmPlan) -> None:
+        kinds: tuple[tuple[str, Any, type], ...] = (
+            ("pack_a", pack_a, CopyPlan), ("pack_b", pack_b, CopyPlan), ("gemm", gemm, GemmPlan)
+        )  # fmt: skip
+        for name, value, kind in kinds:
+            if not isinstance(value, kind) and not (value is None and name != "gemm"):
+                raise TypeError(f"PackedGemm: {name} is a {type(value).__name__}, but it must be a {kind.__name__}")
+        object.__setattr__(self, "problem", problem)
+        for name, value, _ in kinds:
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(
+        cls, problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], gemm: GemmPlan
+    ) -> PackedGemm:
+        """The plan that copies the operands of `sides` for a plan of the problem with those copies."""
+        a, b = (_copy_plan(problem, side, alignments[side]) if wanted else None for side, wanted in enumerate(sides))
+        return cls(problem, a, b, gemm)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a plan does not change: {name} stays")
+
+    def replace(self, **fields: Any) -> PackedGemm:
+        """The same plan with other values in some fields."""
+        return PackedGemm(**{**{name: getattr(self, name) for name in self.FIELDS}, **fields})
+
+    def __reduce__(self) -> Any:
+        return PackedGemm, tuple(getattr(self, name) for name in self.FIELDS)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PackedGemm):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.FIELDS)
+
+    def __hash__(self) -> int:
+        return hash((self.problem, self.gemm))
+
+    @property
+    def sides(self) -> tuple[bool, bool]:
+        """Whether A and B are copied."""
+        return self.pack_a is not None, self.pack_b is not None
+
+    @property
+    def tiler_mnk(self) -> tuple[int, int, int]:
+        """The tile of the GEMM."""
+        return self.gemm.tiler_mnk
+
+    @property
+    def stages(self) -> int:
+        """The stages of the GEMM."""
+        return self.gemm.stages
+
+    @property
+    def workspace(self) -> tuple[int, int, int]:
+        """Where the copies of A and of B begin in the workspace, and its size, in bytes."""
+        packed, _ = pack(self.problem, (1, 1, 1), self.sides)
+        a = workspace_bytes(packed.m, packed.batch, packed.a_strides, packed.a_type.bits // 8)
+        b = workspace_bytes(packed.n, packed.batch, packed.b_strides, packed.b_type.bits // 8)
+        first, second = a * self.sides[0], b * self.sides[1]
+        return 0, first, max(first + second, 1)
+
+    def for_problem(self, problem: GemmProblem) -> PackedGemm:
+        """The plan for other sizes, by copies of their own."""
+        packed, _ = pack(problem, (1, 1, 1), self.sides)
+        a, b = (
+            None if old is None else old.replace(problem=_copy_plan(problem, side, ROW).problem)
+            for side, old in enumerate((self.pack_a, self.pack_b))
+        )
+        return PackedGemm(problem, a, b, self.gemm.for_problem(packed.swapped() if self.gemm.swapped else packed))
+
+    def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
+        """Check what the copies and the kernel rely on; ValueError where it does not hold."""
+        for copy, address in ((self.pack_a, a_address), (self.pack_b, b_address)):
+            if copy is not None:
+                copy.require(address, WORKSPACE, function)
+        a, b = (WORKSPACE if packed else x for packed, x in zip(self.sides, (a_address, b_address), strict=True))
+        self.gemm.require(*((b, a) if self.gemm.swapped else (a, b)), c_address, function)
+
+    def require_device(self, facts: DeviceFacts, function: str = "kernels.gemm") -> None:
+        """ValueError or LayoutError where a device lacks what the GEMM needs."""
+        self.gemm.require_device(facts, function)
+
+    def compile(self, arch: str = "sm_90a") -> Any:
+        """The compiled program of the GEMM; `pack_a.compile` and `pack_b.compile` give those of the copies."""
+        return self.gemm.compile(arch)
+
+    def run(
+        self, mA: Any, mB: Any, mC: Any = None, *, bias: Any = None, stream: int | None = None, check: bool = False
+    ) -> Any:
+        """Multiply by this plan; as GemmPlan.run. `check` is of the GEMM, after the copies."""
+        from tilewright.kernels.gemm_run import run_plan
+
+        return run_plan(self, mA, mB, mC, bias, stream, check)
+
+    def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
+        """A callable that runs this plan on these tensors; as GemmPlan.bind. Its workspace is made at each call."""
+        from tilewright.kernels.gemm_run import bind_plan
+
+        return bind_plan(self, mA, mB, mC, bias)
+
+    def __str__(self) -> str:
+        lines = [f"gemm of copies, {self.workspace[2]} bytes: {self.problem}"]
+        for name, copy in (("A", self.pack_a), ("B", self.pack_b)):
+            if copy is not None:
+                lines += [f"copy of {name}: {copy}"]
+        return "\n".join([*lines, str(self.gemm)])
+
+    __repr__ = __str__
+
+
+def _copy_plan(problem: GemmProblem, side: int, start: int) -> CopyPlan:
+    """The plan of the copy of A (side 0) or B into the workspace, for tensors whose addresses are aligned as start."""
+    from tilewright.kernels.tiled_copy import plan_operands
+
+    src, dst = copy_operands(problem, side, SOURCE + start, WORKSPACE, (CPU, 0))
+    plan: CopyPlan = plan_operands("kernels.gemm", src, dst)[0]
+    return plan
+
+
+def copy_operands(
+    problem: GemmProblem, side: int, src: int, dst: int, device: tuple[int, int]
+) -> tuple[Operand, Operand]:
+    """A or B at its address, and its copy in the workspace, without the modes over which it is broadcast."""
+    packed, _ = pack(problem, (1, 1, 1), (side == 0, side == 1))
+    rows, dtype = ((problem.m, problem.a_type), (problem.n, problem.b_type))[side]
+    size = dtype.bits // 8
+    given, copied = ((problem.a_strides, packed.a_strides), (problem.b_strides, packed.b_strides))[side]
+    modes = [mode for mode in zip((rows, problem.k, *problem.batch), given, copied, strict=True) if mode[1] or mode[2]]
+    shape, from_strides, to_strides = (tuple(mode[i] for mode in modes) for i in range(3))
+
+    def at(address: int, strides: tuple[int, ...], name: str) -> Operand:
+        shown = f"{text(shape)}:{text(strides)}"
+        return Operand(name, address, str(dtype), size, shape, strides, device, False, shown, None)
+
+    name = "mA" if side == 0 else "mB"
+    return at(src, from_strides, name), at(dst, to_strides, f"the copy of {name}")

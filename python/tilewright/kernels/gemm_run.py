@@ -1,0 +1,123 @@
+"""Plans on tensors: whether they fit, and running them where the tensors are."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from tilewright.kernels.copy_problem import CPU, CUDA_HOST
+from tilewright.kernels.gemm_operands import GemmOperands, gemm_operands
+from tilewright.kernels.gemm_packed import PackedGemm
+from tilewright.kernels.gemm_plan import GemmPlan
+from tilewright.numeric import TFloat32
+
+Plan: TypeAlias = GemmPlan | PackedGemm
+
+POSITIONS = (0, 1, 2, 3)  # of mA, mB, mC and bias among the arguments of a bound call
+
+
+def fitted(plan: Plan, operands: GemmOperands, function: str) -> Plan:
+    """The plan for these tensors: sizes may differ, what the kernel relies on must not. ValueError otherwise."""
+    problem = operands.problem
+    own = plan.problem.swapped() if plan.swapped else plan.problem
+    for name, mine, theirs in zip("ABC", own[:3], problem[:3], strict=True):
+        if mine is not theirs:
+            raise ValueError(
+                f"{function}: the plan is for an {name} of {mine}, but m{name} has elements of {theirs}; make a plan "
+                "for them"
+            )
+    plan = plan.for_problem(problem.swapped() if plan.swapped else problem)
+    if not operands.empty:
+        a, b, c, _ = operands.addresses
+        plan.require(*((b, a) if plan.swapped else (a, b)), c, function)
+    return plan
+
+
+def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: tuple[int, ...]) -> Any:
+    """Run a plan that fits where the tensors are; the launch or launches, if they can be repeated, else None."""
+    if operands.c.device[0] in (CPU, CUDA_HOST):
+        _on_host(plan, operands, False)
+        return None
+    if isinstance(plan, PackedGemm):
+        from tilewright.kernels import gemm_packed_run
+
+        return gemm_packed_run.launch(plan, operands, stream)
+    from tilewright.kernels import gemm_launch
+
+    return gemm_launch.launch(plan, operands, stream, positions)
+
+
+def _on_host(plan: Plan, operands: GemmOperands, check: bool) -> Any:
+    """Run a plan on the CPU; its report if `check`."""
+    from tilewright.kernels.gemm_host import run_on_host
+
+    a, b, c, bias = operands.addresses
+    memory = None
+    if isinstance(plan, PackedGemm):
+        from tilewright.kernels.gemm_packed_run import copied_on_host
+
+        memory, a, b = copied_on_host(plan, a, b)
+        plan = plan.gemm
+    if plan.swapped:
+        a, b = b, a
+    report = run_on_host(plan, a, b, c, bias, check=check)
+    del memory  # it had to live until here
+    return report
+
+
+def _operands(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None) -> GemmOperands:
+    """The operands of plan.run, whose epilogue is the plan's."""
+    function, epilogue = "plan.run", plan.problem.epilogue
+    if (bias is None) != (epilogue.bias is None):
+        raise ValueError(
+            f"{function}: the plan {'adds a' if bias is None else 'has no'} bias; "
+            + ("pass bias=..." if bias is None else "make a plan with one")
+        )
+    return gemm_operands(
+        function,
+        mA,
+        mB,
+        mC,
+        alpha=epilogue.alpha,
+        beta=epilogue.beta,
+        bias=bias,
+        activation=epilogue.activation,
+        tf32=TFloat32 in plan.problem[:2],
+        stream=stream,
+    )
+
+
+def run_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None, check: bool) -> Any:
+    """plan.run: see there."""
+    if mC is None:
+        from tilewright.kernels.gemm_output import empty_output
+
+        mC = empty_output("plan.run", mA, mB, plan.problem.c_type)
+    operands = _operands(plan, mA, mB, mC, bias, stream)
+    plan = fitted(plan, operands, "plan.run")
+    if check:
+        if operands.c.device[0] not in (CPU, CUDA_HOST):
+            raise ValueError("plan.run: check=True runs on the CPU; pass CPU tensors of the same shape and strides")
+        return _on_host(plan, operands, True)
+    if not operands.empty:
+        execute(plan, operands, stream, POSITIONS)
+    return mC
+
+
+def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
+    """plan.bind: see there."""
+    operands = _operands(plan, mA, mB, mC, bias, None)
+    plan = fitted(plan, operands, "plan.bind")
+    if operands.empty or operands.c.device[0] in (CPU, CUDA_HOST):
+
+        def bound() -> None:
+            if not operands.empty:
+                execute(plan, operands, None, POSITIONS)
+
+        return bound
+    if isinstance(plan, PackedGemm):
+        from tilewright.kernels import gemm_packed_run
+
+        return gemm_packed_run.bind(plan, operands)
+    from tilewright.kernels import gemm_launch
+
+    return gemm_launch.bind(plan, operands)

@@ -1,0 +1,127 @@
+"""The rule by which plans are chosen, and the model behind it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32
+from tilewright.kernels.choose_gemm import choose_gemm, ranked
+from tilewright.kernels.gemm_devices import DEVICES, GENERATIONS
+from tilewright.kernels.gemm_estimate import seconds
+from tilewright.kernels.gemm_packed import PackedGemm, pack
+from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_problem import Epilogue, problem_of
+
+ALIGNED = (16, 16, 16)
+
+
+def chosen(m, n, k, dtype, facts=H200, alignments=ALIGNED, **options):
+    return choose_gemm(problem_of(m, n, k, dtype, **options), alignments, facts)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kernel"),
+    [(Float16, "sm90"), (BFloat16, "sm90"), (TFloat32, "sm90"), (Float8E4M3FN, "sm90"), (Int8, "sm90"),
+     (Float64, "sm80"), (Float32, "simt")],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [1024, 4096])
+def test_the_kernel_for_a_type(dtype, kernel, size):
+    assert kernel == chosen(size, size, size, dtype).KERNEL
+
+
+@pytest.mark.parametrize(
+    ("arch", "kernel"), [("sm_75", "simt"), ("sm_80", "sm80"), ("sm_86", "sm80"), ("sm_100a", "sm80")]
+)
+def test_the_kernel_for_a_device(arch, kernel):
+    plan = chosen(1024, 1024, 1024, Float16, DEVICES[arch])
+    assert kernel == plan.KERNEL
+    plan.require_device(DEVICES[arch])
+    assert chosen(1024, 1024, 1024, TFloat32, DEVICES["sm_75"]).problem.a_type is Float32
+
+
+def test_a_and_b_change_places():
+    for m, n, c, swapped in (
+        (4096, 4096, "n", False),
+        (4096, 4096, "m", True),
+        (16, 4096, "n", True),
+        (4096, 16, "n", False),
+        (16, 4096, "m", True),
+        (4096, 16, "m", False),
+        (16, 16, "n", False),
+    ):
+        plan = chosen(m, n, 4096, BFloat16, c=c)
+        assert plan.swapped == swapped, (m, n, c)
+        rows = plan.problem.m
+        assert rows == (n if swapped else m)
+
+
+@pytest.mark.parametrize("k", [4096, 4103])
+@pytest.mark.parametrize("alignments", [(16, 16, 16), (2, 16, 16), (16, 2, 16)])
+def test_copies_only_where_they_are_needed(k, alignments):
+    plan = chosen(4096, 4096, k, BFloat16, alignments=alignments)
+    sides = (k == 4103 or alignments[0] == 2, k == 4103 or alignments[1] == 2)
+    if sides == (False, False):
+        assert not isinstance(plan, PackedGemm)
+    else:
+        assert isinstance(plan, PackedGemm)
+        assert plan.sides == sides
+        assert plan.gemm.KERNEL == "sm90"
+
+
+@pytest.mark.parametrize("dtype", [TFloat32, Float8E4M3FN, Int8])
+@pytest.mark.parametrize(("a", "b"), [("m", "k"), ("k", "n"), ("m", "n")])
+def test_operands_that_wgmma_takes_along_k_only(dtype, a, b):
+    plan = chosen(4096, 4096, 4096, dtype, a=a, b=b)
+    assert isinstance(plan, PackedGemm)
+    assert plan.sides == (a == "m", b == "n")
+
+
+def test_small_problems_are_not_copied():
+    for size in (64, 512):
+        assert not isinstance(chosen(size, size, size - 1, BFloat16), PackedGemm)
+    assert isinstance(chosen(1024, 1024, 1023, BFloat16), PackedGemm)
+
+
+def test_without_products_nothing_is_copied():
+    plan = chosen(4096, 4096, 0, BFloat16, alignments=(2, 2, 2))
+    assert not isinstance(plan, PackedGemm)
+    assert plan.KERNEL == "sm80"
+
+
+def test_a_copy_of_a_broadcast_operand():
+    p = problem_of(64, 64, 100, Float16, batch=(3, 5))
+    p = p._replace(a_strides=(*p.a_strides[:3], 0))
+    packed, alignments = pack(p, (2, 2, 2), (True, True))
+    assert packed.a_strides == (128, 1, 8192, 0)
+    assert packed.b_strides == (128, 1, 8192, 3 * 8192)
+    assert alignments == (128, 128, 2)
+
+
+def test_problems_change_places_and_back():
+    p = problem_of(3, 5, 7, Int8, a="m", b="n", c="m", batch=(2, 4), epilogue=Epilogue(bias="m", bias_type=Float32))
+    assert p.swapped().swapped() == p
+    assert p.swapped().epilogue.bias == "n"
+    assert (p.flops, p.batches) == (2 * 3 * 5 * 7 * 8, 8)
+    assert p.moved_bytes == 8 * (3 * 7 + 5 * 7 + 4 * 3 * 5)
+
+
+def test_the_model():
+    p = problem_of(4096, 4096, 4096, BFloat16)
+    good = seconds(p, (128, 256, 64), "sm90", H200)
+    assert 1e-4 < good < 4e-4
+    assert seconds(p, (128, 256, 64), "sm80", H200) > good
+    assert seconds(p, (128, 256, 64), "simt", H200) > 5 * good
+    assert seconds(problem_of(128, 4096, 4096, BFloat16), (128, 256, 64), "sm90", H200) < good
+    few = problem_of(1, 128256, 4096, BFloat16)
+    assert seconds(few, (16, 128, 64), "sm90", H200) > few.moved_bytes / 4.8e12
+    long = problem_of(128, 128, 1 << 16, BFloat16)
+    assert seconds(long, (128, 128, 64), "sm90", H200, 8) < seconds(long, (128, 128, 64), "sm90", H200)
+
+
+def test_all_plans_of_a_problem():
+    plans = ranked(problem_of(1024, 1024, 1024, BFloat16), ALIGNED, H200)
+    assert {plan.KERNEL for plan in plans} == set(GENERATIONS[90].kernels)
+    assert {plan.swapped for plan in plans} == {False, True}
+    assert plans[0].KERNEL == "sm90"
+    for plan in plans:
+        plan.require_device(H200)

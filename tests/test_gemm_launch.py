@@ -1,0 +1,199 @@
+"""From a call of kernels.gemm to a launch: what is remembered, where addresses go. Launches go to a Recorder."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from tilewright import LayoutError, _core, kernels
+from tilewright.kernels import gemm_launch, gemm_run, launch
+from tilewright.kernels.epilogue import bias_offset
+from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_sm90 import GemmSm90
+
+torch = pytest.importorskip("torch")
+cuda = _core.cuda
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    """CPU tensors take the way of GPU tensors, up to the driver."""
+    recorder = cuda.Recorder()
+    monkeypatch.setattr(gemm_run, "CPU", -1)
+    monkeypatch.setattr(gemm_launch, "function_of", lambda plan, device: recorder)
+    monkeypatch.setattr(launch, "function_of", lambda plan, device: recorder)
+    kernels.gemm.clear()
+    yield recorder
+    kernels.gemm.clear()
+
+
+def tensors(m=64, n=64, k=64, dtype=torch.float32):
+    """Tensors at multiples of 64 bytes, which are planned for alike."""
+
+    def aligned(rows, columns):
+        memory = torch.zeros(rows * columns + 64, dtype=dtype)
+        start = -memory.data_ptr() % 64 // memory.element_size()
+        return memory[start : start + rows * columns].view(rows, columns)
+
+    return aligned(m, k), aligned(n, k), aligned(m, n)
+
+
+def addresses(recorder, plan, *indices):
+    """What the last launch's parameter has where the plan has the addresses of A, B, C and bias."""
+    params = recorder.last[4]
+    return [struct.unpack_from("<Q", params, place)[0] for i, place, _ in plan.pointers() if i in indices]
+
+
+def test_the_second_call_does_not_go_through_python(recorder, monkeypatch):
+    a, b, c = tensors()
+    plan = kernels.gemm.plan(a, b, c)
+    assert not plan.swapped
+    assert kernels.gemm(a, b, c) is c
+    assert recorder.count == 1
+    assert recorder.last[:3] == (plan.grid(), (plan.threads, 1, 1), plan.shared_bytes)
+    monkeypatch.setattr(gemm_run, "execute", None)  # the way through Python
+    a, b, c = tensors()
+    assert kernels.gemm(a, b, c) is c
+    assert recorder.count == 2
+    assert kernels.gemm.entries == 1
+    assert addresses(recorder, plan, 0, 1, 2) == [a.data_ptr(), b.data_ptr(), c.data_ptr()]
+
+
+def test_operands_that_change_places(recorder):
+    a, b, _ = tensors(n=256)
+    out = torch.zeros(256, 64).t()
+    plan = kernels.gemm.plan(a, b, out)
+    assert plan.swapped
+    kernels.gemm(a, b, out)
+    kernels.gemm(a, b, out)
+    assert kernels.gemm.entries == 1
+    assert addresses(recorder, plan, 0, 1, 2) == [b.data_ptr(), a.data_ptr(), out.data_ptr()]
+
+
+def test_the_bias_and_the_scalars(recorder):
+    a, b, c = tensors()
+    bias = torch.zeros(64)
+    plan = kernels.gemm.plan(a, b, c, alpha=2.5, beta=-1.5, bias=bias)
+    for _ in range(2):
+        assert kernels.gemm(a, b, c, alpha=2.5, beta=-1.5, bias=bias) is c
+    assert (recorder.count, kernels.gemm.entries) == (2, 1)
+    assert addresses(recorder, plan, 3) == [bias.data_ptr()]
+    place = next(place for i, place, _ in plan.pointers() if i == 3) - bias_offset(plan.problem)
+    assert struct.unpack_from("<2f", recorder.last[4], place) == (2.5, -1.5)
+    kernels.gemm(a, b, c, alpha=3.5, beta=-1.5, bias=bias)
+    kernels.gemm(a, b, c, alpha=2.5, beta=-1.5, bias=torch.zeros(64, 1))
+    kernels.gemm(a, b, c, alpha=2.5, beta=-1.5)
+    kernels.gemm(a, b, c, activation="relu")
+    kernels.gemm(a, b, c, activation="silu")
+    assert kernels.gemm.entries == 6
+
+
+def test_a_result_that_is_made(recorder):
+    a, b, _ = tensors()
+    first = kernels.gemm(a, b)
+    second = kernels.gemm(a, b)
+    assert first.data_ptr() != second.data_ptr()
+    assert recorder.count == 2
+    assert kernels.gemm.entries == 1
+
+
+def test_tensors_backwards(recorder):
+    """Coordinate 0 of the problem is at the other end of the tensors."""
+    a, b, c = (x.numpy() for x in tensors())
+    plan = kernels.gemm.plan(a[::-1], b, c[::-1])
+    kernels.gemm(a[::-1], b, c[::-1])
+    expected = [x.__array_interface__["data"][0] for x in (a, b, c)]
+    assert addresses(recorder, plan, 0, 1, 2) == expected
+
+
+def test_overlap_is_refused_also_the_second_time(recorder):
+    memory = torch.zeros(4 * 64 * 64 + 64)
+    memory = memory[-memory.data_ptr() % 64 // 4 :]
+    a, b, c = (memory[i * 4096 : (i + 1) * 4096].view(64, 64) for i in range(3))
+    kernels.gemm(a, b, c)
+    assert kernels.gemm.entries == 1
+    for wrong in (memory[16 : 16 + 4096].view(64, 64), memory[4096 + 32 : 8192 + 32].view(64, 64)):
+        with pytest.raises(LayoutError, match="share memory, so the result depends on the order"):
+            kernels.gemm(a, b, wrong)
+    kernels.gemm(a, b, memory[3 * 4096 : 4 * 4096].view(64, 64))
+    assert recorder.count == 2
+
+
+def test_c_between_a(recorder):
+    """Columns of C that alternate with those of A: every call looks at every element."""
+    memory = torch.zeros(64, 128)
+    _, b, _ = tensors()
+    for _ in range(2):
+        kernels.gemm(memory[:, ::2], b, memory[:, 1::2])
+    assert recorder.count == 2
+    assert kernels.gemm.entries == 0
+
+
+def test_bound(recorder):
+    a, b, c = tensors()
+    bias = torch.zeros(64)
+    plan = kernels.gemm.plan(a, b, c, bias=bias)
+    bound = plan.bind(a, b, c, bias=bias)
+    bound()
+    assert recorder.count == 1
+    assert addresses(recorder, plan, 0, 1, 2, 3) == [x.data_ptr() for x in (a, b, c, bias)]
+
+
+def test_a_device_that_lacks_the_instructions(monkeypatch):
+    a, b, c = tensors(512, 512, 512, torch.bfloat16)
+    plan = kernels.gemm.plan(a, b, c)
+    assert plan.KERNEL == "sm90"
+    for facts, message in (
+        (H200._replace(name="NVIDIA B200", capability=100), "has instructions of sm_90, but NVIDIA B200 is sm_100"),
+        (H200._replace(name="NVIDIA A100", capability=80), "has instructions of sm_90, but NVIDIA A100 is sm_80"),
+        (H200._replace(shared_bytes=1000), "but a CTA of NVIDIA H200 has at most 1000; use fewer stages"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plan.require_device(facts)
+
+
+def test_copies_before(recorder, monkeypatch):
+    """Three launches in one workspace, and all three again without planning."""
+    from tilewright.kernels import gemm_packed_run
+
+    workspaces = []
+
+    def workspace(device, size, stream, library):
+        memory = _core.Memory.allocate(size, 128)
+        workspaces.append((memory, size, library))
+        return memory, memory.address
+
+    monkeypatch.setattr(gemm_packed_run, "_workspace", workspace)
+    monkeypatch.setattr(gemm_packed_run, "_launched", {})
+    # There is no driver that encodes tensor maps: the addresses are put where the maps are.
+    monkeypatch.setattr(cuda, "encode_tensor_map", lambda *args, **options: bytes(128))
+    pointers, maps = GemmSm90.pointers, GemmSm90.tensor_maps
+    monkeypatch.setattr(GemmSm90, "pointers", lambda plan: sorted({*maps(plan), *pointers(plan)}))
+    monkeypatch.setattr(GemmSm90, "tensor_maps", lambda plan: [])
+    launches = []
+    monkeypatch.setattr(cuda, "Prepared", Log(cuda.Prepared, launches))
+    a, b, c = (torch.zeros(rows, 4103, dtype=torch.bfloat16) for rows in (4095, 4097, 4095))
+    c = c[:, :4097]
+    plan = kernels.gemm.plan(a, b, c)
+    assert kernels.gemm(a, b, c) is c
+    assert len(launches) == recorder.count == 3
+    assert workspaces[0][1:] == (plan.workspace[2], "torch")
+    monkeypatch.setattr(gemm_run, "execute", None)
+    assert kernels.gemm(a, b, c) is c
+    assert recorder.count == 6
+    start = workspaces[1][0].address
+    assert addresses(recorder, plan.gemm, 0, 1, 2) == [start, start + plan.workspace[1], c.data_ptr()]
+    with pytest.raises(LayoutError, match="lie in the same memory"):
+        kernels.gemm(a, b, a[:, :4097])
+
+
+class Log:
+    """A class that notes what it makes."""
+
+    def __init__(self, kind, made):
+        self.kind, self.made = kind, made
+
+    def __call__(self, *args, **options):
+        self.made.append(self.kind(*args, **options))
+        return self.made[-1]
