@@ -93,6 +93,8 @@ def _list(cache: Cache) -> int:
 def _title(key: str, sections: Mapping[str, bytes] | None) -> str:
     if sections is None:
         return "damaged: removed"
+    if "tuned" in sections:
+        return "tuned GEMM: " + sections["title"].decode("utf-8", "replace")
     if "meta" not in sections:  # which NVRTC a file is
         return "NVRTC: " + "".join(line[3:] for line in sections["build"].decode().splitlines() if "release" in line)
     program = from_sections(key, sections)

@@ -102,6 +102,15 @@ def forget() -> None:
         memoised.cache_clear()
 
 
+def kernels_digest() -> str:
+    """The digest of all device code.
+
+    >>> len(kernels_digest())
+    64
+    """
+    return _kernel_headers()[1]
+
+
 def driver_cuda() -> int | None:
     """The major version of the driver's CUDA; None without a driver.
 
