@@ -1,0 +1,227 @@
+"""GEMMs as operations of torch: `matmul`, `addmm`, `linear`, with autograd, torch.compile and CUDA graphs.
+
+All are the one operation `torch.ops.tilewright.gemm`, which runs `tilewright.kernels.gemm` on the current stream. This
+is the only module that imports torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tilewright import kernels
+
+__all__ = ["addmm", "linear", "matmul"]
+
+ACTIVATIONS: dict[str, Any] = {
+    "relu": torch.nn.functional.relu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "silu": torch.nn.functional.silu,
+}
+INTEGERS = (torch.int8, torch.uint8)
+FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
+
+torch.library.define(
+    "tilewright::gemm",
+    "(Tensor a, Tensor b, Tensor? c, Tensor? bias, float alpha, float beta, str? activation, ScalarType? out_dtype)"
+    " -> Tensor",
+    tags=(torch.Tag.pt2_compliant_tag,),
+)
+
+
+def _out_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
+    if out_dtype is not None:
+        return out_dtype
+    return torch.int32 if a.dtype in INTEGERS else torch.bfloat16 if a.dtype in FLOAT8 else a.dtype
+
+
+def _batch(a: Tensor, b: Tensor) -> tuple[Any, ...]:
+    return tuple(torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
+
+
+def _as_modes(x: Tensor, batch_modes: int) -> Tensor:
+    """A view (rows, columns, batch modes..) of a tensor (batch modes.., rows, columns), of which some may lack."""
+    if x.dim() - 2 < batch_modes:
+        x = x[(None,) * (batch_modes - (x.dim() - 2))]
+    return x.permute(batch_modes, batch_modes + 1, *range(batch_modes))
+
+
+def _gemm(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None,
+    bias: Tensor | None,
+    alpha: float,
+    beta: float,
+    activation: str | None,
+    out_dtype: torch.dtype | None,
+) -> Tensor:
+    """activation(alpha a b + beta c + bias): a (.., M, K), b (.., K, N), c broadcasts to the result, bias is (N)."""
+    batch = _batch(a, b)
+    out = a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=_out_type(a, out_dtype))
+    options: dict[str, Any] = {}
+    if c is not None and beta != 0:
+        out.copy_(c)
+        options["beta"] = beta
+    if alpha != 1:
+        options["alpha"] = alpha
+    if activation is not None:
+        options["activation"] = activation
+    if bias is not None:
+        options["bias"] = bias.detach()
+    if a.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
+        options["allow_tf32"] = True
+    modes = len(batch)
+    kernels.gemm(_as_modes(a.detach(), modes), _as_modes(b.detach().mT, modes), _as_modes(out, modes), **options)
+    return out
+
+
+def _fake(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None,
+    bias: Tensor | None,
+    alpha: float,
+    beta: float,
+    activation: str | None,
+    out_dtype: torch.dtype | None,
+) -> Tensor:
+    return a.new_empty((*_batch(a, b), a.shape[-2], b.shape[-1]), dtype=_out_type(a, out_dtype))
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    a, b, c, bias, ctx.alpha, ctx.beta, activation, _ = inputs
+    if activation is not None:
+        raise NotImplementedError("tilewright::gemm with an activation has no gradient; apply it afterwards")
+    ctx.save_for_backward(a, b)
+    ctx.c = None if c is None else (c.shape, c.dtype)
+    ctx.bias = None if bias is None else (bias.shape, bias.dtype)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    a, b = ctx.saved_tensors
+    wanted = ctx.needs_input_grad
+
+    def product(x: Tensor, y: Tensor, like: Tensor) -> Tensor:
+        found: Tensor = torch.ops.tilewright.gemm(x, y, None, None, ctx.alpha, 0.0, None, None)
+        return found.sum_to_size(like.shape)
+
+    def reduced(side: Any, scale: float) -> Tensor:
+        shape, dtype = side
+        total = grad.sum_to_size(shape).to(dtype)
+        return total if scale == 1 else total * scale
+
+    return (
+        product(grad.to(a.dtype), b.mT, a) if wanted[0] else None,
+        product(a.mT, grad.to(b.dtype), b) if wanted[1] else None,
+        reduced(ctx.c, ctx.beta) if wanted[2] else None,
+        reduced(ctx.bias, 1) if wanted[3] else None,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+torch.library.impl("tilewright::gemm", ("cpu", "cuda"))(_gemm)
+torch.library.register_fake("tilewright::gemm")(_fake)
+torch.library.register_autograd("tilewright::gemm", _backward, setup_context=_setup)
+
+
+def _run(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    alpha: float = 1,
+    beta: float = 1,
+    activation: str | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """The operation. An activation is fused, but where gradients are wanted, which need what it is applied to."""
+    fused = activation
+    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (a, b, c, bias)):
+        fused = None
+    result: Tensor = torch.ops.tilewright.gemm(a, b, c, bias, float(alpha), float(beta), fused, out_dtype)
+    return result if fused == activation else ACTIVATIONS[str(activation)](result)
+
+
+def _require(function: str, name: str, x: Any) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{function}: expected {name} to be a torch.Tensor, but got {type(x).__name__}")
+
+
+def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Tensor:
+    """The product of two tensors by torch.matmul's rules: matrices, vectors, and batches that broadcast.
+
+    out[.., i, j] = sum over k of a[.., i, k] b[.., k, j]; a 1-d operand is a row or a column that the result lacks.
+    Nothing is copied: any strides are read as they are. Elements of both have one type: float16, bfloat16, float32 (in
+    TF32 where torch.get_float32_matmul_precision() allows it), float64, float8 (result bfloat16) or int8 and uint8
+    (result int32), unless `out_dtype` says another. Differentiable, and traced by torch.compile.
+
+    Raises ValueError for scalars and for shapes that do not agree; errors as of kernels.gemm.
+
+    >>> import torch
+    >>> matmul(torch.arange(6.0).reshape(2, 3), torch.ones(3))
+    tensor([ 3., 12.])
+    """
+    _require("torch.matmul", "a", a)
+    _require("torch.matmul", "b", b)
+    if a.dim() == 0 or b.dim() == 0:
+        raise ValueError(f"torch.matmul: a has {a.dim()} modes and b has {b.dim()}, but each needs at least one")
+    x = a[None] if a.dim() == 1 else a
+    y = b[:, None] if b.dim() == 1 else b
+    if x.shape[-1] != y.shape[-2]:
+        raise ValueError(
+            f"torch.matmul: a {tuple(a.shape)} has {x.shape[-1]} columns and b {tuple(b.shape)} has {y.shape[-2]} "
+            "rows; they must be equal"
+        )
+    result = _run(x, y, out_dtype=out_dtype)
+    if b.dim() == 1:
+        result = result[..., 0]
+    return result[..., 0, :] if a.dim() == 1 and b.dim() > 1 else result[..., 0] if a.dim() == 1 else result
+
+
+def addmm(
+    c: Tensor,
+    a: Tensor,
+    b: Tensor,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    activation: str | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """activation(beta c + alpha a b), in one kernel, for matrices or batches of them; c broadcasts to the result.
+
+    A c of one mode and beta of 1 are added as a bias; else c is first copied into the result. See torch.addmm, and
+    `matmul` for types.
+
+    >>> import torch
+    >>> addmm(torch.tensor([1.0, 2.0]), torch.eye(2), torch.ones(2, 2), activation="relu")
+    tensor([[2., 3.],
+            [2., 3.]])
+    """
+    for name, x in (("c", c), ("a", a), ("b", b)):
+        _require("torch.addmm", name, x)
+    is_bias = beta == 1 and c.shape == b.shape[-1:] and a.dim() > 1
+    sides = (None, c) if is_bias else (c, None)
+    return _run(a, b, *sides, alpha=alpha, beta=beta, activation=activation, out_dtype=out_dtype)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: str | None = None) -> Tensor:
+    """activation(x weight^T + bias), in one kernel: x (.., K), weight (N, K), bias (N). See torch.nn.functional.linear.
+
+    >>> import torch
+    >>> linear(torch.ones(3), torch.arange(6.0).reshape(2, 3), torch.tensor([0.5, -20.0]), activation="relu")
+    tensor([3.5000, 0.0000])
+    """
+    for name, value in (("x", x), ("weight", weight)):
+        _require("torch.linear", name, value)
+    rows = x[None] if x.dim() == 1 else x
+    result = _run(rows, weight.mT, None, bias, activation=activation)
+    return result[0] if x.dim() == 1 else result

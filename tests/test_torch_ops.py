@@ -1,0 +1,226 @@
+"""tilewright.torch against torch: conventions, gradients, tracing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tilewright import torch as twt  # noqa: E402
+
+SHAPES = [
+    ((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 4)),
+    ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)), ((5, 1, 2, 3), (6, 3, 4)),
+    ((7, 1, 2, 3), (1, 6, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((2, 2, 2, 2, 3), (2, 1, 2, 3, 4)), ((0, 2, 3), (3, 4)),
+    ((2, 0), (0, 4)), ((5, 2, 0), (0, 4)), ((0, 3), (3, 4)), ((1, 3), (3, 1)), ((0,), (0,)),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES, ids=str)
+def test_matmul_is_torchs(a, b):
+    x, y = torch.randn(a), torch.randn(b)
+    expected = torch.matmul(x, y)
+    found = twt.matmul(x, y)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    torch.testing.assert_close(found, expected)
+
+
+VIEWS = {
+    "transposed": lambda: (torch.randn(4, 6).t(), torch.randn(5, 4).t()),
+    "sliced": lambda: (torch.randn(9, 20)[1::2, 3:15:3], torch.randn(4, 30)[:, ::5]),
+    "expanded": lambda: (torch.randn(4, 1, 3).expand(4, 7, 3), torch.randn(1, 3, 5).expand(4, 3, 5)),
+    "heads": lambda: (torch.randn(2, 9, 3, 8).transpose(1, 2), torch.randn(2, 9, 3, 8).permute(0, 2, 3, 1)),
+    "rows of a batch": lambda: (torch.randn(3, 5, 7), torch.randn(2, 7).t()),
+}
+
+
+@pytest.mark.parametrize("make", VIEWS.values(), ids=VIEWS)
+def test_views_are_read_as_they_are(make):
+    x, y = make()
+    torch.testing.assert_close(twt.matmul(x, y), torch.matmul(x, y))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_types(dtype):
+    x, y = torch.randn(20, 30, dtype=dtype), torch.randn(30, 10, dtype=dtype)
+    torch.testing.assert_close(twt.matmul(x, y), torch.matmul(x, y))
+    wide = twt.matmul(x, y, out_dtype=torch.float32)
+    torch.testing.assert_close(wide, (x.double() @ y.double()).float())
+
+
+def test_integers_and_float8():
+    x, y = torch.randint(-9, 9, (20, 30)).to(torch.int8), torch.randint(-9, 9, (30, 10)).to(torch.int8)
+    torch.testing.assert_close(twt.matmul(x, y), x.int() @ y.int())
+    x, y = x.float().to(torch.float8_e4m3fn), y.float().to(torch.float8_e5m2)
+    torch.testing.assert_close(twt.matmul(x, y), (x.float() @ y.float()).to(torch.bfloat16))
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "gelu", "gelu_tanh", "silu"])
+def test_linear(activation):
+    x, weight, bias = torch.randn(3, 5, 16), torch.randn(8, 16), torch.randn(8)
+    expected = torch.nn.functional.linear(x, weight, bias)
+    if activation:
+        expected = twt.ACTIVATIONS[activation](expected)
+    torch.testing.assert_close(twt.linear(x, weight, bias, activation=activation), expected)
+    torch.testing.assert_close(twt.linear(x[0, 0], weight, bias, activation=activation), expected[0, 0])
+
+
+@pytest.mark.parametrize("c", [(7,), (5, 7), (1, 7), (5, 1), (2, 5, 7), (2, 1, 1)])
+def test_addmm(c):
+    c, x, y = torch.randn(c), torch.randn(2, 5, 6), torch.randn(2, 6, 7)
+    torch.testing.assert_close(twt.addmm(c, x, y), c + x @ y)
+    torch.testing.assert_close(twt.addmm(c, x, y, beta=0.5, alpha=-2), 0.5 * c - 2 * (x @ y))
+    torch.testing.assert_close(twt.addmm(c, x, y, beta=0, alpha=-2), -2 * (x @ y))
+
+
+# ---- gradients ----
+
+
+def gradients(function, *inputs):
+    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+    result = function(*leaves)
+    return result, *torch.autograd.grad(
+        result, leaves, torch.linspace(-1, 1, result.numel()).view_as(result).to(result.dtype)
+    )
+
+
+@pytest.mark.parametrize(("a", "b"), [s for s in SHAPES if 0 not in (*s[0], *s[1])], ids=str)
+def test_gradients_of_matmul(a, b):
+    x, y = torch.randn(a), torch.randn(b)
+    for found, expected in zip(gradients(twt.matmul, x, y), gradients(torch.matmul, x, y), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_gradients_of_linear():
+    x, weight, bias = torch.randn(3, 5, 16), torch.randn(8, 16), torch.randn(8)
+    for activation, plain in (("gelu", torch.nn.functional.gelu), (None, lambda x: x)):
+        found = gradients(lambda *args, kind=activation: twt.linear(*args, activation=kind), x, weight, bias)
+        expected = gradients(lambda *args, plain=plain: plain(torch.nn.functional.linear(*args)), x, weight, bias)
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_gradients_of_addmm():
+    for shape in ((7,), (5, 1), (5, 7)):
+        c, x, y = torch.randn(shape), torch.randn(5, 6), torch.randn(6, 7)
+        found = gradients(lambda c, x, y: twt.addmm(c, x, y, alpha=2, beta=0.5), c, x, y)
+        for one, other in zip(found, gradients(lambda c, x, y: 0.5 * c + 2 * (x @ y), c, x, y), strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_gradients_of_gradients():
+    x, y = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((2, 3, 4), (4, 2)))
+    assert torch.autograd.gradcheck(twt.matmul, (x, y), fast_mode=True)
+    assert torch.autograd.gradgradcheck(twt.matmul, (x, y), fast_mode=True)
+
+
+def test_only_the_wanted_gradients_are_computed():
+    x, y = torch.randn(3, 4, requires_grad=True), torch.randn(4, 2)
+    (grad,) = torch.autograd.grad(twt.matmul(x, y).sum(), x)
+    torch.testing.assert_close(grad, torch.ones(3, 2) @ y.t())
+
+
+# ---- tracing ----
+
+ARGUMENTS = [
+    (torch.randn(3, 4), torch.randn(4, 5), None, None, 1.0, 0.0, None, None),
+    (
+        torch.randn(2, 3, 4).bfloat16(),
+        torch.randn(4, 5).bfloat16(),
+        None,
+        torch.randn(5),
+        2.0,
+        1.0,
+        "gelu",
+        torch.float32,
+    ),
+    (torch.randn(3, 4), torch.randn(2, 4, 5), torch.randn(3, 5), None, 1.0, 0.5, "relu", None),
+    (torch.randn(3, 4, requires_grad=True), torch.randn(4, 5, requires_grad=True), None, None, 1.0, 0.0, None, None),
+]
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=range(len(ARGUMENTS)))
+def test_the_operation_keeps_torchs_rules(arguments):
+    torch.library.opcheck(torch.ops.tilewright.gemm.default, arguments)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compile(backend):
+    def layer(x, w, v):
+        return twt.linear(twt.matmul(x, w), v, activation="silu").sum(-1)
+
+    torch._dynamo.reset()
+    x, w, v = torch.randn(6, 4), torch.randn(4, 8), torch.randn(5, 8)
+    compiled = torch.compile(layer, backend=backend, fullgraph=True)
+    torch.testing.assert_close(compiled(x, w, v), layer(x, w, v))
+    found = gradients(compiled, x, w, v)
+    for one, other in zip(found, gradients(layer, x, w, v), strict=True):
+        torch.testing.assert_close(one, other)
+    dynamic = torch.compile(layer, backend=backend, fullgraph=True, dynamic=True)
+    for rows in (3, 7):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(dynamic(x, w, v), layer(x, w, v))
+
+
+def test_meta_tensors():
+    x = twt.matmul(torch.empty(7, 3, 4, device="meta"), torch.empty(4, 5, device="meta"))
+    assert (x.device.type, x.shape) == ("meta", (7, 3, 5))
+
+
+# ---- errors ----
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: twt.matmul(torch.tensor(1.0), torch.zeros(3)), ValueError,
+         "torch.matmul: a has 0 modes and b has 1, but each needs at least one"),
+        (lambda: twt.matmul(torch.zeros(2, 3), torch.zeros(4, 5)), ValueError,
+         "torch.matmul: a (2, 3) has 3 columns and b (4, 5) has 4 rows; they must be equal"),
+        (lambda: twt.matmul([[1.0]], torch.zeros(1)), TypeError,
+         "torch.matmul: expected a to be a torch.Tensor, but got list"),
+        (lambda: twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2, dtype=torch.float64)), TypeError,
+         "kernels.gemm: no MMA atom multiplies Float32 (mA) by Float64 (mB); give both the same type"),
+        (lambda: twt.matmul(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(3, 2, dtype=torch.int64)), TypeError,
+         "kernels.gemm: mA has elements of Int64, which no MMA atom takes; convert them to Float16, BFloat16, Float32, "
+         "TFloat32, Float8E4M3FN, Float8E5M2, Float64, Int8 or Uint8"),
+    ],
+)  # fmt: skip
+def test_errors(call, error, text):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_tf32_is_taken_where_torch_allows_it():
+    before = torch.get_float32_matmul_precision()
+    from tilewright import kernels
+
+    asked = []
+
+    def gemm(*args, **options):
+        asked.append(options.get("allow_tf32", False))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "gemm", gemm)
+        try:
+            for precision in ("highest", "high"):
+                torch.set_float32_matmul_precision(precision)
+                twt.matmul(torch.zeros(2, 3), torch.zeros(3, 2))
+                twt.matmul(torch.zeros(2, 3).half(), torch.zeros(3, 2).half())
+        finally:
+            torch.set_float32_matmul_precision(before)
+    assert asked == [False, False, True, False]
+
+
+def test_tilewright_does_not_import_torch():
+    code = "import sys, tilewright, tilewright.kernels; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
