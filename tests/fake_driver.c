@@ -1,7 +1,8 @@
 // A CUDA driver without a device: it answers as the real one would and writes down what it is asked.
 //
 // Built by tests/test_driver.py as libcuda.so.1 and put in front of the loader's path. Two devices; a call fails with
-// the code that fake_fail(name, code) set for it. FAKE_MISSING names a function that cuGetProcAddress does not find.
+// the code that fake_fail(name, code) set for it. FAKE_MISSING names a function that cuGetProcAddress does not find;
+// FAKE_PARAMETER is the size of the one kernel's parameter, 16 bytes unless it is set.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ static int failing_code;
 static long contexts[2];  // the address of one is a context
 static __thread void* stack[16];
 static __thread int depth;
-static int attributes[] = {512, 1024, 64, 0, 40, 0, 0, 0, 48128};  // of the one function
+static int attributes[16] = {512, 1024, 64, 0, 40, 0, 0, 0, 48128};  // of the one function
 
 const char* fake_log(void) { return text; }
 void fake_clear(void) { text[0] = 0; }
@@ -104,7 +105,9 @@ static int cuFuncSetAttribute(void* function, int attribute, int value) {
   return (void)function, note("cuFuncSetAttribute", detail);
 }
 static int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* size) {
-  return (void)function, *offset = 0, *size = 16, index == 0 ? 0 : 1;
+  const char* given = getenv("FAKE_PARAMETER");
+  *size = given ? (size_t)atol(given) : 16;
+  return (void)function, *offset = 0, index == 0 ? 0 : 1;
 }
 static int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int block, size_t shared) {
   return (void)function, (void)shared, *blocks = 2048 / block, 0;
@@ -118,6 +121,61 @@ static int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
   snprintf(detail, sizeof detail, "(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu", gx, gy, gz, bx, by, bz,
            shared, (size_t)stream, words[0], words[1]);
   return note("cuLaunchKernel", detail);
+}
+
+struct config {
+  unsigned grid[3], block[3], shared;
+  void* stream;
+  const struct {
+    int id, padding, value[16];
+  }* attributes;
+  unsigned count;
+};
+static int cuLaunchKernelEx(const struct config* c, void* function, void** params, void** extra) {
+  (void)function, (void)extra;
+  unsigned long long words[2];
+  char detail[200];
+  memcpy(words, params[0], sizeof words);
+  snprintf(detail, sizeof detail, "(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu attribute %d=%d of %u",
+           c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared, (size_t)c->stream,
+           words[0], words[1], c->attributes->id, c->attributes->value[0], c->count);
+  return note("cuLaunchKernelEx", detail);
+}
+static int cuMemAllocAsync(unsigned long long* memory, size_t bytes, void* stream) {
+  char detail[64];
+  *memory = 0xA000;
+  snprintf(detail, sizeof detail, "%zu stream %zu", bytes, (size_t)stream);
+  return note("cuMemAllocAsync", detail);
+}
+static int cuMemFreeAsync(unsigned long long memory, void* stream) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "%#llx stream %zu", memory, (size_t)stream);
+  return note("cuMemFreeAsync", detail);
+}
+// Every byte of the map is 0xEE, but the first word is the address, and the second one the number of the type.
+static int cuTensorMapEncodeTiled(unsigned long long* map, int type, unsigned rank, void* address,
+                                  const unsigned long long* shape, const unsigned long long* strides,
+                                  const unsigned* box, const unsigned* steps, int interleave, int swizzle,
+                                  int promotion, int fill) {
+  char detail[400];
+  int used =
+      snprintf(detail, sizeof detail, "type %d at %zu%s", type, (size_t)address, (size_t)map % 64 ? " MISALIGNED" : "");
+  for (unsigned i = 0; i < rank; ++i) {
+    used += snprintf(detail + used, sizeof detail - used, "; %llu box %u step %u", shape[i], box[i], steps[i]);
+    if (i > 0) used += snprintf(detail + used, sizeof detail - used, " stride %llu", strides[i - 1]);
+  }
+  snprintf(detail + used, sizeof detail - used, "; interleave %d swizzle %d l2 %d fill %d", interleave, swizzle,
+           promotion, fill);
+  memset(map, 0xEE, 128);
+  map[0] = (size_t)address;
+  map[1] = (unsigned)type;
+  return note("cuTensorMapEncodeTiled", detail);
+}
+static int cuTensorMapReplaceAddress(unsigned long long* map, void* address) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "%llu to %zu%s", map[0], (size_t)address, (size_t)map % 64 ? " MISALIGNED" : "");
+  map[0] = (size_t)address;
+  return note("cuTensorMapReplaceAddress", detail);
 }
 
 int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned long long flags, int* status) {
@@ -156,6 +214,11 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuFuncGetParamInfo),
       F(cuOccupancyMaxActiveBlocksPerMultiprocessor),
       F(cuLaunchKernel),
+      F(cuLaunchKernelEx),
+      F(cuMemAllocAsync),
+      F(cuMemFreeAsync),
+      F(cuTensorMapEncodeTiled),
+      F(cuTensorMapReplaceAddress),
   };
   (void)version, (void)flags;
   const char* missing = getenv("FAKE_MISSING");

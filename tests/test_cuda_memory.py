@@ -98,3 +98,58 @@ def test_a_forked_child_leaves_pinned_memory_to_its_parent(fake):
         assert calls() == ["push 0", "cuMemFreeHost", "pop"]
     """
     run_calls(fake, code)
+
+
+def test_memory_in_the_order_of_a_stream(fake):
+    code = """
+        memory = cuda.allocate_async(1, 4096, 7)
+        assert calls() == ["push 1", "cuMemAllocAsync 4096 stream 7", "pop"]
+        assert (memory.address, memory.bytes, memory.device, memory.stream) == (0xA000, 4096, 1, 7)
+        memory.free()
+        assert calls() == ["push 1", "cuMemFreeAsync 0xa000 stream 7", "pop"]
+        assert memory.address == 0
+        memory.free()  # nothing is left to free
+        del memory
+        assert calls() == []
+        memory = cuda.allocate_async(0, 1, 0)
+        calls()
+        del memory
+        assert calls() == ["push 0", "cuMemFreeAsync 0xa000 stream 0", "pop"]
+        assert "must be positive" in str(error_of(lambda: cuda.allocate_async(0, 0, 0), ValueError))
+        assert "there is no CUDA device 2" in str(error_of(lambda: cuda.allocate_async(2, 8, 0), ValueError))
+        FAKE.fake_fail(b"cuMemAllocAsync", 1)
+        assert "cuMemAllocAsync failed" in str(error_of(lambda: cuda.allocate_async(0, 8, 0)))
+        assert calls()[-1] == "pop"  # and nothing is freed
+        memory = None
+        FAKE.fake_fail(b"cuMemFreeAsync", 700)
+        memory = cuda.allocate_async(0, 8, 0)
+        del memory  # whatever happened to the context, its end is silent
+        memory = cuda.allocate_async(0, 8, 0)
+        assert "cuMemFreeAsync failed" in str(error_of(memory.free))
+        calls()
+        del memory
+        assert calls() == []
+    """
+    run_calls(fake, code)
+
+
+def test_a_driver_without_memory_in_the_order_of_a_stream(fake):
+    code = CALLS + "print(error_of(lambda: cuda.allocate_async(0, 8, 0)))"
+    for name in ("cuMemAllocAsync", "cuMemFreeAsync"):
+        assert f"has no {name} of CUDA 11.2" in test_driver.run(fake, code, FAKE_MISSING=name)
+
+
+def test_a_forked_child_leaves_memory_of_a_stream_to_its_parent(fake):
+    code = """
+        memory = cuda.allocate_async(0, 8, 3)
+        calls()
+        child = os.fork()
+        if child == 0:
+            refused = "forked" in str(error_of(memory.free))
+            del memory
+            os._exit(len(calls()) + (not refused))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        del memory
+        assert calls() == ["push 0", "cuMemFreeAsync 0xa000 stream 3", "pop"]
+    """
+    run_calls(fake, code)

@@ -274,6 +274,38 @@ def test_dynamic_shared_memory_is_asked_for_once(fake):
     assert "gives a block 232448 bytes, of which the kernel has 1024 statically" in run(fake, code)
 
 
+def test_a_launch_that_may_overlap_with_the_one_before(fake):
+    code = """
+        f = load()
+        prepared = cuda.Prepared(f, (3, 2, 1), (64, 4, 1), 100, bytes(16), [(0, 8, 0)], programmatic=True)
+        assert prepared.programmatic
+        prepared.launch([9], 5)
+        launch = "cuLaunchKernelEx (3,2,1) (64,4,1) 100 stream 5 params 0 9 attribute 6=1 of 1"
+        assert log() == ["push 0", launch, "pop"]
+        FAKE.fake_fail(b"cuLaunchKernelEx", 1)
+        assert str(error_of(lambda: prepared.launch([9], 5))).startswith("cuLaunchKernelEx failed: CUDA_ERROR_INVALID")
+    """
+    run(fake, code)
+    code = """
+        f = load()
+        cuda.Prepared(f, (1, 1, 1), (1, 1, 1), 0, bytes(16)).launch([], 0)
+        print(error_of(lambda: cuda.Prepared(f, (1, 1, 1), (1, 1, 1), 0, bytes(16), programmatic=True)))
+    """
+    assert "has no cuLaunchKernelEx of CUDA 11.6" in run(fake, code, FAKE_MISSING="cuLaunchKernelEx")
+
+
+def test_large_clusters_are_allowed(fake):
+    code = """
+        f = load()
+        f.set_nonportable_cluster()
+        assert log() == ["push 0", "cuFuncSetAttribute 14=1", "pop"]
+        FAKE.fake_fail(b"cuFuncSetAttribute", 1)
+        error = error_of(f.set_nonportable_cluster)
+        assert (error.code, error.kernel) == (1, "kernel")
+    """
+    run(fake, code)
+
+
 def test_forked_child(fake):
     code = """
         import warnings

@@ -20,7 +20,7 @@ struct Bound {
       vectorcallfunc call;
   const Prepared* prepared;
   const DLPackExchangeAPI* api;  // nullptr: the stream has to be given
-  std::vector<uint64_t> params;
+  ParameterBytes params;
   PyObject* owner;    // the Prepared
   PyObject* tensors;  // kept alive
 };
@@ -56,7 +56,7 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     stream = static_cast<runtime::Stream>(current);
   }
   return python_call([&] {
-    self->prepared->launch(stream, const_cast<uint64_t*>(self->params.data()));
+    self->prepared->launch(stream, const_cast<ParameterPiece*>(self->params.data()));
     Py_RETURN_NONE;
   });
 }
@@ -95,7 +95,7 @@ py::object make_bound(const py::object& prepared, const py::tuple& tensors, cons
   auto object = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
   if (!object) throw py::error_already_set();
   Bound* self = self_of(object.ptr());
-  new (&self->params) std::vector<uint64_t>;
+  new (&self->params) ParameterBytes;
   self->call = call;
   self->prepared = prepared.cast<const Prepared*>();
   self->api = api;

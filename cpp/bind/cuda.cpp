@@ -91,6 +91,8 @@ void bind_module(py::module_& m) {
       .def_property_readonly("parameter_bytes", &Function::parameter_bytes, "None before driver 12.4.")
       .def("set_dynamic_shared", &Function::set_dynamic_shared, py::arg("bytes"),
            "Allow launches with that much dynamic shared memory.")
+      .def("set_nonportable_cluster", &Function::set_nonportable_cluster,
+           "Allow clusters of more than 8 blocks, if the device has them.")
       .def("occupancy", &Function::occupancy, py::arg("block"), py::arg("shared") = 0,
            "Blocks that fit a multiprocessor at a time.")
       .def(
@@ -142,6 +144,7 @@ void bind_cuda(py::module_& parent) {
   m.def("synchronize", &synchronize, py::arg("device"), ReleaseGil(), "Wait until all work of the device has ended.");
   bind_compiler(m);
   bind_module(m);
+  bind_tensor_map(m);
   bind_launcher(m);
 }
 

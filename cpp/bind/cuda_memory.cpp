@@ -1,5 +1,6 @@
-// What results and DLPack need of the driver: pinned memory, and the order of streams.
+// What results, DLPack and workspaces need of the driver: memory, and the order of streams.
 #include <memory>
+#include <utility>
 
 #include "dlpack.h"
 #include "runtime/device.hpp"
@@ -36,6 +37,48 @@ std::unique_ptr<Memory> allocate_pinned(int device, int64_t size) {
 
 Stream to_stream(uint64_t handle) { return reinterpret_cast<Stream>(handle); }
 
+// Memory in the order of a stream: what is enqueued after the allocation may use it, and nothing that is enqueued after
+// it was freed. A stream that is being captured into a graph records both.
+class StreamMemory {
+ public:
+  StreamMemory(int device, int64_t bytes, uint64_t stream)
+      : api_(driver()), context_(primary_context(device)), stream_(to_stream(stream)), bytes_(bytes), device_(device) {
+    if (bytes < 1) throw py::value_error("allocate_async: the size in bytes must be positive");
+    if (api_.cuMemAllocAsync == nullptr) fail_missing("cuMemAllocAsync", 11020);
+    if (api_.cuMemFreeAsync == nullptr) fail_missing("cuMemFreeAsync", 11020);
+    const CurrentContext current(api_, context_);
+    check(api_.cuMemAllocAsync(&address_, static_cast<size_t>(bytes), stream_), "cuMemAllocAsync");
+  }
+  ~StreamMemory() {
+    try {
+      free();
+    } catch (const DriverError&) {
+      // A forked child leaves it to its parent; or the process ends, or its context is dead.
+    }
+  }
+  StreamMemory(const StreamMemory&) = delete;
+  StreamMemory& operator=(const StreamMemory&) = delete;
+
+  void free() {
+    if (address_ == 0) return;
+    check_not_forked();
+    const CurrentContext current(api_, context_);
+    check(api_.cuMemFreeAsync(std::exchange(address_, 0), stream_), "cuMemFreeAsync");
+  }
+  DeviceAddress address() const { return address_; }
+  int64_t bytes() const { return bytes_; }
+  int device() const { return device_; }
+  uint64_t stream() const { return reinterpret_cast<uint64_t>(stream_); }
+
+ private:
+  const DriverApi& api_;
+  Context context_;
+  Stream stream_;
+  DeviceAddress address_ = 0;
+  int64_t bytes_;
+  int device_;
+};
+
 // What is enqueued on `later` from now on waits for what is enqueued on `earlier`.
 void order(int device, uint64_t earlier, uint64_t later) {
   const DriverApi& api = driver();
@@ -63,6 +106,19 @@ void bind_cuda_memory(py::module_& parent) {
   py::module_ m = parent.def_submodule("cuda");
   m.def("allocate_pinned", &allocate_pinned, py::arg("device"), py::arg("size"), ReleaseGil(),
         "Pinned memory of the CPU, which kernels on any device reach at the same address.");
+  py::class_<StreamMemory>(m, "StreamMemory", "Memory of a device, in the order of a stream.")
+      .def_property_readonly("address", &StreamMemory::address, "0 once it is freed.")
+      .def_property_readonly("bytes", &StreamMemory::bytes)
+      .def_property_readonly("device", &StreamMemory::device)
+      .def_property_readonly("stream", &StreamMemory::stream)
+      .def("free", &StreamMemory::free,
+           "Give it back once what is enqueued on its stream has ended. The object does so when it goes.");
+  m.def(
+      "allocate_async",
+      [](int device, int64_t bytes, uint64_t stream) { return std::make_unique<StreamMemory>(device, bytes, stream); },
+      py::arg("device"), py::arg("bytes"), py::arg("stream"), ReleaseGil(),
+      "Memory for what is enqueued on the stream from now on, until it is freed. While the stream is captured, the "
+      "graph allocates and frees it; free it before the capture ends.");
   m.def("order", &order, py::arg("device"), py::arg("earlier"), py::arg("later"),
         "Let one stream wait for what is enqueued on another; neither is waited for here.");
   m.def("synchronize_stream", &synchronize_stream, py::arg("device"), py::arg("stream"), ReleaseGil(),

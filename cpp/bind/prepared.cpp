@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "core/error.hpp"
+#include "runtime/tensor_map.hpp"
 
 namespace py = pybind11;
 
@@ -21,11 +22,11 @@ using runtime::Stream;
 py::tuple to_tuple(const runtime::Dim3& dim) { return py::make_tuple(dim.x, dim.y, dim.z); }
 
 // A recorder has no kernel that could refuse a shape.
-runtime::LaunchShape recorded_shape(const Extent3& grid, const Extent3& block, int64_t shared) {
+runtime::LaunchShape recorded_shape(const Extent3& grid, const Extent3& block, int64_t shared, bool programmatic) {
   const auto dim = [](const Extent3& v) {
     return runtime::Dim3{static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), static_cast<uint32_t>(v[2])};
   };
-  return {dim(grid), dim(block), static_cast<uint32_t>(shared)};
+  return {dim(grid), dim(block), static_cast<uint32_t>(shared), programmatic};
 }
 
 }  // namespace
@@ -39,19 +40,20 @@ uint32_t Prepared::argument_index(int64_t index, const char* what) const {
 Prepared::Prepared(py::object function, const Extent3& grid, const Extent3& block, int64_t shared,
                    const py::bytes& params, const std::vector<PointerTuple>& pointers,
                    const std::vector<PointerTuple>& ranges, const std::vector<Pair>& disjoint,
-                   std::optional<int64_t> result, py::object keep)
+                   std::optional<int64_t> result, py::object keep, const std::vector<PointerTuple>& maps,
+                   bool programmatic)
     : function_(std::move(function)), keep_(std::move(keep)) {
   const std::string_view bytes(params);
   bytes_ = bytes.size();
-  params_.resize((bytes_ + 7) / 8);
+  params_.resize((bytes_ + sizeof(ParameterPiece) - 1) / sizeof(ParameterPiece));
   if (bytes_ != 0) std::memcpy(params_.data(), bytes.data(), bytes_);
   if (py::isinstance<Recorder>(function_)) {
     recorder_ = function_.cast<Recorder*>();
-    shape_ = recorded_shape(grid, block, shared);
+    shape_ = recorded_shape(grid, block, shared, programmatic);
     device_ = {kDLCPU, 0};
   } else {
     kernel_ = function_.cast<const Function*>();
-    shape_ = kernel_->shape(grid, block, shared);
+    shape_ = kernel_->shape(grid, block, shared, programmatic);
     kernel_->check_parameter(bytes_);
     device_ = {kDLCUDA, kernel_->device()};
   }
@@ -62,6 +64,10 @@ Prepared::Prepared(py::object function, const Extent3& grid, const Extent3& bloc
     }
     pointers_.push_back({argument_index(argument, "pointers"), static_cast<uint32_t>(offset), add});
     tensors_ |= uint32_t{1} << pointers_.back().argument;
+  }
+  for (const PointerTuple& map : maps) {
+    maps_.push_back(map_of(map));
+    tensors_ |= uint32_t{1} << maps_.back().argument;
   }
   for (const auto& [argument, low, high] : ranges) {
     ranges_.push_back({argument_index(argument, "ranges"), low, high});
@@ -78,6 +84,21 @@ Prepared::Prepared(py::object function, const Extent3& grid, const Extent3& bloc
   arguments_ = tensors_ | (result_ ? uint32_t{1} << *result_ : 0);
 }
 
+Prepared::Pointer Prepared::map_of(const PointerTuple& map) const {
+  const auto [argument, offset, add] = map;
+  if (offset < 0 || static_cast<uint64_t>(offset) + sizeof(runtime::TensorMap) > bytes_) {
+    throw std::invalid_argument(
+        concat("Prepared: a tensor map at byte ", offset, " does not lie in a parameter of ", bytes_, " bytes"));
+  }
+  if (offset % alignof(runtime::TensorMap) != 0) {
+    throw std::invalid_argument(concat("Prepared: a tensor map at byte ", offset,
+                                       " of the parameter; it must lie at a multiple of ",
+                                       alignof(runtime::TensorMap)));
+  }
+  if (kernel_ != nullptr) runtime::check_tensor_maps();
+  return {argument_index(argument, "maps"), static_cast<uint32_t>(offset), add};
+}
+
 uint32_t Prepared::tensor_count() const { return static_cast<uint32_t>(std::bit_width(tensors_)); }
 
 std::string Prepared::overlap_text(const std::pair<uint32_t, uint32_t>& pair) const {
@@ -85,10 +106,24 @@ std::string Prepared::overlap_text(const std::pair<uint32_t, uint32_t>& pair) co
                 " overlap in memory");
 }
 
-void Prepared::patch(const uint64_t* addresses, uint64_t* params) const {
+void Prepared::patch(const uint64_t* addresses, ParameterPiece* params) const {
+  auto* bytes = reinterpret_cast<unsigned char*>(params);
   for (const Pointer& pointer : pointers_) {
     const uint64_t address = addresses[pointer.argument] + static_cast<uint64_t>(pointer.add);
-    std::memcpy(reinterpret_cast<char*>(params) + pointer.offset, &address, sizeof address);
+    std::memcpy(bytes + pointer.offset, &address, sizeof address);
+  }
+  for (const Pointer& map : maps_) {
+    const uint64_t address = addresses[map.argument] + static_cast<uint64_t>(map.add);
+    if (address % runtime::kTensorMapAlignment != 0) {
+      throw std::invalid_argument(concat("launch: argument ", map.argument,
+                                         " is read through a tensor map from address ", address,
+                                         ", which must be a multiple of ", runtime::kTensorMapAlignment, " bytes"));
+    }
+    if (kernel_ != nullptr) {
+      runtime::replace_address(*reinterpret_cast<runtime::TensorMap*>(bytes + map.offset), address);
+    } else {
+      std::memcpy(bytes + map.offset, &address, sizeof address);
+    }
   }
 }
 
@@ -162,20 +197,28 @@ void bind_prepared(py::module_& m) {
             return py::make_tuple(to_tuple(r.last.shape.grid), to_tuple(r.last.shape.block), r.last.shape.shared,
                                   reinterpret_cast<uintptr_t>(r.last.stream), py::bytes(r.last.params));
           },
-          "The last launch: grid, block, shared, stream, params.");
+          "The last launch: grid, block, shared, stream, params. A tensor map in params has its new address in its "
+          "first 8 bytes.")
+      .def_property_readonly(
+          "programmatic", [](const Recorder& r) { return r.last.shape.programmatic; },
+          "Whether the last launch might overlap with what was enqueued before it.");
 
   py::class_<Prepared>(m, "Prepared", "A launch with everything but the addresses and the stream.")
       .def(py::init<py::object, const Extent3&, const Extent3&, int64_t, const py::bytes&,
                     const std::vector<Prepared::PointerTuple>&, const std::vector<Prepared::PointerTuple>&,
-                    const std::vector<Prepared::Pair>&, std::optional<int64_t>, py::object>(),
+                    const std::vector<Prepared::Pair>&, std::optional<int64_t>, py::object,
+                    const std::vector<Prepared::PointerTuple>&, bool>(),
            py::arg("function"), py::arg("grid"), py::arg("block"), py::arg("shared"), py::arg("params"),
            py::arg("pointers") = std::vector<Prepared::PointerTuple>(),
            py::arg("ranges") = std::vector<Prepared::PointerTuple>(),
            py::arg("disjoint") = std::vector<Prepared::Pair>(), py::arg("result") = py::none(),
-           py::arg("keep") = py::none(),
+           py::arg("keep") = py::none(), py::kw_only(), py::arg("maps") = std::vector<Prepared::PointerTuple>(),
+           py::arg("programmatic") = false,
            "pointers: (argument, offset in params, bytes added to its address); ranges: (argument, low, high) in bytes "
            "from its address; disjoint: pairs of ranges that must not overlap; result: the argument that the call "
-           "returns, or None; keep: any object, kept alive.")
+           "returns, or None; keep: any object, kept alive; maps: (argument, offset in params, bytes added) of tensor "
+           "maps in params, whose address is replaced as a pointer is; programmatic: the kernel may begin before the "
+           "one before it on the stream has ended, and waits for its data itself.")
       .def("launch", &launch_at, py::arg("addresses"), py::arg("stream"),
            "Enqueue it at these addresses, one an argument.")
       .def(
@@ -191,7 +234,8 @@ void bind_prepared(py::module_& m) {
       .def_property_readonly("parameter_bytes", &Prepared::parameter_bytes)
       .def_property_readonly("grid", [](const Prepared& p) { return to_tuple(p.shape().grid); })
       .def_property_readonly("block", [](const Prepared& p) { return to_tuple(p.shape().block); })
-      .def_property_readonly("shared", [](const Prepared& p) { return p.shape().shared; });
+      .def_property_readonly("shared", [](const Prepared& p) { return p.shape().shared; })
+      .def_property_readonly("programmatic", [](const Prepared& p) { return p.shape().programmatic; });
 }
 
 }  // namespace tilewright::bind

@@ -32,6 +32,12 @@ struct Recorder {
   }
 };
 
+// The bytes of a parameter, in pieces that are aligned as the driver needs a tensor map in it to be.
+struct alignas(runtime::TensorMap) ParameterPiece {
+  unsigned char bytes[alignof(runtime::TensorMap)];
+};
+using ParameterBytes = std::vector<ParameterPiece>;
+
 class Prepared {
  public:
   struct Pointer {
@@ -49,7 +55,7 @@ class Prepared {
   Prepared(pybind11::object function, const runtime::Extent3& grid, const runtime::Extent3& block, int64_t shared,
            const pybind11::bytes& params, const std::vector<PointerTuple>& pointers,
            const std::vector<PointerTuple>& ranges, const std::vector<Pair>& disjoint, std::optional<int64_t> result,
-           pybind11::object keep);
+           pybind11::object keep, const std::vector<PointerTuple>& maps, bool programmatic);
 
   // Which arguments have to be tensors, and which to be there, as bit masks.
   uint32_t tensors() const { return tensors_; }
@@ -77,29 +83,31 @@ class Prepared {
   }
   std::string overlap_text(const std::pair<uint32_t, uint32_t>& pair) const;
 
-  // Writes the addresses into the parameter of the next launch. The GIL is held from here to the launch: it guards the
-  // parameter, and releasing it would cost more than enqueueing does.
+  // Writes the addresses into the parameter of the next launch, also those in its tensor maps. The GIL is held from
+  // here to the launch: it guards the parameter, and releasing it would cost more than enqueueing does.
   void patch(const uint64_t* addresses) { patch(addresses, params_.data()); }
-  void patch(const uint64_t* addresses, uint64_t* params) const;
+  void patch(const uint64_t* addresses, ParameterPiece* params) const;
   void launch(runtime::Stream stream) { launch(stream, params_.data()); }
-  void launch(runtime::Stream stream, uint64_t* params) const {
+  void launch(runtime::Stream stream, ParameterPiece* params) const {
     if (kernel_ != nullptr) {
       kernel_->launch(shape_, stream, params);
     } else {
       recorder_->record(shape_, stream, reinterpret_cast<const char*>(params), bytes_);
     }
   }
-  const std::vector<uint64_t>& params() const { return params_; }
+  const ParameterBytes& params() const { return params_; }
 
  private:
   uint32_t argument_index(int64_t index, const char* what) const;
+  Pointer map_of(const PointerTuple& map) const;
 
   const runtime::Function* kernel_ = nullptr;
   Recorder* recorder_ = nullptr;
   runtime::LaunchShape shape_;
-  std::vector<uint64_t> params_;  // as words, for their alignment
+  ParameterBytes params_;
   size_t bytes_;
   std::vector<Pointer> pointers_;
+  std::vector<Pointer> maps_;  // tensor maps, whose address is replaced
   std::vector<Range> ranges_;
   std::vector<std::pair<uint32_t, uint32_t>> disjoint_;
   uint32_t tensors_ = 0;

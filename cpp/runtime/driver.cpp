@@ -22,6 +22,12 @@ struct OpenDriver {
   DriverApi api;
 };
 
+[[noreturn]] void fail_missing(const Library& library, const char* function, int version) {
+  throw DriverError("the CUDA driver " + library.path() + " has no " + function + " of CUDA " +
+                    std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) +
+                    "; install a newer driver");
+}
+
 // Symbols are asked for by version, because an exported name such as cuCtxPushCurrent is its oldest interface.
 DriverApi resolve(const Library& library) {
   DriverResult (*get)(const char*, void**, int, unsigned long long, int*) = nullptr;
@@ -37,12 +43,8 @@ DriverApi resolve(const Library& library) {
     pointer = reinterpret_cast<std::decay_t<decltype(pointer)>>(address);
     return address != nullptr;
   };
-#define TILEWRIGHT_RESOLVE(name, version, parameters)                                              \
-  if (!find(#name, version, api.name)) {                                                           \
-    throw DriverError("the CUDA driver " + library.path() + " has no " #name " of CUDA " +         \
-                      std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10) + \
-                      "; install a newer driver");                                                 \
-  }
+#define TILEWRIGHT_RESOLVE(name, version, parameters) \
+  if (!find(#name, version, api.name)) fail_missing(library, #name, version);
   TILEWRIGHT_DRIVER_FUNCTIONS(TILEWRIGHT_RESOLVE)
 #undef TILEWRIGHT_RESOLVE
 #define TILEWRIGHT_RESOLVE(name, version, parameters) find(#name, version, api.name);
@@ -112,6 +114,8 @@ void fail_forked() {
       "CUDA cannot be used in a forked subprocess, because the parent had used it before the fork; "
       "use the spawn start method (multiprocessing.set_start_method('spawn'))");
 }
+
+void fail_missing(const char* function, int version) { fail_missing(opened().library, function, version); }
 
 void fail_driver(DriverResult result, const char* operation, const std::string& kernel, const std::string& hint) {
   const DriverApi& api = opened().api;

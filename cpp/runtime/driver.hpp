@@ -44,6 +44,8 @@ inline void check_not_forked() {
 // Throws the DriverError of a result that isn't success.
 [[noreturn]] void fail_driver(DriverResult result, const char* operation, const std::string& kernel = "",
                               const std::string& hint = "");
+// Throws where the driver lacks an optional function.
+[[noreturn]] void fail_missing(const char* function, int version);
 inline void check(DriverResult result, const char* operation) {
   if (result != 0) fail_driver(result, operation);
 }

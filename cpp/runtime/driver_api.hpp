@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tilewright::runtime {
 
@@ -40,9 +41,36 @@ enum FunctionAttribute : int {
   kLocalBytes = 3,
   kRegisters = 4,
   kMaxDynamicShared = 8,
+  kNonportableClusterAllowed = 14,
 };
 
 enum CaptureMode : int { kCaptureRelaxed = 2 };
+
+enum LaunchAttributeId : int { kProgrammaticStreamSerialization = 6 };
+
+struct LaunchAttribute {
+  LaunchAttributeId id;
+  alignas(8) union {
+    char pad[64];
+    int allowed;  // of kProgrammaticStreamSerialization
+  } value;
+};
+
+struct LaunchConfig {
+  unsigned grid_x, grid_y, grid_z;
+  unsigned block_x, block_y, block_z;
+  unsigned dynamic_shared;
+  Stream stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
+// Which part of a tensor the copy engine of Hopper (TMA) moves, and how: a kernel reads it, only the driver writes it.
+struct alignas(64) TensorMap {
+  unsigned char bytes[128];
+};
+
+using DeviceAddress = unsigned long long;
 
 // X(name, CUDA version whose interface of it is meant, parameters)
 #define TILEWRIGHT_DRIVER_FUNCTIONS(X)                                                                               \
@@ -80,8 +108,15 @@ enum CaptureMode : int { kCaptureRelaxed = 2 };
      unsigned block_z, unsigned dynamic_shared, Stream stream, void** params, void** extra))
 
 // The same for functions that an older driver may lack; nullptr there.
-#define TILEWRIGHT_OPTIONAL_DRIVER_FUNCTIONS(X) \
-  X(cuFuncGetParamInfo, 12040, (FunctionHandle function, size_t index, size_t* offset, size_t* size))
+#define TILEWRIGHT_OPTIONAL_DRIVER_FUNCTIONS(X)                                                                      \
+  X(cuFuncGetParamInfo, 12040, (FunctionHandle function, size_t index, size_t* offset, size_t* size))                \
+  X(cuLaunchKernelEx, 11060, (const LaunchConfig* config, FunctionHandle function, void** params, void** extra))     \
+  X(cuMemAllocAsync, 11020, (DeviceAddress * memory, size_t bytes, Stream stream))                                   \
+  X(cuMemFreeAsync, 11020, (DeviceAddress memory, Stream stream))                                                    \
+  X(cuTensorMapEncodeTiled, 12000,                                                                                   \
+    (TensorMap * map, int type, uint32_t rank, void* address, const uint64_t* shape, const uint64_t* strides,        \
+     const uint32_t* box, const uint32_t* element_strides, int interleave, int swizzle, int l2_promotion, int fill)) \
+  X(cuTensorMapReplaceAddress, 12000, (TensorMap * map, void* address))
 
 struct DriverApi {
 #define TILEWRIGHT_MEMBER(name, version, parameters) DriverResult(*name) parameters = nullptr;

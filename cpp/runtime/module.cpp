@@ -107,6 +107,13 @@ void Function::set_dynamic_shared(int64_t bytes) {
   dynamic_shared_ = std::max(dynamic_shared_, static_cast<int>(bytes));
 }
 
+void Function::set_nonportable_cluster() {
+  const DriverApi& api = driver();
+  const CurrentContext current(api, context_);
+  const DriverResult result = api.cuFuncSetAttribute(handle_, kNonportableClusterAllowed, 1);
+  if (result != 0) fail_driver(result, "cuFuncSetAttribute", name_);
+}
+
 int Function::occupancy(int64_t block, int64_t shared) const {
   const LaunchShape launch = shape({1, 1, 1}, {block, 1, 1}, shared);
   const DriverApi& api = driver();
@@ -118,7 +125,7 @@ int Function::occupancy(int64_t block, int64_t shared) const {
   return blocks;
 }
 
-LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t shared) const {
+LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t shared, bool programmatic) const {
   check_axes(name_, "grid", grid, kMaxGrid);
   check_axes(name_, "block", block, kMaxBlock);
   const int64_t threads = block[0] * block[1] * block[2];
@@ -133,7 +140,8 @@ LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t s
                                 std::to_string(dynamic_shared_) + "; set_dynamic_shared() raises that to at most " +
                                 std::to_string(shared_optin_ - static_shared_));
   }
-  return {dim3_of(grid), dim3_of(block), static_cast<uint32_t>(shared)};
+  if (programmatic && api_->cuLaunchKernelEx == nullptr) fail_missing("cuLaunchKernelEx", 11060);
+  return {dim3_of(grid), dim3_of(block), static_cast<uint32_t>(shared), programmatic};
 }
 
 void Function::check_parameter(size_t bytes) const {
@@ -142,8 +150,16 @@ void Function::check_parameter(size_t bytes) const {
                               " bytes, but " + std::to_string(bytes) + " were given");
 }
 
+DriverResult Function::launch_programmatic(const LaunchShape& shape, Stream stream, void** params) const {
+  LaunchAttribute attribute = {kProgrammaticStreamSerialization, {}};
+  attribute.value.allowed = 1;
+  const LaunchConfig config = {shape.grid.x,  shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
+                               shape.block.z, shape.shared, stream,       &attribute,    1};
+  return api_->cuLaunchKernelEx(&config, handle_, params, nullptr);
+}
+
 void Function::fail_launch(DriverResult result, const LaunchShape& shape, Stream stream) const {
-  fail_driver(result, "cuLaunchKernel", name_,
+  fail_driver(result, shape.programmatic ? "cuLaunchKernelEx" : "cuLaunchKernel", name_,
               "grid " + tuple_text(shape.grid) + ", block " + tuple_text(shape.block) + ", " +
                   std::to_string(shape.shared) + " bytes of shared memory on stream " +
                   std::to_string(reinterpret_cast<uintptr_t>(stream)) + " of device " + std::to_string(device_));

@@ -21,6 +21,8 @@ struct LaunchShape {
   Dim3 grid;
   Dim3 block;
   uint32_t shared = 0;  // dynamic shared memory, bytes
+  // The kernel may begin before the one enqueued before it has ended: it waits for its data itself, by griddepcontrol.
+  bool programmatic = false;
 };
 
 class Module;
@@ -40,11 +42,13 @@ class Function {
 
   // Allows launches with this much dynamic shared memory. The driver is asked only where it is more than before.
   void set_dynamic_shared(int64_t bytes);
+  // Allows clusters of more than 8 blocks, which not every device of the architecture need have.
+  void set_nonportable_cluster();
   // Blocks that fit a multiprocessor at a time.
   int occupancy(int64_t block, int64_t shared) const;
 
   // The launch shape of plain numbers. std::invalid_argument, naming the numbers, where this kernel can't have it.
-  LaunchShape shape(const Extent3& grid, const Extent3& block, int64_t shared) const;
+  LaunchShape shape(const Extent3& grid, const Extent3& block, int64_t shared, bool programmatic = false) const;
   void check_parameter(size_t bytes) const;
 
   // Enqueues the kernel; `parameter` is copied before it returns. Shape and parameter must have been checked.
@@ -53,8 +57,9 @@ class Function {
     void* params[] = {parameter};
     const CurrentContext current(*api_, context_);
     const DriverResult result =
-        api_->cuLaunchKernel(handle_, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
-                             shape.block.z, shape.shared, stream, params, nullptr);
+        shape.programmatic ? launch_programmatic(shape, stream, params)
+                           : api_->cuLaunchKernel(handle_, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                                                  shape.block.y, shape.block.z, shape.shared, stream, params, nullptr);
     if (result != 0) fail_launch(result, shape, stream);
   }
 
@@ -62,6 +67,7 @@ class Function {
   friend class Module;
   Function(const Module& module, const std::string& symbol);
 
+  DriverResult launch_programmatic(const LaunchShape& shape, Stream stream, void** params) const;
   [[noreturn]] void fail_launch(DriverResult result, const LaunchShape& shape, Stream stream) const;
 
   const DriverApi* api_;

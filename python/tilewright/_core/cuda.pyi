@@ -20,6 +20,8 @@ __all__: list[str] = [
     "Nvrtc",
     "Prepared",
     "Recorder",
+    "StreamMemory",
+    "allocate_async",
     "allocate_pinned",
     "current_stream",
     "describe",
@@ -27,11 +29,35 @@ __all__: list[str] = [
     "device_count",
     "driver_path",
     "driver_version",
+    "encode_tensor_map",
     "load",
     "order",
     "synchronize",
     "synchronize_stream",
 ]
+
+class StreamMemory:
+    """
+    Memory of a device, in the order of a stream.
+    """
+
+    def free(self) -> None:
+        """
+        Give it back once what is enqueued on its stream has ended. The object does so when it goes.
+        """
+
+    @property
+    def address(self) -> int:
+        """
+        0 once it is freed.
+        """
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def device(self) -> int: ...
+    @property
+    def stream(self) -> int: ...
 
 class DriverError(RuntimeError):
     """
@@ -142,6 +168,11 @@ class Function:
         Allow launches with that much dynamic shared memory.
         """
 
+    def set_nonportable_cluster(self) -> None:
+        """
+        Allow clusters of more than 8 blocks, if the device has them.
+        """
+
     @property
     def const_bytes(self) -> int: ...
     @property
@@ -206,7 +237,13 @@ class Recorder:
     @property
     def last(self) -> tuple[tuple[typing.Any, ...], tuple[typing.Any, ...], int, int, bytes]:
         """
-        The last launch: grid, block, shared, stream, params.
+        The last launch: grid, block, shared, stream, params. A tensor map in params has its new address in its first 8 bytes.
+        """
+
+    @property
+    def programmatic(self) -> bool:
+        """
+        Whether the last launch might overlap with what was enqueued before it.
         """
 
 class Prepared:
@@ -240,9 +277,18 @@ class Prepared:
         ] = [],
         result: typing.SupportsInt | typing.SupportsIndex | None = None,
         keep: typing.Any = None,
+        *,
+        maps: collections.abc.Sequence[
+            tuple[
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+            ]
+        ] = [],
+        programmatic: bool = False,
     ) -> None:
         """
-        pointers: (argument, offset in params, bytes added to its address); ranges: (argument, low, high) in bytes from its address; disjoint: pairs of ranges that must not overlap; result: the argument that the call returns, or None; keep: any object, kept alive.
+        pointers: (argument, offset in params, bytes added to its address); ranges: (argument, low, high) in bytes from its address; disjoint: pairs of ranges that must not overlap; result: the argument that the call returns, or None; keep: any object, kept alive; maps: (argument, offset in params, bytes added) of tensor maps in params, whose address is replaced as a pointer is; programmatic: the kernel may begin before the one before it on the stream has ended, and waits for its data itself.
         """
 
     def bind(
@@ -273,6 +319,8 @@ class Prepared:
     def keep(self) -> typing.Any: ...
     @property
     def parameter_bytes(self) -> int: ...
+    @property
+    def programmatic(self) -> bool: ...
     @property
     def result(self) -> int | None: ...
     @property
@@ -312,6 +360,15 @@ class Launcher:
     @property
     def slow(self) -> collections.abc.Callable[..., tuple[typing.Any, Prepared | None]]: ...
 
+def allocate_async(
+    device: typing.SupportsInt | typing.SupportsIndex,
+    bytes: typing.SupportsInt | typing.SupportsIndex,
+    stream: typing.SupportsInt | typing.SupportsIndex,
+) -> StreamMemory:
+    """
+    Memory for what is enqueued on the stream from now on, until it is freed. While the stream is captured, the graph allocates and frees it; free it before the capture ends.
+    """
+
 def allocate_pinned(
     device: typing.SupportsInt | typing.SupportsIndex, size: typing.SupportsInt | typing.SupportsIndex
 ) -> tilewright._core.Memory:
@@ -347,6 +404,21 @@ def driver_path() -> str | None:
 def driver_version() -> int:
     """
     13000 for 13.0.
+    """
+
+def encode_tensor_map(
+    address: typing.SupportsInt | typing.SupportsIndex,
+    element: typing.SupportsInt | typing.SupportsIndex | str,
+    shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    strides: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    box: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    element_strides: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] | None = None,
+    swizzle: typing.SupportsInt | typing.SupportsIndex = 0,
+    l2_promotion: typing.SupportsInt | typing.SupportsIndex = 128,
+    fill: str = "zeros",
+) -> bytes:
+    """
+    The 128 bytes of the tensor map of a tensor and its boxes. element: bits, or a type's name; modes with the contiguous one first; strides in bytes, without that mode's; swizzle 0, 32, 64 or 128 bytes; l2_promotion 0, 64, 128 or 256 bytes; fill 'zeros' or 'nans', for what lies outside the tensor.
     """
 
 def load(device: typing.SupportsInt | typing.SupportsIndex, cubin: bytes) -> Module:
