@@ -1,4 +1,4 @@
-"""Runs a kernel with a bug that one of compute-sanitizer's tools is to report: planted.py TOOL.
+"""Runs a kernel with a bug that one of compute-sanitizer's tools is to report: planted.py TOOL [gemm].
 
 scripts/gpu_check.sh runs each under its tool: a clean run of the tests says something only where this one is not clean.
 The memory comes from the driver itself, so that the tools know where each block ends and what was written there.
@@ -12,15 +12,19 @@ import sys
 
 import numpy as np
 
-from tilewright import _core, kernels
+from tilewright import Float32, _core, kernels
 from tilewright._runtime.compiler import compile_program, kernel
 from tilewright._runtime.device import arch_of
 from tilewright._runtime.discovery import kernels_folder
+from tilewright.kernels import gemm_simt
+from tilewright.kernels.gemm_plan import DeviceFacts
+from tilewright.kernels.gemm_problem import problem_of
 
 DEVICE = 0
 COUNT = 64 * 64  # elements of 4 bytes
 BLOCK = COUNT + 1  # elements of a block of memory: its end is not where the driver could have put another block
 BARRIER = "  __syncthreads();\n"
+GEMM_BARRIER = "cp_async_wait<kPending>();\n    __syncthreads();\n"  # of the main loop
 SOURCE = """
 struct Params { const unsigned* src; unsigned* dst; };
 
@@ -77,7 +81,27 @@ def racecheck(src: int, dst: int) -> None:
     function.launch((plan.ctas, 1, 1), (plan.threads, 1, 1), plan.shared_bytes, 0, params)
 
 
-def main(tool: str) -> None:
+def gemm(tool: str, src: int, dst: int) -> None:
+    """A GEMM that writes a row behind the end of C, reads an A that was never written, or lacks a barrier."""
+    rows = 65 if tool == "memcheck" else 64
+    properties = _core.cuda.device(DEVICE)
+    major, minor = properties["compute_capability"]
+    facts = DeviceFacts(
+        properties["name"], 10 * major + minor, properties["multiprocessors"], properties["shared_per_block_optin"]
+    )
+    plan = gemm_simt.choose(problem_of(rows, 64, 32, Float32), (16, 16, 16), facts)
+    headers = {}
+    if tool == "racecheck":
+        text = (kernels_folder() / "gemm_simt.cuh").read_text(encoding="utf-8")
+        assert text.count(GEMM_BARRIER) == 1, "the barrier of gemm_simt's main loop has changed"
+        headers = {"gemm_simt.cuh": text.replace(GEMM_BARRIER, "cp_async_wait<kPending>();\n")}
+    program = compile_program("gemm_simt", [plan.name], arch_of(DEVICE), headers=headers)
+    function = kernel(program, plan.name, DEVICE)
+    function.set_dynamic_shared(plan.shared_bytes)
+    function.launch(plan.grid(), (plan.threads, 1, 1), plan.shared_bytes, 0, plan.params(src, src, dst))
+
+
+def main(tool: str, of_gemm: bool) -> None:
     driver = ctypes.CDLL("libcuda.so.1")
     context, device = ctypes.c_void_p(), ctypes.c_int()
     assert driver.cuInit(0) == 0
@@ -86,15 +110,18 @@ def main(tool: str) -> None:
     assert driver.cuCtxSetCurrent(context) == 0
     src, dst = allocate(driver, written=tool != "initcheck"), allocate(driver, written=True)
     assert driver.cuCtxSynchronize() == 0
-    if tool == "racecheck":
+    if of_gemm:
+        gemm(tool, src, dst)
+    elif tool == "racecheck":
         racecheck(src, dst)
     else:
         small(tool, src, dst)
     driver.cuCtxSynchronize()  # an error of the kernel is the tool's to report
-    print(f"the kernel planted for {tool} has run")
+    print(f"the {'GEMM' if of_gemm else 'kernel'} planted for {tool} has run")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in (["memcheck"], ["racecheck"], ["initcheck"], ["synccheck"]):
-        raise SystemExit("usage: planted.py memcheck|racecheck|initcheck|synccheck")
-    main(sys.argv[1])
+    tool, *rest = sys.argv[1:] or [""]
+    if tool not in ("memcheck", "racecheck", "initcheck", "synccheck") or rest not in ([], ["gemm"]):
+        raise SystemExit("usage: planted.py memcheck|racecheck|initcheck|synccheck [gemm]")
+    main(tool, bool(rest))

@@ -1,0 +1,21 @@
+"""Compiles plans in processes of their own, many at a time, which leave the programs in the disk cache."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+
+from tilewright._runtime.device import arch_of
+
+
+def compile_one(plan, arch):
+    plan.compile(arch)
+
+
+def compile_all(plans):
+    """Those of the GPU's architecture; of plans for the same kernel only one."""
+    kernels = {(plan.STEM, plan.name): plan for plan in plans}
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(os.cpu_count(), len(kernels)), mp_context=context) as pool:
+        list(pool.map(compile_one, kernels.values(), [arch_of(0)] * len(kernels)))
