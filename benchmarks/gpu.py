@@ -176,31 +176,43 @@ def text(figures: tuple[float, float, float], form: str = ".0f") -> str:
     return "{:{f}} ({:{f}} to {:{f}})".format(*figures, f=form)
 
 
-def race(contestants: Sequence[Contestant], sets: int, moved: int, options: argparse.Namespace) -> dict[str, Timing]:
+def race(
+    contestants: Sequence[Contestant],
+    sets: int,
+    moved: int,
+    options: argparse.Namespace,
+    *,
+    guess: float | None = None,
+    rounds: int | None = None,
+    sample: float = 2.5e-3,
+) -> dict[str, Timing]:
     """Times the contestants in turn, round by round, so that a slow moment of the device hits each of them alike.
 
-    A sample is a run of launches of about 2.5 ms between two events, over all operand sets in turn. No host
-    synchronisation comes between the samples: the device always has work waiting, so an event never waits for the host.
+    A sample is a run of launches of about `sample` seconds between two events, over all operand sets in turn; `guess`
+    is the seconds of a launch, of a copy of `moved` bytes where it is None. Every second round goes the other way
+    round: who comes after a contestant that heats the chip is not always the same. No host synchronisation comes
+    between the samples: the device always has work waiting, so an event never waits for the host.
     """
     if options.dry:
         return {c.name: Timing(tuple(_dry(c) for _ in range(3))) for c in contestants}
-    guess = moved / 4e12 + 1.5e-6
-    count = sets * max(1, math.ceil(2.5e-3 / guess / sets))
-    rounds = 9 if options.quick else 31
+    guess = guess or moved / 4e12 + 1.5e-6
+    count = sets * max(1, math.ceil(sample / guess / sets))
+    if rounds is None:  # fewer where a sample is a long launch
+        rounds = 9 if options.quick else min(31, max(9, math.ceil(1 / (guess * count * len(contestants)))))
     runs = [_run(c, count) for c in contestants]
     for run in runs:
         run()
-    events = []
-    for _ in range(rounds):
-        for run in runs:
+    events: list[list[tuple[torch.cuda.Event, torch.cuda.Event]]] = [[] for _ in runs]
+    for number in range(rounds):
+        for k in range(len(runs)) if number % 2 == 0 else reversed(range(len(runs))):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
-            run()
+            runs[k]()
             end.record()
-            events.append((begin, end))
+            events[k].append((begin, end))
     torch.cuda.synchronize()
-    seconds = [begin.elapsed_time(end) * 1e-3 / count for begin, end in events]
-    return {c.name: Timing(tuple(seconds[k :: len(runs)])) for k, c in enumerate(contestants)}
+    seconds = [tuple(begin.elapsed_time(end) * 1e-3 / count for begin, end in kept) for kept in events]
+    return {c.name: Timing(kept) for c, kept in zip(contestants, seconds, strict=True)}
 
 
 def _run(contestant: Contestant, count: int) -> Callable[[], object]:

@@ -6,10 +6,12 @@
 #   smoke     scripts/gpu_smoke.py
 #   tests     the GPU tests
 #   copy launch jit     the benchmarks
+#   gemm      the GPU tests of GEMMs alone
+#   gemm-bench    benchmarks/gemm.py
 #   memcheck racecheck initcheck synccheck     GPU tests under compute-sanitizer, and a planted bug for each tool
 #   sanitize  those four
 #
-# Without arguments: install doctor smoke tests copy launch jit. Every step's log and all result files go to $OUT, a
+# Without arguments: install doctor smoke tests copy launch jit gemm-bench. Every step's log and all result files go to $OUT, a
 # table of the steps comes last. The exit status is the number of steps that failed.
 #
 #   PYTHON   interpreter (python3)                  BENCH_FLAGS      options of the benchmarks, e.g. --quick
@@ -18,7 +20,8 @@
 #   SANITIZED_TESTS   what pytest runs under the sanitizer (-m sanitized tests/gpu)
 #   SANITIZER_FLAGS   further options of compute-sanitizer
 #
-# Planted bugs: tests/gpu/planted.py, called with a tool's name, must run a kernel with a bug that this tool reports.
+# Planted bugs: tests/gpu/planted.py, called with a tool's name, must run a kernel with a bug that this tool reports;
+# with "gemm" behind it, a GEMM.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 PYTHON=${PYTHON:-python3}
@@ -48,15 +51,20 @@ sanitizer() {
 }
 
 sanitize() {
-  local tool=$1 status
+  local tool=$1 status kernel
   if [[ -f $PLANTED ]]; then
-    limit=100 sanitizer "$tool" "$PYTHON" "$PLANTED" "$tool" # a barrier that not all threads reach may never end
-    status=$?
-    if ((status != FOUND)); then
-      echo "$tool did not report the bug planted for it (exit status $status): a clean run would mean nothing"
-      return 1
-    fi
-    echo "== $tool reported the planted bug, as it should; now the tests"
+    for kernel in "" gemm; do
+      [[ $tool$kernel == synccheckgemm ]] && continue # no GEMM could end
+      # shellcheck disable=SC2086 # no word where there is none
+      limit=100 sanitizer "$tool" "$PYTHON" "$PLANTED" "$tool" $kernel # a barrier not all threads reach may never end
+      status=$?
+      if ((status != FOUND)); then
+        echo "$tool did not report the bug planted for it${kernel:+ in a $kernel} (exit status $status):" \
+          "a clean run would mean nothing"
+        return 1
+      fi
+    done
+    echo "== $tool reported the planted bugs, as it should; now the tests"
   else
     echo "== there is no $PLANTED: nothing shows that $tool would find a bug"
   fi
@@ -69,7 +77,9 @@ step() {
     doctor) "$PYTHON" -m tilewright doctor ;;
     smoke) "$PYTHON" scripts/gpu_smoke.py ;;
     tests) pytest "${pytest_flags[@]}" tests/gpu ;;
+    gemm) pytest "${pytest_flags[@]}" tests/gpu/test_gemm_gpu.py tests/gpu/test_tensor_map_gpu.py ;;
     copy) "$PYTHON" benchmarks/tiled_copy.py --out "$OUT/results" "${bench_flags[@]}" ;;
+    gemm-bench) "$PYTHON" benchmarks/gemm.py --out "$OUT/results" "${bench_flags[@]}" ;;
     launch | jit) "$PYTHON" "benchmarks/$1.py" --out "$OUT/results" "${bench_flags[@]}" ;;
     memcheck | racecheck | initcheck | synccheck) sanitize "$1" ;;
     *)
@@ -89,7 +99,7 @@ steps=()
 for name in "${@:-install}"; do
   if [[ $name == sanitize ]]; then steps+=(memcheck racecheck initcheck synccheck); else steps+=("$name"); fi
 done
-(($# == 0)) && steps=(install doctor smoke tests copy launch jit)
+(($# == 0)) && steps=(install doctor smoke tests copy launch jit gemm-bench)
 
 failed=0
 table=()
@@ -107,7 +117,7 @@ for name in "${steps[@]}"; do
   fi
   table+=("$(printf '%-10s %4d s  %s' "$name" $(($(date +%s) - begin)) "$verdict")")
 done
-for name in copy launch jit; do
+for name in copy launch jit gemm-bench; do
   [[ " ${steps[*]} " == *" $name "* && -f $OUT/$name.log ]] && cat "$OUT/$name.log"
 done
 printf '%s\n' "${table[@]}" | tee "$OUT/steps.txt"
