@@ -118,6 +118,8 @@ def test_the_address_and_rows_of_c_decide_how_it_is_stored():
     assert store(problem_of(512, 512, 512, BFloat16), 2) == "singles"
     assert store(problem_of(512, 510, 512, BFloat16, b="k")) == "pairs"
     assert store(problem_of(512, 511, 512, BFloat16)) == "singles"
+    # Rows of 508 elements in rows of 512: TMA would write the four behind them.
+    assert store(problem_of(512, 508, 512, BFloat16, pads=(0, 0, 4))) == "pairs"
     assert store(problem_of(512, 512, 512, BFloat16, c="m")) == "singles"
 
 
@@ -131,6 +133,11 @@ def test_large_problems_get_large_tiles_and_small_ones_fill_the_device():
     ranked = [seconds(config, large.problem, H200) for config in CONFIGS]
     assert min(ranked) == seconds(CONFIGS[0], large.problem, H200)
     assert variants(large.problem, ALIGNED)[0] == large
+
+
+def test_short_kernels_overlap_the_one_before():
+    assert choose(problem_of(1024, 1024, 1024, BFloat16), ALIGNED).programmatic
+    assert not choose(problem_of(8192, 8192, 8192, BFloat16), ALIGNED).programmatic
 
 
 def test_a_plan_is_its_fields_and_changes_by_replace():

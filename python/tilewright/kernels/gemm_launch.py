@@ -71,7 +71,7 @@ def prepare(
         result=positions[2] if result else None,
         keep=(plan, keep),
         maps=placed(plan.tensor_maps()),
-        programmatic=plan.PROGRAMMATIC,
+        programmatic=plan.programmatic,
     )
 
 

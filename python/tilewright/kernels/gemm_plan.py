@@ -60,7 +60,6 @@ class GemmPlan(ABC):
     STEM: ClassVar[str]  # the kernel's file in kernels/, without .cuh
     MIN_ARCH: ClassVar[int]
     MAX_ARCH: ClassVar[int | None] = None  # where later devices lack its instructions
-    PROGRAMMATIC: ClassVar[bool] = False  # whether the kernel itself waits for the one before it (griddepcontrol.wait)
     FIELDS: ClassVar[tuple[str, ...]] = ("problem", "tiler_mnk", "tiled_mma", "stages", "swapped")
     DEFAULTS: ClassVar[Mapping[str, Any]] = {"swapped": False}
     problem: GemmProblem
@@ -145,6 +144,11 @@ class GemmPlan(ABC):
     @abstractmethod
     def pointers(self) -> list[tuple[int, int, int]]:
         """Where params has addresses: (0 for A, 1 B, 2 C, 3 bias; offset in bytes; bytes added to the address)."""
+
+    @property
+    def programmatic(self) -> bool:
+        """Whether a launch may begin before the one before it has ended, for which the kernel itself then waits."""
+        return False
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:
         """Where params has tensor maps of 128 bytes, with the same three numbers."""

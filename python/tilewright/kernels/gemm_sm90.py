@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SPAN = 128  # bytes of a row of a box: the swizzle's span
 ATOM_ROWS = 64  # of wgmma
+SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
 STORES = ("singles", "pairs", "boxes")  # as in kernels/tilewright/sm90_store.cuh
 N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)  # those in kernels/tilewright/wgmma.cuh
@@ -134,7 +135,6 @@ class GemmSm90(GemmPlan):
     STEM = "gemm_sm90"
     MIN_ARCH = 90
     MAX_ARCH = 90
-    PROGRAMMATIC = True
     FIELDS = (
         *GemmPlan.FIELDS, "smem_a", "smem_b", "cluster_mn", "splits", "ping_pong", "store", "store_buffers",
         "workers", "group",
@@ -159,6 +159,11 @@ class GemmSm90(GemmPlan):
         require_fields(self)
 
     # ---- what follows from the fields ----
+
+    @property
+    def programmatic(self) -> bool:
+        """Whether the launch overlaps the end of the one before it: where a kernel is short that is much of its time."""
+        return self.problem.moved_bytes < SHORT
 
     @property
     def consumers(self) -> int:

@@ -115,7 +115,9 @@ def store_of(problem: GemmProblem, bN: int, splits: int, alignment: int) -> str:
         stride * size for extent, stride in zip((p.m, *p.batch), (p.c_strides[0], *p.c_strides[2:]), strict=True)
         if extent > 1
     ]  # fmt: skip
-    boxes = size in (2, 4) and splits == 1 and bN % (SPAN // size) == 0 and alignment % TMA_ALIGNMENT == 0
+    # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
+    whole = p.n * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
+    boxes = whole and size in (2, 4) and splits == 1 and bN % (SPAN // size) == 0
     if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
         return "boxes"
     pairs = size <= 4 and all(x % (2 * size) == 0 for x in (alignment, *others))

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_problem import GemmProblem
     from tilewright.numeric import Numeric
 
+ADDRESSES = 1 << 48  # those above, and 0, stand for tensors that are not there yet; a launch puts in the right ones
+
 # TFloat32: what TMA brings is rounded to the nearest; elements of a byte are bytes to it.
 NAMES: dict[Any, str] = {
     BFloat16: "bfloat16", Float16: "float16", Float32: "float32", TFloat32: "tfloat32", Int32: "int32",
@@ -26,7 +28,7 @@ def _encode(dtype: type[Numeric], address: int, modes: list[tuple[int, int]], bo
     strides = [stride * size if extent > 1 else row for extent, stride in modes[1:]]
     boxes = [*box, *[1] * (len(modes) - len(box))]
     encoded: bytes = _core.cuda.encode_tensor_map(
-        address or SPAN, NAMES.get(dtype, "uint8"), shape, strides, boxes, swizzle=SPAN
+        address if 0 < address < ADDRESSES else SPAN, NAMES.get(dtype, "uint8"), shape, strides, boxes, swizzle=SPAN
     )
     return encoded
 
