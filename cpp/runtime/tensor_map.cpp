@@ -4,6 +4,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "runtime/device.hpp"
+
 namespace tilewright::runtime {
 
 namespace {
@@ -14,6 +16,7 @@ constexpr int64_t kStrideLimit = int64_t{1} << 40;
 constexpr int64_t kMaxBox = 256;
 constexpr int64_t kMaxElementStride = 8;
 constexpr int kNotInterleaved = 0;
+constexpr DriverResult kInvalidContext = 201;
 
 struct ElementType {
   const char* name;
@@ -74,7 +77,23 @@ std::vector<Word> checked(const std::vector<int64_t>& values, size_t count, cons
   return {values.begin(), values.end()};
 }
 
+// A map belongs to no device, but the driver makes one only in a context: any, where the thread has none yet.
+template <class Call>
+void in_a_context(const char* function, const Call& call) {
+  DriverResult result = call();
+  if (result == kInvalidContext) {
+    const CurrentContext current(driver(), primary_context(0));
+    result = call();
+  }
+  check(result, function);
+}
+
 }  // namespace
+
+void replace_address(TensorMap& map, uint64_t address) {
+  in_a_context("cuTensorMapReplaceAddress",
+               [&] { return driver().cuTensorMapReplaceAddress(&map, reinterpret_cast<void*>(address)); });
+}
 
 void check_tensor_maps() {
   const DriverApi& api = driver();
@@ -117,10 +136,11 @@ TensorMap encode_tiled(const TiledTensor& tensor) {
   check_tensor_maps();
   strides.resize(rank);  // so that there is something to point at where the rank is 1
   TensorMap map;
-  check(driver().cuTensorMapEncodeTiled(&map, static_cast<int>(&type - kTypes), static_cast<uint32_t>(rank),
-                                        reinterpret_cast<void*>(tensor.address), shape.data(), strides.data(),
-                                        box.data(), steps.data(), kNotInterleaved, swizzle, promotion, fill),
-        "cuTensorMapEncodeTiled");
+  in_a_context("cuTensorMapEncodeTiled", [&] {
+    return driver().cuTensorMapEncodeTiled(&map, static_cast<int>(&type - kTypes), static_cast<uint32_t>(rank),
+                                           reinterpret_cast<void*>(tensor.address), shape.data(), strides.data(),
+                                           box.data(), steps.data(), kNotInterleaved, swizzle, promotion, fill);
+  });
   return map;
 }
 

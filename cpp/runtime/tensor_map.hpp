@@ -34,8 +34,6 @@ TensorMap encode_tiled(const TiledTensor& tensor);
 void check_tensor_maps();
 
 // The same boxes of a tensor elsewhere; the address is aligned, and check_tensor_maps() has passed.
-inline void replace_address(TensorMap& map, uint64_t address) {
-  check(driver().cuTensorMapReplaceAddress(&map, reinterpret_cast<void*>(address)), "cuTensorMapReplaceAddress");
-}
+void replace_address(TensorMap& map, uint64_t address);
 
 }  // namespace tilewright::runtime
