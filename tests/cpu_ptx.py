@@ -201,6 +201,9 @@ static void cvt_rn_bf16_f32(unsigned short& to, float from) { to = bfloat(from);
 static void cvt_rn_bf16x2_f32(unsigned& to, float hi, float lo) {
   to = static_cast<unsigned>(bfloat(hi)) << 16 | bfloat(lo);
 }
+static void cvt_rna_tf32_f32(unsigned& to, unsigned from) {
+  to = (from & 0x7F800000) == 0x7F800000 ? from : (from + 0x1000) & ~0x1FFFu;
+}
 static int clamped(double x) {
   const double whole = std::nearbyint(x);
   return x != x ? 0 : whole < INT32_MIN ? INT32_MIN : whole > INT32_MAX ? INT32_MAX : static_cast<int>(whole);

@@ -1,5 +1,7 @@
 // An operand's fragments: from shared memory into the registers that mma.sync reads.
 //
+// Elements of TFloat32 are rounded to the nearest on the way: the instruction would cut them off.
+//
 // Where 16 bytes along k lie together, ldmatrix deals them out as the instruction wants them, for elements of any size
 // (kMatrix). Where they lie along the rows, it transposes elements of 2 bytes (kTransposed); of single bytes, it does
 // so with pairs of rows, which two byte permutations then take apart (kTransposedBytes: the tiled MMA gives such a pair
@@ -7,6 +9,7 @@
 #pragma once
 
 #include "tilewright/ldmatrix.cuh"
+#include "tilewright/numeric.cuh"
 #include "tilewright/tile_load.cuh"
 
 namespace tilewright {
@@ -45,7 +48,7 @@ struct FragmentLoad {
           if constexpr (kPerRegister > 1) {
             element[place(j, i)] = units.at[j];
           } else {
-            fragment[place(j, i) / kRegisters][place(j, i) % kRegisters] = units.at[j];
+            fragment[place(j, i) / kRegisters][place(j, i) % kRegisters] = rounded(units.at[j]);
           }
         }
       } else {
@@ -57,7 +60,7 @@ struct FragmentLoad {
           if constexpr (kKind == kTransposedBytes) {
             value = __byte_perm(word[j & ~1], word[j | 1], j & 1 ? 0x7531 : 0x6420);
           }
-          fragment[place(j, i) / kRegisters][place(j, i) % kRegisters] = value;
+          fragment[place(j, i) / kRegisters][place(j, i) % kRegisters] = rounded(value);
         }
       }
     }
@@ -75,6 +78,14 @@ struct FragmentLoad {
   }
 
  private:
+  template <class Register>
+  __device__ static Register rounded(Register value) {
+    if constexpr (kIsSame<T, TFloat32>) {
+      asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(value) : "r"(value));
+    }
+    return value;
+  }
+
   template <class Register, bool kWhole = sizeof(Register) == sizeof(T)>
   struct UnitOf {
     using type = Register;

@@ -43,11 +43,6 @@ __device__ constexpr unsigned long long wgmma_descriptor(int leading_bytes, int 
          static_cast<unsigned long long>(swizzle) << 62;
 }
 
-template <class A, class B>
-constexpr bool same_type = false;
-template <class A>
-constexpr bool same_type<A, A> = true;
-
 template <int kN>
 struct WgmmaForm;
 
@@ -91,7 +86,7 @@ struct WgmmaForm;
       X(107), X(108), X(109), X(110), X(111)
 #define TILEWRIGHT_NAMES_256 \
   TILEWRIGHT_NAMES_224       \
-      ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+  ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define TILEWRIGHT_REGISTERS_256(X)                                                                                    \
   TILEWRIGHT_REGISTERS_224(X), X(112), X(113), X(114), X(115), X(116), X(117), X(118), X(119), X(120), X(121), X(122), \
       X(123), X(124), X(125), X(126), X(127)
@@ -120,31 +115,31 @@ struct WgmmaForm;
     template <class A, class B, int kMajorA, int kMajorB>                                                           \
     __device__ static void run(float (&d)[N / 2], unsigned long long descriptor_a, unsigned long long descriptor_b, \
                                int accumulate) {                                                                    \
-      if constexpr (same_type<A, Half>) {                                                                           \
+      if constexpr (kIsSame<A, Half>) {                                                                             \
         TILEWRIGHT_WGMMA_16(N, "k16.f32.f16.f16", a, b, scale, x, y);                                               \
-      } else if constexpr (same_type<A, BFloat16>) {                                                                \
+      } else if constexpr (kIsSame<A, BFloat16>) {                                                                  \
         TILEWRIGHT_WGMMA_16(N, "k16.f32.bf16.bf16", a, b, scale, x, y);                                             \
-      } else if constexpr (same_type<A, TFloat32>) {                                                                \
+      } else if constexpr (kIsSame<A, TFloat32>) {                                                                  \
         TILEWRIGHT_WGMMA_K(N, "k8.f32.tf32.tf32", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                         \
-      } else if constexpr (same_type<A, Float8E4M3> && same_type<B, Float8E4M3>) {                                  \
+      } else if constexpr (kIsSame<A, Float8E4M3> && kIsSame<B, Float8E4M3>) {                                      \
         TILEWRIGHT_WGMMA_K(N, "k32.f32.e4m3.e4m3", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                        \
-      } else if constexpr (same_type<A, Float8E4M3>) {                                                              \
+      } else if constexpr (kIsSame<A, Float8E4M3>) {                                                                \
         TILEWRIGHT_WGMMA_K(N, "k32.f32.e4m3.e5m2", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                        \
-      } else if constexpr (same_type<B, Float8E4M3>) {                                                              \
+      } else if constexpr (kIsSame<B, Float8E4M3>) {                                                                \
         TILEWRIGHT_WGMMA_K(N, "k32.f32.e5m2.e4m3", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                        \
       } else {                                                                                                      \
-        static_assert(same_type<A, Float8E5M2> && same_type<B, Float8E5M2>);                                        \
+        static_assert(kIsSame<A, Float8E5M2> && kIsSame<B, Float8E5M2>);                                            \
         TILEWRIGHT_WGMMA_K(N, "k32.f32.e5m2.e5m2", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                        \
       }                                                                                                             \
     }                                                                                                               \
     template <class A, class B, int, int>                                                                           \
     __device__ static void run(int (&d)[N / 2], unsigned long long descriptor_a, unsigned long long descriptor_b,   \
                                int accumulate) {                                                                    \
-      if constexpr (same_type<A, signed char> && same_type<B, signed char>) {                                       \
+      if constexpr (kIsSame<A, signed char> && kIsSame<B, signed char>) {                                           \
         TILEWRIGHT_WGMMA_K(N, "k32.s32.s8.s8", a, b, scale, "", TILEWRIGHT_INT);                                    \
-      } else if constexpr (same_type<A, signed char>) {                                                             \
+      } else if constexpr (kIsSame<A, signed char>) {                                                               \
         TILEWRIGHT_WGMMA_K(N, "k32.s32.s8.u8", a, b, scale, "", TILEWRIGHT_INT);                                    \
-      } else if constexpr (same_type<B, signed char>) {                                                             \
+      } else if constexpr (kIsSame<B, signed char>) {                                                               \
         TILEWRIGHT_WGMMA_K(N, "k32.s32.u8.s8", a, b, scale, "", TILEWRIGHT_INT);                                    \
       } else {                                                                                                      \
         TILEWRIGHT_WGMMA_K(N, "k32.s32.u8.u8", a, b, scale, "", TILEWRIGHT_INT);                                    \
