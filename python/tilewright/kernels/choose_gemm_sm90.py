@@ -72,7 +72,8 @@ CONFIGS = (
     *(Config(128, bN, splits=splits) for bN in (8, 16, 32) for splits in (1, 2)),
 )
 
-FEW_BUFFERS, MANY_BUFFERS = 2, 4  # boxes of C of a consumer; many where K has at most as many steps
+BUFFERS = 2  # boxes of C of a consumer
+FEW_STEPS = 4  # along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone
 
 # The model's constants, in clocks unless said otherwise.
 CLOCK = 1.7e9
@@ -97,9 +98,9 @@ QUADS = 120 / 132  # of the multiprocessors have a place in a cluster of more th
 FETCHED = 0.03  # how much slower the clock is where as many clocks go to fetching as to multiplying: power is limited
 
 
-def _smem_stages(config: Config, facts: DeviceFacts, buffers: int) -> int:
-    """The stages that fit a multiprocessor with as many CTAs, beside buffers of boxes of C."""
-    store = config.consumers * buffers * ATOM_ROWS * SPAN or 16
+def _smem_stages(config: Config, facts: DeviceFacts, boxes: bool) -> int:
+    """The stages that fit a multiprocessor with as many CTAs, beside boxes of C."""
+    store = config.consumers * BUFFERS * ATOM_ROWS * SPAN if boxes else 16
     free = (facts.shared_bytes + 1024) // config.resident - 1024 - 1024 - store
     return min(free // ((config.bM + config.bN) * SPAN + 16), config.stages)
 
@@ -142,6 +143,10 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
     own, memory = clocks / CLOCK, moved / MEMORY
     fixed = LAUNCH + (SPLIT / CLOCK if config.splits > 1 else 0)
     return fixed + max(own, memory) + HIDDEN * min(own, memory) + FETCHES * tiles * steps * fetch * INGEST / L2
+
+
+def _few_steps(problem: GemmProblem) -> bool:
+    return problem.k * problem.a_type.bits <= FEW_STEPS * SPAN * 8
 
 
 def _majors(problem: GemmProblem, alignments: tuple[int, int, int]) -> tuple[bool, bool] | None:
@@ -219,10 +224,7 @@ def plan_of(
     if not _fits(config, problem, k_major) or config.splits > max(p.k * p.a_type.bits // (8 * SPAN), 1):
         return None
     store = store_of(p, bN, config.splits, alignments[2])
-    buffers = FEW_BUFFERS
-    if store == "boxes" and p.k * p.a_type.bits <= MANY_BUFFERS * SPAN * 8:  # C is what takes time
-        buffers = MANY_BUFFERS
-    stages = _smem_stages(config, facts, buffers if store == "boxes" else 0)
+    stages = _smem_stages(config, facts, store == "boxes")
     if stages < 2 or (config.splits > 1 and 4 * bM * bN > stages * (bM + bN) * SPAN):
         return None
     bK = SPAN * 8 // p.a_type.bits
@@ -238,9 +240,8 @@ def plan_of(
         splits=config.splits,
         ping_pong=config.ping_pong,
         store=store,
-        store_buffers=buffers,
         workers=facts.multiprocessors * config.resident,
-        group=max(2048 // bM, 1),
+        group=2 if _few_steps(p) else max(2048 // bM, 1),
     )
 
 
@@ -250,7 +251,9 @@ def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: Devic
     k_major = _majors(problem, alignments)
     if k_major is None:
         return
-    for config in sorted(CONFIGS, key=lambda config: seconds(config, problem, facts)):
+    alone = _few_steps(problem)
+    configs = [config for config in CONFIGS if not alone or config.cluster == (1, 1)]
+    for config in sorted(configs, key=lambda config: seconds(config, problem, facts)):
         plan = plan_of(config, problem, k_major, alignments, facts)
         if plan is not None:
             yield plan
@@ -300,7 +303,7 @@ def given(
         )
     store = store_of(p, tiler[1], 1, alignments[2])
     config = Config(tiler[0], tiler[1], warpgroups)
-    count = stages or max(_smem_stages(config, H200, FEW_BUFFERS if store == "boxes" else 0), 2)
+    count = stages or max(_smem_stages(config, H200, store == "boxes"), 2)
     return GemmSm90(
         problem=p,
         tiler_mnk=tiler,
