@@ -1,0 +1,89 @@
+"""Every configuration of the Hopper kernel on the GPU: clusters, ping-pong, splits, all stores, orders and types."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Int8, TFloat32, _core
+from tilewright.kernels.choose_gemm_sm90 import CONFIGS, _majors, plan_of
+from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_problem import problem_of
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
+]
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from compile_plans import compile_all  # noqa: E402
+
+TORCH = {
+    BFloat16: torch.bfloat16, Float16: torch.float16, Float32: torch.float32, TFloat32: torch.float32, Int8: torch.int8,
+    Float8E4M3FN: torch.float8_e4m3fn,
+}  # fmt: skip
+ALIGNED = (256, 256, 256)
+# m, n, k, type, contiguous modes of A and B, output, batch: ragged along every mode.
+PROBLEMS = [
+    (264, 520, 328, BFloat16, "k", "k", None, ()),
+    (264, 520, 328, BFloat16, "m", "k", None, ()),
+    (264, 520, 328, Float16, "k", "n", Float32, ()),
+    (264, 520, 328, BFloat16, "m", "n", None, ()),
+    (130, 100, 96, TFloat32, "k", "k", None, ()),
+    (136, 1000, 512, Int8, "k", "k", None, ()),
+    (130, 104, 96, Float8E4M3FN, "k", "k", None, ()),
+    (136, 72, 64, BFloat16, "k", "n", None, (3,)),
+    (136, 72, 64, BFloat16, "k", "k", Float32, (2, 3)),
+]
+STORES = ("singles", "pairs", "boxes")
+
+
+def problem(m, n, k, dtype, a, b, out, batch):
+    return problem_of(m, n, k, dtype, a=a, b=b, out=out, batch=batch)
+
+
+def plans(p):
+    """All configurations, each with the store that it would have, and one large and one small with every other, too."""
+    majors = _majors(p, ALIGNED)
+    for config in CONFIGS:
+        plan = plan_of(config, p, majors, ALIGNED, H200)
+        if plan is None:
+            continue
+        yield plan
+        if (config.bM, config.bN) in ((128, 256), (64, 128)):
+            for store in STORES[: STORES.index(plan.store)]:
+                yield plan.replace(store=store)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hopper():
+    if _core.cuda.device(0)["compute_capability"] != (9, 0):
+        pytest.skip("the device is not Hopper, and has no wgmma")
+    compile_all([plan for fields in PROBLEMS for plan in plans(problem(*fields))])
+
+
+def matrix(rows, k, batch, dtype, contiguous):
+    shape = (*batch[::-1], rows, k) if contiguous == "k" else (*batch[::-1], k, rows)
+    x = torch.randn(shape, device="cuda")
+    x = x if contiguous == "k" else x.mT
+    if dtype is Int8:
+        x = (x * 30).round().clamp(-128, 127)
+    return x.to(TORCH[dtype])
+
+
+@pytest.mark.parametrize("fields", PROBLEMS, ids=str)
+def test_every_configuration(fields):
+    m, n, k, dtype, a, b, _, batch = fields
+    torch.manual_seed(0)
+    p = problem(*fields)
+    A, B = matrix(m, k, batch, dtype, a), matrix(n, k, batch, dtype, b)
+    expected = A.double() @ B.double().mT
+    modes = (*range(len(batch), len(batch) + 2), *reversed(range(len(batch))))  # torch's to CuTe's order
+    for plan in plans(p):
+        first = torch.full((*batch[::-1], m, n), 7, dtype=TORCH.get(p.c_type, torch.int32), device="cuda")
+        second = torch.full_like(first, 9)
+        for C in (first, second):
+            plan.run(*(x.permute(modes) for x in (A, B, C)))
+        assert torch.equal(first, second), plan
+        error = float((first.double() - expected).norm() / expected.norm())
+        assert error <= (0 if dtype is Int8 else 3e-3), plan
