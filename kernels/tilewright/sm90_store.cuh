@@ -73,19 +73,39 @@ struct Sm90Store {
     return params.out + offset;
   }
 
-  // What is to be stored at (m, n); coordinates outside of C give anything.
-  template <class Acc>
-  __device__ Compute finished(Acc acc, int m, int n, const int* batch) const {
-    Compute c = 0, bias = 0;
-    if constexpr (Epilogue::kReads) {
-      if (m < params.m && n < params.n) c = convert<Compute>(*element(m, n, batch));
-    }
-    if constexpr (Epilogue::kHasBias) {
-      if (Epilogue::kBiasAlong == 0 ? m < params.m : n < params.n) {
-        bias = Epilogue::bias_at(params.epilogue, m, n);
+  // C at (m, n) and (m, n + 1), by one access where they lie together; outside of C it is anything.
+  __device__ Vector<Out, 2> read(int m, int n, const int* batch) const {
+    Vector<Out, 2> c{};
+    if (m < params.m && n < params.n) {
+      const Out* const from = element(m, n, batch);
+      if (kKind != kSingles && n + 1 < params.n) {
+        c = *reinterpret_cast<const Vector<Out, 2>*>(from);
+      } else {
+        c.at[0] = from[0];
+        if (n + 1 < params.n) c.at[1] = from[params.strides[1]];
       }
     }
-    return Epilogue::apply(params.epilogue, acc, c, bias);
+    return c;
+  }
+
+  // What is to be stored at (m, n) and (m, n + 1), of the sums a and b.
+  template <class Acc>
+  __device__ Vector<Compute, 2> finished(Acc a, Acc b, int m, int n, const int* batch) const {
+    Vector<Out, 2> c{};
+    if constexpr (Epilogue::kReads) c = read(m, n, batch);
+    const Acc sum[2] = {a, b};
+    Vector<Compute, 2> result;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      Compute bias = 0;
+      if constexpr (Epilogue::kHasBias) {
+        if (Epilogue::kBiasAlong == 0 ? m < params.m : n + i < params.n) {
+          bias = Epilogue::bias_at(params.epilogue, m, n + i);
+        }
+      }
+      result.at[i] = Epilogue::apply(params.epilogue, sum[i], Epilogue::kReads ? convert<Compute>(c.at[i]) : 0, bias);
+    }
+    return result;
   }
 
   // The blocks of 64 rows, kStep rows from one to the next, of which the first begins at (m, n).
@@ -112,11 +132,8 @@ struct Sm90Store {
       const int at_m = m + row() + 8 * half, at_n = n + column();
       if (at_m >= params.m || at_n >= params.n) continue;
       Out* const to = element(at_m, at_n, batch);
-      Vector<Out, 2> pair;
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        pair.at[i] = convert<Out>(finished(acc[2 * half + i], at_m, at_n + i, batch));
-      }
+      const auto value = finished(acc[2 * half], acc[2 * half + 1], at_m, at_n, batch);
+      const Vector<Out, 2> pair = {convert<Out>(value.at[0]), convert<Out>(value.at[1])};
       if (kKind == kPairs && at_n + 1 < params.n) {
         *reinterpret_cast<Vector<Out, 2>*>(to) = pair;
       } else {
@@ -146,8 +163,8 @@ struct Sm90Store {
           for (int i = 0; i < 4; ++i) {  // rows 0 to 7, rows 8 to 15, and the same of the next 8 columns
             const int index = 4 * (first + j + i / 2) + i % 2 * 2;
             const int at_m = m + row() + i % 2 * 8, at_n = n + (first + j + i / 2) * 8 + column();
-            packed[i] = convert_pair<Out>(finished(acc[index], at_m, at_n, batch),
-                                          finished(acc[index + 1], at_m, at_n + 1, batch));
+            const auto value = finished(acc[index], acc[index + 1], at_m, at_n, batch);
+            packed[i] = convert_pair<Out>(value.at[0], value.at[1]);
           }
           const int chunk = j + lane / 16;
           stmatrix_x4(rows + (lane % 16) * 128 + ((chunk ^ lane % 8) << 4), packed);
@@ -155,11 +172,9 @@ struct Sm90Store {
 #pragma unroll
           for (int half = 0; half < 2; ++half) {
             const int at_m = m + row() + half * 8, at_n = n + (first + j) * 8 + column();
-            Vector<Out, 2> pair;
-#pragma unroll
-            for (int i = 0; i < 2; ++i) {
-              pair.at[i] = convert<Out>(finished(acc[4 * (first + j) + 2 * half + i], at_m, at_n + i, batch));
-            }
+            const int index = 4 * (first + j) + 2 * half;
+            const auto value = finished(acc[index], acc[index + 1], at_m, at_n, batch);
+            const Vector<Out, 2> pair = {convert<Out>(value.at[0]), convert<Out>(value.at[1])};
             const int own = lane / 4 + half * 8, chunk = 2 * j + lane % 4 / 2;
             store_shared(reinterpret_cast<Out*>(rows + own * 128 + ((chunk ^ own % 8) << 4) + lane % 2 * 8), pair);
           }
