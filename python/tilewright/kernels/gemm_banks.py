@@ -113,6 +113,6 @@ def _read(plan: GemmPlan, name: str, table: OperandTable, size: int) -> SharedAc
         return _access(name, False, "lane", addresses, width)
     assert table.fragment is not None
     simt: Any = plan
-    width = CORE if simt.along_k(name.lower()) else simt.fragment_vector(name.lower()) * size
+    width = simt.fragment_vector(name.lower()) * size
     offsets = table.fragment[: _together(width), 0, 0, 0]
     return _access(name, False, "lane", [[int(x) * size] for x in offsets], width)

@@ -1,0 +1,291 @@
+// GEMM by universal FMA, for any architecture: D = epilogue(A B^T), where A is (M,K), B is (N,K) and D is (M,N).
+//
+// A CTA has a tile of D. Tiles of A and B go through shared memory, kStages of them at a time; thread-value layouts say
+// which elements a thread brings there, and which rows and columns of D it computes. Fragments of A and B for the next
+// step along K are read from shared memory while the present ones are multiplied.
+//
+// Tiles that reach over an end have every access checked by its coordinate, and what lies outside becomes zero.
+#pragma once
+
+#include "tilewright/cp_async.cuh"
+#include "tilewright/epilogue.cuh"
+#include "tilewright/grid.cuh"
+#include "tilewright/layout.cuh"
+#include "tilewright/numeric.cuh"
+#include "tilewright/predicated.cuh"
+#include "tilewright/simt_operand.cuh"
+#include "tilewright/vector.cuh"
+
+namespace tilewright {
+
+__device__ inline float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+__device__ inline double multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
+__device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
+
+// kM, kN, kK: the tile. Rows, Columns: (thread, value) -> row and column of D, kRows by kColumns of each of the
+// kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. Along mode kOutMode of D,
+// kOutVector values of a thread are written by one access, which is inside or outside of D as a whole.
+template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
+          int kMmaThreads, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB, int kOutMode,
+          int kOutVector, class EpilogueType>
+struct GemmSimt {
+  using Epilogue = EpilogueType;
+  using Compute = typename Epilogue::Compute;
+  using Out = typename Epilogue::Out;
+  static constexpr int kThreads = kThreadCount;
+  static constexpr int kMinCtas = kCtas;
+
+  struct Params {
+    typename A::Params a;
+    typename B::Params b;
+    Out* out;
+    int64 out_stride[2];
+    int64 out_batch[3];
+    int64 m, n, k;
+    Grid<2> grid;
+    FastDivisor tiles;     // of one matrix, those that do not exist included
+    FastDivisor batch[2];  // the extents of the first two batch modes
+    typename Epilogue::Params epilogue;
+  };
+
+  // Whether the fragments of the next tile are read while the last ones are multiplied. Otherwise every tile is waited
+  // for, and all of it is multiplied before the next one is loaded.
+  static constexpr bool kReadsEarly = kStages > 1 && kK % 2 == 0;
+  // So many steps along K are unrolled: more make the code long to compile, and no faster.
+  static constexpr int kUnroll = kK % 8 == 0 ? 8 : kK;
+  static constexpr int kBlocks = kK / kUnroll;
+
+  // The order of the products: there and back, so that of two neighbouring ones a factor is the same; but always from
+  // the first column where operands on their way are in registers, which was measured to be faster there.
+  static constexpr bool kThereAndBack = A::kAsync && B::kAsync;
+
+  using FragmentA = typename A::template Fragment<Rows, Acc, kRows, kWidthA>;
+  using FragmentB = typename B::template Fragment<Columns, Acc, kColumns, kWidthB>;
+
+  static constexpr int kBytesA = (kStages * A::kStageStep * static_cast<int>(sizeof(typename A::T)) + 15) / 16 * 16;
+
+  __device__ static constexpr int row(int thread, int value) {
+    return Rows{}.template operator()<int>(Coord<2>{thread, value});
+  }
+  __device__ static constexpr int column(int thread, int value) {
+    return Columns{}.template operator()<int>(Coord<2>{thread, value});
+  }
+  // Threads beyond those that multiply do as the first one does, but write nothing.
+  __device__ static int mma_thread() {
+    const int thread = static_cast<int>(threadIdx.x);
+    return kMmaThreads == kThreads || thread < kMmaThreads ? thread : 0;
+  }
+  __device__ static int below(int64 n) { return static_cast<int>(n < (1 << 30) ? n : 1 << 30); }
+
+  __device__ static void run(const Params& params, void* shared) {
+    const unsigned matrix = params.tiles.divide(blockIdx.x);
+    const Coord<2> tile = params.grid(blockIdx.x - matrix * params.tiles.divisor);
+    const int64 first_row = static_cast<int64>(tile.at[0]) * kM, first_column = static_cast<int64>(tile.at[1]) * kN;
+    const int rows = below(params.m - first_row), columns = below(params.n - first_column);
+    if (rows <= 0 || columns <= 0) return;
+    unsigned batch[3];
+    batch[2] = params.batch[0].divide(matrix);
+    batch[0] = matrix - batch[2] * params.batch[0].divisor;
+    batch[1] = batch[2];
+    batch[2] = params.batch[1].divide(batch[1]);
+    batch[1] -= batch[2] * params.batch[1].divisor;
+
+    Acc sum[kRows][kColumns] = {};
+    multiply(params, shared, first_row, first_column, rows, columns, batch, sum);
+    Out* out = params.out + first_row * params.out_stride[0] + first_column * params.out_stride[1];
+#pragma unroll
+    for (int i = 0; i < 3; ++i) out += batch[i] * params.out_batch[i];
+    write(params, out, static_cast<int>(first_row), static_cast<int>(first_column), rows, columns, sum);
+  }
+
+  __device__ static void multiply(const Params& params, void* shared, int64 first_row, int64 first_column, int rows,
+                                  int columns, const unsigned* batch, Acc (&sum)[kRows][kColumns]) {
+    const int thread = mma_thread();
+    auto* const shared_a = static_cast<typename A::T*>(shared);
+    auto* const shared_b = reinterpret_cast<typename B::T*>(static_cast<char*>(shared) + kBytesA);
+    A a(params.a, first_row, batch);
+    B b(params.b, first_column, batch);
+    const int tiles = static_cast<int>((params.k + kK - 1) / kK);
+    // Those of which no element is outside.
+    const int whole = rows >= kM && columns >= kN ? static_cast<int>(params.k / kK) : 0;
+    int loaded = 0;
+
+    // The next tile of each operand gets under way to the stage that the pointers are in.
+    const auto load = [&](typename A::T* to_a, typename B::T* to_b) {
+      if (loaded < whole) {
+        if (A::template loads<kThreads>()) a.template load<kK, false>(to_a, rows, kK);
+        if (B::template loads<kThreads>()) b.template load<kK, false>(to_b, columns, kK);
+      } else if (loaded < tiles) {
+        const int depth = below(params.k - static_cast<int64>(loaded) * kK);
+        if (A::template loads<kThreads>()) a.template load<kK, true>(to_a, rows, depth);
+        if (B::template loads<kThreads>()) b.template load<kK, true>(to_b, columns, depth);
+      }
+      ++loaded;
+      commit();
+    };
+    // The second half, for operands that wait in registers. Behind the last tile it writes what nobody reads.
+    const auto store = [&](typename A::T* to_a, typename B::T* to_b) {
+      if constexpr (!A::kAsync) {
+        if (A::template loads<kThreads>()) a.store(to_a);
+      }
+      if constexpr (!B::kAsync) {
+        if (B::template loads<kThreads>()) b.store(to_b);
+      }
+    };
+
+    typename A::T* to_a = shared_a + A::place(a.mine);
+    typename B::T* to_b = shared_b + B::place(b.mine);
+    const typename A::T* from_a = shared_a + row(thread, 0) * A::kRowStep;
+    const typename B::T* from_b = shared_b + column(thread, 0) * B::kRowStep;
+    if constexpr (!kReadsEarly) {
+      FragmentA fragment_a;
+      FragmentB fragment_b;
+#pragma unroll 1
+      for (int tile = 0; tile < tiles; ++tile) {
+        load(to_a, to_b);
+        store(to_a, to_b);
+        wait<0>();
+#pragma unroll
+        for (int step = 0; step < kK; ++step) {
+          fragment_a.load(from_a + step * A::kDepthStep);
+          fragment_b.load(from_b + step * B::kDepthStep);
+          add_products(fragment_a, fragment_b, sum);
+        }
+        __syncthreads();
+      }
+    } else {
+#pragma unroll 1
+      for (int stage = 0; stage < kStages - 1; ++stage) {
+        load(to_a, to_b);
+        store(to_a, to_b);
+        to_a += A::kStageStep;
+        to_b += B::kStageStep;
+      }
+      wait<kStages - 2>();
+      int read = 0;   // the stage that is multiplied; the one before it is loaded
+      int block = 0;  // of the tile, kUnroll steps each
+      // The pointers go on to the next block. While a tile is multiplied, the one kStages - 1 behind it is on its way.
+      const auto advance = [&] {
+        from_a += kUnroll * A::kDepthStep;
+        from_b += kUnroll * B::kDepthStep;
+        if (kBlocks > 1 && ++block < kBlocks) return;
+        block = 0;
+        store(to_a, to_b);
+        to_a += read == 0 ? -(kStages - 1) * A::kStageStep : A::kStageStep;
+        to_b += read == 0 ? -(kStages - 1) * B::kStageStep : B::kStageStep;
+        read = read + 1 == kStages ? 0 : read + 1;
+        from_a += (read == 0 ? -(kStages - 1) * A::kStageStep : A::kStageStep) - kK * A::kDepthStep;
+        from_b += (read == 0 ? -(kStages - 1) * B::kStageStep : B::kStageStep) - kK * B::kDepthStep;
+        wait<kStages - 2>();
+      };
+      FragmentA fragment_a, next_a;
+      FragmentB fragment_b, next_b;
+      fragment_a.load(from_a);
+      fragment_b.load(from_b);
+#pragma unroll 1
+      for (int left = tiles * kBlocks; left > 0; --left) {
+        if (kBlocks == 1 || block == 0) load(to_a, to_b);
+#pragma unroll
+        for (int step = 0; step < kUnroll; step += 2) {
+          next_a.load(from_a + (step + 1) * A::kDepthStep);
+          next_b.load(from_b + (step + 1) * B::kDepthStep);
+          add_products(fragment_a, fragment_b, sum);
+          if (step + 2 == kUnroll) advance();
+          fragment_a.load(from_a + (step + 2) % kUnroll * A::kDepthStep);
+          fragment_b.load(from_b + (step + 2) % kUnroll * B::kDepthStep);
+          add_products(next_a, next_b, sum);
+        }
+      }
+    }
+  }
+
+  __device__ static void add_products(const FragmentA& a, const FragmentB& b, Acc (&sum)[kRows][kColumns]) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int column = 0; column < kColumns; ++column) {
+        const int j = kThereAndBack && i % 2 ? kColumns - 1 - column : column;
+        sum[i][j] = multiply_add(a.at[i], b.at[j], sum[i][j]);
+      }
+    }
+  }
+
+  // What has been loaded since the last commit is one tile.
+  __device__ static void commit() {
+    if constexpr (kArch >= 800) cp_async_commit();
+  }
+
+  // All tiles but the last kPending have arrived, and all threads have read the one before.
+  template <int kPending>
+  __device__ static void wait() {
+    if constexpr (kArch >= 800) cp_async_wait<kPending>();
+    __syncthreads();
+  }
+
+  // The same value in a register of its own. Values that one access writes are in neighbouring registers, as the
+  // columns that they are sums of are: a product would then read two registers of the same bank (even or odd) at once.
+  // The upper bits of an extent are zero, which the compiler does not know: it lays the sums themselves otherwise.
+  __device__ static Acc untied(Acc value, int64 k) {
+    if constexpr (kOutVector == 1 || sizeof(Acc) != 4) {
+      return value;
+    } else {
+      return __builtin_bit_cast(Acc, __builtin_bit_cast(unsigned, value) ^ static_cast<unsigned>(k >> 62));
+    }
+  }
+
+  __device__ static void write(const Params& params, Out* out, int first_row, int first_column, int rows, int columns,
+                               const Acc (&sum)[kRows][kColumns]) {
+    if (kMmaThreads < kThreads && threadIdx.x >= kMmaThreads) return;
+    const int thread = mma_thread();
+    const int my_row = row(thread, 0), my_column = column(thread, 0);
+    constexpr Positions<Rows, kRows> kRow;
+    constexpr Positions<Columns, kColumns> kColumn;
+    constexpr int kDown = kOutMode == 0 ? kOutVector : 1, kAcross = kOutMode == 1 ? kOutVector : 1;
+    out += my_row * params.out_stride[0] + my_column * params.out_stride[1];
+    rows -= my_row;
+    columns -= my_column;
+    first_row += my_row;
+    first_column += my_column;
+    // Biases of what is outside are those of the last row or column.
+    Compute bias[Epilogue::kBiasAlong == 0 ? kRows : Epilogue::kBiasAlong == 1 ? kColumns : 1] = {};
+    if constexpr (Epilogue::kHasBias) {
+      constexpr bool kByRow = Epilogue::kBiasAlong == 0;
+      const int last = kByRow ? first_row + rows - 1 : first_column + columns - 1;
+#pragma unroll
+      for (int i = 0; i < (kByRow ? kRows : kColumns); ++i) {
+        const int at = kByRow ? first_row + kRow.at[kByRow ? i : 0] : first_column + kColumn.at[kByRow ? 0 : i];
+        bias[i] = Epilogue::bias_at(params.epilogue, at < last ? at : last, at < last ? at : last);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kRows; i += kDown) {
+#pragma unroll
+      for (int j = 0; j < kColumns; j += kAcross) {
+        const int down = kRow.at[i], across = kColumn.at[j];
+        const bool inside = down < rows && across < columns;
+        Out* const to = out + down * params.out_stride[0] + across * params.out_stride[1];
+        Vector<Out, kOutVector> old{}, result;
+        if constexpr (Epilogue::kReads) old = load_if<Out, kOutVector>(inside, to);
+#pragma unroll
+        for (int v = 0; v < kOutVector; ++v) {
+          const int m = i + (kDown > 1 ? v : 0), n = j + (kDown > 1 ? 0 : v);
+          const Compute c = Epilogue::kReads ? convert<Compute>(old.at[v]) : 0;
+          const Compute b = bias[Epilogue::kBiasAlong == 0 ? m : Epilogue::kBiasAlong == 1 ? n : 0];
+          result.at[v] = convert<Out>(Epilogue::apply(params.epilogue, untied(sum[m][n], params.k), c, b));
+        }
+        store_if(inside, to, result);
+      }
+    }
+  }
+};
+
+template <class Gemm>
+__global__ void __launch_bounds__(Gemm::kThreads, Gemm::kMinCtas)
+    gemm_simt(const __grid_constant__ typename Gemm::Params params) {
+  extern __shared__ uint4 bytes[];
+  Gemm::run(params, bytes);
+}
+
+}  // namespace tilewright
+
+using namespace tilewright;  // for the host, which names instantiations as Layout<..>

@@ -1,0 +1,256 @@
+"""The plan of gemm_simt: GEMM by universal FMA, on any architecture."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright.cute.int_tuple import text
+from tilewright.kernels.copy_plan import fast_divisor
+from tilewright.kernels.epilogue import bias_offset, epilogue_type, pack_epilogue
+from tilewright.kernels.gemm_plan import GemmPlan
+from tilewright.kernels.gemm_simt_layouts import ACCESS, copy_tv, mma_rows, neighbours, require_linear
+from tilewright.kernels.render import device_type, numeric_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tilewright.kernels.gemm_tables import GemmTables
+
+__all__ = ["GemmSimt"]
+
+A_AT, B_AT, C_AT = 0, 48, 96  # where params has the addresses
+EPILOGUE_AT = 240
+MAX_THREADS = 1024
+
+
+class GemmSimt(GemmPlan):
+    """A GEMM by universal FMA. Beside the fields of every plan it has
+
+    - `tiled_copy_a`, `tiled_copy_b`: who brings which elements of A and B to shared memory, by which instruction
+    - `smem_a`, `smem_b`: (row, k, stage) to the offset in shared memory, in elements
+    - `wide_a`, `wide_b`: whether the atoms' accesses are aligned in A and B and divide their extents; else elements are
+      brought one by one
+    - `out_vector`: the elements of C that are written at once, along the mode in which C is contiguous
+    - `group`: the tiles along M that are taken one after another, before those of the next column
+    - `ctas_per_sm`: the CTAs that are to share a multiprocessor, which bounds their registers
+    """
+
+    __slots__ = (
+        "_cache", "ctas_per_sm", "group", "out_vector", "smem_a", "smem_b", "tiled_copy_a", "tiled_copy_b", "wide_a",
+        "wide_b",
+    )  # fmt: skip
+    KERNEL: ClassVar[str] = "simt"
+    STEM: ClassVar[str] = "gemm_simt"
+    MIN_ARCH: ClassVar[int] = 75
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        *GemmPlan.FIELDS, "tiled_copy_a", "tiled_copy_b", "smem_a", "smem_b", "wide_a", "wide_b", "out_vector", "group",
+        "ctas_per_sm",
+    )  # fmt: skip
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {
+        **GemmPlan.DEFAULTS, "wide_a": False, "wide_b": False, "out_vector": 1, "group": 16, "ctas_per_sm": 1,
+    }  # fmt: skip
+    tiled_copy_a: Any
+    tiled_copy_b: Any
+    smem_a: Any
+    smem_b: Any
+    wide_a: bool
+    wide_b: bool
+    out_vector: int
+    group: int
+    ctas_per_sm: int
+    _cache: dict[str, Any]
+
+    def require_fields(self) -> None:
+        """TypeError, ValueError or LayoutError where the fields do not fit together."""
+        object.__setattr__(self, "_cache", {})
+        for name in ("wide_a", "wide_b"):
+            if type(getattr(self, name)) is not bool:
+                raise TypeError(f"GemmSimt: {name} is {getattr(self, name)!r}, but it must be True or False")
+        for name in ("out_vector", "group", "ctas_per_sm"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise TypeError(f"GemmSimt: {name} is {value!r}, but it must be a positive integer")
+        from tilewright.kernels.gemm_simt_conditions import require_layouts
+
+        require_layouts(self)
+
+    # ---- what follows from the fields ----
+
+    def side(self, name: str) -> tuple[Any, Any, bool, tuple[int, int], tuple[int, ...], Any]:
+        """Of the operand "a" or "b": tiled copy, shared memory, whether wide, tile (rows, k), strides, element type."""
+        p, (m, n, k) = self.problem, self.tiler_mnk
+        if name == "a":
+            return self.tiled_copy_a, self.smem_a, self.wide_a, (m, k), p.a_strides, p.a_type
+        return self.tiled_copy_b, self.smem_b, self.wide_b, (n, k), p.b_strides, p.b_type
+
+    def copy_layout(self, name: str) -> tuple[Any, int, int]:
+        """Of the operand: (thread, value) to (row, k), the elements of one access and the mode along which they lie."""
+        if name not in self._cache:
+            tiled_copy, _, _, tile, _, _ = self.side(name)
+            tv, vector = copy_tv(tiled_copy, tile)
+            mode = 1 if vector > 1 and tv(0, 1)[1] != tv(0, 0)[1] else 0
+            self._cache[name] = tv, vector, mode
+        found: tuple[Any, int, int] = self._cache[name]
+        return found
+
+    @property
+    def rows(self) -> Any:
+        """(thread, value) to the row of the tile of C; a thread has all pairs of its rows and `columns`."""
+        return self._rows(0)
+
+    @property
+    def columns(self) -> Any:
+        """(thread, value) to the column of the tile of C."""
+        return self._rows(1)
+
+    def _rows(self, mode: int) -> Any:
+        key = f"rows {mode}"
+        if key not in self._cache:
+            self._cache[key] = mma_rows(self.tiled_mma, self.tiler_mnk[:2], mode)
+        return self._cache[key]
+
+    def fragment_vector(self, name: str) -> int:
+        """The elements of the operand that a thread reads from shared memory at once."""
+        _, smem, _, tile, _, dtype = self.side(name)
+        row, k, stage = require_linear(f"smem_{name}", smem, tile, self.stages)
+        most = ACCESS * 8 // int(dtype.bits) if row == 1 else 1
+        while most > 1 and (k % most or stage % most):
+            most //= 2
+        return neighbours(self.rows if name == "a" else self.columns, most)
+
+    @property
+    def out_mode(self) -> int:
+        """The mode of C along which elements are written together: M (0) where C is contiguous in it alone, else N."""
+        return 0 if self.problem.c_strides[0] == 1 and self.problem.c_strides[1] != 1 else 1
+
+    @property
+    def threads(self) -> int:
+        """The threads of a CTA, whole warps."""
+        return -(-int(self.tiled_mma.size) // 32) * 32
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """The tiles along M and N."""
+        return -(-self.problem.m // self.tiler_mnk[0]), -(-self.problem.n // self.tiler_mnk[1])
+
+    def _raster(self) -> tuple[int, int, int]:
+        """The length of a run of tiles along M, the number of runs, and the tiles along N."""
+        m, n = self.tiles
+        runs = -(-m // self.group)
+        return -(-m // runs) if runs else 0, runs, n
+
+    def grid(self) -> tuple[int, int, int]:
+        """The CTAs of a launch; where runs do not divide the tiles, some have none."""
+        return math.prod(self._raster()) * self.problem.batches, 1, 1
+
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory of a CTA: the stages of A, and behind them those of B."""
+        total = 0
+        for name in "ab":
+            _, smem, _, tile, _, dtype = self.side(name)
+            step = require_linear(f"smem_{name}", smem, tile, self.stages)[2]
+            total += -(-step * self.stages * int(dtype.bits) // 8 // ACCESS) * ACCESS
+        return total
+
+    def _name_expression(self) -> str:
+        p = self.problem
+        (m, n, k), values = self.tiler_mnk, [int(_core.size(x, mode=[1])) for x in (self.rows, self.columns)]
+        operands = ", ".join(map(self._operand_type, "ab"))
+        tile = f"{m}, {n}, {k}, {self.stages}, {self.threads}, {self.ctas_per_sm}"
+        widths = f"{self.fragment_vector('a')}, {self.fragment_vector('b')}"
+        return (
+            f"gemm_simt<GemmSimt<{operands}, {numeric_type(p.acc_type)}, {tile}, {int(self.tiled_mma.size)}, "
+            f"{device_type(self.rows)}, {device_type(self.columns)}, {values[0]}, {values[1]}, {widths}, "
+            f"{self.out_mode}, {self.out_vector}, {epilogue_type(p)}>>"
+        )
+
+    def unit(self, name: str) -> int:
+        """The mode in which the operand is contiguous, that of its accesses if there are two; -1: none."""
+        strides = self.side(name)[4]
+        mode = self.copy_layout(name)[2]
+        return next((i for i in (mode, 1 - mode) if strides[i] == 1), -1)
+
+    def _operand_type(self, name: str) -> str:
+        tiled_copy, smem, wide, _, _, dtype = self.side(name)
+        tv, vector, mode = self.copy_layout(name)
+        threads, values = (int(_core.size(tv, mode=[i])) for i in (0, 1))
+        flags = f"{str(wide).lower()}, {str(by_cp_async(tiled_copy)).lower()}"
+        numbers = f"{threads}, {values}, {vector}, {mode}, {self.unit(name)}"
+        return f"SimtOperand<{numeric_type(dtype)}, {device_type(tv)}, {device_type(smem)}, {numbers}, {flags}>"
+
+    def params(self, a: int = 0, b: int = 0, c: int = 0, bias: int = 0) -> bytes:
+        """The kernel's parameter: three tensors, the extents, the order of the tiles, the epilogue's own."""
+        p = self.problem
+        run, runs, n = self._raster()
+        batch = (*p.batch, 1, 1, 1)[:2]
+        words = [w for d in (run, runs, n, max(run * runs * n, 1), *batch) for w in fast_divisor(max(d, 1))]
+        tensors = [
+            x
+            for address, strides in ((a, p.a_strides), (b, p.b_strides), (c, p.c_strides))
+            for x in (address, *strides[:2], *(*strides[2:], 0, 0, 0)[:3])
+        ]
+        return struct.pack("<" + 3 * "Q5q" + "3q18I", *tensors, p.m, p.n, p.k, *words) + pack_epilogue(p, bias)
+
+    def pointers(self) -> list[tuple[int, int, int]]:
+        """Where params has addresses: those of A, B and C, and the bias's if there is one."""
+        found = [(0, A_AT, 0), (1, B_AT, 0), (2, C_AT, 0)]
+        if self.problem.epilogue.bias is not None:
+            found.append((3, EPILOGUE_AT + bias_offset(self.problem), 0))
+        return found
+
+    def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
+        """Check what the kernel relies on, for tensors at these addresses; ValueError where it does not hold."""
+        from tilewright.kernels.gemm_simt_conditions import require_aligned
+
+        require_aligned(self, (a_address, b_address, c_address), function)
+
+    def tables(self) -> GemmTables:
+        """The same plan as tables of coordinates and offsets, from its layouts: what the CPU runs."""
+        from tilewright.kernels.gemm_simt_tables import simt_tables
+
+        return simt_tables(self)
+
+    # ---- looking at it ----
+
+    def __str__(self) -> str:
+        p, (m, n) = self.problem, self.tiles
+        rows, columns = (int(_core.size(x, mode=[1])) for x in (self.rows, self.columns))
+        many = f", batch {text(p.batch)}" if p.batch else ""
+        lines = [
+            f"simt GEMM {p}" + (" (A and B exchanged)" if self.swapped else ""),
+            f"  tile       {text(self.tiler_mnk)}, ({m},{n}) tiles in runs of {self._raster()[0]}{many}, {self.stages} "
+            f"stages, {self.shared_bytes} bytes",
+            f"  threads    {self.threads}, each {rows} by {columns}, {self.ctas_per_sm} CTAs on a multiprocessor",
+            f"  multiply   {self.tiled_mma.op}, atoms {self.tiled_mma.atom_layout_mnk}",
+            f"             rows {self.rows}",
+            f"             columns {self.columns}",
+        ]
+        lines += [self._operand_text(name) for name in "ab"]
+        along = f" along {'MN'[self.out_mode]}" if self.out_vector > 1 else ""
+        lines.append(f"  store C    {int(p.c_type.bits) * self.out_vector} bits{along}")
+        return "\n".join(lines)
+
+    def _operand_text(self, name: str) -> str:
+        tiled_copy, smem, wide, _, _, dtype = self.side(name)
+        tv, vector, mode = self.copy_layout(name)
+        how = "cp.async" if by_cp_async(tiled_copy) else "registers"
+        along = f" along {('M' if name == 'a' else 'N', 'K')[mode]}" if vector > 1 else ""
+        access = f"{int(dtype.bits) * vector} bits{along}" if wide else f"{int(dtype.bits)} bits, element by element"
+        shared = f"{int(dtype.bits) * self.fragment_vector(name)} bits at once from {smem}"
+        return f"  load {name.upper()}     {access} through {how}: {tv}\n             {shared}"
+
+
+def by_cp_async(tiled_copy: Any) -> bool:
+    """Whether a tiled copy goes past the registers; LayoutError for atoms that gemm_simt does not take."""
+    instruction = str(tiled_copy.op.instruction)
+    if int(_core.size(tiled_copy.thr_id)) > 1 or instruction.startswith("cp.async.bulk"):
+        raise LayoutError(
+            f"GemmSimt: a tiled copy has the atom {instruction}, which gemm_simt does not have; use an atom of "
+            "CopyG2SOp or of CopyUniversalOp"
+        )
+    return instruction.startswith("cp.async")

@@ -1,0 +1,84 @@
+"""The tables by which the CPU runs a plan of gemm_simt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.kernels.gemm_partitions import by_modes, load_table
+from tilewright.kernels.gemm_simt_plan import by_cp_async
+from tilewright.kernels.gemm_tables import GemmTables, MmaTable, OperandTable, Pipeline, StoreTable
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm_simt_plan import GemmSimt
+    from tilewright.kernels.gemm_tables import IntArray
+
+
+def simt_tables(plan: GemmSimt) -> GemmTables:
+    """Partitions of the plan's layouts, all threads at once.
+
+    >>> from tilewright import Float32
+    >>> from tilewright.kernels.gemm_problem import problem_of
+    >>> from tilewright.kernels.gemm_simt import choose
+    >>> tables = simt_tables(choose(problem_of(512, 512, 512, Float32), (16, 16, 16)))
+    >>> tables.tile, tables.mma.c_coord.shape, tables.pipeline
+    ((32, 32, 16), (64, 4, 4, 1, 2), Pipeline(stages=2, ahead=1, landed=0, first_read=0, last_read=0))
+    """
+    rows, columns = by_modes(plan.rows), by_modes(plan.columns)
+    down, across = rows.shape[1], columns.shape[1]
+    coordinates = np.stack(
+        [np.repeat(rows[:, :, None], across, axis=2), np.repeat(columns[:, None, :], down, axis=1)], axis=-1
+    )
+    single = np.zeros((1, 1), np.int32)
+    mma = MmaTable(
+        shape_mnk=(1, 1, 1),
+        thread=_places(plan),
+        c=single,
+        c_coord=np.ascontiguousarray(coordinates[:, :, :, None, :], np.int32),
+        a=single,
+        b=single,
+    )
+    # Fragments are read between the same two barriers as the step that loads the tile `ahead`.
+    pipeline = Pipeline(plan.stages, plan.stages - 1)
+    a, b = _operand(plan, "a", rows), _operand(plan, "b", columns)
+    return GemmTables(plan.tiler_mnk, a, b, mma, _store(plan, coordinates), pipeline)
+
+
+def _places(plan: GemmSimt) -> IntArray:
+    """(threads, 4): each thread's place in the TiledMma, (lane of the atom, atom along m, n, k)."""
+    threads = plan.tiled_mma.thr_layout_vmnk
+    extents = [int(_core.size(threads, mode=[mode])) for mode in range(4)]
+    of_place = by_modes(threads).ravel(order="F")
+    place = np.empty((of_place.size, 4), np.int32)
+    place[of_place] = np.stack(np.unravel_index(np.arange(of_place.size), extents, order="F"), axis=-1)
+    return place
+
+
+def _operand(plan: GemmSimt, name: str, rows: IntArray) -> OperandTable:
+    tiled_copy, smem, wide, tile, _, dtype = plan.side(name)
+    _, vector, mode = plan.copy_layout(name)
+    row, k, stage = (int(d) for d in smem.stride)
+    width = vector if wide else 1
+    size = int(dtype.bits) // 8
+    kind = "cp.async" if (by_cp_async(tiled_copy) if wide else size >= 4) else "registers"
+    load = load_table(tiled_copy, tile, smem, width=width, mode=mode, kind=kind)
+    load = load._replace(smem=np.ascontiguousarray(load.smem))
+    fragment = rows[:, :, None, None] * row + (np.arange(tile[1]) * k)[None, None, :, None]
+    return OperandTable(load, stage, np.ascontiguousarray(fragment, np.int32))
+
+
+def _store(plan: GemmSimt, coordinates: Any) -> StoreTable:
+    """Each thread writes its sums directly, out_vector neighbours at once."""
+    threads, down, across = coordinates.shape[:3]
+    number = np.arange(down * across, dtype=np.int32).reshape(down, across)
+    if plan.out_mode == 0:
+        number, coordinates = number.T, coordinates.transpose(0, 2, 1, 3)
+    value = np.ascontiguousarray(number).reshape(-1, plan.out_vector)
+    first = coordinates.reshape(threads, -1, 2)[:, :: plan.out_vector]
+    return StoreTable(
+        coord=np.ascontiguousarray(first, np.int32),
+        mode=plan.out_mode,
+        value=np.ascontiguousarray(np.broadcast_to(value, (threads, *value.shape))),
+    )

@@ -1,0 +1,131 @@
+"""gemm_simt itself, compiled by the C++ compiler of this machine, and its plans as the CPU runs them."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from cpu_device import COMPILER
+from cpu_ptx import GemmKernels
+from gemm_device_cases import Case
+from tilewright import (
+    BFloat16,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    Int32,
+    Uint8,
+    cute,
+)
+from tilewright.cute.nvgpu import CopyUniversalOp, MmaUniversalOp, cpasync
+from tilewright.kernels import gemm_simt
+from tilewright.kernels.gemm_host import run_on_host
+
+TILES = gemm_simt.TILES
+ORDERS = ("01", "10")
+
+
+def seed_parts(dtype=Float32, threads=256, tiler=(128, 128, 8)):
+    """The parts of the SIMT GEMM in "Honey, I Tiled the Tensors"."""
+    _, n, k = tiler
+    atom_a = cute.make_copy_atom(cpasync.CopyG2SOp(), dtype, num_bits_per_copy=dtype.width)
+    atom_b = cute.make_copy_atom(cpasync.CopyG2SOp(), dtype, num_bits_per_copy=4 * dtype.width)
+    t_a = cute.make_layout((threads // k, k), stride=(k, 1))
+    t_b = cute.make_layout((n // 4, threads // (n // 4)), stride=(1, n // 4))
+    atoms = cute.make_layout((threads // 16, 16, 1), stride=(16, 1, 0))
+    return (
+        cute.make_tiled_mma(MmaUniversalOp(dtype), atom_layout_mnk=atoms),
+        cute.make_tiled_copy_tv(atom_a, t_a, cute.make_layout((1, 1))),
+        cute.make_tiled_copy_tv(atom_b, t_b, cute.make_layout((4, 1))),
+        tiler,
+    )
+
+
+def chosen(case, **kwargs):
+    """The plan of a case with one of the tiles, or the one that is chosen."""
+    tile = kwargs.pop("tile", None)
+    if tile is None:
+        return gemm_simt.choose(case.problem, case.alignments)
+    return gemm_simt._plan(case.problem, case.alignments, TILES[tile], **kwargs)
+
+
+def problems():
+    """(case, plan)"""
+    # All transposes, aligned and ragged, by every tile, depth and number of stages.
+    for number, (a, b, tile) in enumerate((a, b, tile) for a in ORDERS for b in ORDERS for tile in range(6)):
+        if number % 2 == 0 or tile < 2:
+            case = Case(Float32, 133, 140, 36, a + "+4", b, seed=number)
+            plan = chosen(case, tile=tile, stages=1 + number % 4, depth=(8, 16, 32)[number % 3])
+            yield case, plan.replace(group=1)
+    for a, b in itertools.product(ORDERS, ORDERS):  # the last rows of a tile lie just outside
+        case = Case(Float32, 126, 127, 24, a + "+4", b + "+4")
+        yield case, chosen(case, tile=0)
+    # Rows that begin anywhere, strides in all modes, backwards, broadcast; C along M, padded, misaligned.
+    for a, b, c in (
+        ("01+1", "10@1", "01@1"), ("01/2", "10/2", "10+4"), ("01-", "10-", "10"), ("10+3", "01@3", "01/2"),
+    ):  # fmt: skip
+        case = Case(Float32, 70, 65, 43, a, b, c)
+        yield case, chosen(case)
+    # Batches.
+    for batch, a, b in (((3,), "01b", "10"), ((2, 3), "10", "01b"), ((2, 1, 3), "01", "01")):
+        case = Case(Float32, 40, 33, 21, a, b, batch=batch)
+        yield case, chosen(case)
+    # Short and empty sums, single rows and columns.
+    for m, n, k in ((30, 40, 0), (1, 50, 3), (45, 1, 100), (1, 1, 1), (300, 17, 8)):
+        case = Case(Float32, m, n, k, beta=2 if k == 0 else 0)
+        yield case, chosen(case)
+    # Types.
+    for dtype in (Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8):
+        for a, b in (("01", "10"), ("10@1", "01@1")):
+            case = Case(dtype, 75, 70, 52, a, b)
+            yield case, chosen(case, tile=5)
+    case = Case(Int8, 40, 48, 32, b_type=Uint8, out=Float32, alpha=0.5)
+    yield case, chosen(case)
+    # Epilogues.
+    for activation, bias, c, out in (
+        ("relu", "n", "01", Float16), ("gelu", "m", "10", Float32), ("gelu_tanh", "n", "01@1", BFloat16),
+        ("silu", "m", "01", Float8E4M3FN), (None, "n", "10", Float8E5M2),
+    ):  # fmt: skip
+        case = Case(Float32, 37, 44, 20, c=c, out=out, alpha=0.25, beta=-0.5, bias=bias, activation=activation)
+        yield case, chosen(case)
+    case = Case(Float64, 20, 24, 20, alpha=0.1, beta=3, bias="n", activation="gelu_tanh", bias_type=Float32)
+    yield case, chosen(case)
+    case = Case(Int8, 20, 24, 20, alpha=3, beta=-2, bias="m", activation="relu", bias_type=Int32)
+    yield case, chosen(case)
+    # Given parts: the seed's, with one stage as there and with more, where its accesses are aligned and where not.
+    for b, stages in (("10", 1), ("10", 3), ("01", 1), ("10@1", 2)):
+        case = Case(Float32, 130, 150, 29, "01", b)
+        yield case, gemm_simt.given(case.problem, *seed_parts(), stages, case.alignments)
+    # Fewer threads than a warp has, and registers on the way.
+    mma = cute.make_tiled_mma(MmaUniversalOp(Float32), (5, 8, 1))
+    atom = cute.make_copy_atom(CopyUniversalOp(), Float32, num_bits_per_copy=64)
+    copy = cute.make_tiled_copy_tv(atom, cute.make_layout((10, 2)), cute.make_layout((1, 2)))
+    case = Case(Float32, 33, 41, 18, beta=1)
+    yield case, gemm_simt.given(case.problem, mma, copy, None, (20, 24, 4), 2, case.alignments)
+
+
+PROBLEMS = list(problems())
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.parametrize("arch", [750, 800])
+def test_kernel(arch, tmp_path):
+    chosen = PROBLEMS if arch == 800 else PROBLEMS[::5]
+    kernels = GemmKernels([plan for _, plan in chosen], tmp_path, arch)
+    for case, plan in chosen:
+        case.check(lambda *addresses, plan=plan: kernels.run(plan, *addresses))
+
+
+def test_on_host():
+    for case, plan in PROBLEMS:
+        case.check(lambda *addresses, plan=plan: run_on_host(plan, *addresses))
+
+
+def test_nothing_is_wrong_on_host():
+    for case, plan in PROBLEMS[::3]:
+        report = run_on_host(plan, *(x.ctypes.data for x in (case.a, case.b, case.c)), check=True, move=False)
+        assert report, f"{case.name}: {report}, in the {plan}"

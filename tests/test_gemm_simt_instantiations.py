@@ -1,0 +1,139 @@
+"""Plans of gemm_simt compile for every architecture, without spills, and multiply and load as much as they say.
+
+And which plans are chosen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from test_device_gemm_simt_host import seed_parts
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8
+from tilewright._runtime.compiler import compile_program, nvrtc_library
+from tilewright._runtime.errors import NvrtcError
+from tilewright.cute import size
+from tilewright.kernels import gemm_simt
+from tilewright.kernels.gemm_plan import DeviceFacts
+from tilewright.kernels.gemm_problem import Epilogue, problem_of
+
+ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
+ALIGNED, ODD = (16, 16, 16), (4, 4, 4)
+REGISTERS = 65536  # of a multiprocessor
+EVERYTHING = Epilogue(alpha=2, beta=1, bias="n", bias_type=Float32, bias_stride=1, activation="gelu_tanh")
+
+
+def plans():
+    """Named plans of every tile, of every way of loading, and of every element type once."""
+    yield "along k", gemm_simt.choose(problem_of(4096, 4096, 4096, Float32), ALIGNED)
+    yield "along m and n", gemm_simt.choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), ALIGNED)
+    yield "odd rows", gemm_simt.choose(problem_of(4095, 4097, 4103, Float32, b="n"), ODD)
+    for tile in gemm_simt.TILES[2:]:
+        yield f"{tile.extents(4)}", gemm_simt._plan(problem_of(64, 64, 64, Float32), ALIGNED, tile)
+    for dtype in (Float64, Float16, BFloat16, Int8, Float8E4M3FN):
+        problem = problem_of(256, 256, 256, dtype, epilogue=EVERYTHING if dtype is Float16 else None)
+        yield dtype.__name__, gemm_simt._plan(problem, ALIGNED, gemm_simt.TILES[5])
+    problem = problem_of(1024, 1024, 1024, Float32, b="n")
+    yield "seed 002", gemm_simt.given(problem, *seed_parts(), 1)
+
+
+PLANS = dict(plans())
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """All plans, compiled together, by architecture. In CI that there is no compiler is a failure."""
+    try:
+        nvrtc_library()
+    except NvrtcError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no NVRTC: {str(error).splitlines()[0]}")
+    names = [plan.name for plan in PLANS.values()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_CACHE_DIR", "off")
+        yield {arch: compile_program(gemm_simt.GemmSimt.STEM, names, arch) for arch in ARCHITECTURES}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_nothing_is_spilled(programs, arch):
+    report = programs[arch].report
+    for name, plan in PLANS.items():
+        found = report[plan.name]
+        assert (found.spill_bytes, found.stack_bytes) == (0, 0), name
+        assert 0 < -(-found.registers // 8) * 8 * plan.threads * plan.ctas_per_sm <= REGISTERS, name
+
+
+BODY = re.compile(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\}\n", re.S)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("name", [name for name, plan in PLANS.items() if plan.problem.a_type is Float32])
+def test_the_main_loop(programs, arch, name):
+    """A step along K multiplies every row with every column, and reads its fragments by the widest accesses."""
+    program, plan = programs[arch], PLANS[name]
+    body = dict(BODY.findall(program.ptx))[program.lowered[plan.name]]
+    rows, columns, depth = size(plan.rows, mode=[1]), size(plan.columns, mode=[1]), plan.tiler_mnk[2]
+    steps = 8 if depth % 8 == 0 else depth  # that are unrolled
+    assert len(re.findall(r"\bfma\.rn\.f32\b", body)) == rows * columns * steps
+    widths = {operand: plan.fragment_vector(operand) for operand in "ab"}
+    assert set(widths.values()) == {4 if name != "seed 002" else 1}
+    early = 1 if plan.stages > 1 else 0  # the first fragments of all
+    wanted = (rows // widths["a"] + columns // widths["b"]) * (steps + early)
+    kind = r"v4\.\w+" if name != "seed 002" else r"[bf]32"
+    assert len(re.findall(rf"\bld\.shared\.{kind}\b", body)) == wanted
+    for operand in "ab":
+        _, vector, _ = plan.copy_layout(operand)
+        assert vector == (1 if name in ("odd rows", "seed 002") and (name, operand) != ("seed 002", "b") else 4)
+
+
+def test_what_is_registered():
+    chosen = PLANS.values()
+    assert {plan.stages for plan in chosen} == {1, 2, 3}
+    assert {plan.tiler_mnk[:2] for plan in chosen} >= {tile.extents(4) for tile in gemm_simt.TILES if tile.ctas > 1}
+    assert {plan.problem.acc_type.__name__ for plan in chosen} == {"Float32", "Float64", "Int32"}
+
+
+@pytest.mark.parametrize(
+    ("size", "order", "tiler"),
+    [
+        (4096, "mn", (128, 128, 32)),
+        (4096, "mk", (128, 128, 8)),
+        (8192, "kn", (128, 128, 8)),
+        (2048, "kk", (128, 128, 8)),
+        (1024, "mn", (64, 64, 8)),
+        (1024, "kn", (64, 64, 8)),
+        (1000, "kk", (64, 64, 8)),
+        (512, "mn", (32, 32, 8)),
+        (512, "mk", (32, 32, 16)),
+    ],
+)
+def test_the_tiles_that_were_measured_to_be_the_fastest(size, order, tiler):
+    assert gemm_simt.choose(problem_of(size, size, size, Float32, a=order[0], b=order[1]), ALIGNED).tiler_mnk == tiler
+
+
+@pytest.mark.parametrize("order", ["mn", "mk", "kn", "kk"])
+def test_misaligned_rows_come_in_tiles_of_16(order):
+    plan = gemm_simt.choose(problem_of(4095, 4097, 4103, Float32, a=order[0], b=order[1]), ODD)
+    assert (plan.tiler_mnk, plan.stages) == ((128, 128, 16), 3)
+
+
+@pytest.mark.parametrize(
+    ("facts", "depth", "stages"),
+    [
+        (DeviceFacts("NVIDIA A100", 80, 108, 166912), 16, 3),
+        (DeviceFacts("NVIDIA GeForce RTX 4090", 89, 128, 101376), 16, 3),
+        (DeviceFacts("Tesla T4", 75, 40, 65536), 8, 2),
+    ],
+    ids=lambda x: getattr(x, "name", str(x)),
+)
+def test_the_ctas_of_a_tile_share_a_multiprocessor(facts, depth, stages):
+    problem = problem_of(4096, 4096, 4096, Float32, a="m", b="n")
+    plan = gemm_simt.choose(problem, ALIGNED, facts)
+    assert (plan.tiler_mnk, plan.stages) == ((128, 128, depth), stages)
+    assert plan.ctas_per_sm * (plan.shared_bytes + 1024) <= facts.shared_bytes + 1024
+    variants = gemm_simt.variants(problem, ALIGNED, facts)
+    assert variants[0] == plan
+    assert max(x.shared_bytes for x in variants) <= facts.shared_bytes
