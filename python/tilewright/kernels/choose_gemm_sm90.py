@@ -145,6 +145,14 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
     return fixed + max(own, memory) + HIDDEN * min(own, memory) + FETCHES * tiles * steps * fetch * INGEST / L2
 
 
+def expected(plan: GemmSm90, facts: DeviceFacts) -> float:
+    """The expected time of a plan."""
+    bM, bN, _ = plan.tiler_mnk
+    resident = max(plan.workers // facts.multiprocessors, 1)
+    config = Config(bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.splits, resident, plan.stages)
+    return seconds(config, plan.problem, facts)
+
+
 def _few_steps(problem: GemmProblem) -> bool:
     return problem.k * problem.a_type.bits <= FEW_STEPS * SPAN * 8
 
@@ -264,10 +272,12 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
     return next(_ranked(problem, alignments, facts or H200), None)
 
 
-def variants(problem: GemmProblem, alignments: tuple[int, int, int], most: int = 16) -> list[GemmSm90]:
+def variants(
+    problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None, most: int = 16
+) -> list[GemmSm90]:
     """The plans that are worth measuring, the one that is expected to be the fastest first."""
     found = []
-    for plan in _ranked(problem, alignments, H200):
+    for plan in _ranked(problem, alignments, facts or H200):
         found.append(plan)
         if len(found) == most:
             break

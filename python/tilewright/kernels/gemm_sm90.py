@@ -88,6 +88,12 @@ def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_majo
 
     from tilewright.kernels.gemm_tables import tma_offsets
 
+    extents = tuple(int(_core.size(layout, mode=[mode])) for mode in range(_core.rank(layout.shape)))
+    if len(extents) != 3 or extents[:2] != (rows, bK):
+        raise LayoutError(
+            f"gemm_sm90: {layout} in shared memory has the extents {text(extents)}, but a tile and the stages are "
+            f"({rows},{bK},stages); use make_smem_layout_atom and tile_to_shape"
+        )
     size = dtype.bits // 8
     inner = SPAN // size
     boxes = sharers if k_major else rows // inner
@@ -297,11 +303,11 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Any = 
     return chosen(problem, alignments, facts)
 
 
-def variants(problem: GemmProblem, alignments: tuple[int, int, int]) -> list[GemmSm90]:
+def variants(problem: GemmProblem, alignments: tuple[int, int, int], facts: Any = None) -> list[GemmSm90]:
     """Plans to be measured for a problem, the one that is expected to be the fastest first."""
     from tilewright.kernels.choose_gemm_sm90 import variants as found
 
-    return found(problem, alignments)
+    return found(problem, alignments, facts)
 
 
 def given(
