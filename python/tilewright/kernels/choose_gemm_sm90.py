@@ -57,9 +57,9 @@ CONFIGS = (
     Config(128, 128, cluster=(1, 2)),
     Config(128, 256, cluster=(1, 2)),
     Config(64, 128, 1, cluster=(2, 2)),
+    Config(128, 64, splits=2),
     Config(64, 128, 1, splits=2),
     Config(128, 64, cluster=(1, 2)),
-    Config(128, 64, splits=2),
     Config(128, 64),
     Config(64, 64, 1),
     Config(64, 64, 1, splits=2),
@@ -73,7 +73,8 @@ CONFIGS = (
 )
 
 BUFFERS = 2  # boxes of C of a consumer
-FEW_STEPS = 4  # along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone
+FEW_STEPS = 4  # along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone and
+# do not run ahead
 
 # The model's constants, in clocks unless said otherwise.
 CLOCK = 1.7e9
@@ -233,6 +234,8 @@ def plan_of(
         return None
     store = store_of(p, bN, config.splits, alignments[2])
     stages = _smem_stages(config, facts, store == "boxes")
+    if _few_steps(p):
+        stages = min(stages, FEW_STEPS - 1)
     if stages < 2 or (config.splits > 1 and 4 * bM * bN > stages * (bM + bN) * SPAN):
         return None
     bK = SPAN * 8 // p.a_type.bits
