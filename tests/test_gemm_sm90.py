@@ -169,6 +169,7 @@ def plan_for(**fields):
         ({"cluster_mn": (4, 4)}, "at most 8 CTAs in a cluster"),
         ({"splits": 2}, "CTAs that share a tile along K are a cluster of their own"),
         ({"ping_pong": True}, "in ping-pong each has its own"),
+        ({"stages": 3}, "has 4 stages, but the plan 3"),
         ({"smem_a": cute.make_layout((128, 64, 4))}, "TMA puts it at"),
         ({"smem_b": smem_layout(BFloat16, 256, 64, 4, False)}, "TMA puts it at"),
     ],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.gemm_fields import require_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,11 +80,7 @@ class GemmPlan(ABC):
         object.__setattr__(self, "_name", "")
         if fields:
             raise TypeError(f"{kind}: no field named {', '.join(fields)}; the fields are {', '.join(self.FIELDS)}")
-        tiler = self.tiler_mnk
-        if not isinstance(tiler, tuple) or len(tiler) != 3 or not all(type(t) is int and t > 0 for t in tiler):
-            raise TypeError(f"{kind}: tiler_mnk is {tiler!r}, but it must be three positive integers (bM, bN, bK)")
-        if type(self.stages) is not int or self.stages < 1:
-            raise TypeError(f"{kind}: stages is {self.stages!r}, but it must be a positive integer")
+        require_kinds(kind, self._fields())
         self.require_fields()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -213,6 +210,8 @@ class GemmPlan(ABC):
         """The compiled program: `.ptx`, `.cubin`, `.source`, `.report` of registers and spills. Needs NVRTC, no GPU."""
         from tilewright._runtime.compiler import compile_program
 
+        if not isinstance(arch, str):
+            raise TypeError(f"plan.compile: expected arch to be a string such as sm_90a, but got {arch!r}")
         generation = arch.removeprefix("sm_").rstrip("af")
         if arch.startswith("sm_") and generation.isdecimal():
             self._require_arch(int(generation), f"arch is {arch}", "plan.compile")
@@ -261,7 +260,7 @@ class GemmPlan(ABC):
             "stages": draw_gemm_order.draw_stages,
             "order": draw_gemm_order.draw_order,
         }
-        if of not in draws:
+        if not isinstance(of, str) or of not in draws:
             raise ValueError(f"plan.svg: there is no picture of {of!r}, but of {', '.join(draws)}")
         return draws[of](self)
 

@@ -17,6 +17,8 @@ from tilewright.kernels.render import device_type, numeric_type
 if TYPE_CHECKING:
     from tilewright.kernels.fragments import FragmentCopy
 
+MOST_SHARED = 1 << 20  # bytes; beyond them it is of no use to look at every element
+
 
 class Side:
     """A or B in a plan; its tile has the modes (rows, k)."""
@@ -104,6 +106,17 @@ def _fits(
         raise LayoutError(
             f"GemmSm80: smem_{name} is {side.smem} with extents {text(shape)}, but a tile and the stages are "
             f"{text((*side.tile, stages))}"
+        )
+    size = math.prod(shape) * side.bits // 8
+    if size > MOST_SHARED:
+        raise LayoutError(
+            f"GemmSm80: smem_{name} takes {size} bytes for {stages} tiles {text(side.tile)}, more shared memory than "
+            "any device has; use fewer stages or a smaller tile"
+        )
+    if tiled_copy.value_type.bits != side.bits:
+        raise TypeError(
+            f"GemmSm80: tiled_copy_{name} copies {tiled_copy.value_type}, but {side.operand} has elements of {dtype}; "
+            "use an atom of their size"
         )
     copied = int(_core.size(side.load_tv, mode=[0]))
     if copied > threads:

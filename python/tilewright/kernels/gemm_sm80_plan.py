@@ -15,6 +15,7 @@ from tilewright.kernels.fragments import modes_of, thread_coordinates, value_coo
 from tilewright.kernels.gemm_plan import GemmPlan
 from tilewright.kernels.gemm_sm80_layouts import PAD
 from tilewright.kernels.gemm_sm80_operand import Side, flag, guard, side_fits
+from tilewright.kernels.gemm_sm80_store import store_fits
 from tilewright.kernels.render import device_type, numeric_type
 from tilewright.numeric import Float32, Float64, Int32
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_tables import GemmTables
 
 BATCH_MODES = 3
+MAX_SUMS = 256  # words that a thread has registers for
 EPILOGUE_AT = 24  # of the epilogue in the parameter, behind three addresses
 
 
@@ -273,6 +275,12 @@ def require_fields(plan: GemmSm80) -> None:
         raise LayoutError(
             f"GemmSm80: the TiledMma's threads {threads} are not all those of a CTA; use a compact layout"
         )
+    words = bm * bn * int(p.acc_type.bits) // 32
+    if words > MAX_SUMS * plan.threads:
+        raise LayoutError(
+            f"GemmSm80: of a tile {text(plan.tiler_mnk)} each of the {plan.threads} threads of the TiledMma has "
+            f"{words // plan.threads} words of sums, more than its registers hold; use a smaller tile, or more atoms"
+        )
     if plan.threads > 1024:
         raise LayoutError(f"GemmSm80: the TiledMma has {plan.threads} threads, but a CTA has at most 1024")
     for name, tile, extent in (("M", 0, bm), ("N", 1, bn), ("K", 2, bk)):
@@ -283,3 +291,6 @@ def require_fields(plan: GemmSm80) -> None:
             )
     for side in plan.sides:
         side_fits(side, plan.stages, plan.threads)
+    if plan.store_tv is not None:
+        rows = int(plan.tiled_mma.get_tile_size(0))
+        store_fits(plan.store_tv, plan.store_vector, (rows, bn), plan.threads, int(p.c_type.bits))

@@ -168,7 +168,7 @@ class GemmSm90(GemmPlan):
 
     @property
     def programmatic(self) -> bool:
-        """Whether the launch overlaps the end of the one before it: where a kernel is short that is much of its time."""
+        """Whether the launch overlaps the end of the one before it: of short kernels that is much of the time."""
         return self.problem.moved_bytes < SHORT
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 
@@ -80,6 +81,10 @@ def require_fields(plan: GemmSm90) -> None:
     if plan.splits > 1 and 4 * bM * bN > plan.stages * (bM + bN) * SPAN:
         refuse(f"the sums of a tile, {4 * bM * bN} bytes, must fit where the stages were; use more stages")
     plan.operands()
+    for name, layout, rows in (("smem_a", plan.smem_a, bM), ("smem_b", plan.smem_b, bN)):
+        held = int(_core.size(layout)) // (rows * bK)
+        if held != plan.stages:
+            refuse(f"{name} {layout} has {held} stages, but the plan {plan.stages}; give it with as many")
 
 
 def refusal(
