@@ -10,8 +10,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from tilewright import kernels
+from tilewright.kernels.gemm_operands import number
 
 __all__ = ["addmm", "linear", "matmul"]
 
@@ -23,6 +25,7 @@ ACTIVATIONS: dict[str, Any] = {
 }
 INTEGERS = (torch.int8, torch.uint8)
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
+BIASES = (torch.float16, torch.bfloat16, torch.float32)  # that are added to any sums
 
 torch.library.define(
     "tilewright::gemm",
@@ -38,8 +41,29 @@ def _out_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
     return torch.int32 if a.dtype in INTEGERS else torch.bfloat16 if a.dtype in FLOAT8 else a.dtype
 
 
-def _batch(a: Tensor, b: Tensor) -> tuple[Any, ...]:
-    return tuple(torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]))
+def _shape(a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None) -> tuple[Any, ...]:
+    """The shape of the result; ValueError where those of the operands do not agree."""
+    shown = f"a {tuple(a.shape)} and b {tuple(b.shape)}"
+    if a.dim() < 2 or b.dim() < 2:
+        raise ValueError(f"tilewright.torch: {shown} must be matrices (M, K) and (K, N), or batches of them")
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(
+            f"tilewright.torch: {shown} have {a.shape[-1]} columns and {b.shape[-2]} rows; they must be equal"
+        )
+    try:
+        shape = (*torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    except RuntimeError:
+        raise ValueError(
+            f"tilewright.torch: the batches {tuple(a.shape[:-2])} and {tuple(b.shape[:-2])} of {shown} do not "
+            "broadcast; each extent must be equal, or 1 in one of them"
+        ) from None
+    if bias is not None and tuple(bias.shape) != shape[-1:]:
+        raise ValueError(f"tilewright.torch: bias {tuple(bias.shape)} must be (N) with N = {shape[-1]}")
+    if c is not None:
+        missing = len(shape) - c.dim()
+        if missing < 0 or any(n not in (1, shape[missing + i]) for i, n in enumerate(c.shape)):
+            raise ValueError(f"tilewright.torch: c {tuple(c.shape)} does not broadcast to the result {shape}")
+    return shape
 
 
 def _as_modes(x: Tensor, batch_modes: int) -> Tensor:
@@ -60,10 +84,12 @@ def _gemm(
     out_dtype: torch.dtype | None,
 ) -> Tensor:
     """activation(alpha a b + beta c + bias): a (.., M, K), b (.., K, N), c broadcasts to the result, bias is (N)."""
-    batch = _batch(a, b)
-    out = a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=_out_type(a, out_dtype))
+    shape = _shape(a, b, c, bias)
+    out = a.new_empty(shape, dtype=_out_type(a, out_dtype))
     options: dict[str, Any] = {}
     if c is not None and beta != 0:
+        if not torch.can_cast(c.dtype, out.dtype):
+            raise TypeError(f"tilewright.torch: c has elements of {c.dtype}, which {out.dtype} does not hold")
         out.copy_(c)
         options["beta"] = beta
     if alpha != 1:
@@ -74,7 +100,7 @@ def _gemm(
         options["bias"] = bias.detach()
     if a.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
         options["allow_tf32"] = True
-    modes = len(batch)
+    modes = len(shape) - 2
     kernels.gemm(_as_modes(a.detach(), modes), _as_modes(b.detach().mT, modes), _as_modes(out, modes), **options)
     return out
 
@@ -89,7 +115,7 @@ def _fake(
     activation: str | None,
     out_dtype: torch.dtype | None,
 ) -> Tensor:
-    return a.new_empty((*_batch(a, b), a.shape[-2], b.shape[-1]), dtype=_out_type(a, out_dtype))
+    return a.new_empty(_shape(a, b, c, bias), dtype=_out_type(a, out_dtype))
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -132,27 +158,40 @@ torch.library.register_autograd("tilewright::gemm", _backward, setup_context=_se
 
 
 def _run(
+    function: str,
     a: Tensor,
     b: Tensor,
     c: Tensor | None = None,
     bias: Tensor | None = None,
     *,
-    alpha: float = 1,
-    beta: float = 1,
+    alpha: float = 1.0,
+    beta: float = 1.0,
     activation: str | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """The operation. An activation is fused, but where gradients are wanted, which need what it is applied to."""
+    if activation is not None and not (isinstance(activation, str) and activation in ACTIVATIONS):
+        known = ", ".join(map(repr, ACTIVATIONS))
+        raise ValueError(f"{function}: activation is {activation!r}, but it must be None or one of {known}")
+    if out_dtype is not None and not isinstance(out_dtype, torch.dtype):
+        raise TypeError(f"{function}: expected out_dtype to be a torch.dtype, but got {out_dtype!r}")
+    given = [x for x in (a, b, c, bias) if x is not None]
+    # Without a word the operation would drop tangents.
+    if forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(x).tangent is not None for x in given):
+        raise NotImplementedError(f"{function} has no forward derivative; use backward(), or torch.matmul")
     fused = activation
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (a, b, c, bias)):
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
         fused = None
-    result: Tensor = torch.ops.tilewright.gemm(a, b, c, bias, float(alpha), float(beta), fused, out_dtype)
+    result: Tensor = torch.ops.tilewright.gemm(a, b, c, bias, alpha, beta, fused, out_dtype)
     return result if fused == activation else ACTIVATIONS[str(activation)](result)
 
 
-def _require(function: str, name: str, x: Any) -> None:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{function}: expected {name} to be a torch.Tensor, but got {type(x).__name__}")
+def _require(function: str, **tensors: Any) -> None:
+    for name, x in tensors.items():
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{function}: expected {name} to be a torch.Tensor, but got {type(x).__name__}")
+        if x.dim() == 0 and name != "c":
+            raise ValueError(f"{function}: {name} is a scalar, but it needs at least one mode")
 
 
 def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Tensor:
@@ -169,18 +208,16 @@ def matmul(a: Tensor, b: Tensor, *, out_dtype: torch.dtype | None = None) -> Ten
     >>> matmul(torch.arange(6.0).reshape(2, 3), torch.ones(3))
     tensor([ 3., 12.])
     """
-    _require("torch.matmul", "a", a)
-    _require("torch.matmul", "b", b)
-    if a.dim() == 0 or b.dim() == 0:
-        raise ValueError(f"torch.matmul: a has {a.dim()} modes and b has {b.dim()}, but each needs at least one")
+    function = "tilewright.torch.matmul"
+    _require(function, a=a, b=b)
     x = a[None] if a.dim() == 1 else a
     y = b[:, None] if b.dim() == 1 else b
     if x.shape[-1] != y.shape[-2]:
         raise ValueError(
-            f"torch.matmul: a {tuple(a.shape)} has {x.shape[-1]} columns and b {tuple(b.shape)} has {y.shape[-2]} "
+            f"{function}: a {tuple(a.shape)} has {x.shape[-1]} columns and b {tuple(b.shape)} has {y.shape[-2]} "
             "rows; they must be equal"
         )
-    result = _run(x, y, out_dtype=out_dtype)
+    result = _run(function, x, y, out_dtype=out_dtype)
     if b.dim() == 1:
         result = result[..., 0]
     return result[..., 0, :] if a.dim() == 1 and b.dim() > 1 else result[..., 0] if a.dim() == 1 else result
@@ -206,11 +243,16 @@ def addmm(
     tensor([[2., 3.],
             [2., 3.]])
     """
-    for name, x in (("c", c), ("a", a), ("b", b)):
-        _require("torch.addmm", name, x)
-    is_bias = beta == 1 and c.shape == b.shape[-1:] and a.dim() > 1
+    function = "tilewright.torch.addmm"
+    _require(function, c=c, a=a, b=b)
+    scales = [
+        float(x if type(x) in (int, float) else number(function, name, x))
+        for name, x in (("alpha", alpha), ("beta", beta))
+    ]
+    sums = torch.int32 if a.dtype in INTEGERS else torch.float32 if a.dtype in FLOAT8 else a.dtype
+    is_bias = scales[1] == 1 and c.shape == b.shape[-1:] and c.dtype in (*BIASES, sums)
     sides = (None, c) if is_bias else (c, None)
-    return _run(a, b, *sides, alpha=alpha, beta=beta, activation=activation, out_dtype=out_dtype)
+    return _run(function, a, b, *sides, alpha=scales[0], beta=scales[1], activation=activation, out_dtype=out_dtype)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation: str | None = None) -> Tensor:
@@ -220,8 +262,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation:
     >>> linear(torch.ones(3), torch.arange(6.0).reshape(2, 3), torch.tensor([0.5, -20.0]), activation="relu")
     tensor([3.5000, 0.0000])
     """
-    for name, value in (("x", x), ("weight", weight)):
-        _require("torch.linear", name, value)
+    function = "tilewright.torch.linear"
+    _require(function, x=x, weight=weight, **({} if bias is None else {"bias": bias}))
+    if weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
+        raise ValueError(
+            f"{function}: x {tuple(x.shape)} and weight {tuple(weight.shape)} must be (.., K) and (N, K) of the same K"
+        )
     rows = x[None] if x.dim() == 1 else x
-    result = _run(rows, weight.mT, None, bias, activation=activation)
+    result = _run(function, rows, weight.mT, None, bias, activation=activation)
     return result[0] if x.dim() == 1 else result

@@ -89,7 +89,10 @@ class MmaAtom:
         >>> make_mma_atom(cute.nvgpu.MmaUniversalOp(Float64)).dtype_of("C") is Float64
         True
         """
-        return {"A": self.op.a_dtype, "B": self.op.b_dtype, "C": self.op.acc_dtype}[operand]
+        types = {"A": self.op.a_dtype, "B": self.op.b_dtype, "C": self.op.acc_dtype}
+        if not isinstance(operand, str) or operand not in types:
+            raise ValueError(f"dtype_of: expected operand to be 'A', 'B' or 'C', but got {operand!r}")
+        return types[operand]
 
     def set(self, field: Field, value: Any, *, loc: Any = None, ip: Any = None) -> None:
         """Say at run time what a field is: Field.ACCUMULATE, whether C is added. It is no part of the atom's value.
@@ -127,7 +130,7 @@ class MmaAtom:
         return atom
 
     def _require_field(self, function: str, field: Any) -> None:
-        if field not in self._fields:
+        if not isinstance(field, Field) or field not in self._fields:
             raise TypeError(
                 f"{function}: expected a field of the atom, {' or '.join(map(str, self._fields))}, but got {field!r}"
             )

@@ -64,6 +64,7 @@ class MmaOp:
     _arguments: tuple[Any, ...]
 
     def _make(self, arguments: tuple[Any, ...], row: str, a: Type, b: Type, acc: Type, n: int | None = None) -> None:
+        arguments = tuple(tuple(x) if isinstance(x, list) else x for x in arguments)  # to be compared and hashed
         traits = MMA_TRAITS[row]
         m, fixed, k = traits.shape_mnk
         fields = {
@@ -149,7 +150,7 @@ def _alike(a: Type, b: Type) -> bool:
 def _shape(op: str, given: Any, rows: dict[tuple[int, ...], str]) -> str:
     """The row of an instruction shape."""
     shape = tuple(given) if isinstance(given, (tuple, list)) else given
-    if shape not in rows:
+    if not isinstance(shape, tuple) or shape not in rows:
         known = " or ".join(map(text, rows))
         raise ValueError(f"{op}: the shape (M,N,K) is {text(given)}, but the instruction has {known}")
     return rows[shape]

@@ -433,7 +433,7 @@ def _atom_layout(function: str, given: Any) -> _core.Layout:
     if not _core.is_static(layout):
         raise _error(function, (layout,), "the layout of atoms is static; use Python integers")
     threads = int(_core.size(layout))
-    if not _core.is_injective(layout) or _core.cosize(layout) != threads:
+    if not _core.is_bijective(layout):
         raise _error(
             function,
             (layout,),
