@@ -11,7 +11,7 @@ import pytest
 import tilewright as tw
 from cpu_device import OnDevice
 from tilewright import Float16, Float32, Int4, cute, kernels
-from tilewright.cute.nvgpu import MmaUniversalOp, warp
+from tilewright.cute.nvgpu import CopyUniversalOp, MmaUniversalOp, warp
 from tilewright.cute.runtime import from_dlpack
 
 torch = pytest.importorskip("torch")
@@ -68,8 +68,25 @@ def mma(sums=Float32):
     return cute.make_tiled_mma(warp.MmaF16BF16Op(Float16, sums, (16, 8, 16)), (2, 2, 1))
 
 
+def f16(*shape):
+    return torch.zeros(shape, dtype=torch.float16)
+
+
+def copy(dtype):
+    atom = cute.make_copy_atom(CopyUniversalOp(), dtype)
+    return cute.make_tiled_copy_tv(atom, cute.make_layout((16, 8)), cute.make_layout((1, 1)))
+
+
 def plan():
     return kernels.gemm.plan(A, B)
+
+
+def plan80():
+    return kernels.gemm.plan(f16(256, 256), f16(256, 256), arch="sm_80")
+
+
+def plan90():
+    return kernels.gemm.plan(f16(256, 256), f16(256, 256))
 
 
 ERRORS = Path(__file__).with_name("gemm_errors.txt")

@@ -384,6 +384,16 @@ def test_torch_matmul_is_compiled_and_differentiated():
         assert float((x - y).norm() / y.norm()) < 0.02
 
 
+def test_tuning_finds_a_plan_and_keeps_it():
+    m, n, k = (random.randrange(200, 400) * 8 for _ in range(3))
+    a, b, c = normal(m, k), normal(n, k), normal(m, n)
+    plan = gemm.tune(a, b, c)
+    assert gemm.tune(a, b, c) == plan
+    assert gemm.plan(a, b, c) == plan
+    gemm(a, b, c)
+    assert error(c, exact(a, b)) < 0.005
+
+
 @sanitized
 def test_torch_conventions():
     from tilewright.torch import matmul

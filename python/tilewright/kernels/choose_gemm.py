@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.kernels.gemm_devices import generation_of
 from tilewright.kernels.gemm_estimate import LAUNCH, seconds
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_plan import DeviceFacts, GemmPlan
     from tilewright.kernels.gemm_problem import GemmProblem
     from tilewright.kernels.gemm_run import Plan
+    from tilewright.kernels.gemm_sm90 import GemmSm90
     from tilewright.numeric import Numeric
 
     Alignments = tuple[int, int, int]
@@ -97,8 +98,12 @@ def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: Devic
 
 
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
-    """The seconds that a plan is expected to take on a device."""
-    return seconds(plan.problem, plan.tiler_mnk, plan.KERNEL, facts, getattr(plan, "splits", 1))
+    """The seconds that a plan is expected to take on a device, by its kernel's own model where it has one."""
+    if plan.KERNEL == "sm90":
+        from tilewright.kernels.choose_gemm_sm90 import expected as of_its_own
+
+        return of_its_own(cast("GemmSm90", plan), facts)
+    return seconds(plan.problem, plan.tiler_mnk, plan.KERNEL, facts)
 
 
 def _packed(
@@ -134,7 +139,7 @@ def ranked(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> 
     found = []
     for kernel in generation_of(facts).kernels:
         for view, aligned, swapped in orientations(problem, alignments):
-            for plan in module(kernel).variants(view, aligned):
+            for plan in module(kernel).variants(view, aligned, facts):
                 if plan.shared_bytes <= facts.shared_bytes:
                     found.append(plan.replace(swapped=True) if swapped else plan)
     return sorted(found, key=lambda plan: expected(plan, facts))

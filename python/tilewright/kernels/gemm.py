@@ -98,9 +98,10 @@ POSITIONS = (0, 1, 2, gemm.parameters.index("bias"))
 
 def _output(function: str, mA: Any, mB: Any, asked: dict[str, Any]) -> Any:
     """The array for the result where none is given."""
+    from tilewright.kernels.gemm_operands import number
     from tilewright.kernels.gemm_output import empty_output
 
-    if asked["beta"] != 0:
+    if number(function, "beta", asked["beta"]) != 0:
         raise ValueError(f"{function}: beta is {asked['beta']}, but there is no mC to read; pass mC")
     plan, out_dtype = asked["plan"], asked["out_dtype"]
     return empty_output(function, mA, mB, plan.problem.c_type if hasattr(plan, "problem") else out_dtype)
@@ -145,6 +146,7 @@ def _plan(mA: Any, mB: Any, mC: Any = None, *, arch: str | None = None, **asked:
     """
     function = f"{NAME}.plan"
     full = _all(asked, function)
+    _require_stream(function, full["stream"])
     operands, plan = planned(function, mA, mB, _output(function, mA, mB, full) if mC is None else mC, full, arch)
     if plan is None:
         raise ValueError(f"{function}: {operands.c} has no elements, so there is nothing to plan")
@@ -162,6 +164,7 @@ def _tune(mA: Any, mB: Any, mC: Any = None, **asked: Any) -> Plan:
 
     function = f"{NAME}.tune"
     full = _all(asked, function)
+    _require_stream(function, full["stream"])
     return tune(function, mA, mB, _output(function, mA, mB, full) if mC is None else mC, full)
 
 

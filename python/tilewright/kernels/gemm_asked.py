@@ -26,6 +26,8 @@ def require_asked(function: str, asked: dict[str, Any]) -> bool:
 
     plan, tiled_mma, tiler = asked["plan"], asked["tiled_mma"], asked["tiler_mnk"]
     parts = [name for name in PARTS if asked[name] is not None]
+    if type(asked["allow_tf32"]) is not bool:
+        raise TypeError(f"{function}: expected allow_tf32 to be True or False, but got {asked['allow_tf32']!r}")
     if plan is not None:
         if not isinstance(plan, (GemmPlan, PackedGemm)):
             raise TypeError(f"{function}: expected plan to be a GemmPlan, but got {type(plan).__name__}")
@@ -50,7 +52,7 @@ def require_asked(function: str, asked: dict[str, Any]) -> bool:
         alone = [name for name in parts if name.startswith("tiled_copy")]
         if alone:
             raise TypeError(f"{function}: {alone[0]} is of use with a tiled_mma only; pass one")
-        return bool(asked["allow_tf32"])
+        return asked["allow_tf32"]
     if tiler is not None:
         require_divides(function, tiled_mma, tiler)
     return tiled_mma.op.a_dtype is TFloat32
@@ -90,7 +92,7 @@ def facts_for(function: str, operands: GemmOperands, arch: str | None = None) ->
     from tilewright.kernels.gemm_devices import DEVICES, H200
 
     if arch is not None:
-        if arch not in DEVICES:
+        if not isinstance(arch, str) or arch not in DEVICES:
             raise ValueError(f"{function}: arch is {arch!r}, but it must be one of {', '.join(DEVICES)}")
         return DEVICES[arch]
     if operands.c.device[0] in (CUDA, CUDA_MANAGED):

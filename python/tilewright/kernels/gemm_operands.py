@@ -20,8 +20,9 @@ from tilewright.kernels.copy_problem import (
 )
 from tilewright.kernels.gemm_problem import ACTIVATIONS, MAX_BATCH, SUMS, Epilogue, GemmProblem
 from tilewright.kernels.gemm_types import names, require_types, type_named, type_of
-from tilewright.numeric import BFloat16, Float16, Float32, Int32, Numeric, TFloat32
+from tilewright.numeric import BFloat16, Float16, Float32, Float64, Int32, Numeric, TFloat32
 
+FLOAT32_MOST = 3.4028235677973366e38  # what is less than this is finite when rounded to Float32
 PITCH = 16  # bytes to which the unused stride of a mode of extent 1 is rounded
 
 
@@ -306,23 +307,31 @@ class _Form:
 def _epilogue(
     function: str, c_type: type[Numeric], acc_type: type[Numeric], alpha: Any, beta: Any, activation: Any
 ) -> Epilogue:
-    numbers_ = [_number(function, name, x) for name, x in (("alpha", alpha), ("beta", beta))]
-    if activation is not None and activation not in ACTIVATIONS:
+    numbers_ = [number(function, name, x) for name, x in (("alpha", alpha), ("beta", beta))]
+    if activation is not None and not (isinstance(activation, str) and activation in ACTIVATIONS):
         raise ValueError(
             f"{function}: activation is {activation!r}, but it must be None, "
             f"{', '.join(map(repr, ACTIVATIONS[:-1]))} or {ACTIVATIONS[-1]!r}"
         )
     for name, x in zip(("alpha", "beta"), numbers_, strict=True):
-        if acc_type is Int32 and c_type is Int32 and abs(x) >= 2**31:
+        if acc_type is Int32 and c_type is Int32 and not abs(x) < 2**31:
             raise ValueError(f"{function}: {name} is {x}, which Int32 does not hold; store the sums as floats")
+        if acc_type is not Float64 and FLOAT32_MOST < abs(x) < math.inf:
+            raise ValueError(
+                f"{function}: {name} is {x}, which Float32, the type of the epilogue, does not hold; scale mA, mB or mC"
+            )
     return Epilogue(alpha=numbers_[0], beta=numbers_[1], activation=activation)
 
 
-def _number(function: str, name: str, x: Any) -> float:
-    if type(x) in (int, float):
-        return x  # type: ignore[no-any-return]
+def number(function: str, name: str, x: Any) -> float:
+    """An argument as a number of Python; TypeError where it is none, ValueError where no float holds it."""
     if isinstance(x, (numbers.Real, Numeric)):
-        return float(x)
+        try:
+            value = float(x)
+        except OverflowError:
+            raise ValueError(f"{function}: {name} is an integer greater than any float") from None
+        whole: Any = x
+        return whole if type(whole) is int else value
     mend = f"; pass {name}.item()" if hasattr(x, "item") else ""
     raise TypeError(f"{function}: expected {name} to be a number, but got {type(x).__name__}{mend}")
 

@@ -111,6 +111,9 @@ class PackedGemm:
 
     def replace(self, **fields: Any) -> PackedGemm:
         """The same plan with other values in some fields."""
+        unknown = [name for name in fields if name not in self.FIELDS]
+        if unknown:
+            raise TypeError(f"PackedGemm: no field named {', '.join(unknown)}; the fields are {', '.join(self.FIELDS)}")
         return PackedGemm(**{**{name: getattr(self, name) for name in self.FIELDS}, **fields})
 
     def __reduce__(self) -> Any:
@@ -149,7 +152,9 @@ class PackedGemm:
         return 0, first, max(first + second, 1)
 
     def for_problem(self, problem: GemmProblem) -> PackedGemm:
-        """The plan for other sizes, by copies of their own."""
+        """The plan for other sizes, by copies of their own. ValueError where K is 0, for there is nothing to copy."""
+        if problem.k == 0:
+            raise ValueError("plan.run: K is 0, but the plan copies A or B first; let kernels.gemm choose a plan")
         packed, _ = pack(problem, (1, 1, 1), self.sides)
         a, b = (
             None if old is None else old.replace(problem=_copy_plan(problem, side, ROW).problem)

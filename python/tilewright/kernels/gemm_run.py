@@ -8,6 +8,7 @@ from tilewright.kernels.copy_problem import CPU, CUDA_HOST
 from tilewright.kernels.gemm_operands import GemmOperands, gemm_operands
 from tilewright.kernels.gemm_packed import PackedGemm
 from tilewright.kernels.gemm_plan import GemmPlan
+from tilewright.kernels.tiled_copy import _require_stream
 from tilewright.numeric import TFloat32
 
 Plan: TypeAlias = GemmPlan | PackedGemm
@@ -64,9 +65,9 @@ def _on_host(plan: Plan, operands: GemmOperands, check: bool) -> Any:
     return report
 
 
-def _operands(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None) -> GemmOperands:
-    """The operands of plan.run, whose epilogue is the plan's."""
-    function, epilogue = "plan.run", plan.problem.epilogue
+def _operands(function: str, plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None) -> GemmOperands:
+    """The operands of plan.run and plan.bind, whose epilogue is the plan's."""
+    epilogue = plan.problem.epilogue
     if (bias is None) != (epilogue.bias is None):
         raise ValueError(
             f"{function}: the plan {'adds a' if bias is None else 'has no'} bias; "
@@ -88,11 +89,14 @@ def _operands(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | No
 
 def run_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None, check: bool) -> Any:
     """plan.run: see there."""
+    _require_stream("plan.run", stream)
+    if type(check) is not bool:
+        raise TypeError(f"plan.run: expected check to be True or False, but got {check!r}")
     if mC is None:
         from tilewright.kernels.gemm_output import empty_output
 
         mC = empty_output("plan.run", mA, mB, plan.problem.c_type)
-    operands = _operands(plan, mA, mB, mC, bias, stream)
+    operands = _operands("plan.run", plan, mA, mB, mC, bias, stream)
     plan = fitted(plan, operands, "plan.run")
     if check:
         if operands.c.device[0] not in (CPU, CUDA_HOST):
@@ -105,7 +109,7 @@ def run_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | Non
 
 def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
     """plan.bind: see there."""
-    operands = _operands(plan, mA, mB, mC, bias, None)
+    operands = _operands("plan.bind", plan, mA, mB, mC, bias, None)
     plan = fitted(plan, operands, "plan.bind")
     if operands.empty or operands.c.device[0] in (CPU, CUDA_HOST):
 

@@ -149,7 +149,9 @@ def _clock(device: int, stream: int) -> Callable[[Callable[[], None]], float]:
     """
     torch: Any = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
-        on = torch.cuda.ExternalStream(stream, device=device)
+        # 0 and 1 are CUDA's own names of the default stream, of which torch makes no stream object.
+        default = stream in (0, 1)
+        on = torch.cuda.default_stream(device) if default else torch.cuda.ExternalStream(stream, device=device)
 
         def by_events(body: Callable[[], None]) -> float:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

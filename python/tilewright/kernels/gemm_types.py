@@ -42,7 +42,7 @@ def type_named(function: str, name: str, dtype: Any) -> type[Numeric]:
     if isinstance(dtype, type) and issubclass(dtype, Numeric):
         return dtype
     text = dtype.__name__ if isinstance(dtype, type) else str(dtype)
-    found = TYPES.get(text.rpartition(".")[2])
+    found = TYPES.get(text.removeprefix("torch."))
     if found is None:
         raise TypeError(
             f"{function}: {name} is {dtype!r}, but it must be one of {', '.join(map(str, TYPES.values()))}, or what "
