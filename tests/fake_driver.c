@@ -152,6 +152,11 @@ static int cuMemFreeAsync(unsigned long long memory, void* stream) {
   snprintf(detail, sizeof detail, "%#llx stream %zu", memory, (size_t)stream);
   return note("cuMemFreeAsync", detail);
 }
+static int cuMemsetD8Async(unsigned long long memory, unsigned char value, size_t count, void* stream) {
+  char detail[96];
+  snprintf(detail, sizeof detail, "%#llx to %d, %zu stream %zu", memory, value, count, (size_t)stream);
+  return note("cuMemsetD8Async", detail);
+}
 // Every byte of the map is 0xEE, but the first word is the address, and the second one the number of the type.
 static int cuTensorMapEncodeTiled(unsigned long long* map, int type, unsigned rank, void* address,
                                   const unsigned long long* shape, const unsigned long long* strides,
@@ -217,6 +222,7 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuLaunchKernelEx),
       F(cuMemAllocAsync),
       F(cuMemFreeAsync),
+      F(cuMemsetD8Async),
       F(cuTensorMapEncodeTiled),
       F(cuTensorMapReplaceAddress),
   };

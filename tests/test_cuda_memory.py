@@ -105,9 +105,12 @@ def test_memory_in_the_order_of_a_stream(fake):
         memory = cuda.allocate_async(1, 4096, 7)
         assert calls() == ["push 1", "cuMemAllocAsync 4096 stream 7", "pop"]
         assert (memory.address, memory.bytes, memory.device, memory.stream) == (0xA000, 4096, 1, 7)
+        memory.zero()
+        assert calls() == ["push 1", "cuMemsetD8Async 0xa000 to 0, 4096 stream 7", "pop"]
         memory.free()
         assert calls() == ["push 1", "cuMemFreeAsync 0xa000 stream 7", "pop"]
         assert memory.address == 0
+        assert "has been freed" in str(error_of(memory.zero, ValueError))
         memory.free()  # nothing is left to free
         del memory
         assert calls() == []

@@ -65,6 +65,13 @@ class StreamMemory {
     const CurrentContext current(api_, context_);
     check(api_.cuMemFreeAsync(std::exchange(address_, 0), stream_), "cuMemFreeAsync");
   }
+  // Enqueues that every byte becomes zero.
+  void zero() const {
+    if (address_ == 0) throw py::value_error("zero: the memory has been freed");
+    if (api_.cuMemsetD8Async == nullptr) fail_missing("cuMemsetD8Async", 3020);
+    const CurrentContext current(api_, context_);
+    check(api_.cuMemsetD8Async(address_, 0, static_cast<size_t>(bytes_), stream_), "cuMemsetD8Async");
+  }
   DeviceAddress address() const { return address_; }
   int64_t bytes() const { return bytes_; }
   int device() const { return device_; }
@@ -111,6 +118,7 @@ void bind_cuda_memory(py::module_& parent) {
       .def_property_readonly("bytes", &StreamMemory::bytes)
       .def_property_readonly("device", &StreamMemory::device)
       .def_property_readonly("stream", &StreamMemory::stream)
+      .def("zero", &StreamMemory::zero, "Enqueue that every byte becomes zero.")
       .def("free", &StreamMemory::free,
            "Give it back once what is enqueued on its stream has ended. The object does so when it goes.");
   m.def(

@@ -46,6 +46,11 @@ class StreamMemory:
         Give it back once what is enqueued on its stream has ended. The object does so when it goes.
         """
 
+    def zero(self) -> None:
+        """
+        Enqueue that every byte becomes zero.
+        """
+
     @property
     def address(self) -> int:
         """
