@@ -11,6 +11,7 @@ import pytest
 from tilewright import BFloat16, Float16, Float32, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, warp, warpgroup
 from tilewright.cute.runtime import from_dlpack
+from tilewright.kernels import choose_gemm
 from tilewright.kernels.gemm_packed import PackedGemm
 
 torch = pytest.importorskip("torch")
@@ -327,6 +328,24 @@ def test_a_given_tiled_mma(mma, dtype, tiler):
 def half(*shape):
     """An array of torch that begins at a multiple of 64 bytes."""
     return torch.randn(shape).to(torch.bfloat16)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(65, 67, 33), (130, 129, 258), (64, 64, 5)])
+def test_rows_that_are_filled_up_with_zeros(m, n, k, monkeypatch):
+    monkeypatch.setattr(choose_gemm, "COPYING", 1e9)  # also where it takes longer
+    a, b = torch.randn(m, k), torch.randn(n, k)
+    a[:, -1], b[0] = float("inf"), float("nan")  # behind them must be zeros, not what follows
+    plan = kernels.gemm.plan(a, b)
+    assert isinstance(plan, PackedGemm)
+    assert plan.filled
+    expected = a.double() @ b.double().t()
+    for _ in range(2):
+        assert torch.allclose(plan.run(a, b).double(), expected, rtol=1e-5, atol=1e-4, equal_nan=True)
+    assert plan.run(a, b, check=True)
+    other = [x[: x.shape[0] // 2].contiguous() for x in (a, b)]
+    assert torch.allclose(
+        plan.run(*other).double(), other[0].double() @ other[1].double().t(), equal_nan=True, rtol=1e-4
+    )
 
 
 def test_rows_that_are_not_aligned_are_packed():

@@ -55,6 +55,21 @@ def test_a_and_b_change_places():
         assert rows == (n if swapped else m)
 
 
+def test_rows_along_k_are_filled_up_for_fma_where_that_is_little_of_the_time():
+    plan = chosen(4095, 4097, 4103, Float32)
+    assert isinstance(plan, PackedGemm)
+    assert (plan.filled, plan.gemm.KERNEL, plan.gemm.problem.k, plan.problem.k) == (True, "simt", 4104, 4103)
+    assert plan.for_problem(problem_of(4095, 4097, 4101, Float32)).gemm.problem.k == 4104
+    assert isinstance(chosen(4095, 4097, 4103, Float32, a="m"), PackedGemm)
+    for aligned in (
+        chosen(4096, 4096, 4096, Float32),
+        chosen(4095, 4097, 4103, Float32, a="m", b="n"),  # single elements along M and N are nearly as fast
+        chosen(257, 259, 261, Float32),
+    ):
+        assert aligned.KERNEL == "simt"
+    assert isinstance(chosen(4096, 4096, 4096, Float32, alignments=(4, 16, 16)), PackedGemm)
+
+
 @pytest.mark.parametrize("k", [4096, 4103])
 @pytest.mark.parametrize("alignments", [(16, 16, 16), (2, 16, 16), (16, 2, 16)])
 def test_copies_only_where_they_are_needed(k, alignments):

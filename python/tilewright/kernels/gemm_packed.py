@@ -1,7 +1,8 @@
 """A GEMM whose A, B or both are first copied into rows that its kernel takes: contiguous along K and aligned.
 
 Kernels that load by TMA need rows that begin at multiples of 16 bytes, and for some types rows along K. Where tensors
-lie otherwise, `kernels.tiled_copy`'s plans bring them into a workspace, and the kernel multiplies that.
+lie otherwise, `kernels.tiled_copy`'s plans bring them into a workspace, and the kernel multiplies that. For gemm_simt
+the rows are moreover filled up with zeros, which add nothing to a sum, to whole accesses of 16 bytes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_problem import GemmProblem
 
 ROW = 128  # bytes of whose multiple a row of the workspace begins
+ACCESS = 16  # bytes
 SOURCE, WORKSPACE = 1 << 60, 1 << 61  # addresses of nothing, far from each other
 COPIES = 0.55  # share of the memory's bandwidth that copies from rows that are not aligned reach
 COPY_LAUNCH = 2.5e-6  # seconds of one more launch
@@ -43,10 +45,14 @@ def workspace_bytes(rows: int, batch: tuple[int, ...], packed: tuple[int, ...], 
 
 
 def pack(
-    problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool]
+    problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], filled: bool = False
 ) -> tuple[GemmProblem, tuple[int, int, int]]:
-    """The problem with copies of A, B or both in their place, and the alignments that it then has."""
+    """The problem with copies of A, B or both in their place, and the alignments that it then has.
+
+    `filled`: both have zeros behind their rows, and K is that much larger.
+    """
     p = problem
+    whole = ACCESS * 8 // p.a_type.bits if filled else 1
     a_strides, b_strides = p.a_strides, p.b_strides
     if sides[0]:
         a_strides = _packed_strides(p.m, p.k, p.batch, p.a_strides, p.a_type.bits // 8)
@@ -54,7 +60,7 @@ def pack(
         b_strides = _packed_strides(p.n, p.k, p.batch, p.b_strides, p.b_type.bits // 8)
     a, b, c = alignments
     aligned = (ROW if sides[0] else a, ROW if sides[1] else b, c)
-    return p._replace(a_strides=a_strides, b_strides=b_strides), aligned
+    return p._replace(a_strides=a_strides, b_strides=b_strides, k=-(-p.k // whole) * whole), aligned
 
 
 def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
@@ -133,6 +139,11 @@ class PackedGemm:
         return self.pack_a is not None, self.pack_b is not None
 
     @property
+    def filled(self) -> bool:
+        """Whether the GEMM reads zeros behind the rows of the copies."""
+        return self.gemm.problem.k != self.problem.k
+
+    @property
     def tiler_mnk(self) -> tuple[int, int, int]:
         """The tile of the GEMM."""
         return self.gemm.tiler_mnk
@@ -155,7 +166,7 @@ class PackedGemm:
         """The plan for other sizes, by copies of their own. ValueError where K is 0, for there is nothing to copy."""
         if problem.k == 0:
             raise ValueError("plan.run: K is 0, but the plan copies A or B first; let kernels.gemm choose a plan")
-        packed, _ = pack(problem, (1, 1, 1), self.sides)
+        packed, _ = pack(problem, (1, 1, 1), self.sides, self.gemm.KERNEL == "simt")
         a, b = (
             None if old is None else old.replace(problem=_copy_plan(problem, side, ROW).problem)
             for side, old in enumerate((self.pack_a, self.pack_b))
