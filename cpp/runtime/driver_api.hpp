@@ -113,7 +113,7 @@ using DeviceAddress = unsigned long long;
   X(cuLaunchKernelEx, 11060, (const LaunchConfig* config, FunctionHandle function, void** params, void** extra))     \
   X(cuMemAllocAsync, 11020, (DeviceAddress * memory, size_t bytes, Stream stream))                                   \
   X(cuMemFreeAsync, 11020, (DeviceAddress memory, Stream stream))                                                    \
-  X(cuMemsetD8Async, 3020, (DeviceAddress memory, unsigned char value, size_t count, Stream stream))                        \
+  X(cuMemsetD8Async, 3020, (DeviceAddress memory, unsigned char value, size_t count, Stream stream))                 \
   X(cuTensorMapEncodeTiled, 12000,                                                                                   \
     (TensorMap * map, int type, uint32_t rank, void* address, const uint64_t* shape, const uint64_t* strides,        \
      const uint32_t* box, const uint32_t* element_strides, int interleave, int swizzle, int l2_promotion, int fill)) \
