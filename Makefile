@@ -50,6 +50,7 @@ bench: $(VENV)/installed $(VENV)/extra-bench
 	$(BIN)/python benchmarks/algebra.py
 	$(BIN)/python benchmarks/package.py
 	$(BIN)/python benchmarks/host_copy.py
+	$(BIN)/python benchmarks/host_gemm.py
 
 nightly: $(VENV)/installed $(VENV)/extra-test
 	$(PYTEST) -n auto --maxprocesses 4 -m "not gpu" --hypothesis-profile=nightly

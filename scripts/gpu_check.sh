@@ -7,7 +7,7 @@
 #   tests     the GPU tests
 #   copy launch jit     the benchmarks
 #   gemm      the GPU tests of GEMMs alone
-#   gemm-bench    benchmarks/gemm.py
+#   gemm-bench gemm-ladder    benchmarks/gemm.py, benchmarks/gemm_ladder.py
 #   memcheck racecheck initcheck synccheck     GPU tests under compute-sanitizer, and a planted bug for each tool
 #   sanitize  those four
 #
@@ -77,9 +77,11 @@ step() {
     doctor) "$PYTHON" -m tilewright doctor ;;
     smoke) "$PYTHON" scripts/gpu_smoke.py ;;
     tests) pytest "${pytest_flags[@]}" tests/gpu ;;
-    gemm) pytest "${pytest_flags[@]}" tests/gpu/test_gemm_gpu.py tests/gpu/test_tensor_map_gpu.py ;;
+    gemm) pytest "${pytest_flags[@]}" tests/gpu/test_gemm_gpu.py tests/gpu/test_gemm_sm90_gpu.py \
+      tests/gpu/test_tensor_map_gpu.py ;;
     copy) "$PYTHON" benchmarks/tiled_copy.py --out "$OUT/results" "${bench_flags[@]}" ;;
     gemm-bench) "$PYTHON" benchmarks/gemm.py --out "$OUT/results" "${bench_flags[@]}" ;;
+    gemm-ladder) "$PYTHON" benchmarks/gemm_ladder.py --out "$OUT/results" "${bench_flags[@]}" ;;
     launch | jit) "$PYTHON" "benchmarks/$1.py" --out "$OUT/results" "${bench_flags[@]}" ;;
     memcheck | racecheck | initcheck | synccheck) sanitize "$1" ;;
     *)
