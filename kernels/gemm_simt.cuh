@@ -95,7 +95,7 @@ struct GemmSimt {
     Out* out = params.out + first_row * params.out_stride[0] + first_column * params.out_stride[1];
 #pragma unroll
     for (int i = 0; i < 3; ++i) out += batch[i] * params.out_batch[i];
-    write(params, out, static_cast<int>(first_row), static_cast<int>(first_column), rows, columns, sum);
+    write(params, out, first_row, first_column, rows, columns, sum);
   }
 
   __device__ static void multiply(const Params& params, void* shared, int64 first_row, int64 first_column, int rows,
@@ -233,8 +233,8 @@ struct GemmSimt {
     }
   }
 
-  __device__ static void write(const Params& params, Out* out, int first_row, int first_column, int rows, int columns,
-                               const Acc (&sum)[kRows][kColumns]) {
+  __device__ static void write(const Params& params, Out* out, int64 first_row, int64 first_column, int rows,
+                               int columns, const Acc (&sum)[kRows][kColumns]) {
     if (kMmaThreads < kThreads && threadIdx.x >= kMmaThreads) return;
     const int thread = mma_thread();
     const int my_row = row(thread, 0), my_column = column(thread, 0);
@@ -250,10 +250,10 @@ struct GemmSimt {
     Compute bias[Epilogue::kBiasAlong == 0 ? kRows : Epilogue::kBiasAlong == 1 ? kColumns : 1] = {};
     if constexpr (Epilogue::kHasBias) {
       constexpr bool kByRow = Epilogue::kBiasAlong == 0;
-      const int last = kByRow ? first_row + rows - 1 : first_column + columns - 1;
+      const int64 last = kByRow ? first_row + rows - 1 : first_column + columns - 1;
 #pragma unroll
       for (int i = 0; i < (kByRow ? kRows : kColumns); ++i) {
-        const int at = kByRow ? first_row + kRow.at[kByRow ? i : 0] : first_column + kColumn.at[kByRow ? 0 : i];
+        const int64 at = kByRow ? first_row + kRow.at[kByRow ? i : 0] : first_column + kColumn.at[kByRow ? 0 : i];
         bias[i] = Epilogue::bias_at(params.epilogue, at < last ? at : last, at < last ? at : last);
       }
     }

@@ -39,7 +39,7 @@ struct Epilogue {
     int64 bias_stride;
   };
 
-  __device__ static Compute bias_at(const Params& params, int m, int n) {
+  __device__ static Compute bias_at(const Params& params, int64 m, int64 n) {
     if constexpr (!kHasBias) {
       return 0;
     } else {
