@@ -303,6 +303,7 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
     }
     barrier_init_fence();
   }
+  __syncwarp();  // the cluster's barrier wants whole warps
   if constexpr (Gemm::kCluster > 1) {
     cluster_arrive();
     cluster_wait();
