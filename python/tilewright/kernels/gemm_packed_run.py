@@ -103,9 +103,10 @@ def _workspace(device: int, size: int, stream: int, library: str, filled: bool) 
     """Memory for what is enqueued on a stream, and its address: torch's for tensors of torch, else the driver's."""
     torch: Any = sys.modules.get("torch")
     if library == "torch" and torch is not None:
+        stream = 0 if stream == 1 else stream  # two names of the default stream; torch's is 0
         current = torch.cuda.current_stream(device).cuda_stream
-        other = stream not in (current, 1)  # 1 is the default stream, which torch calls 0
-        on = torch.cuda.stream(torch.cuda.ExternalStream(stream, device)) if other else contextlib.nullcontext()
+        wanted = torch.cuda.ExternalStream(stream, device) if stream else torch.cuda.default_stream(device)
+        on = torch.cuda.stream(wanted) if stream != current else contextlib.nullcontext()
         with on:
             make = torch.zeros if filled else torch.empty
             memory = make(size, dtype=torch.uint8, device=f"cuda:{device}")
