@@ -342,6 +342,8 @@ def test_rows_that_are_filled_up_with_zeros(m, n, k, monkeypatch):
     for _ in range(2):
         assert torch.allclose(plan.run(a, b).double(), expected, rtol=1e-5, atol=1e-4, equal_nan=True)
     assert plan.run(a, b, check=True)
+    with pytest.raises(ValueError, match="only where both A and B are copied"):
+        plan.replace(pack_b=None)
     other = [x[: x.shape[0] // 2].contiguous() for x in (a, b)]
     assert torch.allclose(
         plan.run(*other).double(), other[0].double() @ other[1].double().t(), equal_nan=True, rtol=1e-4

@@ -97,6 +97,11 @@ class PackedGemm:
         for name, value, kind in kinds:
             if not isinstance(value, kind) and not (value is None and name != "gemm"):
                 raise TypeError(f"PackedGemm: {name} is a {type(value).__name__}, but it must be a {kind.__name__}")
+        if gemm.problem.k != problem.k and None in (pack_a, pack_b):
+            raise ValueError(
+                f"PackedGemm: the GEMM's K is {gemm.problem.k} and the tensors' {problem.k}: only where both A and B "
+                "are copied can their rows be filled up; give both copies"
+            )
         object.__setattr__(self, "problem", problem)
         for name, value, _ in kinds:
             object.__setattr__(self, name, value)
@@ -166,7 +171,7 @@ class PackedGemm:
         """The plan for other sizes, by copies of their own. ValueError where K is 0, for there is nothing to copy."""
         if problem.k == 0:
             raise ValueError("plan.run: K is 0, but the plan copies A or B first; let kernels.gemm choose a plan")
-        packed, _ = pack(problem, (1, 1, 1), self.sides, self.gemm.KERNEL == "simt")
+        packed, _ = pack(problem, (1, 1, 1), self.sides, all(self.sides) and self.gemm.KERNEL == "simt")
         a, b = (
             None if old is None else old.replace(problem=_copy_plan(problem, side, ROW).problem)
             for side, old in enumerate((self.pack_a, self.pack_b))
