@@ -170,6 +170,7 @@ def plan_for(**fields):
         ({"splits": 2}, "CTAs that share a tile along K are a cluster of their own"),
         ({"ping_pong": True}, "in ping-pong each has its own"),
         ({"stages": 3}, "has 4 stages, but the plan 3"),
+        ({"stages": 1}, "there must be two stages or more"),
         ({"smem_a": cute.make_layout((128, 64, 4))}, "TMA puts it at"),
         ({"smem_b": smem_layout(BFloat16, 256, 64, 4, False)}, "TMA puts it at"),
     ],
@@ -198,6 +199,20 @@ def test_types_and_kinds_that_do_not_fit_are_refused():
     two = tiled_mma_of(problem_of(64, 64, 64, BFloat16), 256, 1, (True, True))
     with pytest.raises(LayoutError, match="adds up at most"):
         plan_for(tiled_mma=two, tiler_mnk=(128, 256, 64))
+
+
+def test_three_warpgroups_have_registers_for_fewer_sums():
+    problem = problem_of(512, 512, 512, BFloat16)
+    three = tiled_mma_of(problem, 256, 3, (True, True))
+    with pytest.raises(LayoutError, match="of three warpgroups each adds up at most 64 x 192"):
+        plan_for(tiled_mma=three, tiler_mnk=(192, 256, 64))
+
+
+def test_what_32_bits_cannot_count_is_refused():
+    plan = plan_for()
+    long = plan.problem._replace(m=2**31 - 100, a_strides=(512, 1), c_strides=(512, 1))
+    with pytest.raises(ValueError, match=r"plan\.run: M, N and K are 2147483548, 512 and 512.* in 31 bits"):
+        plan.for_problem(long).require(256, 256, 256, "plan.run")
 
 
 @pytest.mark.parametrize(

@@ -316,7 +316,7 @@ def given(
         )
     store = store_of(p, tiler[1], 1, alignments[2])
     config = Config(tiler[0], tiler[1], warpgroups)
-    count = stages or max(_smem_stages(config, H200, store == "boxes"), 2)
+    count = stages if stages is not None else max(_smem_stages(config, H200, store == "boxes"), 2)
     return GemmSm90(
         problem=p,
         tiler_mnk=tiler,

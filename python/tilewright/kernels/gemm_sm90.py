@@ -250,7 +250,7 @@ class GemmSm90(GemmPlan):
         has = [[int(stride != 0) for stride in strides[2:]] for strides in (p.a_strides, p.b_strides)]
         words = [
             -(-p.k // self.tiler_mnk[2]), tiles_m, tiles_n, tiles_m * tiles_n * p.batches,
-            max(self.group // self.cluster_mn[0], 1), *p.batch, 0, *has[0], 0, *has[1], 0,
+            min(max(self.group // self.cluster_mn[0], 1), tiles_m), *p.batch, 0, *has[0], 0, *has[1], 0,
         ]  # fmt: skip
         params = map_a + map_b + store + struct.pack(f"<{5 + 3 * (count + 1)}I", *words)
         return params + bytes(-len(params) % 64)

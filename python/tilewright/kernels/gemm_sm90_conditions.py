@@ -18,6 +18,8 @@ TMA_ALIGNMENT = 16  # bytes, of addresses and strides
 MAX_STRIDE = 1 << 40  # bytes
 MAX_ACCUMULATORS = 256  # columns of 64 rows that a consumer adds up
 MAX_CONSUMERS = 3
+MAX_OF_THREE = 192  # the same where there are three, with the registers that a launch of 512 threads has
+MOST = 1 << 31  # coordinates of boxes have 32 bits
 
 
 def require_fields(plan: GemmSm90) -> None:
@@ -54,6 +56,10 @@ def require_fields(plan: GemmSm90) -> None:
         refuse(f"bK of {p.a_type} must be {8 * SPAN // p.a_type.bits}, {SPAN} bytes, the span of the swizzle")
     if bM // ATOM_ROWS // warpgroups * bN > MAX_ACCUMULATORS:
         refuse(f"a warpgroup adds up at most {ATOM_ROWS} x {MAX_ACCUMULATORS} elements; use smaller tiles")
+    if warpgroups == MAX_CONSUMERS and bM // ATOM_ROWS // warpgroups * bN > MAX_OF_THREE:
+        refuse(f"of three warpgroups each adds up at most {ATOM_ROWS} x {MAX_OF_THREE} elements; use smaller tiles")
+    if plan.stages < 2:
+        refuse("there must be two stages or more: one is read while the next one is filled")
     if not 1 <= plan.consumers <= MAX_CONSUMERS or (plan.ping_pong and warpgroups != 1):
         refuse(f"{warpgroups} warpgroups; 1 to {MAX_CONSUMERS} share a tile, and in ping-pong each has its own")
     numbers = (*plan.cluster_mn, plan.splits, plan.workers, plan.group, plan.store_buffers)
@@ -137,6 +143,12 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
         (names[0], p.a_type, p.m, p.a_strides, op.a_major_mode, a_address),
         (names[1], p.b_type, p.n, p.b_strides, op.b_major_mode, b_address),
     )
+    reach = max(p.m + plan.tiler_mnk[0] * plan.cluster_mn[0], p.n + plan.tiler_mnk[1] * plan.cluster_mn[1], p.k)
+    if reach >= MOST or math.prod(plan.tiles()) * p.batches >= MOST:
+        raise ValueError(
+            f"{function}: M, N and K are {p.m}, {p.n} and {p.k}, with {p.batches} batches, but the plan's kernel "
+            "counts rows and tiles in 31 bits; choose another plan"
+        )
     if p.k == 0:
         raise ValueError(f"{function}: K is 0, but the plan's kernel brings at least one tile; use gemm_simt")
     for name, dtype, rows, strides, major, address in sides:
