@@ -1,9 +1,12 @@
-"""Hypothesis profiles: ci is the default, the others are chosen with --hypothesis-profile. The cache of the run."""
+"""Hypothesis profiles: ci is the default, the others by --hypothesis-profile. The cache and the compiler of the run."""
 
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tilewright._runtime.compiler import nvrtc_library
+from tilewright._runtime.errors import NvrtcError
 
 # How long an example takes says nothing about right or wrong, and machines differ.
 COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,4 +25,18 @@ def cache_of_the_run(tmp_path_factory):
         folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_CACHE_DIR", str(folder / "kernels"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def compiler(cache_of_the_run):
+    """NVRTC is there and compiles each time, for the disk cache is off. In CI that there is none is a failure."""
+    try:
+        nvrtc_library()
+    except NvrtcError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error).splitlines()[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_CACHE_DIR", "off")
         yield

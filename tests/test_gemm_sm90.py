@@ -248,7 +248,7 @@ def compiled(plan: GemmSm90):
 
 
 @pytest.mark.parametrize("config", CONFIGS[::5])
-def test_configurations_compile_without_spills(config):
+def test_configurations_compile_without_spills(compiler, config):
     plan = plan_of(config, problem_of(4096, 4096, 4096, BFloat16), (True, True), ALIGNED, H200)
     program, report = compiled(plan)
     assert (report.spill_bytes, report.stack_bytes) == (0, 0)
@@ -258,7 +258,7 @@ def test_configurations_compile_without_spills(config):
 
 @pytest.mark.parametrize("name", EPILOGUES)
 @pytest.mark.parametrize("dtype", [Float16, TFloat32, Int8, Float8E4M3FN])
-def test_types_and_epilogues_compile_without_spills(name, dtype):
+def test_types_and_epilogues_compile_without_spills(compiler, name, dtype):
     problem = problem_of(4096, 4096, 4096, dtype, epilogue=EPILOGUES[name])
     program, report = compiled(plan_of(CONFIGS[6], problem, (True, True), ALIGNED, H200))
     assert report.spill_bytes == 0
@@ -266,7 +266,7 @@ def test_types_and_epilogues_compile_without_spills(name, dtype):
     assert "cp.async.bulk.tensor" in program.ptx
 
 
-def test_operands_along_m_and_n_are_transposed_by_the_instruction():
+def test_operands_along_m_and_n_are_transposed_by_the_instruction(compiler):
     plan = plan_of(CONFIGS[0], problem_of(4096, 4096, 4096, BFloat16, a="m", b="n"), (False, False), ALIGNED, H200)
     _, report = compiled(plan)
     assert report.spill_bytes == 0

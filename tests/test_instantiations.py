@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from tilewright._runtime.compiler import compile_program, nvrtc_library
-from tilewright._runtime.errors import NvrtcError
+from tilewright._runtime.compiler import compile_program
 from tilewright.cute import size
 from tilewright.kernels import tiled_copy
 from tilewright.kernels.copy_plan import STEM
@@ -22,18 +20,10 @@ SHARED = 99 * 1024  # bytes that a CTA has on any GPU from sm_80 on
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    """All plans, compiled together, by architecture. In CI that there is no compiler is a failure."""
-    try:
-        nvrtc_library()
-    except NvrtcError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no NVRTC: {str(error).splitlines()[0]}")
+def programs(compiler):
+    """All plans, compiled together, by architecture."""
     names = [plan.name for plan in PLANS.values()]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEWRIGHT_CACHE_DIR", "off")
-        yield {arch: compile_program(STEM, names, arch) for arch in ARCHITECTURES}
+    return {arch: compile_program(STEM, names, arch) for arch in ARCHITECTURES}
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

@@ -343,16 +343,10 @@ def test_what_the_device_cannot_print(device):
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
-def test_the_kernels_compile(arch, monkeypatch):
-    from tilewright._runtime.compiler import compile_program, nvrtc_library
-    from tilewright._runtime.errors import NvrtcError
+def test_the_kernels_compile(compiler, arch):
+    from tilewright._runtime.compiler import compile_program
     from tilewright.kernels.visualize_tv_device import SOURCE, STEM, kernel_name, print_name
 
-    try:
-        nvrtc_library()
-    except NvrtcError as error:
-        pytest.skip(f"no NVRTC: {str(error).splitlines()[0]}")
-    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", "off")
     swizzled = cute.make_composed_layout(cute.make_swizzle(3, 2, 3), 0, L("(8,32):(32,1)"))
     names = []
     for dtype in [*TYPES, tw.Int128]:
