@@ -77,8 +77,7 @@ step() {
     doctor) "$PYTHON" -m tilewright doctor ;;
     smoke) "$PYTHON" scripts/gpu_smoke.py ;;
     tests) pytest "${pytest_flags[@]}" tests/gpu ;;
-    gemm) pytest "${pytest_flags[@]}" tests/gpu/test_gemm_gpu.py tests/gpu/test_gemm_sm90_gpu.py \
-      tests/gpu/test_tensor_map_gpu.py ;;
+    gemm) pytest "${pytest_flags[@]}" tests/gpu/test_gemm*_gpu.py tests/gpu/test_tensor_map_gpu.py ;;
     copy) "$PYTHON" benchmarks/tiled_copy.py --out "$OUT/results" "${bench_flags[@]}" ;;
     gemm-bench) "$PYTHON" benchmarks/gemm.py --out "$OUT/results" "${bench_flags[@]}" ;;
     gemm-ladder) "$PYTHON" benchmarks/gemm_ladder.py --out "$OUT/results" "${bench_flags[@]}" ;;

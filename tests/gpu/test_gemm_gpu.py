@@ -179,6 +179,20 @@ def test_a_result_of_more_than_2_31_elements():
         assert error(c[rows], theirs.double()) < 0.005, begin
 
 
+def test_a_bias_along_more_than_2_31_rows():
+    needs_memory(24)
+    m, k = 2**31 + 1000, 1
+    a = torch.empty(m, dtype=torch.float16, device=DEVICE).normal_()
+    bias = torch.empty(m, dtype=torch.float16, device=DEVICE).normal_()
+    b = normal(1, k, dtype=torch.float16)
+    c = torch.empty(m, 1, dtype=torch.float16, device=DEVICE)
+    gemm(a.view(m, 1), b, c, bias=bias.view(m, 1))
+    for begin in (0, 2**31 - 1000):
+        rows = slice(begin, begin + 2000)
+        expected = a[rows, None].double() * b.double() + bias[rows, None].double()
+        assert error(c[rows], expected) < 2e-3, begin
+
+
 @sanitized
 @pytest.mark.parametrize("kind", ["bf16", "fp32", "e4m3", "int8"])
 @pytest.mark.parametrize("start", [1, 2, 4, 8, 15])

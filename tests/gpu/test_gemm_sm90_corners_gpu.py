@@ -1,0 +1,64 @@
+"""Corners of the Hopper kernel: few tiles a CTA, ragged clusters, more splits than steps, one box of C."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright import BFloat16, Float32, _core
+from tilewright.kernels.choose_gemm_sm90 import Config, _majors, plan_of
+from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_problem import problem_of
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
+]
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+ALIGNED = (256, 256, 256)
+PING_PONG = Config(64, 128, ping_pong=True)
+# name, configuration, (m, n, k), fields to replace
+CORNERS = [
+    ("pingpong-1-tile", PING_PONG, (64, 128, 192), {"workers": 1}),
+    ("pingpong-2-tiles", PING_PONG, (128, 128, 192), {"workers": 1}),
+    ("pingpong-3-tiles", PING_PONG, (192, 128, 192), {"workers": 1}),
+    ("pingpong-5-tiles-of-2", PING_PONG, (320, 128, 192), {"workers": 2}),
+    ("pingpong-clusters", Config(128, 128, ping_pong=True, cluster=(2, 1)), (520, 264, 72), {"workers": 2}),
+    ("cluster-2-2", Config(64, 128, 1, cluster=(2, 2)), (72, 136, 328), {}),
+    ("cluster-2-2-many", Config(64, 128, 1, cluster=(2, 2)), (456, 392, 72), {"workers": 4}),
+    ("cluster-1-2", Config(128, 256, cluster=(1, 2)), (136, 264, 200), {}),
+    ("splits-8-of-3", Config(64, 64, 1, splits=2), (72, 72, 192), {"splits": 8}),
+    ("splits-2-of-3", Config(128, 64, splits=2), (200, 136, 192), {}),
+    ("splits-4", Config(64, 32, 1, splits=4, resident=2, stages=6), (16, 520, 1032), {}),
+    ("one-box", Config(128, 128), (136, 264, 72), {"store_buffers": 1}),
+    ("pairs", Config(128, 128), (136, 264, 72), {"store": "pairs"}),
+    ("singles", Config(128, 128), (136, 264, 72), {"store": "singles"}),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hopper():
+    if _core.cuda.device(0)["compute_capability"] != (9, 0):
+        pytest.skip("the device is not Hopper, and has no wgmma")
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("out", [BFloat16, Float32], ids=str)
+@pytest.mark.parametrize("corner", CORNERS, ids=lambda corner: corner[0])
+def test_corner(corner, out):
+    _, config, (m, n, k), fields = corner
+    p = problem_of(m, n, k, BFloat16, out=out)
+    plan = plan_of(config, p, _majors(p, ALIGNED), ALIGNED, H200)
+    assert plan is not None
+    plan = plan.replace(**fields)
+    torch.manual_seed(1)
+    A, B = (torch.randn(rows, k, device="cuda").bfloat16() for rows in (m, n))
+    expected = A.double() @ B.double().mT
+    results = []
+    for poison in (7, 9):
+        C = torch.full((m, n), poison, dtype=torch.bfloat16 if out is BFloat16 else torch.float32, device="cuda")
+        plan.run(A, B, C)
+        results.append(C)
+    assert torch.equal(*results)
+    assert float((results[0].double() - expected).norm() / expected.norm()) <= 3e-3
