@@ -10,6 +10,7 @@ import random
 from typing import NamedTuple
 
 import torch
+from compile_plans import SANITIZED
 
 from copies import DEVICE, bits
 
@@ -165,6 +166,8 @@ def tf32(x):
 
 def bound(kind: Kind, a, b, expected):
     """The largest relative error that is right for a result of these operands."""
+    if SANITIZED:
+        return 0.0 if kind.c == torch.int32 else 0.1  # the tools look at memory
     theirs = cublas(kind, a, b)
     if theirs is None:
         return 0.0
