@@ -51,7 +51,7 @@ def test_known_accesses(addresses, width, expected):
 def test_model(width, indices):
     """128 bytes at a time; each bank gives one word a wavefront, to all that want it."""
     addresses = [index * width for index in indices]
-    found = wavefronts_of(addresses, width)
+    found = wavefronts_of(addresses, width, "store")
     lanes = 128 // max(width, 4)
     expected = 0
     while addresses:

@@ -33,6 +33,7 @@ PYBIND11_MODULE(_core, m) {
   bind_algebra(m);
   bind_function(m);
   bind_host(m);
+  bind_analysis(m);
   tilewright::bind_dlpack(m);
   bind_cuda(m);
   m.def(

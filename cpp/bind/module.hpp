@@ -12,6 +12,7 @@ void bind_algebra(pybind11::module_& m);    // coalesce ... raked_product
 void bind_function(pybind11::module_& m);   // is_injective, equivalent, image, offsets ...
 void bind_host(pybind11::module_& m);       // the submodule host: copy plans on the CPU
 void bind_host_gemm(pybind11::module_& m);  // and GEMM plans
+void bind_analysis(pybind11::module_& m);   // the submodule analysis: sectors and wavefronts of accesses
 void bind_cuda(pybind11::module_& m);       // the submodule cuda: driver, NVRTC, launches
 
 }  // namespace tilewright::bind

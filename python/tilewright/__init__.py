@@ -47,6 +47,7 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
+    from tilewright.analysis import analyze
     from tilewright._runtime.errors import CompileError
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "Uint64",
     "Uint128",
     "__version__",
+    "analyze",
     "and_",
     "const_expr",
     "cute",
@@ -97,14 +99,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # What few programs need at once is imported when it is first used.
-    if name != "CompileError":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tilewright._runtime.errors import CompileError
+# What few programs need at once is imported when it is first used.
+_LAZY = {"CompileError": "tilewright._runtime.errors", "analyze": "tilewright.analysis"}
 
-    globals()[name] = CompileError
-    return CompileError
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ import typing
 import numpy
 import numpy.typing
 
-from . import cuda, host
+from . import analysis, cuda, host
 
 __all__: list[str] = [
     "ComposedLayout",
@@ -24,6 +24,7 @@ __all__: list[str] = [
     "ScaledBasis",
     "Swizzle",
     "Verdict",
+    "analysis",
     "append",
     "append_ones",
     "assume",
@@ -174,6 +175,16 @@ class IntTuple(tuple[typing.Any, ...]):
         Return str(self).
         """
 
+    def _repr_html_(self) -> str | None:
+        """
+        The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
+        """
+
+    def _repr_svg_(self) -> str | None:
+        """
+        The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
+        """
+
 class Layout:
     """
     A function from coordinates to offsets, given by a shape and a congruent stride.
@@ -209,6 +220,16 @@ class Layout:
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
+    def _repr_html_(self) -> str | None:
+        """
+        The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
+        """
+
+    def _repr_svg_(self) -> str | None:
+        """
+        The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
+        """
+
     def get_1d_coord(self, offset: typing.Any) -> typing.Any:
         """
         The 1-D coordinate with a given offset.
@@ -325,6 +346,16 @@ class Swizzle:
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
+    def _repr_html_(self) -> str | None:
+        """
+        The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
+        """
+
+    def _repr_svg_(self) -> str | None:
+        """
+        The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
+        """
+
     @property
     def num_base(self) -> int: ...
     @property
@@ -373,6 +404,16 @@ class ComposedLayout:
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
+    def _repr_html_(self) -> str | None:
+        """
+        The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
+        """
+
+    def _repr_svg_(self) -> str | None:
+        """
+        The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
+        """
+
     def offsets(self, out: typing.Any = None) -> numpy.typing.NDArray[numpy.int64]:
         """
         All offsets in colexicographic order, as a NumPy array.

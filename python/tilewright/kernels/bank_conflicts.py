@@ -1,9 +1,4 @@
-"""How many wavefronts an access of a warp to shared memory takes.
-
-Shared memory has 32 banks of 4 bytes. An access is served 128 bytes at a time: all lanes for accesses of up to 4 bytes,
-half a warp for 8, a quarter for 16. Each of those takes as many wavefronts as there are different words in the fullest
-bank. Source: CUDA C++ Programming Guide, "Shared Memory"; confirmed with Nsight Compute on an H200.
-"""
+"""How many wavefronts a plan's accesses to shared memory take: `tilewright.analysis` on its layouts."""
 
 from __future__ import annotations
 
@@ -19,7 +14,7 @@ BANKS = 32
 WORD = 4
 
 
-def wavefronts_of(addresses: Sequence[int], width: int) -> int:
+def wavefronts_of(addresses: Sequence[int], width: int, op: str = "load") -> int:
     """The wavefronts of one access of `width` bytes a lane at these byte addresses.
 
     >>> wavefronts_of([4 * lane for lane in range(32)], 4), wavefronts_of([128 * lane for lane in range(32)], 4)
@@ -27,19 +22,9 @@ def wavefronts_of(addresses: Sequence[int], width: int) -> int:
     >>> wavefronts_of([16 * lane for lane in range(32)], 16), wavefronts_of([128 * lane for lane in range(32)], 16)
     (4, 32)
     """
-    lanes = min(WARP, BANKS * WORD // max(width, WORD))
-    total = 0
-    for start in range(0, len(addresses), lanes):
-        words = {
-            word
-            for address in addresses[start : start + lanes]
-            for word in range(address // WORD, (address + width - 1) // WORD + 1)
-        }
-        banks = [0] * BANKS
-        for word in words:
-            banks[word % BANKS] += 1
-        total += max(banks)
-    return total
+    from tilewright.analysis.access import warp_access
+
+    return warp_access(addresses, width, memory="shared", op=op).wavefronts
 
 
 def wavefronts(smem: Any, tv: Any, vector: int, group: int, element_bytes: int) -> int:
@@ -57,7 +42,7 @@ def wavefronts(smem: Any, tv: Any, vector: int, group: int, element_bytes: int) 
     lanes = range(min(WARP, int(_core.size(tv, mode=[0]))))
     return sum(
         wavefronts_of(
-            [int(smem(coordinate(tv, lane, j, smem))) * element_bytes for lane in lanes], group * element_bytes
+            [int(smem(coordinate(tv, lane, j, smem))) * element_bytes for lane in lanes], group * element_bytes, "store"
         )
         for j in range(0, vector, group)
     )

@@ -1,0 +1,117 @@
+"""What the hardware will do with a layout: sectors, wavefronts, active lanes, and what to change.
+
+`analyze` answers for a layout, a tensor, a tiled copy or a plan; `warp_access` for the addresses of one warp.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilewright.analysis.access import MisalignedError, Request, Requests, swizzled, warp_access, warp_accesses
+    from tilewright.analysis.copies import analyze_tiled_copy
+    from tilewright.analysis.cp_async import AsyncAccess, async_access
+    from tilewright.analysis.instructions import Analysis, MemoryInstruction
+    from tilewright.analysis.layouts import analyze_layout
+    from tilewright.analysis.plans import analyze_plan
+    from tilewright.analysis.rank import by_rank
+    from tilewright.analysis.suggest import Access, suggest_padding, suggest_swizzle, suggest_tv
+    from tilewright.analysis.verify import verify_with_ncu
+
+__all__ = [
+    "Access",
+    "Analysis",
+    "AsyncAccess",
+    "MemoryInstruction",
+    "MisalignedError",
+    "Request",
+    "Requests",
+    "Verification",
+    "analyze",
+    "analyze_layout",
+    "analyze_plan",
+    "analyze_tiled_copy",
+    "async_access",
+    "by_rank",
+    "suggest_padding",
+    "suggest_swizzle",
+    "suggest_tv",
+    "swizzled",
+    "verify_with_ncu",
+    "warp_access",
+    "warp_accesses",
+]
+
+# Where each name is; they are imported when they are first used.
+_MODULES = {
+    **dict.fromkeys(("MisalignedError", "Request", "Requests", "swizzled", "warp_access", "warp_accesses"), "access"),
+    **dict.fromkeys(("Analysis", "MemoryInstruction"), "instructions"),
+    **dict.fromkeys(("AsyncAccess", "async_access"), "cp_async"),
+    **dict.fromkeys(("Access", "suggest_padding", "suggest_swizzle", "suggest_tv"), "suggest"),
+    **dict.fromkeys(("Verification", "verify_with_ncu"), "verify"),
+    "analyze_layout": "layouts",
+    "analyze_plan": "plans",
+    "analyze_tiled_copy": "copies",
+    "by_rank": "rank",
+    "verify_with_ncu": "verify",
+}
+
+
+def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
+    """What each memory instruction costs that a layout, a tensor, a tiled copy or a plan stands for.
+
+    - `analyze(layout, dtype, *, width=None, memory="global", op="load", base=0, threads=None, active=None)`, and
+      `analyze(tensor, ...)`: see `analyze_layout`
+    - `analyze(tiled_copy, src, dst)`: the two sides of a TiledCopy; see `analyze_tiled_copy`
+    - `analyze(plan, *tensors)`: every memory instruction of a launch; see `analyze_plan`
+
+    Raises: TypeError for an object of another kind.
+    Source: tilewright.
+
+    Examples:
+        >>> from tilewright import Float32, cute
+        >>> print(analyze(cute.make_layout(32, stride=2), Float32))  # every other element
+        32:2: memory instructions of one warp
+                instruction  requests  lanes  sectors  ideal  lines  moved  useful
+          load  LDG.E               1     32        8      4      2    256     128
+        widest access: 4 bytes, limited by 1 value a thread
+        advice: neighbouring lanes are 8 bytes apart but access 4: let them access neighbouring elements
+    """
+    from tilewright._core import ComposedLayout, Layout
+    from tilewright.cute.tensor import Tensor
+
+    if isinstance(x, (Layout, ComposedLayout, Tensor)):
+        from tilewright.analysis.layouts import analyze_layout
+
+        return analyze_layout(x, *args, **kwargs)
+    from tilewright.cute.tiled_copy import TiledCopy
+
+    if isinstance(x, TiledCopy):
+        from tilewright.analysis.copies import analyze_tiled_copy
+
+        return analyze_tiled_copy(x, *args, **kwargs)
+    from tilewright.kernels.copy_plan import CopyPlan
+    from tilewright.kernels.gemm_packed import PackedGemm
+    from tilewright.kernels.gemm_plan import GemmPlan
+
+    if isinstance(x, (CopyPlan, GemmPlan, PackedGemm)):
+        from tilewright.analysis.plans import analyze_plan
+
+        return analyze_plan(x, *args, **kwargs)
+    raise TypeError(
+        f"analyze: expected a Layout, ComposedLayout, Tensor, TiledCopy or a plan, not {type(x).__name__}; "
+        "a TiledMma is analysed as part of a plan"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

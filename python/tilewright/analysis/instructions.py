@@ -1,0 +1,218 @@
+"""What an analysis consists of: one entry for each memory instruction, and what is concluded from all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tilewright.analysis.access import Request
+    from tilewright.analysis.occupancy import Occupancy
+
+__all__ = ["Analysis", "MemoryInstruction"]
+
+SECTOR = 32  # bytes
+
+
+class MemoryInstruction(NamedTuple):
+    """One memory instruction of a kernel, with totals over the scope of its analysis.
+
+    - `name`: what it does in the kernel, such as "load A"; `sass`: its class as SASS shows it, such as "LDG.E.128"
+    - `memory`, `op`, `width`: as in `Request`; of the copy engine and of wgmma, which have no lanes, `op` is "tma" or
+      "wgmma", and only bytes are counted
+    - `requests`: how often a warp executes it; `lanes`: active lanes of a request on average
+    - `sectors`, `ideal_sectors`, `lines`: of global memory; `wavefronts`, `ideal_wavefronts`: of shared memory
+    - `bytes_moved`: 32 bytes a sector (global), the bytes that the lanes take (shared); `bytes_useful`: the distinct
+      bytes that were asked for, request by request
+    - `first`, `worst`: the first request, and the one that is farthest from its ideal; None where there are no lanes
+    - `addresses`: byte addresses of the worst request's active lanes
+    - `note`: what there is to say besides, such as a swizzle mode
+
+    >>> MemoryInstruction.of_bytes("load A", "UTMALDG.2D", "tma", 16384).bytes_moved
+    16384
+    """
+
+    name: str
+    sass: str
+    memory: str
+    op: str
+    width: int
+    requests: int
+    lanes: float
+    sectors: int
+    ideal_sectors: int
+    lines: int
+    wavefronts: int
+    ideal_wavefronts: int
+    bytes_moved: int
+    bytes_useful: int
+    first: Request | None = None
+    worst: Request | None = None
+    addresses: tuple[int, ...] = ()
+    note: str = ""
+
+    @staticmethod
+    def of_bytes(
+        name: str, sass: str, op: str, count: int, *, moved: int | None = None, memory: str = "global", note: str = ""
+    ) -> MemoryInstruction:
+        """Of the copy engine or wgmma: no lane takes part, so there are no requests, sectors or wavefronts of lanes."""
+        moved = count if moved is None else moved
+        return MemoryInstruction(name, sass, memory, op, 0, 0, 0.0, 0, 0, 0, 0, 0, moved, count, note=note)
+
+    @property
+    def by_lanes(self) -> bool:
+        """Whether lanes have addresses; the copy engine's and the tensor cores' own accesses have none."""
+        return self.op not in ("tma", "wgmma")
+
+    @property
+    def opcode(self) -> str:
+        """The instruction without its modifiers: what a profile is added up by."""
+        return self.sass.partition(".")[0]
+
+    @property
+    def conflicts(self) -> int:
+        """Wavefronts beyond the ideal ones."""
+        return self.wavefronts - self.ideal_wavefronts
+
+    @property
+    def excessive_sectors(self) -> int:
+        """Sectors beyond the ideal ones."""
+        return self.sectors - self.ideal_sectors
+
+    @property
+    def efficiency(self) -> float:
+        """The part of the bytes moved that was asked for."""
+        return self.bytes_useful / self.bytes_moved if self.bytes_moved else 1.0
+
+
+COLUMNS = (
+    "",
+    "instruction",
+    "requests",
+    "lanes",
+    "sectors",
+    "ideal",
+    "lines",
+    "wavefronts",
+    "ideal",
+    "moved",
+    "useful",
+)
+
+
+class Analysis:
+    """What `analyze` found:
+
+    - `instructions`: a `MemoryInstruction` each; `analysis["load A"]` is the one of that name
+    - `scope`: what the totals count: "one warp", "one tile" or "the whole launch"
+    - `widest`: the widest legal access in bytes; `limit`: what limits it
+    - `advice`: what to change, "" where nothing has to be
+    - `occupancy`: of a plan, how many CTAs share a multiprocessor, and why not more
+    """
+
+    __slots__ = ("advice", "instructions", "limit", "occupancy", "scope", "title", "widest")
+    instructions: tuple[MemoryInstruction, ...]
+    title: str
+    scope: str
+    widest: int
+    limit: str
+    advice: str
+    occupancy: Occupancy | None
+
+    def __init__(
+        self,
+        instructions: Sequence[MemoryInstruction],
+        *,
+        title: str = "",
+        scope: str = "one warp",
+        widest: int = 0,
+        limit: str = "",
+        advice: str = "",
+        occupancy: Occupancy | None = None,
+    ) -> None:
+        self.instructions, self.title, self.scope = tuple(instructions), title, scope
+        self.widest, self.limit, self.advice, self.occupancy = widest, limit, advice, occupancy
+
+    def __iter__(self) -> Iterator[MemoryInstruction]:
+        return iter(self.instructions)
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def __getitem__(self, which: str | int) -> MemoryInstruction:
+        if isinstance(which, int):
+            return self.instructions[which]
+        for instruction in self.instructions:
+            if instruction.name == which:
+                return instruction
+        raise KeyError(f"no instruction is named {which!r}; there are {', '.join(x.name for x in self.instructions)}")
+
+    def by_opcode(self) -> dict[str, dict[str, int]]:
+        """Totals by opcode (LDG, STS, ...), as a profile shows them; cp.async's two sides are one opcode, LDGSTS."""
+        fields = ("requests", "sectors", "ideal_sectors", "lines", "wavefronts", "ideal_wavefronts")
+        found: dict[str, dict[str, int]] = {}
+        for x in self.instructions:
+            if not x.by_lanes:
+                continue
+            total = found.setdefault(x.opcode, dict.fromkeys(fields, 0))
+            for field in fields:
+                if field == "requests" and x.op == "cp.async" and x.memory == "shared":
+                    continue  # the same requests as on the global side
+                total[field] += getattr(x, field)
+        return found
+
+    # ---- looking at it ----
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table: a row of text for each instruction, under `COLUMNS`."""
+        return [_row(x) for x in self.instructions]
+
+    def __str__(self) -> str:
+        table = [COLUMNS, *self.rows()]
+        used = [i for i in range(len(COLUMNS)) if any(row[i] for row in table[1:])]
+        widths = [max(len(row[i]) for row in table) for i in used]
+        head = f"{self.title}: " if self.title else ""
+        lines = [f"{head}memory instructions of {self.scope}"]
+        for row in table:
+            cells = (f"{row[i]:<{w}}" if i < 2 else f"{row[i]:>{w}}" for i, w in zip(used, widths, strict=True))
+            lines.append("  " + "  ".join(cells).rstrip())
+        notes = [f"  {x.name}: {x.note}" for x in self.instructions if x.note]
+        return "\n".join(lines + notes + self.conclusions())
+
+    __repr__ = __str__
+
+    def conclusions(self) -> list[str]:
+        """What is said below the table, line by line."""
+        found = []
+        if self.widest:
+            found.append(f"widest access: {self.widest} bytes" + (f", limited by {self.limit}" if self.limit else ""))
+        if self.occupancy is not None:
+            found.append(f"occupancy: {self.occupancy}")
+        if self.advice:
+            found.append(f"advice: {self.advice}")
+        return found
+
+    def _repr_html_(self) -> str:
+        from tilewright.analysis.report import html
+
+        return html(self)
+
+    def svg(self) -> str:
+        """The worst request of each instruction as a picture: lanes over the banks of shared memory, or over the
+        sectors and lines of global memory."""
+        from tilewright.analysis.report import svg
+
+        return svg(self)
+
+
+def _row(x: MemoryInstruction) -> tuple[str, ...]:
+    def shown(value: int, of: str) -> str:
+        return str(value) if x.by_lanes and of == x.memory else ""
+
+    lanes = f"{x.lanes:.2f}".rstrip("0").rstrip(".") if x.by_lanes else ""
+    return (
+        x.name, x.sass, str(x.requests) if x.by_lanes else "", lanes, shown(x.sectors, "global"),
+        shown(x.ideal_sectors, "global"), shown(x.lines, "global"), shown(x.wavefronts, "shared"),
+        shown(x.ideal_wavefronts, "shared"), str(x.bytes_moved), str(x.bytes_useful),
+    )  # fmt: skip

@@ -1,0 +1,146 @@
+"""How threads access a tile, apart from where the tile's layout puts it: what suggestions are made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright.analysis.access import WARP
+from tilewright.analysis.layouts import OF_MATRICES, Table, widest_access
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Integers = npt.NDArray[np.int64]
+    Bools = npt.NDArray[np.bool_]
+
+__all__ = ["Access", "Ranking", "Warps", "offsets_of", "warps_of"]
+
+
+class Access(NamedTuple):
+    """An access of a tile by threads.
+
+    - `tv`: (threads, values) -> coordinate in the tile: with basis strides, as from an identity layout, or as the
+      number of the coordinate in colexicographic order
+    - `op`: "load", "store", "cp.async", "ldmatrix" or "stmatrix", whose threads give rows of 16 bytes
+    - `width`: bytes of a lane; None: the widest that is legal, of ldmatrix and stmatrix 16
+    - `memory`: "shared" or "global"
+
+    >>> from tilewright import cute
+    >>> Access(cute.parse("(32,8):(1@0,1@1)"), "ldmatrix").op
+    'ldmatrix'
+    """
+
+    tv: Any
+    op: str = "load"
+    width: int | None = None
+    memory: str = "shared"
+
+    def __str__(self) -> str:
+        return self.op + (f" of {self.width} bytes" if self.width and self.op not in OF_MATRICES else "")
+
+
+class Warps(NamedTuple):
+    """The requests of an access: element offsets (requests, lanes) of each lane's first value, and active lanes."""
+
+    offsets: Integers
+    active: Bools
+    op: str
+    width: int
+    matrices: int
+
+
+class Ranking(list[Any]):
+    """Suggestions, the best first; it prints as a table.
+
+    >>> print(Ranking(["a", "b"]))
+    1. a
+    2. b
+    """
+
+    def __str__(self) -> str:
+        shown = [f"{i}. {x}" for i, x in enumerate(self[:10], 1)]
+        return "\n".join(shown + ([f"and {len(self) - 10} more"] if len(self) > 10 else []))
+
+    __repr__ = __str__
+
+
+def offsets_of(layout: Any, tv: Any) -> Integers:
+    """layout(tv(t, v)) for all threads and values, as an array (threads, values).
+
+    >>> from tilewright import cute
+    >>> offsets_of(cute.parse("(4,8):(8,1)"), cute.parse("(2,3):(1@0,2@1)")).tolist()
+    [[0, 2, 4], [8, 10, 12]]
+    """
+    import numpy as np
+
+    if not isinstance(tv, _core.Layout):
+        raise TypeError(f"expected an access to have a Layout of threads and values, not {type(tv).__name__}")
+    threads = int(_core.size(tv, mode=[0]))
+    if not _core.has_scaled_basis(tv.stride):
+        at = _inside(tv.offsets(), int(_core.size(layout)), tv, layout)
+    else:  # the number of the coordinate, mode by mode
+        at, before = np.zeros(int(_core.size(tv)), np.int64), 1
+        for mode in range(_core.rank(layout)):
+            extent = int(_core.size(layout, mode=[mode]))
+            along = _core.make_layout(tv.shape, stride=_along(tv.stride, mode)).offsets()
+            at += before * _inside(along, extent, tv, layout)
+            before *= extent
+    return np.ascontiguousarray(layout.offsets()[at].reshape(-1, threads).T)
+
+
+def _along(stride: Any, mode: int) -> Any:
+    """The strides along one mode of the coordinates, 0 along the others."""
+    if isinstance(stride, Iterable):
+        return tuple(_along(s, mode) for s in stride)
+    if not isinstance(stride, _core.ScaledBasis):
+        return 0
+    if len(stride.mode) > 1:
+        raise LayoutError(f"the stride {stride} leads into a mode of the tile; number the coordinate of that mode")
+    return int(stride.value) if stride.mode[0] == mode else 0
+
+
+def _inside(at: Integers, size: int, tv: Any, layout: Any) -> Integers:
+    if at.size and (at.min() < 0 or at.max() >= size):
+        raise LayoutError(
+            f"the access {tv} reaches coordinates from {int(at.min())} to {int(at.max())} along a mode of {size} of "
+            f"the tile {layout}"
+        )
+    return at
+
+
+def warps_of(layout: Any, access: Access, bits: int, base: int) -> Warps:
+    """The requests of all warps that make an access of a tile; of accesses of several values, those of the first."""
+    import numpy as np
+
+    table = Table(offsets_of(layout, access.tv), bits, base)
+    threads, count = table.offsets.shape
+    width = access.width or (16 if access.op in OF_MATRICES else widest_access(table)[0] or max(1, bits // 8))
+    values = max(1, 8 * width // bits)
+    if count % values or table.break_in(values):
+        raise LayoutError(
+            f"{width} bytes are {values} neighbours, but those of a thread of {access.tv} are none in {layout}; give "
+            "the access a smaller width"
+        )
+    fault = table.fault_in(values)
+    if fault:
+        raise LayoutError(f"thread {fault[0]} of {access.tv} in {layout} would fault: {width} bytes at {fault[1]:#x}")
+    lanes = -(-threads // WARP) * WARP
+    offsets = np.zeros((count // values, lanes), np.int64)
+    offsets[:, :threads] = table.offsets[:, ::values].T
+    active = np.zeros(offsets.shape, bool)
+    active[:, :threads] = True
+    matrices = 0
+    if access.op in OF_MATRICES:
+        matrices = threads // 8 if threads < WARP else 4
+    rows = 8 * matrices or WARP
+    return Warps(
+        np.ascontiguousarray(offsets.reshape(-1, WARP)[:, :rows]),
+        np.ascontiguousarray(active.reshape(-1, WARP)[:, :rows]),
+        access.op,
+        width,
+        matrices,
+    )
