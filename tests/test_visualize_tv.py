@@ -15,8 +15,8 @@ import tilewright as tw
 from cpu_device import COMPILER, CpuDevice, OnDevice
 from tilewright import Int32, LayoutError, _core, cute, kernels
 from tilewright.__main__ import USAGE, main
-from tilewright._svg import thread_color
 from tilewright.cute.runtime import from_dlpack
+from tilewright.show.palette import thread_color
 
 L = cute.parse
 TV = L("((2,2),(2,3)):((2,12),(1,4))")

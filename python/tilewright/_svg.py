@@ -1,30 +1,8 @@
-"""A few SVG elements with deterministic text, and the colours of threads."""
+"""A few SVG elements with deterministic text."""
 
 from __future__ import annotations
 
-__all__ = ["Svg", "thread_ansi", "thread_color"]
-
-# Paul Tol's "light" scheme: told apart with every kind of colour vision, and black text is readable on each.
-_PALETTE = ("#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00")
-_ANSI = (110, 209, 222, 79, 217, 117, 149, 142)  # the nearest of the 256 terminal colours
-_TINTS = (0.0, 0.35, 0.6)  # towards white, one for each round through the palette
-
-
-def thread_color(thread: int) -> str:
-    """The colour of a thread: eight hues, then the same ones lighter; it repeats after 24.
-
-    >>> thread_color(0), thread_color(8), thread_color(24)
-    ('#77aadd', '#a7c8e9', '#77aadd')
-    """
-    hue = _PALETTE[thread % len(_PALETTE)]
-    tint = _TINTS[thread // len(_PALETTE) % len(_TINTS)]
-    channels = (int(hue[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(c + (255 - c) * tint):02x}" for c in channels)
-
-
-def thread_ansi(thread: int, text: str) -> str:
-    """The text, black on the colour of a thread, for a terminal with 256 colours."""
-    return f"\x1b[38;5;16;48;5;{_ANSI[thread % len(_ANSI)]}m{text}\x1b[0m"
+__all__ = ["Svg"]
 
 
 def _escape(text: str) -> str:

@@ -125,9 +125,10 @@ from tilewright._core import (
     zipped_divide,
     zipped_product,
 )
+from tilewright._notebook import drawn
 from tilewright.cute import arch, runtime
 from tilewright.cute.arithmetic import FastDivmodDivisor, Ratio, fast_divmod_create_divisor
-from tilewright.cute.explain import explain
+from tilewright.cute.explain import Explanation, explain
 from tilewright.cute.int_tuple import (
     Coord,
     Shape,
@@ -166,6 +167,7 @@ from tilewright.cute.tensor import (
 )
 
 if TYPE_CHECKING:
+    from tilewright.analysis import analyze
     from tilewright.cute import nvgpu
     from tilewright.cute.atom import CopyAtom, make_copy_atom
     from tilewright.cute.copying import (
@@ -197,6 +199,7 @@ if TYPE_CHECKING:
         make_tiled_copy_tv,
     )
     from tilewright.cute.tiled_mma import ThrMma, TiledMma, make_tiled_mma
+    from tilewright.show.registry import show
 
 __all__ = [
     "AddressSpace",
@@ -223,6 +226,7 @@ __all__ = [
     "TiledMma",
     "Tiler",
     "XTuple",
+    "analyze",
     "append",
     "append_ones",
     "arch",
@@ -373,6 +377,7 @@ __all__ = [
     "select",
     "shape",
     "shape_div",
+    "show",
     "size",
     "size_in_bytes",
     "slice_",
@@ -400,6 +405,7 @@ __all__ = [
 
 # What few programs need at once is imported when it is first used.
 _LAZY = {
+    "analyze": "tilewright.analysis",
     "CopyAtom": "tilewright.cute.atom",
     "MmaAtom": "tilewright.cute.mma_atom",
     "ThrCopy": "tilewright.cute.tiled_copy",
@@ -438,8 +444,12 @@ _LAZY = {
     "print_layout": "tilewright.cute.printing",
     "print_tensor": "tilewright.cute.printing",
     "printf": "tilewright.cute.printing",
+    "show": "tilewright.show.registry",
 }
 _LAZY_MODULES = ("nvgpu",)
+
+for _class in (ComposedLayout, Explanation, IntTuple, Layout, Swizzle, Tensor):
+    drawn(_class)
 
 
 def __getattr__(name: str) -> Any:

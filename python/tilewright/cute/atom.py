@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright._notebook import drawn
 from tilewright.cute.atom_modifiers import (
     CacheEvictionPriority,
     LoadCacheMode,
@@ -394,6 +395,7 @@ class CopyBulkTensorTileS2GOp(_Bulk):
 # ---- atoms -----------------------------------------------------------------------------------------------------------
 
 
+@drawn
 class CopyAtom:
     """A copy operation for one element type; make_copy_atom makes it.
 

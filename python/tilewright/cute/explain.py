@@ -15,13 +15,23 @@ __all__ = ["Explanation", "explain"]
 class Explanation:
     """A derivation: `str()` is its text, `steps` its lines, `result` what the operation returned.
 
+    `operation` is the operation's name, `operands` what it was applied to.
     Where the operation raised LayoutError, `result` is None, `error` is the exception, and the steps end at the
     condition that is broken, followed by the message.
     """
 
-    __slots__ = ("error", "result", "steps")
+    __slots__ = ("error", "operands", "operation", "result", "steps")
 
-    def __init__(self, steps: Sequence[str], result: Any, error: _core.LayoutError | None) -> None:
+    def __init__(
+        self,
+        operation: str,
+        operands: tuple[Any, ...],
+        steps: Sequence[str],
+        result: Any,
+        error: _core.LayoutError | None,
+    ) -> None:
+        self.operation = operation
+        self.operands = operands
         self.steps = tuple(steps)
         self.result = result
         self.error = error
@@ -79,5 +89,5 @@ def explain(op: str | Callable[..., Any], *args: Any) -> Explanation:
         if error is None:
             raise
     if error is not None:
-        return Explanation([*notes.lines[: notes.broken_at], f"LayoutError: {error}"], None, error)
-    return Explanation([*notes.lines, f"result: {derived or result_text(result)}"], result, None)
+        return Explanation(name, args, [*notes.lines[: notes.broken_at], f"LayoutError: {error}"], None, error)
+    return Explanation(name, args, [*notes.lines, f"result: {derived or result_text(result)}"], result, None)

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
+from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.cute.mma_ops import Field, MmaOp
 
@@ -35,6 +36,7 @@ def _layouts(texts: tuple[str, ...], n: int) -> _Layouts:
     return _Layouts(*map(parse, texts))
 
 
+@drawn
 class MmaAtom:
     """A matrix multiply operation; make_mma_atom makes it.
 

@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
-from tilewright._svg import Svg, thread_color
+from tilewright._svg import Svg
 from tilewright.kernels.bank_conflicts import BANKS, WORD, coordinate
+from tilewright.show.palette import thread_color
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright._svg import Svg, thread_color
+from tilewright._svg import Svg
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.bank_conflicts import BANKS, WARP, WORD
 from tilewright.kernels.gemm_banks import CORE, SharedAccess, shared_accesses
+from tilewright.show.palette import thread_color
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -282,7 +284,7 @@ def _distinct(plan: GemmPlan, tables: GemmTables) -> list[tuple[SharedAccess, di
         names, lines = _places(plan, tables, access.operand), _lines(access)
         labels = {word: x for word, x in names.items() if word // BANKS in lines}
         for i, (other, others, _) in enumerate(found):
-            if other._replace(operand=access.operand) == access and others == labels:
+            if replace(other, operand=access.operand) == access and others == labels:
                 found[i] = (other, others, True)
                 break
         else:

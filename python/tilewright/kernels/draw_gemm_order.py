@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tilewright._svg import Svg, thread_color
+from tilewright._svg import Svg
 from tilewright.cute.int_tuple import text
+from tilewright.show.palette import thread_color
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm_plan import GemmPlan

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright._svg import Svg, thread_ansi, thread_color
+from tilewright._notebook import drawn
+from tilewright._svg import Svg
 from tilewright.cute.printing import PRINTF_VALUES, format_printf, pretty_str
 from tilewright.cute.tensor import Pointer, Tensor, as_tensor
 from tilewright.numeric import Int32
+from tilewright.show.palette import thread_ansi, thread_color
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +59,7 @@ class Coverage:
     __repr__ = __str__
 
 
+@drawn
 class ThreadValues:
     """What `visualize_tv` returns; `str()` is the text that the kernel prints, and a notebook shows the picture.
 

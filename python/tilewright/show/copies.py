@@ -1,0 +1,98 @@
+"""Pictures of copies: the tile as it is read beside the tile as it is written, coloured by thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright.cute.int_tuple import text
+from tilewright.show.grids import grids_of
+from tilewright.show.picture import Picture, Placed
+from tilewright.show.tables import arranged
+from tilewright.show.tv import owners_of, tile_panel
+
+if TYPE_CHECKING:
+    from tilewright.cute.atom import CopyAtom
+    from tilewright.cute.tiled_copy import TiledCopy
+    from tilewright.show.picture import Panel
+    from tilewright.show.tv import Owners
+
+__all__ = ["copy_atom_picture", "tile_extents", "tiled_copy_picture"]
+
+PAIR, ALONE = 40, 64  # rows and columns of each of two panels, and of one
+
+
+def tile_extents(tiled: TiledCopy) -> tuple[int, ...]:
+    """The extents of the tile of a tiled copy."""
+    return tuple(int(_core.size(mode)) for mode in tiled.tiler_mn)
+
+
+def tiled_copy_picture(tiled: TiledCopy) -> Picture:
+    """The tile of a tiled copy as it is read beside the tile as it is written, coloured by thread.
+
+    Each cell has thread and value; +n: so many others have the element too. One panel stands for both sides where they
+    are the same.
+
+    >>> from tilewright import Float32, cute
+    >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32, num_bits_per_copy=64)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((2, 2)), cute.make_layout((2, 1)))
+    >>> print(cute.show(tiled).title)
+    TiledCopy by CopyUniversalOp: 4 threads, Float32, 64 bits at once
+    """
+    extents = tile_extents(tiled)
+    sides = [("source", tiled.layout_src_tv_tiled), ("destination", tiled.layout_dst_tv_tiled)]
+    owners = [owners_of(tv, extents) for _, tv in sides]
+    if owners[0] == owners[1]:
+        sides = [("source and destination", tiled.layout_tv_tiled)]
+    grids, notes = grids_of(extents, PAIR if len(sides) > 1 else ALONE)
+    subtitle = f"the tile {text(extents)}: thread and value of each element"
+
+    def panel(name: str, tv: Any, owned: Owners, which: int) -> Panel:
+        part = grids[which].title
+        return tile_panel(grids[which], owned, f"{name}: {tv}", f"{subtitle}, {part}" if part else subtitle)
+
+    pairs = list(zip(sides, owners, strict=False))
+    title = f"TiledCopy by {_instruction(tiled)}: {tiled.size} threads, {_moved(tiled)}"
+    if len(grids) == 1:
+        return Picture(title, arranged([panel(name, tv, owned, 0) for (name, tv), owned in pairs]), notes)
+    placed = [
+        Placed(row, column, panel(name, tv, owned, row))
+        for row in range(len(grids))
+        for column, ((name, tv), owned) in enumerate(pairs)
+    ]
+    return Picture(title, placed, notes)
+
+
+def copy_atom_picture(atom: CopyAtom) -> Picture:
+    """What the threads of one instruction read beside what they write: the same elements, row by row as they lie.
+
+    >>> from tilewright import Float16, cute
+    >>> atom = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=1), Float16)
+    >>> print(cute.show(atom).title)
+    CopyAtom of LdMatrix8x8x16bOp: 32 threads, Float16, 32 bits a thread
+    """
+    sides = [("source", atom.layout_src_tv), ("destination", atom.layout_dst_tv)]
+    count = max(int(_core.cosize(tv)) for _, tv in sides)
+    width = max(int(_core.size(tv, mode=[1])) for _, tv in sides)
+    rows = -(-count // width)
+    grids, notes = grids_of((rows, width) if rows > 1 else (width,), PAIR)
+    panels = []
+    for name, tv in sides:
+        # Elements are numbered row by row, as they lie in memory.
+        owned = {i // width + rows * (i % width): pairs for i, pairs in owners_of(tv, (rows * width,)).items()}
+        panels.append(tile_panel(grids[0], owned, f"{name}: {tv}", "thread and value of each element"))
+    threads = int(_core.size(atom.thr_id))
+    return Picture(
+        f"CopyAtom of {_instruction(atom)}: {threads} thread{'s' * (threads > 1)}, {_moved(atom, ' a thread')}",
+        arranged(panels),
+        notes,
+    )
+
+
+def _instruction(atom: CopyAtom) -> str:
+    return type(atom.op).__name__
+
+
+def _moved(atom: CopyAtom, when: str = " at once") -> str:
+    bits = int(_core.size(atom.layout_ref, mode=[1])) * atom.value_type.bits
+    return f"{atom.value_type.__name__}, {bits} bits{when}"

@@ -1,0 +1,81 @@
+"""A picture as HTML: its SVG with a small script that shows at once what is pointed at. It needs no other assets.
+
+Without the script, in a page that forbids it, the browser shows the same after a moment.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from tilewright.show.svg import escape, svg
+
+if TYPE_CHECKING:
+    from tilewright.show.picture import Picture
+
+__all__ = ["fragment", "page"]
+
+# The title of what is pointed at moves into a box beside the pointer, so that the browser does not show it as well. In
+# a large picture a title has the values alone, which the names of their panel's group go with.
+SCRIPT = """
+(() => {
+  for (const root of document.querySelectorAll('#ID')) {
+    if (root.dataset.ready) continue;
+    root.dataset.ready = '1';
+    const box = document.createElement('div');
+    box.className = 'tw-hover';
+    root.appendChild(box);
+    const hide = () => { box.style.display = 'none'; };
+    root.addEventListener('pointerleave', hide);
+    root.addEventListener('pointermove', event => {
+      let at = event.target;
+      while (at && at !== root && !at.tw) {
+        const title = at.parentNode !== root && [...at.children].find(x => x.localName === 'title');
+        if (title) { at.tw = title.textContent; title.remove(); } else at = at.parentNode;
+      }
+      if (!at || at === root) return hide();
+      const names = at.closest('[data-names]');
+      const names_ = names ? names.dataset.names.split('|') : [];
+      box.textContent = names ? at.tw.split(' ').map((x, i) => names_[i] + ' ' + x).join('\\n') : at.tw;
+      box.style.display = 'block';
+      const right = event.clientX + box.offsetWidth + 24 > innerWidth;
+      box.style.left = (right ? event.clientX - box.offsetWidth - 12 : event.clientX + 14) + 'px';
+      box.style.top = Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 4) + 'px';
+    });
+  }
+})();
+""".strip()
+STYLE = (
+    ".tw-hover{display:none;position:fixed;z-index:1000;pointer-events:none;padding:5px 8px;border-radius:4px;"
+    "background:#222;color:#fff;font:12px/1.45 ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
+    "white-space:pre;box-shadow:0 1px 4px rgba(0,0,0,.4)}"
+    ".tw-picture{overflow-x:auto}.tw-picture>svg{max-width:none}"
+)
+
+
+def fragment(picture: Picture) -> str:
+    """The picture as a part of a page: for notebooks.
+
+    >>> from tilewright import cute
+    >>> text = fragment(cute.show("(4,8):(8,1)"))
+    >>> text.startswith('<div id="tw-'), text.count("<svg"), text.count("<script>")
+    (True, 1, 1)
+    """
+    drawing = svg(picture)
+    name = f"tw-{sha256(drawing.encode()).hexdigest()[:12]}"
+    script = SCRIPT.replace("ID", name, 1)
+    return f'<div id="{name}" class="tw-picture"><style>{STYLE}</style>\n{drawing}<script>{script}</script></div>\n'
+
+
+def page(picture: Picture) -> str:
+    """The picture as a page of its own, with the browser's colours for light and dark around it.
+
+    >>> from tilewright import cute
+    >>> print(page(cute.show("(4,8):(8,1)")).split("\\n")[0])
+    <!DOCTYPE html>
+    """
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(picture.title)}</title>\n</head>\n<body>\n{fragment(picture)}</body>\n</html>\n"
+    )

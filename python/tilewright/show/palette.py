@@ -1,0 +1,42 @@
+"""The colours of owners (threads, banks, modes, values), in pictures and on a terminal."""
+
+from __future__ import annotations
+
+__all__ = ["fill", "thread_ansi", "thread_color"]
+
+# Paul Tol's "light" scheme: told apart with every kind of colour vision, and black text is readable on each.
+_PALETTE = ("#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00")
+_ANSI = (110, 209, 222, 79, 217, 117, 149, 142)  # the nearest of the 256 terminal colours
+_TINTS = (0.0, 0.35, 0.6)  # towards white, one for each round through the palette
+_FADED = 0.72
+_GREY = "#f0f0f0"
+
+
+def _tinted(hue: str, tint: float) -> str:
+    channels = (int(hue[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(c + (255 - c) * tint):02x}" for c in channels)
+
+
+def thread_color(thread: int) -> str:
+    """The colour of a thread: eight hues, then the same ones lighter; it repeats after 24.
+
+    >>> thread_color(0), thread_color(8), thread_color(24)
+    ('#77aadd', '#a7c8e9', '#77aadd')
+    """
+    return _tinted(_PALETTE[thread % len(_PALETTE)], _TINTS[thread // len(_PALETTE) % len(_TINTS)])
+
+
+def fill(owner: int | None, faded: bool = False) -> str:
+    """What a cell is filled with: the colour of its owner, white without one; pale if it is faded.
+
+    >>> fill(0), fill(None), fill(None, faded=True), fill(0, faded=True)
+    ('#77aadd', '#ffffff', '#f0f0f0', '#d9e7f5')
+    """
+    if owner is None:
+        return _GREY if faded else "#ffffff"
+    return _tinted(thread_color(owner), _FADED) if faded else thread_color(owner)
+
+
+def thread_ansi(thread: int, text: str) -> str:
+    """The text, black on the colour of a thread, for a terminal with 256 colours."""
+    return f"\x1b[38;5;16;48;5;{_ANSI[thread % len(_ANSI)]}m{text}\x1b[0m"

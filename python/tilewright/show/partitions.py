@@ -1,0 +1,219 @@
+"""Pictures of partitions: what one thread, or one block, has of a tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.cute.int_tuple import text
+from tilewright.cute.tensor import Tensor, local_partition, local_tile, make_identity_tensor
+from tilewright.show.copies import tile_extents
+from tilewright.show.divides import cut_of
+from tilewright.show.mma import tiled_mma_picture
+from tilewright.show.operations import layout_of
+from tilewright.show.picture import Picture
+from tilewright.show.tables import Content, Grid, arranged, grid_of, refusal
+from tilewright.show.tv import owners_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tilewright.cute.tiled_copy import ThrCopy
+    from tilewright.cute.tiled_mma import ThrMma
+    from tilewright.show.picture import Hover, Panel
+    from tilewright.show.tv import Owners
+
+__all__ = ["local_partition_picture", "local_tile_picture", "thr_copy_picture", "thr_mma_picture"]
+
+PAIR = 40  # rows and columns of a panel
+FOLLOWED = 1 << 20  # elements of a part
+
+
+def thr_copy_picture(thread: ThrCopy, *, tensor: Any = None) -> Picture:
+    """What one thread reads, and what it writes, of a tile or of a tensor (a Layout or a shape); pale: other threads.
+
+    The cells of the thread have their number in its partition, value first, then the tiles. Raises LayoutError where
+    the tiles do not fit the tensor.
+
+    >>> from tilewright import Float32, cute
+    >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32, num_bits_per_copy=64)
+    >>> tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((2, 2)), cute.make_layout((2, 1)))
+    >>> print(cute.show(tiled.get_slice(1), tensor=(4, 4)).title)
+    thread 1 of 4: partition_S and partition_D of (4,4)
+    """
+    shape = _shape_of(tile_extents(thread) if tensor is None else tensor)
+    layout = getattr(tensor, "layout", tensor if isinstance(tensor, (_core.Layout, _core.ComposedLayout)) else None)
+    parts = [("S", thread.partition_S), ("D", thread.partition_D)]
+    tvs = [thread.layout_src_tv_tiled, thread.layout_dst_tv_tiled]
+    if tvs[0] == tvs[1]:
+        parts = parts[:1]
+    grid = grid_of(shape, PAIR)
+    panels = []
+    for (side, partition), tv in zip(parts, tvs, strict=False):
+        found = partition(_places(shape))
+        name = f"partition_{side}" if len(parts) > 1 else "partition_S and partition_D"
+        others = _others(owners_of(tv, tile_extents(thread)), thread.tiler_mn, shape, grid)
+        panels.append(_part(f"{name}: {found.layout.shape}", grid, found, others, layout))
+    both = "partition_S and partition_D"
+    title = f"thread {int(thread.thr_idx)} of {thread.size}: {both} of {text(shape)}"
+    return Picture(title, arranged(panels), grid.note("the tensor"))
+
+
+def _shape_of(x: Any) -> tuple[int, ...]:
+    """The extents of the modes of a tensor, a layout or a shape."""
+    shape = getattr(x, "shape", x)
+    return tuple(int(_core.size(mode)) for mode in (shape if isinstance(shape, tuple) else (shape,)))
+
+
+def _others(owners: Owners, tiler: tuple[Any, ...], shape: tuple[int, ...], grid: Grid) -> dict[int, int]:
+    """The thread that has each element of a tensor that is drawn, tile by tile."""
+    cuts = [cut_of(extent, mode) for extent, mode in zip(shape, tiler, strict=False)]
+    found = {}
+    for index in grid.drawn():
+        rest, element, step = index, 0, 1
+        for cut, extent in zip(cuts, shape, strict=False):
+            rest, at = divmod(rest, extent)
+            element, step = element + int(cut.places[at]) % cut.tile * step, step * cut.tile
+        if element in owners:
+            found[index] = owners[element][0][0]
+    return found
+
+
+def _places(shape: tuple[int, ...]) -> Tensor:
+    """A tensor whose offsets say the coordinate, past the end of a mode too: some bits for each mode."""
+    bits = 62 // len(shape)
+    return Tensor(0, _core.make_layout(shape, stride=tuple(1 << bits * mode for mode in range(len(shape)))))
+
+
+def _numbers(part: Tensor, shape: tuple[int, ...], drawn: Iterable[int]) -> dict[int, int]:
+    """The number in a part of `_places(shape)` of each element that is drawn, by its index, the first of several."""
+    if int(_core.size(part.layout)) > FOLLOWED:
+        raise ValueError(f"show: a part of {_core.size(part.layout)} elements is too large to be drawn")
+    offsets = part.layout.offsets() + int(part.iterator)
+    bits, index, step = 62 // len(shape), np.zeros_like(offsets), 1
+    inside = np.ones(len(offsets), bool)
+    for mode, extent in enumerate(shape):
+        at = offsets >> bits * mode & (1 << bits) - 1
+        inside &= at < extent
+        index, step = index + at * step, step * extent
+    numbers = np.flatnonzero(inside & np.isin(index, list(drawn)))[::-1]
+    return dict(zip(index[numbers].tolist(), numbers.tolist(), strict=True))
+
+
+def _part(title: str, grid: Grid, part: Tensor, others: dict[int, int], layout: Any) -> Panel:
+    """A tensor with one thread's part coloured by its number in the partition."""
+    shape = grid.shape
+    numbers = _numbers(part, shape, grid.drawn())
+    values = int(_core.size(part.layout, mode=[0]))
+
+    def content(index: int) -> Content:
+        at: Hover = (("coordinate", grid.coordinate(index)),)
+        if layout is not None:
+            at = (*at, ("offset", text(layout(index))))
+        if index in numbers:
+            number = numbers[index]
+            place = text(_core.idx2crd(number, part.layout.shape))
+            return Content((str(number),), number // values, (*at, ("in the partition", place)), marked=True)
+        owner = others.get(index)
+        return Content(("" if owner is None else f"T{owner}",), owner, (*at, ("thread", str(owner))), faded=True)
+
+    subtitle = "the number in the partition, a colour for each tile; pale: other threads"
+    return grid.panel(title, subtitle, content)
+
+
+def thr_mma_picture(thread: ThrMma) -> Picture:
+    """What one thread has of A, B and C in the tile of a TiledMma; pale: other threads.
+
+    >>> from tilewright import Float32, cute
+    >>> tiled = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (2, 4, 1))
+    >>> print(cute.show(tiled.get_slice(3)).title)
+    TiledMma of MmaUniversalOp, tile (M,N,K) = (2,4,1), 8 threads, thread 3
+    """
+    return tiled_mma_picture(thread, thread=int(thread.thr_idx))
+
+
+def local_tile_picture(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Picture:
+    """The tile of a block in the tensor, and by itself; where the coordinate has None, a colour for each tile.
+
+    >>> from tilewright import cute
+    >>> print(cute.show(cute.local_tile, cute.make_layout((8, 6)), (4, 2), (1, None)).title)
+    local_tile((8,6):(1,8), (4,2), (1,_)) = (4,2,3):(1,8,16)
+    """
+    target = _target("local_tile", tensor)
+    operands = f"{target.layout}, {text(tiler)}, {text(coord)}" + (f", proj={text(proj)}" if proj is not None else "")
+    try:
+        part = local_tile(target, tiler, coord, proj)
+        where = local_tile(_places(_shape_of(target)), tiler, coord, proj)
+    except _core.LayoutError as error:
+        return refusal(error, [_plain(target)])
+    kept = tiler if proj is None or not isinstance(tiler, tuple) else _kept(tiler, proj)
+    modes = len(kept) if isinstance(kept, tuple) else 1
+    return _two("local_tile", operands, target, part, where, modes)
+
+
+def _kept(tiler: tuple[Any, ...], proj: Any) -> tuple[Any, ...]:
+    return tuple(t for t, p in zip(tiler, proj, strict=True) if p is not None)
+
+
+def local_partition_picture(target: Any, tiler: Any, index: Any, proj: Any = 1) -> Picture:
+    """The elements of one thread of a layout of threads, in the tensor and by themselves.
+
+    >>> from tilewright import cute
+    >>> threads = cute.make_layout((4, 2))
+    >>> print(cute.show(cute.local_partition, cute.make_layout((8, 6)), threads, 5).title)
+    local_partition((8,6):(1,8), (4,2):(1,4), 5) = (2,3):(4,16)
+    """
+    tensor = _target("local_partition", target)
+    operands = f"{tensor.layout}, {text(tiler)}, {text(index)}" + (f", proj={text(proj)}" if proj != 1 else "")
+    try:
+        part = local_partition(tensor, tiler, index, proj)
+        where = local_partition(_places(_shape_of(tensor)), tiler, index, proj)
+    except _core.LayoutError as error:
+        return refusal(error, [_plain(tensor)])
+    return _two("local_partition", operands, tensor, part, where, 0)
+
+
+def _target(operation: str, x: Any) -> Tensor:
+    """A tensor of offsets with the layout of a tensor, or a layout; coordinates as a tensor of coordinates."""
+    layout = layout_of(operation, "the tensor", x)
+    return make_identity_tensor(layout.shape) if _core.has_scaled_basis(layout) else Tensor(0, layout)
+
+
+def _plain(target: Tensor) -> Panel:
+    grid = grid_of(target.layout.shape, PAIR)
+    return grid.panel(f"{target.layout}", "", lambda i: Content((text(target.layout(i)),)))
+
+
+def _two(operation: str, operands: str, target: Tensor, part: Tensor, where: Tensor, modes: int) -> Picture:
+    """A tensor with a part of it in colours, and that part by itself.
+
+    A colour stands for the coordinate in the modes beyond the first `modes`, which are those of one tile.
+    """
+    layout = target.layout
+    grids = grid_of(layout.shape, PAIR), grid_of(part.layout.shape, PAIR)
+    numbers = _numbers(where, _shape_of(target), grids[0].drawn())
+    block = 1
+    for mode in range(modes):
+        block *= int(_core.size(where.layout, mode=[mode]))
+
+    def of_tensor(index: int) -> Content:
+        hover = (("coordinate", grids[0].coordinate(index)), ("offset", text(layout(index))))
+        if index not in numbers:
+            return Content((text(layout(index)),), None, hover, faded=True)
+        return Content((text(layout(index)),), numbers[index] // block, (*hover, ("in the part", _at(numbers[index]))))
+
+    def _at(number: int) -> str:
+        return grids[1].coordinate(number)
+
+    def of_part(index: int) -> Content:
+        offset = text(part[index])
+        return Content((offset,), index // block, (("coordinate", _at(index)), ("offset", offset)))
+
+    panels = [
+        grids[0].panel(f"{layout}", "offsets; grey: not taken", of_tensor),
+        grids[1].panel(f"{part.layout}", "the same elements by themselves", of_part),
+    ]
+    notes = [*grids[0].note("the tensor"), *grids[1].note("the part")]
+    return Picture(f"{operation}({operands}) = {part.layout}", arranged(panels), notes)

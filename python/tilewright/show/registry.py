@@ -1,0 +1,129 @@
+"""`show`: which function draws what. A function is named by its module and imported when it is first needed.
+
+To add a subject, add a line: a class by its full name, or an operation by its name, and "module:function". The function
+takes the object, or the operands, and keyword options, and returns a Picture; it raises LayoutError, TypeError or
+ValueError where there is nothing to draw, and then a notebook shows the object's text.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilewright.show.picture import Picture
+
+__all__ = ["OBJECTS", "OPERATIONS", "show"]
+
+_HERE = "tilewright.show"
+
+OBJECTS: dict[str, str] = {
+    "builtins.int": f"{_HERE}.tuples:tuple_picture",
+    "builtins.tuple": f"{_HERE}.tuples:tuple_picture",
+    "tilewright._core.IntTuple": f"{_HERE}.tuples:tuple_picture",
+    "tilewright._core.Layout": f"{_HERE}.layouts:layout_picture",
+    "tilewright._core.ComposedLayout": f"{_HERE}.swizzle:composed_picture",
+    "tilewright._core.Swizzle": f"{_HERE}.swizzle:swizzle_picture",
+    "tilewright.cute.explain.Explanation": f"{_HERE}.tuples:explanation_picture",
+    "tilewright.cute.tensor.Tensor": f"{_HERE}.layouts:tensor_picture",
+    "tilewright.kernels.visualize_tv.ThreadValues": f"{_HERE}.tv:values_picture",
+    "tilewright.cute.atom.CopyAtom": f"{_HERE}.copies:copy_atom_picture",
+    "tilewright.cute.tiled_copy.TiledCopy": f"{_HERE}.copies:tiled_copy_picture",
+    "tilewright.cute.tiled_copy.ThrCopy": f"{_HERE}.partitions:thr_copy_picture",
+    "tilewright.cute.mma_atom.MmaAtom": f"{_HERE}.mma:mma_atom_picture",
+    "tilewright.cute.tiled_mma.TiledMma": f"{_HERE}.mma:tiled_mma_picture",
+    "tilewright.cute.tiled_mma.ThrMma": f"{_HERE}.partitions:thr_mma_picture",
+    "tilewright.kernels.copy_plan.CopyPlan": f"{_HERE}.plans:copy_plan_picture",
+    "tilewright.kernels.gemm_plan.GemmPlan": f"{_HERE}.gemm_plans:gemm_plan_picture",
+    "tilewright.kernels.gemm_packed.PackedGemm": f"{_HERE}.gemm_plans:packed_gemm_picture",
+}
+"""What draws an object, by the name of its class; a subclass is drawn as its nearest base that is listed."""
+
+OPERATIONS: dict[str, str] = {
+    **{name: f"{_HERE}.operations:{name}_picture" for name in ("composition", "coalesce", "complement")},
+    **{f"{kind}_divide": f"{_HERE}.divides:{kind}_divide_picture" for kind in ("logical", "zipped", "tiled", "flat")},
+    **{
+        f"{kind}_product": f"{_HERE}.products:{kind}_product_picture"
+        for kind in ("logical", "zipped", "tiled", "flat", "blocked", "raked")
+    },
+    **{name: f"{_HERE}.partitions:{name}_picture" for name in ("local_tile", "local_partition")},
+    "predication": f"{_HERE}.predication:predication_picture",
+}
+"""What draws an operation, by its name; called with the operands of the operation."""
+
+
+def _load(place: str) -> Callable[..., Picture]:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)  # type: ignore[no-any-return]
+
+
+def _of_object(x: Any) -> Callable[..., Picture] | None:
+    for cls in type(x).__mro__:
+        place = OBJECTS.get(f"{cls.__module__}.{cls.__qualname__}")
+        if place is not None:
+            return _load(place)
+    return None
+
+
+def show(x: Any, /, *operands: Any, **options: Any) -> Picture:
+    """The picture of an object, `show(x)`, or of an operation with its operands, `show(cute.composition, a, b)`.
+
+    At a prompt it prints as tables, in a notebook it is drawn; `.svg()`, `.html()`, `.text()`, `.tikz()` give the
+    formats and `.save(path)` writes one. A text stands for the layout that `parse` makes of it, or, with operands, for
+    the operation of that name. Options depend on what is drawn; for a layout:
+
+    - color: "value" (the offset, the default), "mode" (the index in mode 0), or the number of a mode
+    - tile: the layout is a thread-value layout, and this is the shape of the tile to which (thread, value) leads
+    - dtype, base: with them pointing at a cell also shows its address in bytes and its bank of shared memory
+    - at: a coordinate to mark
+
+    Raises: TypeError for what has no picture or for an option that it does not have, LayoutError where the operation
+    has no result.
+
+    >>> from tilewright import cute
+    >>> print(cute.show(cute.make_layout((2, 4), stride=(4, 1))).text(color=False))
+    (2,4):(4,1)
+    <BLANKLINE>
+    2 x 4 elements, offsets 0 to 7, each once
+        0   1   2   3
+      +---+---+---+---+
+    0 | 0 | 1 | 2 | 3 |
+      +---+---+---+---+
+    1 | 4 | 5 | 6 | 7 |
+      +---+---+---+---+
+    """
+    if isinstance(x, str) and x not in OPERATIONS and not operands:
+        x = _core.parse(x)
+    name = x if isinstance(x, str) else getattr(x, "__name__", "") if callable(x) else ""
+    if name in OPERATIONS:
+        return _call(_load(OPERATIONS[name]), name, operands, options)
+    if operands:
+        raise TypeError(
+            f"show: there is no picture of the operation {name or type(x).__name__!r}; the operations are "
+            f"{', '.join(OPERATIONS)}"
+        )
+    draw = _of_object(x)
+    if draw is None:
+        names = sorted({place.rpartition(".")[2] for place in OBJECTS})
+        raise TypeError(f"show: there is no picture of {type(x).__name__}; there are pictures of {', '.join(names)}")
+    return _call(draw, type(x).__name__, (x,), options)
+
+
+def _call(draw: Callable[..., Picture], name: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Picture:
+    """Draw it; TypeError that names operands and options where those given are others."""
+    found = signature(draw)
+    try:
+        found.bind(*operands, **options)
+    except TypeError as error:
+        kinds = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+        takes, has = ([p.name for p in found.parameters.values() if p.kind is kind] for kind in kinds)
+        raise TypeError(
+            f"show: {error}; the picture of {name} takes ({', '.join(takes)}) and the options "
+            f"{', '.join(has) or 'none'}"
+        ) from None
+    return draw(*operands, **options)

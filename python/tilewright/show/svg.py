@@ -1,0 +1,318 @@
+"""A picture in SVG: deterministic text, no script, no other assets, on a white ground that reads on a dark page too.
+
+Up to 900 cells each is a rectangle that shows all it knows when it is pointed at. Of more, the rectangles of one colour
+are one path, the texts of a row are one text, and pointing shows the values alone, so that 64 x 64 cells take less than
+200 kB.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from tilewright.show.arrows import arrow, longest
+from tilewright.show.measure import LEVEL, MARGIN, NOTE, SMALL, SUBTITLE, TITLE, Box, Sheet, measure
+from tilewright.show.palette import fill
+
+if TYPE_CHECKING:
+    from tilewright.show.picture import Axis, Cell, Panel, Picture
+
+__all__ = ["escape", "svg"]
+
+LIMIT = 199_000  # bytes of a picture of 64 x 64 cells but its frame; hovering takes what is left
+SPECIAL = re.compile('[&<>"]')
+TITLE_TAGS = len("<a><title></title></a>")
+FAMILY = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+STYLE = "".join(
+    f".tw-show {rule}"  # a notebook applies it to the whole page
+    for rule in (
+        f"text{{font:12px {FAMILY};fill:#111;text-anchor:middle;white-space:pre}}",
+        ".s{font-size:10px}",
+        ".g{font-size:10px;fill:#555}",
+        ".f{fill:#888}",
+        ".u{text-anchor:start;font-size:11px;fill:#444}",
+        ".h{text-anchor:start;font-size:13px;font-weight:bold}",
+        ".t{text-anchor:start;font-size:14px;font-weight:bold}",
+        ".l{text-anchor:start;font-size:10px;fill:#333}",
+        "rect{stroke:#555;stroke-width:.8}",
+        ".p{stroke:none}",
+        ".b{fill:none;stroke:#999}",
+        ".m{fill:none;stroke:#111;stroke-width:3}",
+        ".k{fill:none;stroke:#b00020;stroke-width:1.8;stroke-linejoin:round}",
+        ".a{fill:#b00020}",
+        ".w{font-size:11px;font-weight:bold;stroke:#fff;stroke-width:4}",  # a white ground for what follows
+        ".n{font-size:11px;font-weight:bold;fill:#b00020}",
+    )
+)
+
+
+def escape(text: str) -> str:
+    """A text as it stands in SVG and HTML."""
+    if not SPECIAL.search(text):
+        return text
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(char, entity)
+    return text
+
+
+def _length(x: float) -> str:
+    return f"{x:.1f}".removesuffix(".0")
+
+
+def _text(x: float, y: float, text: str, kind: str = "") -> str:
+    css = f' class="{kind}"' if kind else ""
+    return f'<text x="{_length(x)}" y="{_length(y)}"{css}>{escape(text)}</text>'
+
+
+def svg(picture: Picture, *, plain: bool = False) -> str:
+    r"""The picture as SVG; a plain one, for programs that know less of SVG than browsers, has each cell for itself and
+    shows nothing on hover.
+
+    >>> from tilewright import cute
+    >>> text = svg(cute.show("(4,8):(8,1)"))
+    >>> text.startswith("<svg"), text.count("<rect"), "<title>coordinate (1,2)\noffset 10\nindex 9</title>" in text
+    (True, 33, True)
+    """
+    sheet = measure(picture, None if not plain else False)
+    body = [_text(MARGIN, MARGIN + 10 + 22 * i, line, "t") for i, line in enumerate(sheet.title)]
+    for box in sheet.boxes:
+        body += _panel(box, sheet.dense, not plain)
+    if sheet.dense:
+        fields = _fields(sheet, LIMIT - len(STYLE) - sum(len(x) + 1 for x in (*body, *sheet.notes)))
+        body += [line for box in sheet.boxes for line in _texts(box, fields)]
+        sheet = sheet.with_note(_key(picture, fields))
+    for link in picture.links:
+        body += _arrow(arrow(sheet, link), link.text)
+    body += [_text(MARGIN, sheet.notes_y + 10 + NOTE * i, line, "u") for i, line in enumerate(sheet.notes)]
+    w, h = _length(math.ceil(sheet.width)), _length(math.ceil(sheet.height))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" class="tw-show" '
+            'role="img">',
+            f"<title>{escape(picture.title)}</title>",
+            f"<style>{STYLE.replace(FAMILY, 'monospace') if plain else STYLE}</style>",
+            f'<rect width="{w}" height="{h}" rx="6" fill="#fff" class="p"/>',
+            *body,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _panel(box: Box, dense: bool, hover: bool) -> list[str]:
+    panel, (w, h) = box.panel, box.cell
+    y = box.y
+    body = []
+    if panel.title:
+        body.append(_text(box.x, y + 13, panel.title, "h"))
+        y += TITLE
+    body += [_text(box.x, y + 11 + SUBTITLE * i, line, "u") for i, line in enumerate(box.subtitle)]
+    body += _labels(box, panel.column_axis, True) + _labels(box, panel.row_axis, False)
+    body += _colors(box) if dense else _rich(box, hover)
+    for rules, across in ((panel.row_rules, True), (panel.column_rules, False)):
+        for weight in sorted({rule.weight for rule in rules}):
+            path = "".join(
+                f"M{_length(box.left)} {_length(box.top + rule.after * h)}h{_length(panel.columns * w)}"
+                if across
+                else f"M{_length(box.left + rule.after * w)} {_length(box.top)}v{_length(panel.rows * h)}"
+                for rule in rules
+                if rule.weight == weight
+            )
+            body.append(f'<path d="{path}" stroke="#111" stroke-width="{_length(0.8 + 0.9 * weight)}"/>')
+    marked = "".join(
+        f"M{_length(box.left + cell.column * w + 1.5)} {_length(box.top + cell.row * h + 1.5)}"
+        f"h{_length(w - 3)}v{_length(h - 3)}h{_length(3 - w)}z"
+        for cell in panel.cells
+        if cell.marked
+    )
+    if marked:
+        body.append(f'<path d="{marked}" class="m"/>')
+    for x, y, entry in box.legend:
+        color = fill(entry.owner, entry.faded)
+        body.append(f'<rect x="{_length(x)}" y="{_length(y)}" width="14" height="12" fill="{color}"/>')
+        body.append(_text(x + 20, y + 10, entry.text, "l"))
+    return body
+
+
+def _labels(box: Box, axis: Axis, across: bool) -> list[str]:
+    """The labels of an axis; those of several rows or columns with a line along what they stand for."""
+    body, lines = [], ""
+    size = box.cell[0] if across else box.cell[1]
+    begin = box.left if across else box.top
+    for place, level in zip(box.levels(axis, across), axis, strict=True):
+        at = 0
+        for label in level:
+            middle = begin + (at + label.span / 2) * size
+            x, y = (middle, place + 2) if across else (place, middle + 3.5)
+            if label.text:
+                body.append(_text(x, y, label.text, "g"))
+            if level is not axis[-1] and label.text:
+                start, length = begin + at * size + 3, label.span * size - 6
+                edge = place + (LEVEL if across else box.level_width(level)) / 2 - 2
+                if across:
+                    lines += f"M{_length(start)} {_length(edge)}h{_length(length)}"
+                else:
+                    lines += f"M{_length(edge)} {_length(start)}v{_length(length)}"
+            at += label.span
+    return [*body, f'<path d="{lines}" class="b"/>'] if lines else body
+
+
+def _rich(box: Box, hover: bool) -> list[str]:
+    """Each cell as a rectangle with its text and with a title, which shows on hover."""
+    w, h = box.cell
+    body = []
+    for cell in sorted(box.panel.cells, key=lambda cell: cell[:2]):
+        x, y = box.left + cell.column * w, box.top + cell.row * h
+        title = "\n".join(f"{name} {text}" for name, text in cell.hover)
+        body.append("<g>" + (f"<title>{escape(title)}</title>" if title and hover else ""))
+        body.append(
+            f'<rect x="{_length(x)}" y="{_length(y)}" width="{_length(w)}" height="{_length(h)}" '
+            f'fill="{fill(cell.owner, cell.faded)}"/>'
+        )
+        top = y + h / 2 + 4 - 7 * (len(cell.lines) - 1)
+        for i, line in enumerate(cell.lines):
+            kind = " ".join(["s"] * (i > 0) + ["f"] * cell.faded)
+            body.append(_text(x + w / 2, top + 14 * i, line, kind))
+        body.append("</g>")
+    return ["".join(body)]
+
+
+# ---- many cells ------------------------------------------------------------------------------------------------------
+
+
+def _colors(box: Box) -> list[str]:
+    """A path for each colour, a line as thick as a cell is high, or wide, and one for the lines between cells."""
+    panel, (w, h) = box.panel, box.cell
+    paths: dict[str, list[str]] = {}
+    ends: dict[str, tuple[int, int]] = {}
+    for color, row, column, length, across in _runs(panel):
+        if color in ends:
+            x, y = ends[color]
+            move = f"m{column - x} {row - y}"
+        else:
+            move = f"M{column} {row}.5" if across else f"M{column}.5 {row}"
+            paths[color] = []
+        paths[color].append(f"{move}h{length}" if across else f"{move}v{length}")
+        ends[color] = (column + length, row) if across else (column, row + length)
+    place = f"translate({_length(box.left)} {_length(box.top)}) scale({w:.2f} {h:.2f})"
+    body = [f'<g transform="{place}" fill="none">']
+    body += [f'<path d="{"".join(path)}" stroke="{color}"/>' for color, path in sorted(paths.items())]
+    rules = "".join(f"M0 {row}h{panel.columns}" for row in range(panel.rows + 1))
+    rules += "".join(f"M{column} 0v{panel.rows}" for column in range(panel.columns + 1))
+    body.append(f'<path d="{rules}" stroke="#555" stroke-opacity=".45" vector-effect="non-scaling-stroke"/></g>')
+    return body
+
+
+def _runs(panel: Panel) -> list[tuple[str, int, int, int, bool]]:
+    """Neighbouring cells of one colour, (colour, row, column, length, whether to the right), the way that has fewer."""
+    fills: dict[tuple[int | None, bool], str] = {}
+    colors = [[""] * panel.columns for _ in range(panel.rows)]
+    for cell in panel.cells:
+        key = cell.owner, cell.faded
+        color = fills.get(key)
+        if color is None:
+            color = fills[key] = fill(*key)
+        colors[cell.row][cell.column] = color
+
+    def along(lines: list[list[str]]) -> list[tuple[str, int, int, int]]:
+        found = []
+        for i, line in enumerate(lines):
+            start = 0
+            for color, run in groupby(line):
+                length = len(list(run))
+                if color:
+                    found.append((color, i, start, length))
+                start += length
+        return found
+
+    across, down = along(colors), along([list(column) for column in zip(*colors, strict=True)])
+    if len(across) <= len(down):
+        return [(color, i, start, length, True) for color, i, start, length in across]
+    return [(color, start, i, length, False) for color, i, start, length in down]
+
+
+def _fields(sheet: Sheet, room: int) -> int:
+    """How many of the cells' hover texts there is room for, beside the texts of the cells: the first ones."""
+    for box in sheet.boxes:
+        lines = _lines(box.panel)
+        length = len(_row_text(box, 0, 0, lines, "")) + 3 + round(box.cell[0] / SMALL) * box.panel.columns
+        room -= length * box.panel.rows * lines
+    cells = [cell for box in sheet.boxes for cell in box.panel.cells if cell.hover]
+    most = max((len(cell.hover) for cell in cells), default=0)
+    room -= TITLE_TAGS * len(cells)
+    for field in range(most):
+        room -= sum(len(_short(cell.hover[field][1])) + 1 for cell in cells if len(cell.hover) > field)
+        if room < 0:
+            return field
+    return most
+
+
+def _names(panel: Panel, fields: int) -> tuple[str, ...]:
+    """What the values are that a cell's title has."""
+    return next((tuple(name for name, _ in cell.hover[:fields]) for cell in panel.cells if cell.hover), ())
+
+
+def _key(picture: Picture, fields: int) -> str:
+    """What the short titles say."""
+    names = dict.fromkeys(", ".join(_names(placed.panel, fields)) for placed in picture.panels)
+    shown = " or ".join(x for x in names if x)
+    return f"pointing at a cell shows {shown}" if shown else ""
+
+
+def _lines(panel: Panel) -> int:
+    return max((len(cell.lines) for cell in panel.cells), default=0)
+
+
+def _texts(box: Box, fields: int) -> list[str]:
+    """The texts, one for each line of a row, with short titles of so many fields."""
+    panel = box.panel
+    grid: dict[tuple[int, int], Cell] = {cell[:2]: cell for cell in panel.cells}
+    letters, lines = round(box.cell[0] / SMALL), _lines(panel)
+    names = escape("|".join(_names(panel, fields)))
+    body = [f'<g xml:space="preserve" data-names="{names}">' if names else '<g xml:space="preserve">']
+    for row in range(panel.rows):
+        for i in range(lines):
+            texts = [_dense_text(grid.get((row, column)), i, letters, fields) for column in range(panel.columns)]
+            body.append(_row_text(box, row, i, lines, "".join(texts)))
+    return [*body, "</g>"]
+
+
+def _row_text(box: Box, row: int, line: int, lines: int, content: str) -> str:
+    """One of the lines of a row: before each cell's text there is a blank, and the text has to be in the middle."""
+    panel, (w, h) = box.panel, box.cell
+    x = _length(box.left + panel.columns * w / 2 - SMALL / 2)
+    y = _length(box.top + (row + 0.5) * h + 4 - 6 * (lines - 1) + 12 * line)
+    return f'<text class="s" x="{x}" y="{y}" textLength="{_length(panel.columns * w)}">{content}</text>'
+
+
+def _short(value: str) -> str:
+    """A value among others: without spaces, and a coordinate without the outer parentheses."""
+    if value.startswith("(") and value.endswith(")"):
+        value = value[1:-1]
+    return value.replace(" ", "\xa0") if " " in value else value
+
+
+def _dense_text(cell: Cell | None, line: int, letters: int, fields: int) -> str:
+    if cell is None:
+        return " " * letters
+    text = " " + (cell.lines[line] if line < len(cell.lines) else "").center(letters - 1)
+    if line or not cell.hover or not fields:
+        return escape(text)
+    title = " ".join([_short(value) for _, value in cell.hover[:fields]])
+    return f"<a>{escape(text)}<title>{escape(title)}</title></a>"
+
+
+def _arrow(points: tuple[tuple[float, float], ...], text: str) -> list[str]:
+    """A line with its head, and a text at the middle of its longest part."""
+    (x0, y0), (x1, y1) = points[-2:]
+    far = math.hypot(x1 - x0, y1 - y0) or 1.0
+    dx, dy = (x1 - x0) / far, (y1 - y0) / far
+    head = ((x1, y1), (x1 - 9 * dx - 4 * dy, y1 - 9 * dy + 4 * dx), (x1 - 9 * dx + 4 * dy, y1 - 9 * dy - 4 * dx))
+    line, tip = ("L".join(f"{_length(x)} {_length(y)}" for x, y in ends) for ends in (points, head))
+    body = [f'<path d="M{line}" class="k"/><path d="M{tip}z" class="a"/>']
+    if text:
+        (x0, y0), (x1, y1) = longest(points)
+        body += [_text((x0 + x1) / 2, (y0 + y1) / 2 + 4, text, kind) for kind in ("w", "n")]
+    return body

@@ -1,0 +1,167 @@
+"""Pictures of swizzles: what lies where before and after, by bank of shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import _core
+from tilewright.show.axes import MOST, axis_of, rules_of, shown_of
+from tilewright.show.grids import CELLS, grids_of
+from tilewright.show.layouts import facts_of, index_of, layout_panel, layout_picture, with_values
+from tilewright.show.memory import Memory, bank_legend, memory_of
+from tilewright.show.picture import Cell, Link, Panel, Picture, Placed, below, beside
+
+__all__ = ["composed_picture", "swizzle_picture"]
+
+CORE = 16  # bytes: what a swizzle of shared memory keeps together
+ACROSS = 12  # columns of a panel, up to which two of them stand beside each other
+
+
+def usual_memory(swizzle: Any, dtype: Any, base: int) -> tuple[Memory, str]:
+    """The memory of the elements that a swizzle permutes; without a type those of which it keeps 16 bytes together."""
+    memory = memory_of(dtype, base)
+    if memory is not None:
+        return memory, f"elements of {_size(memory)}"
+    memory = Memory(8 * max(1, CORE >> swizzle.num_base), base)
+    return memory, f"for elements of {_size(memory)}"
+
+
+def _size(memory: Memory) -> str:
+    if memory.bits % 8:
+        return f"{memory.bits} bits"
+    return f"{memory.bits // 8} byte{'s' * (memory.bits != 8)}"
+
+
+def swizzle_picture(swizzle: Any, *, dtype: Any = None, base: int = 0, at: Any = None, most: int = MOST) -> Picture:
+    """A swizzle on the smallest block that it permutes, before and after: a cell stands for 2^m elements in a row.
+
+    A row is what the shift spans, 2^|s| cells. `dtype` is the type of an element, by default one of which 2^m make 16
+    bytes; `at` is an offset to mark. Raises ValueError for an offset outside of the block.
+
+    >>> from tilewright import cute
+    >>> print(swizzle_picture(cute.make_swizzle(1, 0, 1)).text(color=False).split("\\n\\n")[1])
+    before: x         after: S(x)
+    offsets 0 to 3    where x is moved to
+       +0  +1            +0  +1
+      +---+---+         +---+---+
+    0 | 0 | 1 |       0 | 0 | 1 |
+      +---+---+         +---+---+
+    2 | 2 | 3 |       2 | 3 | 2 |
+      +---+---+         +---+---+
+    """
+    memory, kind = usual_memory(swizzle, dtype, base)
+    run, columns = 1 << swizzle.num_base, 1 << abs(swizzle.num_shift)
+    size = 1 << (swizzle.num_bits + swizzle.num_base + abs(swizzle.num_shift))
+    if at is not None and not 0 <= at < size:
+        raise ValueError(f"show: at={at} lies outside the {size} offsets that {swizzle} permutes")
+    rows_shown, columns_shown = shown_of(size // run // columns, most), shown_of(columns, most)
+    panels = []
+    for title, subtitle, function in (
+        ("before: x", f"offsets 0 to {size - 1}" + (f", {run} in a cell" if run > 1 else ""), int),
+        ("after: S(x)", "where x is moved to", swizzle),
+    ):
+        cells, groups = [], set()
+        for r, row in enumerate(rows_shown):
+            for c, column in enumerate(columns_shown):
+                if row is None or column is None:
+                    continue
+                x = (row * columns + column) * run
+                offset = int(function(x))
+                group = memory.group(offset)
+                groups.add(group)
+                hover = (("coordinate", _span(x, run)), ("offset", _span(offset, run)), *memory.hover(offset))
+                cells.append(Cell(r, c, (str(offset),), group, hover, marked=at is not None and x <= at < x + run))
+        axes = axis_of(columns, columns_shown), rules_of(size // run // columns, rows_shown), ()
+        row_axis = axis_of(size // run // columns, rows_shown)
+        labels = tuple(
+            label._replace(text=str(int(label.text) * columns * run)) if label.text.isdigit() else label
+            for label in row_axis[-1]
+        )
+        column_labels = tuple(
+            label._replace(text=f"+{int(label.text) * run}") if label.text.isdigit() else label for label in axes[0][-1]
+        )
+        panels.append(
+            Panel(
+                title,
+                subtitle,
+                len(rows_shown),
+                len(columns_shown),
+                tuple(cells),
+                (labels,),
+                (column_labels,),
+                (),
+                (),
+                () if function is int else bank_legend(groups),
+            )
+        )
+    notes = [
+        f"coloured by bank, {kind}",
+        f"S(x) = x ^ ((x & {swizzle.y_mask}) {'>>' if swizzle.num_shift >= 0 else '<<'} {abs(swizzle.num_shift)})",
+    ]
+    if None in rows_shown or None in columns_shown:
+        notes.append(f"{size // run} cells are too many: the first rows and columns and the last ones are drawn")
+    return Picture(str(swizzle), _placed(panels), notes, _marked_link(panels))
+
+
+def _span(x: int, run: int) -> str:
+    return str(x) if run == 1 else f"{x}..{x + run - 1}"
+
+
+def _placed(panels: list[Panel]) -> tuple[Placed, ...]:
+    return beside(*panels) if all(panel.columns <= ACROSS for panel in panels) else below(*panels)
+
+
+def _marked_link(panels: list[Panel]) -> tuple[Link, ...]:
+    marked = [(i, cell.row, cell.column) for i, panel in enumerate(panels) for cell in panel.cells if cell.marked]
+    return (Link(marked[0], marked[1]),) if len(marked) == 2 else ()
+
+
+def composed_picture(
+    layout: Any,
+    *,
+    color: Any = "bank",
+    tile: Any = None,
+    dtype: Any = None,
+    base: int = 0,
+    at: Any = None,
+    most: int = MOST,
+) -> Picture:
+    """A swizzled layout: the offsets before and after the swizzle, by bank; another composed layout as a plain one.
+
+    R(c) = inner(offset + outer(c)); before is offset + outer(c). `dtype` is the type of an element, by default one of
+    which 2^m make 16 bytes. Other options as for a layout.
+
+    >>> from tilewright import cute
+    >>> picture = composed_picture(cute.parse("S<1,1,1> o 0 o (4,4):(4,1)"))
+    >>> [placed.panel.title for placed in picture.panels]
+    ['before: (4,4):(4,1)', 'after: S<1,1,1> o 0 o (4,4):(4,1)']
+    """
+    if not isinstance(layout.inner, _core.Swizzle) or tile is not None:
+        return layout_picture(
+            layout,
+            color="value" if color == "bank" and dtype is None else color,
+            tile=tile,
+            dtype=dtype,
+            base=base,
+            at=at,
+            most=most,
+        )
+    memory, kind = usual_memory(layout.inner, dtype, base)
+    grids, notes = grids_of(layout.shape, most)
+    marked = index_of(at, layout.shape)
+    before, start = layout.outer, int(layout.offset)
+    name = with_values(before) if not start else f"{start} + {with_values(before)}"
+    views = [(f"before: {name}", lambda c: start + int(before(c))), (f"after: {with_values(layout)}", layout)]
+    cells = sum(len(grid.rows) * len(grid.columns) for grid in grids)
+    if 2 * cells > CELLS:  # two panels would be too large a picture
+        views, notes = views[1:], (f"before the swizzle: {name}", *notes)
+    panels = []
+    for grid in grids:
+        for title, function in views:
+            title += f" at {grid.title}" if grid.title else ""
+            panel = layout_panel(function, grid, title, color=color, memory=memory, marked=marked)
+            panels.append(panel if function is layout else panel._replace(legend=()))
+    how = "" if color != "bank" else f"; coloured by bank, {kind}"
+    across = len(views) == 2 and all(panel.columns <= ACROSS for panel in panels)
+    placed = [Placed(n // 2, n % 2, panel) if across else Placed(n, 0, panel) for n, panel in enumerate(panels)]
+    return Picture(with_values(layout), placed, (facts_of(layout) + how, *notes), _marked_link(panels))

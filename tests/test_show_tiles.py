@@ -1,0 +1,179 @@
+"""Pictures of divides, products, predication, tiles and partitions of blocks: each colour is one tile."""
+
+from __future__ import annotations
+
+import pytest
+
+from show_cells import by_place, owners_by_offset
+from tilewright import cute
+
+L = cute.parse
+DIVIDES = ("logical_divide", "zipped_divide", "tiled_divide", "flat_divide")
+PRODUCTS = ("logical_product", "zipped_product", "tiled_product", "flat_product", "blocked_product", "raked_product")
+
+
+@pytest.mark.parametrize("operation", DIVIDES)
+@pytest.mark.parametrize(
+    ("layout", "tiler"),
+    [
+        ("12:1", L("4:1")),
+        ("12:1", L("4:3")),
+        ("24:1", L("(2,2):(1,6)")),
+        ("(4,6):(1,4)", (2, 3)),
+        ("(9,(4,8)):(59,(13,1))", (L("3:3"), L("(2,4):(1,8)"))),
+        ("(4,6):(1,4)", L("(2,3):(1,2)")),
+        ("(8,6,5):(30,5,1)", (4, 3)),
+    ],
+)
+def test_a_colour_is_a_tile_before_and_after_a_divide(operation: str, layout: str, tiler: object) -> None:
+    picture = cute.show(operation, L(layout), tiler)
+    assert owners_by_offset(picture, 0) == owners_by_offset(picture, 1)
+    # The tile of number 0 is the composition with the tiler.
+    whole = tiler if not isinstance(tiler, tuple) else (*tiler, *(1,) * (cute.rank(L(layout)) - len(tiler)))
+    first = set(cute.composition(L(layout), whole).offsets().tolist())
+    assert {offset for offset, owner in owners_by_offset(picture, 0).items() if owner == 0} == first
+    # One element is followed.
+    (link,) = picture.links
+    start, end = by_place(picture, 0)[link.start[1:]], by_place(picture, 1)[link.end[1:]]
+    assert start.marked
+    assert end.marked
+    assert start.lines == end.lines
+
+
+def test_a_column_of_a_zipped_divide_is_a_tile() -> None:
+    picture = cute.show(cute.zipped_divide, L("(4,6):(1,4)"), (2, 3))
+    for (_, column), cell in by_place(picture, 1).items():
+        assert cell.owner == column
+    assert [rule.after for rule in picture.panels[0].panel.column_rules] == [3]
+    assert [rule.after for rule in picture.panels[0].panel.row_rules] == [2]
+
+
+def test_ragged_tiles_reach_outside() -> None:
+    picture = cute.show(cute.zipped_divide, L("(5,7):(7,1)"), (2, 3))
+    inside = [cell for cell in by_place(picture, 1).values() if not cell.faded]
+    assert len(inside) == 35
+    assert sorted(int(cell.lines[0]) for cell in inside) == list(range(35))
+    assert picture.notes[0] == (
+        "mode 0 has 5 elements in 3 tiles of 2, which reach 1 past its end; mode 1 has 7 elements in 3 tiles of 3, "
+        "which reach 2 past its end"
+    )
+    assert len(picture.links) == 1  # of an element that is inside
+
+
+def test_a_divide_without_a_result_shows_the_target() -> None:
+    picture = cute.show(cute.logical_divide, L("(3,4):(4,1)"), L("4:2"))
+    assert picture.title.startswith("LayoutError: logical_divide((3,4):(4,1), 4:2)")
+    assert len(by_place(picture, 0)) == 12
+
+
+def test_a_large_divide_is_cut() -> None:
+    picture = cute.show(cute.logical_divide, L("(4096,4096):(4096,1)"), (128, 128))
+    assert sum("are drawn" in note for note in picture.notes) == 2
+    assert by_place(picture, 0)[39, 39].owner == 32 * 32 - 1  # the last element is in the last tile
+    with pytest.raises(ValueError, match="too large to be sorted into tiles"):
+        cute.show(cute.logical_divide, L("8388608:1"), 2)
+
+
+@pytest.mark.parametrize("operation", PRODUCTS)
+@pytest.mark.parametrize(
+    ("block", "tiler"),
+    [("4:1", "3:1"), ("(2,2):(1,2)", "(3,2):(1,3)"), ("(2,5):(5,1)", "(3,4):(1,3)"), ("(2,2):(4,1)", "6:1")],
+)
+def test_a_colour_is_a_copy_of_the_block(operation: str, block: str, tiler: str) -> None:
+    picture = cute.show(operation, L(block), L(tiler))
+    copies: dict[int | None, set[int]] = {}
+    for cell in by_place(picture, 2).values():
+        copies.setdefault(cell.owner, set()).add(int(cell.lines[0]))
+    assert len(copies) == cute.size(L(tiler))
+    shape = {int(cell.lines[0]) for cell in by_place(picture, 0).values()}
+    for found in copies.values():
+        assert {offset - min(found) for offset in found} == shape
+    # The tiler's cell has the colour of its copy, and copies lie where the complement puts them.
+    where = cute.composition(cute.complement(L(block), cute.size(L(block)) * cute.cosize(L(tiler))), L(tiler))
+    for cell in by_place(picture, 1).values():
+        assert cell.owner is not None
+        assert min(copies[cell.owner]) == where(cell.owner)
+    (link,) = picture.links
+    assert by_place(picture, 0)[link.start[1:]].marked
+    assert by_place(picture, 2)[link.end[1:]].marked
+
+
+def test_products_by_mode() -> None:
+    picture = cute.show(cute.logical_product, L("(2,2):(1,8)"), (L("4:1"), L("2:1")))
+    assert len(picture.panels) == 2
+    assert {cell.owner for cell in by_place(picture, 1).values()} == set(range(8))
+    assert cute.show("blocked_product", L("2:1"), (2, 2)).title.startswith("LayoutError: blocked_product")
+
+
+def test_predication_by_element_and_by_vector() -> None:
+    picture = cute.show("predication", (6, 10), (4, 8), vector=4, mode=1)
+    inside = {place: not cell.faded for place, cell in by_place(picture, 0).items()}
+    assert inside == {(i, j): i < 6 and j < 10 for i in range(8) for j in range(16)}
+    assert by_place(picture, 0)[5, 9].owner == 3
+    vectors = {place: cell.lines[0] for place, cell in by_place(picture, 1).items()}
+    assert [vectors[0, j] for j in range(4)] == ["1", "1", "2/4", "0"]
+    assert [vectors[i, 0] for i in range(8)] == ["1"] * 6 + ["0"] * 2
+    assert all(cell.marked == ("/" in cell.lines[0]) for cell in by_place(picture, 1).values())
+    assert picture.notes == (
+        "60 of 128 places lie inside, on average 15 of the 32 of a tile",
+        "the last tile, (1,1), has (2,2) inside",
+    )
+
+
+def test_predication_of_one_mode_and_of_a_large_tensor() -> None:
+    lanes = cute.show("predication", 41, 32)
+    assert sum(not cell.faded for cell in by_place(lanes, 0).values()) == 41
+    assert "on average 20.5 of the 32" in lanes.notes[0]
+    large = cute.show("predication", (300, 200), (128, 64))
+    assert by_place(large, 0)[2, 3].lines == ("44 x 8",)
+    assert by_place(large, 0)[0, 0].lines == ("128 x 64",)
+    assert not by_place(large, 1)[0, 7].faded
+    assert by_place(large, 1)[0, 8].faded
+    assert "are drawn" in large.notes[-1]
+    for bad in (((4, 4), (2, 2, 2)), ((4, 4), 2), ((4, 0), (2, 2)), ((4, 4, 4), (2, 2, 2))):
+        with pytest.raises(ValueError, match="predication"):
+            cute.show("predication", *bad)
+    with pytest.raises(ValueError, match="vectors of 3 along mode 0 do not divide"):
+        cute.show("predication", (4, 4), (2, 2), vector=3)
+
+
+@pytest.mark.parametrize("layout", ["(8,6):(6,1)", "(8,6):(1,8)", "S<1,0,2> o 0 o (8,6):(8,1)"])
+def test_the_tile_of_a_block(layout: str) -> None:
+    tensor = L(layout)
+    picture = cute.show(cute.local_tile, tensor, (4, 2), (1, None))
+    wanted = {tensor((i, j)): j // 2 for i in range(4, 8) for j in range(6)}
+    taken = {int(c.lines[0]): c.owner for c in by_place(picture, 0).values() if not c.faded}
+    assert taken == owners_by_offset(picture, 1) == wanted
+    by_proj = cute.show(cute.local_tile, tensor, (4, 128, 2), (1, 0, 2), proj=(1, None, 1))
+    assert owners_by_offset(by_proj, 1) == {tensor((i, j)): 0 for i in range(4, 8) for j in (4, 5)}
+
+
+def test_the_elements_of_a_thread_of_a_thread_layout() -> None:
+    tensor = L("(8,6):(6,1)")
+    picture = cute.show(cute.local_partition, tensor, L("(4,2):(1,4)"), 5)
+    wanted = {tensor((i, j)) for i in (1, 5) for j in (1, 3, 5)}
+    assert {int(c.lines[0]) for c in by_place(picture, 0).values() if not c.faded} == wanted
+    assert set(owners_by_offset(picture, 1)) == wanted
+    coordinates = cute.show(cute.local_tile, cute.make_identity_layout((8, 6)), (4, 3), (1, 1))
+    assert by_place(coordinates, 1)[0, 0].lines == ("(4,3)",)
+
+
+@pytest.mark.parametrize(
+    "operands",
+    [
+        ("composition", L("(64,64):(64,1)"), L("(64,64):(1,64)")),
+        ("coalesce", L("(64,64):(1,64)")),
+        ("complement", L("(64,8):(1,512)"), 4096),
+        ("logical_divide", L("(64,64):(64,1)"), (16, 16)),
+        ("flat_divide", L("(64,64):(64,1)"), (8, 8)),
+        ("raked_product", L("(64,64):(64,1)"), L("(64,64):(1,64)")),
+        ("predication", (4095, 4097), (64, 64)),
+        ("local_tile", L("(4096,4096):(4096,1)"), (64, 64), (3, None)),
+        ("local_partition", L("(4096,4096):(4096,1)"), L("(16,16):(16,1)"), 5),
+    ],
+    ids=lambda operands: operands[0],
+)
+def test_pictures_of_large_operands_stay_small(operands: tuple[object, ...]) -> None:
+    picture = cute.show(*operands)
+    assert len(picture.svg()) <= 200_000
+    assert any("are drawn" in note for note in picture.notes)
