@@ -1,0 +1,324 @@
+"""Readings of Nsight Compute beside predictions: the differences, a summary, and the table that the tests read."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import gzip
+import json
+import pickle
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tilewright.analysis import ncu, verify
+from tilewright.kernels.probe import KINDS, Access
+
+# A field of analysis.Request, and the metric that counts the same for an instruction.
+FIELDS = {
+    "global": {
+        "sectors": "memory_l2_theoretical_sectors_global",
+        "ideal_sectors": "memory_l2_theoretical_sectors_global_ideal",
+        "lines": "memory_l1_tag_requests_global",
+    },
+    "shared": {
+        "wavefronts": "memory_l1_wavefronts_shared",
+        "ideal_wavefronts": "memory_l1_wavefronts_shared_ideal",
+    },
+}
+LANES = "thread_inst_executed_true"
+COUNTED = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
+LOADED, STORED = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st"))
+LOOKUPS = "l1tex__t_set_accesses_pipe_lsu_mem_global_op_ld.sum"
+# Of a kernel that is one access. That kernel's other wavefronts: one, and three with each cp.async.
+HARDWARE = {
+    ("global", "load"): ("sectors", LOADED),
+    ("global", "store"): ("sectors", STORED),
+    ("shared", "load"): ("wavefronts", f"{COUNTED}_op_ld.sum"),
+    ("shared", "store"): ("wavefronts", f"{COUNTED}_op_st.sum"),
+    ("shared", "ldmatrix"): ("wavefronts", f"{COUNTED}_op_ld.sum"),
+    ("shared", "stmatrix"): ("wavefronts", f"{COUNTED}_op_st.sum"),
+}
+CP_ASYNC_WAVEFRONTS = 4
+# Why a reading that differs from the prediction, or has none, is no difference: what the summary says of it.
+REASONS = {
+    "counter": "ncu's count for the instruction differs from the hardware's counter, which the prediction agrees with",
+    "lost": "ncu attributed nothing to a cp.async that goes around L1; the hardware counted it",
+    "bypass": "wavefronts of a cp.async that goes around L1: the hardware counts none, and no rule was found for ncu's",
+    "open": "not settled; the summary names them",
+    "both": "cp.async through L1 whose lanes conflict in both memories: the prediction is a lower limit, and holds",
+}
+# What a run has to settle, by (kind or plan, name): until then a difference there is "open".
+OPEN = {
+    (
+        "cp.async.ca.16",
+        "from byte 16, shared in a row",
+    ): "the hardware takes one wavefront more than ncu says and we do",
+    ("ld.shared.16", "random permutation"): "passes that ncu joins by halves of the warp; no counter was read yet",
+}
+# Plans whose kernel was rewritten after it was measured, until they are measured again.
+REWRITTEN = re.compile(r"gemm, (.* (bias|residual)|1x4096x)")
+OLD_KERNEL = "measured before the kernel's epilogue and exchange of sums were rewritten"
+
+
+class Difference(NamedTuple):
+    what: str  # the kind of access, or the plan
+    name: str
+    metric: str
+    predicted: float
+    read: float
+    where: str  # offsets and lanes
+    reason: str = ""  # a key of REASONS
+
+
+def access_of(row: dict[str, Any]) -> Access:
+    return Access(row["kind"], tuple(row["offsets"]), row["lanes"], tuple(row["shared"]))
+
+
+def predicted(access: Access) -> dict[tuple[str, str], float]:
+    """(memory, field) -> what analysis says."""
+    requests = access.predicted()
+    return {(r.memory, field): getattr(r, field) for r in requests for field in FIELDS[r.memory]}
+
+
+def hardware_predicted(access: Access) -> dict[str, float]:
+    """Counter of the hardware -> what analysis says."""
+    values, (memory, op) = predicted(access), KINDS[access.kind].sides[0][:2]
+    both = access.asynchronous()
+    if both is None:
+        field, metric = HARDWARE[memory, op]
+        return {metric: values[memory, field]}
+    found: dict[str, float] = {LOADED: both.asked_sectors, LOOKUPS: both.lookups}
+    if both.exact and access.lanes:
+        found[f"{COUNTED}.sum"] = both.destination.wavefronts + CP_ASYNC_WAVEFRONTS
+    return found
+
+
+def reason(row: dict[str, Any], field: str, value: float, values: dict[tuple[str, str], float]) -> str:
+    """Why the reading of a field may differ from the prediction; "" where it may not."""
+    read, kind = row["source"], row["kind"]
+    if kind.startswith(("cp.async.cg", "cp.async.filled")):
+        if "wavefronts" in field:
+            return "bypass"
+        lost = row["lanes"] and not read.get(FIELDS["global"]["sectors"], 0) and field != "lines"
+        return "lost" if lost else ""
+    if kind.startswith("cp.async.ca"):
+        both = access_of(row).asynchronous()
+        more = value < read.get(FIELDS["shared"]["wavefronts"], 0)
+        return "both" if field == "wavefronts" and both and not both.exact and more else ""
+    if kind.startswith("ld.shared"):
+        counter = row.get("hardware", {}).get(HARDWARE["shared", "load"][1])
+        wavefronts = read.get(FIELDS["shared"]["wavefronts"], 0)
+        if counter == values["shared", "wavefronts"] != wavefronts:
+            least = -(-len(access_of(row).active) * KINDS[kind].size // 128)
+            ideal = min(least, wavefronts) == read.get(FIELDS["shared"]["ideal_wavefronts"], 0)
+            return "counter" if field == "wavefronts" or ideal else ""
+    return ""
+
+
+def open_or(what: str, name: str) -> str:
+    return "open" if (what, name) in OPEN or REWRITTEN.match(what) else ""
+
+
+def probe_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], Counter[str]]:
+    """Readings that differ from the prediction, with the reason where there is one; how many were compared."""
+    differences, compared = [], Counter[str]()
+    for row in rows:
+        access = access_of(row)
+        if "source" not in row:
+            continue
+        values, where = predicted(access), f"{access.lanes:08x} {list(access.offsets)} {list(access.shared)}"
+        compared["accesses"] += 1
+        for (memory, field), value in values.items():
+            metric = FIELDS[memory][field]
+            compared[metric] += 1
+            read = row["source"].get(metric, 0)
+            if value != read:
+                why = reason(row, field, value, values) or open_or(row["kind"], row["name"])
+                differences.append(Difference(row["kind"], row["name"], metric, value, read, where, why))
+        for metric, value in hardware_predicted(access).items() if "hardware" in row else ():
+            if metric in row["hardware"]:
+                compared[metric] += 1
+                read = row["hardware"][metric]
+                if value != read:
+                    why = open_or(row["kind"], row["name"])
+                    differences.append(Difference(row["kind"], row["name"], metric, value, read, where, why))
+    return differences, compared
+
+
+def plan_of(row: dict[str, Any]) -> Any:
+    """The plan that was measured: unpickled, or made again where its class has changed but not its own description."""
+    try:
+        return pickle.loads(base64.b64decode(row["plan"]))
+    except Exception:
+        from ncu_plans import plan_cases
+
+        case = next((c for c in plan_cases() if c.name == row["name"]), None)
+        plan = case.make("cpu").plan if case else None
+        if plan is None or str(plan) != row["text"]:
+            raise ValueError("the plan is another one since then") from None
+        return plan
+
+
+def plan_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], list[str], int]:
+    """Classes of instructions whose totals differ; a line of text for each plan; how many classes were compared."""
+    differences, lines, compared = [], [], 0
+    for row in rows:
+        if row.get("error") or not row.get("kernels"):
+            lines.append(f"| {row['name']} | {row.get('error', 'no kernel was seen')[:80]} | | |")
+            continue
+        counted = [verify.classes_read([ncu.Line(*line) for line in k["lines"]]) for k in row["kernels"]]
+        try:
+            plan = plan_of(row)
+            if plan is None:
+                continue
+            expected = verify.classes_predicted(plan, row["addresses"])
+        except Exception as error:
+            lines.append(f"| {row['name']} | not predicted: {type(error).__name__}: {str(error)[:90]} | | |")
+            continue
+        found = verify.compare_classes(expected, counted[-1] if len(counted) == 1 else verify.added(counted))
+        loaded = sum(c.predicted for c in found if c.metric == "sectors" and c.sass.startswith("LDG"))
+        seen = sum(k["metrics"].get(LOADED, 0) for k in row["kernels"])
+        compared += len(found)
+        wrong = [
+            Difference(row["name"], c.sass, c.metric, c.predicted, c.read, "", why(row["name"], c, loaded, seen))
+            for c in found
+            if c.predicted != c.read
+        ]
+        stored = sum(c.predicted for c in found if c.metric == "sectors" and c.sass.startswith("STG"))
+        for metric, value in ((LOADED, loaded), (STORED, stored)):
+            if all(metric in k["metrics"] for k in row["kernels"]):
+                compared += 1
+                read = sum(k["metrics"][metric] for k in row["kernels"])
+                wrong += (
+                    [Difference(row["name"], "all", metric, value, read, "", open_or(row["name"], "all"))]
+                    if value != read
+                    else []
+                )
+        differences += wrong
+        unexplained = sum(not d.reason for d in wrong)
+        lines.append(f"| {row['name']} | {row.get('reduced') or ''} | {len(found) + 2} | {unexplained} |")
+    return differences, lines, compared
+
+
+def why(plan: str, one: verify.Comparison, loaded: float, seen: float) -> str:
+    return "lost" if lost(one, loaded, seen) else open_or(plan, one.sass)
+
+
+def lost(one: verify.Comparison, loaded: float, seen: float) -> bool:
+    """Whether ncu attributed too little to LDGSTS, while the hardware counted all sectors that were loaded."""
+    return one.incomplete and loaded == seen
+
+
+def report(data: dict[str, Any], out: Path, golden: Path | None) -> int:
+    """Write the summary and the golden table; print the differences last. 1 where there is one."""
+    out.mkdir(parents=True, exist_ok=True)
+    wrong, compared = probe_differences(data["cases"])
+    plans_wrong, plan_lines, classes = plan_differences(data["plans"])
+    machine = data.get("machine", {})
+    text = [
+        "# Predictions beside Nsight Compute",
+        "",
+        f"{machine.get('device')}, driver {machine.get('driver')}, ncu {machine.get('ncu')}.",
+        "",
+        f"{compared['accesses']} accesses of one warp each: what was counted for the instruction, and by the hardware "
+        "for the kernel that consists of it.",
+        "",
+        "| metric | compared | differences |",
+        "| --- | --- | --- |",
+    ]
+    by_metric = Counter((d.metric, d.reason) for d in wrong)
+    text[-2:] = [
+        "| metric | compared | differences | " + " | ".join(REASONS) + " |",
+        "| --- | --- | --- |" + " --- |" * len(REASONS),
+    ]
+    text += [
+        f"| `{m}` | {n} | {by_metric[m, '']} | " + " | ".join(str(by_metric[m, r] or "") for r in REASONS) + " |"
+        for m, n in compared.items()
+        if m != "accesses"
+    ]
+    text += ["", "Readings that differ, but are no differences:", "", *(f"- {k}: {v}" for k, v in REASONS.items()), ""]
+    unexplained = [d for d in wrong + plans_wrong if not d.reason]
+    for d in (d for d in wrong + plans_wrong if d.reason == "open"):
+        counts = f"{d.metric} predicted {d.predicted:g}, read {d.read:g}"
+        text += [f"- open: {d.what}, {d.name}: {counts}: {OPEN.get(d[:2], OLD_KERNEL)}"]
+    text += [""] * (text[-1] != "")
+    of_plans = Counter(d.reason for d in plans_wrong)
+    text += [
+        f"Plans: {classes} totals of classes of instructions and of kernels were compared: {of_plans['']} differ, "
+        f"{of_plans['lost']} are lost, {of_plans['open']} are open.",
+        "",
+    ]
+    text += ["| plan | made smaller from | totals | differences |", "| --- | --- | --- | --- |", *plan_lines]
+    text += ["", *lanes_table(data["plans"])]
+    (out / f"ncu-{datetime.date.today().isoformat()}.md").write_text("\n".join(text) + "\n")
+    if golden:
+        write_golden(data, golden)
+    print("\n".join(text[: text.index("| plan | made smaller from | totals | differences |")]))
+    print_differences(unexplained)
+    return 1 if unexplained else 0
+
+
+def print_differences(differences: list[Difference]) -> None:
+    """How many of each sort, and the first of each."""
+    sorts: dict[tuple[str, str], list[Difference]] = {}
+    for d in differences:
+        sorts.setdefault((d.what, d.metric), []).append(d)
+    print(f"{len(differences)} differences of {len(sorts)} sorts")
+    for (what, metric), found in list(sorts.items())[:60]:
+        d = found[0]
+        print(f"{what:20} {metric:45} x{len(found):<4} e.g. {d.name}: predicted {d.predicted:g}, read {d.read:g}")
+
+
+def lanes_table(rows: list[dict[str, Any]]) -> list[str]:
+    """Active lanes of the kernel that has no branch, by its number of threads."""
+    lines = []
+    for row in rows:
+        if row["name"].startswith("visualize_tv") and row.get("kernels"):
+            threads = int(row["name"].split()[2])
+            values = row["kernels"][0]["metrics"]
+            read = " | ".join(f"{values.get(m, float('nan')):.3f}" for m in ncu.LANE_METRICS)
+            lines.append(f"| {threads} | {threads / -(-threads // 32):.3f} | {read} |")
+    if not lines:
+        return []
+    head = " | ".join(f"`{m}`" for m in ncu.LANE_METRICS)
+    return [
+        "Active lanes of visualize_tv:",
+        "",
+        f"| threads | predicted | {head} |",
+        "| --- | --- | --- | --- |",
+        *lines,
+    ]
+
+
+def write_golden(data: dict[str, Any], path: Path) -> None:
+    """What was read, as far as it is predicted.
+
+    An access is [kind, name, lanes, offsets, shared offsets, readings of the instruction, {counter: reading}]; a plan
+    [name, its text, addresses, {class: {field: reading}} of each kernel, [sectors loaded, stored] of each kernel].
+    """
+    metrics = [m for fields in FIELDS.values() for m in fields.values()] + [LANES]
+    accesses = [
+        [
+            *(r[x] for x in ("kind", "name", "lanes", "offsets", "shared")),
+            [r["source"].get(m, 0) for m in metrics],
+            {m: r["hardware"][m] for m in hardware_predicted(access_of(r)) if m in r.get("hardware", {})},
+        ]
+        for r in data["cases"]
+        if "source" in r
+    ]
+    plans = [
+        [
+            r["name"],
+            r["text"],
+            [None if x is None else x % (1 << 20) for x in r["addresses"]],
+            [verify.classes_read([ncu.Line(*line) for line in k["lines"]]) for k in r["kernels"]],
+            [[k["metrics"].get(m) for m in (LOADED, STORED)] for k in r["kernels"]],
+        ]
+        for r in data["plans"]
+        if r.get("kernels") and not r.get("error")
+    ]
+    table = {"machine": data.get("machine"), "metrics": metrics, "accesses": accesses, "plans": plans}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(json.dumps(table, separators=(",", ":")).encode(), 9, mtime=0))

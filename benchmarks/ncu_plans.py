@@ -1,0 +1,127 @@
+"""The plans that are compared with Nsight Compute: every copy and GEMM of the benchmarks, large ones made smaller."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import gemm_cases
+import tiled_copy
+import torch
+
+from tilewright import kernels
+from tilewright.kernels import visualize_tv
+
+COPY_BYTES = 64 << 20  # of a tensor, at most
+GEMM_FLOPS = 2 * 4096**3
+LABELS = {tiled_copy.contiguous: "contiguous", tiled_copy.transposes: "transpose"}  # else the case's own
+THREADS = (12, 32, 33, 41, 64)  # of the kernel of docs/active_lanes.md
+
+
+class Made(NamedTuple):
+    """A plan with its tensors in the device's memory, which hold anything, and what launches it."""
+
+    plan: Any
+    tensors: tuple[Any, ...]
+    call: Callable[[], object]
+
+
+class PlanCase(NamedTuple):
+    """A plan by name; `reduced` says from which extents a large one was made smaller."""
+
+    name: str
+    reduced: str
+    make: Callable[..., Made]  # by the device, cuda if it is left out
+
+
+def halved(shape: tuple[int, ...], fits: Callable[[tuple[int, ...]], bool], modes: int) -> tuple[int, ...]:
+    """The largest of the first `modes` extents halved until it fits; an odd extent stays odd.
+
+    >>> halved((8191, 8193), lambda s: s[0] * s[1] <= 1 << 22, 2)
+    (2047, 2049)
+    """
+    while not fits(shape):
+        k = max(range(modes), key=lambda m: shape[m])
+        half = shape[k] // 2
+        if shape[k] % 2:
+            half += 1 - half % 2
+        shape = (*shape[:k], half, *shape[k + 1 :])
+    return shape
+
+
+def copies() -> Iterator[PlanCase]:
+    options = argparse.Namespace(quick=False, dry=False)
+    for family in (tiled_copy.contiguous, tiled_copy.transposes, tiled_copy.permutes, tiled_copy.slices):
+        for case in family(options):
+            dtype = tiled_copy.DTYPES[case.dtype]
+            modes = 1 if family is tiled_copy.slices else len(case.shape)  # a slice is of given columns
+            size = dtype.itemsize
+            shape = halved(case.shape, lambda s, size=size: math.prod(s) * size <= COPY_BYTES, modes)
+
+            def make(
+                device: str = "cuda",
+                case: tiled_copy.Case = case,
+                shape: tuple[int, ...] = shape,
+                dtype: torch.dtype = dtype,
+            ) -> Made:
+                src = torch.empty(shape, dtype=dtype, device=device)
+                like = case.view(src)
+                dst = torch.empty(like.shape, dtype=dtype, device=device)
+                plan = kernels.tiled_copy.plan(like, dst)
+                return Made(plan, (like, dst), lambda: kernels.tiled_copy(like, dst))
+
+            text, asked = ("x".join(map(str, s)) for s in (shape, case.shape))
+            label = LABELS.get(family, case.name)
+            yield PlanCase(f"copy, {label}, {text} {case.dtype}", "" if shape == case.shape else asked, make)
+
+
+def gemms() -> Iterator[PlanCase]:
+    for section in gemm_cases.SECTIONS:
+        for case in gemm_cases.cases(section, quick=False, dry=False):
+            fits = lambda s, n=case.matrices: 2 * math.prod(s) * n <= GEMM_FLOPS * 1.01  # noqa: E731
+            m, n, k = halved((case.m, case.n, case.k), fits, 3)
+            smaller = replace(case, m=m, n=n, k=k)
+
+            def make(device: str = "cuda", case: gemm_cases.Case = smaller) -> Made:
+                import gemm
+
+                def side(rows: int, columns: int, dtype: torch.dtype, transposed: bool) -> torch.Tensor:
+                    shape = (columns, rows) if transposed else (rows, columns)
+                    x = torch.empty((*((case.batch,) if case.batch else ()), *shape), dtype=dtype, device=device)
+                    x = x.mT if transposed else x
+                    return x.permute(1, 2, 0) if case.batch else x
+
+                a = side(case.m, case.k, case.type.ab, case.orders[0] == "m")
+                b = side(case.n, case.k, case.type.ab, case.orders[1] == "n")
+                c = side(case.m, case.n, case.type.c, False)
+                told = gemm.keywords(case, {"bias": torch.empty(case.n, dtype=case.type.c, device=device)})
+                plan = kernels.gemm.plan(a, b, c, **told)
+                return Made(plan, (a, b, c, told.get("bias")), lambda: kernels.gemm(a, b, c, **told))
+
+            yield PlanCase(f"gemm, {smaller.name}", "" if smaller == case else case.name, make)
+
+
+def lanes() -> Iterator[PlanCase]:
+    """visualize_tv by as many threads: no branch, so that only the last warp has lanes that do nothing."""
+    from tilewright import cute
+
+    for threads in THREADS:
+
+        def make(device: str = "cuda", threads: int = threads) -> Made:
+            tensor = torch.empty(3 * threads, dtype=torch.float32, device=device)
+            layout = cute.make_layout((threads, 3), stride=(1, threads))
+            return Made(None, (tensor,), lambda: visualize_tv(tensor, layout))
+
+        yield PlanCase(f"visualize_tv by {threads} threads", "", make)
+
+
+def plan_cases() -> list[PlanCase]:
+    """All of them; cases that became the same by being made smaller are one."""
+    found: dict[str, PlanCase] = {}
+    for family in (lanes(), copies(), gemms()):
+        for case in family:
+            found.setdefault(case.name, case)
+    return list(found.values())

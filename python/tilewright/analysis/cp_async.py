@@ -1,0 +1,107 @@
+"""cp.async: one instruction that reads global and writes shared memory; each side can cost the other something.
+
+The rules were read with Nsight Compute on an H200 (benchmarks/results/ncu-2026-11-21.md), from 105 accesses that go
+through the L1 cache (.ca) and 70 that go around it (.cg).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.analysis.access import Request
+
+__all__ = ["AsyncAccess", "async_access"]
+
+SECTOR, LINE = 32, 128  # bytes
+BANKS = 128  # bytes of a word of each bank
+
+
+class AsyncAccess(NamedTuple):
+    """What a cp.async of one warp costs.
+
+    - `source`: the sectors of global memory; `destination`: the wavefronts of shared memory
+    - `lookups`, `asked_sectors`: with .cg a line of global memory is looked up once for each line of shared memory that
+      gets a part of it, and asked for as many sectors as it fills there: what the hardware's counters of L1 say
+    - `exact`: False where lanes conflict in both memories at once: then the wavefronts are a lower limit; also for the
+      wavefronts of .cg, of which the hardware counts none
+
+    >>> row = range(0, 512, 16)
+    >>> async_access(row, row, 16).source.sectors
+    16
+    """
+
+    source: Request
+    destination: Request
+    lookups: int
+    asked_sectors: int
+    exact: bool
+
+
+def async_access(
+    sources: Sequence[int],
+    destinations: Sequence[int],
+    width: int,
+    *,
+    cache: str = "cg",
+    active: Sequence[bool] | None = None,
+) -> AsyncAccess:
+    """What one cp.async of a warp costs, by the addresses on both sides.
+
+    Through L1 (.ca) a wavefront takes one access of each group of banks out of the cache, and one of each group into
+    shared memory, whichever lines they are in: wavefronts = sum over the passes of max(lanes in the source's fullest
+    group, lanes in the destination's). Lanes with one address are not merged.
+
+    Around L1 (.cg) 32 bytes of L2 go to 32 bytes of shared memory: sectors = |{ (g // 32, s // 32, (g - s) mod 32) }|
+    over the lanes, of those that write one address the first. So a copy whose two sides lie differently in their
+    sectors moves each sector twice.
+
+    Args:
+        sources, destinations: byte addresses in global and shared memory, one for each of up to 32 lanes.
+        width: bytes of a lane: 4, 8 or 16; with "cg" 16.
+        cache: "ca" or "cg".
+        active: which lanes take part; None: all.
+    Raises: MisalignedError for a lane that would fault; ValueError for another argument out of its range.
+    Source: tilewright; rules read with Nsight Compute.
+
+    Examples:
+        >>> rows = range(0, 512, 16)
+        >>> async_access([16 + x for x in rows], rows, 16).source.sectors  # 17 would a load take
+        32
+        >>> async_access([128 * t for t in range(32)], range(0, 128, 4), 4, cache="ca").destination.wavefronts
+        32
+    """
+    from tilewright.analysis.access import warp_access
+
+    if cache not in ("ca", "cg") or (cache == "cg" and width != 16):
+        raise ValueError(f'async_access: cache = "{cache}" with {width} bytes must be "ca", or "cg" with 16 bytes')
+    if len(sources) != len(destinations):
+        raise ValueError(
+            f"async_access: {len(sources)} sources must be as many as the {len(destinations)} destinations"
+        )
+    lanes = [t for t in range(len(sources)) if active is None or active[t]]
+    source = warp_access(sources, width, op="cp.async", active=active)
+    destination = warp_access(destinations, width, memory="shared", op="cp.async", active=active)
+    pairs = [(int(sources[t]), int(destinations[t])) for t in lanes]
+    if cache == "cg":
+        first = {s: g for g, s in reversed(pairs)}
+        sectors = len({(g // SECTOR, s // SECTOR, (g - s) % SECTOR) for s, g in first.items()})
+        ideal = min(-(-len(first) * width // SECTOR), sectors)
+        lookups = len({(g // LINE, s // LINE) for g, s in pairs})
+        asked = len({(g // LINE, s // SECTOR) for s, g in first.items()})
+        return AsyncAccess(
+            source._replace(sectors=sectors, ideal_sectors=ideal), destination, lookups, asked, exact=False
+        )
+    of_pass = min(BANKS // width, 32)
+    wavefronts, exact = 0, True
+    for begin in range(0, 32, of_pass):
+        both = [p for t, p in zip(lanes, pairs, strict=True) if begin <= t < begin + of_pass]
+        worst = [max(Counter(p[side] % BANKS // width for p in both).values(), default=0) for side in (0, 1)]
+        wavefronts += max(worst)
+        exact = exact and min(worst) <= 1
+    ideal = min(-(-len(lanes) * width // BANKS), wavefronts)
+    destination = destination._replace(wavefronts=wavefronts, ideal_wavefronts=ideal)
+    return AsyncAccess(source, destination, source.lines, source.sectors, exact)

@@ -1,0 +1,448 @@
+"""Predictions beside what Nsight Compute read on a GPU, and the way there: the probe, reports, verify_with_ncu."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import importlib
+import io
+import json
+import re
+import stat
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilewright import kernels
+from tilewright.analysis import MisalignedError, async_access, ncu, verify
+from tilewright.kernels.probe import KINDS, Access, compile_probes, kernel_name, most, parameters
+
+ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests/golden/ncu.json.gz"
+PAGE = (ROOT / "docs/active_lanes.md").read_text()
+
+
+# ---- the committed readings
+
+
+@pytest.fixture(scope="module")
+def golden():
+    return json.loads(gzip.decompress(GOLDEN.read_bytes()))
+
+
+@pytest.fixture(scope="module")
+def compare():
+    """benchmarks/ncu_compare.py, which says what is compared with what."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        yield importlib.import_module("ncu_compare")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+@pytest.fixture(scope="module")
+def rows(golden):
+    """The accesses as benchmarks/ncu.py keeps them."""
+    keys = ("kind", "name", "lanes", "offsets", "shared")
+    return [
+        dict(zip(keys, row, strict=False))
+        | {"source": dict(zip(golden["metrics"], row[5], strict=True))}
+        | ({"hardware": row[6]} if row[6] else {})
+        for row in golden["accesses"]
+    ]
+
+
+def test_no_reading_differs_from_the_prediction(compare, rows):
+    """Sectors, wavefronts, their ideals, and lines, of every access: those of the instruction, and the hardware's."""
+    found, compared = compare.probe_differences(rows)
+    differences = [d for d in found if not d.reason]
+    assert not differences, "\n".join(
+        f"{d.what}, {d.name}: {d.metric} {d.predicted}, {d.read}" for d in differences[:20]
+    )
+    hardware = {m: n for m, n in compared.items() if m.startswith("l1tex__")}
+    assert sum(hardware.values()) >= 800, hardware
+    assert compared["memory_l2_theoretical_sectors_global"] >= 600
+
+
+def test_what_is_excused_is_what_the_page_says(compare, rows):
+    """Readings of ncu that are not taken for the truth are of few sorts, each with proof from another counter."""
+    found, compared = compare.probe_differences(rows)
+    reasons = Counter((d.reason, d.what.rsplit(".", 1)[0]) for d in found if d.reason)
+    assert {r for r, _ in reasons} <= set(compare.REASONS)
+    assert {kind for r, kind in reasons if r == "counter"} == {"ld.shared"}
+    assert {kind for r, kind in reasons if r in ("bypass", "lost")} <= {"cp.async.cg", "cp.async.filled"}
+    assert {kind for r, kind in reasons if r == "both"} == {"cp.async.ca"}
+    assert sum(n for (r, _), n in reasons.items() if r == "open") <= len(compare.OPEN)
+    assert reasons["counter", "ld.shared"] < compared["memory_l1_wavefronts_shared"] / 25
+
+
+def test_the_lanes_are_those_of_the_mask(golden, rows):
+    for row in rows:
+        access = Access(row["kind"], tuple(row["offsets"]), row["lanes"], tuple(row["shared"]))
+        assert row["source"]["thread_inst_executed_true"] in (access.lanes.bit_count(), 32), row["name"]
+
+
+def test_the_totals_of_plans(compare, golden):
+    """Those plans that are chosen today as when they were measured."""
+    cases = {case.name: case for case in importlib.import_module("ncu_plans").plan_cases()}
+    same, differences = 0, []
+    for name, text, addresses, classes, sectors in golden["plans"]:
+        plan = cases[name].make("cpu").plan if name in cases and classes and text != "None" else None
+        if plan is None or str(plan) != text:
+            continue
+        same += 1
+        predicted = verify.classes_predicted(plan, addresses)
+        read = classes[-1] if len(classes) == 1 else verify.added(classes)
+        loaded, stored = ([s[i] or 0 for s in sectors] for i in (0, 1))
+        for prefix, counted in (("LDG", loaded), ("STG", stored)):
+            total = sum(counts.get("sectors", 0) for cls, counts in predicted.items() if cls.startswith(prefix))
+            if total != sum(counted) and not compare.open_or(name, prefix):
+                differences.append(f"{name}: {prefix} {total}, the hardware {sum(counted)}")
+        for one in verify.compare_classes(predicted, read):
+            if not one.right and not compare.why(name, one, sum(loaded), sum(loaded)):
+                differences.append(f"{name}: {one.sass} {one.metric} {one.predicted}, {one.read}")
+    assert not differences, "\n".join(differences)
+    assert same >= 60, f"only {same} of {len(golden['plans'])} plans are the same: measure again"
+
+
+def test_the_readings_are_of_every_kind_and_of_many_forms(golden):
+    kinds = Counter(row[0] for row in golden["accesses"])
+    assert set(kinds) == set(KINDS)
+    assert sum(row[1].startswith("random") for row in golden["accesses"]) >= 500
+    assert sum(row[2] != 0xFFFFFFFF for row in golden["accesses"]) >= 200
+    assert len({json.dumps(row[:1] + row[2:5]) for row in golden["accesses"]}) == len(golden["accesses"])
+    assert all(golden["machine"][x] for x in ("device", "driver", "ncu"))
+    assert GOLDEN.stat().st_size < 300_000
+
+
+# ---- cp.async, whose two sides cost each other something
+
+ROW = [16 * t for t in range(32)]
+
+
+@pytest.mark.parametrize(
+    ("sources", "destinations", "sectors", "lookups", "asked"),
+    [  # as read on an H200
+        (ROW, ROW, 16, 4, 16),
+        ([16 + x for x in ROW], ROW, 32, 8, 20),
+        (ROW, [128 * t for t in range(32)], 32, 32, 32),
+        (ROW, [0] * 32, 1, 4, 1),
+        ([0] * 32, ROW, 32, 4, 16),
+        (ROW, [16 * (t // 2) for t in range(32)], 16, 4, 8),
+        (ROW, [32 * t for t in range(32)], 32, 8, 32),
+    ],
+)
+def test_copies_around_l1(sources, destinations, sectors, lookups, asked):
+    found = async_access(sources, destinations, 16)
+    assert (found.source.sectors, found.lookups, found.asked_sectors) == (sectors, lookups, asked)
+    assert not found.exact
+
+
+@pytest.mark.parametrize(
+    ("width", "source", "destination", "wavefronts"),
+    [
+        (4, lambda t: 4 * t, lambda t: 4 * t, 1),
+        (4, lambda t: 16 + 4 * t, lambda t: 4 * t, 1),
+        (4, lambda t: 128 * t, lambda t: 4 * t, 32),
+        (4, lambda t: 0, lambda t: 4 * t, 32),
+        (8, lambda t: 4096 * (t // 8) + 8 * (t % 8), lambda t: 8 * t, 4),
+        (16, lambda t: 16 * t, lambda t: 32 * t, 8),
+        (16, lambda t: 16 * t, lambda t: 16 * (t // 2), 8),
+    ],
+)
+def test_copies_through_l1(width, source, destination, wavefronts):
+    found = async_access([source(t) for t in range(32)], [destination(t) for t in range(32)], width, cache="ca")
+    assert (found.destination.wavefronts, found.exact) == (wavefronts, True)
+    assert found.lookups == found.source.lines
+
+
+def test_conflicts_on_both_sides_give_a_lower_limit():
+    lanes = range(32)
+    found = async_access([4 * (t % 2) for t in lanes], [4 * (t % 16) for t in lanes], 4, cache="ca")
+    assert (found.destination.wavefronts, found.exact) == (16, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((ROW, ROW, 8), ValueError, "with 8 bytes must be"),
+        ((ROW, ROW[:4], 16), ValueError, "32 sources must be as many as the 4 destinations"),
+        (([8], [0], 16), MisalignedError, "lane 0"),
+        (([0], [8], 16), MisalignedError, "lane 0"),
+    ],
+)
+def test_copies_that_cannot_be_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        async_access(*arguments)
+
+
+# ---- the probe
+
+
+@pytest.fixture(scope="module")
+def probes(compiler):
+    wanted = [(kind, count) for kind in KINDS for count in (1, most(kind))]
+    return compile_probes("sm_90a", wanted)
+
+
+PTX = {"LDG": "ld.global", "STG": "st.global", "LDS": "ld.shared", "STS": "st.shared", "LDSM": "ldmatrix"}
+PTX |= {"STSM": "stmatrix", "LDGSTS": "cp.async.c"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_probe_makes_its_accesses_and_no_other(probes, kind):
+    bodies = re.split(r"^(?:\.weak|\.visible) \.entry ", probes.ptx, flags=re.M)
+    for count in (1, most(kind)):
+        symbol = probes.lowered[kernel_name(kind, count)]
+        (body,) = (b for b in bodies if b.startswith(symbol + "("))
+        found = Counter(
+            re.findall(r"(?:\b)(ld\.global|st\.global|ld\.shared|st\.shared|ldmatrix|stmatrix|cp\.async\.c)", body)
+        )
+        assert found == {PTX[KINDS[kind].sass.split(".")[0]]: count}
+
+
+def test_offsets_lie_where_the_kernel_reads_them():
+    access = Access("cp.async.cg.16", tuple(range(0, 512, 16)), 0xF0F0F0F0, tuple(range(512, 1024, 16)))
+    words = np.frombuffer(parameters(1 << 40, [access], most("cp.async.cg.16")), np.uint32)
+    assert words[:2].view(np.uint64)[0] == 1 << 40
+    assert words[4] == 0xF0F0F0F0
+    offsets = words[4 + 24 :].reshape(24, 32)
+    assert offsets[0].tolist() == list(access.offsets)
+    assert offsets[12].tolist() == list(access.shared)
+    assert not offsets[1:12].any()
+
+
+@pytest.mark.parametrize(
+    ("access", "message"),
+    [
+        (Access("ld.global.3", (0,) * 32), "there is no access 'ld.global.3'"),
+        (Access("ld.global.4", (0,) * 31), "takes 32 offsets, not 31 and 0"),
+        (Access("cp.async.ca.4", (0,) * 32), "32 offsets and 32 of shared memory, not 32 and 0"),
+        (Access("ld.shared.16", (1 << 16,) * 32), r"offset 65536 of ld.shared.16 is not in \[0, 65520\]"),
+    ],
+)
+def test_a_probe_outside_its_memory_is_refused(access, message):
+    with pytest.raises(ValueError, match=message):
+        parameters(0, [access], 1)
+
+
+# ---- reports
+
+MODULE = """
+import json
+class Metric:
+    def __init__(self, total, at): self.total, self.at = total, at
+    def value(self, i=None): return self.total if i is None else self.at[i][1]
+    def num_instances(self): return len(self.at)
+    def has_correlation_ids(self): return bool(self.at)
+    def correlation_ids(self): return self
+    def as_uint64(self, i): return self.at[i][0]
+class Action:
+    NameBase_MANGLED = 2
+    def __init__(self, data): self.data = data
+    def name(self, base=0): return self.data["symbol" if base == 2 else "name"]
+    def metric_names(self): return list(self.data["metrics"])
+    def metric_by_name(self, name): return Metric(*self.data["metrics"][name])
+    def sass_by_pc(self, pc): return self.data["sass"][str(pc)]
+class Report:
+    def __init__(self, actions): self.actions = actions
+    def num_ranges(self): return 1
+    def range_by_idx(self, i): return self
+    def num_actions(self): return len(self.actions)
+    def action_by_idx(self, i): return Action(self.actions[i])
+def load_report(path):
+    with open(path) as stream: return Report(json.load(stream))
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A folder as Nsight Compute's, whose ncu does what a test says; its reports are JSON."""
+    (tmp_path / "extras/python").mkdir(parents=True)
+    (tmp_path / "extras/python/ncu_report.py").write_text(MODULE)
+    program = tmp_path / "ncu"
+    monkeypatch.setenv("TILEWRIGHT_NCU", str(program))
+
+    def does(code):
+        program.write_text(
+            f"#!{sys.executable}\nimport sys\nargs = sys.argv[1:]\n"
+            "if '--version' in args: print('Version 2025.3.1.0'); sys.exit()\n" + code
+        )
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        return str(program)
+
+    yield does
+    sys.modules.pop("ncu_report", None)
+    ncu.report_module.cache_clear()
+    ncu.version.cache_clear()
+
+
+def action(symbol="_ZN10tilewright6stagedE"):
+    metrics = {
+        "inst_executed": [12, [[0x720, 8], [0x700, 4]]],
+        "memory_l2_theoretical_sectors_global": [64, [[0x700, 64]]],
+        "memory_l1_wavefronts_shared": [32, [[0x720, 32]]],
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": [64, []],
+    }
+    sass = {"1792": "@P0 LDG.E.128 R4, desc[UR4][R2.64] ;", "1824": "STS.128 [R5], R4 ;"}
+    return {"name": "staged", "symbol": symbol, "metrics": metrics, "sass": sass}
+
+
+WRITES = "open(args[args.index('--export') + 1], 'w').write({!r})\n"
+
+
+def test_a_report_is_read_instruction_by_instruction(installed, tmp_path):
+    installed(WRITES.format(json.dumps([action()])) + "print(' '.join(args))")
+    (found,), log = ncu.profile(["python3", "x.py"], ["a", "b"], tmp_path / "r")
+    assert "--clock-control none --cache-control none --metrics a,b" in log
+    assert log.strip().endswith("python3 x.py")
+    assert (found.name, found.metrics["inst_executed"]) == ("staged", 12)
+    assert found.metrics["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 64
+    load, store = found.lines
+    assert (load.offset, load.opcode, load.values["memory_l2_theoretical_sectors_global"]) == (0, "LDG.E.128", 64)
+    assert (store.offset, store.opcode, store.values["memory_l1_wavefronts_shared"]) == (32, "STS.128", 32)
+    assert verify.classes_read(found.lines) == {"LDG.128": {"sectors": 64}, "STS.128": {"wavefronts": 32}}
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "print('==ERROR== ERR_NVGPUCTRPERM - The user does not have permission')",
+            "NVreg_RestrictProfilingToAdminUsers",
+        ),
+        ("print('==WARNING== No kernels were profiled.')", "no report.*No kernels were profiled"),
+        (WRITES.format("[]") + "print('boom'); sys.exit(3)", r"failed \(exit status 3\).*boom"),
+    ],
+)
+def test_what_goes_wrong_under_ncu_is_said(installed, tmp_path, code, message):
+    installed(code)
+    with pytest.raises(ncu.NcuError, match=re.compile(message, re.S)):
+        ncu.profile(["true"], ["a"], tmp_path / "r")
+
+
+def test_a_missing_ncu_is_said(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_NCU", "/nowhere/ncu")
+    with pytest.raises(ncu.NcuError, match="TILEWRIGHT_NCU is /nowhere/ncu"):
+        verify.verify_with_ncu(__file__)
+    monkeypatch.delenv("TILEWRIGHT_NCU")
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(ncu, "_folders", list)
+    with pytest.raises(ncu.NcuError, match="put it on the PATH or name it in TILEWRIGHT_NCU"):
+        verify.verify_with_ncu(__file__)
+
+
+def test_an_installation_without_the_module_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(ncu, "_folders", list)
+    (tmp_path / "ncu").write_text("")
+    with pytest.raises(ncu.NcuError, match="extras/python has no ncu_report"):
+        ncu.read_report(tmp_path / "r", str(tmp_path / "ncu"))
+
+
+# ---- verify_with_ncu
+
+
+def launches(src_address=0):
+    plan = kernels.tiled_copy.plan(np.zeros((64, 64), "f4").T, np.zeros((64, 64), "f4"))
+    return {"symbol": "_ZN10tilewright6stagedE", "plan": plan, "addresses": [src_address, 0]}
+
+
+def profile_of(predicted):
+    lines = [
+        ncu.Line(16 * i, name + " R1", {verify.METRICS[field]: value for field, value in counts.items()})
+        for i, (name, counts) in enumerate(predicted.items())
+    ]
+    return ncu.Profile("staged", "_ZN10tilewright6stagedE", {}, tuple(lines))
+
+
+def test_launches_are_compared_in_their_order():
+    """The second one reads from 16 bytes further, so that it takes other sectors; the third is launched by a graph."""
+    one, two = launches(), launches(16)
+    predicted = [verify.classes_predicted(x["plan"], x["addresses"]) for x in (one, two, two)]
+    assert predicted[0] != predicted[1]
+    result = verify.compare_launches([one, two], [profile_of(p) for p in predicted], "1.2.3")
+    assert result, str(result)
+    assert len(result.comparisons) == 3 * sum(len(c) for c in predicted[0].values())
+    assert str(result).endswith("compared with ncu 1.2.3: all agree")
+    swapped = verify.compare_launches([two, one], [profile_of(p) for p in predicted[:2]], "1.2.3")
+    assert not swapped
+    assert {c.metric for c in swapped.differences} <= {"sectors", "lines"}
+    assert "differs" in str(swapped)
+
+
+def test_what_ncu_leaves_out_is_no_difference():
+    found = verify.compare_classes(
+        {"LDGSTS.128": {"sectors": 8, "lines": 2}}, {"LDGSTS.128": {"sectors": 6, "lines": 2}}
+    )
+    result = verify.Verification(tuple(found), (), "1.2.3")
+    assert result
+    assert "leaves out some" in str(result)
+    assert str(result).endswith("all agree, but for 1 that are incomplete")
+    for read in ({"sectors": 9, "lines": 2}, {"sectors": 8, "lines": 1}):
+        found = verify.compare_classes({"LDGSTS.128": {"sectors": 8, "lines": 2}}, {"LDGSTS.128": read})
+        assert not verify.Verification(tuple(found), (), "1.2.3")
+
+
+def test_kernels_without_a_plan_are_named():
+    torch_kernel = ncu.Profile("fill", "_ZN2at6nativeE", {}, ())
+    ours = ncu.Profile("visualize_tv", "_ZN10tilewright12visualize_tvE", {}, ())
+    result = verify.compare_launches([], [torch_kernel, ours], "1.2.3")
+    assert (result.unpredicted, bool(result)) == (("visualize_tv",), False)
+    assert "there was none" in str(result)
+
+
+class Callable:
+    def __call__(self):
+        pass
+
+
+@pytest.mark.parametrize("fn", [lambda: None, Callable(), [].append, 3])
+def test_what_another_process_cannot_import_is_refused(fn):
+    with pytest.raises(TypeError, match="another process cannot import"):
+        verify.verify_with_ncu(fn)
+
+
+def a_function():
+    print("it ran")
+
+
+def test_a_function_or_a_script_runs_in_the_other_process(installed, tmp_path):
+    """Under an ncu that only runs what it is given: nothing is launched on the CPU."""
+    runs = "import subprocess\nat = args.index('-m') - 1\ndone = subprocess.run(args[at:])\n"
+    installed(runs + WRITES.format("[]") + "sys.exit(done.returncode)")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy\nfrom tilewright import kernels\nx = numpy.ones((4, 4))\n"
+        "y = kernels.transpose(x, numpy.zeros((4, 4)))\nassert y.sum() == 16\n"
+    )
+    for fn in (script, a_function):
+        result = verify.verify_with_ncu(fn)
+        assert not result.comparisons
+        assert result.ncu_version == "2025.3.1.0"
+    script.write_text("raise SystemExit('no such thing')")
+    with pytest.raises(ncu.NcuError, match="no such thing"):
+        verify.verify_with_ncu(script)
+
+
+# ---- docs/active_lanes.md
+
+
+def test_the_page_prints_what_it_says():
+    names: dict[str, object] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.M | re.S)
+    assert len(blocks) == PAGE.count("```python")
+    for code, text in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, names)
+        assert printed.getvalue() == text
+
+
+def test_its_table_follows_its_formula():
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.]+) \|", PAGE, re.M)
+    assert len(rows) == 5
+    for threads, warps, lanes in rows:
+        assert (int(warps), float(lanes)) == (-(-int(threads) // 32), int(threads) / -(-int(threads) // 32))
