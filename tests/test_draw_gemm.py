@@ -115,7 +115,7 @@ def test_gemm_simt_reads_16_bytes_a_lane(name):
 
 
 def test_the_fullest_bank_decides():
-    access = SharedAccess("A", True, "lane", {0: (0,), 32: (1,), 64: (2,), 1: (3,)})
+    access = SharedAccess("A", True, "lane", (0, 128, 256, 4), 4)
     assert (access.wavefronts, access.least) == (3, 1)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy_problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
 from tilewright.kernels.render import device_type
@@ -23,6 +24,7 @@ FIELDS = (
 )  # fmt: skip
 
 
+@drawn
 class CopyPlan:
     """How a copy is done; `kernels.tiled_copy.plan(src, dst)` makes one. Its fields:
 
@@ -325,6 +327,12 @@ class CopyPlan:
             return f"{bits} bits, one element for {vector}"
         along = f" along mode {mode}" if vector > 1 else ""
         return f"{bits * vector} bits{along}" + (f" with step {step}" if step > 1 else "")
+
+    def analyze(self, *tensors: Any, **options: Any) -> Any:
+        """Every memory instruction of a launch, with totals: `analysis.analyze_plan` of this plan."""
+        from tilewright.analysis.plans import analyze_plan
+
+        return analyze_plan(self, *tensors, **options)
 
     def svg(self) -> str:
         """The tile by thread, as it is loaded and as it is stored, as a picture."""

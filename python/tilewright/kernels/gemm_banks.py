@@ -1,36 +1,60 @@
-"""What a warp of a GEMM does in shared memory at a time, and in which banks: read off the plan's tables."""
+"""What a warp of a GEMM does in shared memory at a time, and in which banks, as `tilewright.analysis` finds it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tilewright.kernels.bank_conflicts import BANKS, WARP, WORD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.analysis.access import Request
     from tilewright.kernels.gemm_plan import GemmPlan
-    from tilewright.kernels.gemm_tables import GemmTables, OperandTable
+    from tilewright.kernels.gemm_tables import OperandTable
 
 CORE = 16  # bytes of a row of the matrices of 8 rows that ldmatrix and wgmma read
+ROWS = 8
 
 __all__ = ["SharedAccess", "shared_accesses"]
 
 
-class SharedAccess(NamedTuple):
-    """Words of shared memory that are accessed at the same time.
+@dataclass(frozen=True)
+class SharedAccess:
+    """Accesses of shared memory that are made at the same time.
 
-    `words`: the lanes (or rows, where no lane reads) that access each word, in the order of the lanes.
+    `addresses`: in bytes, of each lane, or of each row where no lane reads; `width`: the bytes of each.
     """
 
     operand: str  # "A", "B" or "C"
     writes: bool
     by: str  # "lane" or "row"
-    words: dict[int, tuple[int, ...]]
+    addresses: tuple[int, ...]
+    width: int
+
+    @cached_property
+    def words(self) -> dict[int, tuple[int, ...]]:
+        """The lanes (or rows) that access each word, in their order."""
+        found: dict[int, tuple[int, ...]] = {}
+        for lane, address in enumerate(self.addresses):
+            for word in range(address // WORD, (address + self.width - 1) // WORD + 1):
+                found[word] = (*found.get(word, ()), lane)
+        return found
+
+    @cached_property
+    def request(self) -> Request:
+        """What it costs."""
+        from tilewright.analysis.access import warp_access
+
+        op = "store" if self.writes else "load"
+        return warp_access(self.addresses, self.width, memory="shared", op=op)
 
     @property
     def wavefronts(self) -> int:
         """The time that it takes: as many as there are different words in the fullest bank."""
-        return max(Counter(word % BANKS for word in self.words).values())
+        return self.request.wavefronts
 
     @property
     def least(self) -> int:
@@ -54,65 +78,37 @@ def shared_accesses(plan: GemmPlan) -> list[SharedAccess]:
     >>> [(x.operand, x.writes, x.wavefronts, x.least) for x in shared_accesses(plan)]
     [('A', True, 1, 1), ('A', False, 1, 1), ('B', True, 1, 1), ('B', False, 1, 1)]
     """
-    tables, found = plan.tables(), []
+    from tilewright.analysis.gemm_plans import gemm_tallies, tables_of
+    from tilewright.analysis.instructions import MemoryInstruction
+
+    tallies = {x.name: x for x in gemm_tallies(plan) if not isinstance(x, MemoryInstruction) and x.memory == "shared"}
+    tables = tables_of(plan)
+    found = []
     for name, table, dtype in (("A", tables.a, plan.problem.a_type), ("B", tables.b, plan.problem.b_type)):
-        size = dtype.bits // 8
-        if table.load.kind != "tma":
-            found.append(_written(name, table, size))
-        found.append(_read(plan, name, table, size))
-    if tables.store.kind == "tma" and plan.problem.c_type.bits == 16:
-        found.append(_stored(tables))
+        for what, writes in (
+            (f"load {name}, into shared", True),
+            (f"write {name} to shared", True),
+            (f"read {name}", False),
+        ):
+            if what in tallies:
+                found.append(_at_a_time(name, writes, "lane", tallies[what].lanes, tallies[what].width))
+        if table.matrix is not None:
+            found.append(_matrix(name, table, int(dtype.bits) // 8))
+    stored = tallies.get("write C to shared")
+    if stored is not None and stored.op == "stmatrix":
+        found.append(_at_a_time("C", True, "row", stored.lanes, CORE))
     return found
 
 
-def _access(operand: str, writes: bool, by: str, addresses: list[list[int]], width: int) -> SharedAccess:
-    """The words of accesses of `width` bytes at the addresses of each lane."""
-    words: dict[int, tuple[int, ...]] = {}
-    for lane, own in enumerate(addresses):
-        for word in sorted({word for x in own for word in range(x // WORD, (x + width - 1) // WORD + 1)}):
-            words[word] = (*words.get(word, ()), lane)
-    return SharedAccess(operand, writes, by, words)
+def _at_a_time(operand: str, writes: bool, by: str, lanes: Sequence[int], width: int) -> SharedAccess:
+    """Those lanes of a request that are served together."""
+    together = min(WARP, BANKS * WORD // max(width, WORD))
+    return SharedAccess(operand, writes, by, tuple(lanes[:together]), width)
 
 
-def _together(width: int) -> int:
-    """The lanes that are served at the same time."""
-    return min(WARP, BANKS * WORD // max(width, WORD))
-
-
-def _written(name: str, table: OperandTable, size: int) -> SharedAccess:
-    smem = table.load.smem[:WARP, 0]
-    # Neighbours in global memory that are none in shared memory are written one by one.
-    count = smem.shape[1] if (smem[0] == smem[0, 0] + range(smem.shape[1])).all() else 1
-    lanes = smem[: _together(count * size)]
-    return _access(name, True, "lane", [[int(x) * size] for x in lanes[:, 0]], count * size)
-
-
-def _stored(tables: GemmTables) -> SharedAccess:
-    """A matrix of stmatrix: 8 rows of C, 8 elements of each."""
-    store, coord = tables.store, tables.mma.c_coord
-    assert store.smem_write is not None
-    m, n = (coord[..., i].reshape(store.smem_write.shape) for i in (0, 1))
-    rows = [sorted(int(x) * 2 for x in store.smem_write[(m == row) & (n < 8)]) for row in range(8)]
-    return _access("C", True, "row", rows, 2)
-
-
-def _read(plan: GemmPlan, name: str, table: OperandTable, size: int) -> SharedAccess:
-    if table.matrix is not None:
-        core = CORE // size
-        block = table.matrix[0, 0, 0]
-        rows = block[:8, :core] if table.load.mode == 1 else block[:core, :8].T
-        return _access(name, False, "row", [[int(x) * size for x in row] for row in rows], size)
-    if plan.KERNEL == "sm80":  # what a lane addresses is not what it gets
-        from tilewright.kernels.gemm_sm80_operand import coordinates_of
-
-        sm80: Any = plan
-        side = sm80.sides["AB".index(name)]
-        width = side.fragment.units * size if side.fragment.kind == "plain" else CORE
-        lanes = coordinates_of(side.fragment.thread)[: _together(width)]
-        addresses = [[int(side.smem((int(row), int(k), 0))) * size] for row, k in lanes]
-        return _access(name, False, "lane", addresses, width)
-    assert table.fragment is not None
-    simt: Any = plan
-    width = simt.fragment_vector(name.lower()) * size
-    offsets = table.fragment[: _together(width), 0, 0, 0]
-    return _access(name, False, "lane", [[int(x) * size] for x in offsets], width)
+def _matrix(name: str, table: OperandTable, size: int) -> SharedAccess:
+    """The first 8 rows that wgmma reads of an operand, as its descriptor addresses them."""
+    assert table.matrix is not None
+    block = table.matrix[0, 0, 0]
+    rows = block[:ROWS, 0] if table.load.mode == 1 else block[0, :ROWS]
+    return SharedAccess(name, False, "row", tuple(int(x) * size for x in rows), CORE)

@@ -1,14 +1,16 @@
-"""A GEMM whose A, B or both are first copied into rows that its kernel takes: contiguous along K and aligned.
+"""A GEMM whose A, B or both are first copied into what its kernel takes: rows that are aligned, along K or turned.
 
 Kernels that load by TMA need rows that begin at multiples of 16 bytes, and for some types rows along K. Where tensors
 lie otherwise, `kernels.tiled_copy`'s plans bring them into a workspace, and the kernel multiplies that. For gemm_simt
-the rows are moreover filled up with zeros, which add nothing to a sum, to whole accesses of 16 bytes.
+the copies are turned: contiguous along M and N, in which its shared memory is, and as long as whole tiles. What is
+behind the last row is never written, and only sums that are not stored come from it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy_plan import CopyPlan
 from tilewright.kernels.copy_problem import CPU, Operand
@@ -20,47 +22,45 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_problem import GemmProblem
 
 ROW = 128  # bytes of whose multiple a row of the workspace begins
-ACCESS = 16  # bytes
+TILE = 256  # elements of whose multiple a turned row has: whole tiles of every plan
 SOURCE, WORKSPACE = 1 << 60, 1 << 61  # addresses of nothing, far from each other
 COPIES = 0.55  # share of the memory's bandwidth that copies from rows that are not aligned reach
 COPY_LAUNCH = 2.5e-6  # seconds of one more launch
 
 
-def _packed_strides(rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """The strides of a copy (rows,k,batch..) along k; what is broadcast over a mode stays so."""
-    pitch = -(-k * size // ROW) * ROW // size
-    found, step = [pitch, 1], pitch * rows
+def _packed_strides(
+    rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...], size: int, is_turned: bool
+) -> tuple[int, ...]:
+    """The strides of a copy (rows,k,batch..) along k, or along the rows; what is broadcast over a mode stays so."""
+    pitch = -(-rows // TILE) * TILE if is_turned else -(-k * size // ROW) * ROW // size
+    found, step = ([1, pitch], pitch * k) if is_turned else ([pitch, 1], pitch * rows)
     for extent, stride in zip(batch, strides[2:], strict=True):
         found.append(step if stride else 0)
         step *= extent if stride else 1
     return tuple(found)
 
 
-def workspace_bytes(rows: int, batch: tuple[int, ...], packed: tuple[int, ...], size: int) -> int:
+def workspace_bytes(rows: int, k: int, batch: tuple[int, ...], packed: tuple[int, ...], size: int) -> int:
     """The bytes of such a copy."""
-    count = rows * packed[0]
+    count = max(rows * packed[0], k * packed[1])  # one of the strides is 1, the other one a row's
     for extent, stride in zip(batch, packed[2:], strict=True):
         count *= extent if stride else 1
     return count * size
 
 
 def pack(
-    problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], filled: bool = False
+    problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], is_turned: bool = False
 ) -> tuple[GemmProblem, tuple[int, int, int]]:
-    """The problem with copies of A, B or both in their place, and the alignments that it then has.
-
-    `filled`: both have zeros behind their rows, and K is that much larger.
-    """
+    """The problem with copies of A, B or both in their place, and the alignments that it then has."""
     p = problem
-    whole = ACCESS * 8 // p.a_type.bits if filled else 1
     a_strides, b_strides = p.a_strides, p.b_strides
     if sides[0]:
-        a_strides = _packed_strides(p.m, p.k, p.batch, p.a_strides, p.a_type.bits // 8)
+        a_strides = _packed_strides(p.m, p.k, p.batch, p.a_strides, p.a_type.bits // 8, is_turned)
     if sides[1]:
-        b_strides = _packed_strides(p.n, p.k, p.batch, p.b_strides, p.b_type.bits // 8)
+        b_strides = _packed_strides(p.n, p.k, p.batch, p.b_strides, p.b_type.bits // 8, is_turned)
     a, b, c = alignments
     aligned = (ROW if sides[0] else a, ROW if sides[1] else b, c)
-    return p._replace(a_strides=a_strides, b_strides=b_strides, k=-(-p.k // whole) * whole), aligned
+    return p._replace(a_strides=a_strides, b_strides=b_strides), aligned
 
 
 def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
@@ -69,12 +69,13 @@ def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: Devic
     operands = ((p.m, p.a_strides, p.a_type), (p.n, p.b_strides, p.b_type))
     for (rows, strides, dtype), wanted in zip(operands, sides, strict=True):
         if wanted:
-            packed = _packed_strides(rows, p.k, p.batch, strides, dtype.bits // 8)
-            moved = 2 * workspace_bytes(rows, p.batch, packed, dtype.bits // 8)
+            packed = _packed_strides(rows, p.k, p.batch, strides, dtype.bits // 8, False)
+            moved = 2 * workspace_bytes(rows, p.k, p.batch, packed, dtype.bits // 8)
             total += COPY_LAUNCH + moved / (COPIES * generation_of(facts).bandwidth * 1e12)
     return total
 
 
+@drawn
 class PackedGemm:
     """A plan of up to three launches: `pack_a` and `pack_b`, CopyPlans or None, and `gemm`, a plan for the copies.
 
@@ -97,11 +98,6 @@ class PackedGemm:
         for name, value, kind in kinds:
             if not isinstance(value, kind) and not (value is None and name != "gemm"):
                 raise TypeError(f"PackedGemm: {name} is a {type(value).__name__}, but it must be a {kind.__name__}")
-        if gemm.problem.k != problem.k and None in (pack_a, pack_b):
-            raise ValueError(
-                f"PackedGemm: the GEMM's K is {gemm.problem.k} and the tensors' {problem.k}: only where both A and B "
-                "are copied can their rows be filled up; give both copies"
-            )
         object.__setattr__(self, "problem", problem)
         for name, value, _ in kinds:
             object.__setattr__(self, name, value)
@@ -111,7 +107,10 @@ class PackedGemm:
         cls, problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], gemm: GemmPlan
     ) -> PackedGemm:
         """The plan that copies the operands of `sides` for a plan of the problem with those copies."""
-        a, b = (_copy_plan(problem, side, alignments[side]) if wanted else None for side, wanted in enumerate(sides))
+        turned = _is_turned(gemm, sides)
+        a, b = (
+            _copy_plan(problem, side, alignments[side], turned) if wanted else None for side, wanted in enumerate(sides)
+        )
         return cls(problem, a, b, gemm)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -144,9 +143,9 @@ class PackedGemm:
         return self.pack_a is not None, self.pack_b is not None
 
     @property
-    def filled(self) -> bool:
-        """Whether the GEMM reads zeros behind the rows of the copies."""
-        return self.gemm.problem.k != self.problem.k
+    def is_turned(self) -> bool:
+        """Whether the copies are contiguous along M and N; else they are along K."""
+        return _is_turned(self.gemm, self.sides)
 
     @property
     def tiler_mnk(self) -> tuple[int, int, int]:
@@ -161,9 +160,9 @@ class PackedGemm:
     @property
     def workspace(self) -> tuple[int, int, int]:
         """Where the copies of A and of B begin in the workspace, and its size, in bytes."""
-        packed, _ = pack(self.problem, (1, 1, 1), self.sides)
-        a = workspace_bytes(packed.m, packed.batch, packed.a_strides, packed.a_type.bits // 8)
-        b = workspace_bytes(packed.n, packed.batch, packed.b_strides, packed.b_type.bits // 8)
+        packed, _ = pack(self.problem, (1, 1, 1), self.sides, self.is_turned)
+        a = workspace_bytes(packed.m, packed.k, packed.batch, packed.a_strides, packed.a_type.bits // 8)
+        b = workspace_bytes(packed.n, packed.k, packed.batch, packed.b_strides, packed.b_type.bits // 8)
         first, second = a * self.sides[0], b * self.sides[1]
         return 0, first, max(first + second, 1)
 
@@ -171,9 +170,9 @@ class PackedGemm:
         """The plan for other sizes, by copies of their own. ValueError where K is 0, for there is nothing to copy."""
         if problem.k == 0:
             raise ValueError("plan.run: K is 0, but the plan copies A or B first; let kernels.gemm choose a plan")
-        packed, _ = pack(problem, (1, 1, 1), self.sides, all(self.sides) and self.gemm.KERNEL == "simt")
+        packed, _ = pack(problem, (1, 1, 1), self.sides, self.is_turned)
         a, b = (
-            None if old is None else old.replace(problem=_copy_plan(problem, side, ROW).problem)
+            None if old is None else old.replace(problem=_copy_plan(problem, side, ROW, self.is_turned).problem)
             for side, old in enumerate((self.pack_a, self.pack_b))
         )
         return PackedGemm(problem, a, b, self.gemm.for_problem(packed.swapped() if self.gemm.swapped else packed))
@@ -208,6 +207,12 @@ class PackedGemm:
 
         return bind_plan(self, mA, mB, mC, bias)
 
+    def analyze(self, *tensors: Any, **options: Any) -> Any:
+        """Every memory instruction of the copies and the GEMM, with totals: `analysis.analyze_plan` of this plan."""
+        from tilewright.analysis.plans import analyze_plan
+
+        return analyze_plan(self, *tensors, **options)
+
     def __str__(self) -> str:
         lines = [f"gemm of copies, {self.workspace[2]} bytes: {self.problem}"]
         for name, copy in (("A", self.pack_a), ("B", self.pack_b)):
@@ -218,20 +223,26 @@ class PackedGemm:
     __repr__ = __str__
 
 
-def _copy_plan(problem: GemmProblem, side: int, start: int) -> CopyPlan:
+def _is_turned(gemm: GemmPlan, sides: tuple[bool, bool]) -> bool:
+    p = gemm.problem.swapped() if gemm.swapped else gemm.problem
+    copied = [strides for strides, side in zip((p.a_strides, p.b_strides), sides, strict=True) if side]
+    return any(strides[0] == 1 and strides[1] != 1 for strides in copied)
+
+
+def _copy_plan(problem: GemmProblem, side: int, start: int, is_turned: bool) -> CopyPlan:
     """The plan of the copy of A (side 0) or B into the workspace, for tensors whose addresses are aligned as start."""
     from tilewright.kernels.tiled_copy import plan_operands
 
-    src, dst = copy_operands(problem, side, SOURCE + start, WORKSPACE, (CPU, 0))
+    src, dst = copy_operands(problem, side, is_turned, SOURCE + start, WORKSPACE, (CPU, 0))
     plan: CopyPlan = plan_operands("kernels.gemm", src, dst)[0]
     return plan
 
 
 def copy_operands(
-    problem: GemmProblem, side: int, src: int, dst: int, device: tuple[int, int]
+    problem: GemmProblem, side: int, is_turned: bool, src: int, dst: int, device: tuple[int, int]
 ) -> tuple[Operand, Operand]:
     """A or B at its address, and its copy in the workspace, without the modes over which it is broadcast."""
-    packed, _ = pack(problem, (1, 1, 1), (side == 0, side == 1))
+    packed, _ = pack(problem, (1, 1, 1), (side == 0, side == 1), is_turned)
     rows, dtype = ((problem.m, problem.a_type), (problem.n, problem.b_type))[side]
     size = dtype.bits // 8
     given, copied = ((problem.a_strides, packed.a_strides), (problem.b_strides, packed.b_strides))[side]

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tilewright._core import LayoutError
+from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_fields import require_kinds
 
@@ -43,6 +44,7 @@ class DeviceFacts(NamedTuple):
 H200 = DeviceFacts("NVIDIA H200", 90, 132, 232448)
 
 
+@drawn
 class GemmPlan(ABC):
     """How a GEMM is done; `kernels.gemm.plan(mA, mB)` makes one. The fields that all plans have:
 
@@ -249,6 +251,12 @@ class GemmPlan(ABC):
         from tilewright.kernels.gemm_run import bind_plan
 
         return bind_plan(self, mA, mB, mC, bias)
+
+    def analyze(self, *tensors: Any, **options: Any) -> Any:
+        """Every memory instruction of a launch, with totals: `analysis.analyze_plan` of this plan."""
+        from tilewright.analysis.plans import analyze_plan
+
+        return analyze_plan(self, *tensors, **options)
 
     def svg(self, of: str = "tile") -> str:
         """A picture: the "tile" of a CTA by who brings and who multiplies it, with the banks of shared memory; its

@@ -1,0 +1,115 @@
+"""`analyze` of a TiledCopy: both sides of a copy between two tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.analysis.access import WARP, warp_accesses
+from tilewright.analysis.access_advice import advice_on_access
+from tilewright.analysis.instructions import Analysis, MemoryInstruction
+from tilewright.analysis.layouts import Table, instruction_of, sass_name, widest_access
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tilewright.cute.tensor import Tensor
+    from tilewright.cute.tiled_copy import TiledCopy
+
+    Integers = npt.NDArray[np.int64]
+
+__all__ = ["analyze_tiled_copy"]
+
+WIDEST = 16  # bytes
+
+
+def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analysis:
+    """What all threads of a TiledCopy do when they copy one tensor to another, all of both.
+
+    A side in registers has no memory instruction; cp.async and ldmatrix have one for what they read and one for what
+    they write. The bytes of an access are the atom's; where its values do not lie side by side in a tensor, they are
+    accessed one by one.
+
+    Args:
+        tiled_copy: the copy. src, dst: Tensors in global, shared or register memory; generic memory is taken as global.
+    Returns: an Analysis with an instruction for each side that is in memory; its scope is "one tile".
+    Raises: MisalignedError naming the first lane that would fault, LayoutError for tensors that it does not divide.
+    Source: tilewright.
+
+    Examples:
+        >>> from tilewright import Float32, cute
+        >>> atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), Float32, num_bits_per_copy=32)
+        >>> seed = cute.make_tiled_copy_tv(atom, cute.make_layout((32, 8), stride=(8, 1)), cute.make_layout((1, 1)))
+        >>> gmem = cute.make_ptr(Float32, 0, cute.AddressSpace.gmem, assumed_align=16)
+        >>> smem = cute.make_ptr(Float32, 0, cute.AddressSpace.smem, assumed_align=16)
+        >>> tile = cute.make_tensor(gmem, cute.make_layout((128, 8), stride=(1024, 1)))
+        >>> print(analyze_tiled_copy(seed, tile, cute.make_tensor(smem, cute.make_layout((128, 8)))))
+        cp.async.ca: memory instructions of one tile
+                 instruction  requests  lanes  sectors  ideal  lines  wavefronts  ideal  moved  useful
+          read   LDGSTS.E           32     32      128    128    128                      4096    4096
+          write  LDGSTS.E           32     32                                256     32   4096    4096
+        widest access: 4 bytes, limited by values 0 and 1 of thread 0, 32768 elements apart
+        advice: write: 8-way bank conflict; composition with Swizzle<3,2,5> takes 32 wavefronts instead of 256
+    """
+    from tilewright.cute.tensor import AddressSpace, Tensor
+    from tilewright.cute.tiled_copy import TiledCopy
+
+    if not isinstance(tiled_copy, TiledCopy):
+        raise TypeError(f"analyze: expected a TiledCopy, not {type(tiled_copy).__name__}")
+    found: list[MemoryInstruction] = []
+    widest, limit, advice = WIDEST, "", ""
+    for name, tensor, parts in (("read", src, tiled_copy.tidfrg_S), ("write", dst, tiled_copy.tidfrg_D)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"analyze: expected a Tensor to {name}, not {type(tensor).__name__}")
+        space = tensor.iterator.memspace
+        if space in (AddressSpace.rmem, AddressSpace.tmem):
+            continue
+        memory = "shared" if space is AddressSpace.smem else "global"
+        instruction, legal, why, said = _side(name, tiled_copy, tensor, parts(tensor.layout), memory)
+        found.append(instruction)
+        if legal < widest:
+            widest, limit = legal, why
+        advice = advice or (f"{name}: {said}" if said else "")
+    return Analysis(found, title=tiled_copy.op.instruction, scope="one tile", widest=widest, limit=limit, advice=advice)
+
+
+def _side(
+    name: str, tiled_copy: TiledCopy, tensor: Tensor, parts: Any, memory: str
+) -> tuple[MemoryInstruction, int, str, str]:
+    """One side: its instruction, the widest legal access and what limits it, and what to change."""
+    bits, base = tensor.iterator.dtype.bits, tensor.iterator.toint()
+    threads, call = int(_core.size(parts, mode=[0])), int(_core.size(parts, mode=[1, 0]))
+    offsets: Integers = parts.offsets().reshape(-1, threads).T
+    instruction = tiled_copy.op.instruction
+    matrices, op = 0, "load" if name == "read" else "store"
+    if instruction.startswith(("ldmatrix", "stmatrix")):
+        matrices, op = getattr(tiled_copy.op, "num_matrices", 1), instruction.split(".")[0]
+    elif instruction.startswith("cp.async"):
+        op = "cp.async"
+    if instruction.startswith("cp.async.bulk"):
+        total = offsets.size * bits // 8
+        sass = "UTMALDG" if memory == "global" and name == "read" else "UTMASTG"
+        return MemoryInstruction.of_bytes(name, sass, "tma", total, memory=memory), WIDEST, "", ""
+    table = Table(offsets, bits, base)
+    legal, why = widest_access(table)
+    values = call
+    while values > 1 and (table.break_in(values) is not None or values * bits // 8 > WIDEST):
+        values //= 2
+    width = WIDEST if matrices else max(values * bits // 8, 1)
+    addresses, mask = _requests(table, values, threads)
+    if matrices:
+        addresses, mask = addresses[:, : 8 * matrices], mask[:, : 8 * matrices]
+    counts = warp_accesses(addresses, width, memory=memory, op=op, active=mask, matrices=matrices or None)
+    made = instruction_of(name, sass_name(memory, op, width, matrices), counts, addresses, mask)
+    return made, legal, why, advice_on_access(made, legal, table, addresses, mask, matrices)
+
+
+def _requests(table: Table, values: int, threads: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    """Byte addresses (requests, 32) of accesses of so many values, and which lanes are threads."""
+    lanes = -(-threads // WARP) * WARP
+    own = table.addresses(values)
+    addresses, mask = np.zeros((len(own), lanes), np.int64), np.zeros((len(own), lanes), bool)
+    addresses[:, :threads], mask[:, :threads] = own, True
+    return addresses.reshape(-1, WARP), mask.reshape(-1, WARP)

@@ -1,0 +1,226 @@
+"""The memory instructions of gemm_sm90: twin of kernels/gemm_sm90.cuh, sm90_store.cuh and sm90_split.cuh.
+
+What the copy engine and the tensor cores access has no lanes: of that there are bytes. Lanes access C and the bias, and
+shared memory where sums leave through it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.analysis.gemm_plans import Lanes, Launch
+from tilewright.analysis.instructions import MemoryInstruction
+from tilewright.analysis.totals import WARP, Mode, Tally, groups, pair
+
+if TYPE_CHECKING:
+    from tilewright.analysis.totals import Integers
+    from tilewright.kernels.gemm_sm90 import GemmSm90, SharedOperand
+
+GROUP = 128  # threads of a warpgroup
+ROWS, SPAN = 64, 128  # of an instruction; bytes of a row of a box
+WGMMA = {"Float16": "HGMMA", "BFloat16": "HGMMA", "TFloat32": "HGMMA", "Int8": "IGMMA", "Uint8": "IGMMA"}
+
+
+def sm90_instructions(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
+    """All of them, in the order of the kernel."""
+    loads: list[Tally | MemoryInstruction] = [*_boxes(plan, launch), *_wgmma(plan, launch)]
+    return [*_bias(plan, launch), *loads, *_exchange(plan, launch), *_stores(plan, launch)]
+
+
+def _cluster_tiles(plan: GemmSm90) -> int:
+    """Tiles that CTAs take, those of a cluster that lie outside of C included."""
+    return math.prod(plan.tiles()) * plan.cluster_mn[0] * plan.cluster_mn[1] * plan.problem.batches
+
+
+def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
+    """What the copy engine brings: of CTAs that share a tile, each a part to all of them."""
+    p, found = plan.problem, []
+    tiles_m, tiles_n = plan.tiles()
+    sides = (
+        ("A", plan.operands()[0], p.m, p.a_type, plan.cluster_mn[1], tiles_n),
+        ("B", plan.operands()[1], p.n, p.b_type, plan.cluster_mn[0], tiles_m),
+    )
+    for name, operand, rows, dtype, sharers, times in sides:
+        count = _cluster_tiles(plan) * launch.k_tiles // sharers * operand.boxes
+        useful = rows * p.k * p.batches * times * int(dtype.bits) // 8
+        shared = f", each to {sharers} CTAs" if sharers > 1 else ""
+        found.append(
+            MemoryInstruction.of_bytes(
+                f"load {name}", f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}", "tma", useful,
+                moved=count * operand.box_bytes,
+                note=f"{count} boxes of {operand.box_bytes} bytes{shared}, with a swizzle of {SPAN} bytes",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _ways(operand: SharedOperand) -> int:
+    """How many of the eight rows of 16 bytes that are read at a time lie in the same banks."""
+    from tilewright.kernels.gemm_tables import swizzled
+
+    rows: Integers = swizzled(np.arange(8) * SPAN, SPAN) // 16 % 8
+    return int(np.bincount(rows).max())
+
+
+def _wgmma(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
+    """What the tensor cores read: 64 rows of A and all of B, 32 bytes of K by one instruction."""
+    p, (bm, bn, bk) = plan.problem, plan.tiler_mnk
+    steps = bk * int(p.a_type.bits) // 8 // 32
+    count = _cluster_tiles(plan) * launch.k_tiles * steps * (bm // ROWS)
+    k = 32 * 8 // int(p.a_type.bits)
+    sass = f"{WGMMA.get(p.a_type.__name__, 'QGMMA')}.64x{bn}x{k}"
+    found = []
+    for name, operand, rows in zip("AB", plan.operands(), (ROWS, bn), strict=True):
+        ways = _ways(operand)
+        conflicts = "no bank conflicts" if ways == 1 else f"{ways}-way bank conflicts"
+        note = f"{count} instructions read {rows} rows of 32 bytes, swizzled by {SPAN} bytes: {conflicts}"
+        found.append(
+            MemoryInstruction.of_bytes(f"read {name}", sass, "wgmma", count * rows * 32, memory="shared", note=note)
+        )
+    return found
+
+
+def _exchange(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
+    """CTAs that share a tile along K: each sends the others what they finish, and reads what they have sent."""
+    if plan.splits == 1:
+        return []
+    bm, bn, _ = plan.tiler_mnk
+    units = bm // ROWS // plan.consumers * bn // 8  # of a consumer: 64 rows by 8 columns, 16 bytes of a thread
+    own = -(-units // plan.splits)
+    warps = plan.consumers * GROUP // WARP
+    clusters = math.prod(plan.tiles()) * plan.problem.batches
+    sent = clusters * (plan.splits - 1) * units * warps
+    take = Tally("read sums", "shared", "load", 16)
+    lanes = np.arange(WARP)[None] * 16
+    take.add(lanes, np.ones((1, WARP), bool), {0: clusters * plan.splits * (plan.splits - 1) * own * warps})
+    note = f"{sent} requests of a warp; they go to other CTAs' shared memory"
+    return [
+        MemoryInstruction.of_bytes("send sums", "STAS.128", "tma", sent * WARP * 16, memory="shared", note=note),
+        take,
+    ]
+
+
+def _sharing(plan: GemmSm90) -> int:
+    """Consumers that share a tile."""
+    return 1 if plan.ping_pong else plan.consumers
+
+
+def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
+    """Fetched before the multiplication: a row of the tile into shared memory, or each thread's rows into registers."""
+    p = plan.problem
+    if p.epilogue.bias is None:
+        return []
+    bm, bn, _ = plan.tiler_mnk
+    thread, sharing = np.arange(GROUP), _sharing(plan)
+    others = math.prod(plan.cluster_mn) * math.prod(plan.tiles()) * p.batches * plan.splits
+    fetch = Tally("load bias", "global", "load", launch.bias_size)
+    if p.epilogue.bias == "n":
+        at = np.arange(-(-bn // GROUP))[:, None] * GROUP + thread
+        mode = Mode(launch.n_tiles, bn, p.n, pair(bn * launch.bias_step), ahead=at.size - bn)
+        times = others // (plan.tiles()[1] * plan.cluster_mn[1]) * sharing
+    else:
+        row = thread // WARP * 16 + thread % WARP // 4
+        consumer, half = np.arange(sharing)[:, None, None, None] * ROWS, np.arange(2)[:, None] * 8
+        block = np.arange(bm // ROWS // sharing)[:, None, None] * ROWS * sharing
+        at = consumer + block + half + row
+        mode = Mode(launch.m_tiles, bm, p.m, pair(bm * launch.bias_step))
+        times = others // (plan.tiles()[0] * plan.cluster_mn[0])
+    lanes: Integers = at.reshape(-1, WARP)
+    for group in groups([mode], pair(launch.addresses[3]), times):
+        fetch.add(lanes * launch.bias_step, lanes < group.high[0], group.residues)
+    if p.epilogue.bias == "m":
+        return [fetch]
+    size = _compute_bytes(plan)
+    share = Tally("write bias to shared", "shared", "store", size)
+    share.add(lanes * size, lanes < bn, {0: others * sharing})
+    return [fetch, share]
+
+
+def _compute_bytes(plan: GemmSm90) -> int:
+    """Bytes of a number of the epilogue."""
+    from tilewright.kernels.epilogue import compute_type
+
+    return int(compute_type(plan.problem).bits) // 8
+
+
+def _sums(launch: Launch) -> Integers:
+    """(threads, sums, 2): the (m, n) of every sum in the tile; neighbouring columns follow each other."""
+    coord = launch.tables.mma.c_coord
+    return coord.reshape(len(coord), -1, 2).astype(np.int64)
+
+
+def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
+    """From registers, two neighbouring columns or one at a time; or through shared memory in boxes."""
+    if plan.store == "boxes":
+        return _boxes_of_c(plan, launch)
+    p, side = plan.problem, launch.c
+    lanes = Lanes(_sums(launch)[:, ::2])
+    offsets = lanes.offsets(side)
+    found: list[Tally | MemoryInstruction] = []
+    if p.epilogue.bias == "n":
+        size = 2 * _compute_bytes(plan)
+        take = Tally("read bias", "shared", "load", size)
+        for group in side.groups:
+            take.add(lanes.second * (size // 2), lanes.inside(group), {0: sum(group.residues.values())})
+        found.append(take)
+    for name, op in (("load C", "load"), ("store C", "store")):
+        if op == "load" and p.epilogue.beta == 0:
+            continue
+        single = Tally(name + ", edges" * (plan.store == "pairs"), "global", op, side.size)
+        wide = Tally(name, "global", op, 2 * side.size) if plan.store == "pairs" else None
+        for group in side.groups:
+            first, both = lanes.inside(group), lanes.inside(group, 1)
+            if wide is None:
+                single.add(offsets, first, group.residues)
+                single.add(offsets + int(side.steps[1]), both, group.residues)
+            else:
+                wide.add(offsets, both, group.residues)
+                single.add(offsets, first & ~both, group.residues)
+        found += [single] if wide is None else [wide, single]
+    return found
+
+
+def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
+    """A warp has 16 rows of a box, into which it puts 16 columns at once by stmatrix, or 8 by plain stores.
+
+    C that is added comes in the same boxes, and is read by the lanes that then write there.
+    """
+    p, (bm, bn, _) = plan.problem, plan.tiler_mnk
+    size = int(p.c_type.bits) // 8
+    count = _cluster_tiles(plan) * (bm // ROWS) * (bn // plan.box_columns)
+    lane = np.arange(WARP)
+    if size == 2:
+        op, width, matrices = "stmatrix", 16, 4
+        chunks = np.arange(0, plan.box_columns // 8, 2)[:, None] + lane // 16
+        rows: Integers = lane % 16 * SPAN + ((chunks ^ lane % 8) << 4)
+    else:
+        op, width, matrices = "store", 8, 0
+        chunks = np.arange(plan.box_columns // 8)[:, None] * 2 + lane % 4 // 2
+        own = lane // 4 + np.arange(2)[:, None, None] * 8
+        rows = (own * SPAN + ((chunks ^ own % 8) << 4) + lane % 2 * 8).reshape(-1, WARP)
+    everyone, times = np.ones(rows.shape, bool), {0: count * GROUP // WARP}
+    useful, moved = p.m * p.n * p.batches * size, count * ROWS * SPAN
+    note = f"{count} boxes of {ROWS * SPAN} bytes, with a swizzle of {SPAN} bytes"
+    found: list[Tally | MemoryInstruction] = []
+    if p.epilogue.beta != 0:
+        sass = f"UTMALDG.{2 + len(p.batch)}D"
+        found.append(MemoryInstruction.of_bytes("load C", sass, "tma", useful, moved=moved, note=note))
+        take = Tally("read C from shared", "shared", "ldmatrix" if size == 2 else "load", width, matrices=matrices)
+        take.add(rows, everyone, times)
+        found.append(take)
+    if p.epilogue.bias == "n":
+        bias = Tally("read bias", "shared", "load", 2 * _compute_bytes(plan))
+        # Of 8 columns once for each of a thread's two rows, but that stmatrix writes both of them at once.
+        halves = 1 if size == 2 else 2
+        columns = (np.arange(bn // 8)[:, None] * 8 + lane % 4 * 2) * _compute_bytes(plan)
+        bias.add(
+            columns, np.ones(columns.shape, bool), {0: _cluster_tiles(plan) * (bm // ROWS) * (GROUP // WARP) * halves}
+        )
+        found.append(bias)
+    put = Tally("write C to shared", "shared", op, width, matrices=matrices)
+    put.add(rows, everyone, times)
+    sass = f"UTMASTG.{2 + len(p.batch)}D"
+    return [*found, put, MemoryInstruction.of_bytes("store C", sass, "tma", useful, moved=moved, note=note)]

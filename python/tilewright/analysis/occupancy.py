@@ -1,0 +1,129 @@
+"""How many CTAs of a plan share a multiprocessor, and what keeps more from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm_plan import DeviceFacts
+
+__all__ = ["Multiprocessor", "Occupancy", "multiprocessor_of", "occupancy"]
+
+WARP = 32
+REGISTER_UNIT = 256  # registers that a warp gets at a time
+WARP_UNIT = 4  # warps of a CTA get registers by so many: one of each part of a multiprocessor
+
+
+class Multiprocessor(NamedTuple):
+    """What the CTAs of a multiprocessor share.
+
+    `shared_bytes`: all of its shared memory for CTAs; `reserved_bytes`: what the system takes of every CTA's;
+    `shared_unit`: a CTA's is a multiple of it.
+    """
+
+    threads: int
+    ctas: int
+    shared_bytes: int
+    registers: int = 65536
+    reserved_bytes: int = 1024
+    shared_unit: int = 128
+
+
+# By capability. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+MULTIPROCESSORS: dict[int, Multiprocessor] = {
+    75: Multiprocessor(1024, 16, 65536, reserved_bytes=0, shared_unit=256),
+    80: Multiprocessor(2048, 32, 167936),
+    86: Multiprocessor(1536, 16, 102400),
+    87: Multiprocessor(1536, 16, 167936),
+    89: Multiprocessor(1536, 24, 102400),
+    90: Multiprocessor(2048, 32, 233472),
+    100: Multiprocessor(2048, 32, 233472),
+    120: Multiprocessor(1536, 24, 102400),
+}
+
+
+def multiprocessor_of(facts: DeviceFacts) -> Multiprocessor:
+    """That of a device; of one that is not in the table, that of the newest older one.
+
+    >>> from tilewright.kernels.gemm_plan import H200
+    >>> multiprocessor_of(H200).shared_bytes
+    233472
+    """
+    return MULTIPROCESSORS[max((c for c in MULTIPROCESSORS if c <= facts.capability), default=75)]
+
+
+class Occupancy(NamedTuple):
+    """How many CTAs share a multiprocessor.
+
+    - `ctas`: the least of the limits; `warps`: those of all of them, of `most_warps` that a multiprocessor has room for
+    - `limits`: the CTAs by "threads", "CTAs", "shared memory" and, where they are known, "registers"
+    - `limited_by`: the limits that are least
+    - `threads`, `shared_bytes`, `registers` (of a thread; None: not known): what a CTA takes
+    - `waves`: how often all multiprocessors get their CTAs until the launch is done
+    """
+
+    ctas: int
+    warps: int
+    most_warps: int
+    limits: dict[str, int]
+    limited_by: tuple[str, ...]
+    threads: int
+    shared_bytes: int
+    registers: int | None
+    waves: float
+    device: str
+
+    @property
+    def fraction(self) -> float:
+        """The part of the warps that a multiprocessor has room for."""
+        return self.warps / self.most_warps
+
+    def __str__(self) -> str:
+        many = "CTA" if self.ctas == 1 else "CTAs"
+        limits = ", ".join(f"{name} {count}" for name, count in self.limits.items())
+        known = "" if self.registers is not None else "; registers are not known before it is compiled"
+        return (
+            f"{self.ctas} {many} of {self.threads} threads on a multiprocessor of {self.device}, {self.warps} of "
+            f"{self.most_warps} warps, limited by {' and '.join(self.limited_by)} ({limits}{known}); "
+            f"{self.waves:.4g} waves"
+        )
+
+
+def occupancy(plan: Any, facts: DeviceFacts | None = None, registers: int | None = None) -> Occupancy:
+    """The CTAs of a plan that share a multiprocessor, by what each of them takes.
+
+    ctas = min(threads, CTAs, shared memory and registers of a multiprocessor, each divided by what a CTA takes of it)
+
+    Args:
+        plan: a CopyPlan or a GemmPlan. facts: the device's; None: an H200's.
+        registers: of a thread, as `plan.compile().report` has them; None: they are left out.
+    Source: CUDA C++ Programming Guide, "Multiprocessor Level"; the allocation units are those of its occupancy
+    calculator.
+
+    >>> from tilewright import Float16
+    >>> from tilewright.kernels.gemm_problem import problem_of
+    >>> from tilewright.kernels.gemm_sm80 import choose
+    >>> found = occupancy(choose(problem_of(4096, 4096, 4096, Float16), (16, 16, 16)), registers=255)
+    >>> found.ctas, found.limits, found.limited_by
+    (1, {'threads': 8, 'CTAs': 32, 'shared memory': 2, 'registers': 1}, ('registers',))
+    """
+    from tilewright.kernels.gemm_plan import H200
+
+    facts = facts or H200
+    has = multiprocessor_of(facts)
+    threads, shared = int(plan.threads), int(plan.shared_bytes)
+    warps = -(-threads // WARP)
+    limits = {"threads": has.threads // (warps * WARP), "CTAs": has.ctas}
+    takes = -(-(shared + has.reserved_bytes) // has.shared_unit) * has.shared_unit
+    if takes:
+        limits["shared memory"] = has.shared_bytes // takes
+    if registers is not None:
+        of_warp = -(-max(registers, 1) * WARP // REGISTER_UNIT) * REGISTER_UNIT
+        limits["registers"] = has.registers // (of_warp * -(-warps // WARP_UNIT) * WARP_UNIT)
+    ctas = min(limits.values())
+    limited = tuple(name for name, count in limits.items() if count == ctas)
+    room = ctas * facts.multiprocessors
+    return Occupancy(
+        ctas, ctas * warps, has.threads // WARP, limits, limited, threads, shared, registers,
+        plan.ctas / room if room else 0.0, facts.name,
+    )  # fmt: skip

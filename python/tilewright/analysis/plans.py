@@ -1,0 +1,192 @@
+"""`analyze` of a plan: every memory instruction of a launch, and what to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright.analysis.instructions import Analysis, MemoryInstruction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.kernels.copy_plan import CopyPlan
+    from tilewright.kernels.gemm_plan import DeviceFacts, GemmPlan
+
+__all__ = ["analyze_plan"]
+
+WIDEST = 16  # bytes
+
+
+def analyze_plan(
+    plan: Any,
+    *tensors: Any,
+    bias: Any = None,
+    addresses: Sequence[int] | None = None,
+    device: DeviceFacts | None = None,
+    registers: int | None = None,
+) -> Analysis:
+    """Every memory instruction of a launch of a plan, with totals over the whole launch.
+
+    The totals are exact: of ragged tiles and predicated accesses what they do, of misaligned tensors what their
+    addresses make of it. They count what is requested of the caches and of shared memory, not what caches then save.
+
+    Args:
+        plan: a CopyPlan, a GemmPlan or a PackedGemm.
+        tensors: (src, dst) of a copy, (mA, mB) or (mA, mB, mC) of a GEMM; none: tensors of the plan's problem at
+            `addresses`. bias: that of a GEMM.
+        addresses: bytes, of (src, dst) or of (A, B, C, bias); None: multiples of 128. Those of A and B are as passed to
+            kernels.gemm, also where the plan has exchanged them.
+        device: the facts of the device that the occupancy is for; None: an H200's.
+        registers: of a thread, for the occupancy, as `plan.compile().report` has them.
+    Returns: an Analysis with an instruction for each kind of access, whose scope is "the whole launch".
+    Raises: ValueError where the plan does not fit the tensors, TypeError for another kind of plan.
+    Source: tilewright; the rules are those of `warp_access`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright import kernels
+        >>> a = np.zeros((100, 64), np.float32)
+        >>> found = analyze_plan(kernels.tiled_copy.plan(a, a.copy()), addresses=(0, 4))  # dst is moved by 4 bytes
+        Traceback (most recent call last):
+        ...
+        ValueError: analyze: dst begins at 0x4, but the plan's accesses of 16 bytes need a multiple of 16; make a plan \
+for this tensor
+        >>> print(str(analyze_plan(kernels.tiled_copy.plan(a, a.copy()))).rpartition("occupancy")[0])
+        direct copy: memory instructions of the whole launch
+                 instruction  requests  lanes  sectors  ideal  lines  moved  useful
+          load   LDG.E.128          50     32      800    800    200  25600   25600
+          store  STG.E.128          50     32      800    800    200  25600   25600
+        widest access: 16 bytes
+        <BLANKLINE>
+    """
+    from tilewright.kernels.copy_plan import CopyPlan
+    from tilewright.kernels.gemm_packed import PackedGemm
+    from tilewright.kernels.gemm_plan import GemmPlan
+
+    if isinstance(plan, CopyPlan):
+        return _copy(plan, tensors, addresses, device, registers)
+    if isinstance(plan, (GemmPlan, PackedGemm)):
+        return _gemm(plan, tensors, bias, addresses, device, registers)
+    raise TypeError(f"analyze: expected a plan of a copy or a GEMM, but got {type(plan).__name__}")
+
+
+def _copy(
+    plan: CopyPlan, tensors: Sequence[Any], addresses: Sequence[int] | None, device: Any, registers: int | None
+) -> Analysis:
+    from tilewright.analysis.advice import advice_on_copy
+    from tilewright.analysis.copy_plans import copy_instructions
+    from tilewright.analysis.occupancy import occupancy
+
+    memory = None
+    src, dst = _numbers(addresses, 2)
+    if tensors:
+        if len(tensors) != 2:
+            raise TypeError(f"analyze: a copy has two tensors, src and dst, but {len(tensors)} are given")
+        plan, a, b = plan.fit(*tensors)
+        src, dst, memory = a.address, b.address, a.reach()
+    plan.require(src, dst, "analyze")
+    p = plan.problem
+    found = copy_instructions(plan, src, dst, memory)
+    starts = (src + p.src_offset * p.element_bytes, dst + p.dst_offset * p.element_bytes)
+    widest, limit = _narrowest(
+        ("src", starts[0], p.extents, p.src_strides, p.element_bytes),
+        ("dst", starts[1], p.extents, p.dst_strides, p.element_bytes),
+    )
+    return Analysis(
+        found, title=f"{plan.kernel} copy", scope="the whole launch", widest=widest, limit=limit,
+        advice=advice_on_copy(plan, found, limit), occupancy=occupancy(plan, device, registers),
+    )  # fmt: skip
+
+
+def _numbers(addresses: Sequence[int] | None, count: int) -> tuple[int, ...]:
+    if addresses is None:
+        return (0,) * count
+    if any(type(x) is not int for x in addresses) or len(addresses) > count:
+        raise TypeError(f"analyze: addresses = {addresses!r} must be at most {count} integers, in bytes")
+    return (*addresses, *(0,) * (count - len(addresses)))
+
+
+def _gemm(
+    plan: Any, tensors: Sequence[Any], bias: Any, addresses: Sequence[int] | None, device: Any, registers: int | None
+) -> Analysis:
+    from tilewright.analysis.advice import advice_on_gemm
+    from tilewright.analysis.occupancy import occupancy
+    from tilewright.kernels.gemm_packed import PackedGemm
+
+    places = _numbers(addresses, 4)
+    if tensors:
+        plan, places = _fitted(plan, tensors, bias)
+    found: list[MemoryInstruction] = []
+    gemm: GemmPlan = plan
+    a, b, c, v = places
+    if isinstance(plan, PackedGemm):
+        from tilewright.analysis.copy_plans import copy_instructions
+
+        gemm = plan.gemm
+        for name, copy, address in (("A", plan.pack_a, a), ("B", plan.pack_b, b)):
+            if copy is not None:
+                copy.require(address, 0, "analyze")
+                found += [x._replace(name=f"copy of {name}: {x.name}") for x in copy_instructions(copy, address, 0)]
+        a, b = (0 if copy is not None else x for copy, x in ((plan.pack_a, a), (plan.pack_b, b)))
+    if gemm.swapped:
+        a, b = b, a
+    gemm.require(a, b, c, "analyze")
+    from tilewright.analysis.gemm_plans import gemm_instructions
+
+    own = gemm_instructions(gemm, (a, b, c, v))
+    p, batch = gemm.problem, gemm.problem.batch
+    widest, limit = _narrowest(
+        ("A", a, (p.m, p.k, *batch), p.a_strides, int(p.a_type.bits) // 8),
+        ("B", b, (p.n, p.k, *batch), p.b_strides, int(p.b_type.bits) // 8),
+        ("C", c, (p.m, p.n, *batch), p.c_strides, int(p.c_type.bits) // 8),
+    )
+    return Analysis(
+        [*found, *own], title=f"gemm_{gemm.KERNEL}", scope="the whole launch", widest=widest, limit=limit,
+        advice=advice_on_gemm(gemm, own, limit), occupancy=occupancy(gemm, device, registers),
+    )  # fmt: skip
+
+
+def _fitted(plan: Any, tensors: Sequence[Any], bias: Any) -> tuple[Any, tuple[int, ...]]:
+    """The plan for these tensors, and their addresses."""
+    from tilewright.kernels.gemm_output import empty_output
+    from tilewright.kernels.gemm_run import _operands, fitted
+
+    if len(tensors) not in (2, 3):
+        raise TypeError(f"analyze: a GEMM has the tensors mA, mB and, if it exists, mC, but {len(tensors)} are given")
+    a, b = tensors[:2]
+    c = tensors[2] if len(tensors) == 3 else empty_output("analyze", a, b, plan.problem.c_type)
+    operands = _operands("analyze", plan, a, b, c, bias, None)
+    return fitted(plan, operands, "analyze"), operands.addresses
+
+
+Tensor = tuple[str, int, tuple[int, ...], tuple[int, ...], int]  # name, address, extents, strides, bytes of an element
+
+
+def _narrowest(*tensors: Tensor) -> tuple[int, str]:
+    """The widest access that is legal in all tensors, and what limits it."""
+    found = [(*widest_legal(*tensor[1:]), tensor[0]) for tensor in tensors]
+    width, why, name = min(found, key=lambda x: x[0])
+    return width, f"{name}: {why}" if why else ""
+
+
+def widest_legal(address: int, extents: Sequence[int], strides: Sequence[int], size: int) -> tuple[int, str]:
+    """The widest access of neighbouring elements that is aligned everywhere in a tensor, and what makes it no wider.
+
+    >>> widest_legal(0, (64, 64), (66, 1), 4)
+    (8, 'stride 66 of mode 0 is 264 bytes, no multiple of 16')
+    >>> widest_legal(4, (64, 64), (64, 1), 4)
+    (4, 'it begins at 0x4, no multiple of 8')
+    """
+    modes = [i for i, (e, d) in enumerate(zip(extents, strides, strict=True)) if d == 1 and e > 1]
+    if not modes:
+        return size, "no mode has stride 1"
+    width = size
+    while width < WIDEST:
+        wanted = 2 * width
+        if address % wanted:
+            return width, f"it begins at {address:#x}, no multiple of {wanted}"
+        for i, (e, d) in enumerate(zip(extents, strides, strict=True)):
+            if i != modes[0] and e > 1 and d * size % wanted:
+                return width, f"stride {d} of mode {i} is {d * size} bytes, no multiple of {wanted}"
+        width = wanted
+    return width, ""

@@ -1,0 +1,521 @@
+"""Plans walked through as a GPU would run them: every CTA, every thread, every access at its own address.
+
+Nothing is classified or multiplied here; what `tilewright.analysis` says of a launch is compared with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.analysis import async_access, warp_access, warp_accesses
+from tilewright.analysis.layouts import sass_name
+from tilewright.kernels.gemm_partitions import stage_image
+from tilewright.kernels.gemm_sm80_operand import coordinates_of
+
+FIELDS = ("requests", "lanes", "sectors", "ideal_sectors", "lines", "wavefronts", "ideal_wavefronts", "useful")
+
+
+class Walk:
+    """The requests of a launch: by instruction, CTA, warp and turn, the address of each lane."""
+
+    def __init__(self):
+        self.found = defaultdict(dict)  # (name, sass, memory, op, width, matrices): (cta, warp, turn): lane: address
+        self.useful = defaultdict(dict)
+        self.pairs = defaultdict(dict)  # of cp.async: (name, width): (cta, warp, turn): lane: (source, destination)
+
+    def cp_async(self, name, width, place, thread, source, destination, useful=None):
+        """`source`: None where nothing is read and zeros are written."""
+        lanes = self.pairs[name, width].setdefault((*place, thread // 32), {})
+        lanes[thread % 32] = source, destination, (width if useful is None else useful) if source is not None else 0
+
+    def access(self, name, memory, op, width, place, thread, address, useful=None, matrices=0):
+        key = name, memory, op, width, matrices
+        self.found[key].setdefault((*place, thread // 32), {})[thread % 32] = address
+        if useful is not None:
+            self.useful[key].setdefault((*place, thread // 32), {})[thread % 32] = useful
+
+    def totals(self):
+        result = {}
+        for (name, width), requests in self.pairs.items():
+            source, destination = (np.zeros(len(FIELDS), np.int64) for _ in range(2))
+            for lanes in requests.values():
+                found = async_request(lanes, width)
+                source += found[0]
+                destination += found[1]
+            for shown, memory, totals in (("", "global", source), (", into shared", "shared", destination)):
+                sass = sass_name(memory, "cp.async", width)
+                if totals[0]:
+                    result[name + shown, sass] = dict(zip(FIELDS, totals.tolist(), strict=True))
+        for key, requests in self.found.items():
+            name, memory, op, width, matrices = key
+            addresses = np.zeros((len(requests), 32), np.int64)
+            active = np.zeros((len(requests), 32), bool)
+            for i, lanes in enumerate(requests.values()):
+                for lane, address in lanes.items():
+                    addresses[i, lane], active[i, lane] = address, True
+            mask = None if op.endswith("matrix") else active
+            found = warp_accesses(addresses, width, memory=memory, op=op, active=mask, matrices=matrices or None)
+            useful = int(found.useful_bytes.sum())
+            if self.useful[key]:
+                useful = sum(sum(lanes.values()) for lanes in self.useful[key].values())
+            result[name, sass_name(memory, op, width, matrices)] = dict(
+                zip(
+                    FIELDS,
+                    (
+                        len(requests), int(found.lanes.sum()), int(found.sectors.sum()),
+                        int(found.ideal_sectors.sum()), int(found.lines.sum()), int(found.wavefronts.sum()),
+                        int(found.ideal_wavefronts.sum()), useful,
+                    ),
+                    strict=True,
+                )
+            )  # fmt: skip
+        return result
+
+
+def async_request(lanes, width):
+    """What async_access says of one request, as two rows of FIELDS; lanes that write zeros have no source."""
+    reads, writes = sorted(t for t in lanes if lanes[t][0] is not None), sorted(lanes)
+    sources, destinations = ([lanes[t][i] if t in lanes else None for t in range(32)] for i in (0, 1))
+    everyone = [t in reads for t in range(32)]
+    rows = [0] * len(FIELDS), [0] * len(FIELDS)
+    if reads:
+        cache = "cg" if width == 16 else "ca"
+        found = async_access(
+            [x or 0 for x in sources], [x or 0 for x in destinations], width, cache=cache, active=everyone
+        ).source
+        useful = sum(lanes[t][2] for t in reads)
+        rows[0][:] = 1, len(reads), found.sectors, found.ideal_sectors, found.lines, 0, 0, useful
+    there = [t in lanes for t in range(32)]
+    put = warp_access([x or 0 for x in destinations], width, memory="shared", op="cp.async", active=there)
+    wavefronts, ideal = put.wavefronts, put.ideal_wavefronts
+    if width < 16:
+        wavefronts, group = 0, 128 // width
+        for begin in range(0, 32, min(group, 32)):
+            fullest = [0]
+            for own, which in ((reads, 0), (writes, 1)):
+                inside = [t for t in own if begin <= t < begin + min(group, 32)]
+                fullest += Counter(lanes[t][which] % 128 // width for t in inside).values()
+            wavefronts += max(fullest)
+        ideal = min(-(-len(writes) * width // 128), wavefronts)
+    rows[1][:] = 1, len(writes), 0, 0, 0, wavefronts, ideal, put.useful_bytes
+    return rows
+
+
+def predicted(instructions):
+    """The same of an analysis."""
+    return {
+        (x.name, x.sass.replace("MT88", "M88")): dict(
+            zip(
+                FIELDS,
+                (
+                    x.requests, round(x.lanes * x.requests), x.sectors, x.ideal_sectors, x.lines, x.wavefronts,
+                    x.ideal_wavefronts, x.bytes_useful,
+                ),
+                strict=True,
+            )
+        )
+        for x in instructions
+        if x.by_lanes
+    }  # fmt: skip
+
+
+def _tuple(x):
+    return x if isinstance(x, tuple) else (x,)
+
+
+def _padded(c, rank):
+    c = tuple(int(x) for x in _tuple(c))
+    return (*c, *(0,) * (rank - len(c)))
+
+
+def walk_copy(plan, src, dst, memory):
+    """kernels/tiled_copy.cuh, line by line."""
+    p, walk = plan.problem, Walk()
+    rank, size = len(plan.tile), p.element_bytes
+    src, dst = src + p.src_offset * size, dst + p.dst_offset * size
+    checked = plan.predicated or plan.dst_shift > 0
+    joins = plan.src_step == 1 and not plan.src_aligned and plan.load_vector * size == 16
+
+    def table(tv, step):
+        threads, values = (int(_core.size(tv, mode=[i])) for i in (0, 1))
+        own = [_padded(tv(t, 0), rank) for t in range(threads)]
+        return own, [_padded(tv(0, v), rank) for v in range(0, values, step)]
+
+    def moved(c, mode, by):
+        return tuple(x + by if i == mode else x for i, x in enumerate(c))
+
+    def linear(c):
+        layout = plan.smem.outer if isinstance(plan.smem, _core.ComposedLayout) else plan.smem
+        at = sum(x * int(d) for x, d in zip(c, _tuple(layout.stride), strict=True))
+        return (int(plan.smem.inner(at + int(plan.smem.offset))) if layout is not plan.smem else at) * size
+
+    loads, stores = table(plan.load_tv, plan.load_vector), table(plan.store_tv, plan.store_vector * plan.smem_load)
+    for cta, tile in enumerate(itertools.product(*(range(n) for n in plan.tiles))):
+        origin = [i * t for i, t in zip(tile, plan.tile, strict=True)]
+
+        def inside(c, mode, count, origin=origin):
+            return all(
+                o + x >= 0 and o + x + (count - 1 if i == mode else 0) < e
+                for i, (x, o, e) in enumerate(zip(c, origin, p.extents, strict=True))
+            )
+
+        def at(c, side, origin=origin):
+            base, strides = ((src, p.src_strides), (dst, p.dst_strides))[side]
+            return base + size * sum((x + o) * d for x, o, d in zip(c, origin, strides, strict=True))
+
+        def gap_of(c, mode, origin=origin):
+            if not plan.dst_shift:
+                return 0
+            row = at(moved(c, mode, -c[mode]), 1)
+            return row // size & (plan.dst_shift - 1)
+
+        def load(c, whole, place, t):
+            """Whether all of an access is read."""
+            if not whole:
+                return False
+            address, step = at(c, 0), p.src_strides[plan.src_mode] * size
+            if joins:
+                first = address & ~15
+                last = first + (16 if first == address else 32)
+                if not (first >= memory[0] and last <= memory[1]):
+                    return False
+                walk.access("load", "global", "load", 16, (*place, 0), t, first)
+                walk.access("load", "global", "load", 16, (*place, 1), t, first + 16 * (first != address))
+            elif plan.src_aligned and plan.src_step >= 1:
+                if plan.src_step * size > 4 and plan.src_step > 1:  # words that nobody uses are left out
+                    for j in range(plan.load_vector):
+                        walk.access("load", "global", "load", 4, (*place, j), t, address + j * step)
+                else:
+                    walk.access("load", "global", "load", plan.load_vector * plan.src_step * size, place, t, address)
+            else:
+                for j in range(plan.load_vector if plan.src_step != 0 else 1):
+                    walk.access("load", "global", "load", size, (*place, j), t, address + j * step)
+            return True
+
+        if plan.kernel == "direct":
+            mode, vector = plan.src_mode, plan.load_vector
+            for t, own in enumerate(loads[0]):
+                for k, step in enumerate(loads[1]):
+                    c = tuple(map(sum, zip(own, step, strict=True)))
+                    c = moved(c, mode, -gap_of(c, mode))
+                    whole = not checked or inside(c, mode, vector + (plan.src_step > 1))
+                    if load(c, whole, (cta, k), t):
+                        walk.access("store", "global", "store", vector * size, (cta, k), t, at(c, 1))
+                    elif vector > 1 or plan.src_step > 1:
+                        for j in range(vector):
+                            e = moved(c, mode, j)
+                            if not checked or inside(e, mode, 1):
+                                walk.access("load, edges", "global", "load", size, (cta, k, j), t, at(e, 0))
+                                walk.access("store, edges", "global", "store", size, (cta, k, j), t, at(e, 1))
+            continue
+        mode, vector = plan.src_mode, plan.load_vector
+        for t, own in enumerate(loads[0]):
+            for k, step in enumerate(loads[1]):
+                place = tuple(map(sum, zip(own, step, strict=True)))
+                c = moved(place, plan.dst_mode, -plan.dst_shift)
+                whole = not checked or inside(c, mode, vector)
+                if plan.is_async:
+                    if whole:
+                        walk.cp_async("load", vector * size, (cta, k), t, at(c, 0), linear(place))
+                        continue
+                elif load(c, whole, (cta, k), t):
+                    for j in range(0, vector, plan.smem_store):
+                        width, to = plan.smem_store * size, linear(moved(place, mode, j))
+                        walk.access("put into shared", "shared", "store", width, (cta, k, j), t, to)
+                    continue
+                if checked or not plan.src_aligned:
+                    for j in range(vector):
+                        e = moved(c, mode, j)
+                        if not checked or inside(e, mode, 1):
+                            to = linear(moved(place, mode, j))
+                            walk.access("load, edges", "global", "load", size, (cta, k, j), t, at(e, 0))
+                            walk.access("put into shared, edges", "shared", "store", size, (cta, k, j), t, to)
+        mode, vector = plan.dst_mode, plan.store_vector
+        for t, own in enumerate(stores[0]):
+            for k, step in enumerate(stores[1]):
+                place = tuple(map(sum, zip(own, step, strict=True)))
+                c = moved(place, mode, -gap_of(place, mode))
+                whole = [not checked or inside(moved(c, plan.src_mode, w), mode, vector) for w in range(plan.smem_load)]
+                for j in range(vector if plan.smem_load > 1 or whole[0] else 0):
+                    width, to = plan.smem_load * size, linear(moved(c, mode, plan.dst_shift + j))
+                    walk.access("take from shared", "shared", "load", width, (cta, k, j), t, to)
+                for w in range(plan.smem_load):
+                    x = moved(c, plan.src_mode, w)
+                    if whole[w]:
+                        walk.access("store", "global", "store", vector * size, (cta, k, w), t, at(x, 1))
+                        continue
+                    for j in range(vector):
+                        e = moved(x, mode, j)
+                        if inside(e, mode, 1):
+                            to = linear(moved(e, mode, plan.dst_shift))
+                            walk.access("take from shared, edges", "shared", "load", size, (cta, k, w, j), t, to)
+                            walk.access("store, edges", "global", "store", size, (cta, k, w, j), t, at(e, 1))
+    return walk.totals()
+
+
+class _Gemm:
+    """What all GEMM kernels share: tiles, addresses, the epilogue's bias."""
+
+    def __init__(self, plan, addresses):
+        self.plan, self.p, self.tables, self.walk = plan, plan.problem, plan.tables(), Walk()
+        self.addresses = addresses
+        p, (bm, bn, bk) = self.p, plan.tiler_mnk
+        self.tile = bm, bn, bk
+        self.k_tiles = -(-p.k // bk)
+        self.sizes = [int(t.bits) // 8 for t in (p.a_type, p.b_type, p.c_type)]
+        self.acc = int(p.acc_type.bits) // 8
+        self.bias_size = int(p.epilogue.bias_type.bits) // 8 if p.epilogue.bias is not None else 0
+
+    def ctas(self):
+        p, (bm, bn, _) = self.p, self.tile
+        batches = list(itertools.product(*(range(e) for e in p.batch)))
+        places = itertools.product(batches, range(-(-p.n // bn)), range(-(-p.m // bm)))
+        yield from ((i, m * bm, n * bn, batch) for i, (batch, n, m) in enumerate(places))
+
+    def at(self, which, first, second, batch):
+        strides = (self.p.a_strides, self.p.b_strides, self.p.c_strides)[which]
+        offset = first * strides[0] + second * strides[1] + sum(x * d for x, d in zip(batch, strides[2:], strict=True))
+        return self.addresses[which] + offset * self.sizes[which]
+
+    def read_bias(self, place, t, m, n):
+        if self.bias_size:
+            at = (m if self.p.epilogue.bias == "m" else n) * self.p.epilogue.bias_stride
+            address = self.addresses[3] + at * self.bias_size
+            self.walk.access("load bias", "global", "load", self.bias_size, place, t, address)
+
+
+def walk_simt(plan, addresses=(0, 0, 0, 0)):
+    """kernels/gemm_simt.cuh with simt_operand.cuh and simt_store.cuh."""
+    from tilewright.kernels.gemm_simt_layouts import neighbours
+    from tilewright.kernels.gemm_simt_plan import by_cp_async
+
+    g = _Gemm(plan, addresses)
+    walk, p, (bm, bn, bk) = g.walk, g.p, g.tile
+    steps = bk // plan.slices
+    early = plan.stages > 1 and steps % 2 == 0
+    for cta, m0, n0, batch in g.ctas():
+        # Tiles without an end in them are read without checks; as such count those with memory behind the end.
+        unchecked = (plan.padded_a or m0 + bm <= p.m) and (plan.padded_b or n0 + bn <= p.n)
+        for which, name, first, extent in ((0, "A", m0, p.m), (1, "B", n0, p.n)):
+            table = (g.tables.a, g.tables.b)[which]
+            load, size = table.load, g.sizes[which]
+            before = which * -(-g.tables.a.stage_elements * g.sizes[0] * plan.stages // 16) * 16
+            vector = load.smem.shape[2]
+            is_async = by_cp_async(plan.side(name.lower())[0]) and vector * size >= 4
+            together = vector == 1 or load.smem[0, 0, 1] - load.smem[0, 0, 0] == 1
+            rounds = g.k_tiles + (plan.stages - 1 if early and not is_async else 0)
+            for turn in range(rounds):
+                stage = turn % plan.stages * table.stage_elements
+                for t, i in np.ndindex(load.coord.shape[:2]):
+                    row, k = (int(x) for x in load.coord[t, i])
+                    place, to = (cta, turn, i), (stage + int(load.smem[t, i, 0])) * size
+                    width = vector * size
+                    inside = first + row < extent and turn * bk + k < p.k
+                    reads = inside or (unchecked and (turn + 1) * bk <= p.k)
+                    where = g.at(which, first + row, turn * bk + k, batch) if reads else None
+                    if is_async:
+                        walk.cp_async(f"load {name}", width, place, t, where, to + before)
+                        continue
+                    if reads:
+                        walk.access(f"load {name}", "global", "load", width, place, t, where)
+                    if together:
+                        walk.access(f"write {name} to shared", "shared", "store", width, place, t, to)
+                    else:
+                        for j in range(vector):
+                            to = (stage + int(load.smem[t, i, j])) * size
+                            walk.access(f"write {name} to shared", "shared", "store", size, (*place, j), t, to)
+            wide = plan.fragment_vector(name.lower())
+            count, depth = table.fragment.shape[1:3]
+            reads = [(turn, step) for turn in range(g.k_tiles) for step in range(depth)]
+            if early:
+                reads.append((g.k_tiles, 0))
+            for (turn, step), value in itertools.product(reads, range(0, count, wide)):
+                for t in range(plan.threads):
+                    own = t if t < len(table.fragment) else 0
+                    at = (turn % plan.stages * table.stage_elements + int(table.fragment[own, value, step, 0])) * size
+                    walk.access(f"read {name}", "shared", "load", wide * size, (cta, turn, step, value), t, at)
+        store, size, vector = g.tables.store, g.sizes[2], plan.out_vector
+        coord = g.tables.mma.c_coord
+        if plan.smem_c is None and p.epilogue.bias is not None:
+            rows = coord[:, :, 0, 0, 0] if p.epilogue.bias == "m" else coord[:, 0, :, 0, 1]
+            for t, i in np.ndindex(rows.shape):
+                m = min(m0 + int(rows[t, i]), p.m - 1)
+                n = min(n0 + int(rows[t, i]), p.n - 1)
+                g.read_bias((cta, i), t, m, n)
+        if plan.smem_c is not None:
+            wide = neighbours(plan.columns, 16 // g.acc)
+            for t, i in np.ndindex(store.smem_write.shape):
+                if i % wide == 0:
+                    at = int(store.smem_write[t, i]) * g.acc
+                    walk.access("write C to shared", "shared", "store", wide * g.acc, (cta, i), t, at)
+        for t, i in np.ndindex(store.coord.shape[:2]):
+            m, n = m0 + int(store.coord[t, i, 0]), n0 + int(store.coord[t, i, 1])
+            if m >= p.m or n >= p.n:
+                continue
+            where = g.at(2, m, n, batch)
+            if p.epilogue.beta != 0:
+                walk.access("load C", "global", "load", vector * size, (cta, i), t, where)
+            walk.access("store C", "global", "store", vector * size, (cta, i), t, where)
+            if plan.smem_c is None:
+                continue
+            part = min(vector, 16 // g.acc) if plan.out_mode == 1 else 1
+            for j, k in itertools.product(range(0, vector, part), range(plan.slices)):
+                at = int(store.smem_read[t, i, j]) + (k * int(plan.smem_c.stride[2]) if k else 0)
+                walk.access("read C from shared", "shared", "load", part * g.acc, (cta, i, j, k), t, at * g.acc)
+            for j in range(vector if "mn".index(p.epilogue.bias or "n") == plan.out_mode else 1):
+                g.read_bias((cta, i, j), t, m + j * (plan.out_mode == 0), n + j * (plan.out_mode == 1))
+    return walk.totals()
+
+
+def walk_sm80(plan, addresses=(0, 0, 0, 0)):
+    """kernels/gemm_sm80.cuh with tile_load.cuh, fragment.cuh and tile_store.cuh."""
+    g = _Gemm(plan, addresses)
+    walk, p, (_, _, bk) = g.walk, g.p, g.tile
+    for cta, m0, n0, batch in g.ctas():
+        for which, name, first, extent in ((0, "A", m0, p.m), (1, "B", n0, p.n)):
+            table, side, size = (g.tables.a, g.tables.b)[which], plan.sides[which], g.sizes[which]
+            load, vector = table.load, table.load.smem.shape[2]
+            before = which * g.tables.a.stage_elements * g.sizes[0] * plan.stages
+            for turn in range(g.k_tiles):
+                stage = turn % plan.stages * table.stage_elements
+                for t, i in np.ndindex(load.coord.shape[:2]):
+                    row, k = (int(x) for x in load.coord[t, i])
+                    inside = [
+                        first + row + j * (load.mode == 0) < extent and turn * bk + k + j * (load.mode == 1) < p.k
+                        for j in range(vector)
+                    ]
+                    where = g.at(which, first + row, turn * bk + k, batch)
+                    if side.is_async:
+                        to = (stage + int(load.smem[t, i, 0])) * size + before
+                        where = where if inside[0] else None
+                        walk.cp_async(f"load {name}", vector * size, (cta, turn, i), t, where, to, sum(inside) * size)
+                        continue
+                    for j in range(vector):
+                        place, to = (cta, turn, i, j), (stage + int(load.smem[t, i, j])) * size
+                        if inside[j]:
+                            at = g.at(which, first + row + j * (load.mode == 0), turn * bk + k + j * load.mode, batch)
+                            walk.access(f"load {name}", "global", "load", size, place, t, at)
+                        walk.access(f"write {name} to shared", "shared", "store", size, place, t, to)
+            copy, image = side.fragment, stage_image(side.smem, *side.tile)
+            thread, access = coordinates_of(copy.thread), coordinates_of(copy.access)
+            blocks = int(_core.size(copy.access, mode=[1]))
+            reads = [(turn, block) for turn in range(g.k_tiles) for block in range(blocks)]
+            if g.k_tiles:
+                reads.append((g.k_tiles, 0))
+            per = len(access) // blocks
+            for (turn, block), i, t in itertools.product(reads, range(per), range(len(thread))):
+                row, k = thread[t] + access[block * per + i]
+                at = (turn % plan.stages * table.stage_elements + int(image[row, k])) * size
+                if copy.kind == "plain":
+                    walk.access(f"read {name}", "shared", "load", copy.units * size, (cta, turn, block, i), t, at)
+                else:
+                    place = cta, turn, block, i
+                    walk.access(f"read {name}", "shared", "ldmatrix", 16, place, t, at, matrices=copy.units)
+        store, size, vector = g.tables.store, g.sizes[2], plan.store_vector
+        direct = plan.store_tv is None
+        if direct:
+            vector = pair = part = 1
+        else:
+            pair, part = plan._write_width(), min(vector, 16 // g.acc)
+            for t, i in np.ndindex(store.smem_write.shape):
+                if i % pair == 0:
+                    at = int(store.smem_write[t, i]) * g.acc
+                    walk.access("write C to shared", "shared", "store", pair * g.acc, (cta, i), t, at)
+        for t, i in np.ndindex(store.coord.shape[:2]):
+            m, n = m0 + int(store.coord[t, i, 0]), n0 + int(store.coord[t, i, 1])
+            for j in range(0, 0 if direct else vector, part):
+                at = int(store.smem_read[t, i, j]) * g.acc
+                walk.access("read C from shared", "shared", "load", part * g.acc, (cta, i, j), t, at)
+            if m >= p.m or n >= p.n:
+                continue
+            whole = n + vector <= p.n
+            for j in range(1 if whole else vector):
+                if n + j >= p.n:
+                    continue
+                width, edges = (vector * size, "") if whole else (size, ", edges")
+                where = g.at(2, m, n + j, batch)
+                if p.epilogue.beta != 0:
+                    walk.access(f"load C{edges}", "global", "load", width, (cta, i, j), t, where)
+                walk.access(f"store C{edges}", "global", "store", width, (cta, i, j), t, where)
+                for v in range(vector if whole and p.epilogue.bias == "n" else 1):
+                    g.read_bias((cta, i, j + v, whole), t, m, n + j + v)
+    return walk.totals()
+
+
+def walk_sm90(plan, addresses=(0, 0, 0, 0)):
+    """The lanes of kernels/gemm_sm90.cuh with sm90_store.cuh."""
+    g = _Gemm(plan, addresses)
+    walk, p, (bm, bn, _) = g.walk, g.p, g.tile
+    tiles_m, tiles_n = (n * c for n, c in zip(plan.tiles(), plan.cluster_mn, strict=True))
+    batches = list(itertools.product(*(range(e) for e in p.batch)))
+    sharing = 1 if plan.ping_pong else plan.consumers
+    units = bm // 64 // sharing * bn // 8
+    sums = g.tables.mma.c_coord.reshape(len(g.tables.mma.c_coord), -1, 2)
+    size, compute = g.sizes[2], 4
+    for cta, (batch, n_tile, m_tile) in enumerate(itertools.product(batches, range(tiles_n), range(tiles_m))):
+        m0, n0 = m_tile * bm, n_tile * bn
+        if plan.splits > 1:
+            own = -(-units // plan.splits)
+            for rank, sender, unit, t in itertools.product(
+                range(plan.splits), range(plan.splits - 1), range(own), range(128 * plan.consumers)
+            ):
+                at = (((sender * plan.consumers + t // 128) * 4 + t % 128 // 32) * own + unit) * 512 + t % 32 * 16
+                walk.access("read sums", "shared", "load", 16, (cta, rank, sender, unit), t, at)
+        for rank, t in itertools.product(range(plan.splits), range(128 * sharing)):
+            if p.epilogue.bias == "n":
+                for i in range(-(-bn // 128)):
+                    at = i * 128 + t % 128
+                    if n0 + at < p.n:
+                        g.read_bias((cta, rank, i), t, 0, n0 + at)
+                    if at < bn:
+                        place = cta, rank, i
+                        walk.access("write bias to shared", "shared", "store", compute, place, t, at * compute)
+            elif p.epilogue.bias == "m":
+                for i in range(2 * (bm // 64 // sharing)):
+                    row = t % 128 // 32 * 16 + t % 32 // 4
+                    m = m0 + t // 128 * 64 + row + i // 2 * 64 * sharing + i % 2 * 8
+                    if m < p.m:
+                        g.read_bias((cta, rank, i), t, m, 0)
+        for t, i in itertools.product(range(len(sums)), range(0, sums.shape[1], 2)):
+            m, n = m0 + int(sums[t, i, 0]), n0 + int(sums[t, i, 1])
+            place, here = (cta, i), m < p.m and n < p.n
+            if plan.store == "boxes":
+                at = None
+                if i % 8 == 0 and size == 2:  # 16 columns of 16 rows
+                    lane = t % 32
+                    row, chunk = lane % 16, n % 64 // 8 + lane // 16
+                    at, ops, width = (
+                        (t // 32 % 4 * 16 + row) * 128 + ((chunk ^ row % 8) << 4),
+                        ("ldmatrix", "stmatrix"),
+                        16,
+                    )
+                elif size == 4:
+                    row, column = m % 64, n % 32
+                    at, ops, width = row * 128 + ((column // 4 ^ row % 8) << 4) + column % 4 * 4, ("load", "store"), 8
+                if at is not None:
+                    matrices = 4 if size == 2 else 0
+                    if p.epilogue.beta != 0:
+                        walk.access("read C from shared", "shared", ops[0], width, place, t, at, matrices=matrices)
+                    walk.access("write C to shared", "shared", ops[1], width, place, t, at, matrices=matrices)
+            once = size == 4 or i % 4 == 0  # both rows of a thread by one stmatrix
+            if p.epilogue.bias == "n" and (once if plan.store == "boxes" else here):
+                walk.access("read bias", "shared", "load", 2 * compute, place, t, (n - n0) * compute)
+            if not here:
+                continue
+            both = n + 1 < p.n
+            ways = [("load C", "load")] if p.epilogue.beta != 0 else []
+            for name, op in [*ways, ("store C", "store")] if plan.store != "boxes" else []:
+                if plan.store != "singles" and both:
+                    walk.access(name, "global", op, 2 * size, place, t, g.at(2, m, n, batch))
+                    continue
+                for j in range(2 if both else 1):
+                    shown = name if plan.store == "singles" else f"{name}, edges"
+                    walk.access(shown, "global", op, size, (cta, i, j), t, g.at(2, m, n + j, batch))
+    return walk.totals()
+
+
+WALKS = {"simt": walk_simt, "sm80": walk_sm80, "sm90": walk_sm90}

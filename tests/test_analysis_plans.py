@@ -1,0 +1,155 @@
+"""Analyses of plans: the totals of a launch beside those of walking through every CTA and thread of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from plan_walk import WALKS, predicted, walk_copy
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute, kernels
+from tilewright.analysis.copy_plans import copy_instructions
+from tilewright.analysis.gemm_plans import gemm_instructions
+from tilewright.kernels import gemm_simt, gemm_sm80, gemm_sm90
+from tilewright.kernels.gemm_problem import Epilogue, problem_of
+from tilewright.kernels.gemm_simt_layouts import SimtTile
+
+
+def array(shape, dtype=np.float32, offset=0):
+    """An array that begins `offset` bytes behind a multiple of 128."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 256 + offset, np.uint8)
+    start = -memory.ctypes.data % 128 + offset
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def sliced(shape, dtype=np.float32, by=1):
+    return array((*shape[:-1], shape[-1] + by), dtype)[..., by:]
+
+
+COPIES = {
+    "whole": lambda: (array((40, 512)), array((40, 512))),
+    "ragged": lambda: (array((33, 130)), array((33, 256))[:, :130]),
+    "shifted source": lambda: (sliced((30, 512)), array((30, 512))),
+    "shifted destination": lambda: (array((30, 512)), sliced((30, 512))),
+    "odd rows": lambda: (array((9, 1001), np.float16), array((9, 1003), np.float16)[:, 2:]),
+    "bytes": lambda: (sliced((9, 515), np.uint8, 3), array((9, 515), np.uint8)),
+    "steps": lambda: (array((31, 130))[:, ::2], array((31, 65))),
+    "steps of halves": lambda: (array((30, 520), np.float16)[:, ::4], array((30, 130), np.float16)),
+    "steps of 3": lambda: (array((30, 390))[:, ::3], array((30, 130))),
+    "backwards": lambda: (array((30, 130))[::-1, ::-1], array((30, 130))),
+    "broadcast": lambda: (np.broadcast_to(array((30, 4))[:, :1], (30, 130)), array((30, 130))),
+    "transposed": lambda: (array((100, 60)), array((60, 100)).T),
+    "transposed, odd": lambda: (array((101, 61)), array((61, 101)).T),
+    "transposed halves": lambda: (array((136, 72), np.float16), array((72, 136), np.float16).T),
+    "transposed odd halves": lambda: (array((131, 71), np.float16), array((71, 131), np.float16).T),
+    "transposed doubles": lambda: (array((40, 41), np.float64), array((41, 40), np.float64).T),
+    "transposed slices": lambda: (sliced((100, 60)), sliced((60, 100)).T),
+    "transposed by cp.async": lambda: (array((132, 68)), array((68, 132)).T, {"is_async": True}),
+    "permuted": lambda: (array((5, 40, 3, 12)), array((5, 3, 40, 12)).transpose(0, 2, 1, 3)),
+    "batch of transposes": lambda: (array((3, 70, 36)), array((3, 36, 70)).transpose(0, 2, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_are_walked(name):
+    src, dst, *fields = COPIES[name]()
+    plan, a, b = kernels.tiled_copy.plan(src, dst).replace(**(fields[0] if fields else {})).fit(src, dst)
+    found = predicted(copy_instructions(plan, a.address, b.address, a.reach()))
+    assert found == walk_copy(plan, a.address, b.address, a.reach())
+    stored = sum(x["useful"] for (what, _), x in found.items() if what.startswith("store"))
+    assert stored == dst.nbytes  # each element once
+
+
+def simt(m, n, k, dtype=Float32, align=(16, 16, 16), tile=None, **options):
+    problem = problem_of(m, n, k, dtype, **options)
+    return gemm_simt._plan(problem, align, tile) if tile else gemm_simt.choose(problem, align)
+
+
+def padded(m, n, k, sides):
+    """With memory behind the last row of A, B or both, up to a multiple of 256."""
+    problem = problem_of(m, n, k, Float32, a="m", b="n", pads=(-m % 256, -n % 256, 0))
+    return gemm_simt._plan(problem, (16, 16, 4), SLICED, padded=sides)
+
+
+def sm80(m, n, k, dtype=Float16, align=(16, 16, 16), **options):
+    return gemm_sm80.choose(problem_of(m, n, k, dtype, **options), align)
+
+
+def sm90(m, n, k, dtype=Float16, align=(128, 128, 128), **options):
+    return gemm_sm90.choose(problem_of(m, n, k, dtype, **options), align)
+
+
+def seed_002(m=256, n=256, k=64):
+    """The configuration of the article: 256 threads, tiles (128,128,8), A along K by single elements."""
+    atom_a = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), Float32, num_bits_per_copy=32)
+    atom_b = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), Float32, num_bits_per_copy=128)
+    copy_a = cute.make_tiled_copy_tv(atom_a, cute.make_layout((32, 8), stride=(8, 1)), cute.make_layout((1, 1)))
+    copy_b = cute.make_tiled_copy_tv(atom_b, cute.make_layout((32, 8)), cute.make_layout((4, 1)))
+    mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), cute.make_layout((16, 16, 1), stride=(16, 1, 0)))
+    a, b = array((m, k)), array((k, n)).T
+    parts = {"tiled_mma": mma, "tiled_copy_a": copy_a, "tiled_copy_b": copy_b, "tiler_mnk": (128, 128, 8)}
+    return kernels.gemm.plan(a, b, **parts), (a, b, array((m, n))), copy_a
+
+
+ALL = Epilogue(alpha=2, beta=1, bias="n", bias_type=Float32, bias_stride=1, activation="relu")
+BY_ROW = ALL._replace(bias="m", bias_stride=3)
+SLICED = SimtTile(1, 1, 1, 1, 4, 1.0, 4)
+
+GEMMS = {
+    "simt": lambda: simt(64, 64, 32),
+    "simt ragged": lambda: simt(70, 41, 20, align=(4, 4, 4)),
+    "simt by cp.async": lambda: simt(40, 72, 24, a="m", b="n"),
+    "simt epilogue": lambda: simt(40, 36, 12, a="m", b="n", epilogue=ALL),
+    "simt epilogue by row": lambda: simt(36, 40, 12, align=(16, 4, 16), c="m", epilogue=BY_ROW),
+    "simt batch": lambda: simt(33, 20, 9, batch=(2, 3), align=(4, 4, 4)),
+    "simt halves": lambda: simt(40, 40, 40, Float16),
+    "simt doubles": lambda: simt(40, 36, 20, Float64, a="m"),
+    "simt bytes": lambda: simt(40, 36, 32, Int8),
+    "simt slices": lambda: simt(70, 36, 32, tile=SLICED),
+    "simt slices, epilogue": lambda: simt(40, 36, 24, a="m", b="n", tile=SLICED, epilogue=ALL),
+    "simt slices, by row": lambda: simt(36, 40, 24, a="m", b="n", c="m", tile=SLICED, epilogue=BY_ROW),
+    "simt padded": lambda: padded(70, 41, 20, (True, True)),
+    "simt padded on one side": lambda: padded(70, 71, 20, (True, False)),
+    "simt one stage": lambda: gemm_simt._plan(problem_of(40, 36, 20, Float32), (16, 16, 16), SLICED, stages=1),
+    "simt as given": lambda: seed_002(140, 132, 20)[0],
+    "simt odd stages": lambda: seed_002(140, 132, 36)[0].replace(
+        smem_a=cute.parse("(128,8,2):(1,130,1042)"), smem_b=cute.parse("(128,8,2):(1,132,1060)")
+    ),
+    "sm80": lambda: sm80(64, 128, 64),
+    "sm80 ragged": lambda: sm80(72, 40, 44, align=(8, 8, 8)),
+    "sm80 odd": lambda: sm80(67, 41, 37, align=(2, 2, 2)),
+    "sm80 cut stores": lambda: sm80(40, 67, 40, pads=(0, 0, 5), epilogue=ALL),
+    "sm80 cut stores, by row": lambda: sm80(40, 67, 40, pads=(0, 0, 5), epilogue=BY_ROW),
+    "sm80 epilogue": lambda: sm80(40, 72, 40, epilogue=ALL),
+    "sm80 direct": lambda: sm80(40, 72, 40, c="m", epilogue=BY_ROW),
+    "sm80 m and n": lambda: sm80(72, 72, 40, BFloat16, a="m", b="n"),
+    "sm80 tf32": lambda: sm80(72, 72, 24, TFloat32, a="m", b="n"),
+    "sm80 doubles": lambda: sm80(40, 36, 20, Float64),
+    "sm80 bytes": lambda: sm80(72, 80, 48, Int8, a="m"),
+    "sm80 batch": lambda: sm80(40, 40, 40, batch=(3,)),
+    "sm90 boxes": lambda: sm90(200, 136, 72),
+    "sm90 boxes of floats": lambda: sm90(200, 136, 72, out=Float32, epilogue=ALL),
+    "sm90 boxes by row": lambda: sm90(72, 136, 72, epilogue=BY_ROW),
+    "sm90 pairs": lambda: sm90(72, 70, 72, epilogue=ALL),
+    "sm90 singles": lambda: sm90(72, 67, 72, epilogue=ALL),
+    "sm90 singles by row": lambda: sm90(72, 67, 72, c="m", epilogue=BY_ROW),
+    "sm90 split": lambda: sm90(16, 64, 2048),
+    "sm90 batch": lambda: sm90(72, 70, 72, batch=(2,)),
+    "sm90 bytes": lambda: sm90(72, 144, 144, Float8E4M3FN, epilogue=ALL),
+    "sm90 clusters": lambda: sm90(330, 136, 72, epilogue=ALL).replace(cluster_mn=(2, 1)),
+    "sm90 ping-pong": lambda: sm90(200, 136, 72, epilogue=ALL).replace(ping_pong=True),
+    "sm90 clusters of 4": lambda: gemm_sm90.variants(problem_of(512, 512, 512, Float16), (128, 128, 128))[12],
+    "sm90 split with a bias": lambda: sm90(16, 64, 2048, epilogue=BY_ROW),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GEMMS)
+def test_gemms_are_walked(name):
+    plan = GEMMS[name]()
+    assert plan is not None
+    addresses = (0, 0, 0, 4)
+    found = predicted(gemm_instructions(plan, addresses))
+    walked = WALKS[plan.KERNEL](plan, addresses)
+    assert found == walked

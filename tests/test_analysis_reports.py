@@ -1,0 +1,346 @@
+"""What analyses of copies and plans conclude: the widest access, occupancy, advice, tables and pictures."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+import tilewright
+from test_analysis_plans import ALL, GEMMS, array, seed_002, simt, sliced, sm80, sm90
+from tilewright import Float16, Float32, Float64, TFloat32, analysis, cute, kernels
+from tilewright.analysis import MisalignedError, analyze, async_access
+from tilewright.analysis.async_totals import asynchronous
+from tilewright.analysis.occupancy import occupancy
+from tilewright.analysis.plans import widest_legal
+from tilewright.analysis.report import picture
+from tilewright.analysis.totals import Mode, multiples, pair, sums
+from tilewright.kernels.gemm_devices import DEVICES
+from tilewright.kernels.gemm_sm80_layouts import smem_layout
+
+L = cute.parse
+
+
+def test_the_conflict_of_seed_002_and_what_mends_it():
+    plan, tensors, _ = seed_002()
+    found = plan.analyze(*tensors)
+    copy = found["load A, into shared"]
+    assert copy.worst.ways == 8
+    assert copy.wavefronts == 8 * copy.ideal_wavefronts
+    assert "'load A, into shared' conflicts 8 ways" in found.advice
+    assert "pad the leading stride to 132: smem_a = (128,8,2):(1,132,1056)" in found.advice
+    mended = plan.replace(smem_a=L(re.search(r"smem_a = (\S+?);?(?: |$)", found.advice)[1]))
+    again = mended.analyze(*tensors)
+    assert [x.name for x in again if x.conflicts] == ["load A, into shared"]
+    # What is left is the side of global memory: 4 rows, which lie in the same banks of the cache.
+    assert again["load A, into shared"].worst.ways == 4
+    assert "no padding helps" in again.advice
+    assert mended.run(*tensors, check=True)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode", "order"), [(Float16, 1, "k"), (TFloat32, 0, "m"), (Float64, 1, "k"), (Float32, None, "k")]
+)
+def test_advice_on_fragments_is_followed(dtype, mode, order):
+    """What the sentence says is what takes the conflicts away."""
+    if dtype is Float32:  # half as wide as a row of banks, written along K
+        plan = simt(128, 128, 64, Float16)
+    else:
+        plan = sm80(128, 128, 64, dtype, a=order)
+        plain = smem_layout((plan.tiler_mnk[0], plan.tiler_mnk[2]), dtype.bits, mode, plan.stages, False)
+        plan = plan.replace(smem_a=plain)
+    advice = plan.analyze().advice
+    assert "conflicts" in advice
+    before = sum(x.conflicts for x in plan.analyze() if x.name.endswith(("A", "A to shared", "A, into shared")))
+    if "Swizzle<" in advice:
+        swizzle = cute.make_swizzle(*map(int, re.search(r"Swizzle<(\d),(\d),(\d)>", advice).groups()))
+        mended = plan.replace(smem_a=cute.make_composed_layout(swizzle, 0, plan.smem_a))
+    else:
+        mended = plan.replace(smem_a=L(re.search(r"smem_a = (\S+?);?(?: |$)", advice)[1]))
+        assert mended.fragment_vector("a") == plan.fragment_vector("a")
+    after = sum(x.conflicts for x in mended.analyze() if x.name.endswith(("A", "A to shared", "A, into shared")))
+    assert after < before / 4
+
+
+def test_the_copy_of_seed_002_alone():
+    _, _, copy = seed_002()
+    gmem, smem = (
+        cute.make_ptr(Float32, 0, space, assumed_align=16) for space in (cute.AddressSpace.gmem, cute.AddressSpace.smem)
+    )
+    tile = cute.make_tensor(gmem, L("(128,8):(1024,1)"))
+    found = analyze(copy, tile, cute.make_tensor(smem, L("(128,8):(1,128)")))
+    assert (found["write"].wavefronts, found["write"].ideal_wavefronts, found["read"].sectors) == (256, 32, 128)
+    assert "8-way" in found.advice
+    padded = analyze(copy, tile, cute.make_tensor(smem, L("(128,8):(1,132)")))
+    assert padded["write"].conflicts == 0
+    assert padded.advice == ""
+
+
+def test_tiled_copies_by_ldmatrix_and_through_registers():
+    op = cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4)
+    mma = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16)))
+    copy = cute.make_tiled_copy_A(cute.make_copy_atom(op, Float16), mma)
+    smem = cute.make_ptr(Float16, 0, cute.AddressSpace.smem, assumed_align=128)
+    registers = cute.make_ptr(Float16, 0, cute.AddressSpace.rmem, assumed_align=16)
+    tile = cute.make_layout((16, 16), stride=(64, 1))  # 16 rows, 128 bytes from each other
+    found = analyze(copy, cute.make_tensor(smem, tile), cute.make_tensor(registers, tile))
+    assert [(x.sass, x.wavefronts, x.ideal_wavefronts) for x in found] == [("LDSM.16.M88.4", 32, 4)]
+    swizzled = cute.composition(cute.make_swizzle(3, 3, 3), tile)
+    found = analyze(copy, cute.make_tensor(smem, swizzled), cute.make_tensor(registers, tile))
+    assert found["read"].conflicts == 0
+
+
+def test_an_access_that_would_fault_is_named():
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32, num_bits_per_copy=128)
+    copy = cute.make_tiled_copy_tv(atom, cute.make_layout((1, 32)), cute.make_layout((1, 4)))
+    a, b = (
+        cute.make_tensor(
+            cute.make_ptr(Float32, at, cute.AddressSpace.gmem), cute.make_layout((1, 128), stride=(128, 1))
+        )
+        for at in (16, 4)
+    )
+    with pytest.raises(MisalignedError, match="lane 0") as error:
+        analyze(copy, a, b)
+    assert (error.value.lane, error.value.address, error.value.width) == (0, 4, 16)
+    plan = kernels.tiled_copy.plan(array((8, 128)), array((8, 128)))
+    with pytest.raises(ValueError, match="analyze: dst begins at 0x4"):
+        plan.analyze(addresses=(0, 4))
+
+
+# ---- what limits accesses ----
+
+
+@pytest.mark.parametrize(
+    ("address", "extents", "strides", "size", "width", "why"),
+    [
+        (0, (64, 64), (64, 1), 4, 16, ""),
+        (8, (64, 64), (64, 1), 4, 8, "begins at 0x8, no multiple of 16"),
+        (0, (64, 64), (65, 1), 4, 4, "stride 65 of mode 0 is 260 bytes, no multiple of 8"),
+        (0, (64, 64), (2, 128), 4, 4, "no mode has stride 1"),
+        (0, (1, 64), (65, 1), 4, 16, ""),  # a mode of one element has no second row
+        (0, (64, 64), (0, 1), 2, 16, ""),
+        (0, (16, 16), (1, 24), 1, 8, "stride 24 of mode 1"),
+    ],
+)
+def test_widest_legal(address, extents, strides, size, width, why):
+    found = widest_legal(address, extents, strides, size)
+    assert found[0] == width
+    assert why in found[1]
+    assert bool(found[1]) == bool(why)
+
+
+def test_the_limit_names_the_tensor():
+    src, dst = sliced((40, 512)), array((40, 512))
+    found = kernels.tiled_copy.plan(src, dst).analyze(src, dst)
+    assert found.widest == 4
+    assert found.limit.startswith("src: it begins at 0x")
+    found = simt(64, 64, 33).analyze()
+    assert (found.widest, found.limit) == (4, "A: stride 33 of mode 0 is 132 bytes, no multiple of 8")
+
+
+def test_addresses_count():
+    """A destination that is moved by 4 bytes takes other sectors, and the plan that was made for it knows."""
+    src, dst = array((40, 512)), sliced((40, 512))
+    plan = kernels.tiled_copy.plan(src, dst)
+    moved, there = (plan.analyze(addresses=(0, at))["store"] for at in (4, 8))
+    assert moved.sectors == there.sectors
+    assert moved.lines != plan.analyze(addresses=(0, 16))["store"].lines
+
+
+# ---- occupancy ----
+
+
+@pytest.mark.parametrize(
+    ("registers", "ctas", "limited_by"), [(None, 2, "shared memory"), (64, 2, "shared memory"), (168, 1, "registers")]
+)
+def test_occupancy(registers, ctas, limited_by):
+    plan = sm80(4096, 4096, 4096)  # 256 threads and 98304 bytes
+    found = occupancy(plan, registers=registers)
+    assert (found.ctas, found.limited_by) == (ctas, (limited_by,))
+    assert found.warps == 8 * ctas
+    assert found.waves == plan.ctas / (132 * ctas)
+    assert limited_by in str(found)
+
+
+def test_occupancy_of_other_devices():
+    plan = kernels.tiled_copy.plan(array((64, 512)), array((64, 512)))
+    assert occupancy(plan, DEVICES["sm_90a"]).limits == {"threads": 16, "CTAs": 32, "shared memory": 228}
+    assert occupancy(plan, DEVICES["sm_86"]).limits["threads"] == 12
+    assert occupancy(plan, DEVICES["sm_75"]).limits == {"threads": 8, "CTAs": 16}
+    assert occupancy(plan, DEVICES["sm_90a"], registers=40).limits["registers"] == 12
+
+
+def test_registers_come_from_the_report(compiler):
+    plan = GEMMS["simt by cp.async"]()
+    registers = plan.compile().report[plan.name].registers
+    assert plan.analyze(registers=registers).occupancy.limits["registers"] == 65536 // (-(-registers // 8) * 8 * 128)
+
+
+# ---- kinds of plans and arguments ----
+
+
+def test_packed_plans_have_the_copies_too():
+    a, b = array((65, 67)), array((63, 67))
+    problem = kernels.gemm.plan(a, b).problem
+    from tilewright.kernels.gemm_packed import PackedGemm, pack
+    from tilewright.kernels.gemm_simt import choose
+
+    packed, alignments = pack(problem, (4, 4, 4), (True, True), True)
+    plan = PackedGemm.of(problem, (4, 4, 4), (True, True), choose(packed, alignments))
+    found = plan.analyze(a, b)
+    names = [x.name for x in found]
+    assert {"copy of A: load", "copy of B: store", "load A", "store C"} <= set(names)
+    assert sum(x.bytes_useful for x in found if x.name.startswith("copy of A: store")) == 65 * 67 * 4
+
+
+def test_exchanged_operands_have_their_own_addresses():
+    plan = sm80(64, 72, 40, c="m")
+    swapped = sm80(72, 64, 40).replace(swapped=True)
+    a = swapped.analyze(addresses=(128, 64, 0))
+    assert a["load A"] == swapped.replace(swapped=False).analyze(addresses=(64, 128, 0))["load A"]
+    assert plan.analyze().title == "gemm_sm80"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda plan: plan.analyze(array((4, 4))), TypeError, "mA, mB"),
+        (lambda plan: plan.analyze(addresses=(0, "x")), TypeError, "must be at most 4 integers"),
+        (lambda plan: plan.analyze(addresses=(0,) * 5), TypeError, "must be at most 4 integers"),
+        (lambda plan: plan.analyze(addresses=(2, 0)), ValueError, "analyze: "),
+        (lambda _: analysis.plans.analyze_plan(3), TypeError, "expected a plan"),
+        (lambda _: analyze(3), TypeError, "expected a Layout"),
+    ],
+)
+def test_bad_arguments(call, error, text):
+    with pytest.raises(error, match=text):
+        call(simt(64, 64, 64, a="m", b="n"))
+
+
+def test_nothing_to_do():
+    assert len(simt(0, 64, 64).analyze()) == 0
+    without = simt(64, 64, 0, epilogue=ALL).analyze()
+    assert without["store C"].requests
+    assert not any(x.name == "load A" for x in without)
+
+
+def test_everything_is_one_function():
+    assert tilewright.analyze is cute.analyze is analysis.analyze
+    plan = simt(64, 64, 64)
+    assert str(analyze(plan)) == str(plan.analyze())
+
+
+# ---- tables and pictures ----
+
+
+def test_by_opcode_counts_cp_async_once():
+    found = simt(64, 64, 64, a="m", b="n").analyze()
+    loads = found["load A"].requests + found["load B"].requests
+    total = found.by_opcode()["LDGSTS"]
+    assert total["requests"] == loads
+    assert total["wavefronts"] == found["load A, into shared"].wavefronts + found["load B, into shared"].wavefronts
+    with pytest.raises(KeyError, match="no instruction is named 'x'"):
+        found["x"]
+
+
+def test_text_and_html():
+    found = sm90(256, 256, 256).analyze()
+    text = str(found)
+    assert "UTMALDG.2D" in text
+    assert "boxes of" in text
+    assert "occupancy: " in text
+    html = found._repr_html_()
+    assert html.count("<tr>") == len(found) + 1
+    assert "no bank conflicts" in html
+
+
+def test_the_picture_shows_every_wavefront():
+    plan, tensors, _ = seed_002()
+    found = plan.analyze(*tensors)
+    panels = {p.panel.title.split(",")[0]: p.panel for p in picture(found).panels}
+    assert len(panels) == len([x for x in found if x.by_lanes and "," not in x.name])
+    shared = next(p.panel for p in picture(found).panels if p.panel.title.startswith("load A, into shared"))
+    assert shared.rows == found["load A, into shared"].worst.wavefronts == 8
+    assert len({cell.column for cell in shared.cells}) == 4  # rows of the tile, and all k in their banks
+    read = next(p.panel for p in picture(found).panels if p.panel.title.startswith("load A, LDGSTS"))
+    assert sum(bool(cell.lines) for cell in read.cells) == found["load A"].worst.sectors
+    assert found.svg().startswith("<svg")
+
+
+# ---- cp.async ----
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_many_cp_asyncs_are_as_each_of_them(width):
+    """The arrays of all requests beside the rules of one; lanes write where they read."""
+    random = np.random.default_rng(width)
+    rows = 300
+    source, destination = (random.integers(0, most, (rows, 32)) * width for most in (40, 24))
+    source[: rows // 3] = np.arange(32) * width + random.integers(0, 8, (rows // 3, 1)) * width
+    destination = np.argsort(random.random((rows, 64)), axis=1)[:, :32] * width  # no place twice
+    active = random.random((rows, 32)) < random.choice([0.3, 0.9, 1.1], (rows, 1))
+    active[:, 5] = True
+    found = asynchronous(source, destination, active, active, width)
+    for i in range(rows):
+        lanes = (source[i].tolist(), destination[i].tolist())
+        one = async_access(*lanes, width, cache="cg" if width == 16 else "ca", active=active[i].tolist())
+        assert (found[0].at(i), found[1].at(i)) == (one.source, one.destination), i
+
+
+# ---- how the tiles are counted ----
+
+
+@pytest.mark.parametrize(
+    ("step", "begin", "count"), [(4, 0, 1000), (48, 3, 7), (0, 5, 9), (1, 100, 500), (-20, 0, 129)]
+)
+def test_residues_of_multiples(step, begin, count):
+    expected = {}
+    for i in range(begin, begin + count):
+        key = pair(i * step, -i * step)
+        expected[key] = expected.get(key, 0) + 1
+    assert multiples(pair(step, -step), begin, count) == expected
+
+
+def test_sums_of_residues():
+    found = sums(multiples(pair(12), 0, 40), multiples(pair(100), 0, 3))
+    expected = {}
+    for i in range(40):
+        for j in range(3):
+            key = pair(12 * i + 100 * j)
+            expected[key] = expected.get(key, 0) + 1
+    assert found == expected
+
+
+@pytest.mark.parametrize("back", [0, 8])
+@pytest.mark.parametrize("alone", [0, 2])
+@pytest.mark.parametrize(("extent", "ahead"), [(256, 0), (300, 0), (300, 1), (255, 1), (256, 1), (10, 0), (64, 4)])
+def test_parts_of_a_mode(extent, ahead, alone, back):
+    tiles = -(-(extent + max(back - 1, 0)) // 64)
+    mode = Mode(tiles, 64, extent, 0, back=back, ahead=ahead, alone=alone)
+    seen = []
+    for low, high, first, count in mode.parts():
+        for i in range(first, first + count):
+            seen.append(i)
+            assert low == max(-64 * i, -back)
+            assert high == min(extent - 64 * i, 64 + ahead)
+    assert sorted(seen) == list(range(tiles))
+
+
+def test_a_plan_takes_a_few_milliseconds():
+    """The limit is 5 ms; here a slow machine is allowed for."""
+    plans = [
+        simt(4096, 4096, 4096),
+        sm80(4096, 4096, 4096),
+        sm80(4095, 4097, 4103, align=(2, 2, 2)),
+        sm90(4096, 4096, 4096),
+    ]
+    for plan in plans:
+        plan.analyze()  # makes the tables
+        best = 1.0
+        for _ in range(5):
+            start = time.perf_counter()
+            plan.analyze()
+            best = min(best, time.perf_counter() - start)
+        assert best < 0.05, str(plan)
