@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --no-build-isolation
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test lint format types stubs stubs-check wheel-check bench fuzz sanitize nightly clean
+.PHONY: demo test lint format types stubs stubs-check wheel-check page page-check bench fuzz sanitize nightly clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -46,8 +46,16 @@ stubs-check: $(VENV)/installed $(VENV)/extra-dev
 wheel-check: $(VENV)/tools
 	$(BIN)/python scripts/check_wheel.py
 
+# The C++ core for the interactive page; scripts/build_page.py says what it needs.
+page: $(VENV)/tools
+	$(BIN)/python scripts/build_page.py
+
+page-check: $(VENV)/tools
+	$(BIN)/python scripts/build_page.py --check
+
 bench: $(VENV)/installed $(VENV)/extra-bench
 	$(BIN)/python benchmarks/algebra.py
+	$(BIN)/python benchmarks/analysis.py
 	$(BIN)/python benchmarks/package.py
 	$(BIN)/python benchmarks/host_copy.py
 	$(BIN)/python benchmarks/host_gemm.py

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python/tilewright"
 FOLDER = ROOT / "build/wheel"
 LIMIT = 3_000_000
+PAGE = {".css", ".html", ".js", ".wasm"}  # what the interactive page is made of
 SMOKE = """
 import sys
 import tilewright.cute as cute
@@ -20,6 +21,8 @@ layout = cute.composition(cute.make_layout((6, 2), stride=(8, 2)), cute.make_lay
 assert str(layout) == "((2,2),3):((24,2),8)", layout
 assert layout.offsets().tolist() == [0, 24, 2, 26, 8, 32, 10, 34, 16, 40, 18, 42]
 assert "site-packages" in cute.__file__ and "torch" not in sys.modules
+from tilewright.explore.page import page
+assert "</html>" in page()
 print(f"smoke: {layout}")
 """
 
@@ -36,15 +39,18 @@ def main() -> None:
 
     names = zipfile.ZipFile(wheel).namelist()
     suffixes = {".cuh", ".py", ".pyi", ".so", ".typed"}
+    page = {f"tilewright/explore/{path.name}" for path in (PACKAGE / "explore").iterdir() if path.suffix in PAGE}
     strange = [
         name
         for name in names
-        if not (name.startswith("tilewright/") and Path(name).suffix in suffixes) and ".dist-info/" not in name
+        if not (name.startswith("tilewright/") and Path(name).suffix in suffixes)
+        and name not in page
+        and ".dist-info/" not in name
     ]
     if strange:
         sys.exit(f"does not belong into the wheel: {strange}")
     stubs = [f"tilewright/{path.relative_to(PACKAGE)}" for path in (PACKAGE / "_core").iterdir()]
-    for name in ("tilewright/py.typed", "tilewright/_kernels/tiled_copy.cuh", *stubs):
+    for name in ("tilewright/py.typed", "tilewright/_kernels/tiled_copy.cuh", *stubs, *page):
         if name not in names:
             sys.exit(f"missing in the wheel: {name}")
 

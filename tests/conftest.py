@@ -5,6 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+import chromium
 from tilewright._runtime.compiler import nvrtc_library
 from tilewright._runtime.errors import NvrtcError
 
@@ -40,3 +41,13 @@ def compiler(cache_of_the_run):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_CACHE_DIR", "off")
         yield
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A page in headless Chromium."""
+    if chromium.find() is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install -y --no-install-recommends chromium)")
+    browser = chromium.Chromium(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()

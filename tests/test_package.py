@@ -134,8 +134,10 @@ def test_installed_package_is_smaller_than_3_mb():
 
 
 def test_only_the_package_is_installed():
-    suffixes = {path.suffix for path in installed_files() if "dist-info" not in str(path)}
-    assert suffixes == {".cuh", ".py", ".pyi", ".so", ".typed"}
+    ours = [path for path in installed_files() if "dist-info" not in str(path)]
+    page = {path for path in ours if path.parent.name == "explore" and path.suffix in {".css", ".html", ".js", ".wasm"}}
+    assert {path.suffix for path in ours if path not in page} == {".cuh", ".py", ".pyi", ".so", ".typed"}
+    assert {path.suffix for path in page} == {".css", ".html", ".js", ".wasm"}
 
 
 def test_numpy_is_the_only_requirement():

@@ -1,4 +1,4 @@
-"""The command line: the thread-value program, the state of this installation, the compile cache."""
+"""The command line: the thread-value program, layouts in a terminal, the state of this installation, the cache."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
 USAGE = """\
 usage: python -m tilewright demo [--svg FILE]
+       python -m tilewright show LAYOUT | OPERATION OPERAND... [--svg FILE | --html FILE | --tikz FILE | --png FILE]
+       python -m tilewright explain OPERATION OPERAND... | LAYOUT COORDINATE
+       python -m tilewright analyze LAYOUT --dtype TYPE [--memory shared] [--width BYTES] [--base ADDRESS]
+       python -m tilewright explore [--port N | --html FILE]
        python -m tilewright doctor
        python -m tilewright cache list
        python -m tilewright cache show KEY [--source | --ptx | --cubin FILE]
@@ -20,6 +24,14 @@ usage: python -m tilewright demo [--svg FILE]
 demo   run the thread-value program: 24 elements of a tensor, read by 4 threads of 6 values each; print what every
        thread reads and a table coloured by thread
        --svg FILE   also write the table as a picture
+show   draw a layout such as '(4,8):(8,1)', or an operation such as composition with its operands
+explain
+       derive the result of an operation step by step
+analyze
+       predict sectors, bank conflicts and active lanes of the accesses that a layout of (threads, values) describes
+explore
+       serve an interactive page of all three on 127.0.0.1, or write it as one file that needs no server
+       `python -m tilewright show --help`, and so on, says more about each of these four
 doctor say what compiling and launching kernels needs, what of it is there, and which command mends the rest;
        exit status 0 if kernels can be compiled and launched, else 1
 cache  list what has been compiled, show one program (the first digits of its key are enough): what it takes, its
@@ -67,6 +79,10 @@ def main(arguments: Sequence[str]) -> int:
             from tilewright._runtime.doctor import doctor
 
             return doctor()
+        case ["show" | "explain" | "analyze" | "explore", *_]:
+            from tilewright.explore.command import layout_command
+
+            return layout_command(arguments)
         case ["cache", *rest]:
             from tilewright._runtime.command import cache_command
 

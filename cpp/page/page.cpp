@@ -1,0 +1,123 @@
+// The core for a web page: a request of lines of text in, JSON out.
+//
+//     parse     TEXT                      the structure of an operand
+//     describe  ROWS COLUMNS TEXT         its facts, and its offsets as far as they fit
+//     apply     OPERATION TEXT...         an operation on operands, each on a line
+//     predict   FIELD=VALUE...            what the accesses of a layout cost; predict.hpp has the fields
+//
+// Compiled to WebAssembly by scripts/build_page.py, it is the algebra of the page; Python has the same functions.
+#include <charconv>
+#include <cstring>
+
+#include "describe.hpp"
+#include "operations.hpp"
+#include "predict.hpp"
+
+namespace tilewright::page {
+
+namespace {
+
+using Lines = std::vector<std::string_view>;
+
+Lines lines_of(std::string_view text) {
+  Lines lines;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+int64_t number(std::string_view text) {
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+void write_error(Json& json, const char* kind, const std::string& call, const std::exception& error) {
+  json.open('{').key("error").open('{').key("kind").text(kind);
+  json.key("text").text(concat(call, ": ", error.what()));
+}
+
+// f(json), or the error, which says what was to be done.
+template <class Call, class F>
+std::string answer(Call&& call, F&& f) {
+  Json json;
+  try {
+    f(json);
+    return json.str();
+  } catch (const LayoutError& error) {
+    json = {};
+    write_error(json, "LayoutError", call(), error);
+    if (error.example()) {
+      json.key("counterexample").open('[').number(error.example()->coordinate);
+      json.text(error.example()->got).text(error.example()->expected).close(']');
+    }
+  } catch (const KindError& error) {
+    json = {};
+    write_error(json, "TypeError", call(), error);
+  } catch (const std::exception& error) {
+    json = {};
+    write_error(json, "ValueError", call(), error);
+  }
+  return json.close('}').close('}').str();
+}
+
+std::string parse_call(std::string_view text) {
+  return concat("parse(", shortened(concat("'", std::string(text), "'")), ")");
+}
+
+std::string parsed(std::string_view text) {
+  return answer([&] { return parse_call(text); },
+                [&](Json& json) {
+                  const Value value = parse_value(text);
+                  json.open('{').key("text").text(to_string(value)).key("tree");
+                  write_tree(json, value);
+                  json.close('}');
+                });
+}
+
+std::string described(const Lines& lines) {
+  return answer(
+      [&] { return parse_call(lines[3]); },
+      [&](Json& json) { write_description(json, parse_value(lines[3]), number(lines[1]), number(lines[2])); });
+}
+
+std::string applied(const Lines& lines) {
+  Values operands;
+  std::string_view at;
+  return answer([&] { return at.data() ? parse_call(at) : call_text(lines[1], operands); },
+                [&](Json& json) {
+                  for (std::size_t i = 2; i < lines.size(); ++i) {
+                    at = lines[i];
+                    operands.push_back(parse_value(at));
+                  }
+                  at = {};
+                  const Value result = page::apply(lines[1], operands);
+                  json.open('{').key("result").text(to_string(result)).key("tree");
+                  write_tree(json, result);
+                  json.close('}');
+                });
+}
+
+std::string respond(std::string_view request) {
+  const Lines lines = lines_of(request);
+  const std::string_view command = lines[0];
+  if (command == "parse" && lines.size() == 2) return parsed(lines[1]);
+  if (command == "describe" && lines.size() == 4) return described(lines);
+  if (command == "apply" && lines.size() >= 2) return applied(lines);
+  if (command == "predict") return answer([] { return "analyze"; }, [&](Json& json) { write_prediction(json, lines); });
+  return answer([] { return "request"; }, [](Json&) { throw KindError("is not understood"); });
+}
+
+}  // namespace
+
+}  // namespace tilewright::page
+
+// The answer stays until the next request.
+extern "C" __attribute__((used, visibility("default"))) const char* tilewright_page(const char* request) {
+  static std::string response;
+  response = tilewright::page::respond(request);
+  return response.c_str();
+}

@@ -1,0 +1,240 @@
+#include "predict.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "analysis/access.hpp"
+#include "core/function.hpp"
+#include "value.hpp"
+
+namespace tilewright::page {
+
+namespace {
+
+using analysis::Access;
+using analysis::kWarp;
+using analysis::Memory;
+using analysis::Op;
+using analysis::Request;
+
+constexpr int64_t kWidest = 16;            // bytes
+constexpr int64_t kMostOffsets = 1 << 16;  // a page is no place for more
+
+struct Asked {
+  std::string_view layout;
+  std::string_view memory = "global";
+  std::string_view op = "load";
+  int64_t bits = 32;
+  int64_t width = 0;
+  int64_t base = 0;
+};
+
+[[noreturn]] void bad_value(const std::string& text) { throw std::invalid_argument(text); }
+
+Asked asked_by(const std::vector<std::string_view>& lines) {
+  Asked asked;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::size_t equals = lines[i].find('=');
+    if (equals == std::string_view::npos) bad_value(concat("a field without '=': ", std::string(lines[i])));
+    const std::string_view name = lines[i].substr(0, equals), text = lines[i].substr(equals + 1);
+    if (name == "layout") asked.layout = text;
+    if (name == "memory") asked.memory = text;
+    if (name == "op") asked.op = text;
+    for (const auto& [number, field] :
+         {std::pair("bits", &asked.bits), std::pair("width", &asked.width), std::pair("base", &asked.base)}) {
+      if (name != number) continue;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *field);
+      if (error != std::errc() || end != text.data() + text.size())
+        bad_value(concat(number, " = ", std::string(text), " is no integer"));
+    }
+  }
+  return asked;
+}
+
+// Offsets (threads, values), colexicographic.
+struct Table {
+  std::vector<int64_t> offsets;
+  int64_t threads;
+  int64_t values;
+  int64_t bits;
+  int64_t base;
+
+  int64_t at(int64_t thread, int64_t value) const {
+    return offsets[static_cast<std::size_t>(thread + threads * value)];
+  }
+  int64_t bit_address(int64_t thread, int64_t value) const { return base * 8 + at(thread, value) * bits; }
+  int64_t address(int64_t thread, int64_t value) const { return bit_address(thread, value) >> 3; }
+};
+
+Table table_of(const Asked& asked) {
+  const AnyLayout layout = any_layout_of(parse_value(asked.layout));
+  const auto* composed = std::get_if<ComposedLayout>(&layout);
+  const Layout& domain = composed ? composed->outer() : std::get<Layout>(layout);
+  const int64_t count = size(domain).value, threads = product(domain.shape().view().mode(0)).value;
+  if (count > kMostOffsets) bad_value(concat(count, " elements; the page looks at up to ", kMostOffsets));
+  if (asked.bits < 1 || asked.bits > 128) bad_value(concat("elements of ", asked.bits, " bits; they have 1 to 128"));
+  Table table{std::vector<int64_t>(static_cast<std::size_t>(count)), threads, count / threads, asked.bits, asked.base};
+  write_offsets(layout, table.offsets.data());
+  return table;
+}
+
+// Where the values of an access are no neighbours; empty where they are.
+std::string break_in(const Table& table, int64_t values) {
+  for (int64_t t = 0; t < table.threads; ++t) {
+    for (int64_t v = 0; v < table.values; ++v) {
+      if (v % values == values - 1) continue;
+      const int64_t step = table.at(t, v + 1) - table.at(t, v);
+      if (step != 1) return concat("values ", v, " and ", v + 1, " of thread ", t, ", ", step, " elements apart");
+    }
+  }
+  return "";
+}
+
+std::string hexadecimal(int64_t value) {
+  char digits[20];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value < 0 ? -value : value, 16);
+  return (value < 0 ? "-0x" : "0x") + std::string(digits, end);
+}
+
+std::string fault_in(const Table& table, int64_t values) {
+  const int64_t bits = values * table.bits;
+  for (int64_t t = 0; t < table.threads; ++t) {
+    for (int64_t v = 0; v < table.values; v += values) {
+      if (table.bit_address(t, v) % bits == 0) continue;
+      const bool at_base = table.base % (bits / 8) != 0;
+      const int64_t address = at_base ? table.base : table.address(t, v);
+      const std::string which = at_base ? concat("the base ", hexadecimal(address))
+                                        : concat("thread ", t, ", which begins at ", hexadecimal(address));
+      return concat(which, ", a multiple of ", address & -address);
+    }
+  }
+  return "";
+}
+
+struct Widest {
+  int64_t bytes;
+  std::string limit;
+};
+
+Widest widest_of(const Table& table) {
+  int64_t bytes = 0;
+  for (int64_t values = std::max<int64_t>(1, 8 / table.bits); values * table.bits / 8 <= kWidest; values *= 2) {
+    if (table.values % values != 0)
+      return {bytes, concat(table.values, " value", table.values > 1 ? "s" : "", " a thread")};
+    for (const auto obstacle : {break_in, fault_in}) {
+      std::string reason = obstacle(table, values);
+      if (!reason.empty()) return {bytes, std::move(reason)};
+    }
+    bytes = values * table.bits / 8;
+  }
+  return {bytes, ""};
+}
+
+Access access_of(const Asked& asked, const Table& table, int64_t width) {
+  Access access;
+  access.memory = asked.memory == "shared" ? Memory::shared : Memory::global;
+  access.width = static_cast<int>(width);
+  if (asked.memory != "shared" && asked.memory != "global") bad_value("memory is global or shared");
+  if (asked.op == "store") {
+    access.op = Op::store;
+  } else if (asked.op == "cp.async") {
+    access.op = Op::cp_async;
+    if (width < 4) bad_value(concat("cp.async copies 4, 8 or 16 bytes, not ", width));
+  } else if (asked.op == "ldmatrix" || asked.op == "stmatrix") {
+    access.op = asked.op == "ldmatrix" ? Op::ldmatrix : Op::stmatrix;
+    access.matrices = static_cast<int>(std::min<int64_t>(table.threads / 8, 4));
+    if (access.memory != Memory::shared) bad_value(concat(std::string(asked.op), " reads shared memory"));
+    if (width != kWidest) bad_value("a row of ldmatrix and stmatrix has 16 bytes");
+    if (access.matrices != 1 && access.matrices != 2 && access.matrices != 4)
+      bad_value(concat("8, 16 or 32 threads give the rows of matrices, not ", table.threads));
+  } else if (asked.op != "load") {
+    bad_value("op is load, store, cp.async, ldmatrix or stmatrix");
+  }
+  return access;
+}
+
+int64_t values_of(const Table& table, int64_t width) {
+  if (width < 1 || width > kWidest || (width & (width - 1)) != 0)
+    bad_value(concat("width = ", width, " must be 1, 2, 4, 8 or 16 bytes"));
+  const int64_t values = 8 * width / table.bits;
+  if (values == 0 || 8 * width % table.bits != 0)
+    bad_value(concat("width = ", width, " bytes is no whole number of elements of ", table.bits, " bits"));
+  if (table.values % values != 0)
+    fail(concat("width = ", width, " bytes is ", values, " values, which do not divide the ", table.values,
+                " values of a thread"));
+  const std::string gap = break_in(table, values);
+  if (!gap.empty()) fail(concat("width = ", width, " bytes is ", values, " neighbours, but there are ", gap));
+  return values;
+}
+
+// A warp's lanes and where they access.
+struct Warp {
+  int64_t addresses[kWarp] = {};
+  uint32_t active = 0;
+};
+
+std::vector<Warp> warps_of(const Table& table, int64_t values) {
+  std::vector<Warp> warps;
+  for (int64_t v = 0; v < table.values; v += values) {
+    for (int64_t t = 0; t < table.threads; ++t) {
+      if (t % kWarp == 0) warps.emplace_back();
+      warps.back().addresses[t % kWarp] = table.address(t, v);
+      warps.back().active |= uint32_t{1} << t % kWarp;
+    }
+  }
+  return warps;
+}
+
+void write_request(Json& json, const Request& request) {
+  json.key("lanes").number(request.lanes).key("sectors").number(request.sectors);
+  json.key("ideal_sectors").number(request.ideal_sectors).key("lines").number(request.lines);
+  json.key("wavefronts").number(request.wavefronts).key("ideal_wavefronts").number(request.ideal_wavefronts);
+  json.key("useful_bytes").number(request.useful_bytes);
+}
+
+int64_t excess(const Request& x) { return x.sectors - x.ideal_sectors + x.wavefronts - x.ideal_wavefronts; }
+
+void add(Request& total, const Request& x) {
+  total.lanes += x.lanes, total.sectors += x.sectors, total.ideal_sectors += x.ideal_sectors, total.lines += x.lines;
+  total.wavefronts += x.wavefronts, total.ideal_wavefronts += x.ideal_wavefronts;
+  total.useful_bytes += x.useful_bytes;
+}
+
+}  // namespace
+
+void write_prediction(Json& json, const std::vector<std::string_view>& lines) {
+  const Asked asked = asked_by(lines);
+  const Table table = table_of(asked);
+  const Widest widest = widest_of(table);
+  const bool of_matrices = asked.op == "ldmatrix" || asked.op == "stmatrix";
+  const int64_t chosen = of_matrices ? kWidest : std::max({widest.bytes, table.bits / 8, int64_t{1}});
+  const int64_t width = asked.width ? asked.width : chosen;
+  const int64_t values = values_of(table, width);
+  const Access access = access_of(asked, table, width);
+  const std::vector<Warp> warps = warps_of(table, values);
+
+  Request total, worst;
+  const Warp* worst_warp = &warps.front();
+  for (const Warp& warp : warps) {
+    const int lane = analysis::first_fault(access, warp.addresses, warp.active);
+    if (lane >= 0)
+      bad_value(concat("lane ", lane, " of request ", &warp - warps.data(), " would fault: its address ",
+                       warp.addresses[lane], " (", hexadecimal(warp.addresses[lane]), ") is no multiple of the ", width,
+                       " bytes of the access"));
+    const Request request = analysis::evaluate(access, warp.addresses, warp.active);
+    add(total, request);
+    if (&warp == warps.data() || excess(request) > excess(worst)) worst = request, worst_warp = &warp;
+  }
+  json.open('{').key("widest").number(widest.bytes).key("limit").text(widest.limit).key("width").number(width);
+  json.key("requests").number(static_cast<int64_t>(warps.size()));
+  write_request(json, total);
+  json.key("worst").open('{');
+  write_request(json, worst);
+  json.key("request").number(worst_warp - warps.data()).key("addresses").open('[');
+  for (int lane = 0; lane < kWarp; ++lane) {
+    if (worst_warp->active >> lane & 1) json.number(worst_warp->addresses[lane]);
+  }
+  json.close(']').close('}').close('}');
+}
+
+}  // namespace tilewright::page

@@ -1,0 +1,1 @@
+"""The interactive page of `python -m tilewright explore`."""

@@ -1,0 +1,231 @@
+"""`python -m tilewright show|explain|analyze|explore`: pictures, derivations and predictions in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright.explore.operands import element_type, operand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["layout_command"]
+
+NOTATION = """\
+Operands are written as CuTe prints them, in quotes: '(4,8):(8,1)', '(2,(2,_))', 'S<3,4,3> o 0 o (8,64):(64,1)',
+'(8,4):(1@0,1@1)'; a tiler of layouts is '<4:1,(2,2):(1,4)>'.
+"""
+EXPLAINED = "an operation and its operands, or a layout and a coordinate"
+FORMATS = {"svg": "SVG", "html": "a page of its own", "tikz": "LaTeX with TikZ", "png": "PNG", "pdf": "PDF"}
+
+
+class Parser(argparse.ArgumentParser):
+    """With the notation of operands below the options, as it is written."""
+
+    def __init__(self, name: str, description: str, **options: Any) -> None:
+        super().__init__(
+            prog=f"python -m tilewright {name}",
+            description=description,
+            epilog=NOTATION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            **options,
+        )
+
+
+def layout_command(arguments: Sequence[str]) -> int:
+    """Run `show`, `explain`, `analyze` or `explore` with its arguments; the exit status.
+
+    It is 0; 1 if a file cannot be written or a port not be opened; 2 if the arguments are not understood or have no
+    answer.
+
+    >>> layout_command(["explain", "(4,8):(8,1)", "(1,2)"])
+    crd2idx((1,2), (4,8):(8,1))
+      (1,2) . (8,1) = 1*8 + 2*1 = 10
+    result: 10
+    0
+    """
+    name, *rest = arguments
+    try:
+        return COMMANDS[name](rest)
+    except SystemExit as stop:  # argparse: --help, or arguments that it does not understand
+        return int(stop.code or 0)
+    except OSError as error:
+        print(f"python -m tilewright {name}: {error}", file=sys.stderr)
+        return 1
+    except (ImportError, TypeError, ValueError) as error:
+        print(f"python -m tilewright {name}: {error}", file=sys.stderr)
+        return 2
+
+
+def _subject(words: Sequence[str]) -> tuple[str | None, list[Any]]:
+    """The name of an operation, if the first word is one, and the operands."""
+    first = words[0]
+    if not first.isidentifier() or first == "_":
+        return None, [operand(word) for word in words]
+    operands = [operand(word) for word in words[1:]]
+    _check_count(first, len(operands))
+    return first, operands
+
+
+def _check_count(name: str, count: int) -> None:
+    """ValueError where an operation of the core takes another number of operands; its docstring begins with them."""
+    function = getattr(_core, name, None)
+    if function is None:
+        return
+    signature = (function.__doc__ or "").partition("\n")[0].partition("*,")[0]
+    names = re.findall(r"(\w+): [\w.]+( = None)?", signature.partition(" -> ")[0])
+    least = sum(not optional for _, optional in names)
+    if not least <= count <= len(names):
+        wanted = " ".join(f"[{each}]" if optional else each for each, optional in names)
+        raise ValueError(f"{name} takes {wanted.upper()}, but got {count} operand{'s' * (count != 1)}")
+
+
+def _operation(name: str) -> Callable[..., Any]:
+    found = getattr(_core, name, None)
+    if found is None or isinstance(found, type):
+        raise ValueError(f"there is no operation {name!r}")
+    return found  # type: ignore[no-any-return]
+
+
+def _show(arguments: Sequence[str]) -> int:
+    parser = Parser("show", "Draw a layout, a swizzle, or an operation with its operands and its result.")
+    parser.add_argument("what", nargs="+", metavar="WHAT", help="a layout, or an operation and its operands")
+    parser.add_argument("--at", metavar="COORDINATE", help="mark this coordinate")
+    parser.add_argument("--tile", metavar="SHAPE", help="draw a thread-value layout in a tile of this shape")
+    parser.add_argument("--color", metavar="BY", help="value, mode, or the number of a mode")
+    for name, format_ in FORMATS.items():
+        parser.add_argument(f"--{name}", metavar="FILE", help=f"write {format_} instead of printing tables")
+    given = parser.parse_args(arguments)
+    options: dict[str, Any] = {}
+    if given.at is not None:
+        options["at"] = operand(given.at)
+    if given.tile is not None:
+        options["tile"] = operand(given.tile)
+    if given.color is not None:
+        options["color"] = int(given.color) if given.color.isdigit() else given.color
+    picture = _picture(given.what, options)
+    files = {name: getattr(given, name) for name in FORMATS if getattr(given, name) is not None}
+    for name, file in files.items():
+        _write(picture, name, file)
+    if not files:
+        print(picture)
+    return 0
+
+
+def _picture(words: Sequence[str], options: dict[str, Any]) -> Any:
+    """Of an operation without a picture of its own the picture of the result."""
+    from tilewright.show.registry import OPERATIONS, show
+
+    name, operands = _subject(words)
+    if name is not None and name in OPERATIONS:
+        return show(name, *operands, **options)
+    if name is not None:
+        return show(_operation(name)(*operands), **options)
+    if len(operands) > 1:
+        raise ValueError(f"expected one layout, or an operation before {', '.join(words)}")
+    return show(operands[0], **options)
+
+
+def _write(picture: Any, name: str, file: str) -> None:
+    if name in ("png", "pdf"):
+        getattr(picture, name)(file)
+        return
+    with open(file, "w", encoding="utf-8", newline="\n") as stream:
+        stream.write(getattr(picture, name)())
+
+
+def _explain(arguments: Sequence[str]) -> int:
+    parser = Parser(
+        "explain", "Derive the result of an operation, step by step; of a layout its value at a coordinate."
+    )
+    parser.add_argument("what", nargs="+", metavar="WHAT", help=EXPLAINED)
+    given = parser.parse_args(arguments)
+    from tilewright.cute.explain import explain
+
+    name, operands = _subject(given.what)
+    if name is not None:
+        print(explain(name, *operands))
+    elif len(operands) == 2 and isinstance(operands[0], _core.Layout):
+        print(explain(operands[0], operands[1]))
+    else:
+        raise ValueError(f"expected {EXPLAINED}")
+    return 0
+
+
+def _analyze(arguments: Sequence[str]) -> int:
+    parser = Parser(
+        "analyze", "Predict what the threads of a layout's mode 0 cost when they access the other modes' values."
+    )
+    parser.add_argument("layout", metavar="LAYOUT", help="threads, or (threads, values), to offsets in elements")
+    parser.add_argument("--dtype", required=True, metavar="TYPE", help="element type, such as f32, bf16, i8")
+    parser.add_argument("--memory", choices=("global", "shared"), default="global", help="default: global")
+    parser.add_argument("--op", choices=("load", "store", "cp.async", "ldmatrix", "stmatrix"), default="load")
+    parser.add_argument("--width", type=int, metavar="BYTES", help="of one access; default: the widest that is legal")
+    parser.add_argument("--base", type=_integer, default=0, metavar="ADDRESS", help="of offset 0 in bytes; default: 0")
+    parser.add_argument("--threads", type=int, metavar="N", help="that execute it; default: those of mode 0")
+    parser.add_argument("--svg", metavar="FILE", help="also draw the worst request: lanes over banks, or over sectors")
+    given = parser.parse_args(arguments)
+    from tilewright.analysis.layouts import analyze_layout
+
+    layout = operand(given.layout)
+    if not isinstance(layout, (_core.Layout, _core.ComposedLayout)):
+        raise ValueError(f"{given.layout} is no layout; write shape:stride, such as (32,4):(4,1)")
+    found = analyze_layout(
+        layout,
+        element_type(given.dtype),
+        width=given.width,
+        memory=given.memory,
+        op=given.op,
+        base=given.base,
+        threads=given.threads,
+    )
+    print(found)
+    if given.svg is not None:
+        with open(given.svg, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(found.svg())
+    return 0
+
+
+def _integer(text: str) -> int:
+    return int(text, 0)  # 0x100, too
+
+
+def _explore(arguments: Sequence[str]) -> int:
+    parser = Parser(
+        "explore",
+        "Serve an interactive page, on this machine only, where a layout, a thread-value layout or an operation\n"
+        "is edited and its picture, table, derivation, sectors and bank conflicts change; or write it as one file.",
+    )
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: a free one")
+    parser.add_argument("--html", metavar="FILE", help="write the page, which needs no server, and end")
+    given = parser.parse_args(arguments)
+    if given.html is not None:
+        from tilewright.explore.page import page
+
+        with open(given.html, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(page())
+        return 0
+    if not 0 <= given.port <= 65535:
+        raise ValueError(f"--port {given.port} is no port: they go from 0 to 65535")
+    from tilewright.explore.serve import make_server
+
+    with make_server(given.port) as server:
+        print(f"http://127.0.0.1:{server.server_port}/  (Ctrl-C ends it)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+    return 0
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "show": _show,
+    "explain": _explain,
+    "analyze": _analyze,
+    "explore": _explore,
+}

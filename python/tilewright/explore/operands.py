@@ -1,0 +1,65 @@
+"""Operands on a command line: CuTe's notation, read by `parse`, and element types by their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import _core
+
+__all__ = ["element_type", "operand"]
+
+DEEPEST = 64  # as nested as the core's tuples
+
+
+def operand(text: str) -> Any:
+    """What a text stands for: an integer, tuple, layout or swizzle; or a tiler of layouts, a tuple of operands.
+
+    Raises LayoutError where it is none of them.
+
+    >>> operand("(4,8):(8,1)"), operand("4"), operand("<3:3,(2,4):(1,8)>")
+    ((4,8):(8,1), 4, (3:3, (2,4):(1,8)))
+    """
+    return _operand(text, 0)
+
+
+def _operand(text: str, depth: int) -> Any:
+    text = text.strip()
+    if not text.startswith("<"):
+        return _core.parse(text)
+    if depth == DEEPEST:
+        raise _core.LayoutError(f"the tiler is nested deeper than {DEEPEST} levels")
+    if len(text) < 2 or not text.endswith(">"):
+        raise _core.LayoutError(f"the tiler {text} has no closing '>'; write, for example, <4:1,8:2>")
+    return tuple(_operand(part, depth + 1) for part in _parts(text[1:-1]))
+
+
+def _parts(text: str) -> list[str]:
+    """The parts between the commas that no bracket encloses."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "(<") - (character in ")>")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def element_type(name: str) -> Any:
+    """An element type by its name in CuTe's text or in Python; ValueError, which lists them, where there is none.
+
+    >>> element_type("f16"), element_type("Float16"), element_type("u8")
+    (Float16, Float16, Uint8)
+    """
+    from tilewright import numeric
+
+    known = {}
+    for public in numeric.__all__:
+        found = getattr(numeric, public)
+        if isinstance(found, type) and issubclass(found, numeric.Numeric) and hasattr(found, "bits"):
+            unsigned = issubclass(found, numeric.Integer) and not found.signed
+            known[public.lower()] = known[f"u{found.width}" if unsigned else found.name.lower()] = found
+    try:
+        return known[name.lower()]
+    except KeyError:
+        raise ValueError(f"there is no element type {name!r}; there are {', '.join(sorted(known))}") from None
