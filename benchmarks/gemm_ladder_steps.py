@@ -13,6 +13,7 @@ import torch
 
 from tilewright import BFloat16, Float32, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, cpasync, warp, warpgroup
+from tilewright.kernels import gemm_simt
 from tilewright.kernels.gemm_sm90 import GemmSm90
 
 Tensor = torch.Tensor
@@ -119,6 +120,25 @@ FP32 = Ladder(
             "stages",
         ),
         Step("simt chosen", "8 x 16 elements a thread, 16 bytes of A at a time: the chosen plan", kernels.gemm.plan),
+    ),
+)
+
+
+def few_warps(a: Tensor, b: Tensor) -> Plan:
+    """The tile of the chosen plan without slices."""
+    chosen = kernels.gemm.plan(a, b)
+    plans = gemm_simt.variants(chosen.problem, (16, 16, 16))
+    return next(x for x in plans if x.tiler_mnk == (64, 64, 16) and x.slices == 1)
+
+
+FEW_FMA = Ladder(
+    "fp32, few tiles",
+    torch.float32,
+    (1000, 1000, 1000),
+    "k",
+    (
+        Step("few warps", "64 x 64: 256 tiles of two warps", few_warps, ""),
+        Step("slices", "two groups of warps share the steps along K: the chosen plan", kernels.gemm.plan, ""),
     ),
 )
 
@@ -236,4 +256,4 @@ SHORT = Ladder(
     ),
 )
 
-LADDERS = (FP32, BF16, FEW, SHORT)
+LADDERS = (FP32, FEW_FMA, BF16, FEW, SHORT)

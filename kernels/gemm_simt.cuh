@@ -12,8 +12,8 @@
 #include "tilewright/grid.cuh"
 #include "tilewright/layout.cuh"
 #include "tilewright/numeric.cuh"
-#include "tilewright/predicated.cuh"
 #include "tilewright/simt_operand.cuh"
+#include "tilewright/simt_store.cuh"
 #include "tilewright/vector.cuh"
 
 namespace tilewright {
@@ -23,14 +23,13 @@ __device__ inline double multiply_add(double a, double b, double c) { return __f
 __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 
 // kM, kN, kK: the tile. Rows, Columns: (thread, value) -> row and column of D, kRows by kColumns of each of the
-// kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. Along mode kOutMode of D,
-// kOutVector values of a thread are written by one access, which is inside or outside of D as a whole.
+// kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlices groups,
+// one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
-          int kMmaThreads, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB, int kOutMode,
-          int kOutVector, class EpilogueType>
+          int kMmaThreads, int kSlices, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB,
+          class Store, class EpilogueType>
 struct GemmSimt {
   using Epilogue = EpilogueType;
-  using Compute = typename Epilogue::Compute;
   using Out = typename Epilogue::Out;
   static constexpr int kThreads = kThreadCount;
   static constexpr int kMinCtas = kCtas;
@@ -48,12 +47,15 @@ struct GemmSimt {
     typename Epilogue::Params epilogue;
   };
 
+  static constexpr int kSteps = kK / kSlices;  // along K, of a thread in a tile
   // Whether the fragments of the next tile are read while the last ones are multiplied. Otherwise every tile is waited
   // for, and all of it is multiplied before the next one is loaded.
-  static constexpr bool kReadsEarly = kStages > 1 && kK % 2 == 0;
-  // So many steps along K are unrolled: more make the code long to compile, and no faster.
-  static constexpr int kUnroll = kK % 8 == 0 ? 8 : kK;
-  static constexpr int kBlocks = kK / kUnroll;
+  static constexpr bool kReadsEarly = kStages > 1 && kSteps % 2 == 0;
+  // So many steps along K are unrolled: more make the code long to compile and no faster, fewer make it slower.
+  static constexpr int kUnroll = kSteps % 8 == 0 ? 8 : kSteps;
+  static constexpr int kBlocks = kSteps / kUnroll;
+  // From one step to the next in shared memory.
+  static constexpr int kStepA = kSlices * A::kDepthStep, kStepB = kSlices * B::kDepthStep;
 
   // The order of the products: there and back, so that of two neighbouring ones a factor is the same; but always from
   // the first column where operands on their way are in registers, which was measured to be faster there.
@@ -95,7 +97,14 @@ struct GemmSimt {
     Out* out = params.out + first_row * params.out_stride[0] + first_column * params.out_stride[1];
 #pragma unroll
     for (int i = 0; i < 3; ++i) out += batch[i] * params.out_batch[i];
-    write(params, out, first_row, first_column, rows, columns, sum);
+    const SimtOutput<Epilogue> output{out,
+                                      {params.out_stride[0], params.out_stride[1]},
+                                      {first_row, first_column},
+                                      {rows, columns},
+                                      params.k,
+                                      params.epilogue};
+    const bool writes = kMmaThreads == kThreads || threadIdx.x < kMmaThreads;
+    Store::template run<Rows, Columns>(output, mma_thread(), writes, shared, sum);
   }
 
   __device__ static void multiply(const Params& params, void* shared, int64 first_row, int64 first_column, int rows,
@@ -106,8 +115,9 @@ struct GemmSimt {
     A a(params.a, first_row, batch);
     B b(params.b, first_column, batch);
     const int tiles = static_cast<int>((params.k + kK - 1) / kK);
-    // Those of which no element is outside.
-    const int whole = rows >= kM && columns >= kN ? static_cast<int>(params.k / kK) : 0;
+    // Those of which no element is outside of memory.
+    const bool is_inside = (A::kPadded || rows >= kM) && (B::kPadded || columns >= kN);
+    const int whole = is_inside ? static_cast<int>(params.k / kK) : 0;
     int loaded = 0;
 
     // The next tile of each operand gets under way to the stage that the pointers are in.
@@ -135,8 +145,9 @@ struct GemmSimt {
 
     typename A::T* to_a = shared_a + A::place(a.mine);
     typename B::T* to_b = shared_b + B::place(b.mine);
-    const typename A::T* from_a = shared_a + row(thread, 0) * A::kRowStep;
-    const typename B::T* from_b = shared_b + column(thread, 0) * B::kRowStep;
+    const int slice = kSlices > 1 ? thread / (kMmaThreads / kSlices) : 0;
+    const typename A::T* from_a = shared_a + row(thread, 0) * A::kRowStep + slice * A::kDepthStep;
+    const typename B::T* from_b = shared_b + column(thread, 0) * B::kRowStep + slice * B::kDepthStep;
     if constexpr (!kReadsEarly) {
       FragmentA fragment_a;
       FragmentB fragment_b;
@@ -146,9 +157,9 @@ struct GemmSimt {
         store(to_a, to_b);
         wait<0>();
 #pragma unroll
-        for (int step = 0; step < kK; ++step) {
-          fragment_a.load(from_a + step * A::kDepthStep);
-          fragment_b.load(from_b + step * B::kDepthStep);
+        for (int step = 0; step < kSteps; ++step) {
+          fragment_a.load(from_a + step * kStepA);
+          fragment_b.load(from_b + step * kStepB);
           add_products(fragment_a, fragment_b, sum);
         }
         __syncthreads();
@@ -166,8 +177,8 @@ struct GemmSimt {
       int block = 0;  // of the tile, kUnroll steps each
       // The pointers go on to the next block. While a tile is multiplied, the one kStages - 1 behind it is on its way.
       const auto advance = [&] {
-        from_a += kUnroll * A::kDepthStep;
-        from_b += kUnroll * B::kDepthStep;
+        from_a += kUnroll * kStepA;
+        from_b += kUnroll * kStepB;
         if (kBlocks > 1 && ++block < kBlocks) return;
         block = 0;
         store(to_a, to_b);
@@ -187,12 +198,12 @@ struct GemmSimt {
         if (kBlocks == 1 || block == 0) load(to_a, to_b);
 #pragma unroll
         for (int step = 0; step < kUnroll; step += 2) {
-          next_a.load(from_a + (step + 1) * A::kDepthStep);
-          next_b.load(from_b + (step + 1) * B::kDepthStep);
+          next_a.load(from_a + (step + 1) * kStepA);
+          next_b.load(from_b + (step + 1) * kStepB);
           add_products(fragment_a, fragment_b, sum);
           if (step + 2 == kUnroll) advance();
-          fragment_a.load(from_a + (step + 2) % kUnroll * A::kDepthStep);
-          fragment_b.load(from_b + (step + 2) % kUnroll * B::kDepthStep);
+          fragment_a.load(from_a + (step + 2) % kUnroll * kStepA);
+          fragment_b.load(from_b + (step + 2) % kUnroll * kStepB);
           add_products(next_a, next_b, sum);
         }
       }
@@ -220,62 +231,6 @@ struct GemmSimt {
   __device__ static void wait() {
     if constexpr (kArch >= 800) cp_async_wait<kPending>();
     __syncthreads();
-  }
-
-  // The same value in a register of its own. Values that one access writes are in neighbouring registers, as the
-  // columns that they are sums of are: a product would then read two registers of the same bank (even or odd) at once.
-  // The upper bits of an extent are zero, which the compiler does not know: it lays the sums themselves otherwise.
-  __device__ static Acc untied(Acc value, int64 k) {
-    if constexpr (kOutVector == 1 || sizeof(Acc) != 4) {
-      return value;
-    } else {
-      return __builtin_bit_cast(Acc, __builtin_bit_cast(unsigned, value) ^ static_cast<unsigned>(k >> 62));
-    }
-  }
-
-  __device__ static void write(const Params& params, Out* out, int64 first_row, int64 first_column, int rows,
-                               int columns, const Acc (&sum)[kRows][kColumns]) {
-    if (kMmaThreads < kThreads && threadIdx.x >= kMmaThreads) return;
-    const int thread = mma_thread();
-    const int my_row = row(thread, 0), my_column = column(thread, 0);
-    constexpr Positions<Rows, kRows> kRow;
-    constexpr Positions<Columns, kColumns> kColumn;
-    constexpr int kDown = kOutMode == 0 ? kOutVector : 1, kAcross = kOutMode == 1 ? kOutVector : 1;
-    out += my_row * params.out_stride[0] + my_column * params.out_stride[1];
-    rows -= my_row;
-    columns -= my_column;
-    first_row += my_row;
-    first_column += my_column;
-    // Biases of what is outside are those of the last row or column.
-    Compute bias[Epilogue::kBiasAlong == 0 ? kRows : Epilogue::kBiasAlong == 1 ? kColumns : 1] = {};
-    if constexpr (Epilogue::kHasBias) {
-      constexpr bool kByRow = Epilogue::kBiasAlong == 0;
-      const int64 last = kByRow ? first_row + rows - 1 : first_column + columns - 1;
-#pragma unroll
-      for (int i = 0; i < (kByRow ? kRows : kColumns); ++i) {
-        const int64 at = kByRow ? first_row + kRow.at[kByRow ? i : 0] : first_column + kColumn.at[kByRow ? 0 : i];
-        bias[i] = Epilogue::bias_at(params.epilogue, at < last ? at : last, at < last ? at : last);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kRows; i += kDown) {
-#pragma unroll
-      for (int j = 0; j < kColumns; j += kAcross) {
-        const int down = kRow.at[i], across = kColumn.at[j];
-        const bool inside = down < rows && across < columns;
-        Out* const to = out + down * params.out_stride[0] + across * params.out_stride[1];
-        Vector<Out, kOutVector> old{}, result;
-        if constexpr (Epilogue::kReads) old = load_if<Out, kOutVector>(inside, to);
-#pragma unroll
-        for (int v = 0; v < kOutVector; ++v) {
-          const int m = i + (kDown > 1 ? v : 0), n = j + (kDown > 1 ? 0 : v);
-          const Compute c = Epilogue::kReads ? convert<Compute>(old.at[v]) : 0;
-          const Compute b = bias[Epilogue::kBiasAlong == 0 ? m : Epilogue::kBiasAlong == 1 ? n : 0];
-          result.at[v] = convert<Out>(Epilogue::apply(params.epilogue, untied(sum[m][n], params.k), c, b));
-        }
-        store_if(inside, to, result);
-      }
-    }
   }
 };
 

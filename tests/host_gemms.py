@@ -111,6 +111,37 @@ def simt(stages=3, **options):
     return GemmTables((32, 16, 8), a, b, mma, direct_store(c_coord), Pipeline(stages, stages - 1))
 
 
+def sliced():
+    """A tile (8,4,12), 3 slices of 32 threads: thread t of slice s has row t div 4, column t mod 4 and k s, s + 3, ...
+
+    Slice s puts its sums at 32 s + t in the image; thread t of slice 0 adds those of slices 1 and 2 to its own.
+    """
+    t, s = np.arange(96) % 32, np.arange(96) // 32
+    c_coord = array(np.stack([t // 4, t % 4], -1)[:, None, None, None])
+    thread = array(np.stack([0 * t, t // 4, t % 4, s], -1))
+    mma = MmaTable((1, 1, 1), thread, array([[0]]), c_coord, array([[0]]), array([[0]]))
+    k = s[:, None] + np.arange(0, 12, 3)
+    a, b = (
+        OperandTable(
+            rows_loads(rows, rows, 12, 1, lambda row, k: 12 * row + k, kind="registers"),
+            12 * rows,
+            array((12 * of_thread[:, None] + k)[:, None, :, None]),
+        )
+        for rows, of_thread in ((8, t // 4), (4, t % 4))
+    )
+    own = np.arange(32)
+    store = StoreTable(
+        coord=array(np.stack([own // 4, own % 4], -1)[:, None]),
+        mode=1,
+        smem_write=array(np.arange(96)[:, None]),
+        smem_read=array(own[:, None, None]),
+        smem_added=array(own[:, None, None, None] + [32, 64]),
+        image_elements=96,
+        kind="shared",
+    )
+    return GemmTables((8, 4, 12), a, b, mma, store, Pipeline(2, 1))
+
+
 def ldmatrix(addresses):
     """(matrices, 8) addresses of rows of 8 elements of 16 bits -> (32 lanes, 2 elements for each matrix)."""
     lane = np.arange(32)

@@ -56,14 +56,25 @@ def chosen(case, **kwargs):
 def problems():
     """(case, plan)"""
     # All transposes, aligned and ragged, by every tile, depth and number of stages.
-    for number, (a, b, tile) in enumerate((a, b, tile) for a in ORDERS for b in ORDERS for tile in range(6)):
-        if number % 2 == 0 or tile < 2:
+    for number, (a, b, tile) in enumerate((a, b, t) for a in ORDERS for b in ORDERS for t in range(len(TILES))):
+        if (number + number // len(TILES)) % 2 == 0 or tile < 2:
             case = Case(Float32, 133, 140, 36, a + "+4", b, seed=number)
             plan = chosen(case, tile=tile, stages=1 + number % 4, depth=(8, 16, 32)[number % 3])
             yield case, plan.replace(group=1)
     for a, b in itertools.product(ORDERS, ORDERS):  # the last rows of a tile lie just outside
         case = Case(Float32, 126, 127, 24, a + "+4", b + "+4")
         yield case, chosen(case, tile=0)
+    # Memory behind the rows up to whole tiles, which is read; sums by way of shared memory, in slices and without.
+    for tile, a, b, c in (
+        (0, "10+2", "10+1", "01"),
+        (6, "10+2", "10+1", "01@1"),
+        (6, "10+2", "01", "10"),
+        (7, "01", "10+1", "10@1"),
+    ):
+        case = Case(Float32, 126, 127, 37, a, b, c)
+        plan = chosen(case, tile=tile, padded=("+" in a, "+" in b))
+        assert plan.smem_c is not None
+        yield case, plan
     # Rows that begin anywhere, strides in all modes, backwards, broadcast; C along M, padded, misaligned.
     for a, b, c in (
         ("01+1", "10@1", "01@1"), ("01/2", "10/2", "10+4"), ("01-", "10-", "10"), ("10+3", "01@3", "01/2"),

@@ -159,7 +159,7 @@ def test_copies_before(recorder, monkeypatch):
 
     workspaces = []
 
-    def workspace(device, size, stream, library, filled):
+    def workspace(device, size, stream, library):
         memory = _core.Memory.allocate(size, 128)
         workspaces.append((memory, size, library))
         return memory, memory.address

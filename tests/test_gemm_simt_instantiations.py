@@ -27,9 +27,12 @@ def plans():
     """Named plans of every tile, of every way of loading, and of every element type once."""
     yield "along k", gemm_simt.choose(problem_of(4096, 4096, 4096, Float32), ALIGNED)
     yield "along m and n", gemm_simt.choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), ALIGNED)
+    turned = problem_of(4095, 4097, 4103, Float32)._replace(a_strides=(1, 4096), b_strides=(1, 4352))
+    yield "turned copies", gemm_simt.choose(turned, (16, 16, 4), padded=(True, True))
     yield "odd rows", gemm_simt.choose(problem_of(4095, 4097, 4103, Float32, b="n"), ODD)
     for tile in gemm_simt.TILES[2:]:
-        yield f"{tile.extents(4)}", gemm_simt._plan(problem_of(64, 64, 64, Float32), ALIGNED, tile)
+        plan = gemm_simt._plan(problem_of(64, 64, 64, Float32), ALIGNED, tile)
+        yield f"{tile.extents(4)} in {tile.slices}", plan
     for dtype in (Float64, Float16, BFloat16, Int8, Float8E4M3FN):
         problem = problem_of(256, 256, 256, dtype, epilogue=EVERYTHING if dtype is Float16 else None)
         yield dtype.__name__, gemm_simt._plan(problem, ALIGNED, gemm_simt.TILES[5])
@@ -66,12 +69,15 @@ def test_the_main_loop(programs, arch, name):
     program, plan = programs[arch], PLANS[name]
     body = dict(BODY.findall(program.ptx))[program.lowered[plan.name]]
     rows, columns, depth = size(plan.rows, mode=[1]), size(plan.columns, mode=[1]), plan.tiler_mnk[2]
-    steps = 8 if depth % 8 == 0 else depth  # that are unrolled
+    steps = depth // plan.slices
+    steps = 8 if steps % 8 == 0 else steps  # that are unrolled
     assert len(re.findall(r"\bfma\.rn\.f32\b", body)) == rows * columns * steps
     widths = {operand: plan.fragment_vector(operand) for operand in "ab"}
     assert set(widths.values()) == {4 if name != "seed 002" else 1}
     early = 1 if plan.stages > 1 else 0  # the first fragments of all
     wanted = (rows // widths["a"] + columns // widths["b"]) * (steps + early)
+    if plan.smem_c is not None and plan.out_vector == 4:  # sums are read there, too
+        wanted += len(re.findall(r"\bst\.global\.(?:\w+\.)*v4\.\w+\b", body)) * plan.slices
     kind = r"v4\.\w+" if name != "seed 002" else r"[bf]32"
     assert len(re.findall(rf"\bld\.shared\.{kind}\b", body)) == wanted
     for operand in "ab":
@@ -93,15 +99,17 @@ def test_what_is_registered():
         (4096, "mk", (128, 128, 8)),
         (8192, "kn", (128, 128, 8)),
         (2048, "kk", (128, 128, 8)),
-        (1024, "mn", (64, 64, 8)),
-        (1024, "kn", (64, 64, 8)),
-        (1000, "kk", (64, 64, 8)),
-        (512, "mn", (32, 32, 8)),
-        (512, "mk", (32, 32, 16)),
+        (2048, "mn", (128, 128, 32)),
+        (1536, "kk", (64, 64, 16)),
+        (1024, "mn", (64, 64, 16)),
+        (1024, "kn", (64, 64, 16)),
+        (1000, "kk", (64, 64, 16)),
+        (512, "kk", (32, 32, 32)),
     ],
 )
 def test_the_tiles_that_were_measured_to_be_the_fastest(size, order, tiler):
-    assert gemm_simt.choose(problem_of(size, size, size, Float32, a=order[0], b=order[1]), ALIGNED).tiler_mnk == tiler
+    plan = gemm_simt.choose(problem_of(size, size, size, Float32, a=order[0], b=order[1]), ALIGNED)
+    assert (plan.tiler_mnk, plan.slices) == (tiler, {64: 2, 32: 4}.get(tiler[0], 1))
 
 
 @pytest.mark.parametrize("order", ["mn", "mk", "kn", "kk"])

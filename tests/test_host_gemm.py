@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from host_gemms import FP8, Gemm, array, encoded, simt, sm80, sm90
+from host_gemms import FP8, Gemm, array, encoded, simt, sliced, sm80, sm90
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, TFloat32, Uint8
 from tilewright._core import host
 from tilewright.kernels.gemm_problem import Epilogue
@@ -39,6 +39,23 @@ def whole(count, unit):
 @pytest.mark.parametrize(("a", "b", "c"), list(itertools.product("km", "kn", "nm")))
 def test_simt(size, a, b, c):
     Gemm(*size, a=a, b=b, c=c).assert_computes(simt())
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", [Float32, Float64, Int8])
+def test_slices_of_k(size, dtype):
+    Gemm(*size, dtype).assert_computes(sliced())
+
+
+def test_sums_of_slices_are_added_in_their_order():
+    """(2^30 + 1) - 2^30 is 0 in float, (2^30 - 2^30) + 1 is 1: k = 0, 1, 2 are slices of their own."""
+    gemm = Gemm(8, 4, 3)
+    gemm.b[...] = 1
+    for k, expected in (((2**30, 1, -(2**30)), 0), ((2**30, -(2**30), 1), 1), ((1, 2**30, -(2**30)), 0)):
+        gemm.a[...] = np.array(k, np.float32)
+        for compute in (gemm.run, gemm.check):
+            compute(sliced())
+            assert (gemm.c == expected).all(), (k, compute)
 
 
 @pytest.mark.parametrize("size", SIZES)

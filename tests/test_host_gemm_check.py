@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from host_gemms import Gemm, array, simt, sm80, sm90
+from host_gemms import Gemm, array, simt, sliced, sm80, sm90
 from tilewright import Float16, Float32
 from tilewright._core import host
 from tilewright.kernels.gemm_problem import Epilogue
@@ -279,6 +279,30 @@ def test_an_image_of_c():
     assert found(half((32, 16, 32)), wrong)["wrong_store"][0] == 32 * 8  # the second round's columns
 
 
+def test_sums_of_slices():
+    gemm, sound = Gemm(8, 4, 12), sliced()
+    assert found(gemm, sound) == {}
+    added = sound.store.smem_added
+    twice = changed(sound, "store.smem_added", put((0, 0, 0, 1), added[0, 0, 0, 0]))  # slice 1 for slice 2
+    assert found(gemm, twice) == {"wrong_sum": (1, [(0, 0)])}
+    other = changed(sound, "store.smem_added", put((0, 0, 0, 0), added[1, 0, 0, 0]))  # that of another (m, n)
+    assert found(gemm, other) == {"wrong_store": (1, [(0, 0)]), "wrong_sum": (1, [(0, 0)])}
+    fewer = replaced(sound, "store.smem_added", array(added[..., :1]))
+    assert found(gemm, fewer)["wrong_sum"][0] == 8 * 4
+    late = changed(sound, "store.smem_write", put((33, 0), 95))  # slice 1's thread writes where slice 2's does
+    assert set(found(gemm, late)) == {"race_store", "uninitialised_store", "wrong_sum"}
+    same = sound._replace(a=sound.a._replace(fragment=array(np.tile(sound.a.fragment[:32], (3, 1, 1, 1)))))
+    assert found(gemm, same)["wrong_b"][0] == 2 * 32 * 4  # A has the k of slice 0 in all of them, B has not
+    both = same._replace(b=same.b._replace(fragment=array(np.tile(same.b.fragment[:32], (3, 1, 1, 1)))))
+    assert found(gemm, both)["k_summed_twice"][0] == 4
+    with pytest.raises(ValueError, match="smem_added has the shape"):
+        host.GemmProgram(replaced(sound, "store.smem_added", array(added[:, :, 0])))
+    with pytest.raises(ValueError, match=r"smem_added\[0, 0, 0, 1\] = 96 lies outside of the image"):
+        host.GemmProgram(changed(sound, "store.smem_added", put((0, 0, 0, 1), 96)))
+    with pytest.raises(ValueError, match=r"without store\.smem_added"):
+        host.GemmProgram(replaced(sound, "store.smem_added", None))
+
+
 # ---- the report, and the errors ----
 
 
@@ -321,6 +345,8 @@ def test_the_report():
         ("mma.shape_mnk", lambda _: (1, 0, 1), r"mma.shape_mnk\[1\] = 0"),
         ("mma.thread", put((3, 0), 1), r"mma.thread\[3, 0\] = 1 is no lane"),
         ("mma.thread", put((3, 3), 1), r"mma.thread\[3, 3\] = 1 must be 0"),
+        ("mma.thread", put((3, 3), 32), r"mma.thread\[3\] = \(0, 0, 3, 32\) has no place"),
+        ("store.smem_added", lambda _: array(np.zeros((1, 1, 1, 1))), r"smem_added is added to what smem_read names"),
         ("mma.thread", put((3, 1), -1), r"mma.thread\[3\] = \(0, -1, 3, 0\)"),
         ("mma.c", put((0, 0), 1), r"mma.c\[0, 0\] = 1 lies outside"),
         ("mma.a", put((0, 0), -1), r"mma.a\[0, 0\] = -1"),
@@ -353,7 +379,7 @@ def test_arrays_of_another_shape_or_kind():
         ("a.fragment", tables.a.fragment[:, :3], r"a.fragment has the shape"),
         ("b.fragment", tables.b.fragment[:, :, :3], r"a and b must have as many atoms along k, but have 8 and 3"),
         ("mma.thread", tables.mma.thread[:31], r"mma.c_coord has the shape"),
-        ("mma.c", np.zeros((2, 1)), r"no thread is lane 1 of the atom at \(0, 0\)"),
+        ("mma.c", np.zeros((2, 1)), r"no thread is lane 1 of the atom at \(0, 0, 0\)"),
         ("store.value", tables.store.value[:, :3], r"store.value has the shape"),
         ("work", np.zeros((2, 4)), r"work has the shape"),
     ):

@@ -187,6 +187,7 @@ Store to_store(const Field& table) {
   store.value = to_optional_array(table["value"]);
   store.smem_write = to_optional_array(table["smem_write"]);
   store.smem_read = to_optional_array(table["smem_read"]);
+  store.smem_added = to_optional_array(table["smem_added"]);
   store.image_elements = table["image_elements"].integer();
   store.round_write = to_optional_array(table["round_write"]);
   store.round_read = to_optional_array(table["round_read"]);

@@ -1,6 +1,7 @@
 #include "gemm_check.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace tilewright::host {
 
@@ -126,6 +127,8 @@ void look_at_store(const GemmTables& tables, GemmReport& report) {
   const auto differs = [&](int64_t sum, const std::array<int64_t, 2>& c) {
     return coords[2 * sum] != c[0] || coords[2 * sum + 1] != c[1];
   };
+  std::set<int64_t> slices, added;  // the k of all threads; of those whose sums are added up
+  for (int64_t t = 0; t < mma.threads(); ++t) slices.insert(mma.k_of(t));
   std::vector<int64_t> image(static_cast<std::size_t>(store.image_elements), -1);
   for (int64_t round = 0; round < store.rounds; ++round) {
     std::fill(image.begin(), image.end(), -1);
@@ -140,13 +143,22 @@ void look_at_store(const GemmTables& tables, GemmReport& report) {
       for (int64_t e = 0; e < accesses.width; ++e) {
         const auto c = accesses.at(i, e);
         const auto entry = static_cast<std::size_t>(i * accesses.width + e);
-        const int64_t sum = store.value ? i / per_thread * accumulators + store.value->values[entry]
-                                        : image[static_cast<std::size_t>(store.smem_read->values[entry])];
-        if (sum < 0) {
-          report["uninitialised_store"].add({c[0], c[1]});
-        } else if (differs(sum, c)) {
-          report["wrong_store"].add({c[0], c[1]});
-        }
+        int64_t sums = 0;
+        added.clear();
+        const auto look_at = [&](int64_t sum) {
+          ++sums;
+          if (sum < 0) {
+            report["uninitialised_store"].add({c[0], c[1]});
+          } else if (differs(sum, c)) {
+            report["wrong_store"].add({c[0], c[1]});
+          } else {
+            added.insert(mma.k_of(sum / accumulators));
+          }
+        };
+        look_at(store.value ? i / per_thread * accumulators + store.value->values[entry]
+                            : image[static_cast<std::size_t>(store.smem_read->values[entry])]);
+        store.for_each_added(entry, [&](std::size_t place) { look_at(image[place]); });
+        if (added != slices || sums != static_cast<int64_t>(slices.size())) report["wrong_sum"].add({c[0], c[1]});
       }
     }
   }
@@ -168,7 +180,7 @@ Meaning check_layouts(const GemmTables& tables, const std::vector<Group>& groups
 
   // What each element is multiplied as.
   Meaning meaning;
-  std::vector<Vote> k_votes(static_cast<std::size_t>(tables.atoms_k() * mma.shape[2]));
+  std::map<int64_t, std::vector<Vote>> k_votes;
   const auto elements = [&](bool is_a, const Group& group, auto&& f) {
     for_each_element(is_a ? tables.a : tables.b, is_a ? mma.a : mma.b, group, is_a ? group.m : group.n,
                      mma.shape[is_a ? 0 : 1], mma.shape[2], f);
@@ -182,14 +194,16 @@ Meaning check_layouts(const GemmTables& tables, const std::vector<Group>& groups
     });
     meaning.rows_a.push_back(winners(rows_a));
     meaning.rows_b.push_back(winners(rows_b));
+    std::vector<Vote>& steps = k_votes[group.k];
+    steps.resize(static_cast<std::size_t>(tables.atoms_k() * mma.shape[2]));
     for (const bool is_a : {true, false}) {
       elements(is_a, group, [&](int64_t, int64_t step, int64_t, int32_t place) {
         const Owner& owner = (is_a ? a : b)[static_cast<std::size_t>(place)];
-        if (owner.exists()) k_votes[static_cast<std::size_t>(step)].add(owner.k);
+        if (owner.exists()) steps[static_cast<std::size_t>(step)].add(owner.k);
       });
     }
   }
-  meaning.k = winners(k_votes);
+  for (const auto& [slice, votes] : k_votes) meaning.k[slice] = winners(votes);
 
   // Whether all that take part hold what it means.
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -202,15 +216,17 @@ Meaning check_layouts(const GemmTables& tables, const std::vector<Group>& groups
       const std::vector<int64_t>& rows = (is_a ? meaning.rows_a : meaning.rows_b)[g];
       elements(is_a, groups[g], [&](int64_t row, int64_t step, int64_t who, int32_t place) {
         const Owner& owner = (is_a ? a : b)[static_cast<std::size_t>(place)];
-        const int64_t m = rows[static_cast<std::size_t>(row)], k = meaning.k[static_cast<std::size_t>(step)];
+        const int64_t m = rows[static_cast<std::size_t>(row)], k = meaning.k_of(groups[g], step);
         if (!owner.exists() || (owner.row == m && owner.k == k)) return;
         report[is_a ? "wrong_a" : "wrong_b"].add({who, m, k});
       });
     }
   }
   std::vector<int64_t> summed(static_cast<std::size_t>(tables.tile[2]));
-  for (const int64_t k : meaning.k) {
-    if (k >= 0 && ++summed[static_cast<std::size_t>(k)] == 2) report["k_summed_twice"].add({k});
+  for (const auto& [slice, steps] : meaning.k) {
+    for (const int64_t k : steps) {
+      if (k >= 0 && ++summed[static_cast<std::size_t>(k)] == 2) report["k_summed_twice"].add({k});
+    }
   }
   for (std::size_t k = 0; k < summed.size(); ++k) {
     if (summed[k] == 0) report["k_not_summed"].add({static_cast<int64_t>(k)});

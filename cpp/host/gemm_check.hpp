@@ -28,7 +28,9 @@ using GemmReport = std::map<std::string, GemmFinding>;
 struct Meaning {
   std::vector<std::vector<int64_t>> rows_a;  // [group][atom along m * M + m of the atom]
   std::vector<std::vector<int64_t>> rows_b;
-  std::vector<int64_t> k;  // [atom along k * K + k of the atom]
+  std::map<int64_t, std::vector<int64_t>> k;  // [a group's k][atom along k * K + k of the atom]
+
+  int64_t k_of(const Group& group, int64_t step) const { return k.at(group.k)[static_cast<std::size_t>(step)]; }
 };
 
 // What can be said without a problem: of the layouts alone.

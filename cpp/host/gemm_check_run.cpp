@@ -175,7 +175,7 @@ class Check {
     const int64_t origin = is_a ? tile.m * tables_.tile[0] : tile.n * tables_.tile[1];
     const auto get = [&](int64_t row, int64_t k, int32_t offset) {
       const int64_t at_row = rows[static_cast<std::size_t>(i * atom_rows + row)];
-      const int64_t at_k = meaning_.k[static_cast<std::size_t>(j * atom_k + k)];
+      const int64_t at_k = meaning_.k_of(group, j * atom_k + k);
       values[static_cast<std::size_t>(row + k * atom_rows)] = slots.read(
           t % tables_.pipeline.stages, serial_ + t, offset, {origin + at_row, k_of(k_tile) + at_k}, tile.batch);
     };
@@ -261,9 +261,10 @@ class Check {
           if (!move_) return;
           const auto entry = static_cast<std::size_t>(i * accesses.width + e);
           const int64_t thread = i / accesses.coord.size(1);
-          finish(store.value ? sums_[static_cast<std::size_t>(thread * accumulators + store.value->values[entry])]
-                             : image_[static_cast<std::size_t>(store.smem_read->values[entry])],
-                 c[0], c[1]);
+          T sum = store.value ? sums_[static_cast<std::size_t>(thread * accumulators + store.value->values[entry])]
+                              : image_[static_cast<std::size_t>(store.smem_read->values[entry])];
+          store.for_each_added(entry, [&](std::size_t place) { sum = plus(sum, image_[place]); });
+          finish(sum, c[0], c[1]);
         });
       }
     }

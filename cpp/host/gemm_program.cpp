@@ -82,7 +82,7 @@ GemmProgram::GemmProgram(GemmTables tables) : tables_(checked(std::move(tables))
     groups_.push_back({distinct_a(std::move(a), a_places_), distinct_b(std::move(b), b_places_), sums_});
     for (int64_t t = 0; t < mma.threads(); ++t) {
       const int32_t* const at = mma.thread.values.data() + 4 * t;
-      if (at[1] != group.m || at[2] != group.n) continue;
+      if (at[1] != group.m || at[2] != group.n || at[3] != group.k) continue;
       auto sum = sum_of_.begin() + t * mma.accumulators();
       for (int64_t i = 0; i < mma.atoms_m(); ++i) {
         for (int64_t j = 0; j < mma.atoms_n(); ++j) {

@@ -170,7 +170,9 @@ class Worker final : public AnyWorker {
         const std::array<int64_t, 2> c = accesses.at(i, e);
         if (!inside(c)) continue;
         const int32_t source = sources[i * accesses.width + e];
-        const T value = store.value ? total_sum(i / per_thread, source) : image_[static_cast<std::size_t>(source)];
+        T value = store.value ? total_sum(i / per_thread, source) : image_[static_cast<std::size_t>(source)];
+        store.for_each_added(static_cast<std::size_t>(i * accesses.width + e),
+                             [&](std::size_t place) { value = sum(value, image_[place]); });
         finish(value, m + c[0], n + c[1]);
       }
     }

@@ -147,15 +147,20 @@ void check_mma(const GemmTables& tables) {
     if (at[0] < 0 || at[0] >= mma.lanes()) {
       bad("mma.thread[", t, ", 0] = ", at[0], " is no lane of an atom of ", mma.lanes(), " threads");
     }
-    if (at[1] < 0 || at[1] >= mma.threads() || at[2] < 0 || at[2] >= mma.threads()) {
+    for (int mode = 1; mode < 4; ++mode) {
+      if (at[mode] >= 0 && at[mode] < mma.threads()) continue;
       bad("mma.thread[", t, "] = (", at[0], ", ", at[1], ", ", at[2], ", ", at[3], ") has no place for an atom");
     }
-    if (at[3] != 0) bad("mma.thread[", t, ", 3] = ", at[3], " must be 0: nothing adds up the sums of atoms along k");
+    if (at[3] != 0 && !tables.store.smem_added) {
+      bad("mma.thread[", t, ", 3] = ", at[3],
+          " must be 0: without store.smem_added, nothing adds up the sums of atoms "
+          "along k");
+    }
   }
   for (const Group& group : groups_of(mma)) {
     for (std::size_t lane = 0; lane < group.thread.size(); ++lane) {
       if (group.thread[lane] >= 0) continue;
-      bad("mma.thread: no thread is lane ", lane, " of the atom at (", group.m, ", ", group.n, ")");
+      bad("mma.thread: no thread is lane ", lane, " of the atom at (", group.m, ", ", group.n, ", ", group.k, ")");
     }
   }
 }
@@ -184,6 +189,8 @@ void check_store(GemmTables& tables) {
     if (store.accesses.is_there(i)) continue;
     std::fill_n(entries.values.begin() + i * store.accesses.width, store.accesses.width, 0);
   }
+  if (store.smem_added && !store.smem_read)
+    bad("store.smem_added is added to what smem_read names, which is not there");
   if (store.value) {
     if (store.value->size(0) > mma.threads()) bad("store.value has more threads than mma.thread");
     return check_range(*store.value, mma.accumulators(), name, "a thread's accumulators");
@@ -194,6 +201,12 @@ void check_store(GemmTables& tables) {
   check_shape(*store.smem_write, {mma.threads(), mma.accumulators()}, "store.smem_write", "threads, accumulators");
   check_range(*store.smem_write, store.image_elements, "store.smem_write", "the image's elements");
   check_range(*store.smem_read, store.image_elements, "store.smem_read", "the image's elements");
+  if (store.smem_added) {
+    const Array& read = *store.smem_read;
+    check_shape(*store.smem_added, {read.size(0), read.size(1), read.size(2), -1}, "store.smem_added",
+                "threads, accesses and elements of smem_read, further sums");
+    check_range(*store.smem_added, store.image_elements, "store.smem_added", "the image's elements");
+  }
   if (store.round_write.has_value() != store.round_read.has_value()) {
     bad("store must have round_write and round_read, or neither of them");
   }
@@ -223,12 +236,13 @@ void check_pipeline(const Pipeline& p) {
 }  // namespace
 
 std::vector<Group> groups_of(const Mma& mma) {
-  std::map<std::pair<int32_t, int32_t>, Group> groups;
+  std::map<std::array<int32_t, 3>, Group> groups;
   for (int64_t t = 0; t < mma.threads(); ++t) {
     const int32_t* const at = mma.thread.values.data() + 4 * t;
-    Group& group = groups[{at[1], at[2]}];
+    Group& group = groups[{at[1], at[2], at[3]}];
     group.m = at[1];
     group.n = at[2];
+    group.k = at[3];
     group.thread.resize(static_cast<std::size_t>(mma.lanes()), -1);
     group.thread[static_cast<std::size_t>(at[0])] = static_cast<int32_t>(t);
   }

@@ -59,6 +59,7 @@ struct Mma {
   std::optional<Array> b;
 
   int64_t threads() const { return thread.size(0); }
+  int64_t k_of(int64_t t) const { return thread.values[static_cast<std::size_t>(4 * t + 3)]; }
   int64_t lanes() const { return c.size(0); }
   int64_t values() const { return c.size(1); }
   int64_t atoms_m() const { return c_coord.size(1); }
@@ -71,12 +72,20 @@ struct Store {
   std::optional<Array> value;       // (threads, accesses, width)
   std::optional<Array> smem_write;  // (MMA threads, accumulators)
   std::optional<Array> smem_read;   // (threads, accesses, width)
+  std::optional<Array> smem_added;  // (threads, accesses, width, further sums)
   int64_t image_elements = 0;
   std::optional<Array> round_write;  // (MMA threads, accumulators)
   std::optional<Array> round_read;   // (threads, accesses)
   int64_t rounds = 1;                // found by check_tables
 
   int64_t written_in(std::size_t i) const { return round_write ? round_write->values[i] : 0; }
+  // f(place in the image) for each sum that is added to an element; `entry` counts through smem_read.
+  template <class F>
+  void for_each_added(std::size_t entry, F&& f) const {
+    if (!smem_added) return;
+    const auto count = static_cast<std::size_t>(smem_added->size(3));
+    for (std::size_t i = 0; i < count; ++i) f(static_cast<std::size_t>(smem_added->values[entry * count + i]));
+  }
   int64_t read_in(std::size_t access) const { return round_read ? round_read->values[access] : 0; }
 };
 
@@ -102,10 +111,11 @@ struct GemmTables {
   int64_t atoms_k() const { return (a.fragment ? a.fragment : a.matrix)->size(2); }
 };
 
-// Threads that multiply one atom together: mma.thread's m and n, and which thread is which lane.
+// Threads that multiply one atom together: mma.thread's m, n and k, and which thread is which lane.
 struct Group {
   int64_t m = 0;
   int64_t n = 0;
+  int64_t k = 0;
   std::vector<int32_t> thread;
 };
 std::vector<Group> groups_of(const Mma& mma);

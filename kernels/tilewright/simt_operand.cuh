@@ -22,14 +22,16 @@ struct Positions {
 // An operand: elements T; ThreadValue: (thread, value) -> (row, k) of the tile, kAtom values along kMode by one call of
 // the atom; SmemLayout: (row, k, stage) -> offset in shared memory. Global memory has stride 1 along the mode kUnit
 // (-1: in none). kWide: an access of kAtom elements is aligned there, and inside or outside as a whole; else elements
-// are brought one by one. kByCpAsync: they go by cp.async where that can be, else through registers.
+// are brought one by one. kByCpAsync: they go by cp.async where that can be, else through registers. kIsPadded: there
+// is memory up to the tile's last row everywhere.
 template <class ElementType, class ThreadValue, class SmemLayout, int kThreadCount, int kValues, int kAtom, int kMode,
-          int kUnit, bool kWide, bool kByCpAsync>
+          int kUnit, bool kWide, bool kByCpAsync, bool kIsPadded>
 struct SimtOperand {
   using T = ElementType;
   static constexpr int kThreads = kThreadCount;
   static constexpr int kVector = kWide ? kAtom : 1;
   static constexpr int kAccesses = kValues / kVector;
+  static constexpr bool kPadded = kIsPadded;
   static constexpr bool kAsync = kByCpAsync && kArch >= 800 && sizeof(T) * kVector >= 4;
 
   struct Params {

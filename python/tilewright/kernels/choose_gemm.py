@@ -3,8 +3,8 @@
 1. A and B change places (C transposed) where C's rows are few, or where C is contiguous along M: `turned`.
 2. The device's kernels are asked in the order of `gemm_devices.GENERATIONS`: wgmma and TMA, mma.sync, FMA. Each chooses
    its tile, or refuses what it does not take. The first that takes the problem, in either orientation, does it.
-3. Rows along K that FMA would load element by element are copied before, too, into rows of whole accesses, where that
-   is little of the time.
+3. Where FMA would load A or B element by element, what has no accesses of 16 bytes is copied before, turned along M and
+   N, if that is little of the time.
 4. Where a faster kernel refuses A or B as they lie in memory, but takes copies of them in rows that are contiguous and
    aligned, and where the copies are expected to cost less than the slower kernel loses, they are copied before.
 """
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     Alignments = tuple[int, int, int]
 
 ROW = 16  # bytes of whose multiple TMA wants rows to begin
-COPYING = 0.07  # of the expected time: more than that is not gained by wide accesses
+# Of the expected time: more than that is not gained by wide accesses, where single elements lie along K, or not.
+COPYING, COPYING_ALONG = 0.1, 0.05
 UNALIGNED = 2.0  # times as long as expected, where a kernel loads single elements
 FEW = 64  # rows of C: the other side takes the rows of an MMA, which are 64 for wgmma
 
@@ -83,7 +84,7 @@ def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
         if plan is not None:
             return (
                 _packed(refused, problem, alignments, facts, expected(plan, facts))
-                or (_filled(problem, alignments, facts, expected(plan, facts)) if kernel == "simt" else None)
+                or (_turned_copies(problem, alignments, facts, expected(plan, facts)) if kernel == "simt" else None)
                 or plan
             )
         refused.append(kernel)
@@ -133,25 +134,31 @@ def _packed(
     return None
 
 
-def _filled(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, seconds: float) -> Plan | None:
+def _turned_copies(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, seconds: float) -> Plan | None:
     """The plan of gemm_simt by copies in whole accesses; None where it has those, or where they take too much time."""
     from tilewright.kernels.gemm_packed import PackedGemm, pack, packing_seconds
 
-    p, both = problem, (True, True)
-    loose = _is_loose_along_k(p.k, p.a_strides, p.a_type, alignments[0]) or _is_loose_along_k(
-        p.k, p.b_strides, p.b_type, alignments[1]
+    p = problem
+    strides = p.a_strides, p.b_strides
+    sides = (
+        _is_loose(p.m, p.k, p.a_strides, p.a_type, alignments[0]),
+        _is_loose(p.n, p.k, p.b_strides, p.b_type, alignments[1]),
     )
-    if p.a_type is not Float32 or p.k == 0 or not loose or packing_seconds(p, both, facts) > COPYING * seconds:
+    along_k = any(loose and d[1] == 1 for loose, d in zip(sides, strides, strict=True))
+    limit = (COPYING if along_k else COPYING_ALONG) * seconds
+    if p.a_type is not Float32 or p.k == 0 or not any(sides) or packing_seconds(p, sides, facts) > limit:
         return None
-    packed, aligned = pack(p, alignments, both, filled=True)
-    gemm = _ask("simt", packed, aligned, facts)
-    return gemm and PackedGemm.of(p, alignments, both, gemm)
+    view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
+    padded = (sides[1], sides[0]) if swapped else sides
+    gemm = module("simt").choose(view, aligned, facts, padded)
+    return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
 
 
-def _is_loose_along_k(k: int, strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:
-    """Whether an operand lies along K, but not so that it is loaded by accesses of 16 bytes."""
-    elements = (k, *(d for mode, d in enumerate(strides) if mode != 1))
-    return strides[1] == 1 and any(x % ROW for x in (alignment, *(d * dtype.bits // 8 for d in elements)))
+def _is_loose(rows: int, k: int, strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:
+    """Whether an operand does not lie so that it is loaded by accesses of 16 bytes."""
+    along = 1 if strides[1] == 1 else 0
+    elements = ((rows, k)[along], *(d for mode, d in enumerate(strides) if mode != along))
+    return strides[along] != 1 or any(x % ROW for x in (alignment, *(d * dtype.bits // 8 for d in elements)))
 
 
 def _fits(strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:

@@ -42,8 +42,9 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "smem_a": SHARED,
     "smem_b": SHARED,
     "store_tv": ("a layout of (thread, value), or None", lambda x: x is None or isinstance(x, _core.Layout)),
+    "smem_c": ("a layout of (row, column, slice), or None", lambda x: x is None or isinstance(x, _core.Layout)),
     "cluster_mn": ("two positive integers, the CTAs along M and N", _counts(2)),
-    **dict.fromkeys(("swapped", "wide_a", "wide_b", "ping_pong"), FLAG),
+    **dict.fromkeys(("swapped", "wide_a", "wide_b", "padded_a", "padded_b", "ping_pong"), FLAG),
     **dict.fromkeys(
         ("stages", "store_vector", "run_length", "min_ctas", "splits", "store_buffers", "workers", "group",
          "out_vector", "ctas_per_sm"),

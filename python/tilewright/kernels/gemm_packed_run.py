@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,8 +22,6 @@ def copied_on_host(plan: PackedGemm, a: int, b: int) -> tuple[Any, int, int]:
 
     places = plan.workspace
     memory = _core.Memory.allocate(places[2], ALIGNMENT)
-    if plan.filled:
-        ctypes.memset(memory.address, 0, places[2])
     found = [a, b]
     for side, copy in enumerate((plan.pack_a, plan.pack_b)):
         if copy is not None:
@@ -43,7 +40,6 @@ class PackedLaunch(NamedTuple):
     copies: tuple[tuple[int, int, Any], ...]  # side, offset in the workspace, launch
     gemm: Any
     bytes: int
-    filled: bool  # with zeros, before the copies
     shifts: tuple[int, ...]
     ranges: tuple[tuple[int, int] | None, ...]
     device: int
@@ -61,7 +57,7 @@ class PackedLaunch(NamedTuple):
 
     def launch(self, addresses: list[int], stream: int) -> None:
         """Enqueue them for tensors A, B, C and bias at these addresses (0: no bias)."""
-        memory, start = _workspace(self.device, self.bytes, stream, self.library, self.filled)
+        memory, start = _workspace(self.device, self.bytes, stream, self.library)
         tensors = list(addresses)
         for side, offset, copy in self.copies:
             copy.launch([addresses[side] + self.shifts[side], start + offset], stream)
@@ -81,7 +77,9 @@ def prepare(plan: PackedGemm, operands: GemmOperands) -> PackedLaunch:
     for side, copy in enumerate((plan.pack_a, plan.pack_b)):
         if copy is None:
             continue
-        src, dst = copy_operands(plan.problem, side, operands.addresses[side], start + places[side], operands.c.device)
+        src, dst = copy_operands(
+            plan.problem, side, plan.is_turned, operands.addresses[side], start + places[side], operands.c.device
+        )
         copies.append((side, places[side], launch.prepare(copy, src, dst)))
         given[side], shifts[side] = dst, 0
     a, b, c, bias = given
@@ -94,12 +92,10 @@ def prepare(plan: PackedGemm, operands: GemmOperands) -> PackedLaunch:
     ranges = tuple(
         None if x is None else (x.reach()[0] - x.address, x.reach()[1] - x.address) for x in operands.tensors
     )
-    return PackedLaunch(
-        tuple(copies), gemm, places[2], plan.filled, operands.shifts, ranges, operands.c.device[1], library
-    )
+    return PackedLaunch(tuple(copies), gemm, places[2], operands.shifts, ranges, operands.c.device[1], library)
 
 
-def _workspace(device: int, size: int, stream: int, library: str, filled: bool) -> tuple[Any, int]:
+def _workspace(device: int, size: int, stream: int, library: str) -> tuple[Any, int]:
     """Memory for what is enqueued on a stream, and its address: torch's for tensors of torch, else the driver's."""
     torch: Any = sys.modules.get("torch")
     if library == "torch" and torch is not None:
@@ -108,12 +104,9 @@ def _workspace(device: int, size: int, stream: int, library: str, filled: bool) 
         wanted = torch.cuda.ExternalStream(stream, device) if stream else torch.cuda.default_stream(device)
         on = torch.cuda.stream(wanted) if stream != current else contextlib.nullcontext()
         with on:
-            make = torch.zeros if filled else torch.empty
-            memory = make(size, dtype=torch.uint8, device=f"cuda:{device}")
+            memory = torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")
         return memory, memory.data_ptr()
     memory = _core.cuda.allocate_async(device, size, stream)
-    if filled:
-        memory.zero()
     return memory, memory.address
 
 

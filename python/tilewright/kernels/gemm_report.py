@@ -47,6 +47,10 @@ TEXTS = {
     "race_store": ("place in the image of C is written twice", "places in the image of C are written twice"),
     "uninitialised_store": ("value of C is read before it is written", "values of C are read before they are written"),
     "wrong_store": ("store brings the sum of another (m, n)", "stores bring the sum of another (m, n)"),
+    "wrong_sum": (
+        "store does not add up the sum of each atom along k once",
+        "stores do not add up the sum of each atom along k once",
+    ),
     "outside_c": ("element outside of C is written", "elements outside of C are written"),
     "misaligned_c": ("store is misaligned", "stores are misaligned"),
     "not_contiguous_c": ("store takes elements that are no neighbours", "stores take elements that are no neighbours"),
@@ -78,6 +82,7 @@ class GemmReport:
     - `k_tile_not_summed`, `k_tile_summed_twice`: (m tile, n tile, batch, K tile)
     - `not_arrived`: (K tile,) that is read before the barrier at which it is there
     - `race_store`, `uninitialised_store`, `wrong_store`: (m, n) in the image of C in shared memory and of stores
+    - `wrong_sum`: (m, n) of stores to which each atom along k does not contribute once
     - `not_contiguous_a`, `_b`, `_c`, `misaligned_shared_a`, `_b`: the first elements of accesses
 
     >>> print(GemmReport(4, {}))

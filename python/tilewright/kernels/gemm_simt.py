@@ -1,18 +1,22 @@
 """Plans of gemm_simt: the rule by which a tile is chosen, plans of given parts, and candidates to be measured.
 
-Large tiles read less from shared memory for each multiplication, small ones keep more multiprocessors busy. The choice
-is the tile with the least expected time: that of the multiprocessor which has most of the CTAs, at the tile's rate.
+Large tiles read less from shared memory for each multiplication, small ones keep more multiprocessors busy. Where there
+are so few of these that a multiprocessor's warps are too few to hide latency, several groups of warps share the steps
+along K of a tile: slices. The choice is the tile with the least expected time: that of the multiprocessor which has
+most of the CTAs, at the tile's rate.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright import _core
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_simt_layouts import (
     ACCESS,
     SimtTile,
     make_simt_copy,
+    make_simt_image,
     make_simt_mma,
     make_simt_smem,
     neighbours,
@@ -30,18 +34,31 @@ __all__ = ["GemmSimt", "choose", "given", "variants"]
 
 FUNCTION = "kernels.gemm"
 TYPES = (Float32, Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8)
-#        warps    groups   CTAs  rate       with 4 neighbours   each thread   registers up to
+#        warps    groups   CTAs  rate  slices            with 4 neighbours   each thread   registers up to
 TILES = (
     SimtTile(2, 2, 2, 4, 2, 0.90),  # 128 by 128          8 by 16       255
     SimtTile(2, 4, 2, 4, 1, 0.89),  # 128 by 256          8 by 16       255
     SimtTile(2, 2, 2, 2, 3, 0.82),  # 128 by 64           8 by 8        168
-    SimtTile(1, 2, 2, 2, 6, 0.83),  # 64 by 64            8 by 8        168
-    SimtTile(1, 2, 2, 1, 6, 0.64),  # 64 by 32            8 by 4        168
-    SimtTile(1, 2, 1, 1, 8, 0.50),  # 32 by 32            4 by 4        128
+    SimtTile(1, 2, 2, 2, 6, 0.74),  # 64 by 64            8 by 8        168
+    SimtTile(1, 2, 2, 1, 6, 0.57),  # 64 by 32            8 by 4        168
+    SimtTile(1, 2, 1, 1, 8, 0.45),  # 32 by 32            4 by 4        128
+    SimtTile(1, 2, 2, 2, 2, 0.80, 2),  # 64 by 64         8 by 8        255
+    SimtTile(1, 2, 2, 2, 1, 0.80, 4),  # 64 by 64         8 by 8        255
+    SimtTile(1, 1, 1, 2, 4, 0.62, 4),  # 32 by 32         4 by 8        128
+    SimtTile(1, 1, 1, 1, 2, 0.40, 8),  # 32 by 16         4 by 4        128
 )
-NARROW = (2, 3, 4, 5)  # of these, the ones for elements of other sizes than 4 bytes
+LOADING = TILES[2]  # reached 0.56 only where elements came one by one
+OTHERS = (  # for elements of other sizes than 4 bytes
+    SimtTile(2, 2, 2, 2, 3, 0.82),
+    SimtTile(1, 2, 2, 2, 6, 0.83),
+    SimtTile(1, 2, 2, 1, 6, 0.64),
+    SimtTile(1, 2, 1, 1, 8, 0.50),
+)
 ALONE = 0.8  # the part of its rate that a multiprocessor reaches with one CTA of four warps
 START = 24  # steps along K for which a CTA that starts or ends does not multiply
+ADDING = 8  # and so many more for each slice, while sums go through shared memory and are added up
+STEPS = 8  # along K, of each slice of a tile
+PADDED_DEPTH = 16  # at most, which was the fastest for turned copies
 RESERVED = 1024  # bytes of shared memory that the system takes of every CTA
 
 
@@ -72,12 +89,15 @@ def _depth(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most: i
 
     What is in registers on its way takes too many of them in deep tiles, except where threads have few sums. What goes
     by cp.async, one element at a time, was the fastest in 16; by more at a time in 32, if threads have many sums.
+    Slices share the steps of a tile.
     """
     if int(problem.a_type.bits) < 32:
         return 16
     if problem.a_type is not Float32:
         return 8
     groups = tile.groups_m * tile.groups_n
+    if tile.slices > 1:
+        return min(STEPS * tile.slices, most)
     if any(not x.is_async for x in accesses):
         depth = 16 if groups == 1 else 8
     elif any(x.vector == 1 for x in accesses):
@@ -87,10 +107,14 @@ def _depth(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most: i
     return min(depth, most)
 
 
+def _fits(shared_bytes: int, tile: SimtTile, facts: DeviceFacts) -> bool:
+    """Whether the tile's CTAs share a multiprocessor with so many bytes of shared memory each."""
+    return (shared_bytes + RESERVED) * tile.ctas <= facts.shared_bytes + RESERVED
+
+
 def _deepest(tile: SimtTile, facts: DeviceFacts) -> int:
-    """The deepest of three stages of Float32 with which the tile's CTAs share a multiprocessor: 8, 16 or 32."""
-    room = (facts.shared_bytes + RESERVED) // tile.ctas - RESERVED
-    return next((depth for depth in (32, 16) if 3 * sum(tile.extents(4)) * depth * 4 <= room), 8)
+    """The deepest of three stages of Float32 with which the tile's CTAs share a multiprocessor: 8, 16, 32 or 64."""
+    return next((depth for depth in (64, 32, 16) if _fits(3 * sum(tile.extents(4)) * depth * 4, tile, facts)), 8)
 
 
 def _vector(
@@ -110,6 +134,20 @@ def _vector(
     return mode, vector
 
 
+def _accesses(
+    problem: GemmProblem, alignments: tuple[int, int, int], padded: tuple[bool, bool], most: int, has_cp_async: bool
+) -> list[Access]:
+    """How A and B come: by the widest accesses that alignment allows, of at most so many elements."""
+    p, found = problem, []
+    sides = (p.m, p.a_strides, p.a_type, alignments[0]), (p.n, p.b_strides, p.b_type, alignments[1])
+    for (extent, strides, dtype, alignment), is_padded in zip(sides, padded, strict=True):
+        size = int(dtype.bits) // 8
+        extents = (strides[1] if is_padded else extent, p.k, *p.batch)
+        mode, vector = _vector(strides, extents, alignment, size, most)
+        found.append(Access.of(mode, vector, size, has_cp_async))
+    return found
+
+
 def _plan(
     problem: GemmProblem,
     alignments: tuple[int, int, int],
@@ -118,6 +156,7 @@ def _plan(
     depth: int | None = None,
     stages: int | None = None,
     facts: DeviceFacts | None = None,
+    padded: tuple[bool, bool] = (False, False),
 ) -> GemmSimt:
     """The plan of a tile: the widest accesses that alignment allows, by cp.async wherever elements need no turning.
 
@@ -126,20 +165,17 @@ def _plan(
     from tilewright.cute.mma_ops import MmaUniversalOp
 
     p, width, facts = problem, _width(problem), facts or H200
-    sides = (p.m, p.a_strides, p.a_type, alignments[0]), (p.n, p.b_strides, p.b_type, alignments[1])
-    accesses = []
-    for extent, strides, dtype, alignment in sides:
-        size = int(dtype.bits) // 8
-        mode, vector = _vector(strides, (extent, p.k, *p.batch), alignment, size, depth or ACCESS)
-        accesses.append(Access.of(mode, vector, size, facts.capability >= 80))
-    (m, n), k = tile.extents(width), depth or _depth(p, tile, accesses, _deepest(tile, facts))
+    accesses = _accesses(p, alignments, padded, depth or ACCESS, facts.capability >= 80)
+    most = min(_deepest(tile, facts), PADDED_DEPTH if any(padded) else ACCESS * 8)
+    (m, n), k = tile.extents(width), depth or _depth(p, tile, accesses, most)
     op = MmaUniversalOp(p.a_type, p.acc_type, None if p.b_type is p.a_type else p.b_type)
     a, b = (
         make_simt_copy(dtype, (rows, k), tile.threads, *access)
         for rows, dtype, access in zip((m, n), (p.a_type, p.b_type), accesses, strict=True)
     )
     if stages is None:
-        stages = 3 if all(x.is_async for x in accesses) else 2
+        stages = 3 if all(x.is_async for x in accesses) or tile.slices == 2 else 2
+    image = make_simt_image((m, n), tile.slices, p.acc_type)
     plan = GemmSimt(
         problem=p,
         tiler_mnk=(m, n, k),
@@ -151,9 +187,16 @@ def _plan(
         smem_b=make_simt_smem((n, k), stages, p.b_type, accesses[1].mode),
         wide_a=True,
         wide_b=True,
-        ctas_per_sm=tile.ctas * 2 // 3 if p.acc_type is Int32 else tile.ctas,
+        ctas_per_sm=max(tile.ctas * 2 // 3, 1) if p.acc_type is Int32 else tile.ctas,
+        padded_a=padded[0],
+        padded_b=padded[1],
+        smem_c=image if tile.slices > 1 else None,
     )
-    return _with_wide_stores(plan, alignments[2])
+    plan = _with_wide_stores(plan, alignments[2])
+    narrow = tile.slices == 1 and plan.out_vector == 1 and p.c_strides[plan.out_mode] == 1
+    if p.c_type is Float32 and narrow and _fits(int(_core.cosize(image)) * 4, tile, facts):
+        return plan.replace(smem_c=image)
+    return plan
 
 
 def _with_wide_stores(plan: GemmSimt, alignment: int) -> GemmSimt:
@@ -163,11 +206,19 @@ def _with_wide_stores(plan: GemmSimt, alignment: int) -> GemmSimt:
     along, vector = _vector(p.c_strides, (p.m, p.n, *p.batch), alignment, size, 16)
     if along != mode:
         return plan
-    return plan.replace(out_vector=min(vector, neighbours(plan.columns if mode else plan.rows, vector)))
+    if plan.smem_c is None:
+        vector = min(vector, neighbours(plan.columns if mode else plan.rows, vector))
+    return plan.replace(out_vector=vector)
 
 
-def _tiles_for(problem: GemmProblem) -> list[SimtTile]:
-    return list(TILES) if problem.a_type is Float32 else [TILES[i] for i in NARROW]
+def _tiles_for(problem: GemmProblem, facts: DeviceFacts) -> list[SimtTile]:
+    """Those of the element type; of the ones in slices, those whose sums the shared memory has room for."""
+
+    def fits(tile: SimtTile) -> bool:
+        image = make_simt_image(tile.extents(_width(problem)), tile.slices, problem.acc_type)
+        return int(_core.cosize(image)) * int(problem.acc_type.bits) // 8 <= facts.shared_bytes
+
+    return [x for x in (TILES if problem.a_type is Float32 else OTHERS) if x.slices == 1 or fits(x)]
 
 
 def _seconds(problem: GemmProblem, tile: SimtTile, multiprocessors: int) -> float:
@@ -176,13 +227,20 @@ def _seconds(problem: GemmProblem, tile: SimtTile, multiprocessors: int) -> floa
     count = -(-problem.m // bm) * -(-problem.n // bn) * problem.batches
     busiest = -(-count // multiprocessors)  # its CTAs
     least = min(128 / tile.threads / ALONE, 4.0)  # one CTA that shares with no others takes as long as so many
-    return max(busiest, least) * bm * bn * (problem.k + START) / tile.rate
+    idle = START + (ADDING * tile.slices if tile.slices > 1 else 0)
+    return max(busiest, least) * bm * bn * (problem.k + idle) / tile.rate
 
 
-def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None) -> GemmSimt | None:
+def choose(
+    problem: GemmProblem,
+    alignments: tuple[int, int, int],
+    facts: DeviceFacts | None = None,
+    padded: tuple[bool, bool] = (False, False),
+) -> GemmSimt | None:
     """The plan for a problem whose A, B and C begin at multiples of `alignments` bytes; None if gemm_simt has no such.
 
-    `facts` are the device's; None stands for an H200.
+    `facts` are the device's; None stands for an H200. `padded`: whether memory is there behind the rows of A and B, up
+    to whole tiles, as GemmSimt's fields say.
 
     >>> from tilewright import Float32
     >>> from tilewright.kernels.gemm_problem import problem_of
@@ -193,12 +251,21 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
     """
     if not _takes(problem):
         return None
-    return _plan(problem, alignments, _fastest(problem, facts), facts=facts)
+    tile = _fastest(problem, alignments, facts or H200, padded)
+    return _plan(problem, alignments, tile, facts=facts, padded=padded)
 
 
-def _fastest(problem: GemmProblem, facts: DeviceFacts | None = None) -> SimtTile:
-    multiprocessors = (facts or H200).multiprocessors
-    return min(_tiles_for(problem), key=lambda tile: _seconds(problem, tile, multiprocessors))
+def _fastest(
+    problem: GemmProblem,
+    alignments: tuple[int, int, int],
+    facts: DeviceFacts,
+    padded: tuple[bool, bool] = (False, False),
+) -> SimtTile:
+    tiles = _tiles_for(problem, facts)
+    accesses = _accesses(problem, alignments, padded, ACCESS, facts.capability >= 80)
+    if problem.a_type is Float32 and any(x.vector == 1 for x in accesses):
+        tiles.remove(LOADING)
+    return min(tiles, key=lambda tile: _seconds(problem, tile, facts.multiprocessors))
 
 
 def variants(
@@ -218,9 +285,9 @@ def variants(
 
 
 def _candidates(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> Iterator[GemmSimt]:
-    chosen = _plan(problem, alignments, _fastest(problem, facts), facts=facts)
+    chosen = _plan(problem, alignments, _fastest(problem, alignments, facts), facts=facts)
     yield chosen
-    for tile in _tiles_for(problem):
+    for tile in _tiles_for(problem, facts):
         for depth in (8, 16, 32) if problem.a_type is Float32 else (chosen.tiler_mnk[2],):
             for stages in (2, 3):
                 plan = _plan(problem, alignments, tile, depth=depth, stages=stages, facts=facts)
@@ -247,7 +314,7 @@ def given(
     """
     if not _takes(problem):
         raise TypeError(f"{FUNCTION}: gemm_simt has no products of {problem.a_type} and {problem.b_type}")
-    base = _plan(problem, alignments, _fastest(problem))
+    base = _plan(problem, alignments, _fastest(problem, alignments, H200))
     mma = base.tiled_mma if tiled_mma is None else tiled_mma
     tiler = tiler_mnk or base.tiler_mnk
     m, n, k = tiler
@@ -265,6 +332,7 @@ def given(
         copies.append(tiled_copy)
         wide.append((mode, vector))
     count = 2 if stages is None else stages
+    slices = int(_core.size(mma.thr_layout_vmnk, mode=[3]))
     plan = GemmSimt(
         problem=problem,
         tiler_mnk=tiler,
@@ -274,6 +342,7 @@ def given(
         tiled_copy_b=copies[1],
         smem_a=make_simt_smem((m, k), count, problem.a_type, 0),
         smem_b=make_simt_smem((n, k), count, problem.b_type, 0),
+        smem_c=make_simt_image((m, n), slices, problem.acc_type) if slices > 1 else None,
     )
     flags = {}
     for name, (mode, vector) in zip("ab", wide, strict=True):

@@ -38,9 +38,11 @@ def require_layouts(plan: GemmSimt) -> None:
             raise TypeError(f"GemmSimt: tiled_copy_{name} is {tiled_copy!r}, but it must be a TiledCopy")
         require_linear(f"smem_{name}", smem, tile, plan.stages)
         _require_copy(plan, name, tiled_copy, tile, dtype)
+        _require_padding(plan, name, tile[0])
+    _require_image(plan)
     most = min(ACCESS * 8 // int(p.c_type.bits), 16)
     vectors = neighbours(plan.rows if plan.out_mode == 0 else plan.columns, most)
-    if vectors % plan.out_vector:
+    if plan.smem_c is None and vectors % plan.out_vector:
         raise LayoutError(
             f"GemmSimt: out_vector is {plan.out_vector}, but a thread has {vectors} neighbours along "
             f"{'MN'[plan.out_mode]} that fit into {ACCESS} bytes ({plan.columns if plan.out_mode else plan.rows}); use "
@@ -55,11 +57,12 @@ def types(plan: GemmSimt) -> tuple[Any, Any, Any]:
 
 def _require_mma(plan: GemmSimt) -> None:
     mma, tiler = plan.tiled_mma, plan.tiler_mnk
-    atoms_k = int(_core.size(mma.thr_layout_vmnk, mode=[3]))
-    if atoms_k > 1:
+    slices, size = plan.slices, int(mma.size)
+    last = mma.thr_layout_vmnk[3]
+    if slices > 1 and (size % slices or last != _core.make_layout(slices, stride=size // slices)):
         raise LayoutError(
-            f"GemmSimt: {atoms_k} atoms of {mma.atom_layout_mnk} lie along K, so {atoms_k} threads have parts of the "
-            "same sum; put the atoms along M and N"
+            f"GemmSimt: {slices} atoms of {mma.atom_layout_mnk} lie along K, but their threads do not follow each "
+            f"other; give that mode the stride of all the others together, {size // slices}"
         )
     if mma.permutation_mnk[2] is not None and not isinstance(mma.permutation_mnk[2], int):
         raise LayoutError(
@@ -81,6 +84,41 @@ def _require_mma(plan: GemmSimt) -> None:
             f"GemmSimt: with {mma.size} threads on the tiler {text(tiler)} each has {rows} by {columns} sums, more "
             f"than its registers hold; use a smaller tiler, or a TiledMma of more threads"
         )
+
+
+def _require_padding(plan: GemmSimt, name: str, rows: int) -> None:
+    strides = plan.side(name)[4]
+    if not (plan.padded_a if name == "a" else plan.padded_b):
+        return
+    if strides[0] != 1 or any(d % rows for d in strides[1:]):
+        raise LayoutError(
+            f"GemmSimt: padded_{name} is True, but {name.upper()} has the strides {text(strides)}; only rows that are "
+            f"contiguous and as long as whole tiles, a multiple of {rows}, have memory behind them"
+        )
+
+
+def _require_image(plan: GemmSimt) -> None:
+    """LayoutError where sums do not go through shared memory, but must, or cannot in the way of `smem_c`."""
+    image, wanted = plan.smem_c, (*plan.tiler_mnk[:2], plan.slices)
+    if image is None:
+        if plan.slices > 1:
+            raise LayoutError(
+                f"GemmSimt: {plan.slices} atoms lie along K, so that as many threads have parts of the same sum; give "
+                f"smem_c, a layout of {text(wanted)}, where they are added up"
+            )
+        return
+    if not isinstance(image, _core.Layout) or image.shape != wanted or not _core.is_injective(image):
+        raise LayoutError(
+            f"GemmSimt: smem_c is {image}, but sums lie in shared memory by an injective Layout of three plain modes, "
+            f"(rows, columns, slices) = {text(wanted)}"
+        )
+    width = neighbours(plan.columns, ACCESS * 8 // int(plan.problem.acc_type.bits))
+    if width > 1 and (image.stride[1] != 1 or any(d % width for d in (image.stride[0], image.stride[2]))):
+        raise LayoutError(
+            f"GemmSimt: a thread has {width} neighbouring columns, which are written together, but in smem_c {image} "
+            f"they do not lie together at a multiple of {width}; use a stride of 1 along N and such multiples else"
+        )
+    plan.store_layout  # noqa: B018 (raises where threads do not divide the tile)
 
 
 def _require_copy(plan: GemmSimt, name: str, tiled_copy: Any, tile: tuple[int, int], dtype: Any) -> None:
@@ -130,7 +168,8 @@ def _require_copy(plan: GemmSimt, name: str, tiled_copy: Any, tile: tuple[int, i
 def require_aligned(plan: GemmSimt, addresses: tuple[int, int, int], function: str) -> None:
     """ValueError where an access that the plan relies on would be misaligned."""
     p = plan.problem
-    for name, address, extents in (("a", addresses[0], (p.m, p.k)), ("b", addresses[1], (p.n, p.k))):
+    rows = p.a_strides[1] if plan.padded_a else p.m, p.b_strides[1] if plan.padded_b else p.n
+    for name, address, extents in (("a", addresses[0], (rows[0], p.k)), ("b", addresses[1], (rows[1], p.k))):
         _, _, wide, _, strides, dtype = plan.side(name)
         _, vector, mode = plan.copy_layout(name)
         if not wide:

@@ -28,7 +28,7 @@ class SimtTile(NamedTuple):
     """A CTA's warps along M and N, and the groups of neighbours that a thread has along M and N.
 
     `ctas` share a multiprocessor, which bounds the registers; `rate` is the part of the multiprocessor's peak that is
-    expected of them on large problems.
+    expected of them on large problems. `slices` times as many warps share the steps along K.
     """
 
     warps_m: int
@@ -37,10 +37,11 @@ class SimtTile(NamedTuple):
     groups_n: int
     ctas: int
     rate: float
+    slices: int = 1
 
     @property
     def threads(self) -> int:
-        return 32 * self.warps_m * self.warps_n
+        return 32 * self.warps_m * self.warps_n * self.slices
 
     def extents(self, width: int) -> tuple[int, int]:
         """The tile (bM, bN) where a group has `width` neighbours.
@@ -63,8 +64,10 @@ def make_simt_mma(op: Any, tile: SimtTile, width: int) -> TiledMma:
     """
     from tilewright.cute.tiled_mma import make_tiled_mma
 
+    warps = tile.warps_m * tile.warps_n
     atoms = _core.make_layout(
-        ((LANES_M, tile.warps_m), (2, 2, tile.warps_n), 1), stride=((2, 32), (1, 16, 32 * tile.warps_m), 0)
+        ((LANES_M, tile.warps_m), (2, 2, tile.warps_n), tile.slices),
+        stride=((2, 32), (1, 16, 32 * tile.warps_m), 32 * warps if tile.slices > 1 else 0),
     )
 
     def order(lanes: int, warps: int, groups: int) -> Any:
@@ -126,7 +129,45 @@ def make_simt_smem(tile: tuple[int, int], stages: int, dtype: Any, mode: int) ->
     return _core.make_layout((rows, depth, stages), stride=(1, pitch, pitch * depth))
 
 
+def make_simt_image(tile: tuple[int, int], slices: int, dtype: Any) -> Any:
+    """Shared memory of the sums (row, column, slice): columns next to each other, rows padded by 16 bytes.
+
+    >>> from tilewright import Float32
+    >>> print(make_simt_image((64, 64), 4, Float32))
+    (64,64,4):(68,1,4352)
+    """
+    rows, columns = tile
+    pitch = columns + ACCESS * 8 // dtype.bits
+    return _core.make_layout((rows, columns, slices), stride=(pitch, 1, pitch * rows))
+
+
 # ---- what the kernel gets ----
+
+
+def store_tv(tile: tuple[int, int], threads: int, mode: int, vector: int) -> Any:
+    """(thread, value) to the (row, column) that a thread writes: neighbouring threads write along the mode.
+
+    >>> print(store_tv((64, 64), 256, 1, 4), store_tv((64, 64), 32, 1, 1))
+    ((16,16),(4,4)):((4@1,1@0),(1@1,16@0)) ((32),(2,64)):((1@1),(32@1,1@0))
+    """
+    along, other = _core.E(mode), _core.E(1 - mode)
+    accesses, lines = tile[mode] // vector, tile[1 - mode]
+    threads = min(threads, accesses * lines)
+    across = min(accesses, threads)
+    down = threads // across
+    if tile[mode] % vector or accesses % across or threads % across or lines % down:
+        raise LayoutError(
+            f"GemmSimt: {threads} threads do not divide the tile {text(tile)} of C with {vector} elements for each; "
+            "use smem_c=None, or a tile that they divide"
+        )
+    thread = [(across, vector * along), (down, 1 * other)]
+    value = [(vector, 1 * along), (accesses // across, vector * across * along), (lines // down, down * other)]
+
+    def made(modes: list[tuple[int, Any]]) -> Any:
+        kept = [x for x in modes if x[0] > 1] or [(1, 0)]
+        return _core.make_layout(tuple(x[0] for x in kept), stride=tuple(x[1] for x in kept))
+
+    return _core.make_layout([made(thread), made(value)])
 
 
 def copy_tv(tiled_copy: TiledCopy, tile: tuple[int, int]) -> tuple[Any, int]:
@@ -160,7 +201,10 @@ def mma_rows(tiled_mma: TiledMma, tile: tuple[int, int], mode: int) -> Any:
     parts = tiled_mma.thrfrg_C(_core.make_layout(tile, stride=(1, 0) if mode == 0 else (0, 1)))
     threads = tiled_mma.thr_layout_vmnk
     place_of = _core.right_inverse(_core.make_layout([threads, _core.complement(threads)]))
-    of_thread = _core.coalesce(_core.composition(parts[0], place_of))
+    of_place = parts[0]
+    if (slices := int(_core.size(threads, mode=[3]))) > 1:  # atoms along K have the same rows and columns
+        of_place = _core.make_layout([of_place, _core.make_layout(slices, stride=0)])
+    of_thread = _core.coalesce(_core.composition(of_place, place_of))
     return _core.make_layout([_flat(of_thread), _flat(_core.coalesce(parts[1][1][mode]))])
 
 

@@ -12,7 +12,7 @@ from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy_plan import fast_divisor
 from tilewright.kernels.epilogue import bias_offset, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm_plan import GemmPlan
-from tilewright.kernels.gemm_simt_layouts import ACCESS, copy_tv, mma_rows, neighbours, require_linear
+from tilewright.kernels.gemm_simt_layouts import ACCESS, copy_tv, mma_rows, neighbours, require_linear, store_tv
 from tilewright.kernels.render import device_type, numeric_type
 
 if TYPE_CHECKING:
@@ -37,21 +37,26 @@ class GemmSimt(GemmPlan):
     - `out_vector`: the elements of C that are written at once, along the mode in which C is contiguous
     - `group`: the tiles along M that are taken one after another, before those of the next column
     - `ctas_per_sm`: the CTAs that are to share a multiprocessor, which bounds their registers
+    - `padded_a`, `padded_b`: whether there is memory behind the rows of A and B, contiguous along M and N, up to whole
+      tiles: it is read, whatever is there, and goes into sums that are not stored
+    - `smem_c`: (row, column, slice) to the place of a sum in shared memory, through which C is written where atoms lie
+      along K, or C does not allow wide accesses; None: every thread writes its own sums
     """
 
     __slots__ = (
-        "_cache", "ctas_per_sm", "group", "out_vector", "smem_a", "smem_b", "tiled_copy_a", "tiled_copy_b", "wide_a",
-        "wide_b",
+        "_cache", "ctas_per_sm", "group", "out_vector", "padded_a", "padded_b", "smem_a", "smem_b", "smem_c",
+        "tiled_copy_a", "tiled_copy_b", "wide_a", "wide_b",
     )  # fmt: skip
     KERNEL: ClassVar[str] = "simt"
     STEM: ClassVar[str] = "gemm_simt"
     MIN_ARCH: ClassVar[int] = 75
     FIELDS: ClassVar[tuple[str, ...]] = (
         *GemmPlan.FIELDS, "tiled_copy_a", "tiled_copy_b", "smem_a", "smem_b", "wide_a", "wide_b", "out_vector", "group",
-        "ctas_per_sm",
+        "ctas_per_sm", "padded_a", "padded_b", "smem_c",
     )  # fmt: skip
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         **GemmPlan.DEFAULTS, "wide_a": False, "wide_b": False, "out_vector": 1, "group": 16, "ctas_per_sm": 1,
+        "padded_a": False, "padded_b": False, "smem_c": None,
     }  # fmt: skip
     tiled_copy_a: Any
     tiled_copy_b: Any
@@ -62,18 +67,14 @@ class GemmSimt(GemmPlan):
     out_vector: int
     group: int
     ctas_per_sm: int
+    padded_a: bool
+    padded_b: bool
+    smem_c: Any
     _cache: dict[str, Any]
 
     def require_fields(self) -> None:
         """TypeError, ValueError or LayoutError where the fields do not fit together."""
         object.__setattr__(self, "_cache", {})
-        for name in ("wide_a", "wide_b"):
-            if type(getattr(self, name)) is not bool:
-                raise TypeError(f"GemmSimt: {name} is {getattr(self, name)!r}, but it must be True or False")
-        for name in ("out_vector", "group", "ctas_per_sm"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise TypeError(f"GemmSimt: {name} is {value!r}, but it must be a positive integer")
         from tilewright.kernels.gemm_simt_conditions import require_layouts
 
         require_layouts(self)
@@ -133,6 +134,18 @@ class GemmSimt(GemmPlan):
         return -(-int(self.tiled_mma.size) // 32) * 32
 
     @property
+    def slices(self) -> int:
+        """The atoms along K: so many groups of threads share the steps along K, and their sums are added up."""
+        return int(_core.size(self.tiled_mma.thr_layout_vmnk, mode=[3]))
+
+    @property
+    def store_layout(self) -> Any:
+        """(thread, value) to the (row, column) of the tile that a thread writes, where `smem_c` is given."""
+        if "store" not in self._cache:
+            self._cache["store"] = store_tv(self.tiler_mnk[:2], self.threads, self.out_mode, self.out_vector)
+        return self._cache["store"]
+
+    @property
     def tiles(self) -> tuple[int, int]:
         """The tiles along M and N."""
         return -(-self.problem.m // self.tiler_mnk[0]), -(-self.problem.n // self.tiler_mnk[1])
@@ -149,13 +162,24 @@ class GemmSimt(GemmPlan):
 
     @property
     def shared_bytes(self) -> int:
-        """The shared memory of a CTA: the stages of A, and behind them those of B."""
+        """The shared memory of a CTA: the stages of A, and behind them those of B; in their place, then, the sums."""
         total = 0
         for name in "ab":
             _, smem, _, tile, _, dtype = self.side(name)
             step = require_linear(f"smem_{name}", smem, tile, self.stages)[2]
             total += -(-step * self.stages * int(dtype.bits) // 8 // ACCESS) * ACCESS
-        return total
+        sums = 0 if self.smem_c is None else int(_core.cosize(self.smem_c)) * int(self.problem.acc_type.bits) // 8
+        return max(total, sums)
+
+    def _store_type(self) -> str:
+        if self.smem_c is None:
+            return f"SimtDirectStore<{self.out_mode}, {self.out_vector}>"
+        tv, threads = self.store_layout, int(self.tiled_mma.size) // self.slices
+        most = ACCESS * 8 // int(self.problem.acc_type.bits)
+        writers, values = (int(_core.size(tv, mode=[i])) for i in (0, 1))
+        numbers = f"{self.out_mode}, {self.out_vector}, {writers}, {values}, {self.slices}, {threads}"
+        width = neighbours(self.columns, most)
+        return f"SimtSharedStore<{device_type(self.smem_c)}, {device_type(tv)}, {numbers}, {width}>"
 
     def _name_expression(self) -> str:
         p = self.problem
@@ -165,8 +189,8 @@ class GemmSimt(GemmPlan):
         widths = f"{self.fragment_vector('a')}, {self.fragment_vector('b')}"
         return (
             f"gemm_simt<GemmSimt<{operands}, {numeric_type(p.acc_type)}, {tile}, {int(self.tiled_mma.size)}, "
-            f"{device_type(self.rows)}, {device_type(self.columns)}, {values[0]}, {values[1]}, {widths}, "
-            f"{self.out_mode}, {self.out_vector}, {epilogue_type(p)}>>"
+            f"{self.slices}, {device_type(self.rows)}, {device_type(self.columns)}, {values[0]}, "
+            f"{values[1]}, {widths}, {self._store_type()}, {epilogue_type(p)}>>"
         )
 
     def unit(self, name: str) -> int:
@@ -179,7 +203,8 @@ class GemmSimt(GemmPlan):
         tiled_copy, smem, wide, _, _, dtype = self.side(name)
         tv, vector, mode = self.copy_layout(name)
         threads, values = (int(_core.size(tv, mode=[i])) for i in (0, 1))
-        flags = f"{str(wide).lower()}, {str(by_cp_async(tiled_copy)).lower()}"
+        is_padded = self.padded_a if name == "a" else self.padded_b
+        flags = ", ".join(str(x).lower() for x in (wide, by_cp_async(tiled_copy), is_padded))
         numbers = f"{threads}, {values}, {vector}, {mode}, {self.unit(name)}"
         return f"SimtOperand<{numeric_type(dtype)}, {device_type(tv)}, {device_type(smem)}, {numbers}, {flags}>"
 
@@ -233,6 +258,8 @@ class GemmSimt(GemmPlan):
         lines += [self._operand_text(name) for name in "ab"]
         along = f" along {'MN'[self.out_mode]}" if self.out_vector > 1 else ""
         lines.append(f"  store C    {int(p.c_type.bits) * self.out_vector} bits{along}")
+        if self.smem_c is not None:
+            lines.append(f"             of {self.slices} sums each from {self.smem_c}: {self.store_layout}")
         return "\n".join(lines)
 
     def _operand_text(self, name: str) -> str:

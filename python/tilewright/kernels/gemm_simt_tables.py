@@ -24,7 +24,7 @@ def simt_tables(plan: GemmSimt) -> GemmTables:
     >>> from tilewright.kernels.gemm_simt import choose
     >>> tables = simt_tables(choose(problem_of(512, 512, 512, Float32), (16, 16, 16)))
     >>> tables.tile, tables.mma.c_coord.shape, tables.pipeline
-    ((32, 32, 16), (64, 4, 4, 1, 2), Pipeline(stages=2, ahead=1, landed=0, first_read=0, last_read=0))
+    ((32, 32, 32), (128, 4, 8, 1, 2), Pipeline(stages=2, ahead=1, landed=0, first_read=0, last_read=0))
     """
     rows, columns = by_modes(plan.rows), by_modes(plan.columns)
     down, across = rows.shape[1], columns.shape[1]
@@ -42,8 +42,10 @@ def simt_tables(plan: GemmSimt) -> GemmTables:
     )
     # Fragments are read between the same two barriers as the step that loads the tile `ahead`.
     pipeline = Pipeline(plan.stages, plan.stages - 1)
-    a, b = _operand(plan, "a", rows), _operand(plan, "b", columns)
-    return GemmTables(plan.tiler_mnk, a, b, mma, _store(plan, coordinates), pipeline)
+    slice_of = mma.thread[:, 3]
+    a, b = _operand(plan, "a", rows, slice_of), _operand(plan, "b", columns, slice_of)
+    store = _store(plan, coordinates) if plan.smem_c is None else _shared_store(plan, coordinates, slice_of)
+    return GemmTables(plan.tiler_mnk, a, b, mma, store, pipeline)
 
 
 def _places(plan: GemmSimt) -> IntArray:
@@ -56,7 +58,7 @@ def _places(plan: GemmSimt) -> IntArray:
     return place
 
 
-def _operand(plan: GemmSimt, name: str, rows: IntArray) -> OperandTable:
+def _operand(plan: GemmSimt, name: str, rows: IntArray, slice_of: IntArray) -> OperandTable:
     tiled_copy, smem, wide, tile, _, dtype = plan.side(name)
     _, vector, mode = plan.copy_layout(name)
     row, k, stage = (int(d) for d in smem.stride)
@@ -65,7 +67,8 @@ def _operand(plan: GemmSimt, name: str, rows: IntArray) -> OperandTable:
     kind = "cp.async" if (by_cp_async(tiled_copy) if wide else size >= 4) else "registers"
     load = load_table(tiled_copy, tile, smem, width=width, mode=mode, kind=kind)
     load = load._replace(smem=np.ascontiguousarray(load.smem))
-    fragment = rows[:, :, None, None] * row + (np.arange(tile[1]) * k)[None, None, :, None]
+    depth = slice_of[:, None] + np.arange(0, tile[1], plan.slices)  # (thread, step): the k of each
+    fragment = rows[:, :, None, None] * row + (depth * k)[:, None, :, None]
     return OperandTable(load, stage, np.ascontiguousarray(fragment, np.int32))
 
 
@@ -81,4 +84,22 @@ def _store(plan: GemmSimt, coordinates: Any) -> StoreTable:
         coord=np.ascontiguousarray(first, np.int32),
         mode=plan.out_mode,
         value=np.ascontiguousarray(np.broadcast_to(value, (threads, *value.shape))),
+    )
+
+
+def _shared_store(plan: GemmSimt, coordinates: Any, slice_of: IntArray) -> StoreTable:
+    """The sums by way of shared memory, where those of a tile's slices are added up."""
+    image = by_modes(plan.smem_c)
+    places = image[coordinates[..., 0], coordinates[..., 1], slice_of[:, None, None]]
+    threads, values = (int(_core.size(plan.store_layout, mode=[i])) for i in (0, 1))
+    index = np.array([[plan.store_layout(t, v) for v in range(values)] for t in range(threads)], np.int32)
+    sums = image[index[..., 0], index[..., 1]].reshape(threads, -1, plan.out_vector, plan.slices)
+    return StoreTable(
+        coord=np.ascontiguousarray(index[:, :: plan.out_vector]),
+        mode=plan.out_mode,
+        smem_write=np.ascontiguousarray(places.reshape(len(places), -1)),
+        smem_read=np.ascontiguousarray(sums[..., 0]),
+        smem_added=np.ascontiguousarray(sums[..., 1:]) if plan.slices > 1 else None,
+        image_elements=int(_core.cosize(plan.smem_c)),
+        kind="shared",
     )

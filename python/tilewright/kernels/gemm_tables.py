@@ -70,7 +70,7 @@ class MmaTable(NamedTuple):
     - `a`, `b`, `c` (threads of the atom, values): index m + M k, n + N k and m + M n in the atom's tile, that is
       `atom.tv_layout_A(lane, value)`; `a` and `b` are None where the operand has a `matrix`
     - `thread` (threads, 4): each thread's coordinate in `tiled_mma.thr_layout_vmnk`: the lane in its atom, and the
-      atom's m, n and k; k is 0, for nothing adds up accumulators of several atoms
+      atom's m, n and k; where k is not 0, the store adds up the accumulators of several atoms
     - `c_coord` (threads, atoms along m, atoms along n, values, 2): (m, n) in the tile of each accumulator, that is
       `thr_mma.partition_C(make_identity_tensor((bM, bN)))`
     """
@@ -93,6 +93,8 @@ class StoreTable(NamedTuple):
     - through shared memory instead: `smem_write` (MMA threads, accumulators in the order of `value`), the offset where
       each is put; `smem_read` (threads, accesses, width), the offset that each element is read from; both below
       `image_elements`
+    - `smem_added` (threads, accesses, width, further sums): the offsets whose values are added to the one of
+      `smem_read`, in this order: the sums of the other atoms along k. None: there are no others
     - `round_write` (MMA threads, accumulators) and `round_read` (threads, accesses): where the image holds a part of
       the tile only, the number of the round in which each is done: a round writes, waits, reads, waits. None: all in
       round 0
@@ -105,6 +107,7 @@ class StoreTable(NamedTuple):
     value: IntArray | None = None
     smem_write: IntArray | None = None
     smem_read: IntArray | None = None
+    smem_added: IntArray | None = None
     image_elements: int = 0
     round_write: IntArray | None = None
     round_read: IntArray | None = None
