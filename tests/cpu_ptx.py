@@ -211,6 +211,8 @@ static int clamped(double x) {
 // Only from sm_89 on, as which nothing is compiled here.
 void cvt_rn_satfinite_e4m3x2_f32(unsigned short& to, float hi, float lo);
 void cvt_rn_satfinite_e5m2x2_f32(unsigned short& to, float hi, float lo);
+static void ex2_approx_ftz_f32(float& to, float from) { to = std::exp2(from); }
+static void rcp_approx_ftz_f32(float& to, float from) { to = 1 / from; }
 static void cvt_rni_s32_f32(int& to, float from) { to = clamped(from); }
 static void cvt_rni_s32_f64(int& to, double from) { to = clamped(from); }
 }  // namespace ptx
@@ -326,19 +328,27 @@ class GemmKernels:
         """Run a plan's kernel on addresses in CPU memory."""
         plan.require(a, b, c, "test")
         params = plan.params(a, b, c, bias)
-        reach = (ctypes.c_uint64 * 6)(*(x for pair in reaches(plan.problem, (a, b, c)) for x in pair))
+        reach = (ctypes.c_uint64 * 6)(*(x for pair in reaches(_there(plan), (a, b, c)) for x in pair))
         found = self.library.run(self.index[plan.name], params, len(params), plan.ctas, reach)
         assert found != -1, f"the plan's {len(params)} bytes are not the kernel's parameter"
         assert found != -2, "some threads wait at a barrier that others never reach"
         assert found == 0, f"{found} accesses are misaligned or outside of the tensors"
 
 
-def reaches(problem, addresses):
+def _there(plan):
+    """The strides and extents of a plan's tensors, of A and B with what may be read behind their rows."""
+    p = plan.problem
+    m = p.a_strides[1] if getattr(plan, "padded_a", False) else p.m
+    n = p.b_strides[1] if getattr(plan, "padded_b", False) else p.n
+    return p, ((m, p.k), (n, p.k), (p.m, p.n))
+
+
+def reaches(there, addresses):
     """From where to where the elements of A, B and C lie in memory."""
-    p = problem
+    p, matrices = there
     for address, dtype, strides, extents in zip(
         addresses, (p.a_type, p.b_type, p.c_type), (p.a_strides, p.b_strides, p.c_strides),
-        ((p.m, p.k), (p.n, p.k), (p.m, p.n)), strict=True,
+        matrices, strict=True,
     ):  # fmt: skip
         steps = [(e - 1) * d for e, d in zip((*extents, *p.batch), strides, strict=True)]
         empty = 0 in extents

@@ -463,6 +463,8 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
             for rank, sender, unit, t in itertools.product(
                 range(plan.splits), range(plan.splits - 1), range(own), range(128 * plan.consumers)
             ):
+                if rank * own + unit >= units:  # the last CTAs finish less, or nothing
+                    continue
                 at = (((sender * plan.consumers + t // 128) * 4 + t % 128 // 32) * own + unit) * 512 + t % 32 * 16
                 walk.access("read sums", "shared", "load", 16, (cta, rank, sender, unit), t, at)
         for rank, t in itertools.product(range(plan.splits), range(128 * sharing)):

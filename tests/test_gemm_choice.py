@@ -55,15 +55,19 @@ def test_a_and_b_change_places():
         assert rows == (n if swapped else m)
 
 
-def test_rows_along_k_are_filled_up_for_fma_where_that_is_little_of_the_time():
+def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
     plan = chosen(4095, 4097, 4103, Float32)
     assert isinstance(plan, PackedGemm)
-    assert (plan.filled, plan.gemm.KERNEL, plan.gemm.problem.k, plan.problem.k) == (True, "simt", 4104, 4103)
-    assert plan.for_problem(problem_of(4095, 4097, 4101, Float32)).gemm.problem.k == 4104
-    assert isinstance(chosen(4095, 4097, 4103, Float32, a="m"), PackedGemm)
+    assert (plan.is_turned, plan.gemm.KERNEL, plan.sides) == (True, "simt", (True, True))
+    assert (plan.gemm.problem.a_strides, plan.gemm.problem.b_strides) == ((1, 4096), (1, 4352))
+    assert plan.for_problem(problem_of(4095, 4096, 4101, Float32)).gemm.problem.b_strides == (1, 4096)
+    assert (plan.gemm.fragment_vector("a"), plan.gemm.copy_layout("a")[1:], plan.gemm.out_vector) == (4, (4, 0), 1)
+    assert plan.gemm.smem_c is not None  # C's rows are misaligned, and written out of shared memory
+    assert chosen(4095, 4097, 4103, Float32, a="m").sides == (True, True)
+    assert chosen(4096, 4097, 4096, Float32, alignments=(4, 16, 16)).sides == (True, False)
     for aligned in (
         chosen(4096, 4096, 4096, Float32),
-        chosen(4095, 4097, 4103, Float32, a="m", b="n"),  # single elements along M and N are nearly as fast
+        chosen(2047, 2049, 2051, Float32, a="m", b="n"),  # single elements along M and N are nearly as fast
         chosen(257, 259, 261, Float32),
     ):
         assert aligned.KERNEL == "simt"

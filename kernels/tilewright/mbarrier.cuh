@@ -2,13 +2,11 @@
 // reached, and begins the next; whoever waits names the parity of the phase that is to be complete.
 #pragma once
 
+#include "tilewright/shared_access.cuh"
+
 namespace tilewright {
 
 using Barrier = unsigned long long;
-
-__device__ inline unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
 
 __device__ inline void barrier_init(Barrier* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
@@ -49,6 +47,25 @@ __device__ inline void barrier_wait(Barrier* barrier, int parity) {
       : "memory");
 }
 
+// A stage and the parity of the phase in which it is.
+template <int kStages>
+struct Slot {
+  int index = 0;
+  int parity = 0;
+
+  __device__ void next() {
+    if (++index == kStages) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+  __device__ void skip(int count) {
+    const int sum = index + count;
+    parity ^= sum / kStages & 1;
+    index = sum % kStages;
+  }
+};
+
 // ---- clusters and named barriers ----
 
 __device__ inline int cluster_rank() {
@@ -57,7 +74,8 @@ __device__ inline int cluster_rank() {
   return rank;
 }
 
-__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+// Nothing was written before but barriers, which barrier_init_fence has shown.
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 __device__ inline void named_barrier_sync(int name, int threads) {

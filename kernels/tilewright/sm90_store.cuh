@@ -4,10 +4,18 @@
 //   kPairs    two elements next to each other at once, from the registers
 //   kSingles  element by element: any strides
 //
-// A thread has, of every 8 columns, two next to each other in its row and two in the row 8 below.
+// A thread has, of every 8 columns, two next to each other in its row and two in the row 8 below: a unit. What a
+// consumer finishes are `kUnits` of them one after the other, block by block of 64 rows; all of its part of the tile,
+// or a share of it.
+//
+// Where C is read, too, the copy engine brings the first boxes of it while the consumer still multiplies; each is
+// finished where it lies, and stored from there.
 #pragma once
 
 #include "tilewright/epilogue.cuh"
+#include "tilewright/ldmatrix.cuh"
+#include "tilewright/shared_access.cuh"
+#include "tilewright/sm90_bias.cuh"
 #include "tilewright/tma.cuh"
 #include "tilewright/vector.cuh"
 
@@ -16,35 +24,28 @@ namespace tilewright {
 enum StoreKind { kSingles = 0, kPairs = 1, kBoxes = 2 };
 
 // Four matrices of 8 x 8 elements of 16 bits from the registers of a warp; each lane names a row of 16 bytes.
-__device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)), "r"(r[0]),
-               "r"(r[1]), "r"(r[2]), "r"(r[3])
+__device__ inline void stmatrix_x4(unsigned row, const unsigned (&r)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(r[0]), "r"(r[1]),
+               "r"(r[2]), "r"(r[3])
                : "memory");
 }
 
-// Four accumulators that lie at the same place in the shared memory of another CTA of the cluster.
-template <class Acc>
-__device__ void load_from_cta(Acc (&to)[4], const void* from, int cta) {
-  unsigned r[4];
-  asm volatile(
-      "{\n.reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %4, %5;\n"
-      "ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [remote];\n}"
-      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-      : "r"(shared_address(from)), "r"(cta));
-#pragma unroll
-  for (int i = 0; i < 4; ++i) to[i] = __builtin_bit_cast(Acc, r[i]);
-}
-
-template <class EpilogueType, int kBatch, int kKind, int kBuffers, int kConsumers>
+// Tiles of kColumns columns and of kBlocks blocks of rows of a consumer, kStep rows from one block to the next.
+template <class EpilogueType, int kBatch, int kKind, int kBuffers, int kConsumers, int kColumns, int kBlocks, int kStep,
+          int kUnits>
 struct Sm90Store {
   using Epilogue = EpilogueType;
   using Out = typename Epilogue::Out;
   using Compute = typename Epilogue::Compute;
+  using Bias = Sm90Bias<Epilogue, kColumns, kBlocks, kStep>;
   static constexpr int kOutBytes = sizeof(Out);
   static constexpr int kBoxColumns = 128 / kOutBytes;  // a row of a box: 128 bytes, swizzled
   static constexpr int kBoxBytes = 64 * 128;
-  static constexpr int kBytes = kKind == kBoxes ? kConsumers * kBuffers * kBoxBytes : 0;
+  static constexpr int kBytes = kKind == kBoxes ? kConsumers * kBuffers * kBoxBytes : 16;
+  static constexpr int kGroups = kBoxColumns / 8;  // units of a box
+  static constexpr int kCount = kUnits / kGroups;  // boxes
+  static constexpr int kUnitsOfBlock = kColumns / 8;
+  static constexpr bool kBrings = kKind == kBoxes && Epilogue::kReads;
 
   struct Params {
     TensorMap map;
@@ -54,142 +55,70 @@ struct Sm90Store {
     int m, n;
   };
 
+  // Beside boxes[kBytes], which begin at a multiple of 1024 bytes.
+  struct Shared {
+    Barrier brought[kConsumers][kBuffers];
+    alignas(16) unsigned char bias[kConsumers][Bias::kBytes == 0 ? 16 : Bias::kBytes];
+  };
+
+  // The place of what a consumer finishes: its tile begins at (m, n) of C, its part with the unit `first`.
+  struct Part {
+    int m, n;
+    const int* batch;
+    int first, count;
+  };
+
   const Params& params;
   unsigned char* const buffers;
+  Barrier* const brought;
   const int consumer;
-  int next = 0;
+  const bool leader;
+  Bias bias;
+  Slot<kBuffers> slot;
 
-  __device__ Sm90Store(const Params& p, unsigned char* shared, int which)
-      : params(p), buffers(shared + which * kBuffers * kBoxBytes), consumer(which) {}
+  __device__ Sm90Store(const Params& p, unsigned char* boxes, Shared& shared, int which)
+      : params(p),
+        buffers(boxes + which * kBuffers * kBoxBytes),
+        brought(shared.brought[which]),
+        consumer(which),
+        leader(threadIdx.x % 128 == 0),
+        bias(shared.bias[which]) {}
+
+  __device__ static void make_barriers(Shared& shared) {
+#pragma unroll
+    for (int i = 0; kBrings && i < kConsumers * kBuffers; ++i) barrier_init(&shared.brought[0][i], 1);
+  }
 
   // This thread's first row and column.
   __device__ static int row() { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4; }
   __device__ static int column() { return threadIdx.x % 4 * 2; }
 
-  __device__ Out* element(int m, int n, const int* batch) const {
-    int64 offset = m * params.strides[0] + n * params.strides[1];
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) offset += batch[i] * params.strides[2 + i];
-    return params.out + offset;
-  }
-
-  // C at (m, n) and (m, n + 1), by one access where they lie together; outside of C it is anything.
-  __device__ Vector<Out, 2> read(int m, int n, const int* batch) const {
-    Vector<Out, 2> c{};
-    if (m < params.m && n < params.n) {
-      const Out* const from = element(m, n, batch);
-      if (kKind != kSingles && n + 1 < params.n) {
-        c = *reinterpret_cast<const Vector<Out, 2>*>(from);
-      } else {
-        c.at[0] = from[0];
-        if (n + 1 < params.n) c.at[1] = from[params.strides[1]];
-      }
-    }
-    return c;
-  }
-
-  // What is to be stored at (m, n) and (m, n + 1), of the sums a and b.
-  template <class Acc>
-  __device__ Vector<Compute, 2> finished(Acc a, Acc b, int m, int n, const int* batch) const {
-    Vector<Out, 2> c{};
-    if constexpr (Epilogue::kReads) c = read(m, n, batch);
-    const Acc sum[2] = {a, b};
-    Vector<Compute, 2> result;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      Compute bias = 0;
-      if constexpr (Epilogue::kHasBias) {
-        if (Epilogue::kBiasAlong == 0 ? m < params.m : n + i < params.n) {
-          bias = Epilogue::bias_at(params.epilogue, m, n + i);
-        }
-      }
-      result.at[i] = Epilogue::apply(params.epilogue, sum[i], Epilogue::kReads ? convert<Compute>(c.at[i]) : 0, bias);
-    }
-    return result;
-  }
-
-  // The blocks of 64 rows, kStep rows from one to the next, of which the first begins at (m, n).
-  template <int kStep, class Acc, int kBlocks, int kCount>
-  __device__ void tile(const Acc (&acc)[kBlocks][kCount], int m, int n, const int* batch) {
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-      if constexpr (kKind == kBoxes) {
-        boxes(acc[block], m + kStep * block, n, batch);
-      } else {
-#pragma unroll
-        for (int j = 0; j < kCount / 4; ++j) {
-          const Acc part[4] = {acc[block][4 * j], acc[block][4 * j + 1], acc[block][4 * j + 2], acc[block][4 * j + 3]};
-          eight_columns(part, m + kStep * block, n + 8 * j, batch);
-        }
-      }
-    }
-  }
-
-  template <class Acc>
-  __device__ void eight_columns(const Acc (&acc)[4], int m, int n, const int* batch) const {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int at_m = m + row() + 8 * half, at_n = n + column();
-      if (at_m >= params.m || at_n >= params.n) continue;
-      Out* const to = element(at_m, at_n, batch);
-      const auto value = finished(acc[2 * half], acc[2 * half + 1], at_m, at_n, batch);
-      const Vector<Out, 2> pair = {convert<Out>(value.at[0]), convert<Out>(value.at[1])};
-      if (kKind == kPairs && at_n + 1 < params.n) {
-        *reinterpret_cast<Vector<Out, 2>*>(to) = pair;
-      } else {
-        to[0] = pair.at[0];
-        if (at_n + 1 < params.n) to[params.strides[1]] = pair.at[1];
-      }
-    }
-  }
-
-  template <class Acc, int kCount>
-  __device__ void boxes(const Acc (&acc)[kCount], int m, int n, const int* batch) {
-    constexpr int kGroups = kBoxColumns / 8;  // of 8 columns in a box
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int first = 0; first < kCount / 4; first += kGroups) {
-      unsigned char* const buffer = buffers + next * kBoxBytes;
-      next = next + 1 == kBuffers ? 0 : next + 1;
-      const bool leader = threadIdx.x % 128 == 0;
-      if (leader) tma_wait_read<kBuffers - 1>();  // the last box that was in this buffer is gone
-      named_barrier_sync(1 + consumer, 128);
-      unsigned char* const rows = buffer + threadIdx.x % 128 / 32 * 16 * 128;  // the 16 of this warp
-#pragma unroll
-      for (int j = 0; j < kGroups; j += kOutBytes == 2 ? 2 : 1) {
-        if constexpr (kOutBytes == 2) {
-          unsigned packed[4];
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {  // rows 0 to 7, rows 8 to 15, and the same of the next 8 columns
-            const int index = 4 * (first + j + i / 2) + i % 2 * 2;
-            const int at_m = m + row() + i % 2 * 8, at_n = n + (first + j + i / 2) * 8 + column();
-            const auto value = finished(acc[index], acc[index + 1], at_m, at_n, batch);
-            packed[i] = convert_pair<Out>(value.at[0], value.at[1]);
-          }
-          const int chunk = j + lane / 16;
-          stmatrix_x4(rows + (lane % 16) * 128 + ((chunk ^ lane % 8) << 4), packed);
-        } else {
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            const int at_m = m + row() + half * 8, at_n = n + (first + j) * 8 + column();
-            const int index = 4 * (first + j) + 2 * half;
-            const auto value = finished(acc[index], acc[index + 1], at_m, at_n, batch);
-            const Vector<Out, 2> pair = {convert<Out>(value.at[0]), convert<Out>(value.at[1])};
-            const int own = lane / 4 + half * 8, chunk = 2 * j + lane % 4 / 2;
-            store_shared(reinterpret_cast<Out*>(rows + own * 128 + ((chunk ^ own % 8) << 4) + lane % 2 * 8), pair);
-          }
-        }
-      }
-      fence_async_proxy();
-      named_barrier_sync(1 + consumer, 128);
+  // Before the sums are there: ask for what has to be read.
+  __device__ void begin(const Part& part) {
+    bias.fetch(params.epilogue, part.m + row(), part.n, params.m, params.n);
+    if constexpr (kBrings) {
       if (leader) {
-        BoxAt<2 + kBatch> at;
-        at.at[0] = n + first * 8;
-        at.at[1] = m;
+        tma_wait_read<0>();  // the last boxes are gone
 #pragma unroll
-        for (int i = 0; i < kBatch; ++i) at.at[2 + i] = batch[i];
-        tma_store(params.map, buffer, at);
-        tma_commit();
+        for (int i = 0; i < kBuffers && i < kCount; ++i) {
+          bring(part, i, slot.index + i < kBuffers ? slot.index + i : slot.index + i - kBuffers);
+        }
+      }
+    }
+  }
+
+  template <class Acc, int kAcc>
+  __device__ void store(const Acc (&acc)[kAcc], const Part& part) {
+    static_assert(kAcc == 4 * kUnits);
+    bias.share(consumer);
+    if constexpr (kKind == kBoxes) {
+      static_assert(kUnits % kGroups == 0 && (kUnitsOfBlock % kUnits == 0 || kUnits % kUnitsOfBlock == 0));
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) box(acc, part, i);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kUnits; ++i) {
+        if (i < part.count) unit(acc, part, i);
       }
     }
   }
@@ -197,7 +126,132 @@ struct Sm90Store {
   // Shared memory must stay until the copy engine has read it.
   __device__ void finish() const {
     if constexpr (kKind == kBoxes) {
-      if (threadIdx.x % 128 == 0) tma_wait_read<0>();
+      if (leader) tma_wait_read<0>();
+    }
+  }
+
+ private:
+  // The first row and column of C of a unit.
+  __device__ static int row_of(const Part& part, int i) { return part.m + (part.first + i) / kUnitsOfBlock * kStep; }
+  __device__ static int column_of(const Part& part, int i) { return part.n + (part.first + i) % kUnitsOfBlock * 8; }
+
+  __device__ static BoxAt<2 + kBatch> place(const Part& part, int i) {
+    BoxAt<2 + kBatch> at;
+    at.at[0] = column_of(part, i * kGroups);
+    at.at[1] = row_of(part, i * kGroups);
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) at.at[2 + j] = part.batch[j];
+    return at;
+  }
+
+  __device__ void bring(const Part& part, int i, int buffer) {
+    barrier_expect(&brought[buffer], kBoxBytes);
+    tma_load<false>(buffers + buffer * kBoxBytes, params.map, place(part, i), &brought[buffer], 0);
+  }
+
+  // What is to be stored for two sums next to each other, with what C has there.
+  template <class Acc>
+  __device__ Vector<Compute, 2> finished(Acc a, Acc b, Vector<Out, 2> c, Vector<Compute, 2> bias_of) const {
+    const Acc sums[2] = {a, b};
+    Compute read[2] = {};
+#pragma unroll
+    for (int i = 0; Epilogue::kReads && i < 2; ++i) read[i] = convert<Compute>(c.at[i]);
+    Vector<Compute, 2> result;
+    Epilogue::apply_pair(params.epilogue, sums, read, bias_of.at, result.at);
+    return result;
+  }
+
+  template <class Acc, int kAcc>
+  __device__ void box(const Acc (&acc)[kAcc], const Part& part, int i) {
+    const int index = slot.index, lane = threadIdx.x % 32;
+    unsigned char* const buffer = buffers + index * kBoxBytes;
+    if constexpr (kBrings) {
+      barrier_wait(&brought[index], slot.parity);
+    } else {
+      if (leader) tma_wait_read<kBuffers - 1>();  // the last box that was in this buffer is gone
+      named_barrier_sync(1 + consumer, 128);
+    }
+    const unsigned rows = shared_address(buffer) + threadIdx.x % 128 / 32 * 16 * 128;  // the 16 of this warp
+    const int first = i * kGroups, block = (part.first + first) / kUnitsOfBlock;
+    const int left = column_of(part, first) - part.n + column();  // in the tile
+#pragma unroll
+    for (int j = 0; j < kGroups; j += kOutBytes == 2 ? 2 : 1) {
+      if constexpr (kOutBytes == 2) {
+        const unsigned at = rows + (lane % 16) * 128 + (((j + lane / 16) ^ lane % 8) << 4);
+        unsigned packed[4] = {};
+        if constexpr (kBrings) ldmatrix<false>(packed, at);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {  // rows 0 to 7, rows 8 to 15, and the same of the next 8 columns
+          const int sum = 4 * (first + j + k / 2) + k % 2 * 2;
+          if constexpr (Epilogue::kPlain) {  // finished() would do the same, but takes longer to compile
+            packed[k] = convert_pair<Out>(convert<Compute>(acc[sum]), convert<Compute>(acc[sum + 1]));
+          } else {
+            const auto c = __builtin_bit_cast(Vector<Out, 2>, packed[k]);
+            const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, k % 2, left + (j + k / 2) * 8));
+            packed[k] = convert_pair<Out>(value.at[0], value.at[1]);
+          }
+        }
+        stmatrix_x4(at, packed);
+      } else {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const int own = lane / 4 + half * 8, sum = 4 * (first + j) + 2 * half;
+          const unsigned at = rows + own * 128 + (((2 * j + lane % 4 / 2) ^ own % 8) << 4) + lane % 2 * 8;
+          Vector<Out, 2> c{};
+          if constexpr (kBrings) c = load_shared_at<Out, 2>(at);
+          const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, half, left + j * 8));
+          store_shared_at(at, Vector<Out, 2>{convert<Out>(value.at[0]), convert<Out>(value.at[1])});
+        }
+      }
+    }
+    fence_async_proxy();
+    named_barrier_sync(1 + consumer, 128);
+    if (leader) {
+      if (kBrings && kBuffers > 1 && i > 0 && i - 1 + kBuffers < kCount) {
+        tma_wait_read<0>();
+        bring(part, i - 1 + kBuffers, index == 0 ? kBuffers - 1 : index - 1);
+      }
+      tma_store(params.map, buffer, place(part, i));
+      tma_commit();
+      if (kBrings && kBuffers == 1 && i + 1 < kCount) {
+        tma_wait_read<0>();
+        bring(part, i + 1, 0);
+      }
+    }
+    slot.next();
+  }
+
+  template <class Acc, int kAcc>
+  __device__ void unit(const Acc (&acc)[kAcc], const Part& part, int i) const {
+    const int n = column_of(part, i) + column();
+    if (n >= params.n) return;
+    const bool both = n + 1 < params.n;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int m = row_of(part, i) + row() + 8 * half;
+      if (m >= params.m) continue;
+      int64 offset = m * params.strides[0] + n * params.strides[1];
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) offset += part.batch[j] * params.strides[2 + j];
+      Out* const to = params.out + offset;
+      Vector<Out, 2> c{};
+      if constexpr (Epilogue::kReads) {
+        if (kKind == kPairs && both) {
+          c = *reinterpret_cast<const Vector<Out, 2>*>(to);
+        } else {
+          c.at[0] = to[0];
+          if (both) c.at[1] = to[params.strides[1]];
+        }
+      }
+      const auto bias_of = bias.at((part.first + i) / kUnitsOfBlock, half, n - part.n);
+      const auto value = finished(acc[4 * i + 2 * half], acc[4 * i + 2 * half + 1], c, bias_of);
+      const Vector<Out, 2> pair = {convert<Out>(value.at[0]), convert<Out>(value.at[1])};
+      if (kKind == kPairs && both) {
+        *reinterpret_cast<Vector<Out, 2>*>(to) = pair;
+      } else {
+        to[0] = pair.at[0];
+        if (both) to[params.strides[1]] = pair.at[1];
+      }
     }
   }
 };

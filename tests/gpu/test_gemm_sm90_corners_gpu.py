@@ -27,10 +27,23 @@ CORNERS = [
     ("pingpong-clusters", Config(128, 128, ping_pong=True, cluster=(2, 1)), (520, 264, 72), {"workers": 2}),
     ("cluster-2-2", Config(64, 128, 1, cluster=(2, 2)), (72, 136, 328), {}),
     ("cluster-2-2-many", Config(64, 128, 1, cluster=(2, 2)), (456, 392, 72), {"workers": 4}),
+    # Steps behind a tile: fewer than stages, as many, more; in the CTA's later tiles or in the same one.
+    ("cluster-few-steps", Config(64, 128, 1, cluster=(2, 1), stages=4), (300, 264, 72), {"workers": 2}),
+    ("cluster-a-step-a-tile", Config(64, 128, 1, cluster=(2, 1), stages=4), (1000, 264, 64), {"workers": 2}),
+    ("cluster-as-many-steps", Config(64, 128, 1, cluster=(2, 1), stages=4), (136, 264, 192), {"workers": 2}),
+    ("cluster-more-steps", Config(64, 128, 1, cluster=(2, 1), stages=4), (300, 264, 712), {"workers": 4}),
+    ("pingpong-clusters-1-2", Config(128, 128, ping_pong=True, cluster=(1, 2)), (392, 520, 584), {"workers": 4}),
+    ("pingpong-clusters-2-tiles", Config(128, 128, ping_pong=True, cluster=(2, 1)), (512, 128, 64), {"workers": 2}),
     ("cluster-1-2", Config(128, 256, cluster=(1, 2)), (136, 264, 200), {}),
-    ("splits-8-of-3", Config(64, 64, 1, splits=2), (72, 72, 192), {"splits": 8}),
+    ("splits-8-of-3", Config(64, 64, 1, splits=2), (72, 72, 192), {"splits": 8, "store": "pairs"}),
     ("splits-2-of-3", Config(128, 64, splits=2), (200, 136, 192), {}),
     ("splits-4", Config(64, 32, 1, splits=4, resident=2, stages=6), (16, 520, 1032), {}),
+    ("splits-in-boxes", Config(128, 128, splits=2, buffers=1), (200, 136, 192), {}),
+    ("splits-2-stages", Config(128, 128, splits=2, stages=2, buffers=1), (200, 136, 1032), {}),
+    ("splits-3-stages", Config(128, 128, splits=2, stages=3, buffers=1), (1000, 1000, 1000), {}),
+    ("splits-two-blocks", Config(128, 128, 1, splits=2, buffers=1), (520, 264, 456), {}),
+    ("splits-4-of-a-stage", Config(64, 128, 1, splits=4), (200, 520, 1032), {}),
+    ("splits-of-one-step", Config(64, 64, 1, splits=2), (72, 72, 128), {}),
     ("one-box", Config(128, 128), (136, 264, 72), {"store_buffers": 1}),
     ("pairs", Config(128, 128), (136, 264, 72), {"store": "pairs"}),
     ("singles", Config(128, 128), (136, 264, 72), {"store": "singles"}),
@@ -62,3 +75,26 @@ def test_corner(corner, out):
         results.append(C)
     assert torch.equal(*results)
     assert float((results[0].double() - expected).norm() / expected.norm()) <= 3e-3
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["A", "B"])
+@pytest.mark.parametrize("cluster", [(2, 1), (1, 2), (2, 2)], ids=str)
+def test_clusters_wait_for_the_kernel_before(cluster, side):
+    """Launches overlap, but nothing is fetched before the kernel that writes it has ended: columns are permuted."""
+    n, count = 520, 40
+    torch.manual_seed(2)
+    p = problem_of(n, n, n, BFloat16)
+    plan = plan_of(Config(64, 128, 1, cluster=cluster), p, _majors(p, ALIGNED), ALIGNED, H200)
+    assert plan is not None
+    assert plan.programmatic
+    order = torch.randperm(n, device="cuda")
+    permutation = torch.eye(n, device="cuda").bfloat16()[order].contiguous()
+    values = torch.randn(n, n, device="cuda").bfloat16()
+    buffers = [values.clone(), torch.zeros_like(values)]
+    for i in range(count):
+        read, written = buffers[i % 2], buffers[1 - i % 2]
+        plan.run(*((read, permutation) if side == 0 else (permutation, read)), written)
+    expected = values
+    for _ in range(count):
+        expected = expected[:, order] if side == 0 else expected.mT[order]
+    assert torch.equal(buffers[count % 2], expected)

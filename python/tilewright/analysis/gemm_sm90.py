@@ -89,13 +89,13 @@ def _exchange(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]
         return []
     bm, bn, _ = plan.tiler_mnk
     units = bm // ROWS // plan.consumers * bn // 8  # of a consumer: 64 rows by 8 columns, 16 bytes of a thread
-    own = -(-units // plan.splits)
     warps = plan.consumers * GROUP // WARP
     clusters = math.prod(plan.tiles()) * plan.problem.batches
     sent = clusters * (plan.splits - 1) * units * warps
     take = Tally("read sums", "shared", "load", 16)
     lanes = np.arange(WARP)[None] * 16
-    take.add(lanes, np.ones((1, WARP), bool), {0: clusters * plan.splits * (plan.splits - 1) * own * warps})
+    # What was sent is read once: a CTA that finishes nothing, since there are fewer units than CTAs, reads nothing.
+    take.add(lanes, np.ones((1, WARP), bool), {0: sent})
     note = f"{sent} requests of a warp; they go to other CTAs' shared memory"
     return [
         MemoryInstruction.of_bytes("send sums", "STAS.128", "tma", sent * WARP * 16, memory="shared", note=note),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_plan import H200, DeviceFacts
-from tilewright.kernels.gemm_sm90 import ATOM_ROWS, N_EXTENTS, SPAN, GemmSm90, smem_layout
-from tilewright.kernels.gemm_sm90_conditions import refusal, store_of
+from tilewright.kernels.gemm_sm90 import ATOM_ROWS, N_EXTENTS, SPAN, GemmSm90, beside_stages, smem_layout
+from tilewright.kernels.gemm_sm90_conditions import received_bytes, refusal, store_of
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Config(NamedTuple):
     splits: int = 1
     resident: int = 1  # CTAs of a multiprocessor
     stages: int = 8  # at most
+    buffers: int = 2  # boxes of C of a consumer
 
 
 # The first of two that are expected to be equally fast is taken.
@@ -72,14 +73,14 @@ CONFIGS = (
     *(Config(128, bN, splits=splits) for bN in (8, 16, 32) for splits in (1, 2)),
 )
 
-BUFFERS = 2  # boxes of C of a consumer
 FEW_STEPS = 4  # along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone and
 # do not run ahead
 
 # The model's constants, in clocks unless said otherwise.
 CLOCK = 1.7e9
 INGEST = 48.0  # bytes a clock that come into a multiprocessor
-STREAM = 30.0  # the same, where they come from memory for the first time
+STREAM = 30.0  # the same of rows of FEW_TILES or less, which come from memory
+FEW_TILES = 2
 BROKEN_ROWS = 1.7  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
 LAUNCH = 1.2e-6  # seconds
 FILL = 1700
@@ -99,11 +100,16 @@ QUADS = 120 / 132  # of the multiprocessors have a place in a cluster of more th
 FETCHED = 0.03  # how much slower the clock is where as many clocks go to fetching as to multiplying: power is limited
 
 
-def _smem_stages(config: Config, facts: DeviceFacts, boxes: bool) -> int:
-    """The stages that fit a multiprocessor with as many CTAs, beside boxes of C."""
-    store = config.consumers * BUFFERS * ATOM_ROWS * SPAN if boxes else 16
-    free = (facts.shared_bytes + 1024) // config.resident - 1024 - 1024 - store
+def _smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store: str) -> int:
+    """The stages that fit a multiprocessor with as many CTAs, beside boxes of C and the bias."""
+    beside = beside_stages(problem, config.bN, config.consumers, config.buffers, store)
+    free = ((facts.shared_bytes + 1024) // config.resident // 1024 - 1) * 1024 - beside
     return min(free // ((config.bM + config.bN) * SPAN + 16), config.stages)
+
+
+def _store_of(config: Config, problem: GemmProblem, alignment: int) -> str:
+    sharing = 1 if config.ping_pong else config.consumers
+    return store_of(problem, config.bM, config.bN, config.splits, sharing, alignment)
 
 
 def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
@@ -124,14 +130,14 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
     ]
     ingest = (bM + bN) * SPAN / INGEST
     fetch = (bM * broken[0] / cN + bN * broken[1] / cM) * SPAN / INGEST
-    # Tiles that are alone along M or N: their rows are read once, from memory.
-    streamed = (bM if rounded_n <= cN else 0) + (bN if rounded_m <= cM else 0)
+    # Rows that few tiles share are read from memory, for all of these at the same time.
+    streamed = (bM if rounded_n <= FEW_TILES * cN else 0) + (bN if rounded_m <= FEW_TILES * cM else 0)
     step = max(multiply, ingest, fetch, streamed * SPAN / STREAM)
     stored = bM * bN * p.c_type.bits / 8 / config.splits / STORE
     step *= 1 + FETCHED * fetch / multiply
     wave = together * (steps * step + stored * (OVERLAPPED if config.ping_pong and waves > 1 else 1))
     start = FILL + (CLUSTER if cM * cN > 1 else 0)
-    if store_of(p, bN, config.splits, SPAN) != "boxes":
+    if _store_of(config, p, SPAN) != "boxes":
         start += DIRECT
     clocks: float = start + waves * wave
     if config.splits > 1:  # nothing of the next tile is fetched before the sums are exchanged
@@ -232,11 +238,12 @@ def plan_of(
     p, bM, bN = problem, config.bM, config.bN
     if not _fits(config, problem, k_major) or config.splits > max(p.k * p.a_type.bits // (8 * SPAN), 1):
         return None
-    store = store_of(p, bN, config.splits, alignments[2])
-    stages = _smem_stages(config, facts, store == "boxes")
+    store = _store_of(config, p, alignments[2])
+    stages = _smem_stages(config, p, facts, store)
     if _few_steps(p):
         stages = min(stages, FEW_STEPS - 1)
-    if stages < 2 or (config.splits > 1 and 4 * bM * bN > stages * (bM + bN) * SPAN):
+    got = received_bytes(bM, bN, config.splits, config.consumers)
+    if stages < 2 or got > (bM + bN) * SPAN:
         return None
     bK = SPAN * 8 // p.a_type.bits
     warpgroups = 1 if config.ping_pong else config.consumers
@@ -251,6 +258,7 @@ def plan_of(
         splits=config.splits,
         ping_pong=config.ping_pong,
         store=store,
+        store_buffers=config.buffers,
         workers=facts.multiprocessors * config.resident,
         group=2 if _few_steps(p) else max(2048 // bM, 1),
     )
@@ -314,9 +322,9 @@ def given(
             f"kernels.gemm: tiler_mnk {text(tiler)}: bN must be the {bN} columns of the instruction, and one of "
             f"{text(N_EXTENTS)}"
         )
-    store = store_of(p, tiler[1], 1, alignments[2])
     config = Config(tiler[0], tiler[1], warpgroups)
-    count = stages if stages is not None else max(_smem_stages(config, H200, store == "boxes"), 2)
+    store = _store_of(config, p, alignments[2])
+    count = stages if stages is not None else max(_smem_stages(config, p, H200, store), 2)
     return GemmSm90(
         problem=p,
         tiler_mnk=tiler,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.epilogue import bias_offset, epilogue_type, pack_epilogue
+from tilewright.kernels.epilogue import bias_offset, compute_type, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm_plan import GemmPlan
 from tilewright.kernels.render import numeric_type
 
@@ -123,6 +123,17 @@ def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_majo
     return operand
 
 
+def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:
+    """The bytes of shared memory, but for stages and their barriers, of a kernel: what its struct Shared has of them.
+
+    Boxes of C, a barrier for each; the bias along N of each consumer's tile; two barriers of a split.
+    """
+    e = problem.epilogue
+    boxes = consumers * buffers * ATOM_ROWS * SPAN if store == "boxes" else 16
+    bias = bN * compute_type(problem).bits // 8 if e.bias == "n" else 16
+    return -(-(boxes + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
+
+
 class GemmSm90(GemmPlan):
     """How a GEMM is done on Hopper. Beside the fields that all plans have:
 
@@ -178,7 +189,10 @@ class GemmSm90(GemmPlan):
 
     @property
     def threads(self) -> int:
-        return 128 * (self.consumers + 1)
+        # The producer is a warp, or a warpgroup where it leaves registers to the consumers.
+        blocks = self.tiler_mnk[0] // ATOM_ROWS // (1 if self.ping_pong else self.consumers)
+        leaves = self.consumers > 1 and blocks * self.tiler_mnk[1] > 128
+        return 128 * self.consumers + (128 if leaves else 32)
 
     @property
     def cluster(self) -> int:
@@ -207,8 +221,8 @@ class GemmSm90(GemmPlan):
     @property
     def shared_bytes(self) -> int:
         stages = self.stages * sum(x.stage_bytes for x in self.operands())
-        # The parts of the kernel's struct Shared: a multiple of 1024 bytes, the boxes of C, two barriers a stage.
-        return -(-(stages + (self.store_bytes or 16) + 16 * self.stages) // 1024) * 1024
+        beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, self.store)
+        return -(-(stages + 16 * self.stages + beside) // 1024) * 1024
 
     def tiles(self) -> tuple[int, int]:
         """The tiles of C of a cluster, along M and N."""

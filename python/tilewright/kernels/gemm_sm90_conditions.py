@@ -69,8 +69,8 @@ def require_fields(plan: GemmSm90) -> None:
             f"and store_buffers {plan.store_buffers!r} must be positive integers, with at most {MAX_CLUSTER} CTAs in a "
             "cluster"
         )
-    if plan.splits > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong or plan.store == "boxes"):
-        refuse("CTAs that share a tile along K are a cluster of their own, cooperative, and store from registers")
+    if plan.splits > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong):
+        refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
     for name, rows, major, sharers in (
         ("bM", bM, op.a_major_mode, plan.cluster_mn[1]),
         ("bN", bN, op.b_major_mode, plan.cluster_mn[0]),
@@ -84,13 +84,42 @@ def require_fields(plan: GemmSm90) -> None:
         raise ValueError(f"gemm_sm90: store is {plan.store!r}, but must be one of {', '.join(STORES)}")
     if plan.store == "boxes" and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
         refuse(f"boxes of C have {plan.box_columns} columns of {p.c_type}; bN must be a multiple, of 16 or 32 bits")
-    if plan.splits > 1 and 4 * bM * bN > plan.stages * (bM + bN) * SPAN:
-        refuse(f"the sums of a tile, {4 * bM * bN} bytes, must fit where the stages were; use more stages")
+    got, stage = received_bytes(bM, bN, plan.splits, plan.consumers), (bM + bN) * SPAN
+    if got > stage:
+        refuse(
+            f"of {plan.splits} CTAs each gets {got} bytes of sums, more than a stage, {stage}; use fewer or other tiles"
+        )
+    if (
+        plan.store == "boxes"
+        and plan.splits > 1
+        and not _finishes_boxes(bM, bN, plan.splits, plan.consumers, plan.box_columns)
+    ):
+        refuse(
+            f"of {plan.splits} CTAs each finishes columns that are no boxes of {plan.box_columns}; store from registers"
+        )
     plan.operands()
     for name, layout, rows in (("smem_a", plan.smem_a, bM), ("smem_b", plan.smem_b, bN)):
         held = int(_core.size(layout)) // (rows * bK)
         if held != plan.stages:
             refuse(f"{name} {layout} has {held} stages, but the plan {plan.stages}; give it with as many")
+
+
+def _own_units(bM: int, bN: int, splits: int, consumers: int) -> int:
+    """Of a split, the units of 8 columns by 64 rows that a CTA finishes of each consumer's part of the tile."""
+    return -(-(bM * bN // (64 * 8 * consumers)) // splits)
+
+
+def received_bytes(bM: int, bN: int, splits: int, consumers: int) -> int:
+    """Of a split, the sums that a CTA gets from the others."""
+    return (splits - 1) * consumers * _own_units(bM, bN, splits, consumers) * 64 * 8 * 4
+
+
+def _finishes_boxes(bM: int, bN: int, splits: int, consumers: int, columns: int) -> bool:
+    """Whether what a CTA of a split finishes are whole boxes of C, of 64 rows."""
+    if splits == 1:
+        return bN % columns == 0
+    own = 8 * _own_units(bM, bN, splits, consumers)
+    return bN % own == 0 and own % columns == 0 and bM * bN % (64 * own * consumers) == 0
 
 
 def refusal(
@@ -115,7 +144,7 @@ def refusal(
     return None
 
 
-def store_of(problem: GemmProblem, bN: int, splits: int, alignment: int) -> str:
+def store_of(problem: GemmProblem, bM: int, bN: int, splits: int, consumers: int, alignment: int) -> str:
     """How C can be stored: "boxes", "pairs" or "singles"."""
     from tilewright.kernels.gemm_sm90 import SPAN
 
@@ -128,7 +157,7 @@ def store_of(problem: GemmProblem, bN: int, splits: int, alignment: int) -> str:
     ]  # fmt: skip
     # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
     whole = p.n * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
-    boxes = whole and size in (2, 4) and splits == 1 and bN % (SPAN // size) == 0
+    boxes = whole and size in (2, 4) and _finishes_boxes(bM, bN, splits, consumers, SPAN // size)
     if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
         return "boxes"
     pairs = size <= 4 and all(x % (2 * size) == 0 for x in (alignment, *others))
@@ -156,7 +185,9 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
         if why:
             shown = f"{text((rows, p.k, *p.batch))}:{text(strides)}"
             raise ValueError(f"{function}: {name} {shown}: {why}; choose another plan")
-    possible = store_of(p, plan.tiler_mnk[1], plan.splits, c_address & -c_address or 1 << 40)
+    bM, bN, _ = plan.tiler_mnk
+    sharing = 1 if plan.ping_pong else plan.consumers
+    possible = store_of(p, bM, bN, plan.splits, sharing, c_address & -c_address or 1 << 40)
     order = ("singles", "pairs", "boxes")
     if order.index(plan.store) > order.index(possible):
         raise ValueError(

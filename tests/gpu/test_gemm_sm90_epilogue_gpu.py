@@ -1,0 +1,79 @@
+"""Epilogues of the Hopper kernel: C brought before the sums end, biases along both modes, shares of a split tile."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright import BFloat16, Float16, Float32, _core
+from tilewright.kernels.choose_gemm_sm90 import Config, _majors, plan_of
+from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_problem import Epilogue, problem_of
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
+]
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+ALIGNED = (256, 256, 256)
+TORCH = {BFloat16: torch.bfloat16, Float16: torch.float16, Float32: torch.float32}
+CONFIGS = {
+    "cluster": Config(128, 256, cluster=(2, 1)),
+    "one-box": Config(128, 256, buffers=1),
+    "three-boxes": Config(128, 128, buffers=3),
+    "two-blocks": Config(256, 128),
+    "ping-pong": Config(128, 128, ping_pong=True, cluster=(2, 1)),
+    "split": Config(128, 128, splits=2, buffers=1),
+    "split-4": Config(64, 128, 1, splits=4),
+    "split-blocks": Config(128, 128, 1, splits=2),
+}
+EPILOGUES = {
+    "beta": Epilogue(beta=0.5),
+    "bias n": Epilogue(bias="n", bias_type=Float32, bias_stride=1),
+    "bias m, relu": Epilogue(2.0, bias="m", bias_type=Float32, bias_stride=3, activation="relu"),
+    "all, gelu_tanh": Epilogue(0.5, -1.5, "n", Float32, 2, "gelu_tanh"),
+    "silu": Epilogue(activation="silu"),
+}
+ACTIVATIONS = {
+    None: lambda x: x,
+    "relu": torch.relu,
+    "silu": torch.nn.functional.silu,
+    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hopper():
+    if _core.cuda.device(0)["compute_capability"] != (9, 0):
+        pytest.skip("the device is not Hopper, and has no wgmma")
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("out", [BFloat16, Float16, Float32], ids=str)
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_epilogue(name, epilogue, out):
+    e = EPILOGUES[epilogue]
+    torch.manual_seed(2)
+    for m, n, k, pad in ((456, 584, 264, 0), (456, 583, 264, 5)):  # by boxes, and from registers
+        p = problem_of(m, n, k, Float16, out=out, epilogue=e, pads=(0, 0, pad))
+        plan = plan_of(CONFIGS[name], p, _majors(p, ALIGNED), ALIGNED, H200)
+        assert plan is not None
+        plan = plan.replace(workers=4)
+        A, B = (torch.randn(rows, k, device="cuda").half() for rows in (m, n))
+        bias = torch.randn((m if e.bias == "m" else n) * max(e.bias_stride, 1), device="cuda")[:: e.bias_stride or 1]
+        given = torch.randn(m, n + pad, device="cuda").to(TORCH[out])
+        expected = e.alpha * (A.double() @ B.double().mT) + e.beta * given[:, :n].double()
+        if e.bias:
+            expected += bias.double()[:, None] if e.bias == "m" else bias.double()
+        expected = ACTIVATIONS[e.activation](expected)
+        results = []
+        for _ in range(2):
+            C = given.clone()
+            plan.run(A, B, C[:, :n], bias=bias if e.bias else None)
+            assert torch.equal(C[:, n:], given[:, n:])
+            results.append(C[:, :n])
+        assert torch.equal(*results)
+        error = float((results[0].double() - expected).norm() / expected.norm())
+        assert error <= {BFloat16: 3e-3, Float16: 5e-4, Float32: 2e-6}[out], (m, n, plan)
