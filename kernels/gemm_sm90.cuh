@@ -54,11 +54,12 @@ struct GemmSm90 {
   // The producer is one warp; only whole warpgroups may change their registers.
   static constexpr int kThreads = 128 * kConsumers + (kReallocates ? 128 : 32);
   // The operand that each CTA of a cluster brings for itself alone, and stages of it that are asked for before the
-  // other CTAs are there. Along K a box's rows go on in the next box, and are better asked for one after the other:
-  // 1000^3 took 3 % less on an H200. Contiguous along M or N it took 2 % more, with the shared operand behind it all.
-  static constexpr bool kEarlyA = kShares && kClusterN == 1 && A::kMajorK;
-  static constexpr bool kEarlyB = kShares && kClusterM == 1 && B::kMajorK;
-  static constexpr int kEarly = kEarlyA || kEarlyB ? kStages : 0;
+  // other CTAs are there. With two, 1000^3 took 1 % less on an H200 than with none; with all of them, and the shared
+  // operand behind, up to 6 % more.
+  static constexpr bool kEarlyA = kShares && kClusterN == 1;
+  static constexpr bool kEarlyB = kShares && kClusterM == 1;
+  static constexpr int kEarly = kEarlyA || kEarlyB ? 2 : 0;
+  static_assert(kEarly <= kStages);
   static constexpr int kUnits = kBlocks * kTileN / 8;  // of 8 columns by 64 rows, of a consumer
   using Split = Sm90Split<Acc, (kSplit > 1 ? kSplit : 2), kConsumers, kUnits>;
   using Store = Sm90Store<Epilogue, kBatch, kStore_, kStoreBuffers, kConsumers, kTileN, kBlocks, kBlockRows,
@@ -135,7 +136,7 @@ struct GemmSm90 {
   }
 
   // The producer of a cluster's CTA, as soon as it has made its own barriers: what goes from memory into this CTA's
-  // stages and to its barriers alone, so that the other CTAs need not have begun. All stages are empty yet. `full`
+  // stages and to its barriers alone, so that the other CTAs need not have begun. These stages are empty yet. `full`
   // expects the shared operand's bytes, too; those may even come before they are expected, since without the arrival
   // here the phase does not end.
   __device__ static void ask_early(const Params& params, Shared& shared, const Place& place) {
