@@ -122,6 +122,8 @@ def test_an_access_that_would_fault_is_named():
         (0, (1, 64), (65, 1), 4, 16, ""),  # a mode of one element has no second row
         (0, (64, 64), (0, 1), 2, 16, ""),
         (0, (16, 16), (1, 24), 1, 8, "stride 24 of mode 1"),
+        (8, (1, 1), (0, 0), 4, 4, "one element"),
+        (4, (64, 0), (0, 0), 4, 16, ""),
     ],
 )
 def test_widest_legal(address, extents, strides, size, width, why):
@@ -175,7 +177,8 @@ def test_occupancy_of_other_devices():
 def test_registers_come_from_the_report(compiler):
     plan = GEMMS["simt by cp.async"]()
     registers = plan.compile().report[plan.name].registers
-    assert plan.analyze(registers=registers).occupancy.limits["registers"] == 65536 // (-(-registers // 8) * 8 * 128)
+    limits = plan.analyze(registers=registers).occupancy.limits
+    assert limits["registers"] == 65536 // (-(-registers // 8) * 8 * plan.threads)
 
 
 # ---- kinds of plans and arguments ----

@@ -315,9 +315,9 @@ def test_bad_arguments():
     with pytest.raises(LayoutError, match="leads into a mode of the tile"):
         offsets_of(L("((8,2),8):((1,8),16)"), L("(4,2):(1@0@0,1@1)"))
     with pytest.raises(LayoutError, match=r"the extents of .* differ"):
-        suggest_tv(L("(4,4)"), L("(4,8)"), Float16, 4)
+        suggest_tv(L("(4,4):(4,1)"), L("(4,8):(8,1)"), Float16, 4)
     with pytest.raises(LayoutError, match="48 threads do not divide a tile of 64x32"):
-        suggest_tv(L("(64,32)"), L("(64,32)"), Float16, 48)
+        suggest_tv(L("(64,32):(32,1)"), L("(64,32):(32,1)"), Float16, 48)
     with pytest.raises(LayoutError, match="has 4 modes"):
-        suggest_tv(L("(2,2,2,2)"), L("(2,2,2,2)"), Int8, 4)
+        suggest_tv(L("(2,2,2,2):(8,4,2,1)"), L("(2,2,2,2):(8,4,2,1)"), Int8, 4)
     assert analyze(L("(32,8):(64,1)"), Float16).widest == 16

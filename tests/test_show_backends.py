@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tilewright import Float16, cute
-from tilewright.show import Cell, Entry, Link, Panel, Picture, Placed, below
+from tilewright.show import Cell, Entry, Label, Link, Panel, Picture, Placed, below
 from tilewright.show.measure import measure
 from tilewright.show.palette import thread_ansi
 
@@ -163,6 +163,17 @@ def test_svg_is_one_file_with_its_own_ground():
         assert set(re.findall(r"https?://[^\"]*", svg)) == {"http://www.w3.org/2000/svg"}
         assert root[2].get("fill") == "#fff"
         assert (root[2].get("width"), root[2].get("height")) == (root.get("width"), root.get("height"))
+
+
+def test_any_text_stands_in_svg():
+    """Markup, quotes, scripts of any language, and what XML has no place for."""
+    text = "<script>alert('x')</script> & \" ]]> \u6f22 \x00\x01\x0b\x1f \ud800 \uffff"
+    cell = Cell(0, 0, (text,), 3, (("coordinate", text), ("offset", text)))
+    axis = ((Label(text),),)
+    panel = Panel(text, text, 1, 1, (cell,), axis, axis, legend=(Entry(1, text),))
+    svg = Picture(text, below(panel), (text,), (Link((0, 0, 0), (0, 0, 0), text),)).svg()
+    shown = ElementTree.fromstring(svg.encode()).itertext()  # well-formed, and UTF-8
+    assert any("<script>alert('x')</script> & \" ]]> \u6f22" in x for x in shown)
 
 
 def test_nothing_stands_over_anything_else():

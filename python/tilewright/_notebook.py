@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tilewright._core import LayoutError
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilewright.show.picture import Picture
 
-__all__ = ["drawn"]
+__all__ = ["drawn", "or_text"]
 
 T = TypeVar("T")
 
 
-def _picture(x: Any) -> Picture | None:
+def _picture(x: Any) -> Picture:
     from tilewright.show.registry import show
 
-    try:
-        return show(x)
-    except (LayoutError, TypeError, ValueError):
-        return None
+    return show(x)
 
 
-def _repr_svg_(self: Any) -> str | None:
+def or_text(function: Callable[[T], str]) -> Callable[[T], str | None]:
+    """What a notebook asks an object for: None, so that it shows the object's text, where the picture fails.
+
+    A notebook asks by itself, for each result; an error that nobody provoked would hide the result. `show` raises.
+
+    >>> print(or_text(lambda x: 1 // x)(0))
+    None
+    """
+
+    @wraps(function)
+    def drawn_or_none(self: T) -> str | None:
+        try:
+            return function(self)
+        except Exception:
+            return None
+
+    return drawn_or_none
+
+
+@or_text
+def _repr_svg_(self: Any) -> str:
     """The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture."""
-    picture = _picture(self)
-    return None if picture is None else picture.svg()
+    return _picture(self).svg()
 
 
-def _repr_html_(self: Any) -> str | None:
+@or_text
+def _repr_html_(self: Any) -> str:
     """The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture."""
-    picture = _picture(self)
-    return None if picture is None else picture._repr_html_()
+    return _picture(self)._repr_html_()
 
 
 def drawn(cls: type[T]) -> type[T]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilewright.analysis.plans import analyze_plan
     from tilewright.analysis.rank import by_rank
     from tilewright.analysis.suggest import Access, suggest_padding, suggest_swizzle, suggest_tv
-    from tilewright.analysis.verify import verify_with_ncu
+    from tilewright.analysis.verify import Verification, verify_with_ncu
 
 __all__ = [
     "Access",
@@ -62,7 +62,7 @@ def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
     """What each memory instruction costs that a layout, a tensor, a tiled copy or a plan stands for.
 
     - `analyze(layout, dtype, *, width=None, memory="global", op="load", base=0, threads=None, active=None)`, and
-      `analyze(tensor, ...)`: see `analyze_layout`
+      `analyze(tensor, ...)`, also of an array with `__dlpack__`: see `analyze_layout`
     - `analyze(tiled_copy, src, dst)`: the two sides of a TiledCopy; see `analyze_tiled_copy`
     - `analyze(plan, *tensors)`: every memory instruction of a launch; see `analyze_plan`
 
@@ -81,6 +81,10 @@ def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
     from tilewright._core import ComposedLayout, Layout
     from tilewright.cute.tensor import Tensor
 
+    if hasattr(x, "__dlpack__") and not isinstance(x, Tensor):
+        from tilewright.cute.tensor import as_tensor
+
+        x = as_tensor(x, "analyze", "x")
     if isinstance(x, (Layout, ComposedLayout, Tensor)):
         from tilewright.analysis.layouts import analyze_layout
 

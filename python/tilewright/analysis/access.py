@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
+from tilewright.analysis.arguments import bools, integers, named, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,12 +33,14 @@ class MisalignedError(ValueError):
     warp_access: lane 1 would fault: address 4 (0x4) is no multiple of the width, 8 bytes; access at most 4, or move it
     """
 
-    def __init__(self, warp: tuple[int, ...], lane: int, address: int, width: int) -> None:
+    def __init__(
+        self, warp: tuple[int, ...], lane: int, address: int, width: int, operation: str = "warp_access"
+    ) -> None:
         self.warp, self.lane, self.address, self.width = warp, lane, address, width
         which = f"lane {lane} of request {', '.join(map(str, warp))}" if warp else f"lane {lane}"
         widest = address & -address
         super().__init__(
-            f"warp_access: {which} would fault: address {address} ({address:#x}) is no multiple of the width, {width} "
+            f"{operation}: {which} would fault: address {address} ({address:#x}) is no multiple of the width, {width} "
             f"bytes; access at most {widest}, or move it"
         )
 
@@ -124,9 +127,25 @@ class Requests(NamedTuple):
 
     @property
     def worst(self) -> int:
-        """The flat index of the first request that is farthest from its ideal, of those with an active lane."""
+        """The flat index of the first request that is farthest from its ideal, of those with an active lane.
+
+        Raises ValueError where there are none."""
+        if not len(self):
+            raise ValueError("worst: there are no requests")
         beyond = self.sectors - self.ideal_sectors if self.memory == "global" else self.conflicts
         return int((beyond + (self.lanes > 0)).argmax())
+
+
+def _mask_of(active: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    import numpy as np
+
+    flags = bools("warp_access", active)
+    try:
+        return np.broadcast_to(flags, shape)
+    except ValueError:
+        raise ValueError(
+            f"warp_access: active has the shape {flags.shape}, but the addresses {shape}; give a bool for each lane"
+        ) from None
 
 
 def warp_accesses(
@@ -137,6 +156,7 @@ def warp_accesses(
     op: str = "load",
     active: npt.ArrayLike | None = None,
     matrices: int | None = None,
+    operation: str = "warp_access",
 ) -> Requests:
     """What each of many warps' accesses costs, in one call of C++.
 
@@ -152,7 +172,9 @@ def warp_accesses(
         active: bools of the shape of `addresses`, or broadcast to it; None: all lanes. The others' addresses are not
             looked at.
         matrices: of ldmatrix and stmatrix 1, 2 or 4; None: as many as the addresses are rows for.
-    Raises: MisalignedError for a lane that would fault; ValueError for another argument out of its range.
+        operation: whose name MisalignedError says.
+    Raises: MisalignedError for a lane that would fault; TypeError for addresses that are no integers and the like;
+        ValueError for another argument out of its range.
     Source: tilewright; cpp/analysis/rules.hpp names the source of each rule.
 
     Examples:
@@ -163,25 +185,27 @@ def warp_accesses(
     """
     import numpy as np
 
-    table = np.asarray(addresses)
-    if table.dtype.kind not in "iu" and table.size:
-        raise TypeError(f"warp_access: expected addresses to be integers, not {table.dtype}")
+    table = integers("warp_access", "addresses", addresses)
     if table.ndim == 0:
         raise ValueError("warp_access: addresses must have a mode of lanes, but there is a single number")
+    width, matrices = whole("warp_access", "width", width), whole("warp_access", "matrices", matrices or 0)
+    memory, op = named("warp_access", "memory", memory), named("warp_access", "op", op)
     *warps, lanes = table.shape
+    mask = None if active is None else _mask_of(active, table.shape)
     if op in ("ldmatrix", "stmatrix"):
-        if active is not None and not np.all(active):
+        if mask is not None and not mask.all():
             raise ValueError(f"warp_access: all lanes of a warp take part in {op}, so active must be left out")
-        active = None
-        rows = 8 * (matrices or lanes // 8)
-        table, lanes, matrices = table[..., :rows], min(rows, lanes), rows // 8
+        mask = None
+        if not matrices and lanes not in (8, 16, 32):
+            raise ValueError(f"warp_access: {op} takes the addresses of 8, 16 or 32 rows, but there are {lanes}")
+        rows = 8 * matrices if matrices in (1, 2, 4) else lanes
+        table, lanes, matrices = table[..., :rows], min(rows, lanes), matrices or rows // 8
     flat = table.reshape(-1, lanes) if lanes else table.reshape(int(np.prod(warps)), 0)
-    if active is not None:
-        active = np.broadcast_to(np.asarray(active, bool), table.shape).reshape(flat.shape)
-    counts, fault = _core.analysis.requests(flat, active, memory=memory, op=op, width=width, matrices=matrices or 0)
+    flags = None if mask is None else mask.reshape(flat.shape)
+    counts, fault = _core.analysis.requests(flat, flags, memory=memory, op=op, width=width, matrices=matrices)
     if fault >= 0:
         warp = tuple(int(i) for i in np.unravel_index(fault // lanes, tuple(warps))) if warps else ()
-        raise MisalignedError(warp, fault % lanes, int(flat.flat[fault]), width)
+        raise MisalignedError(warp, fault % lanes, int(flat.flat[fault]), width, operation)
     return Requests(memory, op, width, *counts.reshape(7, *warps))
 
 
@@ -196,9 +220,14 @@ def warp_access(
 ) -> Request:
     """What an access of one warp costs.
 
+    sectors = |{ b // 32 }| over all bytes b of the active lanes; wavefronts = the most different words in one bank, for
+    every pass of at most 128 bytes, summed.
+
     Args:
         addresses: up to 32 byte addresses, one for each lane; the others as in `warp_accesses`.
-    Raises: MisalignedError naming the first lane that would fault; it is not analysed.
+    Raises: MisalignedError naming the first lane that would fault; it is not analysed. TypeError, ValueError for
+        other arguments.
+    Source: tilewright; cpp/analysis/rules.hpp names the source of each rule.
 
     Examples:
         >>> warp_access([4 * lane + 4 for lane in range(32)], 4).sectors
@@ -209,9 +238,12 @@ def warp_access(
         >>> warp_access(swizzled(rows, 128), 16, memory="shared", op="ldmatrix").wavefronts
         1
     """
-    import numpy as np
-
-    table = np.asarray(addresses if isinstance(addresses, np.ndarray) else list(addresses))
+    table = integers("warp_access", "addresses", addresses)
+    if table.ndim != 1 and table.size:
+        raise ValueError(
+            f"warp_access: expected the addresses of the lanes of one warp, but got an array of shape {table.shape}; "
+            "warp_accesses takes those of many warps"
+        )
     found = warp_accesses(table.reshape(-1), width, memory=memory, op=op, active=active, matrices=matrices)
     return found.at(())
 
@@ -232,4 +264,4 @@ def swizzled(addresses: npt.ArrayLike, mode: int) -> npt.NDArray[np.int64]:
         >>> swizzled([0, 128, 256, 1024 + 128 + 16], 128).tolist()
         [0, 144, 288, 1152]
     """
-    return _core.analysis.swizzled(addresses, mode)
+    return _core.analysis.swizzled(integers("swizzled", "addresses", addresses), whole("swizzled", "mode", mode))

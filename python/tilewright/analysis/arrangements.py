@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import warp_accesses
+from tilewright.analysis.arguments import whole
 from tilewright.analysis.layouts import Table, widest_access
 from tilewright.analysis.tile_access import Access, Ranking, offsets_of, warps_of
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TvChoice", "suggest_tv"]
 
 WIDEST = 16  # bytes
+MOST = 1 << 16  # elements of a tile
 
 
 class TvChoice(NamedTuple):
@@ -65,7 +67,8 @@ def suggest_tv(
         dtype: of an element; threads: of the CTA, all of which take part.
         src_memory, dst_memory: "global" or "shared"; src_base, dst_base: byte addresses.
     Returns: a Ranking of TvChoice.
-    Raises: LayoutError where the extents differ, or the threads do not divide the tile in any arrangement.
+    Raises: LayoutError where the extents differ, the tile has more than 2^16 elements, or the threads do not divide
+        it in any arrangement; TypeError, ValueError.
     Source: tilewright.
 
     Examples:
@@ -78,6 +81,10 @@ def suggest_tv(
         >>> print(suggest_tv(rows, columns, Float32, 128)[0])
         threads (4,32):(1,4), values (4,1):(1,0): 4 and 16 bytes, cost 512 = 256 + 256, 384 lines, 80 requests
     """
+    threads = whole("suggest_tv", "threads", threads)
+    src_base, dst_base = whole("suggest_tv", "src_base", src_base), whole("suggest_tv", "dst_base", dst_base)
+    for layout in (src, dst):
+        _check(layout)
     extents = _extents_of(src)
     if extents != _extents_of(dst):
         raise LayoutError(f"suggest_tv: the extents of {src} and {dst} differ: {extents} and {_extents_of(dst)}")
@@ -85,21 +92,41 @@ def suggest_tv(
         raise TypeError(f"suggest_tv: expected dtype to be an element type such as Float16, not {dtype!r}")
     if len(extents) > 3:
         raise LayoutError(f"suggest_tv: {src} has {len(extents)} modes; group them to at most 3")
-    found = []
+    if _product(extents) > MOST:
+        raise LayoutError(
+            f"suggest_tv: a tile of {_product(extents)} elements is more than the {MOST} for which every arrangement "
+            "is tried; give the tile of one CTA"
+        )
+    found, refused = [], ""
     for order, shape, vector in _arrangements(extents, threads, dtype.bits):
         thr, val = _layout(shape, order), _core.make_layout(vector)
         tv = _tv(extents, order, shape, vector)
-        loads = _side(src, tv, dtype.bits, src_memory, src_base, "load")
-        stores = _side(dst, tv, dtype.bits, dst_memory, dst_base, "store")
+        try:
+            loads = _side(src, tv, dtype.bits, src_memory, src_base, "load")
+            stores = _side(dst, tv, dtype.bits, dst_memory, dst_base, "store")
+        except LayoutError as error:  # parts of bytes along a mode, or elements that are not aligned
+            refused = refused or str(error)
+            continue
         widths, costs = (loads.width, stores.width), (loads.cost, stores.cost)
         lines, requests = loads.lines + stores.lines, loads.requests + stores.requests
         found.append(TvChoice(thr, val, tv, widths, costs, sum(costs), lines, requests))
+    if refused and not found:
+        raise LayoutError(refused)
     if not found:
         raise LayoutError(
             f"suggest_tv: {threads} threads do not divide a tile of {'x'.join(map(str, extents))} in any arrangement; "
             "take another number of threads, or another tile"
         )
     return Ranking(sorted(found, key=lambda choice: (choice.cost, choice.lines, choice.requests)))
+
+
+def _check(layout: Any) -> None:
+    if not isinstance(layout, (_core.Layout, _core.ComposedLayout)):
+        raise TypeError(f"suggest_tv: expected src and dst to be Layouts, not {type(layout).__name__}")
+    if not _core.rank(layout):
+        raise LayoutError(f"suggest_tv: {layout} has no modes, so there is nothing to arrange")
+    if isinstance(layout, _core.Layout) and _core.has_scaled_basis(layout.stride):
+        raise LayoutError(f"suggest_tv: {layout} gives coordinates, not offsets; give the layout of the memory")
 
 
 def _extents_of(layout: Any) -> tuple[int, ...]:
@@ -115,6 +142,8 @@ def _arrangements(
     shapes = [shape for shape in product(*(_divisors(e) for e in extents)) if _product(shape) == threads]
     longest = max(1, 8 * WIDEST // bits)
     for shape, mode, length in product(shapes, range(rank), (2**i for i in range(longest.bit_length()))):
+        if length * bits % 8:  # part of a byte
+            continue
         vector = tuple(length if i == mode else 1 for i in range(rank))
         if any(extent % (s * v) for extent, s, v in zip(extents, shape, vector, strict=True)):
             continue
@@ -168,11 +197,11 @@ class _Side(NamedTuple):
 def _side(layout: Any, tv: Any, bits: int, memory: str, base: int, op: str) -> _Side:
     """What one side of a copy costs."""
     length = int(_core.size(_core.get(tv, mode=[1, 0])))
-    vectors = offsets_of(layout, tv)
+    vectors = offsets_of(layout, tv, "suggest_tv")
     threads = vectors.shape[0]
     width, _ = widest_access(Table(vectors.reshape(-1, length), bits, base))
     width = width or max(1, bits // 8)
-    warps = warps_of(layout, Access(tv, op, width, memory), bits, base)
+    warps = warps_of(layout, Access(tv, op, width, memory), bits, base, "suggest_tv")
     addresses = base + warps.offsets * bits // 8
     found = warp_accesses(addresses, width, memory=memory, op=op, active=warps.active if threads % 32 else None)
     counts = found.sectors if memory == "global" else found.wavefronts

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
+from tilewright._core import LayoutError
 from tilewright.analysis.access import WARP, warp_accesses
 from tilewright.analysis.access_advice import advice_on_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
-from tilewright.analysis.layouts import Table, instruction_of, sass_name, widest_access
+from tilewright.analysis.layouts import MOST, Table, instruction_of, sass_name, widest_access
+from tilewright.cute.int_tuple import text as _text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,9 +35,11 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
     accessed one by one.
 
     Args:
-        tiled_copy: the copy. src, dst: Tensors in global, shared or register memory; generic memory is taken as global.
+        tiled_copy: the copy. src, dst: Tensors, or arrays with `__dlpack__`, in global, shared or register memory;
+            generic memory is taken as global.
     Returns: an Analysis with an instruction for each side that is in memory; its scope is "one tile".
-    Raises: MisalignedError naming the first lane that would fault, LayoutError for tensors that it does not divide.
+    Raises: MisalignedError naming the first lane that would fault, LayoutError for tensors that it does not divide or
+        whose extents differ, TypeError for elements that the atom does not copy.
     Source: tilewright.
 
     Examples:
@@ -53,16 +57,16 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
         widest access: 4 bytes, limited by values 0 and 1 of thread 0, 32768 elements apart
         advice: write: 8-way bank conflict; composition with Swizzle<3,2,5> takes 32 wavefronts instead of 256
     """
-    from tilewright.cute.tensor import AddressSpace, Tensor
+    from tilewright.cute.tensor import AddressSpace, as_tensor
     from tilewright.cute.tiled_copy import TiledCopy
 
     if not isinstance(tiled_copy, TiledCopy):
         raise TypeError(f"analyze: expected a TiledCopy, not {type(tiled_copy).__name__}")
     found: list[MemoryInstruction] = []
     widest, limit, advice = WIDEST, "", ""
+    src, dst = as_tensor(src, "analyze", "src"), as_tensor(dst, "analyze", "dst")
+    _check(tiled_copy, src, dst)
     for name, tensor, parts in (("read", src, tiled_copy.tidfrg_S), ("write", dst, tiled_copy.tidfrg_D)):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"analyze: expected a Tensor to {name}, not {type(tensor).__name__}")
         space = tensor.iterator.memspace
         if space in (AddressSpace.rmem, AddressSpace.tmem):
             continue
@@ -73,6 +77,42 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
             widest, limit = legal, why
         advice = advice or (f"{name}: {said}" if said else "")
     return Analysis(found, title=tiled_copy.op.instruction, scope="one tile", widest=widest, limit=limit, advice=advice)
+
+
+def _check(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> None:
+    """Whether the copy can be made of these tensors at all: as `cute.copy` would refuse, for all threads."""
+    from tilewright.cute.tensor import AddressSpace, Pointer
+
+    extents: list[tuple[int, ...]] = []
+    for name, tensor in (("src", src), ("dst", dst)):
+        if not isinstance(tensor.iterator, Pointer):
+            raise TypeError(f"analyze: expected {name} to be a tensor of memory, not {tensor}, which has no addresses")
+        if tensor.iterator.memspace in (AddressSpace.rmem, AddressSpace.tmem):
+            continue
+        if tensor.iterator.dtype.bits != tiled_copy.value_type.bits:
+            raise TypeError(
+                f"analyze: the atom copies elements of {tiled_copy.value_type.bits} bits, but {name} has elements of "
+                f"{tensor.iterator.dtype.bits}; make the atom for that type or recast the tensor"
+            )
+        if int(_core.size(tensor.layout)) > MOST:
+            raise LayoutError(
+                f"analyze: {name} = {tensor.layout} has {int(_core.size(tensor.layout))} elements, but each is looked "
+                f"at, and at most {MOST} are; analyse the tile of one CTA, or the plan of the kernel"
+            )
+        extents.append(tuple(int(_core.size(tensor.layout, mode=[i])) for i in range(_core.rank(tensor.layout))))
+        tiler = tuple(int(_core.size(mode)) for mode in tiled_copy.tiler_mn)
+        for mode, (extent, tile) in enumerate(zip(extents[-1], tiler, strict=False)):
+            if extent % tile:
+                raise LayoutError(
+                    f"analyze: the tiler {_text(tiled_copy.tiler_mn)} does not divide mode {mode} of {name} = "
+                    f"{tensor.layout}: {extent} is no multiple of {tile}, so some threads would reach outside; "
+                    "analyse the part that it divides"
+                )
+    if len(extents) == 2 and extents[0] != extents[1]:
+        raise LayoutError(
+            f"analyze: src = {src.layout} and dst = {dst.layout} must have the same extents, but have "
+            f"{_text(extents[0])} and {_text(extents[1])}"
+        )
 
 
 def _side(
@@ -101,7 +141,9 @@ def _side(
     addresses, mask = _requests(table, values, threads)
     if matrices:
         addresses, mask = addresses[:, : 8 * matrices], mask[:, : 8 * matrices]
-    counts = warp_accesses(addresses, width, memory=memory, op=op, active=mask, matrices=matrices or None)
+    counts = warp_accesses(
+        addresses, width, memory=memory, op=op, active=mask, matrices=matrices or None, operation="analyze"
+    )
     made = instruction_of(name, sass_name(memory, op, width, matrices), counts, addresses, mask)
     return made, legal, why, advice_on_access(made, legal, table, addresses, mask, matrices)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tilewright._notebook import or_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -109,6 +111,13 @@ class Analysis:
     - `widest`: the widest legal access in bytes; `limit`: what limits it
     - `advice`: what to change, "" where nothing has to be
     - `occupancy`: of a plan, how many CTAs share a multiprocessor, and why not more
+
+    `str()` is a table, a notebook shows it with the pictures of `svg()`.
+
+    >>> from tilewright import Float32, analysis, cute
+    >>> found = analysis.analyze(cute.make_layout(32, stride=2), Float32)
+    >>> found["load"].sectors, found.widest, found.limit
+    (8, 4, '1 value a thread')
     """
 
     __slots__ = ("advice", "instructions", "limit", "occupancy", "scope", "title", "widest")
@@ -193,6 +202,7 @@ class Analysis:
             found.append(f"advice: {self.advice}")
         return found
 
+    @or_text
     def _repr_html_(self) -> str:
         from tilewright.analysis.report import html
 

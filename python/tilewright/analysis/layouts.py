@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import SECTOR, WARP, Request, Requests, warp_accesses
+from tilewright.analysis.arguments import bools, whole
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "analyze_layout", "instruction_of", "sass_name", "widest_access"]
 
-WIDEST = 16  # bytes
+WIDTHS = (1, 2, 4, 8, 16)  # bytes of a lane's access
+WIDEST = WIDTHS[-1]
+MOST = 1 << 24  # elements that are looked at, each at its own address
 FARTHEST = 2**59  # no address is as great, and 8 times as much, in bits, is an int64
 OF_MATRICES = ("ldmatrix", "stmatrix")
 
@@ -76,14 +79,16 @@ class Table(NamedTuple):
 def widest_access(table: Table) -> tuple[int, str]:
     """The widest legal access in bytes, 0 where there is none; and what limits it."""
     count = table.offsets.shape[1]
-    width, values = 0, max(1, 8 // table.bits)
-    while values * table.bits // 8 <= WIDEST:
-        wanted = values * table.bits // 8
+    width = 0
+    for wanted in WIDTHS:
+        values, rest = divmod(8 * wanted, table.bits)
+        if rest or not values:
+            continue
         reason = _obstacle(table, values, count, wanted)
         if reason:
             return width, reason
-        width, values = wanted, 2 * values
-    return width, ""
+        width = wanted
+    return width, "" if width else f"elements of {table.bits} bits, of which no access takes a whole number"
 
 
 def _obstacle(table: Table, values: int, count: int, wanted: int) -> str:
@@ -131,7 +136,7 @@ def analyze_layout(
             its first value.
     Returns: an Analysis with one instruction; its scope is "one warp" for up to 32 threads, else "one tile".
     Raises: MisalignedError naming the first lane that would fault, LayoutError for a width whose values are no
-        neighbours, TypeError or ValueError for another argument.
+        neighbours and for more than 2^24 elements, TypeError or ValueError for another argument.
     Source: tilewright.
 
     Examples:
@@ -150,9 +155,13 @@ def analyze_layout(
 
     from tilewright.analysis.access_advice import advice_on_access
 
+    if width is not None and whole("analyze", "width", width) not in WIDTHS:
+        raise ValueError(f"analyze: width = {width} bytes must be {', '.join(map(str, WIDTHS))}; None is the widest")
     table, memory = _table_of(x, dtype, memory, base)
     present, count = table.offsets.shape
-    threads = present if threads is None else threads
+    threads = present if threads is None else whole("analyze", "threads", threads)
+    if threads > MOST:
+        raise ValueError(f"analyze: threads = {threads} are more than the {MOST} that are looked at; take a CTA's")
     if threads < present:
         raise ValueError(f"analyze: threads = {threads} must be at least the {present} threads of {x}")
     widest, limit = widest_access(table)
@@ -171,7 +180,9 @@ def analyze_layout(
             raise ValueError(f"analyze: {op} takes whole warps, or 8 or 16 rows, but there are {present} threads")
         matrices = present // 8 if present < WARP else 4
         addresses, flags = addresses[:, : 8 * matrices], flags[:, : 8 * matrices]
-    found = warp_accesses(addresses, width, memory=memory, op=op, active=flags, matrices=matrices or None)
+    found = warp_accesses(
+        addresses, width, memory=memory, op=op, active=flags, matrices=matrices or None, operation="analyze"
+    )
     instruction = instruction_of(op, sass_name(memory, op, width, matrices), found, addresses, flags)
     scope = "one warp" if threads <= WARP else "one tile"
     advice = advice_on_access(instruction, widest, table, addresses, flags, matrices)
@@ -239,9 +250,16 @@ def _table_of(x: Any, dtype: Any, memory: str | None, base: int | None) -> tuple
             f"analyze: {layout} gives coordinates, not offsets; compose the layout of the memory with it, "
             "composition(memory, tv), or analyse the tensor"
         )
+    if not _core.rank(layout):
+        raise LayoutError(f"analyze: {layout} has no mode of threads; make_layout(1) has one, of one thread")
+    if int(_core.size(layout)) > MOST:
+        raise LayoutError(
+            f"analyze: {layout} has {int(_core.size(layout))} elements, but each is looked at, and at most {MOST} are; "
+            "analyse what one CTA or one warp accesses, a tile of it, or the plan of the kernel"
+        )
     threads = int(_core.size(layout, mode=[0]))
     offsets = layout.offsets().reshape(-1, threads).T
-    base = base or 0
+    base = whole("analyze", "base", base or 0)
     for address in (base, *(base + int(x) * dtype.bits // 8 for x in (offsets.min(), offsets.max()))):
         if abs(address) >= FARTHEST:
             raise LayoutError(f"analyze: {layout} from the base {base:#x} on reaches {address:#x}, which is no address")
@@ -253,7 +271,10 @@ def _values_of(table: Table, width: int, x: Any) -> int:
     count = table.offsets.shape[1]
     values, rest = divmod(8 * width, table.bits)
     if rest or not values:
-        raise ValueError(f"analyze: width = {width} bytes is no whole number of elements of {table.bits} bits")
+        raise ValueError(
+            f"analyze: width = {width} bytes is no whole number of elements of {table.bits} bits; take a wider "
+            "access, or the type in which they lie in memory"
+        )
     if count % values:
         raise LayoutError(
             f"analyze: width = {width} bytes is {values} values, which do not divide the {count} of a thread of {x}"
@@ -273,7 +294,7 @@ def _mask_of(active: Any, threads: int, count: int) -> npt.NDArray[np.bool_]:
 
     if active is None:
         return np.ones((threads, count), bool)
-    mask = np.asarray(active, bool)
+    mask = bools("analyze", active)
     if mask.shape not in ((threads,), (threads, count)):
         raise ValueError(
             f"analyze: active has the shape {mask.shape}, but must have ({threads},) or ({threads}, {count}) "

@@ -46,6 +46,10 @@ def by_rank(
     """
     import numpy as np
 
+    if not hasattr(dtype, "bits"):
+        raise TypeError(f"by_rank: expected dtype to be an element type such as Float16, not {dtype!r}")
+    if not _core.rank(layout):
+        raise LayoutError(f"by_rank: {layout} has no mode of threads; make_layout(1) has one, of one thread")
     width = width or (16 if op in ("ldmatrix", "stmatrix") else dtype.bits // 8)
     if dtype.bits % 8 or width * 8 % dtype.bits:
         raise ValueError(f"by_rank: an access of {width} bytes is no whole number of elements of {dtype.bits} bits")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import warp_accesses
+from tilewright.analysis.arguments import whole
 from tilewright.analysis.arrangements import TvChoice, suggest_tv
 from tilewright.analysis.tile_access import Access, Ranking, Warps, warps_of
 
@@ -147,7 +148,10 @@ def _checked(operation: str, layout: Any, accesses: tuple[Any, ...], dtype: Any)
         raise TypeError(f"{operation}: expected dtype to be an element type such as Float16, not {dtype!r}")
     if not isinstance(layout, _core.Layout) or _core.has_scaled_basis(layout.stride):
         raise TypeError(f"{operation}: expected the tile to be a Layout of offsets, not {layout}")
-    return [_as_access(access) for access in accesses]
+    found = [_as_access(access) for access in accesses]
+    if any(access.memory != "shared" for access in found):
+        raise ValueError(f"{operation}: the tile is one in shared memory, but an access names another: {accesses}")
+    return found
 
 
 def _ideal(warps: Warps, bits: int, base: int) -> int:
@@ -185,7 +189,8 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
     """
     import numpy as np
 
-    made = [warps_of(layout, a, dtype.bits, base) for a in _checked("suggest_swizzle", layout, accesses, dtype)]
+    given, base = _checked("suggest_swizzle", layout, accesses, dtype), whole("suggest_swizzle", "base", base)
+    made = [warps_of(layout, access, dtype.bits, base, "suggest_swizzle") for access in given]
     span = int(_core.cosize(layout))
     triples = all_swizzles(span)
     each = np.stack([_wavefronts(triples, warps, dtype.bits, base) for warps in made])
@@ -205,7 +210,8 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
 
 
 def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> Ranking:
-    """Paddings of a tile in shared memory, ranked by the wavefronts that the accesses take under them, then by memory.
+    """Paddings of a tile in shared memory, ranked by the wavefronts that the accesses take under them, then by
+    instructions, then by memory.
 
     Behind every `row` elements, `pad` are left free: a stride d >= row becomes d / row * (row + pad). Every stride
     of the tile that others are multiples of is a row; the padding goes up to 128 bytes, a row of all banks.
@@ -224,11 +230,11 @@ def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
         1. (32,32):(1,33), 1 behind every 32: 64 wavefronts (32 + 32), 1055 elements
         2. (32,32):(1,35), 3 behind every 32: 64 wavefronts (32 + 32), 1117 elements
     """
-    given = _checked("suggest_padding", layout, accesses, dtype)
+    given, base = _checked("suggest_padding", layout, accesses, dtype), whole("suggest_padding", "base", base)
     for access in given:  # one that is wrong without padding is the caller's error
-        warps_of(layout, access, dtype.bits, base)
+        warps_of(layout, access, dtype.bits, base, "suggest_padding")
     limit = max(1, 8 * ROW_OF_BANKS // dtype.bits)
-    ranking = []
+    ranking, requests = [], {}
     for row, pad in [(0, 0), *((row, pad) for row in _rows(layout) for pad in range(1, limit + 1))]:
         choice = layout if not pad else _padded(layout, row, pad)
         try:
@@ -238,7 +244,9 @@ def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
         each = tuple(_evaluated(warps, dtype.bits, base) for warps in made)
         ideal = sum(_ideal(warps, dtype.bits, base) for warps in made)
         ranking.append(PaddingChoice(choice, pad, row, sum(each), ideal, each, int(_core.cosize(choice))))
-    return Ranking(sorted(ranking, key=lambda choice: (choice.wavefronts, choice.elements)))
+        requests[row, pad] = sum(len(warps.offsets) for warps in made)
+    # A padding may leave narrower accesses only, which are more instructions for the same wavefronts.
+    return Ranking(sorted(ranking, key=lambda x: (x.wavefronts, requests[x.row, x.pad], x.elements)))
 
 
 def _evaluated(warps: Warps, bits: int, base: int) -> int:

@@ -281,6 +281,8 @@ def _distinct(plan: GemmPlan, tables: GemmTables) -> list[tuple[SharedAccess, di
     """The accesses with the names of the places, and whether that of B, which is then left out, is as that of A."""
     found: list[tuple[SharedAccess, dict[int, str], bool]] = []
     for access in shared_accesses(plan):
+        if not access.words:  # K = 0: nothing of A and B is there
+            continue
         names, lines = _places(plan, tables, access.operand), _lines(access)
         labels = {word: x for word, x in names.items() if word // BANKS in lines}
         for i, (other, others, _) in enumerate(found):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright._notebook import drawn
+from tilewright._notebook import drawn, or_text
 from tilewright._svg import Svg
 from tilewright.cute.printing import PRINTF_VALUES, format_printf, pretty_str
 from tilewright.cute.tensor import Pointer, Tensor, as_tensor
@@ -258,7 +258,7 @@ class ThreadValues:
         right_2, bottom = self._draw_tv(picture, bottom + 34)
         return picture.render(max(right, right_2) + 16, bottom + 16)
 
-    _repr_svg_ = svg
+    _repr_svg_ = or_text(svg)
 
     def _draw_tensor(self, picture: Svg, layout: str) -> tuple[float, float]:
         """Draw the elements; the right and lower end of the table."""

@@ -19,11 +19,13 @@ Shown = tuple["int | None", ...]
 
 
 def shown_of(extent: int, most: int = MOST) -> Shown:
-    """All indices, or, beyond `most`, the first ones, a gap, and the last ones.
+    """All indices, or, beyond `most`, the first ones, a gap, and the last ones. ValueError for a `most` below 2.
 
     >>> shown_of(5), shown_of(100, most=12)
     ((0, 1, 2, 3, 4), (0, 1, 2, 3, 4, 5, 6, 7, None, 97, 98, 99))
     """
+    if not isinstance(most, int) or most < 2:
+        raise ValueError(f"show: most must be a whole number of rows and columns, at least 2, not {most!r}")
     if extent <= most:
         return tuple(range(extent))
     last = min(ENDING, most // 4)

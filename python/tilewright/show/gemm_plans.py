@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.draw_gemm import NOBODY
 from tilewright.kernels.draw_gemm import _tile_parts as tile_parts
@@ -51,7 +50,7 @@ def gemm_plan_picture(plan: GemmPlan) -> Picture:
     notes = ["A and B have changed places: the plan computes C transposed"] if plan.swapped else []
     p = plan.problem
     a, b, c = (
-        _core.make_layout((*extents, *p.batch), stride=strides)
+        f"{text((*extents, *p.batch))}:{text(strides)}"  # K may be 0, which is no extent of a Layout
         for extents, strides in (((p.m, p.k), p.a_strides), ((p.n, p.k), p.b_strides), ((p.m, p.n), p.c_strides))
     )
     notes.append(

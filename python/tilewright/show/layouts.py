@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Content", "facts_of", "layout_cells", "layout_panel", "layout_picture", "placed_in_lines", "tensor_picture"]
 
-COUNTED = 1 << 16  # elements of a composed layout that are evaluated to say how its offsets lie
+COUNTED = 1 << 16  # elements that are evaluated to say how the offsets of a layout lie
 PER_LINE = 4  # panels
 COLORS = 16  # of offsets
 
@@ -44,16 +44,25 @@ def facts_of(layout: Any) -> str:
     found = f"{count} element{'s' * (size != 1)}"
     if _core.has_scaled_basis(layout):
         return found
-    if isinstance(layout, _core.Layout):
-        low, high = _core.offset_range(layout)
-        once = _core.is_injective(layout)
-    elif size <= COUNTED:
-        offsets = layout.offsets()
+    once: bool | None
+    if size <= COUNTED:
+        try:
+            offsets = layout.offsets()
+        except _core.LayoutError:  # of a composed layout, they may be coordinates
+            return found
         low, high, once = int(offsets.min()), int(offsets.max()), len(set(offsets.tolist())) == size
+    elif isinstance(layout, _core.Layout):
+        low, high = _core.offset_range(layout)
+        try:
+            once = _core.is_injective(layout)
+        except _core.LayoutError:  # too many offsets to look at
+            once = None
     else:
         return found
     if size == 1:
         return f"{found}, offset {low}"
+    if once is None:
+        return f"{found}, offsets {low} to {high}"
     how = "some more than once" if not once else "each once" if high - low + 1 == size else "none twice"
     return f"{found}, offsets {low} to {high}, {how}"
 
@@ -71,10 +80,11 @@ def _color(color: Any, grid: Grid, memory: Memory | None) -> Callable[[Any, Any]
     if not isinstance(path, tuple) or not path or not all(isinstance(i, int) for i in path):
         raise ValueError(f"show: color is 'value', 'mode', 'bank' or the number of a mode, but got {color!r}")
     shape = grid.shape if isinstance(grid.shape, tuple) else (grid.shape,)
-    try:
-        mode = _core.get(shape, list(path))
-    except (IndexError, _core.LayoutError):
-        raise ValueError(f"show: color={color!r} names no mode of {text(shape)}") from None
+    mode: Any = shape
+    for i in path:
+        if not isinstance(mode, tuple) or not 0 <= i < len(mode):
+            raise ValueError(f"show: color={color!r} names no mode of {text(shape)}")
+        mode = mode[i]
 
     def owner(coordinate: Any, offset: Any) -> int:
         coordinate = coordinate if isinstance(coordinate, tuple) else (coordinate,)
@@ -173,6 +183,8 @@ def index_of(at: Any, shape: Any) -> int | None:
     if at is None:
         return None
     shape = static(shape)
+    if isinstance(at, str):
+        raise TypeError(f"show: expected at to be a coordinate of {text(shape)}, not {at!r}")
     index = int(_core.crd2idx(at, shape))
     if not _inside(at, shape):
         raise ValueError(f"show: at={text(at)} lies outside the shape {text(shape)}")
@@ -315,8 +327,23 @@ def _origin(shape: Any) -> Any:
 
 
 def _element(tensor: Any) -> Callable[[Any, Any], tuple[str, Hover]]:
+    from tilewright.cute.tensor import Pointer
+
+    pointer = tensor.iterator
+    if isinstance(pointer, Pointer) and pointer.dtype.bits <= 64:
+        # As pointer[offset], but without a Pointer for each of thousands of elements.
+        memory, first, bits = pointer._accessible("load from"), pointer._bits, pointer.dtype.bits
+
+        def element(coordinate: Any, offset: int) -> Any:
+            place = first + offset * bits
+            return pointer.dtype._decode(memory.load(place >> 3, place & 7, bits))
+    else:
+
+        def element(coordinate: Any, offset: int) -> Any:
+            return tensor[coordinate]
+
     def content(coordinate: Any, offset: Any) -> tuple[str, Hover]:
-        shown = short(tensor[coordinate])
+        shown = short(element(coordinate, offset))
         return shown, (("element", shown),)
 
     return content

@@ -59,6 +59,8 @@ def memory_of(dtype: Any, base: int = 0) -> Memory | None:
     """The memory of an element type, or of elements of so many bits; None without either. TypeError for other kinds."""
     if dtype is None:
         return None
+    if not isinstance(base, int):
+        raise TypeError(f"show: expected base to be an address in bytes, not {base!r}")
     if isinstance(dtype, NumericMeta):
         return Memory(dtype.bits, base)  # type: ignore[attr-defined]
     if isinstance(dtype, int) and not isinstance(dtype, bool) and dtype > 0:

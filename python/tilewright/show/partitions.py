@@ -90,7 +90,10 @@ def _places(shape: tuple[int, ...]) -> Tensor:
 def _numbers(part: Tensor, shape: tuple[int, ...], drawn: Iterable[int]) -> dict[int, int]:
     """The number in a part of `_places(shape)` of each element that is drawn, by its index, the first of several."""
     if int(_core.size(part.layout)) > FOLLOWED:
-        raise ValueError(f"show: a part of {_core.size(part.layout)} elements is too large to be drawn")
+        raise ValueError(
+            f"show: a part of {_core.size(part.layout)} elements is too large to be drawn, of which each is looked at, "
+            f"and at most {FOLLOWED} are; give a smaller tensor, or a coordinate without None"
+        )
     offsets = part.layout.offsets() + int(part.iterator)
     bits, index, step = 62 // len(shape), np.zeros_like(offsets), 1
     inside = np.ones(len(offsets), bool)

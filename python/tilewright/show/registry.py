@@ -75,7 +75,8 @@ def show(x: Any, /, *operands: Any, **options: Any) -> Picture:
 
     At a prompt it prints as tables, in a notebook it is drawn; `.svg()`, `.html()`, `.text()`, `.tikz()` give the
     formats and `.save(path)` writes one. A text stands for the layout that `parse` makes of it, or, with operands, for
-    the operation of that name. Options depend on what is drawn; for a layout:
+    the operation of that name; an array with `__dlpack__` for its Tensor. Options depend on what is drawn; for a
+    layout:
 
     - color: "value" (the offset, the default), "mode" (the index in mode 0), or the number of a mode
     - tile: the layout is a thread-value layout, and this is the shape of the tile to which (thread, value) leads
@@ -107,6 +108,10 @@ def show(x: Any, /, *operands: Any, **options: Any) -> Picture:
             f"show: there is no picture of the operation {name or type(x).__name__!r}; the operations are "
             f"{', '.join(OPERATIONS)}"
         )
+    if _of_object(x) is None and hasattr(x, "__dlpack__"):
+        from tilewright.cute.tensor import as_tensor
+
+        x = as_tensor(x, "show", "x")
     draw = _of_object(x)
     if draw is None:
         names = sorted({place.rpartition(".")[2] for place in OBJECTS})

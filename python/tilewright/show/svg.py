@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["escape", "svg"]
 
 LIMIT = 199_000  # bytes of a picture of 64 x 64 cells but its frame; hovering takes what is left
-SPECIAL = re.compile('[&<>"]')
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
+SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
 TITLE_TAGS = len("<a><title></title></a>")
 FAMILY = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 STYLE = "".join(
@@ -49,12 +50,16 @@ STYLE = "".join(
 
 
 def escape(text: str) -> str:
-    """A text as it stands in SVG and HTML."""
+    """A text as it stands in SVG and HTML; a control character becomes U+FFFD.
+
+    >>> escape("a < b"), escape("\\x01") == "\\ufffd"
+    ('a &lt; b', True)
+    """
     if not SPECIAL.search(text):
         return text
     for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(char, entity)
-    return text
+    return CONTROL.sub("\ufffd", text)
 
 
 def _length(x: float) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.cute.int_tuple import text
-from tilewright.show.axes import MOST, axis_of, rules_of, shown_of
+from tilewright.show.axes import MOST, axis_of, extents, rules_of, shown_of
 from tilewright.show.grids import CELLS, Grid, grids_of
 from tilewright.show.layouts import facts_of, index_of, plain, short, with_values
 from tilewright.show.measure import RICH
@@ -14,12 +16,16 @@ from tilewright.show.memory import Memory, memory_of
 from tilewright.show.picture import Cell, Link, Panel, Picture, Placed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
+
+    import numpy.typing as npt
 
     from tilewright.show.picture import Hover
 
-__all__ = ["Owners", "coverage", "owners_of", "table_panel", "tile_panel", "tv_picture", "values_picture"]
+__all__ = ["Owners", "coverage", "indices_of", "owners_of", "table_panel", "tile_panel", "tv_picture", "values_picture"]
 
+COUNTED = 1 << 20  # threads times values, beyond which nobody is looked for, the owners of a tile's elements
+COUNTED_BASIS = 1 << 14  # of a layout with basis strides
 NAMED = 4  # of several owners, those that hovering names
 NOBODY: list[tuple[int, int]] = []
 ROWS, FEW = 32, 8  # threads of a table, and of one beside a large tile
@@ -35,43 +41,65 @@ def index_in(tile: Any, place: Any) -> int:
     return place if isinstance(place, int) else int(_core.crd2idx(place, tile, _core.make_layout(tile).stride))
 
 
-def owners_of(tv: Any, tile: Any) -> Owners:
+def owners_of(tv: Any, tile: Any, among: Collection[int] | None = None) -> Owners:
     """Who has each element of a tile, by a layout from (thread, value) to the tile's index or coordinate.
 
-    Raises LayoutError for a layout that has not two modes or leads out of the tile.
+    `among`: the indices of the tile that are asked for; None: all. Raises LayoutError for a layout that has not two
+    modes or leads out of the tile.
 
     >>> owners_of(_core.parse("(2,2):(0,1)"), (2,))
     {0: [(0, 0), (1, 0)], 1: [(0, 1), (1, 1)]}
+    """
+    check_modes(tv, tile)
+    values = int(_core.size(tv, mode=[1]))
+    indices, size = indices_of(tv, tile), int(_core.size(tile))
+    outside = np.flatnonzero((indices < 0) | (indices >= size))
+    if len(outside):
+        thread, value = divmod(int(outside[0]), values)
+        raise _core.LayoutError(
+            f"show({tv}, tile={text(tile)}): thread {thread}, value {value} leads to index {indices[outside[0]]}, but "
+            f"the tile has the elements 0 to {size - 1}; the layout's cosize is to be at most that"
+        )
+    chosen = range(len(indices)) if among is None else np.flatnonzero(np.isin(indices, [*among])).tolist()
+    found: Owners = {}
+    for i, index in zip(chosen, indices[chosen].tolist() if among is not None else indices.tolist(), strict=True):
+        found.setdefault(index, []).append(divmod(i, values))
+    return found
+
+
+def check_modes(tv: Any, tile: Any) -> None:
+    """LayoutError where a thread-value layout has not the two modes, thread and value.
+
+    >>> check_modes(_core.parse("(2,2):(0,1)"), (2,))
     """
     if _core.rank(tv) != 2:
         raise _core.LayoutError(
             f"show({tv}, tile={text(tile)}): a thread-value layout has two modes, thread and value, but this has "
             f"{_core.rank(tv)}"
         )
+
+
+def indices_of(tv: Any, tile: Any) -> npt.NDArray[np.int64]:
+    """The indices of the tile to which (thread, value) leads: of thread 0 all values, then of thread 1.
+
+    >>> indices_of(_core.parse("(2,2):(2,1)"), (2, 2)).tolist()
+    [0, 1, 2, 3]
+    """
     threads, values = (int(_core.size(tv, mode=[mode])) for mode in (0, 1))
-    size = int(_core.size(tile))
-    basis = _core.has_scaled_basis(tv)
-    found: Owners = {}
-    flat = None if basis else tv.offsets().tolist()
-    for thread in range(threads):
-        for value in range(values):
-            index = index_in(tile, tv((thread, value))) if flat is None else flat[thread + value * threads]
-            if not 0 <= index < size:
-                raise _core.LayoutError(
-                    f"show({tv}, tile={text(tile)}): thread {thread}, value {value} leads to index {index}, but the "
-                    f"tile has the elements 0 to {size - 1}; the layout's cosize is to be at most that"
-                )
-            found.setdefault(index, []).append((thread, value))
-    return found
+    if _core.has_scaled_basis(tv):
+        pairs = ((thread, value) for thread in range(threads) for value in range(values))
+        return np.array([index_in(tile, tv(pair)) for pair in pairs], np.int64)
+    return np.ascontiguousarray(tv.offsets().reshape(values, threads).T).reshape(-1)
 
 
-def coverage(owners: Owners, size: int) -> str:
-    """Whether each element of a tile has one owner.
+def coverage(indices: npt.NDArray[np.int64], size: int) -> str:
+    """Whether each element of a tile has one owner, by the indices to which all threads and values lead.
 
-    >>> coverage({0: [(0, 0)], 1: [(0, 1), (1, 0)]}, 4)
+    >>> coverage(np.array([0, 1, 1]), 4)
     '2 of 4 elements with nobody, 1 with several'
     """
-    nobody, several = size - len(owners), sum(len(pairs) > 1 for pairs in owners.values())
+    counts = np.unique(indices, return_counts=True)[1]
+    nobody, several = size - len(counts), int((counts > 1).sum())
     if not nobody and not several:
         return "each element once"
     parts = [f"{n} of {size} elements with {whom}" for n, whom in ((nobody, "nobody"), (several, "several")) if n]
@@ -212,18 +240,28 @@ def tv_picture(tv: Any, tile: Any, *, dtype: Any = None, base: int = 0, at: Any 
     """
     data = None
     if not isinstance(tile, (int, tuple, list)):
+        if not hasattr(getattr(tile, "layout", tile), "shape"):
+            raise TypeError(f"show: expected tile to be a shape, a Layout or a Tensor, not {tile!r}")
         data = getattr(tile, "layout", tile)
         dtype = getattr(tile, "element_type", None) if dtype is None else dtype
         tile = data.shape
     tile = tuple(tile) if isinstance(tile, list) else tile
-    owners = owners_of(tv, tile)
     memory = memory_of(dtype, base)
+    if any(extent < 1 for extent in extents(tile)):
+        raise _core.LayoutError(f"show({tv}, tile={text(tile)}): the extents of a tile must be at least 1")
+    check_modes(tv, tile)
     threads, values = (int(_core.size(tv, mode=[mode])) for mode in (0, 1))
     pair = _pair(at, tv)
     marked = {} if pair is None else {index_in(tile, tv(pair))}
     grids, notes = grids_of(tile, most)
     facts = f"{threads} thread{'s' * (threads != 1)}, {values} value{'s' * (values != 1)} each"
-    subtitle = f"{facts}; {coverage(owners, int(_core.size(tile)))}"
+    if threads * values > (COUNTED_BASIS if _core.has_scaled_basis(tv) else COUNTED):
+        grids, subtitle, owners = (), facts, {}
+        notes = (f"the tile is not drawn: {threads * values} threads and values are too many to look for the owners",)
+    else:
+        indices = indices_of(tv, tile)
+        owners = owners_of(tv, tile, {number for grid in grids for _, _, _, number, _ in grid.cells()})
+        subtitle = f"{facts}; {coverage(indices, int(_core.size(tile)))}"
     of = text(tile) if data is None else with_values(data)
     panels = [
         tile_panel(
@@ -295,7 +333,7 @@ def values_picture(result: Any, *, most: int = MOST) -> Picture:
             grid,
             owners,
             f"tensor {with_values(layout)}",
-            f"{facts_of(layout)}; {coverage(owners, int(_core.size(layout)))}",
+            f"{facts_of(layout)}; {coverage(indices_of(tv, shape), int(_core.size(layout)))}",
             data=layout,
             element=lambda coordinate: elements.get(index_in(shape, coordinate), "-"),
         )

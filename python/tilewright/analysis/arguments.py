@@ -1,0 +1,75 @@
+"""What the predictor's functions are given: arrays of integers and bools, whole numbers, names; else errors."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["bools", "integers", "named", "whole"]
+
+
+def integers(operation: str, name: str, values: Any) -> npt.NDArray[np.integer[Any]]:
+    """An argument as an array of integers; TypeError for other elements, also those that are more than 64 bits.
+
+    >>> integers("f", "x", range(3)).tolist()
+    [0, 1, 2]
+    """
+    import numpy as np
+
+    try:
+        found = np.asarray(values if hasattr(values, "__array__") or not hasattr(values, "__iter__") else [*values])
+    except ValueError as error:
+        raise TypeError(f"{operation}: expected {name} to be an array of integers, but {error}") from None
+    if found.dtype.kind in "iu" or (not found.size and found.dtype.kind == "f"):  # an empty list is one of floats
+        return found
+    kind = "integers beyond 64 bits, or no numbers" if found.dtype == object else str(found.dtype)
+    raise TypeError(f"{operation}: expected {name} to be integers, not {kind}")
+
+
+def whole(operation: str, name: str, value: Any) -> int:
+    """An argument as an int; TypeError for what is none.
+
+    >>> whole("f", "width", 4)
+    4
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{operation}: expected {name} to be an integer, not {value!r}")
+    found = operator.index(value)
+    if not -(2**63) <= found < 2**63:
+        raise ValueError(f"{operation}: {name} = {found} is beyond 64 bits")
+    return found
+
+
+def named(operation: str, name: str, value: Any) -> str:
+    """An argument as a name; TypeError for what is none.
+
+    >>> named("f", "memory", "shared")
+    'shared'
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{operation}: expected {name} to be a name, such as 'global' or 'load', not {value!r}")
+    return value
+
+
+def bools(operation: str, active: Any) -> npt.NDArray[np.bool_]:
+    """A predicate as an array of bools; TypeError for other elements than bools, 0 and 1.
+
+    >>> bools("f", [1, 0]).tolist()
+    [True, False]
+    """
+    import numpy as np
+
+    found = np.asarray(active)
+    empty = not found.size  # of an empty list, the elements are floats
+    if found.dtype == bool or empty or (found.dtype.kind in "iu" and set(np.unique(found)) <= {0, 1}):
+        return found.astype(bool)
+    if found.ndim == 0 and found.dtype.kind in "iu":
+        raise TypeError(
+            f"{operation}: expected active to be bools, one for each lane, not the number {found}; of a mask of bits "
+            "take [mask >> lane & 1 for lane in range(32)]"
+        )
+    raise TypeError(f"{operation}: expected active to be bools, not {found.dtype}")
