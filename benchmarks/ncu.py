@@ -290,9 +290,12 @@ def by_access(several: list[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
 
 
 def merged(several: list[dict[str, Any]]) -> dict[str, Any]:
-    """Readings of several runs as one; the plans are those of the last run that has any."""
-    plans = [data["plans"] for data in several if data["plans"]]
-    return {**several[-1], "cases": list(by_access(several).values()), "plans": plans[-1] if plans else []}
+    """Readings of several runs as one; of a plan those of the last run that has any."""
+    plans: dict[str, Any] = {}
+    for row in (row for data in several for row in data["plans"]):
+        if row["name"] not in plans or row.get("kernels"):
+            plans[row["name"]] = row
+    return {**several[-1], "cases": list(by_access(several).values()), "plans": list(plans.values())}
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tilewright.analysis import ncu, verify
+from tilewright.analysis import ncu, verify, warp_access
 from tilewright.kernels.probe import KINDS, Access
 
 # A field of analysis.Request, and the metric that counts the same for an instruction.
@@ -31,7 +31,7 @@ LANES = "thread_inst_executed_true"
 COUNTED = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 LOADED, STORED = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st"))
 LOOKUPS = "l1tex__t_set_accesses_pipe_lsu_mem_global_op_ld.sum"
-# Of a kernel that is one access. That kernel's other wavefronts: one, and three with each cp.async.
+# Of a kernel that is one access.
 HARDWARE = {
     ("global", "load"): ("sectors", LOADED),
     ("global", "store"): ("sectors", STORED),
@@ -40,26 +40,22 @@ HARDWARE = {
     ("shared", "ldmatrix"): ("wavefronts", f"{COUNTED}_op_ld.sum"),
     ("shared", "stmatrix"): ("wavefronts", f"{COUNTED}_op_st.sum"),
 }
-CP_ASYNC_WAVEFRONTS = 4
+# That kernel's other wavefronts, and how many more a cp.async makes that writes anything.
+OTHER_WAVEFRONTS, CP_ASYNC_WAVEFRONTS = 1, 3
+ALL = 0xFFFFFFFF
 # Why a reading that differs from the prediction, or has none, is no difference: what the summary says of it.
 REASONS = {
     "counter": "ncu's count for the instruction differs from the hardware's counter, which the prediction agrees with",
     "lost": "ncu attributed nothing to a cp.async that goes around L1; the hardware counted it",
-    "bypass": "wavefronts of a cp.async that goes around L1: the hardware counts none, and no rule was found for ncu's",
-    "open": "not settled; the summary names them",
-    "both": "cp.async through L1 whose lanes conflict in both memories: the prediction is a lower limit, and holds",
+    "bypass": "ncu's wavefronts of a cp.async that goes around L1: no rule was found, and the hardware counts none",
+    "both": "cp.async through L1 whose lanes conflict in both memories: ncu says more than the lower limit that is "
+    "compared; the hardware's counter is predicted",
+    "race": "cp.async around L1 whose lanes write one address: which of them is read is not predicted",
+    "uncounted": "as `counter`, but the hardware's counter was not read of this access",
 }
-# What a run has to settle, by (kind or plan, name): until then a difference there is "open".
-OPEN = {
-    (
-        "cp.async.ca.16",
-        "from byte 16, shared in a row",
-    ): "the hardware takes one wavefront more than ncu says and we do",
-    ("ld.shared.16", "random permutation"): "passes that ncu joins by halves of the warp; no counter was read yet",
-}
-# Plans whose kernel was rewritten after it was measured, until they are measured again.
-REWRITTEN = re.compile(r"gemm, (.* (bias|residual)|1x4096x)")
-OLD_KERNEL = "measured before the kernel's epilogue and exchange of sums were rewritten"
+NAMED = ("race", "uncounted")  # each such reading is in the summary
+# Loads of which ncu counts passes otherwise than the hardware wherever both were read, and only ncu was read here.
+UNCOUNTED = re.compile(r"(random permutation|sharing n and n.*(lanes, in a row|all of the second))$")
 
 
 class Difference(NamedTuple):
@@ -90,8 +86,16 @@ def hardware_predicted(access: Access) -> dict[str, float]:
         field, metric = HARDWARE[memory, op]
         return {metric: values[memory, field]}
     found: dict[str, float] = {LOADED: both.asked_sectors, LOOKUPS: both.lookups}
-    if both.exact and access.lanes:
-        found[f"{COUNTED}.sum"] = both.destination.wavefronts + CP_ASYNC_WAVEFRONTS
+    filled = access.kind.startswith("cp.async.filled")
+    if both.wavefronts is not None:
+        off = [not taken for taken in access.mask]
+        zeros = warp_access(access.shared, KINDS[access.kind].size, memory="shared", op="store", active=off)
+        found[f"{COUNTED}.sum"] = (
+            OTHER_WAVEFRONTS
+            + CP_ASYNC_WAVEFRONTS * bool(access.lanes or filled)
+            + both.wavefronts
+            + zeros.wavefronts * filled
+        )
     return found
 
 
@@ -109,6 +113,8 @@ def reason(row: dict[str, Any], field: str, value: float, values: dict[tuple[str
         return "both" if field == "wavefronts" and both and not both.exact and more else ""
     if kind.startswith("ld.shared"):
         counter = row.get("hardware", {}).get(HARDWARE["shared", "load"][1])
+        if counter is None and kind == "ld.shared.16" and row["lanes"] != ALL and UNCOUNTED.match(row["name"]):
+            return "uncounted"
         wavefronts = read.get(FIELDS["shared"]["wavefronts"], 0)
         if counter == values["shared", "wavefronts"] != wavefronts:
             least = -(-len(access_of(row).active) * KINDS[kind].size // 128)
@@ -117,8 +123,10 @@ def reason(row: dict[str, Any], field: str, value: float, values: dict[tuple[str
     return ""
 
 
-def open_or(what: str, name: str) -> str:
-    return "open" if (what, name) in OPEN or REWRITTEN.match(what) else ""
+def race(access: Access, metric: str) -> bool:
+    """Whether what was asked for depends on which of several lanes writes an address."""
+    written = [access.shared[t] for t in access.active if access.shared]
+    return metric == LOADED and "async.ca" not in access.kind and len(set(written)) < len(written)
 
 
 def probe_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], Counter[str]]:
@@ -135,14 +143,14 @@ def probe_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], Cou
             compared[metric] += 1
             read = row["source"].get(metric, 0)
             if value != read:
-                why = reason(row, field, value, values) or open_or(row["kind"], row["name"])
+                why = reason(row, field, value, values)
                 differences.append(Difference(row["kind"], row["name"], metric, value, read, where, why))
         for metric, value in hardware_predicted(access).items() if "hardware" in row else ():
             if metric in row["hardware"]:
                 compared[metric] += 1
                 read = row["hardware"][metric]
                 if value != read:
-                    why = open_or(row["kind"], row["name"])
+                    why = "race" if race(access, metric) else ""
                     differences.append(Difference(row["kind"], row["name"], metric, value, read, where, why))
     return differences, compared
 
@@ -182,7 +190,7 @@ def plan_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], list
         seen = sum(k["metrics"].get(LOADED, 0) for k in row["kernels"])
         compared += len(found)
         wrong = [
-            Difference(row["name"], c.sass, c.metric, c.predicted, c.read, "", why(row["name"], c, loaded, seen))
+            Difference(row["name"], c.sass, c.metric, c.predicted, c.read, "", plan_reason(c, loaded, seen))
             for c in found
             if c.predicted != c.read
         ]
@@ -191,19 +199,18 @@ def plan_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], list
             if all(metric in k["metrics"] for k in row["kernels"]):
                 compared += 1
                 read = sum(k["metrics"][metric] for k in row["kernels"])
-                wrong += (
-                    [Difference(row["name"], "all", metric, value, read, "", open_or(row["name"], "all"))]
-                    if value != read
-                    else []
-                )
+                wrong += [Difference(row["name"], "all", metric, value, read, "")] * (value != read)
         differences += wrong
         unexplained = sum(not d.reason for d in wrong)
         lines.append(f"| {row['name']} | {row.get('reduced') or ''} | {len(found) + 2} | {unexplained} |")
     return differences, lines, compared
 
 
-def why(plan: str, one: verify.Comparison, loaded: float, seen: float) -> str:
-    return "lost" if lost(one, loaded, seen) else open_or(plan, one.sass)
+def plan_reason(one: verify.Comparison, loaded: float, seen: float) -> str:
+    """Why the total of a class may differ from the prediction; "" where it may not."""
+    if one.modelled:
+        return "bypass"
+    return "lost" if lost(one, loaded, seen) else ""
 
 
 def lost(one: verify.Comparison, loaded: float, seen: float) -> bool:
@@ -240,14 +247,13 @@ def report(data: dict[str, Any], out: Path, golden: Path | None) -> int:
     ]
     text += ["", "Readings that differ, but are no differences:", "", *(f"- {k}: {v}" for k, v in REASONS.items()), ""]
     unexplained = [d for d in wrong + plans_wrong if not d.reason]
-    for d in (d for d in wrong + plans_wrong if d.reason == "open"):
-        counts = f"{d.metric} predicted {d.predicted:g}, read {d.read:g}"
-        text += [f"- open: {d.what}, {d.name}: {counts}: {OPEN.get(d[:2], OLD_KERNEL)}"]
+    for d in [d for d in wrong if d.reason in NAMED] + [d for d in plans_wrong if d.reason == "bypass"]:
+        text += [f"- {d.reason}: {d.what}, {d.name}: {d.metric} predicted {d.predicted:.10g}, read {d.read:.10g}"]
     text += [""] * (text[-1] != "")
     of_plans = Counter(d.reason for d in plans_wrong)
     text += [
         f"Plans: {classes} totals of classes of instructions and of kernels were compared: {of_plans['']} differ, "
-        f"{of_plans['lost']} are lost, {of_plans['open']} are open.",
+        f"{of_plans['lost']} are lost, {of_plans['bypass']} are bypass.",
         "",
     ]
     text += ["| plan | made smaller from | totals | differences |", "| --- | --- | --- | --- |", *plan_lines]

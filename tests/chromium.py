@@ -112,10 +112,6 @@ class Chromium:
         for kind in ("rawKeyDown", "keyUp"):
             self("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
 
-    def screenshot(self, path: Path) -> bytes:
-        picture = base64.b64decode(self("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"])
-        path.write_bytes(picture)
-        return picture
 
     def close(self) -> None:
         self._session = None

@@ -63,8 +63,8 @@ def test_no_reading_differs_from_the_prediction(compare, rows):
         f"{d.what}, {d.name}: {d.metric} {d.predicted}, {d.read}" for d in differences[:20]
     )
     hardware = {m: n for m, n in compared.items() if m.startswith("l1tex__")}
-    assert sum(hardware.values()) >= 800, hardware
-    assert compared["memory_l2_theoretical_sectors_global"] >= 600
+    assert sum(hardware.values()) >= 1500, hardware
+    assert compared["memory_l2_theoretical_sectors_global"] >= 800
 
 
 def test_what_is_excused_is_what_the_page_says(compare, rows):
@@ -72,11 +72,26 @@ def test_what_is_excused_is_what_the_page_says(compare, rows):
     found, compared = compare.probe_differences(rows)
     reasons = Counter((d.reason, d.what.rsplit(".", 1)[0]) for d in found if d.reason)
     assert {r for r, _ in reasons} <= set(compare.REASONS)
-    assert {kind for r, kind in reasons if r == "counter"} == {"ld.shared"}
-    assert {kind for r, kind in reasons if r in ("bypass", "lost")} <= {"cp.async.cg", "cp.async.filled"}
+    assert {kind for r, kind in reasons if r in ("counter", "uncounted")} == {"ld.shared"}
+    assert {kind for r, kind in reasons if r in ("bypass", "lost", "race")} <= {"cp.async.cg", "cp.async.filled"}
     assert {kind for r, kind in reasons if r == "both"} == {"cp.async.ca"}
-    assert sum(n for (r, _), n in reasons.items() if r == "open") <= len(compare.OPEN)
     assert reasons["counter", "ld.shared"] < compared["memory_l1_wavefronts_shared"] / 25
+    assert reasons["uncounted", "ld.shared"] <= 12
+    assert sum(n for (r, _), n in reasons.items() if r == "race") <= 5
+
+
+def test_the_hardware_takes_no_less_than_the_lower_limit(compare, rows):
+    """cp.async through L1: conflicts alone are the lower limit; the lookups of lines make it more in many accesses."""
+    more = unknown = 0
+    for row in (r for r in rows if r["kind"].startswith("cp.async.ca")):
+        found = compare.access_of(row).asynchronous()
+        if found.wavefronts is None:
+            unknown += 1
+            continue
+        assert found.wavefronts >= found.destination.wavefronts
+        more += found.wavefronts > found.destination.wavefronts
+    assert more >= 70
+    assert unknown <= 2
 
 
 def test_the_lanes_are_those_of_the_mask(golden, rows):
@@ -88,7 +103,7 @@ def test_the_lanes_are_those_of_the_mask(golden, rows):
 def test_the_totals_of_plans(compare, golden):
     """Those plans that are chosen today as when they were measured."""
     cases = {case.name: case for case in importlib.import_module("ncu_plans").plan_cases()}
-    same, differences = 0, []
+    same, alone, differences = 0, 0, []
     for name, text, addresses, classes, sectors in golden["plans"]:
         plan = cases[name].make("cpu").plan if name in cases and classes and text != "None" else None
         if plan is None or str(plan) != text:
@@ -99,12 +114,15 @@ def test_the_totals_of_plans(compare, golden):
         loaded, stored = ([s[i] or 0 for s in sectors] for i in (0, 1))
         for prefix, counted in (("LDG", loaded), ("STG", stored)):
             total = sum(counts.get("sectors", 0) for cls, counts in predicted.items() if cls.startswith(prefix))
-            if total != sum(counted) and not compare.open_or(name, prefix):
+            if total != sum(counted):
                 differences.append(f"{name}: {prefix} {total}, the hardware {sum(counted)}")
         for one in verify.compare_classes(predicted, read):
-            if not one.right and not compare.why(name, one, sum(loaded), sum(loaded)):
+            if not one.right and not compare.plan_reason(one, sum(loaded), sum(loaded)):
                 differences.append(f"{name}: {one.sass} {one.metric} {one.predicted}, {one.read}")
+            alone += one.modelled
+            assert not one.modelled or one.read < 1.00001 * one.predicted
     assert not differences, "\n".join(differences)
+    assert alone <= 2
     assert same >= 60, f"only {same} of {len(golden['plans'])} plans are the same: measure again"
 
 
@@ -138,7 +156,7 @@ ROW = [16 * t for t in range(32)]
 def test_copies_around_l1(sources, destinations, sectors, lookups, asked):
     found = async_access(sources, destinations, 16)
     assert (found.source.sectors, found.lookups, found.asked_sectors) == (sectors, lookups, asked)
-    assert not found.exact
+    assert (found.exact, found.wavefronts) == (False, 0)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +177,30 @@ def test_copies_through_l1(width, source, destination, wavefronts):
     assert found.lookups == found.source.lines
 
 
+@pytest.mark.parametrize(
+    ("width", "source", "destination", "limit", "wavefronts"),
+    [
+        (16, lambda t: 64 + 16 * t, lambda t: 16 * t, 4, 5),  # five lines, of which the last waits for its bank of tags
+        (16, lambda t: 16 * t, lambda t: 64 + 16 * t, 4, 4),
+        (8, lambda t: 64 + 8 * t, lambda t: 8 * t, 2, 2),
+        (4, lambda t: 4 * t + 512 * (t % 16), lambda t: 4 * t, 1, 4),  # sixteen lines, four of them in each bank
+        (4, lambda t: 4 * t + (32768 if t == 9 else 0), lambda t: 4 * t, 1, None),
+    ],
+)
+def test_lines_are_looked_up_in_four_banks_of_tags(width, source, destination, limit, wavefronts):
+    """As such accesses were read on an H200, but the last."""
+    found = async_access([source(t) for t in range(32)], [destination(t) for t in range(32)], width, cache="ca")
+    assert (found.destination.wavefronts, found.exact, found.wavefronts) == (limit, True, wavefronts)
+
+
 def test_conflicts_on_both_sides_give_a_lower_limit():
+    """A lane waits for those before it in the cache's banks and in shared memory's: 16 + 8 of them in a row."""
     lanes = range(32)
     found = async_access([4 * (t % 2) for t in lanes], [4 * (t % 16) for t in lanes], 4, cache="ca")
     assert (found.destination.wavefronts, found.exact) == (16, False)
+    sources = [4 * (15 if 15 <= t < 24 else t) for t in lanes]
+    found = async_access(sources, [128 * t if t < 16 else 4 * t for t in lanes], 4, cache="ca")
+    assert (found.destination.wavefronts, found.exact, found.wavefronts) == (16, False, 24)
 
 
 @pytest.mark.parametrize(
@@ -381,6 +419,13 @@ def test_what_ncu_leaves_out_is_no_difference():
     assert result
     assert "leaves out some" in str(result)
     assert str(result).endswith("all agree, but for 1 that are incomplete")
+    found = verify.compare_classes({"LDGSTS.128": {"wavefronts": 8}}, {"LDGSTS.128": {"wavefronts": 9}})
+    result = verify.Verification(tuple(found), (), "1.2.3")
+    assert result
+    assert "the hardware counts none of these" in str(result)
+    assert str(result).endswith("all agree, but for 1 that the hardware does not count")
+    found = verify.compare_classes({"LDGSTS": {"wavefronts": 8}}, {"LDGSTS": {"wavefronts": 9}})
+    assert not verify.Verification(tuple(found), (), "1.2.3")
     for read in ({"sectors": 9, "lines": 2}, {"sectors": 8, "lines": 1}):
         found = verify.compare_classes({"LDGSTS.128": {"sectors": 8, "lines": 2}}, {"LDGSTS.128": read})
         assert not verify.Verification(tuple(found), (), "1.2.3")

@@ -272,6 +272,22 @@ def test_the_picture_shows_every_wavefront():
     assert found.svg().startswith("<svg")
 
 
+def test_the_picture_names_the_lanes_themselves():
+    odd = analyze(L("(32,4):(32,1)"), Float32, memory="shared", active=[t % 2 for t in range(32)])
+    panel = picture(odd).panels[0].panel
+    assert panel.rows == odd["load"].worst.wavefronts == 16
+    assert [cell.lines for cell in panel.cells if cell.column == 0] == [(str(lane),) for lane in range(1, 32, 2)]
+    last = analyze(L("32:1"), Float32, active=[t >= 24 for t in range(32)])
+    assert [cell.lines for cell in picture(last).panels[0].panel.cells if cell.lines] == [("24+7",)]
+
+
+def test_the_picture_joins_the_passes_that_the_hardware_joins():
+    found = analyze(L("((2,16),2):((0,2),1)"), Float32, memory="shared")
+    assert picture(found).panels[0].panel.rows == found["load"].wavefronts == 1
+    store = analyze(L("((2,16),2):((0,2),1)"), Float32, memory="shared", op="store")
+    assert picture(store).panels[0].panel.rows == store["store"].wavefronts == 2
+
+
 # ---- cp.async ----
 
 

@@ -90,6 +90,17 @@ def test_text_of_other_plans(name, lines):
         assert any(found.startswith(line) for found in text), text
 
 
+def test_the_tile_depends_on_which_rows_begin_anywhere():
+    def tile(pitch, columns, dtype="f4"):
+        src, dst = np.zeros((1000, columns), dtype), np.zeros((columns, pitch), dtype)[:, :1000].T
+        return kernels.tiled_copy.plan(src, dst).tile
+
+    assert (tile(1000, 1004), tile(1000, 1003), tile(1001, 1004), tile(1001, 1003)) == (
+        (64, 64), (32, 64), (64, 128), (64, 128)
+    )  # fmt: skip
+    assert tile(1000, 1003, "f8") == tile(1001, 1003, "f8")  # not measured
+
+
 # ---- equality, pickling, replacing ----
 
 

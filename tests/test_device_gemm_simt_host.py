@@ -24,8 +24,8 @@ from tilewright import (
 from tilewright.cute.nvgpu import CopyUniversalOp, MmaUniversalOp, cpasync
 from tilewright.kernels import gemm_simt
 from tilewright.kernels.gemm_host import run_on_host
+from tilewright.kernels.gemm_simt_tiles import LOOSE, TILES
 
-TILES = gemm_simt.TILES
 ORDERS = ("01", "10")
 
 
@@ -61,6 +61,9 @@ def problems():
             case = Case(Float32, 133, 140, 36, a + "+4", b, seed=number)
             plan = chosen(case, tile=tile, stages=1 + number % 4, depth=(8, 16, 32)[number % 3])
             yield case, plan.replace(group=1)
+    for number, tile in enumerate(LOOSE):  # element by element along K, in fewer, as many and more tiles than stages
+        case = Case(Float32, 65, 70, (40, 203, 256, 131, 517)[number], "01" + "+3" * (number % 2), "10", seed=number)
+        yield case, gemm_simt._plan(case.problem, case.alignments, tile)
     for a, b in itertools.product(ORDERS, ORDERS):  # the last rows of a tile lie just outside
         case = Case(Float32, 126, 127, 24, a + "+4", b + "+4")
         yield case, chosen(case, tile=0)

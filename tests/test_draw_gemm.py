@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute
-from tilewright.kernels import draw_gemm, draw_gemm_order, gemm_simt, gemm_sm80, gemm_sm90
+from tilewright.kernels import draw_gemm, draw_gemm_matrix, draw_gemm_order, gemm_simt, gemm_sm80, gemm_sm90
 from tilewright.kernels.bank_conflicts import wavefronts
 from tilewright.kernels.gemm_banks import SharedAccess, shared_accesses
 from tilewright.kernels.gemm_problem import problem_of
@@ -56,6 +56,19 @@ def test_every_plan_draws_itself(plan, of):
         assert 0 <= float(y) <= low
 
 
+def test_all_slices_are_in_the_picture():
+    plan = plan_of(gemm_simt, 4096, 64, 4096, Float32)
+    assert (plan.slices, plan.threads) == (8, 256)
+    svg = plan.svg()
+    assert "C by the warps that multiply (W0+7: one for each of 8 slices of K)" in svg
+    assert "<title>warps 0, 1, 2, 3, 4, 5, 6, 7</title>" in svg
+    assert "<title>threads 0, 32, 64, 96, 128, 160, 192, 224</title>" in svg
+    assert {">W0+7<", ">T0+7<", ">T16+7<"} <= set(re.findall(r">[WT]\d+\+\d+<", svg))
+    alone = PLANS["simt"].svg()
+    assert "C by the warp that multiplies, " in alone
+    assert not re.search(r">[WT]\d+\+|<title>(?:warp|thread)s ", alone.split("bank 0")[0])
+
+
 def test_a_picture_that_there_is_not():
     with pytest.raises(ValueError, match="no picture of 'warp', but of tile, stages, order"):
         PLANS["simt"].svg("warp")
@@ -70,13 +83,13 @@ def test_every_element_of_a_tile_has_an_owner(plan):
     m, n, k = plan.tiler_mnk
     for name, shape in (("A", (m, k)), ("B", (k, n)), ("C", (m, n))):
         assert parts[name].owners.shape == shape
-        assert (parts[name].owners != draw_gemm.NOBODY).all()
+        assert (parts[name].owners != draw_gemm_matrix.NOBODY).all()
 
 
 def test_blocks_cover_a_matrix_and_have_one_owner():
     parts = draw_gemm._tile_parts(PLANS["sm80"], PLANS["sm80"].tables())
     owners, seen = parts["C"].owners, parts["C"].owners * 0
-    for row, column, rows, columns in draw_gemm._blocks(owners):
+    for row, column, rows, columns in draw_gemm_matrix._blocks(owners):
         block = owners[row : row + rows, column : column + columns]
         assert (block == block[0, 0]).all()
         seen[row : row + rows, column : column + columns] += 1

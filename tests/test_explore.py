@@ -25,7 +25,6 @@ from tilewright.explore.serve import make_server
 from tilewright.explore.translate import to_javascript
 
 ROOT = Path(__file__).parents[1]
-EXPLORE = ROOT / "python/tilewright/explore"
 L = cute.parse
 
 
@@ -55,6 +54,22 @@ def test_show_has_the_options_of_cute_show(capsys):
     assert run(capsys, "show", tv, "--tile", "(4,6)")[1] == f"{cute.show(L(tv), tile=(4, 6))}\n"
     marked = cute.show(L("(4,8):(8,1)"), at=(1, 2), color="mode")
     assert run(capsys, "show", "(4,8):(8,1)", "--at", "(1,2)", "--color", "mode")[1] == f"{marked}\n"
+
+
+def test_show_colours_by_bank(capsys):
+    expected = cute.show(L("(4,8):(8,1)"), color="bank", dtype=element_type("f16"))
+    assert run(capsys, "show", "(4,8):(8,1)", "--color", "bank", "--dtype", "f16")[1] == f"{expected}\n"
+    _, _, err = run(capsys, "show", "(4,8):(8,1)", "--color", "bank")
+    assert err.startswith("python -m tilewright show: color='bank' needs")
+
+
+def test_output_that_nobody_reads_is_no_error():
+    command = [sys.executable, "-m", "tilewright", "show", "(64,64):(64,1)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
 
 
 @pytest.mark.parametrize("format_", ["svg", "html", "tikz"])
@@ -117,6 +132,7 @@ def test_help(capsys, command):
     assert status == 0
     assert f"usage: python -m tilewright {command}" in out
     assert run(capsys, command, "--nothing")[0] == 2
+    assert ("raked_product" in out) == (command in ("show", "explain"))
     assert f"python -m tilewright {command} " in run(capsys, "--help")[1]
 
 

@@ -11,6 +11,7 @@ from tilewright.kernels.gemm_estimate import seconds
 from tilewright.kernels.gemm_packed import PackedGemm, pack
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import Epilogue, problem_of
+from tilewright.kernels.gemm_simt_plan import by_cp_async
 
 ALIGNED = (16, 16, 16)
 
@@ -67,11 +68,40 @@ def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
     assert chosen(4096, 4097, 4096, Float32, alignments=(4, 16, 16)).sides == (True, False)
     for aligned in (
         chosen(4096, 4096, 4096, Float32),
-        chosen(2047, 2049, 2051, Float32, a="m", b="n"),  # single elements along M and N are nearly as fast
+        chosen(1535, 1537, 1539, Float32, a="m", b="n"),  # single elements along M and N are nearly as fast
         chosen(257, 259, 261, Float32),
     ):
         assert aligned.KERNEL == "simt"
     assert isinstance(chosen(4096, 4096, 4096, Float32, alignments=(4, 16, 16)), PackedGemm)
+    assert chosen(2047, 2049, 2051, Float32, a="m", b="n").sides == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tiler", "slices", "stages"),
+    [
+        ((1, 4096, 4096), (32, 16, 64), 8, 6),
+        ((16, 4096, 4096), (32, 16, 64), 8, 6),
+        ((64, 4096, 4096), (64, 32, 64), 8, 4),
+        ((128, 4096, 4096), (64, 64, 32), 4, 5),
+        ((512, 512, 512), (64, 32, 32), 4, 4),
+        ((768, 768, 768), (64, 32, 32), 4, 4),
+    ],
+)
+def test_small_tiles_of_fma_come_element_by_element_along_k(shape, tiler, slices, stages):
+    plan = chosen(*shape, Float32)
+    assert (plan.tiler_mnk, plan.slices, plan.stages) == (tiler, slices, stages)
+    assert by_cp_async(plan.tiled_copy_a)
+    assert by_cp_async(plan.tiled_copy_b)
+    assert (plan.copy_layout("a")[1], plan.copy_layout("b")[1]) == (1, 1)
+    assert chosen(*shape, Float32, b="n").stages < 4  # measured only where both are along K
+    assert chosen(*shape, Float32, DEVICES["sm_75"]).stages < 4  # no cp.async
+
+
+def test_fewer_stages_where_shared_memory_is_smaller():
+    small = DEVICES["sm_89"]
+    plan = chosen(64, 4096, 4096, Float32, small)
+    assert (plan.tiler_mnk, plan.stages) == ((64, 32, 64), 3)
+    plan.require_device(small)
 
 
 @pytest.mark.parametrize("k", [4096, 4103])

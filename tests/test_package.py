@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.metadata
 import os
 import re
@@ -183,3 +184,8 @@ def test_readme_example_prints_what_it_says():
     comments = re.findall(r"^ *print\(.*\)  # (.*)$", code, re.M)
     assert len(comments) == code.count("print(") - 1 > 5  # what the last line prints is the text block
     assert run_python(code).splitlines() == [*comments, *last.splitlines()]
+
+
+def test_what_readme_types_at_a_prompt_prints_what_it_says():
+    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert (found.failed, found.attempted) == (0, 2)

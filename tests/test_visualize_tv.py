@@ -487,8 +487,8 @@ def test_demo_without_torch(capsys, monkeypatch):
 def test_version_and_help(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"tilewright {tw.__version__}\n"
-    for flag in ("-h", "--help"):
-        assert main([flag]) == 0
+    for arguments in (["-h"], ["--help"], ["doctor", "--help"], ["cache", "-h"]):
+        assert main(arguments) == 0
         assert capsys.readouterr().out.startswith("usage: python -m tilewright demo [--svg FILE]\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
@@ -177,6 +178,9 @@ def widest_legal(address: int, extents: Sequence[int], strides: Sequence[int], s
     >>> widest_legal(4, (64, 64), (64, 1), 4)
     (4, 'it begins at 0x4, no multiple of 8')
     """
+    count = math.prod(extents)
+    if count < 2:  # of no elements, K = 0, there is no access
+        return (size, "one element") if count else (WIDEST, "")
     modes = [i for i, (e, d) in enumerate(zip(extents, strides, strict=True)) if d == 1 and e > 1]
     if not modes:
         return size, "no mode has stride 1"

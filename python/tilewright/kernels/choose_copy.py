@@ -25,6 +25,8 @@ PHASE = 128  # bytes that shared memory serves at once
 # Elements of a staged tile along the source's contiguous mode and along the destination's, by element size.
 RUN = {1: (256, 64), 2: (128, 128), 4: (64, 64), 8: (32, 32), 16: (16, 16)}
 REALIGNED_RUN = {1: (128, 128), 2: (128, 64), 4: (128, 64), 8: (64, 32), 16: (16, 16)}  # where rows begin anywhere
+# Where the source's rows begin anywhere, and the destination's are aligned.
+SRC_REALIGNED_RUN = {**REALIGNED_RUN, 4: (64, 32)}
 LONG = 4 * PHASE  # bytes of a row from which on it pays to realign it
 SPAN = 1 << 30  # bytes that tiles of one run may span in the source
 TILE_BYTES = 8192  # a staged tile is enlarged up to here
@@ -204,7 +206,8 @@ def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int
     store_vector = _below(_vector(problem, problem.dst_strides, d, dst_align), problem.extents[d])
     src_aligned = load_vector == widest or problem.extents[a] * size < PHASE
     shift = 0 if store_vector == widest or problem.extents[d] * size < PHASE else SECTOR // size
-    tile = _staged_tile(problem, a, d, RUN[size] if src_aligned and not shift else REALIGNED_RUN[size])
+    runs = REALIGNED_RUN if shift else RUN if src_aligned else SRC_REALIGNED_RUN
+    tile = _staged_tile(problem, a, d, runs[size])
     load_vector = load_vector if src_aligned else widest
     store_vector = widest if shift else store_vector
     tile[a] = -(-tile[a] // load_vector) * load_vector

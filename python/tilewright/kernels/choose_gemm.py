@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ROW = 16  # bytes of whose multiple TMA wants rows to begin
 # Of the expected time: more than that is not gained by wide accesses, where single elements lie along K, or not.
-COPYING, COPYING_ALONG = 0.1, 0.05
+COPYING, COPYING_ALONG = 0.1, 0.075
 UNALIGNED = 2.0  # times as long as expected, where a kernel loads single elements
 FEW = 64  # rows of C: the other side takes the rows of an MMA, which are 64 for wgmma
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright._svg import Svg
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.bank_conflicts import BANKS, WARP, WORD
+from tilewright.kernels.draw_gemm_matrix import BANK, LETTER, NOBODY, Matrix, Picture, lines_of
 from tilewright.kernels.gemm_banks import CORE, SharedAccess, shared_accesses
 from tilewright.show.palette import thread_color
 
@@ -25,126 +25,8 @@ __all__ = ["draw_gemm"]
 
 TILE = 320.0  # pixels of the longer side of a CTA's tile of C
 CORNER = 16  # elements of the detail, where it is no atom
-CELL_HEIGHT, BANK = 18.0, 38.0
-LINE, LANE = 30, 17  # of shared memory, and the upper part of it that names lanes
-CHUNK = CORE // WORD  # banks of 16 bytes
-LEGIBLE = 11  # pixels of a cell's height
-PALE = "#f4f4f4"
-LETTER = 6.3  # pixels, of the small font
+CELL_HEIGHT = 18.0
 LEFT, GAP, HEAD = 24.0, 40.0, 44.0
-MOST_LINES = 16  # of shared memory
-NOBODY = -1
-
-
-class Matrix(NamedTuple):
-    """The owner of each element, an array (rows, columns), what a cell of one owner is called, and its colour."""
-
-    owners: Any
-    name: Callable[[int], str]
-    hover: Callable[[int], str]
-    color: Callable[[int], str] = thread_color
-
-
-class Picture(Svg):
-    """With matrices of which equal neighbours are one rectangle."""
-
-    def _path(self, path: str, fill: str, hover: str) -> None:
-        self._body.append(
-            f'<path d="{path}" fill="{fill}" stroke="#444" stroke-width=".7"><title>{hover}</title></path>'
-        )
-
-    def matrix(self, matrix: Matrix, left: float, top: float, cell: tuple[float, float]) -> None:
-        """Draw a matrix, a path for each owner; a name is written into rectangles that are large enough."""
-        width, height = cell
-        paths: dict[int, str] = {}
-        names = []
-        for row, column, rows, columns in _blocks(matrix.owners):
-            owner = int(matrix.owners[row, column])
-            x, y, w, h = left + column * width, top + row * height, columns * width, rows * height
-            paths[owner] = paths.get(owner, "") + f"M{x:.4g} {y:.4g}h{w:.4g}v{h:.4g}h{-w:.4g}z"
-            if w >= LETTER * len(matrix.name(owner)) and h >= LEGIBLE:
-                names.append((x + w / 2, y + h / 2, matrix.name(owner)))
-        for owner, path in sorted(paths.items()):
-            self._path(path, PALE if owner == NOBODY else matrix.color(owner), matrix.hover(owner))
-        self._names(names)
-
-    def _names(self, names: list[tuple[float, float, str]]) -> None:
-        self._body.append('<g pointer-events="none">')
-        for x, y, name in names:
-            self.text(x, y, name, "s")
-        self._body.append("</g>")
-
-    def product(self, parts: dict[str, Matrix], left: float, top: float, cell: tuple[float, float]) -> float:
-        """C with A to its left and B above it, as the PTX manual draws them; the x of the right end."""
-        c = parts["C"].owners.shape
-        depth = parts["A"].owners.shape[1] if "A" in parts else 0
-        right = left + (depth * cell[0] + 16 if depth else 0)
-        low = top + (depth * cell[1] + 16 if depth else 0)
-        if depth:
-            self.matrix(parts["A"], left, low, cell)
-            self.matrix(parts["B"], right, top, cell)
-            self.text(left + depth * cell[0] / 2, low - 9, "A (m,k)", "g")
-            self.text(right - 30, top + depth * cell[1] / 2, "B (n,k)", "g")
-        self.matrix(parts["C"], right, low, cell)
-        end: float = right + c[1] * cell[0]
-        return end
-
-    def banks(self, access: SharedAccess, labels: dict[int, str], left: float, top: float) -> float:
-        """The lines of 128 bytes that an access touches, a column for each bank; the lower end."""
-        lines = _lines(access)
-        for bank in range(0, BANKS, CHUNK):
-            self.text(left + (bank + 0.5) * BANK, top - 8, str(bank), "g")
-        for i, line in enumerate(lines):
-            y = top + i * LINE
-            self.text(left - 26, y + LINE / 2, str(line * BANKS * WORD), "g")
-            for bank in range(0, BANKS, CHUNK):
-                x = left + bank * BANK
-                self._path(f"M{x:.4g} {y:.4g}h{CHUNK * BANK:.4g}v{LINE}h{-CHUNK * BANK:.4g}z", PALE, f"bank {bank}")
-                self.text(x + CHUNK * BANK / 2, y + LINE - 8, labels.get(line * BANKS + bank, ""), "g")
-            for bank, count, own in _runs(access, line):
-                x, w = left + bank * BANK, count * BANK
-                last = f" to {bank + count - 1}" if count > 1 else ""
-                path = f"M{x:.4g} {y:.4g}h{w:.4g}v{LANE}h{-w:.4g}z"
-                self._path(path, thread_color(own[0]), f"bank {bank}{last}: {access.by} {', '.join(map(str, own))}")
-                self._names([(x + w / 2, y + LANE / 2, _lanes(access, own))])
-        return top + len(lines) * LINE
-
-
-def _runs(access: SharedAccess, line: int) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Of a line: neighbouring words that the same lanes access, as (bank, words, lanes)."""
-    found: list[tuple[int, int, tuple[int, ...]]] = []
-    for bank in range(BANKS):
-        own = access.words.get(line * BANKS + bank)
-        if own is None:
-            continue
-        if found and found[-1][0] + found[-1][1] == bank and found[-1][2] == own:
-            found[-1] = (found[-1][0], found[-1][1] + 1, own)
-        else:
-            found.append((bank, 1, own))
-    return found
-
-
-def _lanes(access: SharedAccess, own: tuple[int, ...]) -> str:
-    first = f"{'T' if access.by == 'lane' else 'r'}{own[0]}"
-    return first + (f"+{len(own) - 1}" if len(own) > 1 else "")
-
-
-def _blocks(owners: Any) -> list[tuple[int, int, int, int]]:
-    """Rectangles of one owner on a grid as coarse as it can be: (row, column, rows, columns)."""
-    rows, columns = owners.shape
-    down = math.gcd(rows, *(int(x) + 1 for x in np.flatnonzero((owners[1:] != owners[:-1]).any(axis=1))))
-    across = math.gcd(columns, *(int(x) + 1 for x in np.flatnonzero((owners[:, 1:] != owners[:, :-1]).any(axis=0))))
-    coarse = owners[::down, ::across]
-    found = []
-    for row in range(coarse.shape[0]):
-        column = 0
-        while column < coarse.shape[1]:
-            end = column + 1
-            while end < coarse.shape[1] and coarse[row, end] == coarse[row, column]:
-                end += 1
-            found.append((row * down, column * across, down, (end - column) * across))
-            column = end
-    return found
 
 
 def draw_gemm(plan: GemmPlan) -> str:
@@ -152,6 +34,8 @@ def draw_gemm(plan: GemmPlan) -> str:
 
     At the left a CTA's tile of C, coloured by the warp that multiplies, with the tiles of A and B around it, coloured
     by the warp (or the box of TMA) that brings them. At the right one atom, or a corner of the tile, thread by thread.
+    Where slices share the steps along K, C names the first slice's, with the number of the others: W0+3; hovering
+    names them all.
     Below, the lines of shared memory in which the first warp's first accesses fall, a column for each bank: lanes whose
     words share a column wait for each other, and swizzles show as diagonals.
 
@@ -165,7 +49,7 @@ def draw_gemm(plan: GemmPlan) -> str:
     picture = Picture(f"gemm_{plan.KERNEL} of a tile {text(plan.tiler_mnk)}")
     scale = TILE / max(plan.tiler_mnk[:2])
     how = f"tile {text(plan.tiler_mnk)}, {plan.threads} threads, {plan.stages} stage{'s' * (plan.stages > 1)}"
-    width = picture.heading(LEFT, 22, f"gemm_{plan.KERNEL}: {how}", _caption(tables))
+    width = picture.heading(LEFT, 22, f"gemm_{plan.KERNEL}: {how}", _caption(plan, tables))
     top = 22 + HEAD
     right = picture.product(_tile_parts(plan, tables), LEFT + 40, top, (scale, scale))
     m, _, k = plan.tiler_mnk
@@ -186,10 +70,13 @@ def draw_gemm(plan: GemmPlan) -> str:
     return picture.render(math.ceil(width + 16), bottom + 16)
 
 
-def _caption(tables: GemmTables) -> str:
+def _caption(plan: GemmPlan, tables: GemmTables) -> str:
     if tables.a.load.kind == "tma":
         return "C by the warp that multiplies, A and B by the box of TMA that brings them"
-    return "C by the warp that multiplies, A and B by the warp that brings them"
+    by = "the warp that multiplies"
+    if (slices := getattr(plan, "slices", 1)) > 1:
+        by = f"the warps that multiply (W0+{slices - 1}: one for each of {slices} slices of K)"
+    return f"C by {by}, A and B by the warp that brings them"
 
 
 def _warps(letter: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
@@ -199,10 +86,7 @@ def _warps(letter: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
 def _tile_parts(plan: GemmPlan, tables: GemmTables) -> dict[str, Matrix]:
     """A CTA's tile, warp by warp."""
     m, n, k = tables.tile
-    c = np.full((m, n), NOBODY)
-    where = tables.mma.c_coord
-    c[where[..., 0], where[..., 1]] = (np.arange(len(where)) // WARP)[:, None, None, None]
-    parts = {"C": Matrix(c, *_warps("W"))}
+    parts = {"C": _multiplied(tables, "W", "warp", WARP)}
     for side, (name, table, rows) in enumerate((("A", tables.a, m), ("B", tables.b, n))):
         if table.load.kind == "tma":  # boxes lie one behind the other along the rows
             boxes = plan.operands()[side].boxes  # type: ignore[attr-defined]
@@ -212,6 +96,34 @@ def _tile_parts(plan: GemmPlan, tables: GemmTables) -> dict[str, Matrix]:
             owners, named = _loaded(table, (rows, k)) // WARP, _warps("W")
         parts[name] = Matrix(owners if name == "A" else owners.T, *named)
     return parts
+
+
+def _multiplied(tables: GemmTables, letter: str, unit: str, threads: int) -> Matrix:
+    """C by the warp, or by any so many threads; of those that share elements the first one, and how many more."""
+    where = tables.mma.c_coord
+    c = np.full(tables.tile[:2], NOBODY)
+    sharing: dict[int, list[int]] = {}
+    for i in range(0, len(where), threads):
+        rows, columns = where[i : i + threads, ..., 0], where[i : i + threads, ..., 1]
+        first = int(c[rows.flat[0], columns.flat[0]])
+        if first == NOBODY:
+            first = i // threads
+            c[rows, columns] = first
+        sharing.setdefault(first, []).append(i // threads)
+
+    def name(owner: int) -> str:
+        if owner == NOBODY:
+            return ""
+        more = len(sharing[owner]) - 1
+        return f"{letter}{owner}" + f"+{more}" * (more > 0)
+
+    def hover(owner: int) -> str:
+        if owner == NOBODY:
+            return "nobody"
+        every = sharing[owner]
+        return f"{unit}{'s' * (len(every) > 1)} {', '.join(map(str, every))}"
+
+    return Matrix(c, name, hover)
 
 
 def _loaded(table: OperandTable, shape: tuple[int, int]) -> Any:
@@ -232,13 +144,12 @@ def _detail_parts(tables: GemmTables) -> tuple[dict[str, Matrix], tuple[str, str
     if mma.a is not None and mma.b is not None and mma.shape_mnk != (1, 1, 1):
         return _atom_parts(tables)
     m, n = (min(x, CORNER) for x in tables.tile[:2])
-    c = np.full(tables.tile[:2], NOBODY)
-    c[mma.c_coord[..., 0], mma.c_coord[..., 1]] = np.arange(len(mma.c_coord))[:, None, None, None]
+    c = _multiplied(tables, "T", "thread", 1)
 
     def named(owners: Any) -> Matrix:
         return Matrix(owners, lambda x: "" if x == NOBODY else f"T{x}", lambda x: f"thread {x}")
 
-    parts = {"C": named(c[:m, :n])}
+    parts = {"C": c._replace(owners=c.owners[:m, :n])}
     if tables.a.load.kind == "tma":
         shape = "x".join(map(str, mma.shape_mnk))
         return parts, (
@@ -272,18 +183,13 @@ def _atom_parts(tables: GemmTables) -> tuple[dict[str, Matrix], tuple[str, str]]
     return parts, (f"one mma.sync {m}x{n}x{k}", f"lane{' and register value' * few} of each element")
 
 
-def _lines(access: SharedAccess) -> list[int]:
-    """The lines of 128 bytes that are drawn."""
-    return sorted({word // BANKS for word in access.words})[:MOST_LINES]
-
-
 def _distinct(plan: GemmPlan, tables: GemmTables) -> list[tuple[SharedAccess, dict[int, str], bool]]:
     """The accesses with the names of the places, and whether that of B, which is then left out, is as that of A."""
     found: list[tuple[SharedAccess, dict[int, str], bool]] = []
     for access in shared_accesses(plan):
         if not access.words:  # K = 0: nothing of A and B is there
             continue
-        names, lines = _places(plan, tables, access.operand), _lines(access)
+        names, lines = _places(plan, tables, access.operand), lines_of(access)
         labels = {word: x for word, x in names.items() if word // BANKS in lines}
         for i, (other, others, _) in enumerate(found):
             if replace(other, operand=access.operand) == access and others == labels:

@@ -28,7 +28,8 @@ class SimtTile(NamedTuple):
     """A CTA's warps along M and N, and the groups of neighbours that a thread has along M and N.
 
     `ctas` share a multiprocessor, which bounds the registers; `rate` is the part of the multiprocessor's peak that is
-    expected of them on large problems. `slices` times as many warps share the steps along K.
+    expected of them on large problems. `slices` times as many warps share the steps along K. With `stages`, so many
+    tiles along K are under way at a time, brought element by element by cp.async.
     """
 
     warps_m: int
@@ -38,6 +39,7 @@ class SimtTile(NamedTuple):
     ctas: int
     rate: float
     slices: int = 1
+    stages: int = 0
 
     @property
     def threads(self) -> int:

@@ -24,7 +24,7 @@ def simt_tables(plan: GemmSimt) -> GemmTables:
     >>> from tilewright.kernels.gemm_simt import choose
     >>> tables = simt_tables(choose(problem_of(512, 512, 512, Float32), (16, 16, 16)))
     >>> tables.tile, tables.mma.c_coord.shape, tables.pipeline
-    ((32, 32, 32), (128, 4, 8, 1, 2), Pipeline(stages=2, ahead=1, landed=0, first_read=0, last_read=0))
+    ((64, 32, 32), (128, 8, 8, 1, 2), Pipeline(stages=4, ahead=3, landed=0, first_read=0, last_read=0))
     """
     rows, columns = by_modes(plan.rows), by_modes(plan.columns)
     down, across = rows.shape[1], columns.shape[1]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.draw_gemm import NOBODY
 from tilewright.kernels.draw_gemm import _tile_parts as tile_parts
+from tilewright.kernels.draw_gemm_matrix import NOBODY
 from tilewright.show.axes import shown_of
 from tilewright.show.mma import operand_contents
 from tilewright.show.picture import Label, Picture, Placed
@@ -113,10 +113,10 @@ def _by_warp(plan: GemmPlan, tables: GemmTables) -> list[Placed]:
     def panel(name: str, owners: Any, rows: Blocks, columns: Blocks, kind: str, says: str) -> Panel:
         def content(i: int, j: int) -> Content:
             owner = int(owners[rows.starts[i], columns.starts[j]])
-            letter = "W" if kind == "warp" else "box "
             if owner == NOBODY:
                 return Content(("-",), None, ((kind, "none"),), faded=True)
-            return Content((f"{letter}{owner}",), owner, ((kind, str(owner)),))
+            part = parts[name[0]]  # which names all warps that share an element
+            return Content((part.name(owner),), owner, ((kind, part.hover(owner).partition(" ")[2]),))
 
         return table(name, says, (rows.shown, columns.shown), content, (rows.axis, columns.axis))
 

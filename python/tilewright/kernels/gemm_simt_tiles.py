@@ -1,0 +1,206 @@
+"""The tiles of gemm_simt, how A and B come to them, and which tile is chosen.
+
+Large tiles read less from shared memory for each multiplication, small ones keep more multiprocessors busy. Where there
+are so few of these that a multiprocessor's warps are too few to hide latency, several groups of warps share the steps
+along K of a tile: slices. What lies along K goes there through registers, where there is room for one tile on its way;
+small tiles are multiplied in less time than that takes, and so have it brought element by element by cp.async, four to
+six tiles at a time. The choice is the tile with the least expected time: that of the multiprocessor which has most of
+the CTAs, at the tile's rate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tilewright import _core
+from tilewright.kernels.gemm_simt_layouts import ACCESS, SimtTile, make_simt_image
+from tilewright.numeric import Float32, Float64
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm_plan import DeviceFacts
+    from tilewright.kernels.gemm_problem import GemmProblem
+
+    Alignments = tuple[int, int, int]
+
+#        warps    groups   CTAs  rate  slices, stages    with 4 neighbours   each thread   registers up to
+TILES: tuple[SimtTile, ...] = (
+    SimtTile(2, 2, 2, 4, 2, 0.90),  # 128 by 128          8 by 16       255
+    SimtTile(2, 4, 2, 4, 1, 0.89),  # 128 by 256          8 by 16       255
+    SimtTile(2, 2, 2, 2, 3, 0.82),  # 128 by 64           8 by 8        168
+    SimtTile(1, 2, 2, 2, 6, 0.74),  # 64 by 64            8 by 8        168
+    SimtTile(1, 2, 2, 1, 6, 0.57),  # 64 by 32            8 by 4        168
+    SimtTile(1, 2, 1, 1, 8, 0.45),  # 32 by 32            4 by 4        128
+    SimtTile(1, 2, 2, 2, 2, 0.80, 2),  # 64 by 64         8 by 8        255
+    SimtTile(1, 2, 2, 2, 1, 0.80, 4),  # 64 by 64         8 by 8        255
+    SimtTile(1, 1, 1, 2, 4, 0.62, 4),  # 32 by 32         4 by 8        128
+    SimtTile(1, 1, 1, 1, 2, 0.40, 8),  # 32 by 16         4 by 4        128
+)
+LOOSE: tuple[SimtTile, ...] = (  # instead of those of 4 and more slices, where A and B are along K
+    SimtTile(1, 2, 2, 2, 1, 0.70, 4, 5),  # 64 by 64      8 by 8        255
+    SimtTile(1, 1, 2, 2, 2, 0.64, 4, 4),  # 64 by 32      8 by 8        255
+    SimtTile(1, 1, 2, 2, 1, 0.53, 8, 4),  # 64 by 32      8 by 8        255
+    SimtTile(1, 1, 1, 2, 4, 0.46, 4, 4),  # 32 by 32      4 by 8        128
+    SimtTile(1, 1, 1, 1, 1, 0.33, 8, 6),  # 32 by 16      4 by 4        255
+)
+LOADING = TILES[2]  # reached 0.56 only where elements came one by one
+OTHERS: tuple[SimtTile, ...] = (  # for elements of other sizes than 4 bytes
+    SimtTile(2, 2, 2, 2, 3, 0.82),
+    SimtTile(1, 2, 2, 2, 6, 0.83),
+    SimtTile(1, 2, 2, 1, 6, 0.64),
+    SimtTile(1, 2, 1, 1, 8, 0.50),
+)
+ALONE = 0.8  # the part of its rate that a multiprocessor reaches with one CTA of four warps
+START = 24  # steps along K for which a CTA that starts or ends does not multiply
+ADDING = 8  # and so many more for each slice, while sums go through shared memory and are added up
+STEPS = 8  # along K, of each slice of a tile
+PADDED_DEPTH = 16  # at most, which was the fastest for turned copies
+RESERVED = 1024  # bytes of shared memory that the system takes of every CTA
+
+
+def width_of(problem: GemmProblem) -> int:
+    """The neighbours in a group: 16 bytes of Float32 or Float64, 4 of narrower elements."""
+    return 2 if problem.acc_type is Float64 else 4
+
+
+class Access(NamedTuple):
+    """How an operand comes: the mode of its accesses, their elements, and whether they go past the registers."""
+
+    mode: int
+    vector: int
+    is_async: bool
+
+    @staticmethod
+    def of(mode: int, vector: int, size: int, has_cp_async: bool) -> Access:
+        """Several elements along k are turned on their way, in registers; cp.async takes 4 bytes or more."""
+        return Access(mode, vector, has_cp_async and not (mode == 1 and vector > 1) and vector * size >= 4)
+
+
+LOOSELY = Access(1, 1, True)  # one element along K by cp.async
+
+
+def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most: int) -> int:
+    """The tile along K, at most `most` for Float32: deeper ones have fewer barriers for each product.
+
+    What is in registers on its way takes too many of them in deep tiles, except where threads have few sums. What goes
+    by cp.async, one element at a time, was the fastest in 16; by more at a time in 32, if threads have many sums.
+    Slices share the steps of a tile.
+    """
+    if int(problem.a_type.bits) < 32:
+        return 16
+    if problem.a_type is not Float32:
+        return 8
+    groups = tile.groups_m * tile.groups_n
+    if tile.slices > 1:
+        return min(STEPS * tile.slices, most)
+    if any(not x.is_async for x in accesses):
+        depth = 16 if groups == 1 else 8
+    elif any(x.vector == 1 for x in accesses):
+        depth = 16
+    else:
+        depth = 32 if groups == 8 else 8
+    return min(depth, most)
+
+
+def fits(shared_bytes: int, tile: SimtTile, facts: DeviceFacts) -> bool:
+    """Whether the tile's CTAs share a multiprocessor with so many bytes of shared memory each."""
+    return (shared_bytes + RESERVED) * tile.ctas <= facts.shared_bytes + RESERVED
+
+
+def deepest(tile: SimtTile, facts: DeviceFacts) -> int:
+    """The deepest of three stages of Float32 with which the tile's CTAs share a multiprocessor: 8, 16, 32 or 64."""
+    return next((depth for depth in (64, 32, 16) if fits(3 * sum(tile.extents(4)) * depth * 4, tile, facts)), 8)
+
+
+def stages_of(tile: SimtTile, depth: int, accesses: list[Access], facts: DeviceFacts) -> int:
+    """Three where everything comes by cp.async or warps are in two slices, else two.
+
+    Or those of the tile, as many of them as there is room for.
+    """
+    if tile.stages == 0:
+        return 3 if all(x.is_async for x in accesses) or tile.slices == 2 else 2
+    stage = sum(extent + ACCESS // 4 for extent in tile.extents(4)) * depth * 4
+    return next((n for n in range(tile.stages, 3, -1) if fits(n * stage, tile, facts)), 3)
+
+
+def vector_of(
+    strides: tuple[int, ...], extents: tuple[int, ...], alignment: int, size: int, most: int
+) -> tuple[int, int]:
+    """The mode along which an operand is contiguous, and the elements of its widest aligned access, at most `most`.
+
+    Such accesses divide the extent. Where it is contiguous along no mode: its first one, and one element.
+    """
+    mode = next((i for i in (1, 0) if strides[i] == 1 and extents[i] > 1), None)
+    if mode is None:
+        return 0, 1
+    vector = min(ACCESS // size, most)
+    others = [d for i, (d, e) in enumerate(zip(strides, extents, strict=True)) if i != mode and e > 1]
+    while vector > 1 and (alignment % (vector * size) or any(d % vector for d in (extents[mode], *others))):
+        vector //= 2
+    return mode, vector
+
+
+def accesses_of(
+    problem: GemmProblem, alignments: Alignments, padded: tuple[bool, bool], most: int, has_cp_async: bool
+) -> list[Access]:
+    """How A and B come: by the widest accesses that alignment allows, of at most so many elements."""
+    p, found = problem, []
+    sides = (p.m, p.a_strides, p.a_type, alignments[0]), (p.n, p.b_strides, p.b_type, alignments[1])
+    for (extent, strides, dtype, alignment), is_padded in zip(sides, padded, strict=True):
+        size = int(dtype.bits) // 8
+        extents = (strides[1] if is_padded else extent, p.k, *p.batch)
+        mode, vector = vector_of(strides, extents, alignment, size, most)
+        found.append(Access.of(mode, vector, size, has_cp_async))
+    return found
+
+
+def tiles_for(problem: GemmProblem, facts: DeviceFacts, tiles: tuple[SimtTile, ...] = ()) -> list[SimtTile]:
+    """Those of the element type, or of `tiles`; of the ones in slices, whose sums the shared memory has room for."""
+
+    def has_room(tile: SimtTile) -> bool:
+        image = make_simt_image(tile.extents(width_of(problem)), tile.slices, problem.acc_type)
+        return int(_core.cosize(image)) * int(problem.acc_type.bits) // 8 <= facts.shared_bytes
+
+    tiles = tiles or (TILES if problem.a_type is Float32 else OTHERS)
+    return [x for x in tiles if x.slices == 1 or has_room(x)]
+
+
+def loose_tiles(
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, padded: tuple[bool, bool] = (False, False)
+) -> list[SimtTile]:
+    """Those to which A and B come element by element; none where they are not along K, or there is no cp.async."""
+    accesses = accesses_of(problem, alignments, padded, 1, facts.capability >= 80)
+    along = all(x.mode == 1 and x.is_async for x in accesses) and not any(padded)
+    return tiles_for(problem, facts, LOOSE) if problem.a_type is Float32 and along else []
+
+
+def _seconds(problem: GemmProblem, tile: SimtTile, multiprocessors: int) -> float:
+    """The expected time, in units of a multiprocessor's peak."""
+    bm, bn = tile.extents(width_of(problem))
+    count = -(-problem.m // bm) * -(-problem.n // bn) * problem.batches
+    busiest = -(-count // multiprocessors)  # its CTAs
+    least = min(128 / tile.threads / ALONE, 4.0)  # one CTA that shares with no others takes as long as so many
+    idle = START + (ADDING * tile.slices if tile.slices > 1 else 0)
+    return max(busiest, least) * bm * bn * (problem.k + idle) / tile.rate
+
+
+def fastest(
+    problem: GemmProblem,
+    alignments: Alignments,
+    facts: DeviceFacts,
+    padded: tuple[bool, bool] = (False, False),
+    may_be_loose: bool = True,
+) -> SimtTile:
+    """The tile with the least expected time on a device; without `may_be_loose`, one by the widest accesses.
+
+    >>> from tilewright.kernels.gemm_plan import H200
+    >>> from tilewright.kernels.gemm_problem import problem_of
+    >>> fastest(problem_of(4096, 16, 4096, Float32), (16, 16, 16), H200)
+    SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.33, slices=8, stages=6)
+    """
+    accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
+    tiles = tiles_for(problem, facts)
+    if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
+        tiles = [*(x for x in tiles if x.slices < LOOSE[0].slices), *loose]
+    if problem.a_type is Float32 and any(x.vector == 1 for x in accesses):
+        tiles.remove(LOADING)
+    return min(tiles, key=lambda tile: _seconds(problem, tile, facts.multiprocessors))
