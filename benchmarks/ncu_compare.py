@@ -171,6 +171,9 @@ def plan_of(row: dict[str, Any]) -> Any:
 
 def plan_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], list[str], int]:
     """Classes of instructions whose totals differ; a line of text for each plan; how many classes were compared."""
+    from ncu_plans import plan_cases
+
+    larger = {case.name: case.reduced for case in plan_cases()}
     differences, lines, compared = [], [], 0
     for row in rows:
         if row.get("error") or not row.get("kernels"):
@@ -202,7 +205,7 @@ def plan_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], list
                 wrong += [Difference(row["name"], "all", metric, value, read, "")] * (value != read)
         differences += wrong
         unexplained = sum(not d.reason for d in wrong)
-        lines.append(f"| {row['name']} | {row.get('reduced') or ''} | {len(found) + 2} | {unexplained} |")
+        lines.append(f"| {row['name']} | {larger.get(row['name'], '')} | {len(found) + 2} | {unexplained} |")
     return differences, lines, compared
 
 
@@ -256,12 +259,12 @@ def report(data: dict[str, Any], out: Path, golden: Path | None) -> int:
         f"{of_plans['lost']} are lost, {of_plans['bypass']} are bypass.",
         "",
     ]
-    text += ["| plan | made smaller from | totals | differences |", "| --- | --- | --- | --- |", *plan_lines]
+    text += ["| plan | in place of larger | totals | differences |", "| --- | --- | --- | --- |", *plan_lines]
     text += ["", *lanes_table(data["plans"])]
     (out / f"ncu-{datetime.date.today().isoformat()}.md").write_text("\n".join(text) + "\n")
     if golden:
         write_golden(data, golden)
-    print("\n".join(text[: text.index("| plan | made smaller from | totals | differences |")]))
+    print("\n".join(text[: text.index("| plan | in place of larger | totals | differences |")]))
     print_differences(unexplained)
     return 1 if unexplained else 0
 

@@ -119,9 +119,9 @@ def lanes() -> Iterator[PlanCase]:
 
 
 def plan_cases() -> list[PlanCase]:
-    """All of them; cases that became the same by being made smaller are one."""
-    found: dict[str, PlanCase] = {}
+    """All of them; cases that became the same by being made smaller are one, which names each it was made from."""
+    found: dict[str, list[PlanCase]] = {}
     for family in (lanes(), copies(), gemms()):
         for case in family:
-            found.setdefault(case.name, case)
-    return list(found.values())
+            found.setdefault(case.name, []).append(case)
+    return [same[0]._replace(reduced=", ".join(c.reduced for c in same if c.reduced)) for same in found.values()]

@@ -21,7 +21,7 @@ from tilewright.analysis import MisalignedError, async_access, ncu, verify
 from tilewright.kernels.probe import KINDS, Access, compile_probes, kernel_name, most, parameters
 
 ROOT = Path(__file__).parents[1]
-GOLDEN = ROOT / "tests/golden/ncu.json.gz"
+GOLDEN = ROOT / "tests/ncu.json.gz"
 PAGE = (ROOT / "docs/active_lanes.md").read_text()
 
 

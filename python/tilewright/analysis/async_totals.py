@@ -105,7 +105,7 @@ def asynchronous(
 ) -> tuple[Requests, Requests]:
     """What `async_access` says of each request, for arrays (requests, 32); lanes that only write are zeros.
 
-    No two lanes write one place.
+    No two lanes write one place. The wavefronts are those of `destination`: what the lanes' conflicts cost at least.
 
     >>> rows = np.arange(0, 512, 16)[None]
     >>> everyone = np.ones((1, 32), bool)

@@ -1,7 +1,7 @@
 """cp.async: one instruction that reads global and writes shared memory; each side can cost the other something.
 
-The rules were read with Nsight Compute on an H200 (benchmarks/results/ncu-2026-11-21.md), from 105 accesses that go
-through the L1 cache (.ca) and 70 that go around it (.cg).
+The rules were read with Nsight Compute on an H200 (benchmarks/results/ncu-2026-11-21.md), from 257 accesses that go
+through the L1 cache (.ca) and 119 that go around it (.cg).
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ __all__ = ["AsyncAccess", "async_access"]
 
 SECTOR, LINE = 32, 128  # bytes
 BANKS = 128  # bytes of a word of each bank
+# Tags of L1 are in four banks: each bit of a line's bank is the parity of some bits of address // 128. Of the ninth bit
+# and higher ones the readings say nothing.
+TAG_BANKS = (0b11011010, 0b10110101)
+TAG_BITS = 8
 
 
 class AsyncAccess(NamedTuple):
@@ -25,9 +29,12 @@ class AsyncAccess(NamedTuple):
 
     - `source`: the sectors of global memory; `destination`: the wavefronts of shared memory
     - `lookups`, `asked_sectors`: with .cg a line of global memory is looked up once for each line of shared memory that
-      gets a part of it, and asked for as many sectors as it fills there: what the hardware's counters of L1 say
-    - `exact`: False where lanes conflict in both memories at once: then the wavefronts are a lower limit; also for the
-      wavefronts of .cg, of which the hardware counts none
+      gets a part of it, and asked for as many sectors as it fills there: what the hardware's counters of L1 say, unless
+      lanes write one address: then which of them counts is not known
+    - `exact`: whether Nsight Compute says destination.wavefronts of the instruction: False where lanes conflict in both
+      memories at once, where they are a lower limit, and for .cg, of which no rule is known
+    - `wavefronts`: what the hardware's counter says, destination.wavefronts or more; 0 for .cg; None where the sources
+      lie in different blocks of 32 KB, for which the rule is not known
 
     >>> row = range(0, 512, 16)
     >>> async_access(row, row, 16).source.sectors
@@ -39,6 +46,7 @@ class AsyncAccess(NamedTuple):
     lookups: int
     asked_sectors: int
     exact: bool
+    wavefronts: int | None
 
 
 def async_access(
@@ -52,8 +60,10 @@ def async_access(
     """What one cp.async of a warp costs, by the addresses on both sides.
 
     Through L1 (.ca) a wavefront takes one access of each group of banks out of the cache, and one of each group into
-    shared memory, whichever lines they are in: wavefronts = sum over the passes of max(lanes in the source's fullest
-    group, lanes in the destination's). Lanes with one address are not merged.
+    shared memory: destination.wavefronts = sum over the passes of max(lanes in the source's fullest group, lanes in the
+    destination's). Lanes with one address are not merged. The hardware goes by lookups: a lookup finds one line in each
+    of four banks of tags, and each of its lanes waits for those before it that use one of its two groups: `wavefronts`
+    = sum over the lookups and passes of the longest chain of lanes that wait for each other.
 
     Around L1 (.cg) 32 bytes of L2 go to 32 bytes of shared memory: sectors = |{ (g // 32, s // 32, (g - s) mod 32) }|
     over the lanes, of those that write one address the first. So a copy whose two sides lie differently in their
@@ -73,6 +83,9 @@ def async_access(
         32
         >>> async_access([128 * t for t in range(32)], range(0, 128, 4), 4, cache="ca").destination.wavefronts
         32
+        >>> found = async_access([132 * t for t in range(31)], range(0, 124, 4), 4, cache="ca")  # 31 lines, no conflict
+        >>> found.destination.wavefronts, found.wavefronts
+        (1, 8)
     """
     from tilewright.analysis.access import warp_access
 
@@ -87,14 +100,13 @@ def async_access(
     destination = warp_access(destinations, width, memory="shared", op="cp.async", active=active)
     pairs = [(int(sources[t]), int(destinations[t])) for t in lanes]
     if cache == "cg":
-        first = {s: g for g, s in reversed(pairs)}
+        first, last = ({s: g for g, s in order} for order in (reversed(pairs), pairs))
         sectors = len({(g // SECTOR, s // SECTOR, (g - s) % SECTOR) for s, g in first.items()})
         ideal = min(-(-len(first) * width // SECTOR), sectors)
         lookups = len({(g // LINE, s // LINE) for g, s in pairs})
-        asked = len({(g // LINE, s // SECTOR) for s, g in first.items()})
-        return AsyncAccess(
-            source._replace(sectors=sectors, ideal_sectors=ideal), destination, lookups, asked, exact=False
-        )
+        asked = len({(g // LINE, s // SECTOR) for s, g in last.items()})
+        source = source._replace(sectors=sectors, ideal_sectors=ideal)
+        return AsyncAccess(source, destination, lookups, asked, exact=False, wavefronts=0)
     of_pass = min(BANKS // width, 32)
     wavefronts, exact = 0, True
     for begin in range(0, 32, of_pass):
@@ -104,4 +116,25 @@ def async_access(
         exact = exact and min(worst) <= 1
     ideal = min(-(-len(lanes) * width // BANKS), wavefronts)
     destination = destination._replace(wavefronts=wavefronts, ideal_wavefronts=ideal)
-    return AsyncAccess(source, destination, source.lines, source.sectors, exact)
+    taken = _taken(lanes, pairs, width, of_pass)
+    return AsyncAccess(source, destination, source.lines, source.sectors, exact, taken)
+
+
+def _taken(lanes: Sequence[int], pairs: Sequence[tuple[int, int]], width: int, of_pass: int) -> int | None:
+    """The wavefronts of the hardware, through L1."""
+    lines = dict.fromkeys(g // LINE for g, _ in pairs)
+    if len({line >> TAG_BITS for line in lines}) > 1:
+        return None
+    lookup, of_bank = {}, Counter[tuple[int, ...]]()
+    for line in lines:
+        bank = tuple((line & bits).bit_count() % 2 for bits in TAG_BANKS)
+        lookup[line] = of_bank[bank]
+        of_bank[bank] += 1
+    busy, longest = dict[tuple[tuple[int, int], int, int], int](), Counter[tuple[int, int]]()
+    for t, (g, s) in zip(lanes, pairs, strict=True):
+        turn = lookup[g // LINE], t // of_pass
+        groups = [(turn, side, address % BANKS // width) for side, address in enumerate((g, s))]
+        chain = 1 + max(busy.get(group, 0) for group in groups)
+        busy.update(dict.fromkeys(groups, chain))
+        longest[turn] = max(longest[turn], chain)
+    return longest.total()

@@ -48,6 +48,11 @@ class Comparison(NamedTuple):
         """Whether Nsight Compute may have left some out, as it does of cp.async (LDGSTS), but never of its lines."""
         return self.sass.startswith("LDGSTS") and self.metric != "lines" and self.read < self.predicted
 
+    @property
+    def modelled(self) -> bool:
+        """Whether it is ncu's figure alone: of a cp.async around L1 the hardware counts no wavefront (docs/ncu.md)."""
+        return self.sass == "LDGSTS.128" and "wavefronts" in self.metric and self.read > self.predicted
+
 
 class Verification(NamedTuple):
     """What was compared, launch after launch; `str()` is a table of it.
@@ -63,8 +68,8 @@ class Verification(NamedTuple):
 
     @property
     def differences(self) -> tuple[Comparison, ...]:
-        """Those that do not agree, but for what Nsight Compute may have left out."""
-        return tuple(c for c in self.comparisons if not c.right and not c.incomplete)
+        """Those that do not agree, but for what Nsight Compute may have left out, and what it alone counts."""
+        return tuple(c for c in self.comparisons if not (c.right or c.incomplete or c.modelled))
 
     def __bool__(self) -> bool:
         """Whether something was compared and all of it agrees."""
@@ -74,18 +79,28 @@ class Verification(NamedTuple):
         wide = max((len(c.kernel) for c in self.comparisons), default=0)
         lines = [
             f"{c.kernel:{wide}}   {c.sass:8}  {c.metric:17}  predicted {c.predicted:10g}   read {c.read:10g}"
-            + ("" if c.right else "   ncu leaves out some of these" if c.incomplete else "   differs")
+            + _remark(c)
             for c in self.comparisons
         ]
         count, wrong = len(self.comparisons), len(self.differences)
         some = sum(c.incomplete for c in self.comparisons)
         found = f"{wrong} differ" if wrong else "all agree" if count else "there was none"
         found += f", but for {some} that are incomplete" * (some > 0)
+        alone = sum(c.modelled for c in self.comparisons)
+        found += f", but for {alone} that the hardware does not count" * (alone > 0)
         counts = "count" if count == 1 else "counts"
         lines.append(f"{count} {counts} of tilewright's kernels compared with ncu {self.ncu_version}: {found}")
         if self.unpredicted:
             lines.append(f"not predicted: {', '.join(dict.fromkeys(self.unpredicted))}")
         return "\n".join(lines)
+
+
+def _remark(one: Comparison) -> str:
+    """What a line of the table ends with."""
+    if one.right:
+        return ""
+    alone = "   the hardware counts none of these" if one.modelled else "   differs"
+    return "   ncu leaves out some of these" if one.incomplete else alone
 
 
 def class_of(opcode: str) -> str:
