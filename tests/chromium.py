@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -111,7 +110,6 @@ class Chromium:
         code = {"ArrowDown": 40, "ArrowRight": 39, "Tab": 9}[key]
         for kind in ("rawKeyDown", "keyUp"):
             self("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
-
 
     def close(self) -> None:
         self._session = None

@@ -215,3 +215,11 @@ def test_verifying_what_is_not_there():
         verify_with_ncu("no_such_program.py")
     with pytest.raises(TypeError, match="another process cannot import"):
         verify_with_ncu(lambda: None)
+
+
+@pytest.mark.parametrize(
+    "options", [{"memory": "shred"}, {"op": "read"}, {"op": "ldmatrix", "memory": "shared", "width": 8}]
+)
+def test_analyze_says_errors_in_its_own_name(options):
+    with pytest.raises(ValueError, match=r"^analyze: "):
+        analyze(L("(32,8):(8,1)"), Float16, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
 USAGE = """\
 usage: python -m tilewright demo [--svg FILE]
-       python -m tilewright show LAYOUT | OPERATION OPERAND... [--svg FILE | --html FILE | --tikz FILE | --png FILE]
+       python -m tilewright show LAYOUT | OPERATION OPERAND... [--svg FILE] [--html FILE] [--png FILE] [--pdf FILE]
        python -m tilewright explain OPERATION OPERAND... | LAYOUT COORDINATE
        python -m tilewright analyze LAYOUT --dtype TYPE [--memory shared] [--width BYTES] [--base ADDRESS]
        python -m tilewright explore [--port N | --html FILE]
@@ -67,6 +68,8 @@ def demo(svg: str | None = None) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run a command; the exit status: 0, 1 if a file cannot be written, 2 if the arguments are not understood."""
     match list(arguments):
+        case ["-h" | "--help"] | ["demo" | "doctor" | "cache", "-h" | "--help"]:
+            print(USAGE, end="")
         case ["demo"]:
             demo()
         case ["demo", "--svg", file]:
@@ -92,8 +95,6 @@ def main(arguments: Sequence[str]) -> int:
             from tilewright import __version__
 
             print(f"tilewright {__version__}")
-        case ["-h" | "--help"]:
-            print(USAGE, end="")
         case _:
             return not_understood(arguments)
     return 0
@@ -107,4 +108,10 @@ def not_understood(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on, as in `... | head`; what is left to be written goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    sys.exit(status)

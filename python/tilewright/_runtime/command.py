@@ -42,6 +42,8 @@ def cache_command(arguments: Sequence[str]) -> int:
                     stream.write(cubin)
             case _:
                 return 2
+    except BrokenPipeError:  # nobody reads on, as in `... | head`
+        raise
     except (LookupError, OSError) as error:
         reason = str(error.args[0]) if isinstance(error, LookupError) else str(error)
         print(f"python -m tilewright cache: {reason}", file=sys.stderr)

@@ -54,7 +54,6 @@ _MODULES = {
     "analyze_plan": "plans",
     "analyze_tiled_copy": "copies",
     "by_rank": "rank",
-    "verify_with_ncu": "verify",
 }
 
 

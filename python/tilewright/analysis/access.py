@@ -136,15 +136,15 @@ class Requests(NamedTuple):
         return int((beyond + (self.lanes > 0)).argmax())
 
 
-def _mask_of(active: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+def _mask_of(operation: str, active: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     import numpy as np
 
-    flags = bools("warp_access", active)
+    flags = bools(operation, active)
     try:
         return np.broadcast_to(flags, shape)
     except ValueError:
         raise ValueError(
-            f"warp_access: active has the shape {flags.shape}, but the addresses {shape}; give a bool for each lane"
+            f"{operation}: active has the shape {flags.shape}, but the addresses {shape}; give a bool for each lane"
         ) from None
 
 
@@ -172,7 +172,7 @@ def warp_accesses(
         active: bools of the shape of `addresses`, or broadcast to it; None: all lanes. The others' addresses are not
             looked at.
         matrices: of ldmatrix and stmatrix 1, 2 or 4; None: as many as the addresses are rows for.
-        operation: whose name MisalignedError says.
+        operation: in whose name errors are said.
     Raises: MisalignedError for a lane that would fault; TypeError for addresses that are no integers and the like;
         ValueError for another argument out of its range.
     Source: tilewright; cpp/analysis/rules.hpp names the source of each rule.
@@ -185,24 +185,27 @@ def warp_accesses(
     """
     import numpy as np
 
-    table = integers("warp_access", "addresses", addresses)
+    table = integers(operation, "addresses", addresses)
     if table.ndim == 0:
-        raise ValueError("warp_access: addresses must have a mode of lanes, but there is a single number")
-    width, matrices = whole("warp_access", "width", width), whole("warp_access", "matrices", matrices or 0)
-    memory, op = named("warp_access", "memory", memory), named("warp_access", "op", op)
+        raise ValueError(f"{operation}: addresses must have a mode of lanes, but there is a single number")
+    width, matrices = whole(operation, "width", width), whole(operation, "matrices", matrices or 0)
+    memory, op = named(operation, "memory", memory), named(operation, "op", op)
     *warps, lanes = table.shape
-    mask = None if active is None else _mask_of(active, table.shape)
+    mask = None if active is None else _mask_of(operation, active, table.shape)
     if op in ("ldmatrix", "stmatrix"):
         if mask is not None and not mask.all():
-            raise ValueError(f"warp_access: all lanes of a warp take part in {op}, so active must be left out")
+            raise ValueError(f"{operation}: all lanes of a warp take part in {op}, so active must be left out")
         mask = None
         if not matrices and lanes not in (8, 16, 32):
-            raise ValueError(f"warp_access: {op} takes the addresses of 8, 16 or 32 rows, but there are {lanes}")
+            raise ValueError(f"{operation}: {op} takes the addresses of 8, 16 or 32 rows, but there are {lanes}")
         rows = 8 * matrices if matrices in (1, 2, 4) else lanes
         table, lanes, matrices = table[..., :rows], min(rows, lanes), matrices or rows // 8
     flat = table.reshape(-1, lanes) if lanes else table.reshape(int(np.prod(warps)), 0)
     flags = None if mask is None else mask.reshape(flat.shape)
-    counts, fault = _core.analysis.requests(flat, flags, memory=memory, op=op, width=width, matrices=matrices)
+    try:
+        counts, fault = _core.analysis.requests(flat, flags, memory=memory, op=op, width=width, matrices=matrices)
+    except ValueError as error:  # which is said in the name of warp_access
+        raise ValueError(f"{operation}: {str(error).removeprefix('warp_access: ')}") from None
     if fault >= 0:
         warp = tuple(int(i) for i in np.unravel_index(fault // lanes, tuple(warps))) if warps else ()
         raise MisalignedError(warp, fault % lanes, int(flat.flat[fault]), width, operation)

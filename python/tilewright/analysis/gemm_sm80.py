@@ -27,12 +27,12 @@ def sm80_instructions(plan: GemmSm80, launch: Launch) -> list[Requests]:
     tables = launch.tables
     found: list[Requests] = []
     for name, table, side, own in zip("AB", (tables.a, tables.b), (launch.a, launch.b), plan.sides, strict=True):
-        found += _loads(plan, launch, name, table.load, side, own)
+        found += _loads(launch, name, table.load, side, own)
         found.append(_fragments(launch, name, side.size, own))
     return found + (_direct_store(plan, launch) if plan.store_tv is None else _shared_store(plan, launch))
 
 
-def _loads(plan: GemmSm80, launch: Launch, name: str, load: LoadTable, side: Side, own: Any) -> list[Requests]:
+def _loads(launch: Launch, name: str, load: LoadTable, side: Side, own: Any) -> list[Requests]:
     """From global to shared memory: by whole accesses past the registers, or element by element."""
     vector = load.smem.shape[2]
     width = vector * side.size

@@ -17,7 +17,7 @@ from tilewright.analysis.totals import WARP, Mode, Tally, groups, pair
 
 if TYPE_CHECKING:
     from tilewright.analysis.totals import Integers
-    from tilewright.kernels.gemm_sm90 import GemmSm90, SharedOperand
+    from tilewright.kernels.gemm_sm90 import GemmSm90
 
 GROUP = 128  # threads of a warpgroup
 ROWS, SPAN = 64, 128  # of an instruction; bytes of a row of a box
@@ -27,7 +27,7 @@ WGMMA = {"Float16": "HGMMA", "BFloat16": "HGMMA", "TFloat32": "HGMMA", "Int8": "
 def sm90_instructions(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     """All of them, in the order of the kernel."""
     loads: list[Tally | MemoryInstruction] = [*_boxes(plan, launch), *_wgmma(plan, launch)]
-    return [*_bias(plan, launch), *loads, *_exchange(plan, launch), *_stores(plan, launch)]
+    return [*_bias(plan, launch), *loads, *_exchange(plan), *_stores(plan, launch)]
 
 
 def _cluster_tiles(plan: GemmSm90) -> int:
@@ -57,8 +57,8 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     return found
 
 
-def _ways(operand: SharedOperand) -> int:
-    """How many of the eight rows of 16 bytes that are read at a time lie in the same banks."""
+def _ways() -> int:
+    """How many of the eight rows of 16 bytes that are read at a time lie in the same banks, of a swizzled box."""
     from tilewright.kernels.gemm_tables import swizzled
 
     rows: Integers = swizzled(np.arange(8) * SPAN, SPAN) // 16 % 8
@@ -72,10 +72,9 @@ def _wgmma(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     count = _cluster_tiles(plan) * launch.k_tiles * steps * (bm // ROWS)
     k = 32 * 8 // int(p.a_type.bits)
     sass = f"{WGMMA.get(p.a_type.__name__, 'QGMMA')}.64x{bn}x{k}"
-    found = []
-    for name, operand, rows in zip("AB", plan.operands(), (ROWS, bn), strict=True):
-        ways = _ways(operand)
-        conflicts = "no bank conflicts" if ways == 1 else f"{ways}-way bank conflicts"
+    ways, found = _ways(), []
+    conflicts = "no bank conflicts" if ways == 1 else f"{ways}-way bank conflicts"
+    for name, rows in (("A", ROWS), ("B", bn)):
         note = f"{count} instructions read {rows} rows of 32 bytes, swizzled by {SPAN} bytes: {conflicts}"
         found.append(
             MemoryInstruction.of_bytes(f"read {name}", sass, "wgmma", count * rows * 32, memory="shared", note=note)
@@ -83,7 +82,7 @@ def _wgmma(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     return found
 
 
-def _exchange(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
+def _exchange(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
     """CTAs that share a tile along K: each sends the others what they finish, and reads what they have sent."""
     if plan.splits == 1:
         return []
@@ -155,7 +154,7 @@ def _sums(launch: Launch) -> Integers:
 def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     """From registers, two neighbouring columns or one at a time; or through shared memory in boxes."""
     if plan.store == "boxes":
-        return _boxes_of_c(plan, launch)
+        return _boxes_of_c(plan)
     p, side = plan.problem, launch.c
     lanes = Lanes(_sums(launch)[:, ::2])
     offsets = lanes.offsets(side)
@@ -183,7 +182,7 @@ def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     return found
 
 
-def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
+def _boxes_of_c(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
     """A warp has 16 rows of a box, into which it puts 16 columns at once by stmatrix, or 8 by plain stores.
 
     C that is added comes in the same boxes, and is read by the lanes that then write there.

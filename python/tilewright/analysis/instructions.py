@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Analysis", "MemoryInstruction"]
 
-SECTOR = 32  # bytes
-
 
 class MemoryInstruction(NamedTuple):
     """One memory instruction of a kernel, with totals over the scope of its analysis.
@@ -28,7 +26,7 @@ class MemoryInstruction(NamedTuple):
     - `bytes_moved`: 32 bytes a sector (global), the bytes that the lanes take (shared); `bytes_useful`: the distinct
       bytes that were asked for, request by request
     - `first`, `worst`: the first request, and the one that is farthest from its ideal; None where there are no lanes
-    - `addresses`: byte addresses of the worst request's active lanes
+    - `addresses`: byte addresses of the worst request's active lanes, and `lane_ids`, which lanes these are
     - `note`: what there is to say besides, such as a swizzle mode
 
     >>> MemoryInstruction.of_bytes("load A", "UTMALDG.2D", "tma", 16384).bytes_moved
@@ -53,6 +51,7 @@ class MemoryInstruction(NamedTuple):
     worst: Request | None = None
     addresses: tuple[int, ...] = ()
     note: str = ""
+    lane_ids: tuple[int, ...] = ()
 
     @staticmethod
     def of_bytes(
@@ -174,17 +173,18 @@ class Analysis:
     # ---- looking at it ----
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The table: a row of text for each instruction, under `COLUMNS`."""
-        return [_row(x) for x in self.instructions]
+        """The table: its head and a row of text for each instruction, without the columns that no instruction fills."""
+        table = [COLUMNS, *map(_row, self.instructions)]
+        used = [i for i in range(len(COLUMNS)) if any(row[i] for row in table[1:])]
+        return [tuple(row[i] for i in used) for row in table]
 
     def __str__(self) -> str:
-        table = [COLUMNS, *self.rows()]
-        used = [i for i in range(len(COLUMNS)) if any(row[i] for row in table[1:])]
-        widths = [max(len(row[i]) for row in table) for i in used]
+        table = self.rows()
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         head = f"{self.title}: " if self.title else ""
         lines = [f"{head}memory instructions of {self.scope}"]
         for row in table:
-            cells = (f"{row[i]:<{w}}" if i < 2 else f"{row[i]:>{w}}" for i, w in zip(used, widths, strict=True))
+            cells = (f"{x:<{w}}" if i < 2 else f"{x:>{w}}" for i, (x, w) in enumerate(zip(row, widths, strict=True)))
             lines.append("  " + "  ".join(cells).rstrip())
         notes = [f"  {x.name}: {x.note}" for x in self.instructions if x.note]
         return "\n".join(lines + notes + self.conclusions())

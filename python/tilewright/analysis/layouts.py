@@ -220,6 +220,7 @@ def instruction_of(
         first=found.at(int(made[0])) if requests else none,
         worst=found.at(worst) if requests else none,
         addresses=tuple(map(int, chosen)) if requests else (),
+        lane_ids=tuple(np.flatnonzero(mask[worst]).tolist()) if requests else (),
     )
 
 

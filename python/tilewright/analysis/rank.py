@@ -34,7 +34,7 @@ def by_rank(
         memory, op, base: as in `analyze`.
     Raises: LayoutError where the layout is not linear over F2 or a thread's values are no neighbours; ValueError for a
         base that is not aligned to the bytes that the layout spans.
-    Source: the linear layouts of Triton; Nvidia's bank rules as in cpp/analysis/rules.hpp.
+    Source: the linear layouts of Triton; NVIDIA's bank rules as in cpp/analysis/rules.hpp.
 
     Examples:
         >>> from tilewright import Float16, cute

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from tilewright.analysis.access import SECTOR
+from tilewright.show.memory import BANKS, WORD
 from tilewright.show.picture import Cell, Label, Panel, Picture, Rule, below
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tilewright.analysis.instructions import Analysis, MemoryInstruction
 
 __all__ = ["html", "picture", "svg"]
 
-BANKS, WORD, SECTOR, LINE = 32, 4, 32, 128
+LINE = 128  # bytes
 MATRIX = 8  # rows of a matrix of ldmatrix, which are read at a time
 MOST = 32  # lines of global memory that are drawn
 
@@ -57,31 +60,39 @@ def picture(analysis: Analysis) -> Picture:
 def _table(analysis: Analysis) -> str:
     from html import escape
 
-    from tilewright.analysis.instructions import COLUMNS
-
     def row(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-    body = "".join(row(cells, "td") for cells in analysis.rows())
+    head, *rows = analysis.rows()
+    body = "".join(row(cells, "td") for cells in rows)
     said = "".join(f"<p>{escape(line)}</p>" for line in analysis.conclusions())
-    return f"<table>{row(COLUMNS, 'th')}{body}</table>{said}"
+    return f"<table>{row(head, 'th')}{body}</table>{said}"
 
 
 def _shown(lanes: Sequence[int]) -> str:
     return str(lanes[0]) + (f"+{len(lanes) - 1}" if len(lanes) > 1 else "")
 
 
+def _lanes(x: MemoryInstruction) -> dict[int, int]:
+    """The address of each active lane of the worst request; of a matrix, of each of its rows."""
+    return dict(zip(x.lane_ids or range(len(x.addresses)), x.addresses, strict=True))
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" + ("s" if n != 1 else "")
+
+
 def _banks(x: MemoryInstruction) -> Panel:
     """Shared memory: which lanes each bank serves in each wavefront, pass after pass."""
     together = MATRIX if x.op.endswith("matrix") else BANKS * WORD // max(x.width, WORD)
+    passes, found = _passes(x, together), x.worst
+    # Passes of a load are joined two by two where its lanes share addresses: rules.hpp, S4.
+    if x.op == "load" and found is not None and sum(_depth(words) for words in passes.values()) > found.wavefronts:
+        together *= 2
+        passes = _passes(x, together)
     cells: list[Cell] = []
     rules, labels, top = [], [], 0
-    for start in range(0, len(x.addresses), together):
-        words: dict[int, list[int]] = {}
-        for lane in range(start, min(start + together, len(x.addresses))):
-            address = x.addresses[lane]
-            for word in range(address // WORD, (address + x.width - 1) // WORD + 1):
-                words.setdefault(word, []).append(lane)
+    for start, words in passes.items():
         depth = [0] * BANKS
         for word, lanes in words.items():
             bank = word % BANKS
@@ -89,11 +100,10 @@ def _banks(x: MemoryInstruction) -> Panel:
             cells.append(Cell(top + depth[bank], bank, (_shown(lanes),), lanes[0], hover))
             depth[bank] += 1
         rows = max(depth)
-        labels.append(Label(f"{start} to {min(start + together, len(x.addresses)) - 1}", rows))
+        labels.append(Label(f"{start} to {start + together - 1}", rows))
         top += rows
         rules.append(Rule(top))
-    found = x.worst
-    waves = f"{found.wavefronts} wavefronts, ideal {found.ideal_wavefronts}" if found is not None else ""
+    waves = f"{_count(found.wavefronts, 'wavefront')}, ideal {found.ideal_wavefronts}" if found is not None else ""
     return Panel(
         f"{x.name}, {x.sass}: {waves}", "banks across, wavefronts down; n+m: lane n and m more", top, BANKS,
         tuple(cells), row_axis=(tuple(labels),), column_axis=(tuple(Label(str(i)) for i in range(BANKS)),),
@@ -101,10 +111,25 @@ def _banks(x: MemoryInstruction) -> Panel:
     )  # fmt: skip
 
 
+def _passes(x: MemoryInstruction, together: int) -> dict[int, dict[int, list[int]]]:
+    """The lanes that want each word, pass after pass, by the first lane of the pass; none where no lane is active."""
+    found: dict[int, dict[int, list[int]]] = {}
+    for lane, address in _lanes(x).items():
+        words = found.setdefault(lane // together * together, {})
+        for word in range(address // WORD, (address + x.width - 1) // WORD + 1):
+            words.setdefault(word, []).append(lane)
+    return found
+
+
+def _depth(words: Iterable[int]) -> int:
+    """The different words in the fullest bank."""
+    return max(Counter(word % BANKS for word in words).values())
+
+
 def _sectors(x: MemoryInstruction) -> Panel:
     """Global memory: which lanes access each sector of each line."""
     owners: dict[int, list[int]] = {}
-    for lane, address in enumerate(x.addresses):
+    for lane, address in _lanes(x).items():
         owners.setdefault(address // SECTOR, []).append(lane)
     lines = sorted({sector * SECTOR // LINE for sector in owners})
     cells = []
@@ -115,7 +140,9 @@ def _sectors(x: MemoryInstruction) -> Panel:
             hover = (("address", f"{sector * SECTOR:#x}"), ("lanes", ", ".join(map(str, lanes)) or "none"))
             cells.append(Cell(row, column, (_shown(lanes),) if lanes else (), lanes[0] if lanes else None, hover))
     found = x.worst
-    counts = f"{found.sectors} sectors in {found.lines} lines, ideal {found.ideal_sectors}" if found is not None else ""
+    counts = ""
+    if found is not None:
+        counts = f"{_count(found.sectors, 'sector')} in {_count(found.lines, 'line')}, ideal {found.ideal_sectors}"
     cut = f"; {MOST} of {len(lines)} lines are drawn" if len(lines) > MOST else ""
     return Panel(
         f"{x.name}, {x.sass}: {counts}", f"sectors across, lines down; n+m: lane n and m more{cut}",

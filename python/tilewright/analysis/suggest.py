@@ -154,7 +154,7 @@ def _checked(operation: str, layout: Any, accesses: tuple[Any, ...], dtype: Any)
     return found
 
 
-def _ideal(warps: Warps, bits: int, base: int) -> int:
+def _ideal(warps: Warps) -> int:
     """The wavefronts that the bytes of all requests take at the least."""
     if warps.matrices:
         return warps.matrices * len(warps.offsets)
@@ -199,7 +199,7 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
     totals = each.sum(axis=0)
     periods = np.int64(1) << np.where(triples[:, 0] > 0, triples[:, 0] + triples[:, 1] + abs(triples[:, 2]), 0)
     elements = -(-span // periods) * periods
-    ideal = sum(_ideal(warps, dtype.bits, base) for warps in made)
+    ideal = sum(_ideal(warps) for warps in made)
     ranking = Ranking()
     for i in _order(triples, totals, elements).tolist():
         swizzle = _core.Swizzle(*triples[i].tolist())
@@ -242,7 +242,7 @@ def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
         except LayoutError:
             continue
         each = tuple(_evaluated(warps, dtype.bits, base) for warps in made)
-        ideal = sum(_ideal(warps, dtype.bits, base) for warps in made)
+        ideal = sum(_ideal(warps) for warps in made)
         ranking.append(PaddingChoice(choice, pad, row, sum(each), ideal, each, int(_core.cosize(choice))))
         requests[row, pad] = sum(len(warps.offsets) for warps in made)
     # A padding may leave narrower accesses only, which are more instructions for the same wavefronts.

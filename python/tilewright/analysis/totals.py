@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright.analysis.access import warp_accesses
-from tilewright.analysis.instructions import SECTOR, MemoryInstruction
+from tilewright.analysis.access import SECTOR, warp_accesses
+from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.layouts import sass_name
 
 if TYPE_CHECKING:
@@ -255,6 +255,7 @@ class Tally:
             sectors * SECTOR if self.memory == "global" else lanes * self.width,
             total(np.where(given < 0, found.useful_bytes, given)),
             found.at(0), found.at(worst), tuple(addresses[worst][active[worst]].tolist()), self.note,
+            tuple(np.flatnonzero(active[worst]).tolist()),
         )  # fmt: skip
         return self._found
 

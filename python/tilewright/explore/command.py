@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.explore.operands import element_type, operand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["layout_command"]
 
@@ -24,17 +25,21 @@ FORMATS = {"svg": "SVG", "html": "a page of its own", "tikz": "LaTeX with TikZ",
 
 
 class Parser(argparse.ArgumentParser):
-    """With the notation of operands below the options, as it is written."""
+    """With a text below the options, as it is written."""
 
-    def __init__(self, name: str, description: str, **options: Any) -> None:
+    def __init__(self, name: str, description: str, below: str = NOTATION) -> None:
         super().__init__(
             prog=f"python -m tilewright {name}",
             description=description,
-            epilog=NOTATION,
+            epilog=below,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
-            **options,
         )
+
+
+def _listed(what: str, names: Iterable[str]) -> str:
+    """A paragraph of help."""
+    return textwrap.fill(f"{what}: {', '.join(names)}.", 110) + "\n"
 
 
 def layout_command(arguments: Sequence[str]) -> int:
@@ -54,11 +59,14 @@ def layout_command(arguments: Sequence[str]) -> int:
         return COMMANDS[name](rest)
     except SystemExit as stop:  # argparse: --help, or arguments that it does not understand
         return int(stop.code or 0)
+    except BrokenPipeError:  # nobody reads on, as in `... | head`
+        raise
     except OSError as error:
         print(f"python -m tilewright {name}: {error}", file=sys.stderr)
         return 1
     except (ImportError, TypeError, ValueError) as error:
-        print(f"python -m tilewright {name}: {error}", file=sys.stderr)
+        reason = str(error).removeprefix(f"{name}: ")  # the function has the command's name
+        print(f"python -m tilewright {name}: {reason}", file=sys.stderr)
         return 2
 
 
@@ -86,18 +94,26 @@ def _check_count(name: str, count: int) -> None:
 
 
 def _operation(name: str) -> Callable[..., Any]:
+    from tilewright.show.registry import OPERATIONS
+
     found = getattr(_core, name, None)
     if found is None or isinstance(found, type):
-        raise ValueError(f"there is no operation {name!r}")
+        raise ValueError(f"there is no operation {name!r}; those with pictures are {', '.join(OPERATIONS)}")
     return found  # type: ignore[no-any-return]
 
 
 def _show(arguments: Sequence[str]) -> int:
-    parser = Parser("show", "Draw a layout, a swizzle, or an operation with its operands and its result.")
+    from tilewright.show.registry import OPERATIONS
+
+    drawn = _listed("Operations with a picture of their own; of others the result is drawn", OPERATIONS)
+    parser = Parser(
+        "show", "Draw a layout, a swizzle, or an operation with its operands and its result.", NOTATION + drawn
+    )
     parser.add_argument("what", nargs="+", metavar="WHAT", help="a layout, or an operation and its operands")
     parser.add_argument("--at", metavar="COORDINATE", help="mark this coordinate")
     parser.add_argument("--tile", metavar="SHAPE", help="draw a thread-value layout in a tile of this shape")
-    parser.add_argument("--color", metavar="BY", help="value, mode, or the number of a mode")
+    parser.add_argument("--color", metavar="BY", help="value, mode, the number of a mode, or bank")
+    parser.add_argument("--dtype", metavar="TYPE", help="element type, such as f32, of which the bank depends")
     for name, format_ in FORMATS.items():
         parser.add_argument(f"--{name}", metavar="FILE", help=f"write {format_} instead of printing tables")
     given = parser.parse_args(arguments)
@@ -108,6 +124,8 @@ def _show(arguments: Sequence[str]) -> int:
         options["tile"] = operand(given.tile)
     if given.color is not None:
         options["color"] = int(given.color) if given.color.isdigit() else given.color
+    if given.dtype is not None:
+        options["dtype"] = element_type(given.dtype)
     picture = _picture(given.what, options)
     files = {name: getattr(given, name) for name in FORMATS if getattr(given, name) is not None}
     for name, file in files.items():
@@ -140,13 +158,16 @@ def _write(picture: Any, name: str, file: str) -> None:
 
 
 def _explain(arguments: Sequence[str]) -> int:
+    from tilewright.cute._derivations import DERIVATIONS
+    from tilewright.cute.explain import explain
+
     parser = Parser(
-        "explain", "Derive the result of an operation, step by step; of a layout its value at a coordinate."
+        "explain",
+        "Derive the result of an operation, step by step; of a layout its value at a coordinate.",
+        NOTATION + _listed("Operations", DERIVATIONS),
     )
     parser.add_argument("what", nargs="+", metavar="WHAT", help=EXPLAINED)
     given = parser.parse_args(arguments)
-    from tilewright.cute.explain import explain
-
     name, operands = _subject(given.what)
     if name is not None:
         print(explain(name, *operands))
@@ -200,6 +221,7 @@ def _explore(arguments: Sequence[str]) -> int:
         "explore",
         "Serve an interactive page, on this machine only, where a layout, a thread-value layout or an operation\n"
         "is edited and its picture, table, derivation, sectors and bank conflicts change; or write it as one file.",
+        below="",
     )
     parser.add_argument("--port", type=int, default=0, metavar="N", help="default: a free one")
     parser.add_argument("--html", metavar="FILE", help="write the page, which needs no server, and end")

@@ -132,7 +132,7 @@ function showCounts(text, state) {
     `Mode 0 are the threads, the other modes their values. The widest legal access is ${found.widest} bytes${limit}. ` +
     `With ${found.width} bytes a lane, ${found.requests} ${found.requests === 1 ? "request is" : "requests are"} made.`;
   const shared = state.memory === "shared";
-  const head = shared ? [" ", "lanes", "wavefronts", "ideal", "conflicts", "useful bytes"] : [" ", "lanes", "sectors", "ideal", "lines", "useful bytes"];
+  const head = shared ? [" ", "lanes", "wavefronts", "ideal", "conflicts", "useful"] : [" ", "lanes", "sectors", "ideal", "lines", "useful"];
   const row = (name, x) => shared
     ? [name, x.lanes, x.wavefronts, x.ideal_wavefronts, x.wavefronts - x.ideal_wavefronts, x.useful_bytes]
     : [name, x.lanes, x.sectors, x.ideal_sectors, x.lines, x.useful_bytes];

@@ -17,14 +17,11 @@ if TYPE_CHECKING:
 
     from tilewright.show.picture import Hover
 
-__all__ = ["Content", "facts_of", "layout_cells", "layout_panel", "layout_picture", "placed_in_lines", "tensor_picture"]
+__all__ = ["facts_of", "layout_cells", "layout_panel", "layout_picture", "placed_in_lines", "tensor_picture"]
 
 COUNTED = 1 << 16  # elements that are evaluated to say how the offsets of a layout lie
 PER_LINE = 4  # panels
 COLORS = 16  # of offsets
-
-Content = "Callable[[Any, Any], tuple[str, Hover]]"
-"""What a cell of a tensor shows: (coordinate, offset) to its text and what pointing at it shows besides."""
 
 
 def with_values(layout: Any) -> str:

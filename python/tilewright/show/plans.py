@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.axes import shown_of
+from tilewright.show.memory import BANKS, WORD
 from tilewright.show.picture import Label, Picture, Placed
 from tilewright.show.tables import Content, owner_hover, table
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Region", "copy_plan_picture", "labels", "shared_panel"]
 
 ROWS, COLUMNS, VALUES = 32, 32, 16  # of a panel of a tile; columns of one of registers
-WARP, BANKS, WORD = 32, 32, 4
+WARP = 32
 
 Coordinate = tuple[int, ...]
 

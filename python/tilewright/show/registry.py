@@ -78,7 +78,7 @@ def show(x: Any, /, *operands: Any, **options: Any) -> Picture:
     the operation of that name; an array with `__dlpack__` for its Tensor. Options depend on what is drawn; for a
     layout:
 
-    - color: "value" (the offset, the default), "mode" (the index in mode 0), or the number of a mode
+    - color: "value" (the offset, the default), "mode" (the index in mode 0), a mode's number, or "bank" (with dtype)
     - tile: the layout is a thread-value layout, and this is the shape of the tile to which (thread, value) leads
     - dtype, base: with them pointing at a cell also shows its address in bytes and its bank of shared memory
     - at: a coordinate to mark

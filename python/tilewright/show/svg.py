@@ -80,7 +80,7 @@ def svg(picture: Picture, *, plain: bool = False) -> str:
     >>> text.startswith("<svg"), text.count("<rect"), "<title>coordinate (1,2)\noffset 10\nindex 9</title>" in text
     (True, 33, True)
     """
-    sheet = measure(picture, None if not plain else False)
+    sheet = measure(picture, False if plain else None)
     body = [_text(MARGIN, MARGIN + 10 + 22 * i, line, "t") for i, line in enumerate(sheet.title)]
     for box in sheet.boxes:
         body += _panel(box, sheet.dense, not plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import _core
-from tilewright.show.axes import MOST, axis_of, rules_of, shown_of
+from tilewright.show.axes import MOST, axis_of, shown_of
 from tilewright.show.grids import CELLS, grids_of
 from tilewright.show.layouts import facts_of, index_of, layout_panel, layout_picture, with_values
 from tilewright.show.memory import Memory, bank_legend, memory_of
@@ -71,14 +71,14 @@ def swizzle_picture(swizzle: Any, *, dtype: Any = None, base: int = 0, at: Any =
                 groups.add(group)
                 hover = (("coordinate", _span(x, run)), ("offset", _span(offset, run)), *memory.hover(offset))
                 cells.append(Cell(r, c, (str(offset),), group, hover, marked=at is not None and x <= at < x + run))
-        axes = axis_of(columns, columns_shown), rules_of(size // run // columns, rows_shown), ()
-        row_axis = axis_of(size // run // columns, rows_shown)
+        row_axis, column_axis = axis_of(size // run // columns, rows_shown), axis_of(columns, columns_shown)
         labels = tuple(
             label._replace(text=str(int(label.text) * columns * run)) if label.text.isdigit() else label
             for label in row_axis[-1]
         )
         column_labels = tuple(
-            label._replace(text=f"+{int(label.text) * run}") if label.text.isdigit() else label for label in axes[0][-1]
+            label._replace(text=f"+{int(label.text) * run}") if label.text.isdigit() else label
+            for label in column_axis[-1]
         )
         panels.append(
             Panel(

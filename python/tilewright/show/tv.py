@@ -252,7 +252,7 @@ def tv_picture(tv: Any, tile: Any, *, dtype: Any = None, base: int = 0, at: Any 
     check_modes(tv, tile)
     threads, values = (int(_core.size(tv, mode=[mode])) for mode in (0, 1))
     pair = _pair(at, tv)
-    marked = {} if pair is None else {index_in(tile, tv(pair))}
+    marked = frozenset() if pair is None else frozenset({index_in(tile, tv(pair))})
     grids, notes = grids_of(tile, most)
     facts = f"{threads} thread{'s' * (threads != 1)}, {values} value{'s' * (values != 1)} each"
     if threads * values > (COUNTED_BASIS if _core.has_scaled_basis(tv) else COUNTED):
@@ -271,7 +271,7 @@ def tv_picture(tv: Any, tile: Any, *, dtype: Any = None, base: int = 0, at: Any 
             subtitle,
             data=data,
             memory=memory,
-            marked=frozenset(marked),
+            marked=marked,
         )
         for grid in grids
     ]
