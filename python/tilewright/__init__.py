@@ -47,8 +47,8 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
-    from tilewright.analysis import analyze
     from tilewright._runtime.errors import CompileError
+    from tilewright.analysis import analyze
 
 __all__ = [
     "AddressSpace",
