@@ -175,12 +175,12 @@ class IntTuple(tuple[typing.Any, ...]):
         Return str(self).
         """
 
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         """
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def _repr_svg_(self) -> str | None:
+    def _repr_svg_(self) -> str:
         """
         The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
         """
@@ -220,12 +220,12 @@ class Layout:
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         """
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def _repr_svg_(self) -> str | None:
+    def _repr_svg_(self) -> str:
         """
         The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
         """
@@ -346,12 +346,12 @@ class Swizzle:
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         """
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def _repr_svg_(self) -> str | None:
+    def _repr_svg_(self) -> str:
         """
         The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
         """
@@ -404,12 +404,12 @@ class ComposedLayout:
     def __repr__(self) -> str: ...
     def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         """
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def _repr_svg_(self) -> str | None:
+    def _repr_svg_(self) -> str:
         """
         The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
         """
