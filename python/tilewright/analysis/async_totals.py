@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.analysis.access import warp_accesses
 from tilewright.analysis.layouts import instruction_of, sass_name
-from tilewright.analysis.totals import LINE, WARP, Residues, fingerprints
+from tilewright.analysis.totals import LINE, WARP, Residues, fingerprints, placements
 
 if TYPE_CHECKING:
     from tilewright.analysis.access import Requests
@@ -54,15 +54,9 @@ class AsyncTally:
         if self._first is None:
             self._first = source[0], destination[0], reads[0], writes[0]
         chosen, which = fingerprints(relative, there, reads, writes, bytes_of)
-        counts = np.bincount(which * LINE + shift % LINE, minlength=len(chosen) * LINE).reshape(-1, LINE)
-        times = np.zeros_like(counts)
-        for residue, count in residues.items():
-            times += count * np.roll(counts, residue, axis=1)
-        pattern, residue_of = np.nonzero(times)
-        placed = relative[chosen][pattern] + residue_of[:, None]
-        placed -= np.minimum(placed.min(axis=1) // LINE * LINE, 0)[:, None]
+        pattern, times, placed = placements(relative, chosen, which, shift, residues)
         rest = (there[chosen][pattern], reads[chosen][pattern], writes[chosen][pattern])
-        self._parts.append((placed, *rest, times[pattern, residue_of], bytes_of[chosen][pattern].sum(axis=1)))
+        self._parts.append((placed, *rest, times, bytes_of[chosen][pattern].sum(axis=1)))
 
     def instructions(self) -> tuple[MemoryInstruction | None, MemoryInstruction | None]:
         """The two sides; None where there are no requests."""

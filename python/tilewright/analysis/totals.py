@@ -165,6 +165,29 @@ def fingerprints(*tables: Any) -> tuple[Integers, Integers]:
     return chosen, which
 
 
+def placements(
+    relative: Integers, chosen: Integers, which: Integers, shift: Integers, residues: Residues
+) -> tuple[Integers, Integers, Integers]:
+    """Where in a line requests begin, over all tiles: (kind, how often, addresses (.., 32), none negative) of each that
+    differs.
+
+    `relative`: addresses from `shift` on, of each request; `chosen`, `which`: its kinds, as `fingerprints` gives them.
+
+    >>> row = 4 * np.arange(32)[None]
+    >>> kind, times, placed = placements(row, np.array([0]), np.array([0]), np.array([64]), {0: 3, 64: 1})
+    >>> kind.tolist(), times.tolist(), placed[:, 0].tolist()
+    ([0, 0], [1, 3], [0, 64])
+    """
+    counts = np.bincount(which * LINE + shift % LINE, minlength=len(chosen) * LINE).reshape(-1, LINE)
+    times = np.zeros_like(counts)
+    for residue, count in residues.items():
+        times += count * np.roll(counts, residue, axis=1)
+    kind, residue_of = np.nonzero(times)
+    placed = relative[chosen][kind] + residue_of[:, None]
+    placed -= np.minimum(placed.min(axis=1) // LINE * LINE, 0)[:, None]
+    return kind, times[kind, residue_of], placed
+
+
 class Tally:
     """Adds up the requests of one instruction.
 
@@ -198,16 +221,10 @@ class Tally:
         shift = addresses[rows, active.argmax(axis=1)]
         relative = np.where(active, addresses - shift[:, None], 0)
         chosen, which = fingerprints(relative, active, *(() if useful is None else (useful,)))
-        counts = np.bincount(which * LINE + shift % LINE, minlength=len(chosen) * LINE).reshape(-1, LINE)
-        times = np.zeros_like(counts)
-        for residue, count in residues.items():
-            times += count * np.roll(counts, residue, axis=1)
-        pattern, residue_of = np.nonzero(times)
-        placed = relative[chosen][pattern] + residue_of[:, None]
-        placed -= np.minimum(placed.min(axis=1) // LINE * LINE, 0)[:, None]
+        pattern, times, placed = placements(relative, chosen, which, shift, residues)
         self._addresses.append(np.where(active[chosen][pattern], placed, 0))
         self._active.append(active[chosen][pattern])
-        self._times.append(times[pattern, residue_of])
+        self._times.append(times)
         if useful is None:
             self._useful.append(np.full(len(pattern), -1, np.int64))
         else:
