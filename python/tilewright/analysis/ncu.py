@@ -8,16 +8,18 @@ counters (l1tex__...) are of a whole kernel. docs/ncu.md says where the two diff
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "LANE_METRICS",
@@ -46,6 +48,7 @@ LANE_METRICS = (
     "smsp__thread_inst_executed_per_inst_executed.ratio",
     "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
 )
+READER = Path(__file__).with_name("_report.py")
 NOWHERE = (
     "Nsight Compute's command line program, ncu, was not found; it comes with the CUDA toolkit, or alone from "
     "developer.nvidia.com/nsight-compute; put it on the PATH or name it in TILEWRIGHT_NCU"
@@ -141,11 +144,10 @@ def version(ncu: str) -> str:
     return found[1] if found else "unknown"
 
 
-@functools.cache
-def report_module(ncu: str) -> Any:
-    """Nsight Compute's own module ncu_report, which reads its reports; it lies in the folder extras/python.
+def report_folder(ncu: str) -> Path:
+    """The folder of Nsight Compute's own module ncu_report, which reads its reports: extras/python.
 
-    >>> report_module("/nowhere/ncu")
+    >>> report_folder("/nowhere/ncu")
     Traceback (most recent call last):
     tilewright.analysis.ncu.NcuError: /nowhere/ncu: its folder extras/python has no ncu_report; install all of it
     """
@@ -155,14 +157,7 @@ def report_module(ncu: str) -> Any:
     for folder in (*own, *others):
         place = folder / "extras/python"
         if (place / "ncu_report.py").exists():
-            sys.path.insert(0, str(place))
-            try:
-                import ncu_report  # type: ignore[import-not-found, unused-ignore]
-            except ImportError as error:
-                raise NcuError(f"ncu_report in {place} cannot be loaded: {error}") from error
-            finally:
-                sys.path.remove(str(place))
-            return ncu_report
+            return place
     raise NcuError(f"{ncu}: its folder extras/python has no ncu_report; install all of it")
 
 
@@ -238,40 +233,17 @@ def read_report(report: Path, ncu: str | None = None) -> list[Profile]:
     Traceback (most recent call last):
     tilewright.analysis.ncu.NcuError: /nowhere/ncu: its folder extras/python has no ncu_report; install all of it
     """
-    module = report_module(ncu or find_ncu())
-    context = module.load_report(str(report))
-    return [_profile(action) for action in _actions(context)]
-
-
-def _actions(context: Any) -> Iterator[Any]:
-    for i in range(context.num_ranges()):
-        found = context.range_by_idx(i)
-        for j in range(found.num_actions()):
-            yield found.action_by_idx(j)
-
-
-def _profile(action: Any) -> Profile:
-    totals: dict[str, float] = {}
-    by_pc: dict[int, dict[str, float]] = {}
-    for name in action.metric_names():
-        metric = action.metric_by_name(name)
-        if name in SOURCE_METRICS or name.startswith(("memory_", "derived__")):
-            for pc, value in _instances(metric):
-                by_pc.setdefault(pc, {})[name] = value
-        value = metric.value()
-        if isinstance(value, (int, float)):
-            totals[name] = value
-    first = min(by_pc, default=0)
-    lines = (Line(pc - first, action.sass_by_pc(pc) or "", by_pc[pc]) for pc in sorted(by_pc))
-    return Profile(str(action.name()), str(action.name(action.NameBase_MANGLED)), totals, tuple(lines))
-
-
-def _instances(metric: Any) -> Iterator[tuple[int, float]]:
-    """(address of the instruction, value) of a metric that is attributed to instructions."""
-    if not metric.num_instances() or not metric.has_correlation_ids():
-        return
-    places = metric.correlation_ids()
-    for i in range(metric.num_instances()):
-        value = metric.value(i)
-        if isinstance(value, (int, float)):
-            yield int(places.as_uint64(i)), value
+    folder = report_folder(ncu or find_ncu())
+    with tempfile.TemporaryDirectory(prefix="tilewright-ncu-") as place:
+        out = Path(place) / "report.json"
+        command = [sys.executable, "-I", str(READER), str(folder), str(report), str(out), *SOURCE_METRICS]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode or not out.exists():
+            raise NcuError(
+                f"ncu_report in {folder} did not read {report} (exit status {done.returncode}):\n{_end(done.stdout)}"
+            )
+        found = json.loads(out.read_text())
+    return [
+        Profile(one["name"], one["symbol"], one["metrics"], tuple(Line(*line) for line in one["lines"]))
+        for one in found
+    ]

@@ -1,0 +1,80 @@
+"""analysis.verify_with_ncu on a GPU: what Nsight Compute counts of copies and GEMMs is what was predicted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright import _core, kernels
+from tilewright.analysis import ncu, verify_with_ncu
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
+]
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+SCRIPT = """
+import torch
+from tilewright import kernels
+
+x = torch.randn(96, 200, device="cuda")
+kernels.transpose(x)
+torch.relu(x)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counters():
+    """ncu, and the permission to read the counters; or a skip that says which of the two is missing."""
+    try:
+        ncu.find_ncu()
+    except ncu.NcuError as missing:
+        pytest.skip(str(missing))
+
+
+def copies_and_gemms():
+    """Run by verify_with_ncu in another process."""
+    torch.manual_seed(0)
+    x = torch.randn(130, 257, device="cuda")
+    kernels.transpose(x)
+    kernels.tiled_copy(x[:, 1:], torch.empty(130, 256, device="cuda"))
+    kernels.gemm(x, torch.randn(65, 257, device="cuda"))
+    for dtype in (torch.float16, torch.float64):
+        a, b = (torch.randn(extent, 192, device="cuda").to(dtype) for extent in (200, 136))
+        kernels.gemm(a, b)
+
+
+def test_function():
+    result = verify_with_ncu(copies_and_gemms)
+    assert result, str(result)
+    kernels_seen = {c.kernel for c in result.comparisons}
+    assert {"simt", "sm80"} <= kernels_seen, str(result)
+    assert {c.metric for c in result.comparisons} >= {"sectors", "lines", "wavefronts"}, str(result)
+
+
+def test_script(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(SCRIPT)
+    result = verify_with_ncu(path)
+    assert result, str(result)
+
+
+def test_other_predictions_differ(monkeypatch):
+    """The comparison can fail: a prediction for tensors 4 bytes further on is not what is counted."""
+    from tilewright.analysis import verify
+
+    predicted = verify.classes_predicted
+    monkeypatch.setattr(
+        verify, "classes_predicted", lambda plan, addresses: predicted(plan, [(x or 0) + 4 for x in addresses])
+    )
+    result = verify_with_ncu(copies_and_gemms)
+    assert not result
+    assert "differs" in str(result)
+
+
+def test_function_that_fails_is_an_error(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("raise RuntimeError('no such luck')\n")
+    with pytest.raises(ncu.NcuError, match="no such luck"):
+        verify_with_ncu(path)
