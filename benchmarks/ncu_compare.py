@@ -7,7 +7,6 @@ import datetime
 import gzip
 import json
 import pickle
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +41,6 @@ HARDWARE = {
 }
 # That kernel's other wavefronts, and how many more a cp.async makes that writes anything.
 OTHER_WAVEFRONTS, CP_ASYNC_WAVEFRONTS = 1, 3
-ALL = 0xFFFFFFFF
 # Why a reading that differs from the prediction, or has none, is no difference: what the summary says of it.
 REASONS = {
     "counter": "ncu's count for the instruction differs from the hardware's counter, which the prediction agrees with",
@@ -51,11 +49,9 @@ REASONS = {
     "both": "cp.async through L1 whose lanes conflict in both memories: ncu says more than the lower limit that is "
     "compared; the hardware's counter is predicted",
     "race": "cp.async around L1 whose lanes write one address: which of them is read is not predicted",
-    "uncounted": "as `counter`, but the hardware's counter was not read of this access",
 }
-NAMED = ("race", "uncounted")  # each such reading is in the summary
+NAMED = ("race",)  # each such reading is in the summary
 # Loads of which ncu counts passes otherwise than the hardware wherever both were read, and only ncu was read here.
-UNCOUNTED = re.compile(r"(random permutation|sharing n and n.*(lanes, in a row|all of the second))$")
 
 
 class Difference(NamedTuple):
@@ -113,8 +109,6 @@ def reason(row: dict[str, Any], field: str, value: float, values: dict[tuple[str
         return "both" if field == "wavefronts" and both and not both.exact and more else ""
     if kind.startswith("ld.shared"):
         counter = row.get("hardware", {}).get(HARDWARE["shared", "load"][1])
-        if counter is None and kind == "ld.shared.16" and row["lanes"] != ALL and UNCOUNTED.match(row["name"]):
-            return "uncounted"
         wavefronts = read.get(FIELDS["shared"]["wavefronts"], 0)
         if counter == values["shared", "wavefronts"] != wavefronts:
             least = -(-len(access_of(row).active) * KINDS[kind].size // 128)

@@ -72,11 +72,10 @@ def test_what_is_excused_is_what_the_page_says(compare, rows):
     found, compared = compare.probe_differences(rows)
     reasons = Counter((d.reason, d.what.rsplit(".", 1)[0]) for d in found if d.reason)
     assert {r for r, _ in reasons} <= set(compare.REASONS)
-    assert {kind for r, kind in reasons if r in ("counter", "uncounted")} == {"ld.shared"}
+    assert {kind for r, kind in reasons if r == "counter"} == {"ld.shared"}
     assert {kind for r, kind in reasons if r in ("bypass", "lost", "race")} <= {"cp.async.cg", "cp.async.filled"}
     assert {kind for r, kind in reasons if r == "both"} == {"cp.async.ca"}
     assert reasons["counter", "ld.shared"] < compared["memory_l1_wavefronts_shared"] / 25
-    assert reasons["uncounted", "ld.shared"] <= 12
     assert sum(n for (r, _), n in reasons.items() if r == "race") <= 5
 
 
@@ -313,8 +312,6 @@ def installed(tmp_path, monkeypatch):
         return str(program)
 
     yield does
-    sys.modules.pop("ncu_report", None)
-    ncu.report_module.cache_clear()
     ncu.version.cache_clear()
 
 
@@ -359,6 +356,15 @@ def test_a_report_is_read_instruction_by_instruction(installed, tmp_path):
 def test_what_goes_wrong_under_ncu_is_said(installed, tmp_path, code, message):
     installed(code)
     with pytest.raises(ncu.NcuError, match=re.compile(message, re.S)):
+        ncu.profile(["true"], ["a"], tmp_path / "r")
+
+
+def test_a_report_that_crashes_its_reader_is_an_error(installed, tmp_path):
+    """ncu_report was seen to die of a segmentation fault, which must not end the caller."""
+    code = "import os, signal\ndef load_report(path): print('so far', flush=True); os.kill(os.getpid(), signal.SIGSEGV)"
+    installed(WRITES.format("[]"))
+    (tmp_path / "extras/python/ncu_report.py").write_text(code)
+    with pytest.raises(ncu.NcuError, match=r"(?s)did not read .*exit status -11.*so far"):
         ncu.profile(["true"], ["a"], tmp_path / "r")
 
 

@@ -76,7 +76,7 @@ inline int lanes_of_pass(int width) { return width <= kWord ? kWarp : kBanks * k
 // S4: the passes of a load are joined two by two where each active lane of the warp has the address of lane^1, or each
 // has that of lane^2, inactive lanes aside. So 8 bytes take 1 pass and 16 bytes take 2, where all lanes read one
 // address. It is all or nothing: one pair of lanes with different addresses keeps every pass of the warp apart.
-// Source: NVIDIA forum 77228; l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld of 246 accesses on an H200. (Nsight
+// Source: NVIDIA forum 77228; l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld of 370 accesses on an H200. (Nsight
 // Compute's count for an instruction, memory_l1_wavefronts_shared, is another model: docs/ncu.md.)
 inline bool passes_join(const Access& access, const int64_t* addresses, uint32_t active) {
   if (access.op != Op::load) return false;
