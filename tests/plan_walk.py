@@ -427,11 +427,11 @@ def walk_sm80(plan, addresses=(0, 0, 0, 0)):
                     walk.access("write C to shared", "shared", "store", pair * g.acc, (cta, i), t, at)
         for t, i in np.ndindex(store.coord.shape[:2]):
             m, n = m0 + int(store.coord[t, i, 0]), n0 + int(store.coord[t, i, 1])
+            if m >= p.m or n >= p.n:
+                continue
             for j in range(0, 0 if direct else vector, part):
                 at = int(store.smem_read[t, i, j]) * g.acc
                 walk.access("read C from shared", "shared", "load", part * g.acc, (cta, i, j), t, at)
-            if m >= p.m or n >= p.n:
-                continue
             whole = n + vector <= p.n
             for j in range(1 if whole else vector):
                 if n + j >= p.n:

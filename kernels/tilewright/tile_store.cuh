@@ -138,6 +138,8 @@ struct SharedStore {
 #pragma unroll kUnroll
       for (int k = 0; k < kAccesses; ++k) {
         const auto step = ThreadValue{}.template operator()<Coord<2>>(Coord<2>{0, k * kVector});
+        const int m = round * kRows + out.at[0] + step.at[0], n = out.at[1] + step.at[1];
+        if (m >= tile.extent[0] || n >= tile.extent[1]) continue;
         constexpr int kWidest = 16 / sizeof(Sum);
         constexpr int kPart = kVector < kWidest ? kVector : kWidest;
         Vector<Sum, kVector> values;
@@ -149,7 +151,7 @@ struct SharedStore {
 #pragma unroll
           for (int w = 0; w < kPart; ++w) values.at[j + w] = part.at[w];
         }
-        tile.template store_vector<kSplits>(round * kRows + out.at[0] + step.at[0], out.at[1] + step.at[1], values);
+        tile.template store_vector<kSplits>(m, n, values);
       }
     }
   }

@@ -5,6 +5,7 @@ Its accesses to shared memory are spelled out in PTX, so their widths are those 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.analysis.async_totals import AsyncTally
 from tilewright.analysis.gemm_plans import Lanes, Launch, Requests, Side, by_warps, exists
-from tilewright.analysis.totals import Tally
+from tilewright.analysis.totals import Repeated, Tally
 
 if TYPE_CHECKING:
     from tilewright.analysis.totals import Group, Integers
@@ -134,15 +135,22 @@ def _shared_store(plan: GemmSm80, launch: Launch) -> list[Requests]:
         tally.add(by_warps(write) * acc, exists(*write.shape), {0: 1})
         return [tally]
 
-    def takes() -> list[Tally]:
-        tally = Tally("read C from shared", "shared", "load", part * acc)
+    lanes = Lanes(store.coord)
+
+    def takes(group: Group) -> list[Tally]:
+        tally, inside = Tally("read C from shared", "shared", "load", part * acc), lanes.inside(group)
         for j in range(0, vector, part):
-            tally.add(by_warps(smem_read[..., j]) * acc, exists(*store.coord.shape[:2]), {0: 1})
+            tally.add(by_warps(smem_read[..., j]) * acc, inside, {0: 1})
         return [tally]
 
-    put, take = (launch.repeated(name, [launch.tiles], make) for name, make in (("put C", puts), ("take C", takes)))
+    put = launch.repeated("put C", [launch.tiles], puts)
+    # What is read depends on where C ends in a tile.
+    parts = [
+        launch.repeated(f"take C {group.high}", [sum(group.residues.values())], functools.partial(takes, group))
+        for group in side.groups
+    ]
+    take = Repeated([unit for x in parts for unit in x.units], [count for x in parts for count in x.times])
     width, size = vector * side.size, side.size
-    lanes = Lanes(store.coord)
     offsets = lanes.offsets(side)
     splits = p.n % vector != 0
     bias = _bias(launch)
