@@ -24,6 +24,7 @@ import gpu
 from gpu import Contestant, rotating
 from tilewright import kernels
 from tilewright.kernels.gemm_banks import shared_accesses
+from tilewright.kernels.gemm_packed import PackedGemm
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/gemm.md"
@@ -31,19 +32,22 @@ PICTURES = ROOT / "docs/img"
 MODEL = ROOT / "python/tilewright/kernels/choose_gemm_sm90.py"
 FIGURES, CONSTANTS = ((f"<!-- {x}: begin -->", f"<!-- {x}: end -->") for x in ("gemm_ladder", "gemm_model"))
 MARGIN = 1.1  # of cuBLAS's error
+TF32_ERROR = 3e-4  # of products of rounded factors
 SAMPLED = 64  # rows of C that are compared with float64
 SMALL = 256  # extents of a dry run
 HEADS = ["step", "its one idea", "kernel, tile, stages", "wavefronts", "TFLOP/s", "ratio to cuBLAS", "error / cuBLAS's"]
 
 
 def described(plan: Any) -> str:
+    if isinstance(plan, PackedGemm):
+        return f"copies, then {described(plan.gemm)}"
     stages = f"{plan.stages} stage{'s' * (plan.stages > 1)}"
     return f"{plan.KERNEL} {'x'.join(map(str, plan.tiler_mnk))}, {plan.threads} threads, {stages}"
 
 
 def wavefronts(plan: Any) -> str:
     """What the first accesses of shared memory take, and where that is more than the least, the least too."""
-    found = []
+    found, plan = [], getattr(plan, "gemm", plan)
     for operand in "AB":
         parts = [x for x in shared_accesses(plan) if x.operand == operand]
         ways = [("write " if x.writes else "read ") + str(x.wavefronts) for x in parts if x.wavefronts > x.least]
@@ -80,8 +84,11 @@ class Run:
         self.sets = [ladder.operands(device, small) for _ in range(gpu.sets_past_cache(moved, options))]
         self.moved = moved
         self.full = ladder.operands("cpu", empty=True) if options.dry else self.sets[0]
-        torch.backends.cuda.matmul.allow_tf32 = False
-        self.rival_error = self.error(lambda a, b, c: torch.mm(a, b.T, out=c))
+        torch.backends.cuda.matmul.allow_tf32 = ladder.tf32
+        # torch has no TF32 on the CPU.
+        self.rival_error = (
+            TF32_ERROR if ladder.tf32 and options.dry else self.error(lambda a, b, c: torch.mm(a, b.T, out=c))
+        )
         self.seen: dict[Any, str] = {}
 
     def error(self, call: Any) -> float:

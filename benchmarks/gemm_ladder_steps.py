@@ -14,11 +14,13 @@ import torch
 from tilewright import BFloat16, Float32, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, cpasync, warp, warpgroup
 from tilewright.kernels import gemm_simt
+from tilewright.kernels.gemm_packed import PackedGemm, pack
 from tilewright.kernels.gemm_sm90 import GemmSm90
 
 Tensor = torch.Tensor
 Plan = Any
 SMEM, K_MAJOR = warpgroup.OperandSource.SMEM, warpgroup.OperandMajorMode.K
+ALIGNED = (128, 128, 128)
 ALL = 1 << 20  # more workers than there are tiles: each CTA has one
 
 
@@ -46,6 +48,7 @@ class Ladder:
     extents: tuple[int, int, int]
     b_order: str
     steps: tuple[Step, ...]
+    tf32: bool = False
 
     @property
     def flops(self) -> int:
@@ -227,6 +230,37 @@ FEW = Ladder(
     ),
 )
 
+# --- tf32 that does not lie along K
+
+
+def copied_first(a: Tensor, b: Tensor) -> Plan:
+    """B is copied so that it lies along K, and then multiplied as the chosen plan of such operands does it."""
+    along_k = kernels.gemm.plan(a, torch.empty(*b.shape, device=b.device), allow_tf32=True)
+    problem = kernels.gemm.plan(a, b, allow_tf32=True).problem.swapped()
+    packed, _ = pack(problem, ALIGNED, (False, True))
+    return PackedGemm.of(problem, ALIGNED, (False, True), along_k.for_problem(packed))
+
+
+def tf32_chosen(a: Tensor, b: Tensor) -> Plan:
+    return kernels.gemm.plan(a, b, allow_tf32=True)
+
+
+TF32 = Ladder(
+    "tf32, tensor cores",
+    torch.float32,
+    (4096, 4096, 4096),
+    "n",
+    (
+        Step("copied", "wgmma reads 32 bits along K only: B is copied first", copied_first, ""),
+        Step(
+            "registers",
+            "B takes the side that may come from registers, each thread's elements together: the chosen plan",
+            tf32_chosen,
+        ),
+    ),
+    tf32=True,
+)
+
 # --- short kernels
 
 
@@ -256,4 +290,4 @@ SHORT = Ladder(
     ),
 )
 
-LADDERS = (FP32, FEW_FMA, BF16, FEW, SHORT)
+LADDERS = (FP32, FEW_FMA, BF16, TF32, FEW, SHORT)

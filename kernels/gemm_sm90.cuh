@@ -14,6 +14,7 @@
 
 #include "tilewright/epilogue.cuh"
 #include "tilewright/grid.cuh"
+#include "tilewright/sm90_multiply.cuh"
 #include "tilewright/sm90_operand.cuh"
 #include "tilewright/sm90_split.cuh"
 #include "tilewright/sm90_store.cuh"
@@ -63,7 +64,7 @@ struct GemmSm90 {
   static constexpr int kUnits = kBlocks * kTileN / 8;  // of 8 columns by 64 rows, of a consumer
   using Split = Sm90Split<Acc, (kSplit > 1 ? kSplit : 2), kConsumers, kUnits>;
   using Store = Sm90Store<Epilogue, kBatch, kStore_, kStoreBuffers, kConsumers, kTileN, kBlocks, kBlockRows,
-                          (kSplit > 1 ? Split::kOwn : kUnits)>;
+                          (kSplit > 1 ? Split::kOwn : kUnits), A::kFromRegisters>;
   static_assert(kSplit == 1 || Split::kBytes <= kStageBytes);
 
   struct Params {
@@ -201,69 +202,6 @@ struct GemmSm90 {
     Split::open(shared.split, rank);
   }
 
-  // A warp has done with a stage, and `left` more steps along K come: all producers that write into it hear of it.
-  //
-  // CTAs of a cluster end without waiting for each other, so nothing may reach one that has ended:
-  //   arrivals   at `empty`, of the last steps, whose stages nobody fills again, are left out. For every other step all
-  //              warps of the cluster arrive once, and each producer waits for that before it fills the stage, which it
-  //              does: all CTAs of a cluster have as many tiles and steps, those outside of C included.
-  //   bytes      that others bring are part of a step, for which the consumers of this CTA wait. What a CTA has sent
-  //              itself gets there without it.
-  __device__ static void release(Shared& shared, int slot, int left) {
-    const int lane = threadIdx.x % 32;
-    if constexpr (kShares) {
-      if (left >= kStages && lane < kClusterM * kClusterN) barrier_arrive_at(&shared.empty[slot], lane);
-    } else {
-      if (lane == 0) barrier_arrive(&shared.empty[slot]);
-    }
-  }
-
-  // `behind`: steps that the CTA's later tiles have.
-  __device__ static void multiply(const Params& params, Shared& shared, Slot<kStages>& slot, int rank, int consumer,
-                                  int behind, Acc (&acc)[kBlocks][kTileN / 2]) {
-    const int count = k_begin(params, rank + 1) - k_begin(params, rank);
-    const int tiles = kSplit == 1 ? params.k_tiles : count;
-    const int first_block = kPingPong ? 0 : consumer;
-    int last = 0;
-    if (kSplit > 1 && tiles == 0) {  // more CTAs than tiles along K
-#pragma unroll
-      for (int block = 0; block < kBlocks; ++block) {
-#pragma unroll
-        for (int i = 0; i < kTileN / 2; ++i) acc[block][i] = 0;
-      }
-    }
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) wgmma_hold(acc[block]);
-#pragma unroll 1
-    for (int k = 0; k < tiles; ++k) {
-      barrier_wait(&shared.full[slot.index], slot.parity);
-      const unsigned char* const stage = shared.stages[slot.index];
-      const unsigned long long a = A::descriptor(stage + first_block * A::kBlockBytes);
-      const unsigned long long b = B::descriptor(stage + A::kStageBytes);
-      wgmma_fence();
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-        for (int block = 0; block < kBlocks; ++block) {
-          wgmma<typename A::T, typename B::T, A::kMajorK ? 0 : 1, B::kMajorK ? 0 : 1, kTileN>(
-              acc[block], a + (block * kSharing * A::kBlockBytes + step * A::kStepBytes) / 16,
-              b + step * B::kStepBytes / 16, k | step);
-        }
-      }
-      wgmma_commit();
-      if (k > 0) {
-        wgmma_wait<1>();
-        release(shared, last, behind + tiles - k);
-      }
-      last = slot.index;
-      slot.next();
-    }
-    wgmma_wait<0>();
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) wgmma_hold(acc[block]);
-    if (tiles > 0) release(shared, last, behind);
-  }
-
   // Sums of units, one behind the other.
   using Sums = const Acc (&)[4 * kUnits];
 
@@ -287,7 +225,8 @@ struct GemmSm90 {
       }
       // More tiles than stages make no difference. In ping-pong those of the other consumer count, too.
       const unsigned later = min((params.tiles - 1 - tile) / step, static_cast<unsigned>(kStages));
-      multiply(params, shared, slot, rank, consumer, static_cast<int>(later) * params.k_tiles, acc);
+      const int behind = static_cast<int>(later) * params.k_tiles;
+      Sm90Multiply<GemmSm90>{shared, slot, kPingPong ? 0 : consumer, params.k_tiles, behind}.run(acc);
       if constexpr (kPingPong) {
         named_barrier_arrive(8 + (consumer ^ 1), 256);
         slot.skip(params.k_tiles);
@@ -319,7 +258,8 @@ struct GemmSm90 {
                                        Split::owned(rank)};
     store.begin(part);
     Acc acc[kBlocks][kTileN / 2];
-    multiply(params, shared, slot, rank, consumer, 0, acc);
+    const int steps = k_begin(params, rank + 1) - k_begin(params, rank);
+    Sm90Multiply<GemmSm90>{shared, slot, consumer, steps, 0}.run(acc);
     cluster_wait();  // the other CTAs have begun and made their barriers
     Acc own[4 * Split::kOwn];
     Split::exchange(reinterpret_cast<Sums>(acc), own, shared.stages[inbox(params).index], shared.split, rank, consumer);

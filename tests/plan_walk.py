@@ -478,13 +478,29 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
                         walk.access("write bias to shared", "shared", "store", compute, place, t, at * compute)
             elif p.epilogue.bias == "m":
                 for i in range(2 * (bm // 64 // sharing)):
-                    row = t % 128 // 32 * 16 + t % 32 // 4
-                    m = m0 + t // 128 * 64 + row + i // 2 * 64 * sharing + i % 2 * 8
+                    m = m0 + t // 128 * 64 + int(sums[t % 128, 2 * (i % 2), 0]) + i // 2 * 64 * sharing
                     if m < p.m:
                         g.read_bias((cta, rank, i), t, m, 0)
+        fragment = g.tables.a.fragment
+        for t, i in itertools.product(range(len(sums)), range(0, 0 if fragment is None else fragment[0].size, 2)):
+            at = 4 * int(fragment[t].flat[i])
+            assert int(fragment[t].flat[i + 1]) * 4 == at + 4
+            for k in range(-(-p.k // g.tile[2])):
+                walk.access("read A", "shared", "load", 8, (cta, k, i), t, at)
         for t, i in itertools.product(range(len(sums)), range(0, sums.shape[1], 2)):
             m, n = m0 + int(sums[t, i, 0]), n0 + int(sums[t, i, 1])
             place, here = (cta, i), m < p.m and n < p.n
+            if plan.store == "columns":
+                column = i % 4 // 2  # of the pair: this column of both rows
+                m, n = m0 + int(sums[t, i - 2 * column, 0]), n + column
+                at = m % 64 // 32 * 4096 + n % 32 * 128 + ((m % 32 // 4 ^ n % 8) << 4) + m % 4 * 4
+                place = cta, i - 2 * column, column ^ t % 4 // 2
+                if p.epilogue.beta != 0:
+                    walk.access("read C from shared", "shared", "load", 8, place, t, at)
+                walk.access("write C to shared", "shared", "store", 8, place, t, at)
+                if p.epilogue.bias == "n" and column == 0:
+                    walk.access("read bias", "shared", "load", 2 * compute, place[:2], t, (n - n0) * compute)
+                continue
             if plan.store == "boxes":
                 at = None
                 if i % 8 == 0 and size == 2:  # 16 columns of 16 rows
@@ -497,6 +513,8 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
                     )
                 elif size == 4:
                     row, column = m % 64, n % 32
+                    ahead = t // (4 if fragment is None else 8) % 2
+                    place = cta, i ^ 8 * ahead  # such lanes are two units of 4 sums ahead
                     at, ops, width = row * 128 + ((column // 4 ^ row % 8) << 4) + column % 4 * 4, ("load", "store"), 8
                 if at is not None:
                     matrices = 4 if size == 2 else 0

@@ -11,7 +11,9 @@ from plan_walk import WALKS, predicted, walk_copy
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute, kernels
 from tilewright.analysis.copy_plans import copy_instructions
 from tilewright.analysis.gemm_plans import gemm_instructions
-from tilewright.kernels import gemm_simt, gemm_sm80, gemm_sm90
+from tilewright.kernels import choose_gemm_sm90, gemm_simt, gemm_sm80, gemm_sm90
+from tilewright.kernels.choose_gemm_sm90 import Config
+from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import Epilogue, problem_of
 from tilewright.kernels.gemm_simt_layouts import SimtTile
 
@@ -77,6 +79,15 @@ def sm80(m, n, k, dtype=Float16, align=(16, 16, 16), **options):
     return gemm_sm80.choose(problem_of(m, n, k, dtype, **options), align)
 
 
+def sm90_of(config, m, n, k, dtype=Float16, **options):
+    """The plan of a configuration."""
+    problem = problem_of(m, n, k, dtype, **options)
+    aligned = 128, 128, 128
+    plan = choose_gemm_sm90.plan_of(config, problem, choose_gemm_sm90._majors(problem, aligned), aligned, H200)
+    assert plan is not None
+    return plan
+
+
 def sm90(m, n, k, dtype=Float16, align=(128, 128, 128), **options):
     return gemm_sm90.choose(problem_of(m, n, k, dtype, **options), align)
 
@@ -131,6 +142,13 @@ GEMMS = {
     "sm80 batch": lambda: sm80(40, 40, 40, batch=(3,)),
     "sm90 boxes": lambda: sm90(200, 136, 72),
     "sm90 boxes of floats": lambda: sm90(200, 136, 72, out=Float32, epilogue=ALL),
+    "sm90 registers": lambda: sm90_of(Config(64, 64, 1), 200, 136, 72, TFloat32, a="m", epilogue=ALL),
+    "sm90 registers by row": lambda: sm90_of(Config(64, 64, 1), 200, 136, 72, TFloat32, a="m", epilogue=BY_ROW),
+    "sm90 columns": lambda: sm90_of(Config(64, 64, 1), 200, 136, 72, TFloat32, a="m", c="m", epilogue=ALL),
+    "sm90 columns by row": lambda: sm90_of(Config(64, 64, 1), 72, 136, 72, TFloat32, a="m", c="m", epilogue=BY_ROW),
+    "sm90 columns, blocks": lambda: sm90_of(Config(256, 64), 264, 68, 72, TFloat32, a="m", c="m"),
+    "sm90 columns, ping-pong": lambda: sm90_of(Config(64, 64, ping_pong=True), 136, 68, 72, TFloat32, a="m", c="m"),
+    "sm90 registers, singles": lambda: sm90(72, 67, 72, TFloat32, a="m", c="m", epilogue=ALL),
     "sm90 boxes by row": lambda: sm90(72, 136, 72, epilogue=BY_ROW),
     "sm90 pairs": lambda: sm90(72, 70, 72, epilogue=ALL),
     "sm90 singles": lambda: sm90(72, 67, 72, epilogue=ALL),

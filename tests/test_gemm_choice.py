@@ -117,7 +117,25 @@ def test_copies_only_where_they_are_needed(k, alignments):
         assert plan.gemm.KERNEL == "sm90"
 
 
-@pytest.mark.parametrize("dtype", [TFloat32, Float8E4M3FN, Int8])
+@pytest.mark.parametrize(("a", "b", "c"), [("m", "k", "n"), ("k", "n", "n"), ("m", "k", "m"), ("k", "n", "m")])
+def test_tf32_along_m_or_n_comes_through_registers(a, b, c):
+    """That operand is A of the kernel, so C is transposed where it is B; C is stored in boxes along either mode."""
+    plan = chosen(4096, 4096, 4096, TFloat32, a=a, b=b, c=c)
+    assert plan.KERNEL == "sm90"
+    assert plan.from_registers
+    assert plan.swapped == (b == "n")
+    assert plan.store == ("columns" if plan.swapped == (c == "n") else "boxes")
+
+
+def test_of_two_operands_of_tf32_along_m_and_n_one_is_copied():
+    assert chosen(4096, 4096, 4096, TFloat32, a="m", b="n").sides == (False, True)
+    assert chosen(1024, 8192, 4096, TFloat32, a="m", b="n").sides == (True, False)  # the smaller one
+    plan = chosen(4096, 4096, 4095, TFloat32, a="m")
+    assert plan.sides == (False, True)  # only B's rows are not aligned
+    assert plan.gemm.from_registers
+
+
+@pytest.mark.parametrize("dtype", [Float8E4M3FN, Int8])
 @pytest.mark.parametrize(("a", "b"), [("m", "k"), ("k", "n"), ("m", "n")])
 def test_operands_that_wgmma_takes_along_k_only(dtype, a, b):
     plan = chosen(4096, 4096, 4096, dtype, a=a, b=b)

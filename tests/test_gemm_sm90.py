@@ -30,15 +30,17 @@ TORCH = {
     Float8E4M3FN: torch.float8_e4m3fn,
 }  # fmt: skip
 
-# m, n, k, type, contiguous modes of A and B, output: ragged in every mode, all majors, all widths.
+# m, n, k, type, contiguous modes of A, B and C, output: ragged in every mode, all majors, all widths.
 PROBLEMS = [
-    (136, 264, 136, BFloat16, "k", "k", None),
-    (200, 264, 136, BFloat16, "m", "k", None),
-    (200, 264, 72, Float16, "k", "n", Float32),
-    (72, 144, 136, BFloat16, "m", "n", None),
-    (130, 100, 288, TFloat32, "k", "k", None),
-    (130, 100, 1040, Int8, "k", "k", None),
-    (130, 104, 160, Float8E4M3FN, "k", "k", None),
+    (136, 264, 136, BFloat16, "k", "k", "n", None),
+    (200, 264, 136, BFloat16, "m", "k", "n", None),
+    (200, 264, 72, Float16, "k", "n", "n", Float32),
+    (72, 144, 136, BFloat16, "m", "n", "n", None),
+    (130, 100, 288, TFloat32, "k", "k", "n", None),
+    (132, 200, 104, TFloat32, "m", "k", "n", None),
+    (132, 200, 104, TFloat32, "m", "k", "m", None),
+    (130, 100, 1040, Int8, "k", "k", "n", None),
+    (130, 104, 160, Float8E4M3FN, "k", "k", "n", None),
 ]
 
 
@@ -60,17 +62,18 @@ def plans(problem, alignments=ALIGNED):
     return [plan for plan in found if plan is not None]
 
 
-@pytest.mark.parametrize(("m", "n", "k", "dtype", "a", "b", "out"), PROBLEMS)
-def test_every_configuration_multiplies_and_keeps_its_pipeline(m, n, k, dtype, a, b, out):
+@pytest.mark.parametrize(("m", "n", "k", "dtype", "a", "b", "c", "out"), PROBLEMS)
+def test_every_configuration_multiplies_and_keeps_its_pipeline(m, n, k, dtype, a, b, c, out):
     torch.manual_seed(m + n + k)
-    problem = problem_of(m, n, k, dtype, a=a, b=b, out=out)
+    problem = problem_of(m, n, k, dtype, a=a, b=b, c=c, out=out)
     A, B = matrix(m, k, dtype, a), matrix(n, k, dtype, b)
     reference = A.double() @ B.double().t()
     found = plans(problem)
     assert len(found) > 15
     found = found[:: 1 if (m, a) == (136, "k") else 4]
     for plan in found:
-        C = torch.full((m, n), 7, dtype=TORCH.get(problem.c_type, torch.int32))
+        C = torch.full((m, n) if c == "n" else (n, m), 7, dtype=TORCH.get(problem.c_type, torch.int32))
+        C = C if c == "n" else C.t()
         run(plan, A, B, C)
         error = ((C.double() - reference).norm() / reference.norm()).item()
         assert error < (3e-3 if dtype is not Int8 else 1e-12), plan

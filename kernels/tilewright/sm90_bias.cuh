@@ -10,7 +10,8 @@
 
 namespace tilewright {
 
-template <class Epilogue, int kColumns, int kBlocks, int kStep>
+// kNext: from a thread's first row of a block to its second.
+template <class Epilogue, int kColumns, int kBlocks, int kStep, int kNext>
 struct Sm90Bias {
   using Compute = typename Epilogue::Compute;
   static constexpr bool kRow = Epilogue::kHasBias && Epilogue::kBiasAlong == 1;
@@ -27,7 +28,7 @@ struct Sm90Bias {
     if constexpr (Epilogue::kHasBias) {
 #pragma unroll
       for (int i = 0; i < kValues; ++i) {
-        const int at = kRow ? n + i * 128 + static_cast<int>(threadIdx.x % 128) : m + i / 2 * kStep + i % 2 * 8;
+        const int at = kRow ? n + i * 128 + static_cast<int>(threadIdx.x % 128) : m + i / 2 * kStep + i % 2 * kNext;
         values[i] = at < (kRow ? columns : rows) ? Epilogue::bias_at(params, at, at) : 0;
       }
     }
@@ -46,7 +47,7 @@ struct Sm90Bias {
     }
   }
 
-  // Of two columns next to each other, in the upper or lower one of the thread's rows of a block.
+  // Of two columns next to each other, in the first or second one of the thread's rows of a block.
   __device__ Vector<Compute, 2> at(int block, int half, int column) const {
     Vector<Compute, 2> found{};
     if constexpr (kRow) {

@@ -24,6 +24,8 @@ struct Sm90Operand {
   static constexpr int kBlockBytes = kBlockBytes_;
   static constexpr int kStepBytes = kStepBytes_;
   static constexpr int kBoxRows = kRows / kBoxes;
+  // The tensor cores read 16-bit elements along M or N, others along K only: then it is A, and goes through registers.
+  static constexpr bool kFromRegisters = !kMajorK && sizeof(T) == 4;
 
   // This CTA's share of the tile at (row, k): all of it, or, where kSharers CTAs of the cluster need the same tile, the
   // boxes that it brings to all of them.

@@ -1,12 +1,11 @@
 // From the accumulators of a warpgroup to C, 64 rows at a time.
 //
-//   kBoxes    through shared memory, in boxes that the copy engine writes: C contiguous along N, 16-byte aligned rows
-//   kPairs    two elements next to each other at once, from the registers
-//   kSingles  element by element: any strides
+//   kBoxes        through shared memory, in boxes that the copy engine writes: C contiguous along N, 16-byte aligned
+//   rows kBoxesAlongM  the same for C contiguous along M: paired rows (sm90_rows.cuh) and elements of 4 bytes kPairs
+//   two elements next to each other at once, from the registers kSingles      element by element: any strides
 //
-// A thread has, of every 8 columns, two next to each other in its row and two in the row 8 below: a unit. What a
-// consumer finishes are `kUnits` of them one after the other, block by block of 64 rows; all of its part of the tile,
-// or a share of it.
+// A thread has, of every 8 columns, two next to each other in each of two rows: a unit. What a consumer finishes are
+// `kUnits` of them one after the other, block by block of 64 rows; all of its part of the tile, or a share of it.
 //
 // Where C is read, too, the copy engine brings the first boxes of it while the consumer still multiplies; each is
 // finished where it lies, and stored from there.
@@ -16,12 +15,13 @@
 #include "tilewright/ldmatrix.cuh"
 #include "tilewright/shared_access.cuh"
 #include "tilewright/sm90_bias.cuh"
+#include "tilewright/sm90_rows.cuh"
 #include "tilewright/tma.cuh"
 #include "tilewright/vector.cuh"
 
 namespace tilewright {
 
-enum StoreKind { kSingles = 0, kPairs = 1, kBoxes = 2 };
+enum StoreKind { kSingles = 0, kPairs = 1, kBoxes = 2, kBoxesAlongM = 3 };
 
 // Four matrices of 8 x 8 elements of 16 bits from the registers of a warp; each lane names a row of 16 bytes.
 __device__ inline void stmatrix_x4(unsigned row, const unsigned (&r)[4]) {
@@ -32,20 +32,25 @@ __device__ inline void stmatrix_x4(unsigned row, const unsigned (&r)[4]) {
 
 // Tiles of kColumns columns and of kBlocks blocks of rows of a consumer, kStep rows from one block to the next.
 template <class EpilogueType, int kBatch, int kKind, int kBuffers, int kConsumers, int kColumns, int kBlocks, int kStep,
-          int kUnits>
+          int kUnits, bool kPaired>
 struct Sm90Store {
   using Epilogue = EpilogueType;
   using Out = typename Epilogue::Out;
   using Compute = typename Epilogue::Compute;
-  using Bias = Sm90Bias<Epilogue, kColumns, kBlocks, kStep>;
+  using Rows = Sm90Rows<kPaired>;
+  using Bias = Sm90Bias<Epilogue, kColumns, kBlocks, kStep, Rows::kNext>;
   static constexpr int kOutBytes = sizeof(Out);
-  static constexpr int kBoxColumns = 128 / kOutBytes;  // a row of a box: 128 bytes, swizzled
+  static constexpr bool kByBoxes = kKind == kBoxes || kKind == kBoxesAlongM;
+  static_assert(kPaired ? kOutBytes == 4 || !kByBoxes : kKind != kBoxesAlongM);
+  // Of 64 rows in rows of 128 bytes, swizzled; along M: two of 32 rows in as many columns, one behind the other.
+  static constexpr int kBoxColumns = 128 / kOutBytes;
   static constexpr int kBoxBytes = 64 * 128;
-  static constexpr int kBytes = kKind == kBoxes ? kConsumers * kBuffers * kBoxBytes : 16;
+  static constexpr int kParts = kKind == kBoxesAlongM ? 2 : 1;
+  static constexpr int kBytes = kByBoxes ? kConsumers * kBuffers * kBoxBytes : 16;
   static constexpr int kGroups = kBoxColumns / 8;  // units of a box
   static constexpr int kCount = kUnits / kGroups;  // boxes
   static constexpr int kUnitsOfBlock = kColumns / 8;
-  static constexpr bool kBrings = kKind == kBoxes && Epilogue::kReads;
+  static constexpr bool kBrings = kByBoxes && Epilogue::kReads;
 
   struct Params {
     TensorMap map;
@@ -90,7 +95,7 @@ struct Sm90Store {
   }
 
   // This thread's first row and column.
-  __device__ static int row() { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4; }
+  __device__ static int row() { return Rows::first(); }
   __device__ static int column() { return threadIdx.x % 4 * 2; }
 
   // Before the sums are there: ask for what has to be read.
@@ -111,7 +116,7 @@ struct Sm90Store {
   __device__ void store(const Acc (&acc)[kAcc], const Part& part) {
     static_assert(kAcc == 4 * kUnits);
     bias.share(consumer);
-    if constexpr (kKind == kBoxes) {
+    if constexpr (kByBoxes) {
       static_assert(kUnits % kGroups == 0 && (kUnitsOfBlock % kUnits == 0 || kUnits % kUnitsOfBlock == 0));
 #pragma unroll
       for (int i = 0; i < kCount; ++i) box(acc, part, i);
@@ -125,7 +130,7 @@ struct Sm90Store {
 
   // Shared memory must stay until the copy engine has read it.
   __device__ void finish() const {
-    if constexpr (kKind == kBoxes) {
+    if constexpr (kByBoxes) {
       if (leader) tma_wait_read<0>();
     }
   }
@@ -135,10 +140,11 @@ struct Sm90Store {
   __device__ static int row_of(const Part& part, int i) { return part.m + (part.first + i) / kUnitsOfBlock * kStep; }
   __device__ static int column_of(const Part& part, int i) { return part.n + (part.first + i) % kUnitsOfBlock * 8; }
 
-  __device__ static BoxAt<2 + kBatch> place(const Part& part, int i) {
+  // Part `half` of box i in C.
+  __device__ static BoxAt<2 + kBatch> place(const Part& part, int i, int half) {
     BoxAt<2 + kBatch> at;
-    at.at[0] = column_of(part, i * kGroups);
-    at.at[1] = row_of(part, i * kGroups);
+    at.at[kKind == kBoxesAlongM ? 1 : 0] = column_of(part, i * kGroups);
+    at.at[kKind == kBoxesAlongM ? 0 : 1] = row_of(part, i * kGroups) + half * 32;
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) at.at[2 + j] = part.batch[j];
     return at;
@@ -146,7 +152,11 @@ struct Sm90Store {
 
   __device__ void bring(const Part& part, int i, int buffer) {
     barrier_expect(&brought[buffer], kBoxBytes);
-    tma_load<false>(buffers + buffer * kBoxBytes, params.map, place(part, i), &brought[buffer], 0);
+#pragma unroll
+    for (int half = 0; half < kParts; ++half) {
+      tma_load<false>(buffers + buffer * kBoxBytes + half * (kBoxBytes / kParts), params.map, place(part, i, half),
+                      &brought[buffer], 0);
+    }
   }
 
   // What is to be stored for two sums next to each other, with what C has there.
@@ -161,9 +171,93 @@ struct Sm90Store {
     return result;
   }
 
+  // What follows puts a box's units, from `first` on, into shared memory. The thread's first column in the tile is
+  // `left`, that of the box included.
+
+  template <class Acc, int kAcc>
+  __device__ void fill_by_matrices(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
+    const int lane = threadIdx.x % 32;
+    const unsigned rows = buffer + threadIdx.x % 128 / 32 * 16 * 128;  // the 16 of this warp
+#pragma unroll
+    for (int j = 0; j < kGroups; j += 2) {
+      const unsigned at = rows + (lane % 16) * 128 + (((j + lane / 16) ^ lane % 8) << 4);
+      unsigned packed[4] = {};
+      if constexpr (kBrings) ldmatrix<false>(packed, at);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {  // rows 0 to 7, rows 8 to 15, and the same of the next 8 columns
+        const int sum = 4 * (first + j + k / 2) + k % 2 * 2;
+        if constexpr (Epilogue::kPlain) {  // finished() would do the same, but takes longer to compile
+          packed[k] = convert_pair<Out>(convert<Compute>(acc[sum]), convert<Compute>(acc[sum + 1]));
+        } else {
+          const auto c = __builtin_bit_cast(Vector<Out, 2>, packed[k]);
+          const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, k % 2, left + (j + k / 2) * 8));
+          packed[k] = convert_pair<Out>(value.at[0], value.at[1]);
+        }
+      }
+      stmatrix_x4(at, packed);
+    }
+  }
+
+  // Two columns at once. Of the four rows of half a warp two and two are in the same banks, which are rows next to each
+  // other, or paired 16 apart: there one of the lanes is two units ahead.
+  template <class Acc, int kAcc>
+  __device__ void fill(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
+    const int lane = threadIdx.x % 32;
+    const bool is_ahead = lane / (kPaired ? 8 : 4) % 2 != 0;
+#pragma unroll
+    for (int j = 0; j < kGroups; ++j) {
+      const int unit = is_ahead ? j ^ 2 : j;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int own = row() + half * Rows::kNext;
+        const int sum = 4 * (first + j) + 2 * half, other = 4 * (first + (j ^ 2)) + 2 * half;
+        const unsigned at = buffer + own * 128 + (((2 * unit + lane % 4 / 2) ^ own % 8) << 4) + lane % 2 * 8;
+        Vector<Out, 2> c{};
+        if constexpr (kBrings) c = load_shared_at<Out, 2>(at);
+        const auto value = finished(is_ahead ? acc[other] : acc[sum], is_ahead ? acc[other + 1] : acc[sum + 1], c,
+                                    bias.at(block, half, left + unit * 8));
+        store_shared_at(at, Vector<Out, 2>{convert<Out>(value.at[0]), convert<Out>(value.at[1])});
+      }
+    }
+  }
+
+  // The thread's two rows at once, of its first or its second column: half of the lanes begin with the second one, so
+  // that no two of them are in the same banks.
+  template <class Acc, int kAcc>
+  __device__ void fill_along_m(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
+    const int lane = threadIdx.x % 32, swaps = lane % 4 / 2;
+    const int own = row() % 32, chunk = own / 4;
+    const unsigned part = buffer + row() / 32 * (kBoxBytes / 2) + own % 4 * kOutBytes;
+#pragma unroll
+    for (int j = 0; j < kGroups; ++j) {
+      const int sum = 4 * (first + j);
+      unsigned at[2];
+      Vector<Out, 2> c[2] = {}, rows[2];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int n = 8 * j + lane % 4 * 2 + (i ^ swaps);
+        at[i] = part + n * 128 + ((chunk ^ n % 8) << 4);
+        if constexpr (kBrings) rows[i] = load_shared_at<Out, 2>(at[i]);
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        if constexpr (kBrings) {
+          c[half].at[0] = swaps ? rows[1].at[half] : rows[0].at[half];
+          c[half].at[1] = swaps ? rows[0].at[half] : rows[1].at[half];
+        }
+        const auto value =
+            finished(acc[sum + 2 * half], acc[sum + 2 * half + 1], c[half], bias.at(block, half, left + j * 8));
+        rows[0].at[half] = convert<Out>(swaps ? value.at[1] : value.at[0]);
+        rows[1].at[half] = convert<Out>(swaps ? value.at[0] : value.at[1]);
+      }
+      store_shared_at(at[0], rows[0]);
+      store_shared_at(at[1], rows[1]);
+    }
+  }
+
   template <class Acc, int kAcc>
   __device__ void box(const Acc (&acc)[kAcc], const Part& part, int i) {
-    const int index = slot.index, lane = threadIdx.x % 32;
+    const int index = slot.index;
     unsigned char* const buffer = buffers + index * kBoxBytes;
     if constexpr (kBrings) {
       barrier_wait(&brought[index], slot.parity);
@@ -171,38 +265,14 @@ struct Sm90Store {
       if (leader) tma_wait_read<kBuffers - 1>();  // the last box that was in this buffer is gone
       named_barrier_sync(1 + consumer, 128);
     }
-    const unsigned rows = shared_address(buffer) + threadIdx.x % 128 / 32 * 16 * 128;  // the 16 of this warp
     const int first = i * kGroups, block = (part.first + first) / kUnitsOfBlock;
     const int left = column_of(part, first) - part.n + column();  // in the tile
-#pragma unroll
-    for (int j = 0; j < kGroups; j += kOutBytes == 2 ? 2 : 1) {
-      if constexpr (kOutBytes == 2) {
-        const unsigned at = rows + (lane % 16) * 128 + (((j + lane / 16) ^ lane % 8) << 4);
-        unsigned packed[4] = {};
-        if constexpr (kBrings) ldmatrix<false>(packed, at);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {  // rows 0 to 7, rows 8 to 15, and the same of the next 8 columns
-          const int sum = 4 * (first + j + k / 2) + k % 2 * 2;
-          if constexpr (Epilogue::kPlain) {  // finished() would do the same, but takes longer to compile
-            packed[k] = convert_pair<Out>(convert<Compute>(acc[sum]), convert<Compute>(acc[sum + 1]));
-          } else {
-            const auto c = __builtin_bit_cast(Vector<Out, 2>, packed[k]);
-            const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, k % 2, left + (j + k / 2) * 8));
-            packed[k] = convert_pair<Out>(value.at[0], value.at[1]);
-          }
-        }
-        stmatrix_x4(at, packed);
-      } else {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int own = lane / 4 + half * 8, sum = 4 * (first + j) + 2 * half;
-          const unsigned at = rows + own * 128 + (((2 * j + lane % 4 / 2) ^ own % 8) << 4) + lane % 2 * 8;
-          Vector<Out, 2> c{};
-          if constexpr (kBrings) c = load_shared_at<Out, 2>(at);
-          const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, half, left + j * 8));
-          store_shared_at(at, Vector<Out, 2>{convert<Out>(value.at[0]), convert<Out>(value.at[1])});
-        }
-      }
+    if constexpr (kOutBytes == 2) {
+      fill_by_matrices(acc, shared_address(buffer), first, block, left);
+    } else if constexpr (kKind == kBoxesAlongM) {
+      fill_along_m(acc, shared_address(buffer), first, block, left);
+    } else {
+      fill(acc, shared_address(buffer), first, block, left);
     }
     fence_async_proxy();
     named_barrier_sync(1 + consumer, 128);
@@ -211,7 +281,10 @@ struct Sm90Store {
         tma_wait_read<0>();
         bring(part, i - 1 + kBuffers, index == 0 ? kBuffers - 1 : index - 1);
       }
-      tma_store(params.map, buffer, place(part, i));
+#pragma unroll
+      for (int half = 0; half < kParts; ++half) {
+        tma_store(params.map, buffer + half * (kBoxBytes / kParts), place(part, i, half));
+      }
       tma_commit();
       if (kBrings && kBuffers == 1 && i + 1 < kCount) {
         tma_wait_read<0>();
@@ -228,7 +301,7 @@ struct Sm90Store {
     const bool both = n + 1 < params.n;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int m = row_of(part, i) + row() + 8 * half;
+      const int m = row_of(part, i) + row() + Rows::kNext * half;
       if (m >= params.m) continue;
       int64 offset = m * params.strides[0] + n * params.strides[1];
 #pragma unroll

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright import BFloat16, Float32, _core
+from tilewright import BFloat16, Float32, TFloat32, _core
 from tilewright.kernels.choose_gemm_sm90 import Config, _majors, plan_of
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import problem_of
@@ -75,6 +75,29 @@ def test_corner(corner, out):
         results.append(C)
     assert torch.equal(*results)
     assert float((results[0].double() - expected).norm() / expected.norm()) <= 3e-3
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("corner", CORNERS, ids=lambda corner: corner[0])
+def test_corner_through_registers(corner):
+    """A of TFloat32 along M, C along M where the plan does not say how it is stored."""
+    _, config, (m, n, k), fields = corner
+    along = "n" if "store" in fields else "m"
+    p = problem_of(m, n, k, TFloat32, a="m", c=along)
+    plan = plan_of(config, p, _majors(p, ALIGNED), ALIGNED, H200)
+    assert plan is not None
+    plan = plan.replace(**fields)
+    torch.manual_seed(1)
+    A, B = torch.randn(k, m, device="cuda").t(), torch.randn(n, k, device="cuda")
+    expected = A.double() @ B.double().mT
+    results = []
+    for poison in (7.0, 9.0):
+        C = torch.full((m, n) if along == "n" else (n, m), poison, device="cuda")
+        C = C if along == "n" else C.t()
+        plan.run(A, B, C)
+        results.append(C)
+    assert torch.equal(*results)
+    assert float((results[0].double() - expected).norm() / expected.norm()) <= 1e-3
 
 
 @pytest.mark.parametrize("side", [0, 1], ids=["A", "B"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright import BFloat16, Float16, Float32, _core
+from tilewright import BFloat16, Float16, Float32, TFloat32, _core
 from tilewright.kernels.choose_gemm_sm90 import Config, _majors, plan_of
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import Epilogue, problem_of
@@ -47,6 +47,43 @@ ACTIVATIONS = {
 def hopper():
     if _core.cuda.device(0)["compute_capability"] != (9, 0):
         pytest.skip("the device is not Hopper, and has no wgmma")
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("along", ["n", "m"])
+@pytest.mark.parametrize("epilogue", ["bias n", "bias m, relu", "all, gelu_tanh"])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_epilogue_of_paired_rows(name, epilogue, along):
+    """A of TFloat32 along M comes from registers: other rows, and boxes of C along either mode."""
+    e = EPILOGUES[epilogue]
+    torch.manual_seed(3)
+    for m, n, k, pad in ((456, 584, 264, 0), (456, 584, 136, 3)):  # by boxes, and from registers
+        p = problem_of(m, n, k, TFloat32, a="m", c=along, epilogue=e, pads=(0, 0, pad))
+        plan = plan_of(CONFIGS[name], p, _majors(p, ALIGNED), ALIGNED, H200)
+        assert plan is not None
+        assert (
+            plan.store == {("n", 0): "boxes", ("n", 3): "singles", ("m", 0): "columns", ("m", 3): "singles"}[along, pad]
+        )
+        plan = plan.replace(workers=4)
+        A, B = torch.randn(k, m, device="cuda").t(), torch.randn(n, k, device="cuda")
+        bias = torch.randn((m if e.bias == "m" else n) * max(e.bias_stride, 1), device="cuda")[:: e.bias_stride or 1]
+        given = torch.randn((m, n + pad) if along == "n" else (n, m + pad), device="cuda")
+        rows, columns = (slice(m), slice(n)) if along == "n" else (slice(n), slice(m))
+        inside = given[rows, columns] if along == "n" else given[rows, columns].t()
+        expected = e.alpha * (A.double() @ B.double().mT) + e.beta * inside.double()
+        if e.bias:
+            expected += bias.double()[:, None] if e.bias == "m" else bias.double()
+        expected = ACTIVATIONS[e.activation](expected)
+        results = []
+        for _ in range(2):
+            C = given.clone()
+            view = C[rows, columns] if along == "n" else C[rows, columns].t()
+            plan.run(A, B, view, bias=bias if e.bias else None)
+            assert torch.equal(C[:, columns.stop :], given[:, columns.stop :])
+            results.append(view)
+        assert torch.equal(*results)
+        error = float((results[0].double() - expected).norm() / expected.norm())
+        assert error <= 1e-3, (m, n, plan)
 
 
 @pytest.mark.sanitized

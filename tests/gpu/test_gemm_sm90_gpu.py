@@ -23,23 +23,27 @@ TORCH = {
     Float8E4M3FN: torch.float8_e4m3fn,
 }  # fmt: skip
 ALIGNED = (256, 256, 256)
-# m, n, k, type, contiguous modes of A and B, output, batch: ragged along every mode.
+# m, n, k, type, contiguous modes of A, B and C, output, batch: ragged along every mode.
 PROBLEMS = [
-    (264, 520, 328, BFloat16, "k", "k", None, ()),
-    (264, 520, 328, BFloat16, "m", "k", None, ()),
-    (264, 520, 328, Float16, "k", "n", Float32, ()),
-    (264, 520, 328, BFloat16, "m", "n", None, ()),
-    (130, 100, 96, TFloat32, "k", "k", None, ()),
-    (136, 1000, 512, Int8, "k", "k", None, ()),
-    (130, 104, 96, Float8E4M3FN, "k", "k", None, ()),
-    (136, 72, 64, BFloat16, "k", "n", None, (3,)),
-    (136, 72, 64, BFloat16, "k", "k", Float32, (2, 3)),
+    (264, 520, 328, BFloat16, "k", "k", "n", None, ()),
+    (264, 520, 328, BFloat16, "m", "k", "n", None, ()),
+    (264, 520, 328, Float16, "k", "n", "n", Float32, ()),
+    (264, 520, 328, BFloat16, "m", "n", "n", None, ()),
+    (130, 100, 96, TFloat32, "k", "k", "n", None, ()),
+    (260, 520, 328, TFloat32, "m", "k", "n", None, ()),
+    (260, 520, 328, TFloat32, "m", "k", "m", None, ()),
+    (132, 104, 96, TFloat32, "m", "k", "m", None, (3,)),
+    (132, 104, 40, TFloat32, "m", "k", "n", Float16, ()),
+    (136, 1000, 512, Int8, "k", "k", "n", None, ()),
+    (130, 104, 96, Float8E4M3FN, "k", "k", "n", None, ()),
+    (136, 72, 64, BFloat16, "k", "n", "n", None, (3,)),
+    (136, 72, 64, BFloat16, "k", "k", "n", Float32, (2, 3)),
 ]
-STORES = ("singles", "pairs", "boxes")
+STORES = {"boxes": ("pairs", "singles"), "columns": ("singles",), "pairs": ("singles",), "singles": ()}  # instead
 
 
-def problem(m, n, k, dtype, a, b, out, batch):
-    return problem_of(m, n, k, dtype, a=a, b=b, out=out, batch=batch)
+def problem(m, n, k, dtype, a, b, c, out, batch):
+    return problem_of(m, n, k, dtype, a=a, b=b, c=c, out=out, batch=batch)
 
 
 def plans(p):
@@ -51,7 +55,7 @@ def plans(p):
             continue
         yield plan
         if (config.bM, config.bN) in ((128, 256), (64, 128)):
-            for store in STORES[: STORES.index(plan.store)]:
+            for store in STORES[plan.store]:
                 yield plan.replace(store=store)
 
 
@@ -73,14 +77,16 @@ def matrix(rows, k, batch, dtype, contiguous):
 
 @pytest.mark.parametrize("fields", PROBLEMS, ids=str)
 def test_every_configuration(fields):
-    m, n, k, dtype, a, b, _, batch = fields
+    m, n, k, dtype, a, b, c, _, batch = fields
     torch.manual_seed(0)
     p = problem(*fields)
     A, B = matrix(m, k, batch, dtype, a), matrix(n, k, batch, dtype, b)
     expected = A.double() @ B.double().mT
     modes = (*range(len(batch), len(batch) + 2), *reversed(range(len(batch))))  # torch's to CuTe's order
     for plan in plans(p):
-        first = torch.full((*batch[::-1], m, n), 7, dtype=TORCH.get(p.c_type, torch.int32), device="cuda")
+        shape = (*batch[::-1], m, n) if c == "n" else (*batch[::-1], n, m)
+        first = torch.full(shape, 7, dtype=TORCH.get(p.c_type, torch.int32), device="cuda")
+        first = first if c == "n" else first.mT
         second = torch.full_like(first, 9)
         for C in (first, second):
             plan.run(*(x.permute(modes) for x in (A, B, C)))

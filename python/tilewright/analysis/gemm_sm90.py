@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.analysis.gemm_plans import Lanes, Launch
+from tilewright.analysis.gemm_plans import Lanes, Launch, by_warps
 from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals import WARP, Mode, Tally, groups, pair
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 GROUP = 128  # threads of a warpgroup
 ROWS, SPAN = 64, 128  # of an instruction; bytes of a row of a box
+BY_BOXES = ("boxes", "columns")  # stores through shared memory
 WGMMA = {"Float16": "HGMMA", "BFloat16": "HGMMA", "TFloat32": "HGMMA", "Int8": "IGMMA", "Uint8": "IGMMA"}
 
 
 def sm90_instructions(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     """All of them, in the order of the kernel."""
-    loads: list[Tally | MemoryInstruction] = [*_boxes(plan, launch), *_wgmma(plan, launch)]
+    loads: list[Tally | MemoryInstruction] = [*_boxes(plan, launch), *_fragments(plan, launch), *_wgmma(plan, launch)]
     return [*_bias(plan, launch), *loads, *_exchange(plan), *_stores(plan, launch)]
 
 
@@ -74,12 +75,25 @@ def _wgmma(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     sass = f"{WGMMA.get(p.a_type.__name__, 'QGMMA')}.64x{bn}x{k}"
     ways, found = _ways(), []
     conflicts = "no bank conflicts" if ways == 1 else f"{ways}-way bank conflicts"
-    for name, rows in (("A", ROWS), ("B", bn)):
+    for name, rows in (("A", ROWS), ("B", bn))[plan.from_registers :]:
         note = f"{count} instructions read {rows} rows of 32 bytes, swizzled by {SPAN} bytes: {conflicts}"
         found.append(
             MemoryInstruction.of_bytes(f"read {name}", sass, "wgmma", count * rows * 32, memory="shared", note=note)
         )
     return found
+
+
+def _fragments(plan: GemmSm90, launch: Launch) -> list[Tally]:
+    """A that goes through registers: of every instruction a thread's two rows in two columns of K, 8 bytes each."""
+    fragment = launch.tables.a.fragment
+    if fragment is None:
+        return []
+    size = int(plan.problem.a_type.bits) // 8
+    read = Tally("read A", "shared", "load", 2 * size)
+    at = by_warps(fragment[..., ::2].reshape(len(fragment), -1)) * size
+    # In ping-pong the table has the threads of one of the consumers, which do a tile each.
+    read.add(at, np.ones(at.shape, bool), {0: _cluster_tiles(plan) * launch.k_tiles})
+    return [read]
 
 
 def _exchange(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
@@ -121,8 +135,8 @@ def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
         mode = Mode(launch.n_tiles, bn, p.n, pair(bn * launch.bias_step), ahead=at.size - bn)
         times = others // (plan.tiles()[1] * plan.cluster_mn[1]) * sharing
     else:
-        row = thread // WARP * 16 + thread % WARP // 4
-        consumer, half = np.arange(sharing)[:, None, None, None] * ROWS, np.arange(2)[:, None] * 8
+        row, following = _rows(plan)
+        consumer, half = np.arange(sharing)[:, None, None, None] * ROWS, np.arange(2)[:, None] * following
         block = np.arange(bm // ROWS // sharing)[:, None, None] * ROWS * sharing
         at = consumer + block + half + row
         mode = Mode(launch.m_tiles, bm, p.m, pair(bm * launch.bias_step))
@@ -136,6 +150,14 @@ def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
     share = Tally("write bias to shared", "shared", "store", size)
     share.add(lanes * size, lanes < bn, {0: others * sharing})
     return [fetch, share]
+
+
+def _rows(plan: GemmSm90) -> tuple[Integers, int]:
+    """The first row of 64 of each thread of a warpgroup, and how far its second one is: twin of sm90_rows.cuh."""
+    warp, group = np.arange(GROUP) // WARP, np.arange(GROUP) % WARP // 4
+    if not plan.from_registers:
+        return warp * 16 + group, 8
+    return warp // 2 * 32 + warp % 2 * 8 + group % 2 * 2 + group // 2 % 2 * 16 + group // 4 * 4, 1
 
 
 def _compute_bytes(plan: GemmSm90) -> int:
@@ -153,7 +175,7 @@ def _sums(launch: Launch) -> Integers:
 
 def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     """From registers, two neighbouring columns or one at a time; or through shared memory in boxes."""
-    if plan.store == "boxes":
+    if plan.store in BY_BOXES:
         return _boxes_of_c(plan)
     p, side = plan.problem, launch.c
     lanes = Lanes(_sums(launch)[:, ::2])
@@ -183,7 +205,7 @@ def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
 
 
 def _boxes_of_c(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
-    """A warp has 16 rows of a box, into which it puts 16 columns at once by stmatrix, or 8 by plain stores.
+    """A warp has 16 rows of a box, into which it puts 16 columns at once by stmatrix, or 8 bytes of a lane.
 
     C that is added comes in the same boxes, and is read by the lanes that then write there.
     """
@@ -191,15 +213,23 @@ def _boxes_of_c(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
     size = int(p.c_type.bits) // 8
     count = _cluster_tiles(plan) * (bm // ROWS) * (bn // plan.box_columns)
     lane = np.arange(WARP)
+    units = np.arange(plan.box_columns // 8)[:, None]
+    # Of 8 columns the bias is read for each of a thread's two rows, but that some write both of them at once.
+    halves = 1
     if size == 2:
         op, width, matrices = "stmatrix", 16, 4
-        chunks = np.arange(0, plan.box_columns // 8, 2)[:, None] + lane // 16
-        rows: Integers = lane % 16 * SPAN + ((chunks ^ lane % 8) << 4)
+        rows: Integers = lane % 16 * SPAN + ((units[::2] + lane // 16 ^ lane % 8) << 4)
     else:
         op, width, matrices = "store", 8, 0
-        chunks = np.arange(plan.box_columns // 8)[:, None] * 2 + lane % 4 // 2
-        own = lane // 4 + np.arange(2)[:, None, None] * 8
-        rows = (own * SPAN + ((chunks ^ own % 8) << 4) + lane % 2 * 8).reshape(-1, WARP)
+        first, following = _rows(plan)
+        if plan.store == "columns":
+            own, column = first[:WARP], np.arange(2)[:, None, None] ^ lane % 4 // 2
+            n = 8 * units + lane % 4 * 2 + column
+            rows = (n * SPAN + ((own // 4 ^ n % 8) << 4) + own % 4 * size).reshape(-1, WARP)
+        else:
+            halves, own = 2, first[:WARP] + np.arange(2)[:, None, None] * following
+            units = units ^ 2 * (lane // (8 if plan.from_registers else 4) % 2)
+            rows = (own * SPAN + ((2 * units + lane % 4 // 2 ^ own % 8) << 4) + lane % 2 * 8).reshape(-1, WARP)
     everyone, times = np.ones(rows.shape, bool), {0: count * GROUP // WARP}
     useful, moved = p.m * p.n * p.batches * size, count * ROWS * SPAN
     note = f"{count} boxes of {ROWS * SPAN} bytes, with a swizzle of {SPAN} bytes"
@@ -212,9 +242,8 @@ def _boxes_of_c(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
         found.append(take)
     if p.epilogue.bias == "n":
         bias = Tally("read bias", "shared", "load", 2 * _compute_bytes(plan))
-        # Of 8 columns once for each of a thread's two rows, but that stmatrix writes both of them at once.
-        halves = 1 if size == 2 else 2
-        columns = (np.arange(bn // 8)[:, None] * 8 + lane % 4 * 2) * _compute_bytes(plan)
+        boxes = np.arange(bn // plan.box_columns)[:, None, None] * plan.box_columns
+        columns = ((boxes + units * 8 + lane % 4 * 2) * _compute_bytes(plan)).reshape(-1, WARP)
         bias.add(
             columns, np.ones(columns.shape, bool), {0: _cluster_tiles(plan) * (bm // ROWS) * (GROUP // WARP) * halves}
         )

@@ -121,11 +121,14 @@ def _packed(
     from tilewright.kernels.gemm_packed import PackedGemm, pack, packing_seconds
 
     p = problem
-    sides = not _fits(p.a_strides, p.a_type, alignments[0]), not _fits(p.b_strides, p.b_type, alignments[1])
-    if not any(sides):
-        return None
+    lie = _lies(p.a_strides, p.a_type, alignments[0]), _lies(p.b_strides, p.b_type, alignments[1])
+    sides = lie[0] is None, lie[1] is None
     bound = LAUNCH + UNALIGNED * (bound - LAUNCH)
     cost = packing_seconds(p, sides, facts)
+    if lie == ("through registers",) * 2:  # of one operand only
+        cost, sides = min((packing_seconds(p, x, facts), x) for x in ((False, True), (True, False)))
+    if not any(sides):
+        return None
     packed, aligned = pack(p, alignments, sides)
     for kernel in kernels:
         gemm = _ask(kernel, packed, aligned, facts) if cost < bound else None
@@ -161,12 +164,17 @@ def _is_loose(rows: int, k: int, strides: tuple[int, ...], dtype: type[Numeric],
     return strides[along] != 1 or any(x % ROW for x in (alignment, *(d * dtype.bits // 8 for d in elements)))
 
 
-def _fits(strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:
-    """Whether TMA and wgmma take an operand as it lies: rows along K, or of 16 bits along M or N, that are aligned."""
+def _lies(strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> str | None:
+    """How TMA and wgmma take an operand as it lies: None where its rows are not contiguous or not aligned.
+
+    "as it is" along K, or of 16 bits along M or N; TFloat32 along M or N "through registers".
+    """
     size = dtype.bits // 8
-    along = 1 if strides[1] == 1 else 0 if strides[0] == 1 and size == 2 else None
+    along = 1 if strides[1] == 1 else 0 if strides[0] == 1 and (size == 2 or dtype is TFloat32) else None
     others = [d for mode, d in enumerate(strides) if mode != along]
-    return along is not None and alignment % ROW == 0 and all(d >= 0 and d * size % ROW == 0 for d in others)
+    if along is None or alignment % ROW or any(d < 0 or d * size % ROW for d in others):
+        return None
+    return "through registers" if along == 0 and size == 4 else "as it is"
 
 
 def ranked(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> list[GemmPlan]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_plan import H200, DeviceFacts
-from tilewright.kernels.gemm_sm90 import ATOM_ROWS, N_EXTENTS, SPAN, GemmSm90, beside_stages, smem_layout
-from tilewright.kernels.gemm_sm90_conditions import received_bytes, refusal, store_of
+from tilewright.kernels.gemm_sm90 import ATOM_ROWS, N_EXTENTS, SPAN, GemmSm90, beside_stages, majors_of, smem_layout
+from tilewright.kernels.gemm_sm90_conditions import paired_rows, received_bytes, refusal, store_of
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def _smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store
 
 def _store_of(config: Config, problem: GemmProblem, alignment: int) -> str:
     sharing = 1 if config.ping_pong else config.consumers
-    return store_of(problem, config.bM, config.bN, config.splits, sharing, alignment)
+    paired = problem.a_type is TFloat32 and problem.a_strides[1] != 1
+    return store_of(problem, config.bM, config.bN, config.splits, sharing, alignment, paired)
 
 
 def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
@@ -167,12 +168,11 @@ def _few_steps(problem: GemmProblem) -> bool:
 def _majors(problem: GemmProblem, alignments: tuple[int, int, int]) -> tuple[bool, bool] | None:
     """Whether A and B are K-major; None where TMA or wgmma takes one of them in neither way."""
     p, found = problem, []
-    for dtype, rows, strides, alignment in (
-        (p.a_type, p.m, p.a_strides, alignments[0]),
-        (p.b_type, p.n, p.b_strides, alignments[1]),
+    for i, (dtype, rows, strides, alignment) in enumerate(
+        ((p.a_type, p.m, p.a_strides, alignments[0]), (p.b_type, p.n, p.b_strides, alignments[1]))
     ):
         for k_major in (True, False):
-            if refusal(dtype, rows, p.k, p.batch, strides, k_major, alignment) is None:
+            if refusal(dtype, rows, p.k, p.batch, strides, k_major, alignment, is_a=i == 0) is None:
                 found.append(k_major)
                 break
         else:
@@ -213,7 +213,7 @@ def tiled_mma_of(problem: GemmProblem, bN: int, warpgroups: int, k_major: tuple[
         OperandMajorMode,
         OperandSource,
     )
-    from tilewright.cute.tiled_mma import make_tiled_mma
+    from tilewright.cute.tiled_mma_makers import make_tiled_mma
 
     p = problem
     shape = (ATOM_ROWS, bN, 256 // p.a_type.bits)
@@ -221,6 +221,9 @@ def tiled_mma_of(problem: GemmProblem, bN: int, warpgroups: int, k_major: tuple[
     op: Any
     if p.a_type in HALF:
         op = MmaF16BF16Op(p.a_type, Float32, shape, OperandSource.SMEM, *majors)
+    elif p.a_type is TFloat32 and not k_major[0]:
+        op = MmaTF32Op(shape, OperandSource.RMEM)
+        return make_tiled_mma(op, (warpgroups, 1, 1), (paired_rows(warpgroups), None, None))
     elif p.a_type is TFloat32:
         op = MmaTF32Op(shape, OperandSource.SMEM)
     elif p.a_type in BYTES:
@@ -306,12 +309,12 @@ def given(
     for name, got, wanted in (("mA", p.a_type, op.a_dtype), ("mB", p.b_type, op.b_dtype)):
         if got is not wanted:
             raise TypeError(f"kernels.gemm: {name} has elements of {got}, but tiled_mma multiplies {wanted}")
-    majors = (op.a_major_mode.value == "k", op.b_major_mode.value == "k")
+    majors = majors_of(op)
     for name, dtype, rows, strides, k_major, alignment in (
         ("mA", p.a_type, p.m, p.a_strides, majors[0], alignments[0]),
         ("mB", p.b_type, p.n, p.b_strides, majors[1], alignments[1]),
     ):
-        why = refusal(dtype, rows, p.k, p.batch, strides, k_major, alignment)
+        why = refusal(dtype, rows, p.k, p.batch, strides, k_major, alignment, is_a=name == "mA")
         if why:
             raise LayoutError(f"kernels.gemm: {name} {text((rows, p.k, *p.batch))}:{text(strides)}: {why}")
     warpgroups = int(tiled_mma.size) // 128

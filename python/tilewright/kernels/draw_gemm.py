@@ -152,9 +152,11 @@ def _detail_parts(tables: GemmTables) -> tuple[dict[str, Matrix], tuple[str, str
     parts = {"C": c._replace(owners=c.owners[:m, :n])}
     if tables.a.load.kind == "tma":
         shape = "x".join(map(str, mma.shape_mnk))
+        a = "A and B" if tables.a.fragment is None else "B"
+        given = "" if tables.a.fragment is None else ", and gets A from registers"
         return parts, (
             f"the first {m} x {n} of C: who has the sums",
-            f"of wgmma {shape}, which reads A and B from shared memory by itself",
+            f"of wgmma {shape}, which reads {a} from shared memory by itself{given}",
         )
     depth = min(tables.tile[2], CORNER)
     parts["A"] = named(_loaded(tables.a, (tables.tile[0], tables.tile[2]))[:m, :depth])

@@ -29,7 +29,8 @@ SPAN = 128  # bytes of a row of a box: the swizzle's span
 ATOM_ROWS = 64  # of wgmma
 SHORT = 48 << 20  # bytes that a kernel moves in some 12 us
 MAX_CLUSTER = 8  # CTAs of a cluster on every device
-STORES = ("singles", "pairs", "boxes")  # as in kernels/tilewright/sm90_store.cuh
+STORES = ("singles", "pairs", "boxes", "columns")  # as in kernels/tilewright/sm90_store.cuh
+BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)  # those in kernels/tilewright/wgmma.cuh
 TMA_TYPES = {"TFloat32": "tfloat32"}  # TMA rounds what it brings
 
@@ -102,7 +103,8 @@ def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_majo
         block, step, leading, stride = ATOM_ROWS * SPAN, 32, 16, 8 * SPAN
     else:
         box = (inner, bK)
-        block = leading = bK * SPAN
+        leading = bK * SPAN
+        block = ATOM_ROWS // inner * leading
         step, stride = 16 * SPAN, 8 * SPAN
     operand = SharedOperand(k_major, rows, box, boxes, box[1] * SPAN, block, step, leading, stride)
     written = tma_offsets(inner, boxes * box[1], size, SPAN)
@@ -123,13 +125,21 @@ def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_majo
     return operand
 
 
+def majors_of(op: Any) -> tuple[bool, bool]:
+    """Whether A and B lie along K in shared memory, for an operation of wgmma; A for registers does not."""
+    from tilewright.cute.mma_warpgroup import OperandMajorMode, OperandSource
+
+    in_shared = op.a_src is OperandSource.SMEM
+    return in_shared and op.a_major_mode is OperandMajorMode.K, op.b_major_mode is OperandMajorMode.K
+
+
 def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, store: str) -> int:
     """The bytes of shared memory, but for stages and their barriers, of a kernel: what its struct Shared has of them.
 
     Boxes of C, a barrier for each; the bias along N of each consumer's tile; two barriers of a split.
     """
     e = problem.epilogue
-    boxes = consumers * buffers * ATOM_ROWS * SPAN if store == "boxes" else 16
+    boxes = consumers * buffers * ATOM_ROWS * SPAN if store in BY_BOXES else 16
     bias = bN * compute_type(problem).bits // 8 if e.bias == "n" else 16
     return -(-(boxes + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
 
@@ -141,7 +151,8 @@ class GemmSm90(GemmPlan):
     - `cluster_mn`: CTAs along M that share B, and along N that share A
     - `splits`: CTAs of a cluster that share a tile along K
     - `ping_pong`: whether two consumers have tiles of their own instead of sharing one
-    - `store`: "boxes" (stmatrix and TMA), "pairs" or "singles" from registers
+    - `store`: "boxes" (through shared memory and TMA), "columns" (the same of C contiguous along M), "pairs" or
+      "singles" from registers
     - `store_buffers`: boxes of a consumer that are in shared memory at a time
     - `workers`: CTAs that stay and take tile after tile
     - `group`: tiles along M that are taken together before the next ones along N
@@ -204,9 +215,14 @@ class GemmSm90(GemmPlan):
         p, (bM, bN, bK) = self.problem, self.tiler_mnk
         op = self.tiled_mma.op
         return (
-            shared_operand(self.smem_a, p.a_type, bM, bK, op.a_major_mode.value == "k", self.cluster_mn[1]),
-            shared_operand(self.smem_b, p.b_type, bN, bK, op.b_major_mode.value == "k", self.cluster_mn[0]),
+            shared_operand(self.smem_a, p.a_type, bM, bK, majors_of(op)[0], self.cluster_mn[1]),
+            shared_operand(self.smem_b, p.b_type, bN, bK, majors_of(op)[1], self.cluster_mn[0]),
         )
+
+    @property
+    def from_registers(self) -> bool:
+        """Whether the tensor cores get A from registers: elements of 32 bits along M, which they do not read."""
+        return not majors_of(self.tiled_mma.op)[0] and self.problem.a_type.bits == 32
 
     @property
     def box_columns(self) -> int:
@@ -216,7 +232,7 @@ class GemmSm90(GemmPlan):
     @property
     def store_bytes(self) -> int:
         """Shared memory in which boxes of C are put together."""
-        return self.consumers * self.store_buffers * ATOM_ROWS * SPAN if self.store == "boxes" else 0
+        return self.consumers * self.store_buffers * ATOM_ROWS * SPAN if self.store in BY_BOXES else 0
 
     @property
     def shared_bytes(self) -> int:
@@ -255,7 +271,7 @@ class GemmSm90(GemmPlan):
         p, (shared_a, shared_b) = self.problem, self.operands()
         map_a = tensor_map(p.a_type, a, p.m, p.k, p.batch, p.a_strides, shared_a)
         map_b = tensor_map(p.b_type, b, p.n, p.k, p.batch, p.b_strides, shared_b)
-        map_c = output_map(p, c, self.box_columns) if self.store == "boxes" else bytes(128)
+        map_c = output_map(p, c, self.store) if self.store in BY_BOXES else bytes(128)
         store = map_c + struct.pack(f"<Q{len(p.c_strides)}q", c, *p.c_strides)
         store += pack_epilogue(p, bias) + struct.pack("<2i", p.m, p.n)
         store += bytes(-len(store) % 64)
@@ -278,7 +294,7 @@ class GemmSm90(GemmPlan):
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:
         maps = [(0, 0, 0), (1, 128, 0)]
-        return [*maps, (2, 256, 0)] if self.store == "boxes" else maps
+        return [*maps, (2, 256, 0)] if self.store in BY_BOXES else maps
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
         from tilewright.kernels.gemm_sm90_conditions import require

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ def require_fields(plan: GemmSm90) -> None:
     """TypeError, ValueError or LayoutError where the fields are none that the kernel takes."""
     from tilewright.cute.mma_warpgroup import OperandSource, WarpgroupMmaOp
     from tilewright.cute.tiled_mma import TiledMma
-    from tilewright.kernels.gemm_sm90 import ATOM_ROWS, MAX_CLUSTER, N_EXTENTS, SPAN, STORES
+    from tilewright.kernels.gemm_sm90 import ATOM_ROWS, BY_BOXES, MAX_CLUSTER, N_EXTENTS, SPAN, STORES, majors_of
 
     def refuse(what: str) -> None:
         raise LayoutError(f"gemm_sm90: the tile {text(plan.tiler_mnk)}: {what}")
@@ -41,13 +42,17 @@ def require_fields(plan: GemmSm90) -> None:
             f"gemm_sm90: {op.instruction} multiplies {types[0]} by {types[1]} into {types[2]}, but the problem has "
             f"{p.a_type}, {p.b_type} and {p.acc_type}"
         )
-    if op.a_src is not OperandSource.SMEM:
-        raise ValueError(f"gemm_sm90: {op!r} reads A from registers, but TMA brings it to shared memory; use SMEM")
     warpgroups = int(tiled_mma.size) // 128
-    if tuple(tiled_mma.atom_layout_mnk.shape) != (warpgroups, 1, 1) or any(
-        x is not None for x in tiled_mma.permutation_mnk
-    ):
-        refuse(f"warpgroups lie along M, as (w,1,1) without a permutation, but the TiledMma is {tiled_mma!r}")
+    majors = majors_of(op)
+    paired = op.a_src is OperandSource.RMEM
+    if paired and p.a_type.bits != 32:
+        raise ValueError(
+            f"gemm_sm90: {op!r} gets A from registers, which the kernel does for elements of 32 bits along M; use SMEM"
+        )
+    wanted = (paired_rows(warpgroups) if paired else None, None, None)
+    if tuple(tiled_mma.atom_layout_mnk.shape) != (warpgroups, 1, 1) or tuple(tiled_mma.permutation_mnk) != wanted:
+        permutation = f"the permutation {wanted[0]} of M" if paired else "without a permutation"
+        refuse(f"warpgroups lie along M, as (w,1,1), {permutation}, but the TiledMma is {tiled_mma!r}")
     if bN not in N_EXTENTS or op.shape_mnk[1] != bN:
         refuse(f"an instruction has {op.shape_mnk[1]} columns; bN must be the same and one of {text(N_EXTENTS)}")
     if bM % (ATOM_ROWS * warpgroups):
@@ -71,29 +76,31 @@ def require_fields(plan: GemmSm90) -> None:
         )
     if plan.splits > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong):
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
-    for name, rows, major, sharers in (
-        ("bM", bM, op.a_major_mode, plan.cluster_mn[1]),
-        ("bN", bN, op.b_major_mode, plan.cluster_mn[0]),
+    for name, rows, k_major, sharers in (
+        ("bM", bM, majors[0], plan.cluster_mn[1]),
+        ("bN", bN, majors[1], plan.cluster_mn[0]),
     ):
-        unit = (8 if major.value == "k" else SPAN * 8 // p.a_type.bits) * sharers
+        unit = (8 if k_major else SPAN * 8 // p.a_type.bits) * sharers
         if rows % unit:
             refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows")
         if rows // sharers > 256:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")
     if plan.store not in STORES:
         raise ValueError(f"gemm_sm90: store is {plan.store!r}, but must be one of {', '.join(STORES)}")
-    if plan.store == "boxes" and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
+    by_boxes = plan.store in BY_BOXES
+    if by_boxes and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
         refuse(f"boxes of C have {plan.box_columns} columns of {p.c_type}; bN must be a multiple, of 16 or 32 bits")
+    if (plan.store == "columns" and not paired) or (by_boxes and paired and p.c_type.bits != 32):
+        refuse(
+            f"store is {plan.store} of {p.c_type}; where A comes from registers boxes of C have elements of 32 bits, "
+            "and only there they can lie along M"
+        )
     got, stage = received_bytes(bM, bN, plan.splits, plan.consumers), (bM + bN) * SPAN
     if got > stage:
         refuse(
             f"of {plan.splits} CTAs each gets {got} bytes of sums, more than a stage, {stage}; use fewer or other tiles"
         )
-    if (
-        plan.store == "boxes"
-        and plan.splits > 1
-        and not _finishes_boxes(bM, bN, plan.splits, plan.consumers, plan.box_columns)
-    ):
+    if by_boxes and plan.splits > 1 and not _finishes_boxes(bM, bN, plan.splits, plan.consumers, plan.box_columns):
         refuse(
             f"of {plan.splits} CTAs each finishes columns that are no boxes of {plan.box_columns}; store from registers"
         )
@@ -102,6 +109,19 @@ def require_fields(plan: GemmSm90) -> None:
         held = int(_core.size(layout)) // (rows * bK)
         if held != plan.stages:
             refuse(f"{name} {layout} has {held} stages, but the plan {plan.stages}; give it with as many")
+
+
+@functools.cache
+def paired_rows(warpgroups: int) -> Any:
+    """Which rows the rows of wgmma are where A comes from registers: the two of a thread next to each other.
+
+    Row w of a warp's bits, h of the upper and lower half, g of a lane's group (kernels/tilewright/sm90_rows.cuh).
+
+    >>> print(paired_rows(2))
+    ((2,2,2),2,(2,2),2):((2,16,4),1,(8,32),64)
+    """
+    rows: Any = _core.make_layout(((2, 2, 2), 2, (2, 2), warpgroups), stride=((2, 16, 4), 1, (8, 32), 64))
+    return rows
 
 
 def _own_units(bM: int, bN: int, splits: int, consumers: int) -> int:
@@ -124,7 +144,7 @@ def _finishes_boxes(bM: int, bN: int, splits: int, consumers: int, columns: int)
 
 def refusal(
     dtype: type[Numeric], rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...], k_major: bool,
-    alignment: int,
+    alignment: int, is_a: bool = True,
 ) -> str | None:  # fmt: skip
     """Why TMA cannot bring a matrix (rows, k, *batch) with these strides along its major mode; None if it can."""
     size = dtype.bits // 8
@@ -132,8 +152,8 @@ def refusal(
     major = 1 if k_major else 0
     if extents[major] != 1 and strides[major] != 1:
         return f"its stride along {'K' if k_major else 'M or N'} is {strides[major]}, but must be 1"
-    if not k_major and size != 2:
-        return f"wgmma reads {dtype} along K only"
+    if not k_major and size != 2 and not (size == 4 and is_a):
+        return f"wgmma reads {dtype} along K only" + ", but for A, which it can get from registers" * (size == 4)
     if alignment % TMA_ALIGNMENT:
         return f"it begins at a multiple of {alignment} bytes, but TMA needs {TMA_ALIGNMENT}"
     for mode, (extent, stride) in enumerate(zip(extents, strides, strict=True)):
@@ -144,33 +164,41 @@ def refusal(
     return None
 
 
-def store_of(problem: GemmProblem, bM: int, bN: int, splits: int, consumers: int, alignment: int) -> str:
-    """How C can be stored: "boxes", "pairs" or "singles"."""
+def store_of(problem: GemmProblem, bM: int, bN: int, splits: int, consumers: int, alignment: int, paired: bool) -> str:
+    """How C can be stored: "boxes", "columns", "pairs" or "singles". `paired`: A comes from registers."""
     from tilewright.kernels.gemm_sm90 import SPAN
 
     p, size = problem, problem.c_type.bits // 8
-    if p.n > 1 and p.c_strides[1] != 1:
+    modes = list(zip((p.n, p.m, *p.batch), (p.c_strides[1], p.c_strides[0], *p.c_strides[2:]), strict=True))
+    along_m = p.n > 1 and p.c_strides[1] != 1
+    if along_m:
+        modes[:2] = modes[1::-1]
+    (extent, step), *rest = modes
+    if (along_m and not paired) or (extent > 1 and step != 1):
         return "singles"
-    others = [
-        stride * size for extent, stride in zip((p.m, *p.batch), (p.c_strides[0], *p.c_strides[2:]), strict=True)
-        if extent > 1
-    ]  # fmt: skip
+    others = [step * size for extent, step in rest if extent > 1]
     # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
-    whole = p.n * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
-    boxes = whole and size in (2, 4) and _finishes_boxes(bM, bN, splits, consumers, SPAN // size)
+    whole = extent * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
+    sizes = (4,) if paired else (2, 4)
+    boxes = whole and size in sizes and _finishes_boxes(bM, bN, splits, consumers, SPAN // size)
     if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
-        return "boxes"
+        return "columns" if along_m else "boxes"
+    if along_m:
+        return "singles"
     pairs = size <= 4 and all(x % (2 * size) == 0 for x in (alignment, *others))
     return "pairs" if pairs else "singles"
 
 
 def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, function: str) -> None:
     """ValueError naming the operand, where the strides or addresses are none that the plan takes."""
+    from tilewright.kernels.gemm_sm90 import majors_of
+
     p, op = plan.problem, plan.tiled_mma.op
+    majors = majors_of(op)
     names = ("mB", "mA") if plan.swapped else ("mA", "mB")
     sides: Any = (
-        (names[0], p.a_type, p.m, p.a_strides, op.a_major_mode, a_address),
-        (names[1], p.b_type, p.n, p.b_strides, op.b_major_mode, b_address),
+        (names[0], p.a_type, p.m, p.a_strides, majors[0], a_address),
+        (names[1], p.b_type, p.n, p.b_strides, majors[1], b_address),
     )
     reach = max(p.m + plan.tiler_mnk[0] * plan.cluster_mn[0], p.n + plan.tiler_mnk[1] * plan.cluster_mn[1], p.k)
     if reach >= MOST or math.prod(plan.tiles()) * p.batches >= MOST:
@@ -180,16 +208,16 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
         )
     if p.k == 0:
         raise ValueError(f"{function}: K is 0, but the plan's kernel brings at least one tile; use gemm_simt")
-    for name, dtype, rows, strides, major, address in sides:
-        why = refusal(dtype, rows, p.k, p.batch, strides, major.value == "k", address & -address or 1 << 40)
+    for i, (name, dtype, rows, strides, k_major, address) in enumerate(sides):
+        why = refusal(dtype, rows, p.k, p.batch, strides, k_major, address & -address or 1 << 40, is_a=i == 0)
         if why:
             shown = f"{text((rows, p.k, *p.batch))}:{text(strides)}"
             raise ValueError(f"{function}: {name} {shown}: {why}; choose another plan")
     bM, bN, _ = plan.tiler_mnk
     sharing = 1 if plan.ping_pong else plan.consumers
-    possible = store_of(p, bM, bN, plan.splits, sharing, c_address & -c_address or 1 << 40)
-    order = ("singles", "pairs", "boxes")
-    if order.index(plan.store) > order.index(possible):
+    paired = plan.from_registers
+    possible = store_of(p, bM, bN, plan.splits, sharing, c_address & -c_address or 1 << 40, paired)
+    if plan.store not in ("singles", possible) and (plan.store, possible) != ("pairs", "boxes"):
         raise ValueError(
             f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "
             f"{possible}, but the plan stores {plan.store}; plan.replace(store={possible!r})"

@@ -44,8 +44,11 @@ def tensor_map(
     return _encode(dtype, address, modes, shared.box)
 
 
-def output_map(problem: GemmProblem, address: int, columns: int) -> bytes:
-    """The map of C, stored in boxes of 64 rows."""
+def output_map(problem: GemmProblem, address: int, store: str) -> bytes:
+    """The map of C: stored in boxes of 64 rows and 128 bytes along N, or of 128 bytes along M and as many columns."""
     p = problem
-    modes = [(p.n, p.c_strides[1]), (p.m, p.c_strides[0]), *zip(p.batch, p.c_strides[2:], strict=True)]
-    return _encode(p.c_type, address, modes, (columns, ATOM_ROWS))
+    across = SPAN // (p.c_type.bits // 8)
+    modes, box = [(p.n, p.c_strides[1]), (p.m, p.c_strides[0])], (across, ATOM_ROWS)
+    if store == "columns":
+        modes, box = modes[::-1], (across, across)
+    return _encode(p.c_type, address, [*modes, *zip(p.batch, p.c_strides[2:], strict=True)], box)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright import _core
-from tilewright.kernels.gemm_partitions import by_modes, tile_coordinates
+from tilewright.kernels.gemm_partitions import by_modes, operand_indices, tile_coordinates
 from tilewright.kernels.gemm_sm90 import ATOM_ROWS, SPAN, GemmSm90, SharedOperand
 from tilewright.kernels.gemm_tables import (
     GemmTables,
@@ -39,7 +39,9 @@ def tables(plan: GemmSm90) -> GemmTables:
     warpgroups = int(plan.tiled_mma.size) // 128
     return GemmTables(
         tile=plan.tiler_mnk,
-        a=_operand_table(a, size, ATOM_ROWS, warpgroups, bM // ATOM_ROWS // warpgroups, bK),
+        a=_fragments(plan, a)
+        if plan.from_registers
+        else _operand_table(a, size, ATOM_ROWS, warpgroups, bM // ATOM_ROWS // warpgroups, bK),
         b=_operand_table(b, size, bN, 1, 1, bK),
         mma=mma,
         store=_store_table(plan, mma.c_coord),
@@ -49,7 +51,7 @@ def tables(plan: GemmSm90) -> GemmTables:
     )
 
 
-def _operand_table(x: SharedOperand, size: int, atom_rows: int, threads: int, blocks: int, bK: int) -> OperandTable:
+def _load_table(x: SharedOperand, size: int) -> LoadTable:
     inner, others = x.box
     rows = tma_offsets(inner, x.boxes * others, size, SPAN)  # all rows of 128 bytes of a stage, box after box
     count = np.arange(len(rows))
@@ -57,9 +59,22 @@ def _operand_table(x: SharedOperand, size: int, atom_rows: int, threads: int, bl
         coord = np.stack([count, np.zeros_like(count)], axis=-1)
     else:
         coord = np.stack([count // others * inner, count % others], axis=-1)
-    load = LoadTable(
+    return LoadTable(
         coord[None].astype(np.int32), rows[None].astype(np.int32), int(x.k_major), kind="tma", predicate="element"
     )
+
+
+def _fragments(plan: GemmSm90, x: SharedOperand) -> OperandTable:
+    """A that goes through registers: where each thread reads what the TiledMma gives it, as sm90_fragment.cuh does."""
+    bM, _, bK = plan.tiler_mnk
+    index = operand_indices(plan.tiled_mma, "A", (bM, bK))
+    m, k = index % bM, index // bM
+    inner, others = x.box
+    offsets = tma_offsets(inner, x.boxes * others, 4, SPAN)[m // inner * others + k, m % inner]
+    return OperandTable(_load_table(x, 4), x.stage_bytes // 4, np.ascontiguousarray(offsets.astype(np.int32)))
+
+
+def _operand_table(x: SharedOperand, size: int, atom_rows: int, threads: int, blocks: int, bK: int) -> OperandTable:
     step = 32 // size  # elements of K of an instruction
     major = "k" if x.k_major else "mn"
     matrix = np.empty((threads, blocks, bK // step, atom_rows, step), np.int32)
@@ -67,7 +82,7 @@ def _operand_table(x: SharedOperand, size: int, atom_rows: int, threads: int, bl
         start = (block * threads + thread) * x.block_bytes + k * x.step_bytes
         descriptor = matrix_descriptor(start, x.leading, x.stride, SPAN)
         matrix[thread, block, k] = descriptor_offsets(descriptor, (atom_rows, step), size, major)
-    return OperandTable(load, x.stage_bytes // size, matrix=matrix)
+    return OperandTable(_load_table(x, size), x.stage_bytes // size, matrix=matrix)
 
 
 def _mma_table(plan: GemmSm90) -> MmaTable:
@@ -81,6 +96,7 @@ def _mma_table(plan: GemmSm90) -> MmaTable:
     return MmaTable(
         shape_mnk=tuple(tiled_mma.shape_mnk),
         thread=thread,
+        a=by_modes(tiled_mma.tv_layout_A) if plan.from_registers else None,
         c=by_modes(tiled_mma.tv_layout_C),
         c_coord=np.ascontiguousarray(tile_coordinates(index, bM)),
     )
@@ -89,6 +105,8 @@ def _mma_table(plan: GemmSm90) -> MmaTable:
 def _store_table(plan: GemmSm90, c_coord: IntArray) -> StoreTable:
     threads, blocks, _, values, _ = c_coord.shape
     coord = c_coord.reshape(threads, blocks * values, 2)
+    if plan.store == "columns":
+        return _columns(plan, coord)
     if plan.store != "boxes":
         width = 2 if plan.store == "pairs" else 1
         value = np.broadcast_to(np.arange(blocks * values, dtype=np.int32), coord.shape[:2]).reshape(threads, -1, width)
@@ -122,6 +140,36 @@ def _store_table(plan: GemmSm90, c_coord: IntArray) -> StoreTable:
         smem_write=np.ascontiguousarray(write.astype(np.int32)),
         smem_read=np.ascontiguousarray(read[None].astype(np.int32)),
         image_elements=warpgroups * buffers * box,
+        round_write=np.ascontiguousarray(turn.astype(np.int32)),
+        round_read=np.ascontiguousarray(turns[None].astype(np.int32)),
+        kind="tma",
+        predicate="element",
+    )
+
+
+def _columns(plan: GemmSm90, coord: IntArray) -> StoreTable:
+    """Boxes of C that lie along M: two of 32 rows in 32 columns, one behind the other, by a warpgroup at a time."""
+    across, threads = plan.box_columns, len(coord)
+    warpgroups, buffers, count = threads // 128, plan.store_buffers, plan.tiler_mnk[1] // across
+    offsets = tma_offsets(across, 2 * across, 4, SPAN)
+    size = offsets.size
+    m, n = coord[..., 0], coord[..., 1]
+    turn = m // ATOM_ROWS // warpgroups * count + n // across
+    image = (m // ATOM_ROWS % warpgroups) * buffers * size + turn % buffers * size
+    write = image + offsets[m % ATOM_ROWS // across * across + n % across, m % across]
+    blocks = plan.tiler_mnk[0] // ATOM_ROWS // warpgroups
+    b, g, w, half, column = (
+        x.ravel() for x in np.indices((blocks, count, warpgroups, ATOM_ROWS // across, across))
+    )  # fmt: skip
+    turns = b * count + g
+    read = (w * buffers * size + turns % buffers * size)[:, None] + offsets[half * across + column]
+    place = np.stack([(b * warpgroups + w) * ATOM_ROWS + half * across, g * across + column], axis=-1)
+    return StoreTable(
+        coord=np.ascontiguousarray(place[None].astype(np.int32)),
+        mode=0,
+        smem_write=np.ascontiguousarray(write.astype(np.int32)),
+        smem_read=np.ascontiguousarray(read[None].astype(np.int32)),
+        image_elements=warpgroups * buffers * size,
         round_write=np.ascontiguousarray(turn.astype(np.int32)),
         round_read=np.ascontiguousarray(turns[None].astype(np.int32)),
         kind="tma",

@@ -1,0 +1,137 @@
+// What a consumer of gemm_sm90 does with the stages that the producer fills: it multiplies, and gives them back.
+//
+//   from shared memory   wgmma reads A and B by descriptors
+//   from registers       A lies along M in elements of 32 bits: while the instructions of a step run, the consumer
+//   reads
+//                        its rows for the next one, so that nothing waits for them
+//
+// `Gemm` is the GemmSm90, whose constants count.
+#pragma once
+
+#include "tilewright/mbarrier.cuh"
+#include "tilewright/sm90_fragment.cuh"
+#include "tilewright/wgmma.cuh"
+
+namespace tilewright {
+
+template <class Gemm>
+struct Sm90Multiply {
+  using A = typename Gemm::A;
+  using B = typename Gemm::B;
+  using Shared = typename Gemm::Shared;
+  static constexpr int kBlocks = Gemm::kBlocks, kColumns = Gemm::kTileN, kSteps = Gemm::kSteps;
+  using Fragment = Sm90Fragment<A, kSteps, kBlocks, Gemm::kSharing>;
+  using Acc = typename Gemm::Acc[kBlocks][kColumns / 2];
+
+  Shared& shared;
+  Slot<Gemm::kStages>& slot;  // of the next step
+  const int first_block;      // of 64 rows of a stage, with which the consumer's begin
+  const int tiles;            // steps along K
+  const int behind;           // steps that the CTA's later tiles have
+  int last = 0;               // the stage of the step before
+
+  __device__ void run(Acc& acc) {
+    if (Gemm::kSplit > 1 && tiles == 0) {  // more CTAs than tiles along K
+#pragma unroll
+      for (int block = 0; block < kBlocks; ++block) {
+#pragma unroll
+        for (int i = 0; i < kColumns / 2; ++i) acc[block][i] = 0;
+      }
+    }
+    hold(acc);
+    if constexpr (A::kFromRegisters) {
+      Fragment a[2];
+      const typename Fragment::Place place = Fragment::place();
+      if (tiles > 0) read(a[0], place);
+#pragma unroll 1
+      for (int k = 0; k < tiles; k += 2) {
+        step(k, a[0], a[1], place, acc);
+        if (k + 1 < tiles) step(k + 1, a[1], a[0], place, acc);
+      }
+    } else {
+#pragma unroll 1
+      for (int k = 0; k < tiles; ++k) step(k, acc);
+    }
+    wgmma_wait<0>();
+    hold(acc);
+    if (tiles > 0) release(last, behind);
+  }
+
+ private:
+  __device__ static void hold(Acc& acc) {
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) wgmma_hold(acc[block]);
+  }
+
+  // Both operands from shared memory.
+  __device__ void step(int k, Acc& acc) {
+    barrier_wait(&shared.full[slot.index], slot.parity);
+    const unsigned char* const stage = shared.stages[slot.index];
+    const unsigned long long a = A::descriptor(stage + first_block * A::kBlockBytes);
+    const unsigned long long b = B::descriptor(stage + A::kStageBytes);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+#pragma unroll
+      for (int block = 0; block < kBlocks; ++block) {
+        wgmma<typename A::T, typename B::T, A::kMajorK ? 0 : 1, B::kMajorK ? 0 : 1, kColumns>(
+            acc[block], a + (block * Gemm::kSharing * A::kBlockBytes + i * A::kStepBytes) / 16,
+            b + i * B::kStepBytes / 16, k | i);
+      }
+    }
+    wgmma_commit();
+    if (k > 0) {
+      wgmma_wait<1>();
+      release(last, behind + tiles - k);
+    }
+    last = slot.index;
+    slot.next();
+  }
+
+  // A in the registers `a`; those of the next step come into `next`.
+  __device__ void step(int k, Fragment& a, Fragment& next, const typename Fragment::Place& place, Acc& acc) {
+    const unsigned long long b = B::descriptor(shared.stages[slot.index] + A::kStageBytes);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+#pragma unroll
+      for (int block = 0; block < kBlocks; ++block) {
+        WgmmaFromRegisters<kColumns>::run(acc[block], a.values[i][block], b + i * B::kStepBytes / 16, k | i);
+      }
+    }
+    wgmma_commit();
+    if (k > 0) {
+      wgmma_wait<1>();  // those that read `next` have ended
+      next.hold();
+      release(last, behind + tiles - k);
+    }
+    last = slot.index;
+    slot.next();
+    if (k + 1 < tiles) read(next, place);
+  }
+
+  __device__ void read(Fragment& a, const typename Fragment::Place& place) const {
+    barrier_wait(&shared.full[slot.index], slot.parity);
+    a.read(shared_address(shared.stages[slot.index]) + first_block * A::kBlockBytes, place);
+  }
+
+  // A warp has done with a stage, and `left` more steps along K come: all producers that write into it hear of it.
+  //
+  // CTAs of a cluster end without waiting for each other, so nothing may reach one that has ended:
+  //   arrivals   at `empty`, of the last steps, whose stages nobody fills again, are left out. For every other step all
+  //              warps of the cluster arrive once, and each producer waits for that before it fills the stage, which it
+  //              does: all CTAs of a cluster have as many tiles and steps, those outside of C included.
+  //   bytes      that others bring are part of a step, for which the consumers of this CTA wait. What a CTA has sent
+  //              itself gets there without it.
+  __device__ void release(int stage, int left) const {
+    const int lane = threadIdx.x % 32;
+    if constexpr (Gemm::kShares) {
+      constexpr int kAll = Gemm::kClusterM * Gemm::kClusterN;
+      if (left >= Gemm::kStages && lane < kAll) barrier_arrive_at(&shared.empty[stage], lane);
+    } else {
+      if (lane == 0) barrier_arrive(&shared.empty[stage]);
+    }
+  }
+};
+
+}  // namespace tilewright
