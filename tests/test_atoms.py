@@ -8,8 +8,8 @@ import pytest
 
 import tilewright as tw
 from tilewright import AddressSpace, Float16, Float32, Float64, Int8, LayoutError, cute
-from tilewright.cute import atom as atoms
-from tilewright.cute import nvgpu
+from tilewright.cute import copy_ops, nvgpu
+from tilewright.cute.copy_traits import TRAITS
 from tilewright.cute.nvgpu import common, cpasync, warp
 
 L = cute.parse
@@ -28,7 +28,7 @@ def matrix_bit(matrix, row, column):
 @pytest.mark.parametrize("name", ["ldmatrix", "stmatrix"])
 def test_matrices_are_as_the_manual_says(name, transpose, count):
     """Thread t gives the address of row t % 8 of matrix t / 8, and has elements (t / 4, 2 (t % 4) and the next)."""
-    traits = atoms.TRAITS[f"{name}.x{count}{'.trans' if transpose else ''}"]
+    traits = TRAITS[f"{name}.x{count}{'.trans' if transpose else ''}"]
     rows, registers = (
         L(text) for text in ((traits.src, traits.dst) if name == "ldmatrix" else (traits.dst, traits.src))
     )
@@ -45,9 +45,9 @@ def test_matrices_are_as_the_manual_says(name, transpose, count):
             assert [registers((thread, 16 * value + bit)) for bit in range(16)] == [expected + b for b in range(16)]
 
 
-@pytest.mark.parametrize("name", atoms.TRAITS)
+@pytest.mark.parametrize("name", TRAITS)
 def test_both_sides_of_an_instruction_move_the_same_bits(name):
-    traits = atoms.TRAITS[name]
+    traits = TRAITS[name]
     if traits.src is None:
         assert traits.dst is None
         assert traits.threads == 1
@@ -60,15 +60,15 @@ def test_both_sides_of_an_instruction_move_the_same_bits(name):
 
 def test_vectors():
     wide = {8: "sm_75", 16: "sm_75", 32: "sm_75", 64: "sm_75", 128: "sm_75", 256: "sm_100"}
-    assert atoms.TRAITS["universal"].widths == atoms.TRAITS["ld.global"].widths == wide
-    assert 256 not in atoms.TRAITS["ld.shared"].widths
-    assert atoms.TRAITS["cp.async.ca"].widths == {32: "sm_80", 64: "sm_80", 128: "sm_80"}
-    assert atoms.TRAITS["cp.async.cg"].widths == {128: "sm_80"}
-    assert [name for name, traits in atoms.TRAITS.items() if traits.zero_fills] == ["cp.async.ca", "cp.async.cg"]
+    assert TRAITS["universal"].widths == TRAITS["ld.global"].widths == wide
+    assert 256 not in TRAITS["ld.shared"].widths
+    assert TRAITS["cp.async.ca"].widths == {32: "sm_80", 64: "sm_80", 128: "sm_80"}
+    assert TRAITS["cp.async.cg"].widths == {128: "sm_80"}
+    assert [name for name, traits in TRAITS.items() if traits.zero_fills] == ["cp.async.ca", "cp.async.cg"]
 
 
 def test_memories():
-    spaces = {name: (traits.src_spaces[0], traits.dst_spaces[0]) for name, traits in atoms.TRAITS.items()}
+    spaces = {name: (traits.src_spaces[0], traits.dst_spaces[0]) for name, traits in TRAITS.items()}
     gmem, smem, rmem = AddressSpace.gmem, AddressSpace.smem, AddressSpace.rmem
     assert spaces["ld.global"] == (gmem, rmem)
     assert spaces["st.global"] == (rmem, gmem)
@@ -239,6 +239,6 @@ def test_swizzle_modes_keep_chunks_of_16_bytes():
 
 def test_names_of_the_namespaces():
     assert cute.nvgpu is nvgpu
-    assert tw.cute.nvgpu.cpasync.CopyG2SOp is atoms.CopyG2SOp
-    assert nvgpu.warp.StMatrix8x8x16bOp is atoms.StMatrix8x8x16bOp
+    assert tw.cute.nvgpu.cpasync.CopyG2SOp is copy_ops.CopyG2SOp
+    assert nvgpu.warp.StMatrix8x8x16bOp is copy_ops.StMatrix8x8x16bOp
     assert nvgpu.common.CopyUniversalOp is nvgpu.CopyUniversalOp

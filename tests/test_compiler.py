@@ -1,9 +1,8 @@
-"""From source to machine code: where NVRTC is found, what is compiled, what is kept, and what an error says."""
+"""From source to machine code: what is compiled, what is kept, and what an error says."""
 
 from __future__ import annotations
 
 import copy
-import ctypes
 import os
 import pickle
 import subprocess
@@ -16,16 +15,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from compiling import nvrtc, run_python
 from tilewright._core import cuda
 from tilewright._runtime import compiler, discovery
 from tilewright._runtime.device import architecture
-from tilewright._runtime.discovery import find_nvrtc, kernels_folder
+from tilewright._runtime.discovery import kernels_folder
 from tilewright._runtime.entry import unseal
 from tilewright._runtime.errors import CacheWarning, CompileError, NvrtcError
-from tilewright._runtime.program import Report, elf_sections, flatten, parse_report
+from tilewright._runtime.program import elf_sections
 
-FOUND = find_nvrtc().found
-nvrtc = pytest.mark.skipif(FOUND is None, reason="no NVRTC: pip install nvidia-cuda-nvrtc")
 SOURCE = """\
 #include "tilewright/layout.cuh"
 struct P { float const* a; float* b; };
@@ -46,18 +44,6 @@ def own_cache(monkeypatch, tmp_path):
     compiler.forget()
     yield tmp_path / "cache"
     compiler.forget()
-
-
-def run_python(code: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        text=True,
-        capture_output=True,
-        timeout=60,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.strip()
 
 
 class FakeNvrtc:
@@ -489,159 +475,3 @@ def test_a_library_that_is_none(monkeypatch, tmp_path):
     monkeypatch.setenv("TILEWRIGHT_NVRTC", str(tmp_path / "libnvrtc.so.13"))
     with pytest.raises(NvrtcError, match=r"libnvrtc\.so\.13.*pip install"):
         compile_real()
-
-
-# Finding NVRTC
-
-
-@pytest.fixture
-def nowhere(monkeypatch, tmp_path):
-    """A machine without NVRTC."""
-    for name in ("TILEWRIGHT_NVRTC", "CUDA_HOME", "CUDA_PATH"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(sys, "path", ["", "relative", str(tmp_path / "site-packages")])
-    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
-    monkeypatch.setattr(discovery, "_loaded", list)
-    monkeypatch.setattr(discovery, "_by_loader", list)
-    monkeypatch.setattr(discovery.glob, "glob", lambda pattern: [])
-    real = discovery._toolkit
-    monkeypatch.setattr(discovery, "_toolkit", lambda folder: real(folder) if folder != "/usr/local/cuda" else [])
-    return tmp_path
-
-
-def plant(folder: Path, major: int) -> str:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (f"libnvrtc.so.{major}", f"libnvrtc.alt.so.{major}", f"libnvrtc-builtins.so.{major}.0"):
-        (folder / name).write_text("")
-    return str(folder / f"libnvrtc.so.{major}")
-
-
-def test_nothing_is_found_where_nothing_is(nowhere, monkeypatch):
-    plant(nowhere / "relative/nvidia/cu13/lib", 13)
-    monkeypatch.chdir(nowhere)
-    found, tried = find_nvrtc()
-    assert found is None
-    assert [line.split(":")[0] for line in tried][:4] == [
-        "loaded in this process",
-        "pip packages nvidia-cuda-nvrtc*",
-        "CUDA_HOME",
-        "CUDA_PATH",
-    ]
-
-
-def test_the_first_place_that_has_one_is_taken(nowhere, monkeypatch):
-    """From the last place to the first: each new one comes before those found until then."""
-    monkeypatch.setattr(discovery, "_by_loader", lambda: ["/lib/libnvrtc.so.12"])
-    expected = ["/lib/libnvrtc.so.12"]
-    assert find_nvrtc().found.path == expected[-1]
-
-    plant(nowhere / "toolkit/lib64", 13)
-    (nowhere / "toolkit/bin").mkdir()
-    nvcc = nowhere / "toolkit/bin/nvcc"
-    nvcc.write_text("")
-    nvcc.chmod(0o700)
-    (nowhere / "nvcc").symlink_to(nvcc)
-    assert find_nvrtc().found == (str(nowhere / "toolkit/lib64/libnvrtc.so.13"), "nvcc on PATH", 13)
-
-    conda = plant(nowhere / "prefix/lib", 12)
-    assert find_nvrtc().found.path == conda
-    for name in ("CUDA_PATH", "CUDA_HOME"):
-        toolkit = plant(nowhere / name / "lib", 13)
-        monkeypatch.setenv(name, str(nowhere / name))
-        assert find_nvrtc().found == (toolkit, name, 13)
-    cuda12 = plant(nowhere / "site-packages/nvidia/cuda_nvrtc/lib", 12)
-    assert find_nvrtc().found.path == cuda12
-    cuda13 = plant(nowhere / "site-packages/nvidia/cu13/lib", 13)
-    assert find_nvrtc().found == (cuda13, "pip packages nvidia-cuda-nvrtc*", 13)
-    monkeypatch.setattr(discovery, "_loaded", lambda: ["/opt/libnvrtc.so.12"])
-    assert find_nvrtc().found.path == "/opt/libnvrtc.so.12"
-    monkeypatch.setenv("TILEWRIGHT_NVRTC", nvcc.as_posix())
-    assert find_nvrtc().found == (nvcc.as_posix(), "TILEWRIGHT_NVRTC", None)
-
-
-def test_one_that_is_newer_than_the_driver_is_the_last_resort(nowhere):
-    cuda13 = plant(nowhere / "site-packages/nvidia/cu13/lib", 13)
-    found, tried = find_nvrtc(12)
-    assert found.path == cuda13
-    assert any("is of CUDA 13, the driver of CUDA 12" in line for line in tried)
-    cuda12 = plant(nowhere / "site-packages/nvidia/cuda_nvrtc/lib", 12)
-    assert find_nvrtc(12).found.path == cuda12
-    assert find_nvrtc(13).found.path == cuda13
-
-
-def test_the_libraries_of_a_folder(nowhere):
-    folder = nowhere / "lib"
-    plant(folder, 12)
-    (folder / "libnvrtc.so.13.0.88").write_text("")
-    (folder / "libnvrtc.so.13").symlink_to("libnvrtc.so.13.0.88")
-    (folder / "libnvrtc.so").symlink_to("libnvrtc.so.13")
-    found = discovery._libraries(str(folder))
-    assert [(os.path.basename(path), discovery._major(path)) for path in found] == [
-        ("libnvrtc.so", 13),
-        ("libnvrtc.so.12", 12),
-    ]
-
-
-@nvrtc
-def test_one_that_is_loaded_already_is_found(monkeypatch):
-    monkeypatch.delenv("TILEWRIGHT_NVRTC", raising=False)
-    ctypes.CDLL(FOUND.path)
-    found = find_nvrtc().found
-    assert found.origin == "loaded in this process"
-    assert os.path.samefile(found.path, FOUND.path)
-
-
-def test_searching_imports_neither_torch_nor_numpy():
-    code = """
-        import sys
-        from tilewright._runtime import compiler
-        from tilewright._runtime.discovery import find_nvrtc
-        find_nvrtc()
-        print(sorted({"torch", "numpy"} & set(sys.modules)))
-    """
-    assert run_python(code) == "[]"
-
-
-def test_the_package_loads_nothing_of_this_by_itself():
-    code = """
-        import sys, tilewright, tilewright.cute, tilewright.kernels
-        print([name for name in sys.modules if name.startswith("tilewright._runtime.")])
-    """
-    assert run_python(code) == "[]"
-
-
-# Texts
-
-
-def test_report_of_a_kernel_that_calls_a_function():
-    log = """\
-ptxas info    : 0 bytes gmem
-ptxas info    : Compiling entry function '_a' for 'sm_90a'
-ptxas info    : Function properties for _called
-    48 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
-ptxas info    : Function properties for _a
-    16 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Function properties for _called_too
-    96 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
-ptxas info    : Used 24 registers, used 0 barriers, 64 bytes cumulative stack size
-ptxas info    : Compiling entry function '_b' for 'sm_90a'
-ptxas info    : Function properties for _b
-    0 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads
-ptxas info    : Used 255 registers, used 1 barriers, 1024+16 bytes smem
-"""
-    assert parse_report(log, {"a": "_a", "b": "_b", "absent": "_c"}) == {
-        "a": Report(24, 0, 0, 16, 0),
-        "b": Report(255, 12, 1024, 0, 0),
-    }
-
-
-def test_flatten_puts_each_header_once_and_leaves_the_unknown():
-    headers = {
-        "a.cuh": '#pragma once\n#include "d/b.cuh"\nint a;\n',
-        "d/b.cuh": "#pragma once\nint b;\n",
-    }
-    source = '#include "a.cuh"\n# include  "d/b.cuh"\n#include "unknown.cuh"\n#include <system>\nint c;\n'
-    assert flatten(source, headers) == (
-        '// a.cuh\n// d/b.cuh\nint b;\nint a;\n\n#include "unknown.cuh"\n#include <system>\nint c;\n'
-    )

@@ -352,11 +352,10 @@ def test_another_thread_has_no_context_before(fake):
 
 
 def test_launcher_and_bound_reach_the_driver(fake):
-    pytest.importorskip("torch")  # test_launcher.py needs it
     code = f"""
         import sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from test_launcher import array_type
+        from launches import array_type
 
         f = load()
         calls = []

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +14,9 @@ import strategies as gen
 from golden import load
 from golden.convert import arguments
 from tilewright import Int32, LayoutError, cute
-from tilewright.cute._derivations import DERIVATIONS, argument_text, result_text
+from tilewright.cute import _derivations
+from tilewright.cute._derivations import DERIVATIONS
+from tilewright.cute._derivations.operands import argument_text, result_text
 
 L = cute.parse
 explain = cute.explain
@@ -355,3 +361,12 @@ def test_wrong_calls():
         explain("composition", L("12:1"))
     with pytest.raises(TypeError, match="coalesce"):
         explain("coalesce", "12:1")
+
+
+def test_the_files_of_the_derivations_have_distinct_names():
+    """On the interactive page they are one module, where the later of two functions with one name would win."""
+    files = sorted(Path(_derivations.__path__[0]).glob("*.py"))
+    nodes = [node for file in files for node in ast.parse(file.read_text()).body]
+    names = Counter(node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    assert len(names) > 50
+    assert [name for name, count in names.items() if count > 1] == []

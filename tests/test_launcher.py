@@ -5,7 +5,6 @@ No GPU is needed: the launches go to a Recorder, whose tensors are on the CPU.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import struct
 import sys
@@ -14,31 +13,11 @@ import weakref
 
 import pytest
 
+from launches import Slow
 from tilewright import _core
 
 torch = pytest.importorskip("torch")
 cuda = _core.cuda
-
-
-class Slow:
-    """A slow path that copies nothing: it counts its calls and prepares a launch on the first two arguments."""
-
-    def __init__(self, **options) -> None:
-        self.recorder = cuda.Recorder()
-        self.calls = 0
-        self.options = {"pointers": [(0, 0, 0), (1, 8, 0)], "result": 1} | options
-
-    def __call__(self, src, dst, *args, **kwargs):
-        self.calls += 1
-        return "slow", cuda.Prepared(self.recorder, (3, 2, 1), (64, 1, 1), 256, bytes(16), **self.options)
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        return self.calls, self.recorder.count
-
-    @property
-    def pointers(self) -> tuple[int, int]:
-        return struct.unpack("<QQ", self.recorder.last[4])
 
 
 @pytest.fixture
@@ -90,6 +69,7 @@ ROOT = torch.zeros(4096, dtype=torch.uint8)
 ROOT = ROOT[-ROOT.data_ptr() % 16 :]  # aligned to 16 bytes
 X = ROOT[:1024].view(torch.float32).view(16, 16)
 
+
 DIFFERENT = {
     "shape": (X, X[:8]),
     "strides": (X, X.t()),
@@ -101,6 +81,8 @@ DIFFERENT = {
     "alignment 4, differently": (X[:, 1:3], X[:, 3:5]),
     "alignment 1 and 2": (ROOT[1:9], ROOT[2:10]),
 }
+
+
 SAME = {
     "address": (X[:8], X[8:]),
     "alignment beyond 16 bytes": (ROOT[:8], ROOT[16:24]),
@@ -470,238 +452,3 @@ def test_it_can_wear_the_name_of_a_function():
 def test_constructor_errors(arguments):
     with pytest.raises(TypeError):
         cuda.Launcher(*arguments)
-
-
-def prepared(**options):
-    slow = Slow(**options)
-    return slow, slow(None, None)[1]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"pointers": [(0, 9, 0)]}, "a pointer at byte 9 does not lie in a parameter of 16 bytes"),
-        ({"pointers": [(0, -1, 0)]}, "a pointer at byte -1"),
-        ({"pointers": [(32, 0, 0)]}, "pointers names argument 32; arguments are 0 to 31"),
-        ({"ranges": [(-1, 0, 0)]}, "ranges names argument -1"),
-        ({"disjoint": [(0, 1)], "ranges": [(0, 0, 1)]}, "disjoint names ranges 0 and 1 of 1"),
-        ({"result": 32}, "result names argument 32"),
-    ],
-)
-def test_wrong_prepared(options, message):
-    with pytest.raises(ValueError, match=message):
-        prepared(**options)
-
-
-def test_prepared_launch():
-    slow, launch = prepared(ranges=[(0, 0, 8), (1, 0, 8)], disjoint=[(0, 1)], keep="plan")
-    launch.launch([1000, 2000], 7)
-    assert slow.recorder.last[3:] == (7, struct.pack("<QQ", 1000, 2000))
-    assert (launch.grid, launch.block, launch.shared, launch.parameter_bytes) == ((3, 2, 1), (64, 1, 1), 256, 16)
-    assert (launch.keep, launch.result, launch.function) == ("plan", 1, slow.recorder)
-    with pytest.raises(ValueError, match="1 addresses were given, but the launch needs 2"):
-        launch.launch([1000], 7)
-    with pytest.raises(ValueError, match="arguments 0 and 1 overlap"):
-        launch.launch([1000, 1007], 7)
-    assert slow.recorder.count == 1
-
-
-def test_bound():
-    slow, launch = prepared()
-    a, b = tensors(2)
-    bound = launch.bind(a, b)
-    assert bound() is None
-    assert slow.recorder.last[3:] == (0, struct.pack("<QQ", a.data_ptr(), b.data_ptr()))
-    bound(stream=9)
-    assert slow.recorder.last[3] == 9
-    launch.launch([1, 2], 0)  # leaves the bound one alone
-    bound()
-    assert slow.pointers == (a.data_ptr(), b.data_ptr())
-    assert bound.tensors == (a, b)
-    assert bound.prepared is launch
-    gone = weakref.ref(a)
-    del a
-    gc.collect()
-    assert gone() is not None
-    del bound
-    gc.collect()
-    assert gone() is None
-
-
-@pytest.mark.parametrize(
-    ("args", "kwargs"), [((1,), {}), ((1,), {"stream": 1}), ((), {"x": 1}), ((), {"stream": None})]
-)
-def test_bound_arguments(args, kwargs):
-    bound = prepared()[1].bind(*tensors(2))
-    with pytest.raises(TypeError, match="stream"):
-        bound(*args, **kwargs)
-
-
-def test_bind_errors():
-    import numpy
-
-    slow, launch = prepared(ranges=[(0, 0, 8), (1, 0, 8)], disjoint=[(0, 1)])
-    a = torch.zeros(2)
-    with pytest.raises(ValueError, match="1 tensors were given, but the launch needs 2"):
-        launch.bind(a)
-    with pytest.raises(ValueError, match="overlap"):
-        launch.bind(a, a)
-    with pytest.raises(TypeError, match=r"argument 1, a Tensor, .*gradients"):
-        launch.bind(a, torch.zeros(2, requires_grad=True))
-    with pytest.raises(TypeError, match="addresses="):
-        launch.bind(a, numpy.zeros(2))
-    x, y = numpy.zeros(2), numpy.zeros(2)
-    bound = launch.bind(x, y, addresses=[x.ctypes.data, y.ctypes.data])
-    with pytest.raises(TypeError, match="stream="):
-        bound()
-    bound(stream=3)
-    assert slow.recorder.last[3:] == (3, struct.pack("<QQ", x.ctypes.data, y.ctypes.data))
-    with pytest.raises(TypeError):
-        cuda.Bound()
-
-
-def test_describe():
-    x = torch.zeros(3, 4, dtype=torch.bfloat16)[1:, ::2]
-    assert cuda.describe(x) == (x.data_ptr(), (4, 16, 1), (1, 0), (2, 2), (4, 2))
-    assert cuda.describe(torch.zeros(())) is not None
-    assert cuda.current_stream(x) == 0
-    for other in (1, "text", None, [1], object(), __import__("numpy").zeros(2)):
-        assert cuda.describe(other) is None
-        assert cuda.current_stream(other) is None
-
-
-# Arrays of a library that exists for these tests alone: what torch on a CPU does not show.
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-VIEW = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
-STREAM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
-
-
-class Api(ctypes.Structure):
-    _fields_ = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("previous", ctypes.c_void_p),
-        ("unused", ctypes.c_void_p * 3),
-        ("view", VIEW),
-        ("stream", STREAM),
-    ]
-
-
-def array_type(version=1, previous=0, **fields):
-    """A class of arrays of four floats whose fields of DLTensor can be set."""
-
-    class Array:
-        def __init__(self, **own):
-            self.shape, self.strides = (ctypes.c_int64 * 1)(4), (ctypes.c_int64 * 1)(1)
-            self.tensor = DLTensor(4096, 1, 0, 1, 2, 32, 1, self.shape, self.strides, 0)
-            for name, value in (fields | own).items():
-                setattr(self.tensor, name, value)
-
-        def __dlpack__(self):
-            raise NotImplementedError
-
-    def view(array, out):
-        ctypes.memmove(out, ctypes.byref(array.tensor), ctypes.sizeof(DLTensor))
-        return 0
-
-    def stream(device_type, device_id, out):
-        out[0] = 77 + device_id
-        return 0
-
-    Array.api = Api(version, 3, previous, (ctypes.c_void_p * 3)(), VIEW(view), STREAM(stream))
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    Array.__dlpack_c_exchange_api__ = new(ctypes.addressof(Array.api), b"dlpack_exchange_api", None)
-    return Array
-
-
-def repeated(launcher, slow, *args) -> bool:
-    """Whether the second of two equal calls is launched without the slow path."""
-    before = slow.calls
-    launcher(*args)
-    launcher(*args)
-    assert slow.calls - before in (1, 2)
-    return slow.calls - before == 1
-
-
-def test_any_library_with_the_c_functions(launcher, slow):
-    array = array_type()
-    a, b = array(data=8192), array(data=4096, byte_offset=32)
-    assert repeated(launcher, slow, a, b)
-    assert slow.recorder.last[3] == 77
-    assert slow.pointers == (8192, 4096 + 32)
-    assert cuda.describe(b) == (4128, (2, 32, 1), (1, 0), (4,), (1,))
-
-
-def test_versions_of_the_c_functions(launcher, slow):
-    assert not repeated(launcher, slow, array_type(version=2)(), array_type(version=2)())
-    one = array_type()
-    newer = array_type(version=2, previous=ctypes.addressof(one.api))
-    assert repeated(launcher, slow, newer(), newer())
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"data": None},
-        {"ndim": -1},
-        {"ndim": 65},
-        {"strides": None},
-        {"shape": (ctypes.c_int64 * 1)(0)},
-        {"device_id": 300},
-        {"device_type": 2},  # the recorder is on the CPU
-        {"device_id": 1},
-    ],
-    ids=lambda fields: next(iter(fields)),
-)
-def test_what_no_launch_can_serve(launcher, slow, fields):
-    array = array_type(**fields)
-    assert not repeated(launcher, slow, array(), array())
-
-
-def test_two_devices_go_slow(launcher, slow):
-    array = array_type()
-    assert repeated(launcher, slow, array(), array())
-    assert not repeated(launcher, slow, array(), array(device_type=2))
-    assert not repeated(launcher, slow, array(), array(device_id=1))
-    assert not repeated(launcher, slow, array(device_type=2, device_id=1), array(device_type=2, device_id=0))
-
-
-def test_bind_names_the_device():
-    array = array_type()
-    with pytest.raises(ValueError, match="argument 1 is on cuda:3, but the kernel is loaded on cpu"):
-        prepared()[1].bind(array(), array(device_type=2, device_id=3))
-
-
-def test_a_launch_that_fails_is_an_error_and_loses_nothing(launcher, slow):
-    """The functions of a library may fail: then the slow path decides, and no Python error is left behind."""
-    array = array_type()
-
-    def fail(*args):
-        raise BufferError("not now")
-
-    a, b = array(), array()
-    assert repeated(launcher, slow, a, b)
-    failing = array_type()
-    failing.api.stream = STREAM(lambda *args: -1)
-    failing.api.view = array.api.view
-    assert not repeated(launcher, slow, failing(), failing())
-    failing = array_type()
-    failing.api.view = VIEW(lambda *args: -1)
-    assert not repeated(launcher, slow, failing(), failing())

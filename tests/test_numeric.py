@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import tilewright as tw
 from tilewright import numeric
 from tilewright.numeric import Float, Integer, Numeric
+from tilewright.numeric.dlpack import from_dlpack_code
 
 TYPES = [t for t in vars(numeric).values() if isinstance(t, type) and issubclass(t, Numeric) and hasattr(t, "bits")]
 INTEGERS = [t for t in TYPES if issubclass(t, Integer) and t is not tw.Boolean]
@@ -84,8 +85,8 @@ def test_text():
 def test_dlpack_codes_lead_back_to_the_type():
     for t in TYPES:
         if t is not tw.TFloat32:
-            assert numeric.from_dlpack_code(*t.dlpack) is t
-    assert numeric.from_dlpack_code(5, 64) is None
+            assert from_dlpack_code(*t.dlpack) is t
+    assert from_dlpack_code(5, 64) is None
 
 
 # ---- floating-point formats ------------------------------------------------------------------------------------------

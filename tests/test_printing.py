@@ -9,7 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import Int32, Int64, cute
-from tilewright.cute import printing
+from tilewright.cute import printing, tensor_text
 from tilewright.cute.runtime import from_dlpack
 
 L = cute.parse
@@ -197,7 +197,7 @@ def test_print_tensor_of_three_modes(printed):
 
 def test_print_tensor_shortens_rows_and_columns():
     data = np.arange(64, dtype=np.float32).reshape(8, 8) - 9
-    assert masked(printing.format_tensor(data)) == (
+    assert masked(tensor_text.format_tensor(data)) == (
         "tensor(raw_ptr(0x: f32, generic, align<4>) o (8,8):(8,1), data=\n"
         "       [[-9.000000, -8.000000, -7.000000, ..., -4.000000, -3.000000, -2.000000, ],\n"
         "        [-1.000000,  0.000000,  1.000000, ...,  4.000000,  5.000000,  6.000000, ],\n"
@@ -207,14 +207,14 @@ def test_print_tensor_shortens_rows_and_columns():
         "        [ 39.000000,  40.000000,  41.000000, ...,  44.000000,  45.000000,  46.000000, ],\n"
         "        [ 47.000000,  48.000000,  49.000000, ...,  52.000000,  53.000000,  54.000000, ]])\n"
     )
-    six = printing.format_tensor(np.zeros((6, 6), np.int32))
+    six = tensor_text.format_tensor(np.zeros((6, 6), np.int32))
     assert "..." not in six
     assert six.count("\n") == 7
 
 
 def test_print_tensor_of_one_mode():
     column = cute.slice_(floats(4, 3), (None, 0))
-    assert masked(printing.format_tensor(column)) == (
+    assert masked(tensor_text.format_tensor(column)) == (
         "tensor(raw_ptr(0x: f32, generic, align<4>) o (4):(3), data=\n"
         "       [ 0.000000, ],\n"
         "       [ 3.000000, ],\n"
@@ -233,7 +233,7 @@ def test_print_tensor_verbose(printed):
 
 
 def test_print_tensor_of_four_modes():
-    text = printing.format_tensor(counting("(1,2,2,2):(0,1,2,4)"))
+    text = tensor_text.format_tensor(counting("(1,2,2,2):(0,1,2,4)"))
     assert text == (
         "tensor(0 o (1,2,2,2):(0,1,2,4), data=\n"
         "       [[[[ 0,  1, ]],\n\n         [[ 2,  3, ]]],\n\n"
@@ -242,10 +242,10 @@ def test_print_tensor_of_four_modes():
 
 
 def test_print_tensor_of_other_elements():
-    assert printing.format_tensor(np.array([[True, False]])).endswith("       [[ 1,  0, ]])\n")
-    assert printing.format_tensor(np.array([[-0.0, np.nan, -np.inf]])).endswith("[[ -0.000000, nan, -inf, ]])\n")
-    assert printing.format_tensor(np.array([[-2]])).endswith("       [[-2, ]])\n")
-    assert printing.format_tensor(cute.make_identity_tensor((1, 2))).endswith("       [[ (0,0),  (0,1), ]])\n")
+    assert tensor_text.format_tensor(np.array([[True, False]])).endswith("       [[ 1,  0, ]])\n")
+    assert tensor_text.format_tensor(np.array([[-0.0, np.nan, -np.inf]])).endswith("[[ -0.000000, nan, -inf, ]])\n")
+    assert tensor_text.format_tensor(np.array([[-2]])).endswith("       [[-2, ]])\n")
+    assert tensor_text.format_tensor(cute.make_identity_tensor((1, 2))).endswith("       [[ (0,0),  (0,1), ]])\n")
 
 
 # ---- print_tensor: the C++ form ----
@@ -270,16 +270,16 @@ def test_cpp_form(printed):
     ],
 )
 def test_cpp_cells(dtype, cell):
-    text = printing.format_tensor(np.array([1.5]).astype(dtype), style="cpp", print_type=False)
+    text = tensor_text.format_tensor(np.array([1.5]).astype(dtype), style="cpp", print_type=False)
     assert text == f"{cell}\n"
 
 
 def test_cpp_header():
-    head = printing.format_tensor(np.zeros(1, np.float32), style="cpp").splitlines()[0]
+    head = tensor_text.format_tensor(np.zeros(1, np.float32), style="cpp").splitlines()[0]
     assert re.fullmatch(r"ptr\[32b\]\(0x[0-9a-f]+\) o \(1\):\(1\):", head)
     shared = cute.make_ptr(tw.Float16, 64, cute.AddressSpace.smem)
-    assert printing._cpp_iterator(shared) == "smem_ptr[16b](0x40)"
-    assert printing.format_tensor(cute.make_identity_tensor((2,)), style="cpp") == (
+    assert tensor_text._cpp_iterator(shared) == "smem_ptr[16b](0x40)"
+    assert tensor_text.format_tensor(cute.make_identity_tensor((2,)), style="cpp") == (
         "ArithTuple(0) o (2):(1@0):\n  (0)\n  (1)\n"
     )
 

@@ -14,7 +14,8 @@ from tilewright.cute.jit import Constexpr, and_, const_expr, dynamic_expr, not_,
 from tilewright.cute.jit import max_ as max
 from tilewright.cute.jit import min_ as min
 from tilewright.cute.jit import range_ as range
-from tilewright.cute.tensor import AddressSpace, Tensor
+from tilewright.cute.pointer import AddressSpace
+from tilewright.cute.tensor import Tensor
 from tilewright.numeric import (
     BFloat16,
     Boolean,

@@ -146,39 +146,18 @@ from tilewright.cute.int_tuple import (
     tuple_cat,
 )
 from tilewright.cute.jit import compile, jit, kernel
+from tilewright.cute.partition import inner_partition, local_partition, local_tile, outer_partition
+from tilewright.cute.pointer import AddressSpace, Pointer, make_ptr, recast_ptr
+from tilewright.cute.rmem import make_fragment_like, make_rmem_tensor, make_rmem_tensor_like, size_in_bytes
 from tilewright.cute.runtime import from_dlpack
-from tilewright.cute.tensor import (
-    AddressSpace,
-    Pointer,
-    Tensor,
-    inner_partition,
-    local_partition,
-    local_tile,
-    make_fragment_like,
-    make_identity_tensor,
-    make_ptr,
-    make_rmem_tensor,
-    make_rmem_tensor_like,
-    make_tensor,
-    outer_partition,
-    recast_ptr,
-    recast_tensor,
-    size_in_bytes,
-)
+from tilewright.cute.tensor import Tensor, make_identity_tensor, make_tensor, recast_tensor
 
 if TYPE_CHECKING:
     from tilewright.analysis import analyze
     from tilewright.cute import nvgpu
     from tilewright.cute.atom import CopyAtom, make_copy_atom
-    from tilewright.cute.copying import (
-        autovec_copy,
-        basic_copy,
-        basic_copy_if,
-        copy,
-        copy_atom_call,
-        copy_threads,
-        copy_tiled,
-    )
+    from tilewright.cute.copying import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
+    from tilewright.cute.copying_tiled import copy_threads, copy_tiled
     from tilewright.cute.gemm_op import gemm, gemm_threads, gemm_tiled, mma_atom_call
     from tilewright.cute.mma_atom import MmaAtom, make_mma_atom
     from tilewright.cute.mma_copies import (
@@ -188,17 +167,18 @@ if TYPE_CHECKING:
         make_tiled_copy_C_atom,
     )
     from tilewright.cute.print_tv import print_latex_tiled_copy, print_latex_tiled_mma, print_latex_tv
-    from tilewright.cute.printing import pretty_str, print_latex, print_layout, print_tensor, printf
-    from tilewright.cute.tiled_copy import (
-        ThrCopy,
-        TiledCopy,
+    from tilewright.cute.printing import pretty_str, print_latex, print_layout, printf
+    from tilewright.cute.tensor_text import print_tensor
+    from tilewright.cute.tiled_copy import ThrCopy, TiledCopy
+    from tilewright.cute.tiled_copy_makers import (
         make_cotiled_copy,
         make_tiled_copy,
         make_tiled_copy_D,
         make_tiled_copy_S,
         make_tiled_copy_tv,
     )
-    from tilewright.cute.tiled_mma import ThrMma, TiledMma, make_tiled_mma
+    from tilewright.cute.tiled_mma import ThrMma, TiledMma
+    from tilewright.cute.tiled_mma_makers import make_tiled_mma
     from tilewright.show.registry import show
 
 __all__ = [
@@ -417,23 +397,23 @@ _LAZY = {
     "basic_copy_if": "tilewright.cute.copying",
     "copy": "tilewright.cute.copying",
     "copy_atom_call": "tilewright.cute.copying",
-    "copy_threads": "tilewright.cute.copying",
-    "copy_tiled": "tilewright.cute.copying",
+    "copy_threads": "tilewright.cute.copying_tiled",
+    "copy_tiled": "tilewright.cute.copying_tiled",
     "gemm": "tilewright.cute.gemm_op",
     "gemm_threads": "tilewright.cute.gemm_op",
     "gemm_tiled": "tilewright.cute.gemm_op",
     "make_copy_atom": "tilewright.cute.atom",
-    "make_cotiled_copy": "tilewright.cute.tiled_copy",
+    "make_cotiled_copy": "tilewright.cute.tiled_copy_makers",
     "make_mma_atom": "tilewright.cute.mma_atom",
-    "make_tiled_copy": "tilewright.cute.tiled_copy",
+    "make_tiled_copy": "tilewright.cute.tiled_copy_makers",
     "make_tiled_copy_A": "tilewright.cute.mma_copies",
     "make_tiled_copy_B": "tilewright.cute.mma_copies",
     "make_tiled_copy_C": "tilewright.cute.mma_copies",
     "make_tiled_copy_C_atom": "tilewright.cute.mma_copies",
-    "make_tiled_copy_D": "tilewright.cute.tiled_copy",
-    "make_tiled_copy_S": "tilewright.cute.tiled_copy",
-    "make_tiled_copy_tv": "tilewright.cute.tiled_copy",
-    "make_tiled_mma": "tilewright.cute.tiled_mma",
+    "make_tiled_copy_D": "tilewright.cute.tiled_copy_makers",
+    "make_tiled_copy_S": "tilewright.cute.tiled_copy_makers",
+    "make_tiled_copy_tv": "tilewright.cute.tiled_copy_makers",
+    "make_tiled_mma": "tilewright.cute.tiled_mma_makers",
     "mma_atom_call": "tilewright.cute.gemm_op",
     "nvgpu": "tilewright.cute.nvgpu",
     "pretty_str": "tilewright.cute.printing",
@@ -442,7 +422,7 @@ _LAZY = {
     "print_latex_tiled_mma": "tilewright.cute.print_tv",
     "print_latex_tv": "tilewright.cute.print_tv",
     "print_layout": "tilewright.cute.printing",
-    "print_tensor": "tilewright.cute.printing",
+    "print_tensor": "tilewright.cute.tensor_text",
     "printf": "tilewright.cute.printing",
     "show": "tilewright.show.registry",
 }

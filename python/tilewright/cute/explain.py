@@ -65,7 +65,9 @@ def explain(op: str | Callable[..., Any], *args: Any) -> Explanation:
       together (2,2):(1,16), coalesced (2,2):(1,16)
     result: (2,2):(1,16)
     """
-    from tilewright.cute._derivations import DERIVATIONS, Broken, Notes, argument_text, result_text
+    from tilewright.cute._derivations import DERIVATIONS
+    from tilewright.cute._derivations.notes import Broken, Notes
+    from tilewright.cute._derivations.operands import argument_text, result_text
 
     if isinstance(op, _core.Layout):
         op, args = "crd2idx", (args[0] if len(args) == 1 else args, op)

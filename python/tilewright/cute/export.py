@@ -79,7 +79,7 @@ def _refused(tensor: Tensor, why: str) -> BufferError:
 
 
 def _memory(tensor: Tensor) -> Any:
-    from tilewright.cute.tensor import Pointer
+    from tilewright.cute.pointer import Pointer
 
     if not isinstance(tensor.iterator, Pointer):
         raise _refused(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.cute.copying import _memory_tensor, _sizes
+from tilewright.cute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.int_tuple import text
 from tilewright.cute.mma_arithmetic import multiply
 from tilewright.cute.mma_atom import MmaAtom
@@ -45,7 +45,7 @@ def _require_types(function: str, atom: MmaAtom, d: Tensor, a: Tensor, b: Tensor
             )
 
 
-def _require_atom(function: str, atom: Any) -> MmaAtom:
+def require_atom(function: str, atom: Any) -> MmaAtom:
     if not isinstance(atom, MmaAtom):
         raise TypeError(f"{function}: expected an MmaAtom or a TiledMma, but got {atom!r}; make_mma_atom makes one")
     return atom
@@ -70,7 +70,7 @@ def _load(tensor: Tensor, dtype: Any) -> Array:
 
 
 def _operands(function: str, d: Any, a: Any, b: Any, c: Any) -> list[Tensor]:
-    return [_memory_tensor(function, name, x) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))]
+    return [memory_tensor(function, name, x) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))]
 
 
 # ---- registers and matrices ------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def gemm(atom: MmaAtom, d: Any, a: Any, b: Any, c: Any, *, loc: Any = None, ip: 
 
 
 def _gemm(function: str, atom: Any, d: Any, a: Any, b: Any, c: Any) -> None:
-    atom = _require_atom(function, atom)
+    atom = require_atom(function, atom)
     d, a, b, c = _operands(function, d, a, b, c)
     _require_types(function, atom, d, a, b, c)
     threads = int(_core.size(atom.thr_id))
@@ -183,7 +183,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 def _extents(function: str, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Shapes:
     """The extents of each operand as (V,M,K), (V,N,K), (V,M,N)."""
-    sizes = {name: _sizes(x.layout) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))}
+    sizes = {name: sizes_of(x.layout) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))}
     ranks = tuple(len(sizes[name]) for name in "abc")
     if ranks == (1, 1, 1):
         shapes = {name: (*s, 1, 1) for name, s in sizes.items()}
@@ -246,7 +246,7 @@ def gemm_threads(tiled_mma: TiledMma, d: Any, a: Any, b: Any, c: Any) -> None:
     atom = _require_tiled(function, tiled_mma)
     d, a, b, c = _operands(function, d, a, b, c)
     _require_types(function, atom, d, a, b, c)
-    sizes = {name: _sizes(x.layout) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))}
+    sizes = {name: sizes_of(x.layout) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))}
     for name, found in sizes.items():
         if len(found) != 4 or found[0] != atom.size:
             raise ValueError(
@@ -312,7 +312,7 @@ def gemm_tiled(tiled_mma: TiledMma, d: Any, a: Any, b: Any, c: Any) -> None:
     parts = {name: getattr(atom, f"thrfrg_{name[-1]}")(x) for name, x in (("to C", d), ("A", a), ("B", b), ("C", c))}
     threads = int(_core.size(atom.thr_id))
     atoms = [int(_core.size(atom.thr_layout_vmnk, mode=[mode])) for mode in (1, 2, 3)]
-    repeats = {name: _sizes(_core.get(parts[name].layout, mode=[1, 1])) for name in "ABC"}
+    repeats = {name: sizes_of(_core.get(parts[name].layout, mode=[1, 1])) for name in "ABC"}
 
     def matrices(operand: str, registers: Array) -> Array:
         """(row, column, atoms along the first mode, along the second, repetitions along the first, the second)"""

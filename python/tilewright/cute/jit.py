@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import numeric
 from tilewright.cute.arch import _place
-from tilewright.cute.runtime import RuntimePointer, RuntimeTensor, import_array
-from tilewright.cute.tensor import Pointer, Tensor
+from tilewright.cute.pointer import Pointer
+from tilewright.cute.runtime import import_array
+from tilewright.cute.runtime_tensor import RuntimePointer, RuntimeTensor
+from tilewright.cute.tensor import Tensor
 from tilewright.numeric import Int32, Numeric
 
 if TYPE_CHECKING:

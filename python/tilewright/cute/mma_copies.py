@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
-from tilewright.cute.tiled_copy import TiledCopy, _checked, _error
+from tilewright.cute.layout_error import layout_error
+from tilewright.cute.tiled_copy import TiledCopy
+from tilewright.cute.tiled_copy_makers import checked_tiled_copy
 from tilewright.cute.tiled_mma import OPERAND_MODES, TiledMma
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, i
     ((32, 16), ((16,2,2,2),(8,1)):((1,256,16,0),(32,0)))
     """
     tile = _tile("make_tiled_copy_A", tiled_mma, "A")
-    return _checked("make_tiled_copy_A", atom, tiled_mma.tv_layout_A_tiled, tile)
+    return checked_tiled_copy("make_tiled_copy_A", atom, tiled_mma.tv_layout_A_tiled, tile)
 
 
 def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> TiledCopy:
@@ -52,7 +54,7 @@ def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, i
     ((16,16),(1,(1,1))):((0,1),(0,(0,0)))
     """
     tile = _tile("make_tiled_copy_B", tiled_mma, "B")
-    return _checked("make_tiled_copy_B", atom, tiled_mma.tv_layout_B_tiled, tile)
+    return checked_tiled_copy("make_tiled_copy_B", atom, tiled_mma.tv_layout_B_tiled, tile)
 
 
 def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> TiledCopy:
@@ -68,7 +70,7 @@ def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, i
     ((32, 16), ((4,8,2,2),((2,2),(1,1))):((64,1,16,256),((32,8),(0,0))))
     """
     tile = _tile("make_tiled_copy_C", tiled_mma, "C")
-    return _checked("make_tiled_copy_C", atom, tiled_mma.tv_layout_C_tiled, tile)
+    return checked_tiled_copy("make_tiled_copy_C", atom, tiled_mma.tv_layout_C_tiled, tile)
 
 
 def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> TiledCopy:
@@ -95,7 +97,7 @@ def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = No
     threads, values = (int(_core.size(layout, mode=[mode])) for mode in (0, 1))
     count = int(_core.size(atom.layout_ref, mode=[1]))
     if count > values:
-        raise _error(
+        raise layout_error(
             function,
             (layout,),
             f"{atom!r} moves {count} values of a thread at once, but a thread has {values} of C; use a narrower atom",
@@ -109,5 +111,5 @@ def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = No
     places = _core.composition(_core.make_layout(tile), tuple(tiler))
     layout_tv = _core.composition(_core.left_inverse(places), first)
     if _core.size(places) != int(_core.product(tuple(_core.size(t) for t in tiler))):
-        raise _error(function, (layout, text(tuple(tiler))), "the first values of all threads do not make a tile")
-    return _checked(function, atom, layout_tv, tuple(tiler))
+        raise layout_error(function, (layout, text(tuple(tiler))), "the first values of all threads do not make a tile")
+    return checked_tiled_copy(function, atom, layout_tv, tuple(tiler))

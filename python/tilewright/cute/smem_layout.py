@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.cute.tensor import _require_dtype
+from tilewright.numeric.base import require_dtype
 
 if TYPE_CHECKING:
     from tilewright.numeric import Numeric
@@ -76,7 +76,7 @@ def make_smem_layout_atom(
         raise TypeError(
             f"{function}: expected kind to be one of {', '.join(map(str, SmemLayoutAtomKind))}, got {kind!r}"
         )
-    _require_dtype(function, element_type)
+    require_dtype(function, element_type)
     bits = element_type.bits
     if 128 % bits:
         raise _core.LayoutError(

@@ -10,7 +10,8 @@ from pathlib import Path
 __all__ = ["page"]
 
 FOLDER = Path(__file__).parent
-DERIVATIONS = FOLDER.parent / "cute" / "_derivations.py"
+DERIVATIONS = FOLDER.parent / "cute" / "_derivations"  # files with distinct names in them: one module on the page
+SENTENCES = FOLDER.parent / "analysis" / "sentences.py"
 EXPORTS = ("Broken", "DERIVATIONS", "Notes", "argument_text", "result_text")
 COLORS = 24  # after which the colours of owners repeat
 
@@ -35,7 +36,9 @@ def script() -> str:
     from tilewright.explore.translate import to_javascript
     from tilewright.show.palette import thread_color
 
-    derivations = to_javascript(DERIVATIONS.read_text(encoding="utf-8"), EXPORTS)
+    sources = [path.read_text(encoding="utf-8") for path in sorted(DERIVATIONS.glob("*.py"))]
+    derivations = to_javascript("\n".join(sources), EXPORTS)
+    sentences = to_javascript(SENTENCES.read_text(encoding="utf-8"), ("advice",))
     core = base64.b64encode((FOLDER / "core.wasm").read_bytes()).decode()
     return "\n".join(
         [
@@ -43,6 +46,7 @@ def script() -> str:
             _text("python.js"),
             _text("algebra.js"),
             f"const derivations = ({derivations})(py, _core);",
+            f"const sentences = ({sentences})(py, _core);",
             f"const PALETTE = {json.dumps([thread_color(i) for i in range(COLORS)])};",
             f'const CORE = "{core}";',
             *map(_text, ("draw.js", "form.js", "views.js", "page.js")),

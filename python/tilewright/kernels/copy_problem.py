@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
-from tilewright.cute.tensor import Pointer, Tensor
-from tilewright.numeric import from_dlpack_code
+from tilewright.cute.pointer import Pointer
+from tilewright.cute.tensor import Tensor
+from tilewright.numeric.dlpack import from_dlpack_code
 
 MAX_RANK = 8
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13

@@ -64,7 +64,7 @@ def make_simt_mma(op: Any, tile: SimtTile, width: int) -> TiledMma:
     >>> print(*mma.permutation_mnk[:2])
     ((8,2),(4,2)):((4,64),(1,32)) ((4,2),(4,4)):((4,64),(1,16))
     """
-    from tilewright.cute.tiled_mma import make_tiled_mma
+    from tilewright.cute.tiled_mma_makers import make_tiled_mma
 
     warps = tile.warps_m * tile.warps_n
     atoms = _core.make_layout(
@@ -98,9 +98,10 @@ def make_simt_copy(
     >>> make_simt_copy(Float32, (128, 8), 128, 1, 4, False).layout_tv_tiled
     ((2,64),4):((256,1),64)
     """
-    from tilewright.cute.atom import CopyUniversalOp, make_copy_atom
+    from tilewright.cute.atom import make_copy_atom
+    from tilewright.cute.copy_ops import CopyUniversalOp
     from tilewright.cute.nvgpu.cpasync import CopyG2SOp
-    from tilewright.cute.tiled_copy import make_tiled_copy_tv
+    from tilewright.cute.tiled_copy_makers import make_tiled_copy_tv
 
     rows, depth = tile
     bytes_of = dtype.bits // 8

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import _core
-from tilewright.cute.atom import CopyG2SOp, CopyUniversalOp, make_copy_atom
-from tilewright.cute.tiled_copy import make_tiled_copy_tv
-from tilewright.cute.tiled_mma import make_tiled_mma
+from tilewright.cute.atom import make_copy_atom
+from tilewright.cute.copy_ops import CopyG2SOp, CopyUniversalOp
+from tilewright.cute.tiled_copy_makers import make_tiled_copy_tv
+from tilewright.cute.tiled_mma_makers import make_tiled_mma
 from tilewright.kernels.fragments import coordinates
 
 ACCESS = 16  # bytes

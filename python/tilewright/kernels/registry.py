@@ -130,8 +130,9 @@ def _of_common_sizes(size: int) -> Iterator[tuple[str, CopyPlan]]:
 
 
 def _by_cp_async(bits: int) -> CopyPlan:
-    from tilewright.cute.atom import CopyG2SOp, make_copy_atom
-    from tilewright.cute.tiled_copy import make_tiled_copy_tv
+    from tilewright.cute.atom import make_copy_atom
+    from tilewright.cute.copy_ops import CopyG2SOp
+    from tilewright.cute.tiled_copy_makers import make_tiled_copy_tv
     from tilewright.numeric import Float32
 
     threads = _core.make_layout((8, 32), stride=(32, 1))

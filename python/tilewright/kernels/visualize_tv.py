@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn, or_text
-from tilewright._svg import Svg
+from tilewright.cute.pointer import Pointer
 from tilewright.cute.printing import PRINTF_VALUES, format_printf, pretty_str
-from tilewright.cute.tensor import Pointer, Tensor, as_tensor
+from tilewright.cute.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32
-from tilewright.show.palette import thread_ansi, thread_color
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Coverage", "ThreadValues", "visualize_tv"]
-
-SHOWN = 64  # a picture shows this many rows and columns
-LINE = 80  # columns of a text table
-PAGE = 960  # width of a picture, in pixels
-BLOCK = 16  # a picture lists this many threads below each other before it starts another block
 
 
 class Coverage:
@@ -165,169 +158,22 @@ class ThreadValues:
         threads, values = self.values.shape
         return f"<{threads} threads x {values} values of {pretty_str(self.tensor.layout)}: {self.coverage}>"
 
-    # ---- pictures ----
-
-    def _matrix(self) -> tuple[int, int]:
-        """Rows and columns of the tensor as it is drawn: a matrix, or (0, n) for a list of n elements."""
-        layout = self.tensor.layout
-        if _core.rank(layout) == 2:
-            rows, columns = (int(_core.size(layout, mode=[mode])) for mode in (0, 1))
-            if rows > 1 and columns > 1:
-                return rows, columns
-        return 0, self.coverage.size
-
-    def _grid(self, per_line: int) -> tuple[list[list[int]], list[str], str]:
-        """The coordinates to draw, row by row; the labels of the rows; what was left out."""
-        rows, columns = self._matrix()
-        if rows:
-            shown = min(rows, SHOWN), min(columns, SHOWN)
-            grid = [[m + n * rows for n in range(shown[1])] for m in range(shown[0])]
-            cut = f"{shown[0]} x {shown[1]} of {rows} x {columns} shown" if shown != (rows, columns) else ""
-            return grid, [str(m) for m in range(shown[0])], cut
-        width = _line_length(columns, per_line)
-        count = min(columns, SHOWN * width)
-        starts = range(0, count, width)
-        grid = [list(range(i, min(i + width, count))) for i in starts]
-        return grid, [str(i) for i in starts], f"{count} of {columns} shown" if count < columns else ""
-
-    def _readers(self) -> dict[int, list[tuple[int, int]]]:
-        """The (thread, value) pairs that read a coordinate, for the coordinates that may be drawn."""
-        import numpy as np
-
-        index = np.arange(self.coverage.size)
-        rows = self._matrix()[0]
-        drawn = (index % rows < SHOWN) & (index // rows < SHOWN) if rows else index < SHOWN * LINE
-        readers: dict[int, list[tuple[int, int]]] = {}
-        for t, v in zip(*(axis.tolist() for axis in drawn[self.coordinates].nonzero()), strict=True):
-            readers.setdefault(int(self.coordinates[t, v]), []).append((t, v))
-        return readers
-
-    def _cells(self) -> tuple[dict[int, list[tuple[int, int]]], dict[int, str], dict[int, str]]:
-        """Who reads a coordinate, the text of the element there, and the label of the thread and value."""
-        readers = self._readers()
-        data = {i: _short(self.values[pairs[0]]) for i, pairs in readers.items()}
-        labels = {}
-        for i, pairs in readers.items():
-            t, v = pairs[0]
-            labels[i] = f"T{t}V{v}" + (f"+{len(pairs) - 1}" if len(pairs) > 1 else "")
-        return readers, data, labels
-
     def text(self, color: bool | None = None) -> str:
         """The tensor as a table of its elements with their threads and values, and TV as a table of coordinates.
 
         Coloured by thread where standard output is a terminal and NO_COLOR is not set, or as `color` says.
         """
-        if color is None:
-            color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        readers, data, labels = self._cells()
-        width = max(map(len, (*labels.values(), *data.values())), default=1)
+        from tilewright.kernels.draw_tv import text
 
-        def paint(thread: int | None, text: str) -> str:
-            return text if not color or thread is None else thread_ansi(thread, text)
-
-        margin = len(str(self.coverage.size))
-        grid, names, cut = self._grid((LINE - margin - 2) // (width + 1))
-        rule = " " * margin + " +" + f"{'-' * width}+" * len(grid[0])
-        lines = [f"{pretty_str(self.tensor.layout)}: {self.coverage}" + (f"; {cut}" if cut else ""), ""]
-        if self._matrix()[0]:
-            lines.append(" " * margin + "  " + " ".join(f"{n:^{width}d}" for n in range(len(grid[0]))).rstrip())
-        lines.append(rule)
-        for row, name in zip(grid, names, strict=True):
-            heads = [readers[i][0][0] if i in readers else None for i in row]
-            for left, cells, unread in ((name, labels, "-"), ("", data, "")):
-                drawn = (paint(t, f"{cells.get(i, unread):^{width}}") for t, i in zip(heads, row, strict=True))
-                lines.append(f"{left:>{margin}} |{'|'.join(drawn)}|")
-            lines.append(rule)
-        threads, values = (min(n, SHOWN) for n in self.coordinates.shape)
-        width = max(len(str(self.coverage.size - 1)), len(f"V{values - 1}"))
-        side = len(f"T{threads - 1}")
-        lines += ["", f"TV = {self.tv_layout}: (thread, value) to coordinate", ""]
-        lines.append(" " * side + "".join(f" {f'V{v}':>{width}}" for v in range(values)))
-        for t in range(threads):
-            row_text = "".join(f" {self.coordinates[t, v]:>{width}d}" for v in range(values))
-            lines.append(paint(t, f"T{t}".ljust(side)) + row_text)
-        if (threads, values) != self.coordinates.shape:
-            lines.append(f"{threads} x {values} of {len(self)} x {self.coordinates.shape[1]} shown")
-        return "\n".join(lines)
+        return text(self, color)
 
     def svg(self) -> str:
         """The same two tables as a picture; pointing at a cell shows coordinate, offset, thread and value."""
-        layout = pretty_str(self.tensor.layout)
-        picture = Svg(f"{layout} by thread: {self.tv_layout}")
-        right, bottom = self._draw_tensor(picture, layout)
-        right_2, bottom = self._draw_tv(picture, bottom + 34)
-        return picture.render(max(right, right_2) + 16, bottom + 16)
+        from tilewright.kernels.draw_tv import svg
+
+        return svg(self)
 
     _repr_svg_ = or_text(svg)
-
-    def _draw_tensor(self, picture: Svg, layout: str) -> tuple[float, float]:
-        """Draw the elements; the right and lower end of the table."""
-        readers, data, labels = self._cells()
-        widest = (max(map(len, texts.values()), default=1) for texts in (data, labels))
-        width = max(34.0, *(n * size + 8 for n, size in zip(widest, (7.3, 6.1), strict=True)))
-        height, left, top = 36.0, 46.0, 72.0
-        grid, names, cut = self._grid(int((PAGE - left) // width))
-        cells = "element over thread and value; " + (f"{cut}; " if cut else "") + str(self.coverage)
-        headline = picture.heading(16, 22, f"tensor {layout}", cells)
-        offset = "+" if len(grid) > 1 and not self._matrix()[0] else ""
-        for n in range(len(grid[0])):
-            picture.text(left + (n + 0.5) * width, top - 9, f"{offset}{n}", "g")
-        for m, (row, name) in enumerate(zip(grid, names, strict=True)):
-            y = top + m * height
-            if len(grid) > 1:
-                picture.text(left - 18, y + height / 2, name, "g")
-            for n, i in enumerate(row):
-                pairs = readers.get(i, [])
-                kind = "" if len(pairs) == 1 else "r" if pairs else "n"
-                fill = thread_color(pairs[0][0]) if pairs else "#fff"
-                lines = [(12.0, data[i], ""), (27.0, labels[i], "s")] if pairs else [(18.0, "-", "g")]
-                picture.cell(left + n * width, y, width, height, fill, lines, self._hover(i, pairs), kind)
-        return max(headline, left + len(grid[0]) * width), top + len(grid) * height
-
-    def _draw_tv(self, picture: Svg, top: float) -> tuple[float, float]:
-        """Draw the coordinate of every thread and value, many threads in several blocks; the right and lower end."""
-        threads, values = (min(n, SHOWN) for n in self.coordinates.shape)
-        cut = "" if (threads, values) == self.coordinates.shape else f"; {threads} x {values} shown"
-        headline = picture.heading(16, top, f"TV {self.tv_layout}", f"the coordinate of every thread and value{cut}")
-        width, height, left = max(34.0, 7.3 * len(str(self.coverage.size - 1)) + 8), 24.0, 46.0
-        pitch = left + values * width
-        blocks = max(1, min(-(-threads // BLOCK), int(PAGE // pitch)))
-        per_block = -(-threads // blocks)
-        top += 50
-        for t in range(threads):
-            x, y = left + t // per_block * pitch, top + t % per_block * height
-            picture.text(x - 18, y + height / 2, f"T{t}", "g")
-            for v in range(values):
-                if t % per_block == 0:
-                    picture.text(x + (v + 0.5) * width, top - 9, f"V{v}", "g")
-                i = int(self.coordinates[t, v])
-                lines = [(height / 2, str(i), "")]
-                hover = self._hover(i, [(t, v)])
-                picture.cell(x + v * width, y, width, height, thread_color(t), lines, hover)
-        return max(headline, blocks * pitch), top + per_block * height
-
-    def _hover(self, i: int, pairs: list[tuple[int, int]]) -> str:
-        where = f"coordinate {i}"
-        if self.offsets is not None and pairs:
-            where += f", offset {int(self.offsets[pairs[0]])}"
-        reads = [f"thread {t}, value {v}: {_short(self.values[t, v])}" for t, v in pairs]
-        return "\n".join([where, *(reads or ["read by no thread"])])
-
-
-def _short(x: Any) -> str:
-    """An element in a few characters."""
-    if isinstance(x, tuple):
-        return pretty_str(x)
-    x = x.item() if hasattr(x, "item") else x
-    return f"{x:.4g}" if isinstance(x, float) else str(int(x))
-
-
-def _line_length(count: int, most: int) -> int:
-    """How many of count elements to put on a line: most of them, or a divisor of count that is not much less."""
-    most = max(most, 1)
-    if count <= most:
-        return count
-    return next((n for n in range(most, most // 2, -1) if count % n == 0), most)
 
 
 def _static(layout: Any) -> Any:

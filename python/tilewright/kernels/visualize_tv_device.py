@@ -8,8 +8,9 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
+from tilewright.cute.pointer import AddressSpace, Pointer
 from tilewright.cute.printing import PRINTF_VALUES, format_printf
-from tilewright.cute.tensor import AddressSpace, Pointer, Tensor, offset_range
+from tilewright.cute.tensor import Tensor, offset_range
 from tilewright.kernels.render import device_type
 from tilewright.numeric import BFloat16, Boolean, Float16, Float32, Float64, Int4, Integer, Numeric, TFloat32
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tilewright.numeric import NumericMeta
+from tilewright.numeric.base import NumericMeta
 from tilewright.show.picture import Entry
 
-__all__ = ["BANKS", "GROUP", "WORD", "Memory", "bank_legend", "memory_of"]
+__all__ = ["BANKS", "GROUP", "WORD", "Memory", "bank_legend", "memory_of", "memory_or_usual"]
 
 BANKS, WORD = 32, 4  # banks of shared memory, bytes of each
 GROUP = 4  # banks, of 16 bytes, that have one colour: 32 would not be told apart
 
 
 class Memory(NamedTuple):
-    """The size of an element in bits, and the address in bytes of offset 0."""
+    """The size of an element in bits, and the address in bytes of offset 0; `assumed`: no type has been given."""
 
     bits: int
     base: int = 0
+    assumed: bool = False
 
     def address(self, offset: int) -> int:
         """The address of an element, in bytes."""
@@ -39,11 +40,9 @@ class Memory(NamedTuple):
         """
         if not isinstance(offset, int):
             return ()
-        address = self.address(offset)
-        return (
-            ("bank", str(address // WORD % BANKS)),
-            ("address", hex(address) if self.base >> 16 else str(address)),
-        )
+        address = self.base + offset * self.bits // 8
+        bank, name = ("bank (f32)", "address (f32)") if self.assumed else ("bank", "address")
+        return (bank, str(address // WORD % BANKS)), (name, hex(address) if self.base >> 16 else str(address))
 
 
 def bank_legend(groups: set[int]) -> tuple[Entry, ...]:
@@ -68,3 +67,14 @@ def memory_of(dtype: Any, base: int = 0) -> Memory | None:
     raise TypeError(
         f"show: expected dtype to be a numeric type such as Float16, or a number of bits, but got {dtype!r}"
     )
+
+
+def memory_or_usual(dtype: Any, base: int = 0) -> Memory:
+    """The same, but of elements of 4 bytes, f32, where nothing is said of their type: what is shown of them says so.
+
+    >>> memory_or_usual(None).hover(33)
+    (('bank (f32)', '1'), ('address (f32)', '132'))
+    """
+    found = memory_of(32 if dtype is None else dtype, base)
+    assert found is not None
+    return found._replace(assumed=dtype is None)

@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
-from tilewright.cute.tensor import Tensor, local_partition, local_tile, make_identity_tensor
+from tilewright.cute.partition import local_partition, local_tile
+from tilewright.cute.tensor import Tensor, make_identity_tensor
 from tilewright.show.copies import tile_extents
 from tilewright.show.divides import cut_of
 from tilewright.show.mma import tiled_mma_picture

@@ -79,6 +79,8 @@ def _tiles(shape: Any, tiler: Any) -> Tiles:
     found = []
     for name, x in (("the shape", shape), ("the tiler", tiler)):
         x = getattr(x, "shape", x)
+        if isinstance(x, str):
+            raise TypeError(f"show: expected {name} of predication to be a tuple of integers, not {x!r}")
         modes = x if isinstance(x, tuple) else (x,)
         found.append(tuple(int(_core.size(mode)) for mode in modes))
         if len(modes) not in (1, 2) or min(found[-1]) < 1:

@@ -80,7 +80,8 @@ def show(x: Any, /, *operands: Any, **options: Any) -> Picture:
 
     - color: "value" (the offset, the default), "mode" (the index in mode 0), a mode's number, or "bank" (with dtype)
     - tile: the layout is a thread-value layout, and this is the shape of the tile to which (thread, value) leads
-    - dtype, base: with them pointing at a cell also shows its address in bytes and its bank of shared memory
+    - dtype, base: of these, pointing at a cell shows the bank of shared memory and the address in bytes; without a
+      dtype they are those of elements of 4 bytes, and are labelled so: "bank (f32)"
     - at: a coordinate to mark
 
     Raises: TypeError for what has no picture or for an option that it does not have, LayoutError where the operation

@@ -1,7 +1,7 @@
 """Operations of NVIDIA GPUs: those of one thread here, asynchronous copies in `cpasync`, those of a warp in `warp`, and
 of a warpgroup in `warpgroup`."""
 
-from tilewright.cute.atom import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp
+from tilewright.cute.copy_ops import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp
 from tilewright.cute.mma_ops import MmaUniversalOp
 from tilewright.cute.mma_warpgroup import OperandMajorMode
 from tilewright.cute.nvgpu import common, cpasync, warp, warpgroup

@@ -1,5 +1,6 @@
 """What the operations have in common: memory order and scope, and how long a cache keeps a line."""
 
-from tilewright.cute.atom import CacheEvictionPriority, CopyOp, CopyUniversalOp, MemoryOrder, MemoryScope
+from tilewright.cute.atom_modifiers import CacheEvictionPriority, MemoryOrder, MemoryScope
+from tilewright.cute.copy_ops import CopyOp, CopyUniversalOp
 
 __all__ = ["CacheEvictionPriority", "CopyOp", "CopyUniversalOp", "MemoryOrder", "MemoryScope"]

@@ -1,11 +1,6 @@
 """Asynchronous copies: cp.async, and boxes by the tensor memory accelerator."""
 
-from tilewright.cute.atom import (
-    CopyBulkTensorTileG2SOp,
-    CopyBulkTensorTileS2GOp,
-    CopyG2SOp,
-    LoadCacheMode,
-    SwizzleMode,
-)
+from tilewright.cute.atom_modifiers import LoadCacheMode, SwizzleMode
+from tilewright.cute.copy_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, CopyG2SOp
 
 __all__ = ["CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp", "CopyG2SOp", "LoadCacheMode", "SwizzleMode"]

@@ -1,6 +1,6 @@
 """Copies and multiplications that the threads of a warp execute together."""
 
-from tilewright.cute.atom import LdMatrix8x8x16bOp, StMatrix8x8x16bOp
+from tilewright.cute.copy_ops import LdMatrix8x8x16bOp, StMatrix8x8x16bOp
 from tilewright.cute.mma_ops import Field, MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 
 __all__ = [

@@ -1,0 +1,46 @@
+"""Coordinates as iterators: what an identity tensor starts from, and what offsets along basis strides add to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright.cute.int_tuple import text
+
+__all__ = ["Coordinate", "as_coordinate"]
+
+
+class Coordinate(tuple[Any, ...]):
+    """The iterator of an identity tensor: a coordinate to which offsets are added mode by mode."""
+
+    __slots__ = ()
+
+    def __add__(self, offset: Any) -> Coordinate:
+        return Coordinate(_add_coordinates(tuple(self), as_coordinate(offset)))
+
+    def __str__(self) -> str:
+        return text(self)
+
+
+def as_coordinate(offset: Any) -> Any:
+    """v@i@j as the coordinate with v at [j][i] and 0 before it."""
+    if isinstance(offset, _core.ScaledBasis):
+        coordinate = offset.value
+        for mode in offset.mode:  # innermost first
+            coordinate = (*(0,) * mode, coordinate)
+        return coordinate
+    return offset
+
+
+def _add_coordinates(a: Any, b: Any) -> Any:
+    if not isinstance(a, tuple) and not isinstance(b, tuple):
+        return a + b
+    if not isinstance(b, tuple):
+        a, b = b, a
+    if not isinstance(a, tuple):
+        if a != 0:
+            raise LayoutError(f"cannot add {text(a)} to the coordinate {text(b)}: the profiles differ")
+        return tuple(b)
+    short, long = sorted((a, b), key=len)
+    return tuple(_add_coordinates(x, y) for x, y in zip(short, long, strict=False)) + tuple(long[len(short) :])

@@ -1,0 +1,222 @@
+"""Pointers: an address with the type of its elements, its memory space, and what is known of its alignment."""
+
+from __future__ import annotations
+
+import math
+import operator
+from enum import Enum
+from typing import Any
+
+from tilewright.numeric import Int32, Int64, Numeric
+from tilewright.numeric.base import require_dtype
+
+__all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr", "require_alignment"]
+
+
+class AddressSpace(Enum):
+    """Where memory lies: anywhere, or in global, shared, register or tensor memory.
+
+    >>> print(AddressSpace.gmem)
+    gmem
+    """
+
+    generic = 0
+    gmem = 1
+    smem = 3
+    rmem = 5
+    tmem = 6
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Pointer:
+    """The address of an element: its type, memory space, and the alignment in bytes that is known without looking.
+
+    Arithmetic counts in elements. `pointer + n` keeps what is known of the alignment: the greatest common divisor of
+    the old alignment and the step in bytes, where a dynamic step counts by its known divisor alone.
+
+    >>> from tilewright import Float32, cute
+    >>> print(cute.make_ptr(Float32, 0x1000, assumed_align=16) + 2)
+    ptr<f32, generic, align<8>>
+    """
+
+    __slots__ = ("_bits", "_memory", "alignment", "dtype", "memspace")
+
+    def __init__(
+        self,
+        dtype: type[Numeric],
+        address: int,
+        memspace: AddressSpace = AddressSpace.generic,
+        alignment: int | None = None,
+        memory: Any = None,
+    ) -> None:
+        self.dtype = dtype
+        self.memspace = memspace
+        self.alignment = _natural_alignment(dtype) if alignment is None else alignment
+        self._bits = 8 * address
+        self._memory = memory  # keeps its owner alive and knows its bounds
+
+    @property
+    def value_type(self) -> type[Numeric]:
+        """The element type, as `dtype`."""
+        return self.dtype
+
+    def toint(self) -> int:
+        """The address in bytes (of the byte that holds the first bit)."""
+        return self._bits >> 3
+
+    def _moved(self, bits: int, alignment: int) -> Pointer:
+        pointer = Pointer(self.dtype, 0, self.memspace, alignment, self._memory)
+        pointer._bits = bits
+        return pointer
+
+    def in_global_memory(self) -> Pointer:
+        """The same pointer in gmem where the address space was generic: how a kernel sees its arguments."""
+        pointer = self._moved(self._bits, self.alignment)
+        if self.memspace is AddressSpace.generic:
+            pointer.memspace = AddressSpace.gmem
+        return pointer
+
+    def __add__(self, offset: Any) -> Pointer:
+        try:
+            step = operator.index(offset)
+        except TypeError:
+            return NotImplemented
+        known = offset._div if isinstance(offset, (Int32, Int64)) else step
+        alignment = math.gcd(8 * self.alignment, known * self.dtype.bits) // 8
+        return self._moved(self._bits + step * self.dtype.bits, max(alignment, 1))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Pointer):
+            return (self._bits - other._bits) // self.dtype.bits
+        return self + -other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Pointer):
+            return NotImplemented
+        return (self._bits, self.dtype, self.memspace) == (other._bits, other.dtype, other.memspace)
+
+    def __hash__(self) -> int:
+        return hash((self._bits, self.dtype, self.memspace))
+
+    def align(self, min_align: int) -> Pointer:
+        """The pointer at the next multiple of min_align bytes.
+
+        >>> from tilewright import Float32, cute
+        >>> str(cute.make_ptr(Float32, 0x1004).align(16)), hex(cute.make_ptr(Float32, 0x1004).align(16).toint())
+        ('ptr<f32, generic, align<16>>', '0x1010')
+        """
+        require_alignment("align", min_align)
+        unit = 8 * min_align
+        return self._moved(-(-self._bits // unit) * unit, max(min_align, self.alignment))
+
+    def _accessible(self, action: str) -> Any:
+        memory = self._memory
+        if memory is None:
+            raise RuntimeError(
+                f"cannot {action} {self} at 0x{self.toint():016x}: the pointer was made from an address, so the size "
+                "of its memory is not known; make the tensor with from_dlpack instead"
+            )
+        if not memory.on_host:
+            raise RuntimeError(
+                f"cannot {action} {self} at 0x{self.toint():016x}: this is device memory of {memory.device}, which the "
+                "CPU does not access; copy the array to the CPU first"
+            )
+        if action == "store to" and memory.read_only:
+            raise ValueError(
+                f"cannot store to {self} at 0x{self.toint():016x}: its owner exported the memory as read-only; "
+                "copy the array first"
+            )
+        return memory
+
+    def load(self) -> Any:
+        """The element as a Python bool, int or float. IndexError outside the owner's memory."""
+        memory = self._accessible("load from")
+        address, shift, bits = self._bits >> 3, self._bits & 7, self.dtype.bits
+        if bits <= 64:
+            return self.dtype._decode(memory.load(address, shift, bits))
+        return self.dtype._decode(memory.load(address, 0, 64) | memory.load(address + 8, 0, bits - 64) << 64)
+
+    def store(self, value: Any) -> None:
+        """Write a number as the element. IndexError outside the owner's memory, ValueError where it is read-only."""
+        memory = self._accessible("store to")
+        address, shift, bits = self._bits >> 3, self._bits & 7, self.dtype.bits
+        pattern = self.dtype._encode(value._value if isinstance(value, Numeric) else value)
+        for start in range(0, bits, 64):
+            memory.store(address + start // 8, shift, min(bits - start, 64), pattern >> start & 0xFFFFFFFFFFFFFFFF)
+
+    def __getitem__(self, offset: Any) -> Any:
+        return (self + offset).load()
+
+    def __setitem__(self, offset: Any, value: Any) -> None:
+        (self + offset).store(value)
+
+    def _facts(self) -> str:
+        known = f", align<{self.alignment}>" if self.alignment != _natural_alignment(self.dtype) else ""
+        return f"{self.dtype.name}, {self.memspace}{known}"
+
+    def __str__(self) -> str:
+        return f"ptr<{self._facts()}>"
+
+    __repr__ = __str__
+
+
+def _natural_alignment(dtype: type[Numeric]) -> int:
+    return max(dtype.bits // 8, 1)
+
+
+def require_alignment(function: str, alignment: Any) -> None:
+    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+        raise ValueError(f"{function}: an alignment is a power of two in bytes, but got {alignment!r}")
+
+
+def make_ptr(
+    dtype: type[Numeric],
+    value: int,
+    mem_space: AddressSpace = AddressSpace.generic,
+    *,
+    assumed_align: int | None = None,
+    loc: Any = None,
+    ip: Any = None,
+) -> Pointer:
+    """A pointer to an address in bytes; its memory has no known owner, so its elements cannot be accessed on the CPU.
+
+    Raises ValueError where the address lacks the assumed alignment (bytes; the element's size by default).
+    Source: CuTeDSL `cute.make_ptr`.
+
+    >>> from tilewright import AddressSpace, Float16, cute
+    >>> print(cute.make_ptr(Float16, 0x1000, AddressSpace.gmem, assumed_align=16))
+    ptr<f16, gmem, align<16>>
+    """
+    require_dtype("make_ptr", dtype)
+    address = operator.index(value)
+    alignment = _natural_alignment(dtype) if assumed_align is None else assumed_align
+    require_alignment("make_ptr", alignment)
+    if address % alignment:
+        raise ValueError(f"make_ptr: the address 0x{address:016x} is not a multiple of the alignment {alignment}")
+    return Pointer(dtype, address, mem_space, alignment)
+
+
+def recast_ptr(
+    ptr: Pointer, swizzle_: Any = None, dtype: type[Numeric] | None = None, *, loc: Any = None, ip: Any = None
+) -> Pointer:
+    """The same address seen as another element type.
+
+    A swizzle belongs into the layout here (make_composed_layout), so passing one is an error.
+    Source: CuTeDSL `cute.recast_ptr`.
+
+    >>> from tilewright import Float16, Float32, cute
+    >>> print(cute.recast_ptr(cute.make_ptr(Float32, 64, assumed_align=16), dtype=Float16))
+    ptr<f16, generic, align<16>>
+    """
+    if swizzle_ is not None:
+        raise TypeError(f"recast_ptr: pointers carry no swizzle; use make_composed_layout({swizzle_}, 0, layout)")
+    if dtype is None:
+        return ptr
+    require_dtype("recast_ptr", dtype)
+    pointer = ptr._moved(ptr._bits, ptr.alignment)
+    pointer.dtype = dtype
+    return pointer
