@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,9 @@ from tilewright import (
     LayoutError,
     TFloat32,
     cute,
+    kernels,
 )
+from tilewright.cute.mma_warpgroup import MmaF16BF16Op, MmaTF32Op, OperandMajorMode, OperandSource
 from tilewright.kernels.choose_gemm_sm90 import CONFIGS, _majors, choose, plan_of, seconds, tiled_mma_of, variants
 from tilewright.kernels.gemm_host import run_on_host
 from tilewright.kernels.gemm_plan import H200
@@ -205,6 +209,70 @@ def test_types_and_kinds_that_do_not_fit_are_refused():
         plan_for(tiled_mma=two, tiler_mnk=(128, 256, 64))
 
 
+# ---- A through registers ----
+
+
+def registers_for(along="n", **fields):
+    problem = problem_of(512, 512, 512, TFloat32, a="m", c=along)
+    return plan_of(CONFIGS[1], problem, (False, True), ALIGNED, H200).replace(**fields)
+
+
+def test_the_threads_rows_are_those_that_the_kernel_reads():
+    """kernels/tilewright/sm90_rows.cuh: two rows next to each other; half a warp reads 16 bytes in eight places."""
+    plan = registers_for()
+    coord = plan.tables().mma.c_coord.reshape(256, -1, 2)
+    lane = np.arange(256)
+    warp, group = lane % 128 // 32, lane % 32 // 4
+    first = warp // 2 * 32 + warp % 2 * 8 + group % 2 * 2 + group // 2 % 2 * 16 + group // 4 * 4 + lane // 128 * 64
+    assert (coord[:, 0, 0] == first).all()
+    assert (coord[:, 2, 0] == first + 1).all()
+    read = plan.tables().a.fragment[:16].reshape(16, -1, 2)  # 8 bytes of each lane, one access after the other
+    assert (read[..., 1] == read[..., 0] + 1).all()
+    banks = np.sort(read.transpose(1, 0, 2).reshape(-1, 32) % 32)
+    assert (banks == np.arange(32)).all(), "each access of half a warp reads every bank once"
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ({"store": "columns"}, ValueError, "can be stored as boxes, but the plan stores columns"),
+        (
+            {"tiled_mma": cute.make_tiled_mma(MmaTF32Op((64, 256, 8), OperandSource.RMEM), (2, 1, 1))},
+            LayoutError,
+            "the permutation ((2,2,2),2,(2,2),2):((2,16,4),1,(8,32),64) of M",
+        ),
+        (
+            {"tiled_mma": cute.make_tiled_mma(MmaTF32Op((64, 256, 8), OperandSource.SMEM), (2, 1, 1))},
+            LayoutError,
+            "TMA puts it at",
+        ),
+        ({"smem_a": smem_layout(TFloat32, 128, 32, 4, True)}, LayoutError, "TMA puts it at"),
+    ],
+)
+def test_what_does_not_go_through_registers_is_refused(fields, error, words):
+    with pytest.raises(error) as caught:
+        registers_for(**fields).require(256, 512, 1024, "plan.run")
+    assert words in str(caught.value)
+
+
+def test_other_types_do_not_go_through_registers():
+    op = MmaF16BF16Op(BFloat16, Float32, (64, 256, 16), OperandSource.RMEM, OperandMajorMode.K, OperandMajorMode.K)
+    with pytest.raises(ValueError, match="gets A from registers, which the kernel does for elements of 32 bits"):
+        plan_for(tiled_mma=cute.make_tiled_mma(op, (2, 1, 1)))
+    with pytest.raises(LayoutError, match="only there they can lie along M"):
+        plan_for(store="columns")
+
+
+def test_a_tiled_mma_that_is_given_goes_through_registers():
+    tiled_mma = tiled_mma_of(problem_of(128, 128, 64, TFloat32, a="m"), 128, 1, (False, True))
+    torch.manual_seed(0)
+    a, b = torch.randn(64, 128).t(), torch.randn(132, 64)
+    plan = kernels.gemm.plan(a, b, tiled_mma=tiled_mma, allow_tf32=True, arch="sm_90a")
+    assert (plan.KERNEL, plan.from_registers, plan.store) == ("sm90", True, "boxes")
+    expected = a.double() @ b.double().t()
+    assert (plan.run(a, b).double() - expected).norm() < 1e-3 * expected.norm()
+
+
 def test_three_warpgroups_have_registers_for_fewer_sums():
     problem = problem_of(512, 512, 512, BFloat16)
     three = tiled_mma_of(problem, 256, 3, (True, True))
@@ -249,6 +317,19 @@ EPILOGUES = {
 def compiled(plan: GemmSm90):
     program = plan.compile("sm_90a")
     return program, program.report[plan.name]
+
+
+@pytest.mark.parametrize("along", ["n", "m"])
+@pytest.mark.parametrize("config", CONFIGS[:10:3], ids=str)
+def test_fragments_are_read_while_wgmma_runs(compiler, config, along):
+    problem = problem_of(4096, 4096, 4096, TFloat32, a="m", c=along)
+    plan = plan_of(config, problem, (False, True), ALIGNED, H200)
+    program, report = compiled(plan)
+    assert (report.spill_bytes, report.stack_bytes) == (0, 0)
+    assert re.search(
+        rf"m64n{config.bN}k8\.f32\.tf32\.tf32 \{{[^}}]*\}}, \{{(%r\d+, ){{3}}%r\d+\}}, %rd\d+", program.ptx
+    )
+    assert "C75" not in program.log, "the compiler serialises wgmma or ignores setmaxnreg"
 
 
 @pytest.mark.parametrize("config", CONFIGS[::5])

@@ -202,20 +202,23 @@ struct Sm90Store {
   // other, or paired 16 apart: there one of the lanes is two units ahead.
   template <class Acc, int kAcc>
   __device__ void fill(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
-    const int lane = threadIdx.x % 32;
+    const int lane = threadIdx.x % 32, own = row();
     const bool is_ahead = lane / (kPaired ? 8 : 4) % 2 != 0;
+    // Of the unit j of a row the 16 bytes are 2 j + lane % 4 / 2, swizzled: j changes bits 5 and 6 of the address.
+    const unsigned chunk = lane % 4 / 2 ^ own % 8 ^ (is_ahead ? 4 : 0);
+    const unsigned upper = buffer + own * 128 + (chunk << 4) + lane % 2 * 8;
+    const unsigned lower = kPaired ? (upper + 128) ^ 16 : upper + 1024;  // its second row
 #pragma unroll
     for (int j = 0; j < kGroups; ++j) {
-      const int unit = is_ahead ? j ^ 2 : j;
+      const int left_of = left + (is_ahead ? j ^ 2 : j) * 8;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int own = row() + half * Rows::kNext;
         const int sum = 4 * (first + j) + 2 * half, other = 4 * (first + (j ^ 2)) + 2 * half;
-        const unsigned at = buffer + own * 128 + (((2 * unit + lane % 4 / 2) ^ own % 8) << 4) + lane % 2 * 8;
+        const unsigned at = (half == 0 ? upper : lower) ^ j * 32;
         Vector<Out, 2> c{};
         if constexpr (kBrings) c = load_shared_at<Out, 2>(at);
         const auto value = finished(is_ahead ? acc[other] : acc[sum], is_ahead ? acc[other + 1] : acc[sum + 1], c,
-                                    bias.at(block, half, left + unit * 8));
+                                    bias.at(block, half, left_of));
         store_shared_at(at, Vector<Out, 2>{convert<Out>(value.at[0]), convert<Out>(value.at[1])});
       }
     }
@@ -226,19 +229,17 @@ struct Sm90Store {
   template <class Acc, int kAcc>
   __device__ void fill_along_m(const Acc (&acc)[kAcc], unsigned buffer, int first, int block, int left) const {
     const int lane = threadIdx.x % 32, swaps = lane % 4 / 2;
-    const int own = row() % 32, chunk = own / 4;
+    const int own = row() % 32, column = lane % 4 * 2;
     const unsigned part = buffer + row() / 32 * (kBoxBytes / 2) + own % 4 * kOutBytes;
+    unsigned at[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) at[i] = part + (column + (i ^ swaps)) * 128 + ((own / 4 ^ (column + (i ^ swaps))) << 4);
 #pragma unroll
     for (int j = 0; j < kGroups; ++j) {
       const int sum = 4 * (first + j);
-      unsigned at[2];
       Vector<Out, 2> c[2] = {}, rows[2];
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int n = 8 * j + lane % 4 * 2 + (i ^ swaps);
-        at[i] = part + n * 128 + ((chunk ^ n % 8) << 4);
-        if constexpr (kBrings) rows[i] = load_shared_at<Out, 2>(at[i]);
-      }
+      for (int i = 0; kBrings && i < 2; ++i) rows[i] = load_shared_at<Out, 2>(at[i] + j * 1024);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         if constexpr (kBrings) {
@@ -250,8 +251,8 @@ struct Sm90Store {
         rows[0].at[half] = convert<Out>(swaps ? value.at[1] : value.at[0]);
         rows[1].at[half] = convert<Out>(swaps ? value.at[0] : value.at[1]);
       }
-      store_shared_at(at[0], rows[0]);
-      store_shared_at(at[1], rows[1]);
+      store_shared_at(at[0] + j * 1024, rows[0]);
+      store_shared_at(at[1] + j * 1024, rows[1]);
     }
   }
 
