@@ -18,7 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "python/tilewright/explore/core.wasm"
-PATTERNS = ("cpp/core/*.[ch]pp", "cpp/analysis/access.[ch]pp", "cpp/analysis/rules.hpp", "cpp/page/*.[ch]pp")
+ANALYSIS = ("cpp/analysis/access.[ch]pp", "cpp/analysis/rules.hpp", "cpp/analysis/search.[ch]pp")
+PATTERNS = ("cpp/core/*.[ch]pp", *ANALYSIS, "cpp/page/*.[ch]pp")
 SECTION = b"tilewright sources"
 FOLDER = Path("/tmp/tilewright-page")
 VERSION = "3.1.6"

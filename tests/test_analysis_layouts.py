@@ -235,6 +235,8 @@ def test_advice():
         "neighbouring lanes are 8 bytes apart but access 4: let them access neighbouring elements"
     )
     assert advice("(32,4):(4,1)", base=16).startswith("the base 0x10 lies 16 bytes behind a sector")
+    # From the beginning of a sector on, these lanes would fault, so that is no advice.
+    assert advice("S<0,4,3> o 1 o (32,2):(4,1)", base=4, width=8).startswith("neighbouring lanes are 16 bytes apart")
     assert advice("(32,4):(4,1)", width=4) == ("accesses of 16 bytes are legal, and take 4 times fewer instructions")
     assert advice("((4,8),1):((8,1),0)") == ""
     assert "a request takes 16 sectors where 4 would do" in advice("((2,16),1):((1,100),0)")

@@ -166,6 +166,22 @@ def test_occupancy(registers, ctas, limited_by):
     assert limited_by in str(found)
 
 
+def test_occupancy_without_registers_goes_from_what_the_kernel_is_compiled_for():
+    a = np.empty((4096, 4096), np.float32)
+    plan = kernels.gemm.plan(a, a, arch="sm_90a")  # a simt plan of 128 threads
+    found = occupancy(plan)
+    assert (found.at_least, found.ctas) == (plan.ctas_per_sm, 13) == (2, 13)
+    assert "compiled for 2 or more CTAs on a multiprocessor" in str(plan)
+    assert str(found).startswith("2 to 13 CTAs of 128 threads on a multiprocessor of NVIDIA H200, 8 to 52 of 64 warps")
+    assert str(found).endswith(f"; {found.waves:.4g} to {plan.ctas / (2 * 132):.4g} waves")
+    known = occupancy(plan, registers=255)
+    assert (known.at_least, known.ctas, known.limited_by) == (2, 2, ("registers",))
+    assert " to " not in str(known).partition(",")[0]
+    known = occupancy(plan, registers=64)
+    assert known.at_least == known.ctas == 8
+    assert occupancy(sm80(4096, 4096, 4096)).at_least == sm80(4096, 4096, 4096).min_ctas == 1
+
+
 def test_occupancy_of_other_devices():
     plan = kernels.tiled_copy.plan(array((64, 512)), array((64, 512)))
     assert occupancy(plan, DEVICES["sm_90a"]).limits == {"threads": 16, "CTAs": 32, "shared memory": 228}
@@ -238,12 +254,9 @@ def test_everything_is_one_function():
 # ---- tables and pictures ----
 
 
-def test_by_opcode_counts_cp_async_once():
+def test_an_instruction_by_its_name():
     found = simt(64, 64, 64, a="m", b="n").analyze()
-    loads = found["load A"].requests + found["load B"].requests
-    total = found.by_opcode()["LDGSTS"]
-    assert total["requests"] == loads
-    assert total["wavefronts"] == found["load A, into shared"].wavefronts + found["load B, into shared"].wavefronts
+    assert found["load A"] is found[[x.name for x in found].index("load A")]
     with pytest.raises(KeyError, match="no instruction is named 'x'"):
         found["x"]
 

@@ -9,8 +9,8 @@ import pytest
 
 from tilewright import Float16, Float32, Float64, Int8, _core, cute
 from tilewright._core import LayoutError
+from tilewright._core.analysis import all_swizzles
 from tilewright.analysis import Access, analyze, suggest_padding, suggest_swizzle, suggest_tv, warp_access
-from tilewright.analysis.suggest import all_swizzles
 from tilewright.analysis.tile_access import Ranking, offsets_of
 
 L = cute.parse
@@ -40,6 +40,7 @@ def test_the_space_is_whole():
         (b, m, s) for b, m, s in product(range(1, 9), range(9), range(-9, 10)) if abs(s) >= b and b + m + abs(s) <= 8
     }
     assert found == expected | {(0, 4, 3)}
+    assert max(b + m + abs(s) for b, m, s in all_swizzles(2**62 + 1).tolist()) == 62  # which a swizzle can reach
     assert len(all_swizzles(1)) == len(all_swizzles(2)) == 1
 
 

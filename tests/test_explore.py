@@ -126,6 +126,25 @@ def test_what_is_not_understood_has_exit_status_2(capsys, words, reason):
     assert "Traceback" not in err
 
 
+BROKEN = ["composition (4,3):(1,5) 5:3", "complement (4,4):(1,2) 32", "left_inverse (4,4):(1,1)", "coalesce 6:1 (2,2)"]
+
+
+@pytest.mark.parametrize("words", BROKEN)
+@pytest.mark.parametrize("command", ["show", "explain"])
+def test_an_operation_without_a_result_has_exit_status_2(capsys, tmp_path, command, words):
+    name, *operands = words.split()
+    with pytest.raises(cute.LayoutError) as error:
+        getattr(cute, name)(*(L(x) for x in operands))
+    status, out, message = run(capsys, command, name, *operands)
+    assert (status, message) == (2, f"python -m tilewright {command}: {error.value}\n")
+    if command == "explain" or name != "left_inverse":  # which has no picture of its own
+        assert str(error.value) in " ".join(out.split())
+    if command == "show" and out:
+        status, out, message = run(capsys, command, name, *operands, "--svg", str(tmp_path / "x.svg"))
+        assert (status, out) == (2, "")
+        assert "LayoutError" in (tmp_path / "x.svg").read_text()
+
+
 @pytest.mark.parametrize("command", ["show", "explain", "analyze", "explore"])
 def test_help(capsys, command):
     status, out, _ = run(capsys, command, "--help")

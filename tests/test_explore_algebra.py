@@ -218,27 +218,43 @@ def prediction(layout, bits, memory, op, width, base):
         "widest": found.widest,
         "limit": found.limit,
         "addresses": list(x.addresses),
+        "advice": found.advice,
     }
 
 
 def test_the_page_predicts_what_python_predicts(loaded):
     chance = random.Random(5)
     cases = []
-    for _ in range(400):
+    for _ in range(600):
         values = chance.choice(("", ",2", ",4", ",8"))
         strides = f"({chance.choice((1, 2, 3, 4, 8, 16, 32, 33, 64))},{chance.choice((1, 1, 1, 128))})"
         shape = f"({chance.choice((7, 8, 16, 32, 64))}{values or ',1'})"
         layout = chance.choice(("", "", "S<3,2,3> o 0 o ", "S<2,3,3> o 0 o ")) + f"{shape}:{strides}"
         memory = chance.choice(("global", "shared"))
-        ops = ("load", "store") if memory == "global" else ("load", "store", "ldmatrix", "stmatrix")
+        ops = ("load", "store", "cp.async")
+        ops += ("ldmatrix", "stmatrix") if memory == "shared" else ()
         width = chance.choice((0, 0, 0, 1, 2, 4, 8, 16))
         cases.append(
-            (layout, chance.choice((8, 16, 32, 64)), memory, chance.choice(ops), width, chance.choice((0, 0, 4, 16)))
+            (
+                layout,
+                chance.choice((8, 16, 32, 64)),
+                memory,
+                chance.choice(ops),
+                width,
+                chance.choice((0, 0, 4, 16, 36, 48)),
+            )
         )
+    cases += [("32:1", 32, "global", op, 0, base) for op in ("load", "store") for base in (4, 28, -4)]
+    cases += [("S<0,4,3> o 1 o (32,2):(4,1)", 32, "global", "load", 8, 4)]  # lanes that fault from an aligned base on
+    cases += [(f"32:{stride}", 32, "shared", "load", 0, 4096) for stride in (-32, -8, 32, 2)]
     names = ("layout", "bits", "memory", "op", "width", "base")
     requests = [["predict", *(f"{name}={value}" for name, value in zip(names, case, strict=True))] for case in cases]
-    found = loaded.run(f"{json.dumps(requests)}.map(request => core(...request))")
-    good = 0
+    script = """requests => requests.map(([command, ...fields]) => {
+        const found = core(command, ...fields), state = Object.fromEntries(fields.map(field => field.split("=")));
+        return found.error ? found : { ...found, advice: adviceOn(state.layout, state, found) };
+    })"""
+    found = loaded.run(f"({script})({json.dumps(requests)})")
+    good, sentences = 0, set()
     for case, got in zip(cases, found, strict=True):
         expected = prediction(L(case[0]), *case[1:])
         if isinstance(expected, str):
@@ -246,6 +262,22 @@ def test_the_page_predicts_what_python_predicts(loaded):
             continue
         good += 1
         assert "error" not in got, (case, got)
+        sentences.add(re.sub("[0-9.]+", "N", re.sub("-?0x[0-9a-f]+", "A", expected["advice"])))
         flat = got | {"addresses": got["worst"]["addresses"]}
         assert {name: flat[name] for name in expected} == expected, case
     assert good > 120
+    assert sentences >= SENTENCES
+
+
+# Every sentence there is, by what it says without its numbers.
+SENTENCES = {
+    "",
+    "N-way bank conflict; composition with Swizzle<N,N,N> takes N wavefronts instead of N",
+    "N-way bank conflict; composition with Swizzle<N,N,N> takes N wavefront instead of N",
+    "N-way bank conflict: lanes want different words of one bank; pad the stride between them",
+    "accesses of N bytes are legal, and take N times fewer instructions",
+    "N of N lanes are active: give a warp's other lanes work, too",
+    "the base A lies N bytes behind a sector: from an aligned one on the accesses take N sectors instead of N",
+    "neighbouring lanes are N bytes apart but access N: let them access neighbouring elements",
+    "a request takes N sectors where N would do: let neighbouring lanes access neighbouring elements",
+}

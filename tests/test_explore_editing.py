@@ -56,6 +56,21 @@ def test_editing_a_layout(browser, url):
     type_into(browser, "memory", "shared")
     type_into(browser, "width", "4")
     assert shown(browser)["counts"][0] == count_row(L("(32,4):(32,1)"), memory="shared", width=4)
+    advised = "document.getElementById('advice').textContent"
+    for text, beginning in (
+        ("(32,4):(32,1)", "32-way"),
+        ("(4,8):(8,1)", "accesses of 16"),
+        ("4:1", "4 of 32"),
+        ("32:1", ""),
+    ):
+        type_into(browser, "layout", text)
+        said = analyze_layout(L(text), element_type("f32"), memory="shared", width=4).advice
+        assert said.startswith(beginning)
+        assert browser.run(advised) == (f"{said[0].upper()}{said[1:]}." if said else "")
+    type_into(browser, "layout", "(32,4):(32,1)")
+    type_into(browser, "base", "2")  # is not analysed
+    assert browser.run(advised) == ""
+    type_into(browser, "base", "0")
     type_into(browser, "color", "bank")
     fills = browser.run(f"{CELLS}.map(cell => cell.querySelector('rect').getAttribute('fill'))")
     assert fills == [thread_color(v % 32) for v in range(4) for _ in range(32)]

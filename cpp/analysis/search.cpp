@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <compare>
 #include <map>
 
 namespace tilewright::analysis {
@@ -14,7 +13,9 @@ using Lanes = std::array<int64_t, kWarp>;
 struct Class {
   uint32_t active;
   Lanes offsets;  // 0 where a lane is not active
-  auto operator<=>(const Class&) const = default;
+  bool operator<(const Class& other) const {
+    return active != other.active ? active < other.active : offsets < other.offsets;
+  }
 };
 
 // How many requests there are of each class.
@@ -63,6 +64,42 @@ std::vector<int64_t> wavefronts_under(const std::vector<Swizzle>& swizzles, cons
     found.push_back(keeps_values(swizzle, requests) ? total : -1);
   }
   return found;
+}
+
+std::vector<Swizzle> all_swizzles(int64_t elements) {
+  constexpr int64_t kPlaces = 62;  // that a swizzle reaches
+  const auto last = static_cast<uint64_t>(std::max<int64_t>(elements, 1) - 1);
+  const auto places = std::min<int64_t>(std::bit_width(last), kPlaces);
+  std::vector<Swizzle> found{{0, 4, 3}};  // the identity, as CuTe writes it
+  for (int64_t bits = 1; bits < places; ++bits) {
+    for (int64_t shift = bits; shift + bits <= places; ++shift) {
+      for (int64_t base = places - bits - shift; base >= 0; --base) {
+        found.emplace_back(bits, base, shift);
+        found.emplace_back(bits, base, -shift);
+      }
+    }
+  }
+  return found;
+}
+
+std::optional<BestSwizzle> best_swizzle(const Offsets& requests) {
+  int64_t last = -1;
+  for (int64_t r = 0; r < requests.count; ++r) {
+    for (uint32_t left = requests.active[r]; left; left &= left - 1) {
+      const int64_t offset = requests.offsets[kWarp * r + std::countr_zero(left)];
+      if (offset < 0) return std::nullopt;
+      last = std::max(last, offset);
+    }
+  }
+  if (last < 0) return std::nullopt;
+  const int64_t together = std::max<int64_t>(1, 8 * requests.access.width / requests.element_bits);
+  const std::vector<Swizzle> swizzles = all_swizzles(last + together);
+  const std::vector<int64_t> wavefronts = wavefronts_under(swizzles, requests);
+  std::size_t best = 0;  // the identity, which is always legal
+  for (std::size_t i = 1; i < swizzles.size(); ++i) {
+    if (wavefronts[i] >= 0 && wavefronts[i] < wavefronts[best]) best = i;
+  }
+  return BestSwizzle{swizzles[best], wavefronts[best]};
 }
 
 }  // namespace tilewright::analysis

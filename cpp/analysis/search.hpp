@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "access.hpp"
@@ -27,5 +28,18 @@ struct Offsets {
 // The wavefronts of all requests for each swizzle of the offsets; -1 where it takes neighbours that a lane accesses
 // together apart, or exchanges them.
 std::vector<int64_t> wavefronts_under(const std::vector<Swizzle>& swizzles, const Offsets& requests);
+
+// Every swizzle that stays inside of a tile of so many elements, the simplest first: that with the fewest bits, then
+// the smallest shift, then those that leave the most neighbours together, as CuTe's own do.
+std::vector<Swizzle> all_swizzles(int64_t elements);
+
+struct BestSwizzle {
+  Swizzle swizzle;
+  int64_t wavefronts;
+};
+
+// The first of all swizzles of the offsets with the fewest wavefronts; none where there is no offset, or a negative
+// one.
+std::optional<BestSwizzle> best_swizzle(const Offsets& requests);
 
 }  // namespace tilewright::analysis

@@ -88,6 +88,29 @@ Examples:
     >>> analysis.wavefronts_under(np.array([[0, 0, 5], [2, 0, 5], [5, 0, 5]]), column, **kind).tolist()
     [32, 8, 1])doc";
 
+constexpr const char* kAllSwizzles = R"doc(B, M and S of every swizzle that stays inside of a tile of so many elements.
+
+The simplest first: the fewest bits, then the smallest shift, then the greatest base.
+Source: tilewright.
+
+Examples:
+    >>> from tilewright._core import analysis
+    >>> len(analysis.all_swizzles(8192)), analysis.all_swizzles(8)[:3].tolist()
+    (407, [[0, 4, 3], [1, 1, 1], [1, 1, -1]]))doc";
+
+constexpr const char* kBestSwizzle = R"doc(The simplest swizzle of those with the fewest wavefronts, and their number.
+
+Args: as those of wavefronts_under.
+Returns: (swizzle, wavefronts); None where there is no offset, or a negative one.
+Source: tilewright.
+
+Examples:
+    >>> import numpy as np
+    >>> from tilewright._core import analysis
+    >>> column = 32 * np.arange(32)[None]  # of a tile of 32 x 32 elements
+    >>> analysis.best_swizzle(column, op="load", width=4, element_bits=32)
+    (S<5,0,5>, 1))doc";
+
 constexpr const char* kSwizzled = R"doc(Where the hardware's swizzle puts bytes of shared memory.
 
 Args:
@@ -226,27 +249,67 @@ std::vector<Swizzle> to_swizzles(const Integers& triples) {
   return swizzles;
 }
 
-py::array_t<int64_t> wavefronts_under(const Integers& swizzles, const Integers& offsets,
-                                      const std::optional<Bools>& active, const Access& access, int64_t element_bits,
-                                      int64_t base) {
+// What analysis::Offsets points into.
+struct Kept {
+  std::vector<uint32_t> masks;
+  std::vector<int64_t> offsets;
+};
+
+Kept kept_of(const Integers& offsets, const std::optional<Bools>& active, const Access& access, int64_t element_bits) {
   if (element_bits < 1 || element_bits > 128) {
     throw ValueError(concat("element_bits = ", element_bits, " must be 1 to 128"));
   }
-  const std::vector<uint32_t> masks = masks_of(access, offsets, active);
+  Kept kept{masks_of(access, offsets, active), {}};
   const auto lanes = static_cast<std::size_t>(offsets.shape(1));
-  std::vector<int64_t> full(masks.size() * kWarp);
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    std::copy_n(offsets.data() + i * lanes, lanes, full.begin() + static_cast<std::ptrdiff_t>(i * kWarp));
+  kept.offsets.resize(kept.masks.size() * kWarp);
+  for (std::size_t i = 0; i < kept.masks.size(); ++i) {
+    std::copy_n(offsets.data() + i * lanes, lanes, kept.offsets.begin() + static_cast<std::ptrdiff_t>(i * kWarp));
   }
+  return kept;
+}
+
+analysis::Offsets offsets_of(const Kept& kept, const Access& access, int64_t element_bits, int64_t base) {
+  return {access,
+          kept.offsets.data(),
+          kept.masks.data(),
+          static_cast<int64_t>(kept.masks.size()),
+          static_cast<int>(element_bits),
+          base};
+}
+
+py::array_t<int64_t> wavefronts_under(const Integers& swizzles, const Integers& offsets,
+                                      const std::optional<Bools>& active, const Access& access, int64_t element_bits,
+                                      int64_t base) {
+  const Kept kept = kept_of(offsets, active, access, element_bits);
   const std::vector<Swizzle> each = to_swizzles(swizzles);
-  const analysis::Offsets requests{
-      access, full.data(), masks.data(), static_cast<int64_t>(masks.size()), static_cast<int>(element_bits), base};
   std::vector<int64_t> found;
   {
     const py::gil_scoped_release release;
-    found = analysis::wavefronts_under(each, requests);
+    found = analysis::wavefronts_under(each, offsets_of(kept, access, element_bits, base));
   }
   return py::array_t<int64_t>(static_cast<py::ssize_t>(found.size()), found.data());
+}
+
+py::array_t<int64_t> all_swizzles(int64_t elements) {
+  const std::vector<Swizzle> swizzles = analysis::all_swizzles(elements);
+  py::array_t<int64_t> found({swizzles.size(), std::size_t{3}});
+  int64_t* data = found.mutable_data();
+  for (const Swizzle& swizzle : swizzles) {
+    for (const int64_t field : {swizzle.bits(), swizzle.base(), swizzle.shift()}) *data++ = field;
+  }
+  return found;
+}
+
+py::object best_swizzle(const Integers& offsets, const std::optional<Bools>& active, const Access& access,
+                        int64_t element_bits, int64_t base) {
+  const Kept kept = kept_of(offsets, active, access, element_bits);
+  std::optional<analysis::BestSwizzle> best;
+  {
+    const py::gil_scoped_release release;
+    best = analysis::best_swizzle(offsets_of(kept, access, element_bits, base));
+  }
+  if (!best) return py::none();
+  return py::make_tuple(best->swizzle, best->wavefronts);
 }
 
 py::array_t<int64_t> swizzled(const Integers& addresses, int64_t mode) {
@@ -304,6 +367,20 @@ void bind_analysis(py::module_& core) {
       },
       py::arg("swizzles"), py::arg("offsets"), py::arg("active") = py::none(), py::kw_only(), py::arg("op"),
       py::arg("width"), py::arg("matrices") = 0, py::arg("element_bits"), py::arg("base") = 0, kWavefrontsUnder);
+  m.def(
+      "all_swizzles",
+      [](int64_t elements) { return guarded("suggest_swizzle", {}, [&] { return all_swizzles(elements); }); },
+      py::arg("elements"), kAllSwizzles);
+  m.def(
+      "best_swizzle",
+      [](const Integers& offsets, const std::optional<Bools>& active, const std::string& op, int64_t width,
+         int64_t matrices, int64_t element_bits, int64_t base) {
+        return guarded("analyze", {}, [&] {
+          return best_swizzle(offsets, active, to_access("shared", op, width, matrices), element_bits, base);
+        });
+      },
+      py::arg("offsets"), py::arg("active") = py::none(), py::kw_only(), py::arg("op"), py::arg("width"),
+      py::arg("matrices") = 0, py::arg("element_bits"), py::arg("base") = 0, kBestSwizzle);
 }
 
 }  // namespace tilewright::bind

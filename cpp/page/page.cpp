@@ -4,6 +4,7 @@
 //     describe  ROWS COLUMNS TEXT         its facts, and its offsets as far as they fit
 //     apply     OPERATION TEXT...         an operation on operands, each on a line
 //     predict   FIELD=VALUE...            what the accesses of a layout cost; predict.hpp has the fields
+//     swizzle   FIELD=VALUE...            the swizzle under which they take the fewest wavefronts
 //
 // Compiled to WebAssembly by scripts/build_page.py, it is the algebra of the page; Python has the same functions.
 #include <charconv>
@@ -108,6 +109,8 @@ std::string respond(std::string_view request) {
   if (command == "describe" && lines.size() == 4) return described(lines);
   if (command == "apply" && lines.size() >= 2) return applied(lines);
   if (command == "predict") return answer([] { return "analyze"; }, [&](Json& json) { write_prediction(json, lines); });
+  if (command == "swizzle")
+    return answer([] { return "analyze"; }, [&](Json& json) { write_best_swizzle(json, lines); });
   return answer([] { return "request"; }, [](Json&) { throw KindError("is not understood"); });
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "analysis/access.hpp"
+#include "analysis/search.hpp"
 #include "core/function.hpp"
 #include "value.hpp"
 
@@ -235,6 +236,27 @@ void write_prediction(Json& json, const std::vector<std::string_view>& lines) {
     if (worst_warp->active >> lane & 1) json.number(worst_warp->addresses[lane]);
   }
   json.close(']').close('}').close('}');
+}
+
+void write_best_swizzle(Json& json, const std::vector<std::string_view>& lines) {
+  const Asked asked = asked_by(lines);
+  const Table table = table_of(asked);
+  const std::vector<Warp> warps = warps_of(table, values_of(table, asked.width));
+  std::vector<int64_t> offsets;
+  std::vector<uint32_t> active;
+  for (const Warp& warp : warps) {
+    active.push_back(warp.active);
+    for (const int64_t address : warp.addresses) offsets.push_back((address - table.base) * 8 / table.bits);
+  }
+  const auto best =
+      analysis::best_swizzle({access_of(asked, table, asked.width), offsets.data(), active.data(),
+                              static_cast<int64_t>(warps.size()), static_cast<int>(table.bits), table.base});
+  json.open('{').key("found").boolean(best.has_value());
+  if (best) {
+    json.key("num_bits").number(best->swizzle.bits()).key("num_base").number(best->swizzle.base());
+    json.key("num_shift").number(best->swizzle.shift()).key("wavefronts").number(best->wavefronts);
+  }
+  json.close('}');
 }
 
 }  // namespace tilewright::page

@@ -10,7 +10,53 @@ import typing
 import numpy
 import numpy.typing
 
-__all__: list[str] = ["columns", "requests", "requests_by_rank", "swizzled", "wavefronts_under"]
+__all__: list[str] = [
+    "all_swizzles",
+    "best_swizzle",
+    "columns",
+    "requests",
+    "requests_by_rank",
+    "swizzled",
+    "wavefronts_under",
+]
+
+def all_swizzles(elements: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    B, M and S of every swizzle that stays inside of a tile of so many elements.
+
+    The simplest first: the fewest bits, then the smallest shift, then the greatest base.
+    Source: tilewright.
+
+    Examples:
+        >>> from tilewright._core import analysis
+        >>> len(analysis.all_swizzles(8192)), analysis.all_swizzles(8)[:3].tolist()
+        (407, [[0, 4, 3], [1, 1, 1], [1, 1, -1]])
+    """
+
+def best_swizzle(
+    offsets: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+    active: typing.Annotated[numpy.typing.ArrayLike, numpy.bool] | None = None,
+    *,
+    op: str,
+    width: typing.SupportsInt | typing.SupportsIndex,
+    matrices: typing.SupportsInt | typing.SupportsIndex = 0,
+    element_bits: typing.SupportsInt | typing.SupportsIndex,
+    base: typing.SupportsInt | typing.SupportsIndex = 0,
+) -> typing.Any:
+    """
+    The simplest swizzle of those with the fewest wavefronts, and their number.
+
+    Args: as those of wavefronts_under.
+    Returns: (swizzle, wavefronts); None where there is no offset, or a negative one.
+    Source: tilewright.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright._core import analysis
+        >>> column = 32 * np.arange(32)[None]  # of a tile of 32 x 32 elements
+        >>> analysis.best_swizzle(column, op="load", width=4, element_bits=32)
+        (S<5,0,5>, 1)
+    """
 
 def columns(layout: typing.Any) -> numpy.typing.NDArray[numpy.int64]:
     """

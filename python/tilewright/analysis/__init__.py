@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tilewright.analysis.plans import analyze_plan
     from tilewright.analysis.rank import by_rank
     from tilewright.analysis.suggest import Access, suggest_padding, suggest_swizzle, suggest_tv
+    from tilewright.analysis.swizzle_modes import SwizzleMode, swizzle_mode
     from tilewright.analysis.verify import Verification, verify_with_ncu
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "MisalignedError",
     "Request",
     "Requests",
+    "SwizzleMode",
     "Verification",
     "analyze",
     "analyze_layout",
@@ -37,6 +39,7 @@ __all__ = [
     "suggest_padding",
     "suggest_swizzle",
     "suggest_tv",
+    "swizzle_mode",
     "swizzled",
     "verify_with_ncu",
     "warp_access",
@@ -49,6 +52,7 @@ _MODULES = {
     **dict.fromkeys(("Analysis", "MemoryInstruction"), "instructions"),
     **dict.fromkeys(("AsyncAccess", "async_access"), "cp_async"),
     **dict.fromkeys(("Access", "suggest_padding", "suggest_swizzle", "suggest_tv"), "suggest"),
+    **dict.fromkeys(("SwizzleMode", "swizzle_mode"), "swizzle_modes"),
     **dict.fromkeys(("Verification", "verify_with_ncu"), "verify"),
     "analyze_layout": "layouts",
     "analyze_plan": "plans",
@@ -64,6 +68,9 @@ def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
       `analyze(tensor, ...)`, also of an array with `__dlpack__`: see `analyze_layout`
     - `analyze(tiled_copy, src, dst)`: the two sides of a TiledCopy; see `analyze_tiled_copy`
     - `analyze(plan, *tensors)`: every memory instruction of a launch; see `analyze_plan`
+
+    Wavefronts of cp.async through L1 (.ca) are a lower limit for requests whose lanes conflict on both sides, in the
+    cache and in shared memory; `async_access(...).wavefronts` is what the hardware takes.
 
     Raises: TypeError for an object of another kind.
     Source: tilewright.

@@ -54,6 +54,9 @@ class Request(NamedTuple):
     - `wavefronts`, `ideal_wavefronts`: of shared memory; 0 for global
     - `useful_bytes`: distinct bytes that were asked for
 
+    A request is one side of a cp.async: where lanes conflict on both, in the cache (.ca) and in shared memory, the
+    wavefronts of neither are more than a lower limit of the hardware's; `async_access(...).wavefronts` is exact.
+
     >>> warp_access(range(0, 256, 8), 4).efficiency
     0.5
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tilewright.analysis.access import SECTOR, WARP, warp_accesses
+from tilewright import _core
+from tilewright.analysis.access import SECTOR, warp_accesses
 from tilewright.analysis.layouts import OF_MATRICES
-from tilewright.analysis.suggest import best_swizzle, counted, name_of
+from tilewright.analysis.sentences import advice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,56 +31,60 @@ def advice_on_access(
     matrices: int,
 ) -> str:
     """What to change; empty where nothing has to be."""
-    if x.memory == "shared" and x.conflicts:
-        return _against_conflicts(x, table, addresses, mask, matrices)
-    if x.memory == "global" and x.sectors > x.ideal_sectors:
-        return _against_sectors(x, widest, table, addresses, mask)
-    if x.op not in OF_MATRICES and widest > x.width:
-        return _wider(x, widest)
-    if x.requests and x.lanes < WARP:
-        return f"{x.lanes:.4g} of {WARP} lanes are active: give a warp's other lanes work, too"
-    return ""
+    return advice(Facts(x, widest, table, addresses, mask, matrices))
 
 
-def _against_conflicts(
-    x: MemoryInstruction, table: Table, addresses: Integers, mask: npt.NDArray[np.bool_], matrices: int
-) -> str:
-    import numpy as np
+class Facts:
+    """What the sentence depends on. What takes a search is found when it is asked for.
 
-    head = f"{x.worst.ways if x.worst else 1}-way bank conflict"
-    offsets = np.where(mask, (addresses - table.base) * 8 // table.bits, 0)
-    best = best_swizzle(offsets, mask, table.bits, x.op, x.width, matrices, table.base)
-    if best is None or best[1] >= x.wavefronts:
-        return f"{head}: lanes want different words of one bank; pad the stride between them"
-    swizzle, wavefronts = best
-    return f"{head}; composition with {name_of(swizzle)} takes {counted(wavefronts)} instead of {x.wavefronts}"
+    The page has an object of the same names, from the same C++.
+    """
 
+    def __init__(
+        self,
+        x: MemoryInstruction,
+        widest: int,
+        table: Table,
+        addresses: Integers,
+        mask: npt.NDArray[np.bool_],
+        matrices: int,
+    ) -> None:
+        self._instruction, self._table = x, table
+        self._addresses, self._mask, self._matrices = addresses, mask, matrices
+        self.shared, self.of_matrices = x.memory == "shared", x.op in OF_MATRICES
+        self.width, self.widest, self.requests = x.width, widest, x.requests
+        self.lanes = round(x.lanes * x.requests)
+        self.sectors, self.ideal_sectors = x.sectors, x.ideal_sectors
+        self.wavefronts, self.ideal_wavefronts = x.wavefronts, x.ideal_wavefronts
+        self.ways = x.worst.ways if x.worst is not None else 1
+        self.base, self.behind_sector = f"{table.base:#x}", table.base % SECTOR
 
-def _wider(x: MemoryInstruction, widest: int) -> str:
-    return f"accesses of {widest} bytes are legal, and take {widest // x.width} times fewer instructions"
+    @property
+    def steps(self) -> list[int]:
+        """The different distances between neighbouring active lanes of the worst request, in bytes."""
+        at = self._instruction.addresses
+        return sorted({b - a for a, b in pairwise(at)})
 
+    def aligned_sectors(self) -> int:
+        """The sectors where the base is at the beginning of one; as they are, where lanes then would fault."""
+        if self.behind_sector % self.width:
+            return self.sectors
+        moved = self._addresses - self.behind_sector
+        return int(warp_accesses(moved, self.width, op=self._instruction.op, active=self._mask).sectors.sum())
 
-def _against_sectors(
-    x: MemoryInstruction, widest: int, table: Table, addresses: Integers, mask: npt.NDArray[np.bool_]
-) -> str:
-    import numpy as np
+    def best_swizzle(self) -> tuple[_core.Swizzle, int] | None:
+        """The simplest of the swizzles that take the fewest wavefronts, and their number."""
+        import numpy as np
 
-    moved = addresses - table.base % SECTOR
-    aligned = int(warp_accesses(moved, x.width, op=x.op, active=mask).sectors.sum())
-    if aligned == x.ideal_sectors:
-        return (
-            f"the base {table.base:#x} lies {table.base % SECTOR} bytes behind a sector: from an aligned one on the "
-            f"accesses take {aligned} sectors instead of {x.sectors}"
+        table = self._table
+        offsets = np.where(self._mask, (self._addresses - table.base) * 8 // table.bits, 0)
+        found: tuple[_core.Swizzle, int] | None = _core.analysis.best_swizzle(
+            offsets,
+            self._mask,
+            op=self._instruction.op,
+            width=self.width,
+            matrices=self._matrices,
+            element_bits=table.bits,
+            base=table.base,
         )
-    steps = np.unique(np.diff(x.addresses))
-    if len(steps) == 1 and x.width < steps[0] <= widest:
-        return _wider(x, widest)
-    if len(steps) == 1 and steps[0] not in (0, x.width):
-        return (
-            f"neighbouring lanes are {abs(int(steps[0]))} bytes apart but access {x.width}: let them access "
-            "neighbouring elements"
-        )
-    return (
-        f"a request takes {x.sectors / x.requests:.4g} sectors where {x.ideal_sectors / x.requests:.4g} would do: let "
-        "neighbouring lanes access neighbouring elements"
-    )
+        return found

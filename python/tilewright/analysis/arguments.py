@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["bools", "integers", "named", "whole"]
+__all__ = ["bools", "element_bits", "integers", "named", "whole"]
 
 
 def integers(operation: str, name: str, values: Any) -> npt.NDArray[np.integer[Any]]:
@@ -42,6 +42,21 @@ def whole(operation: str, name: str, value: Any) -> int:
     if not -(2**63) <= found < 2**63:
         raise ValueError(f"{operation}: {name} = {found} is beyond 64 bits")
     return found
+
+
+def element_bits(operation: str, dtype: Any) -> int:
+    """The bits of an element type; TypeError for what is none, also for a number of such a type.
+
+    >>> from tilewright import Float16
+    >>> element_bits("f", Float16)
+    16
+    """
+    from tilewright.numeric import Numeric
+
+    bits = getattr(dtype, "bits", None)
+    if not isinstance(bits, int) or isinstance(dtype, Numeric):
+        raise TypeError(f"{operation}: expected dtype to be an element type such as Float16, not {dtype!r}")
+    return bits
 
 
 def named(operation: str, name: str, value: Any) -> str:

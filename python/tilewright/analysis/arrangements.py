@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import warp_accesses
-from tilewright.analysis.arguments import whole
+from tilewright.analysis.arguments import element_bits, whole
 from tilewright.analysis.layouts import Table, widest_access
 from tilewright.analysis.tile_access import Access, Ranking, offsets_of, warps_of
 
@@ -88,8 +88,7 @@ def suggest_tv(
     extents = _extents_of(src)
     if extents != _extents_of(dst):
         raise LayoutError(f"suggest_tv: the extents of {src} and {dst} differ: {extents} and {_extents_of(dst)}")
-    if not hasattr(dtype, "bits"):
-        raise TypeError(f"suggest_tv: expected dtype to be an element type such as Float16, not {dtype!r}")
+    element_bits("suggest_tv", dtype)
     if len(extents) > 3:
         raise LayoutError(f"suggest_tv: {src} has {len(extents)} modes; group them to at most 3")
     if _product(extents) > MOST:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import WARP, warp_accesses
+from tilewright.analysis.access import warp_accesses
 from tilewright.analysis.access_advice import advice_on_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.layouts import MOST, Table, instruction_of, sass_name, widest_access
@@ -57,7 +57,8 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
         widest access: 4 bytes, limited by values 0 and 1 of thread 0, 32768 elements apart
         advice: write: 8-way bank conflict; composition with Swizzle<3,2,5> takes 32 wavefronts instead of 256
     """
-    from tilewright.cute.tensor import AddressSpace, as_tensor
+    from tilewright.cute.pointer import AddressSpace
+    from tilewright.cute.tensor import as_tensor
     from tilewright.cute.tiled_copy import TiledCopy
 
     if not isinstance(tiled_copy, TiledCopy):
@@ -81,7 +82,7 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
 
 def _check(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> None:
     """Whether the copy can be made of these tensors at all: as `cute.copy` would refuse, for all threads."""
-    from tilewright.cute.tensor import AddressSpace, Pointer
+    from tilewright.cute.pointer import AddressSpace, Pointer
 
     extents: list[tuple[int, ...]] = []
     for name, tensor in (("src", src), ("dst", dst)):
@@ -138,7 +139,7 @@ def _side(
     while values > 1 and (table.break_in(values) is not None or values * bits // 8 > WIDEST):
         values //= 2
     width = WIDEST if matrices else max(values * bits // 8, 1)
-    addresses, mask = _requests(table, values, threads)
+    addresses, mask = table.requests(values)
     if matrices:
         addresses, mask = addresses[:, : 8 * matrices], mask[:, : 8 * matrices]
     counts = warp_accesses(
@@ -146,12 +147,3 @@ def _side(
     )
     made = instruction_of(name, sass_name(memory, op, width, matrices), counts, addresses, mask)
     return made, legal, why, advice_on_access(made, legal, table, addresses, mask, matrices)
-
-
-def _requests(table: Table, values: int, threads: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """Byte addresses (requests, 32) of accesses of so many values, and which lanes are threads."""
-    lanes = -(-threads // WARP) * WARP
-    own = table.addresses(values)
-    addresses, mask = np.zeros((len(own), lanes), np.int64), np.zeros((len(own), lanes), bool)
-    addresses[:, :threads], mask[:, :threads] = own, True
-    return addresses.reshape(-1, WARP), mask.reshape(-1, WARP)

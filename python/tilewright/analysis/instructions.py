@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from tilewright.analysis.access import Request
     from tilewright.analysis.occupancy import Occupancy
+    from tilewright.analysis.swizzle_modes import SwizzleMode
 
 __all__ = ["Analysis", "MemoryInstruction"]
 
@@ -67,11 +68,6 @@ class MemoryInstruction(NamedTuple):
         return self.op not in ("tma", "wgmma")
 
     @property
-    def opcode(self) -> str:
-        """The instruction without its modifiers: what a profile is added up by."""
-        return self.sass.partition(".")[0]
-
-    @property
     def conflicts(self) -> int:
         """Wavefronts beyond the ideal ones."""
         return self.wavefronts - self.ideal_wavefronts
@@ -110,8 +106,14 @@ class Analysis:
     - `widest`: the widest legal access in bytes; `limit`: what limits it
     - `advice`: what to change, "" where nothing has to be
     - `occupancy`: of a plan, how many CTAs share a multiprocessor, and why not more
+    - `swizzle_mode`: of a layout in shared memory, which of the tiles it is that wgmma reads and TMA writes; None where
+      it is none. Of one with a swizzle the first element is named that keeps it from being one
 
     `str()` is a table, a notebook shows it with the pictures of `svg()`.
+
+    The wavefronts of cp.async through L1 (.ca) are what Nsight Compute says of the instruction, but a lower limit where
+    the lanes of a request conflict on both sides, in the cache and in shared memory. The hardware may take more for
+    requests that want several lines, too: `async_access(...).wavefronts` is what it takes of one (docs/ncu.md).
 
     >>> from tilewright import Float32, analysis, cute
     >>> found = analysis.analyze(cute.make_layout(32, stride=2), Float32)
@@ -119,7 +121,7 @@ class Analysis:
     (8, 4, '1 value a thread')
     """
 
-    __slots__ = ("advice", "instructions", "limit", "occupancy", "scope", "title", "widest")
+    __slots__ = ("advice", "instructions", "limit", "occupancy", "scope", "swizzle_mode", "title", "widest")
     instructions: tuple[MemoryInstruction, ...]
     title: str
     scope: str
@@ -127,6 +129,7 @@ class Analysis:
     limit: str
     advice: str
     occupancy: Occupancy | None
+    swizzle_mode: SwizzleMode | None
 
     def __init__(
         self,
@@ -138,9 +141,11 @@ class Analysis:
         limit: str = "",
         advice: str = "",
         occupancy: Occupancy | None = None,
+        swizzle_mode: SwizzleMode | None = None,
     ) -> None:
         self.instructions, self.title, self.scope = tuple(instructions), title, scope
-        self.widest, self.limit, self.advice, self.occupancy = widest, limit, advice, occupancy
+        self.widest, self.limit, self.advice = widest, limit, advice
+        self.occupancy, self.swizzle_mode = occupancy, swizzle_mode
 
     def __iter__(self) -> Iterator[MemoryInstruction]:
         return iter(self.instructions)
@@ -155,20 +160,6 @@ class Analysis:
             if instruction.name == which:
                 return instruction
         raise KeyError(f"no instruction is named {which!r}; there are {', '.join(x.name for x in self.instructions)}")
-
-    def by_opcode(self) -> dict[str, dict[str, int]]:
-        """Totals by opcode (LDG, STS, ...), as a profile shows them; cp.async's two sides are one opcode, LDGSTS."""
-        fields = ("requests", "sectors", "ideal_sectors", "lines", "wavefronts", "ideal_wavefronts")
-        found: dict[str, dict[str, int]] = {}
-        for x in self.instructions:
-            if not x.by_lanes:
-                continue
-            total = found.setdefault(x.opcode, dict.fromkeys(fields, 0))
-            for field in fields:
-                if field == "requests" and x.op == "cp.async" and x.memory == "shared":
-                    continue  # the same requests as on the global side
-                total[field] += getattr(x, field)
-        return found
 
     # ---- looking at it ----
 
@@ -196,6 +187,8 @@ class Analysis:
         found = []
         if self.widest:
             found.append(f"widest access: {self.widest} bytes" + (f", limited by {self.limit}" if self.limit else ""))
+        if self.swizzle_mode is not None:
+            found.append(f"as a tile (rows, K): {self.swizzle_mode}")
         if self.occupancy is not None:
             found.append(f"occupancy: {self.occupancy}")
         if self.advice:

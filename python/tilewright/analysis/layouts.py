@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import SECTOR, WARP, Request, Requests, warp_accesses
-from tilewright.analysis.arguments import bools, whole
+from tilewright.analysis.arguments import bools, element_bits, whole
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 
 if TYPE_CHECKING:
@@ -51,6 +51,24 @@ class Table(NamedTuple):
         import numpy as np
 
         return np.ascontiguousarray((self.base + self.offsets[:, ::values] * self.bits // 8).T)
+
+    def requests(
+        self, values: int, threads: int = 0, active: npt.NDArray[np.bool_] | None = None
+    ) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        """Byte addresses (requests, 32) of accesses of so many values, and which lanes take part.
+
+        `threads`: those that execute them, if there are more than have offsets; `active` (threads, values): a
+        predicate, of an access that of its first value. Warps are filled up with lanes that take no part.
+        """
+        import numpy as np
+
+        own = self.addresses(values)
+        count, present = own.shape
+        lanes = -(-max(threads, present) // WARP) * WARP
+        addresses, mask = np.zeros((count, lanes), np.int64), np.zeros((count, lanes), bool)
+        addresses[:, :present] = own
+        mask[:, :present] = True if active is None else active[:, ::values].T
+        return addresses.reshape(-1, WARP), mask.reshape(-1, WARP)
 
     def break_in(self, values: int) -> tuple[int, int, int] | None:
         """Where the values of an access are no neighbours: (thread, value, distance to the next value)."""
@@ -134,7 +152,8 @@ def analyze_layout(
         threads: those that execute the access, at least those of mode 0, which alone take part; None: these.
         active: bools (threads) or (threads, values), of a predicate: which take part, too. That of an access is that of
             its first value.
-    Returns: an Analysis with one instruction; its scope is "one warp" for up to 32 threads, else "one tile".
+    Returns: an Analysis with one instruction; its scope is "one warp" for up to 32 threads, else "one tile". Of a tile
+        (rows, K) or (rows, K, stages) in shared memory that wgmma reads, it has the `swizzle_mode`, too.
     Raises: MisalignedError naming the first lane that would fault, LayoutError for a width whose values are no
         neighbours and for more than 2^24 elements, TypeError or ValueError for another argument.
     Source: tilewright.
@@ -151,9 +170,8 @@ def analyze_layout(
         >>> analyze_layout(cute.make_layout(12), Float16, threads=32)["load"].lanes  # 12 of 32 threads
         12.0
     """
-    import numpy as np
-
     from tilewright.analysis.access_advice import advice_on_access
+    from tilewright.analysis.swizzle_modes import mode_of_access
 
     if width is not None and whole("analyze", "width", width) not in WIDTHS:
         raise ValueError(f"analyze: width = {width} bytes must be {', '.join(map(str, WIDTHS))}; None is the widest")
@@ -168,12 +186,7 @@ def analyze_layout(
     if width is None:
         width = 16 if op in OF_MATRICES else widest or max(1, table.bits // 8)
     values = _values_of(table, width, x)
-    lanes = -(-threads // WARP) * WARP
-    mask = np.zeros((count // values, lanes), bool)
-    mask[:, :present] = _mask_of(active, present, count)[:, ::values].T
-    addresses = np.zeros((count // values, lanes), np.int64)
-    addresses[:, :present] = table.addresses(values)
-    addresses, flags = addresses.reshape(-1, WARP), mask.reshape(-1, WARP)
+    addresses, flags = table.requests(values, threads, _mask_of(active, present, count))
     matrices = 0
     if op in OF_MATRICES:
         if present not in (8, 16) and present % WARP:
@@ -186,8 +199,11 @@ def analyze_layout(
     instruction = instruction_of(op, sass_name(memory, op, width, matrices), found, addresses, flags)
     scope = "one warp" if threads <= WARP else "one tile"
     advice = advice_on_access(instruction, widest, table, addresses, flags, matrices)
-    title = str(x.layout) if _is_tensor(x) else str(x)
-    return Analysis([instruction], title=title, scope=scope, widest=widest, limit=limit, advice=advice)
+    layout = x.layout if _is_tensor(x) else x
+    mode = mode_of_access(layout, table.offsets, table.bits, table.base) if memory == "shared" else None
+    return Analysis(
+        [instruction], title=str(layout), scope=scope, widest=widest, limit=limit, advice=advice, swizzle_mode=mode
+    )
 
 
 def instruction_of(
@@ -231,7 +247,7 @@ def _is_tensor(x: Any) -> bool:
 
 
 def _table_of(x: Any, dtype: Any, memory: str | None, base: int | None) -> tuple[Table, str]:
-    from tilewright.cute.tensor import AddressSpace, Pointer
+    from tilewright.cute.pointer import AddressSpace, Pointer
 
     layout = x
     if _is_tensor(x):
@@ -244,8 +260,7 @@ def _table_of(x: Any, dtype: Any, memory: str | None, base: int | None) -> tuple
             raise ValueError("analyze: dtype and base must be left out: a tensor has its own")
         dtype, base = pointer.dtype, pointer.toint()
         memory = memory or ("shared" if pointer.memspace is AddressSpace.smem else "global")
-    if dtype is None or not hasattr(dtype, "bits"):
-        raise TypeError(f"analyze: expected dtype to be an element type such as Float16, not {dtype!r}")
+    element_bits("analyze", dtype)
     if _core.has_scaled_basis(layout.outer.stride if isinstance(layout, _core.ComposedLayout) else layout.stride):
         raise LayoutError(
             f"analyze: {layout} gives coordinates, not offsets; compose the layout of the memory with it, "

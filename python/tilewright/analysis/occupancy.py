@@ -55,7 +55,9 @@ def multiprocessor_of(facts: DeviceFacts) -> Multiprocessor:
 class Occupancy(NamedTuple):
     """How many CTAs share a multiprocessor.
 
-    - `ctas`: the least of the limits; `warps`: those of all of them, of `most_warps` that a multiprocessor has room for
+    - `ctas`: the least of the limits; `at_least`: for how many the kernel is compiled, so that its registers allow
+      them, where `registers` are not known and `ctas` is an upper limit; else the same as `ctas`
+    - `warps`: those of all `ctas`, of `most_warps` that a multiprocessor has room for
     - `limits`: the CTAs by "threads", "CTAs", "shared memory" and, where they are known, "registers"
     - `limited_by`: the limits that are least
     - `threads`, `shared_bytes`, `registers` (of a thread; None: not known): what a CTA takes
@@ -63,6 +65,7 @@ class Occupancy(NamedTuple):
     """
 
     ctas: int
+    at_least: int
     warps: int
     most_warps: int
     limits: dict[str, int]
@@ -79,13 +82,18 @@ class Occupancy(NamedTuple):
         return self.warps / self.most_warps
 
     def __str__(self) -> str:
-        many = "CTA" if self.ctas == 1 else "CTAs"
         limits = ", ".join(f"{name} {count}" for name, count in self.limits.items())
-        known = "" if self.registers is not None else "; registers are not known before it is compiled"
+        ctas, warps, waves = f"{self.ctas} CTA{'s' * (self.ctas != 1)}", f"{self.warps}", f"{self.waves:.4g}"
+        known = ""
+        if self.registers is None:
+            known = "; registers are not known before it is compiled"
+        if self.at_least < self.ctas:
+            part = self.at_least / self.ctas
+            ctas, warps = f"{self.at_least} to {ctas}", f"{round(self.warps * part)} to {warps}"
+            waves = f"{waves} to {self.waves / part:.4g}"
         return (
-            f"{self.ctas} {many} of {self.threads} threads on a multiprocessor of {self.device}, {self.warps} of "
-            f"{self.most_warps} warps, limited by {' and '.join(self.limited_by)} ({limits}{known}); "
-            f"{self.waves:.4g} waves"
+            f"{ctas} of {self.threads} threads on a multiprocessor of {self.device}, {warps} of {self.most_warps} "
+            f"warps, limited by {' and '.join(self.limited_by)} ({limits}{known}); {waves} waves"
         )
 
 
@@ -123,7 +131,9 @@ def occupancy(plan: Any, facts: DeviceFacts | None = None, registers: int | None
     ctas = min(limits.values())
     limited = tuple(name for name, count in limits.items() if count == ctas)
     room = ctas * facts.multiprocessors
+    compiled_for = int(getattr(plan, "ctas_per_sm", getattr(plan, "min_ctas", 1)))
+    at_least = min(ctas, max(compiled_for, 1)) if registers is None else ctas
     return Occupancy(
-        ctas, ctas * warps, has.threads // WARP, limits, limited, threads, shared, registers,
+        ctas, at_least, ctas * warps, has.threads // WARP, limits, limited, threads, shared, registers,
         plan.ctas / room if room else 0.0, facts.name,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import Request
+from tilewright.analysis.arguments import element_bits
 
 __all__ = ["by_rank"]
 
@@ -46,8 +47,7 @@ def by_rank(
     """
     import numpy as np
 
-    if not hasattr(dtype, "bits"):
-        raise TypeError(f"by_rank: expected dtype to be an element type such as Float16, not {dtype!r}")
+    element_bits("by_rank", dtype)
     if not _core.rank(layout):
         raise LayoutError(f"by_rank: {layout} has no mode of threads; make_layout(1) has one, of one thread")
     width = width or (16 if op in ("ldmatrix", "stmatrix") else dtype.bits // 8)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import warp_accesses
-from tilewright.analysis.arguments import whole
+from tilewright.analysis.arguments import element_bits, whole
 from tilewright.analysis.arrangements import TvChoice, suggest_tv
+from tilewright.analysis.sentences import counted, name_of
 from tilewright.analysis.tile_access import Access, Ranking, Warps, warps_of
 
 if TYPE_CHECKING:
@@ -23,13 +24,11 @@ __all__ = [
     "Ranking",
     "SwizzleChoice",
     "TvChoice",
-    "best_swizzle",
     "suggest_padding",
     "suggest_swizzle",
     "suggest_tv",
 ]
 
-IDENTITY = (0, 4, 3)
 ROW_OF_BANKS = 128  # bytes
 
 
@@ -66,35 +65,9 @@ class PaddingChoice(NamedTuple):
         return f"{self.layout}, {where}: {_cost(self.wavefronts, self.ideal, self.each)}, {self.elements} elements"
 
 
-def name_of(swizzle: _core.Swizzle) -> str:
-    """Swizzle<B,M,S>."""
-    return f"Swizzle<{swizzle.num_bits},{swizzle.num_base},{swizzle.num_shift}>"
-
-
-def counted(wavefronts: int) -> str:
-    """`1 wavefront`, `2 wavefronts`."""
-    return f"{wavefronts} wavefront" + ("s" if wavefronts != 1 else "")
-
-
 def _cost(wavefronts: int, ideal: int, each: tuple[int, ...]) -> str:
     parts = f" ({' + '.join(map(str, each))})" if len(each) > 1 else ""
     return f"{counted(wavefronts)}{parts}" + ("" if wavefronts == ideal else f", ideal {ideal}")
-
-
-def all_swizzles(elements: int) -> Integers:
-    """B, M, S of every swizzle that stays inside of a tile of so many elements, the identity first.
-
-    >>> len(all_swizzles(8192))
-    407
-    """
-    import numpy as np
-
-    places = max(0, (elements - 1).bit_length())
-    found = [IDENTITY]
-    for bits in range(1, places):
-        for shift in range(bits, places - bits + 1):
-            found += [(bits, base, sign * shift) for base in range(places - bits - shift + 1) for sign in (1, -1)]
-    return np.array(found, np.int64)
 
 
 def _wavefronts(triples: Integers, warps: Warps, bits: int, base: int) -> Integers:
@@ -110,33 +83,6 @@ def _wavefronts(triples: Integers, warps: Warps, bits: int, base: int) -> Intege
     )
 
 
-def _order(triples: Integers, wavefronts: Integers, elements: Integers) -> Integers:
-    """The least wavefronts first; then the least memory, the fewest bits, the nearest to CuTe's own."""
-    import numpy as np
-
-    bits, base, shift = triples.T
-    return np.lexsort((shift < 0, -base, abs(shift), bits, elements, wavefronts))
-
-
-def best_swizzle(
-    offsets: Integers, active: Any, bits: int, op: str, width: int, matrices: int, base: int
-) -> tuple[_core.Swizzle, int] | None:
-    """The swizzle of element offsets (requests, lanes) that takes the fewest wavefronts, and their number, if any.
-
-    Among equals, the one with the fewest bits and the smallest shift.
-    """
-    import numpy as np
-
-    if not offsets.size or offsets.min() < 0:
-        return None
-    triples = all_swizzles(int(offsets.max()) + max(1, 8 * width // bits))
-    flags = np.ones(offsets.shape, bool) if active is None else active
-    found = _wavefronts(triples, Warps(offsets, flags, op, width, matrices), bits, base)
-    legal = np.flatnonzero(found >= 0)
-    first = legal[_order(triples[legal], found[legal], np.zeros(len(legal), np.int64))[0]]
-    return _core.Swizzle(*triples[first].tolist()), int(found[first])
-
-
 def _as_access(access: Any) -> Access:
     return access if isinstance(access, Access) else Access(access)
 
@@ -144,8 +90,7 @@ def _as_access(access: Any) -> Access:
 def _checked(operation: str, layout: Any, accesses: tuple[Any, ...], dtype: Any) -> list[Access]:
     if not accesses:
         raise ValueError(f"{operation}: there are no accesses; give at least one, a layout of threads and values")
-    if not hasattr(dtype, "bits"):
-        raise TypeError(f"{operation}: expected dtype to be an element type such as Float16, not {dtype!r}")
+    element_bits(operation, dtype)
     if not isinstance(layout, _core.Layout) or _core.has_scaled_basis(layout.stride):
         raise TypeError(f"{operation}: expected the tile to be a Layout of offsets, not {layout}")
     found = [_as_access(access) for access in accesses]
@@ -192,7 +137,7 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
     given, base = _checked("suggest_swizzle", layout, accesses, dtype), whole("suggest_swizzle", "base", base)
     made = [warps_of(layout, access, dtype.bits, base, "suggest_swizzle") for access in given]
     span = int(_core.cosize(layout))
-    triples = all_swizzles(span)
+    triples = _core.analysis.all_swizzles(span)  # the simplest first
     each = np.stack([_wavefronts(triples, warps, dtype.bits, base) for warps in made])
     legal = np.flatnonzero((each >= 0).all(axis=0))
     triples, each = triples[legal], each[:, legal]
@@ -201,7 +146,7 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
     elements = -(-span // periods) * periods
     ideal = sum(_ideal(warps) for warps in made)
     ranking = Ranking()
-    for i in _order(triples, totals, elements).tolist():
+    for i in np.lexsort((elements, totals)).tolist():  # of as many wavefronts and as much memory, the simplest first
         swizzle = _core.Swizzle(*triples[i].tolist())
         choice = _core.composition(swizzle, layout)
         costs = tuple(each[:, i].tolist())

@@ -46,7 +46,7 @@ def layout_command(arguments: Sequence[str]) -> int:
     """Run `show`, `explain`, `analyze` or `explore` with its arguments; the exit status.
 
     It is 0; 1 if a file cannot be written or a port not be opened; 2 if the arguments are not understood or have no
-    answer.
+    answer, such as an operation without a result: what `show` and `explain` have to say of it is printed all the same.
 
     >>> layout_command(["explain", "(4,8):(8,1)", "(1,2)"])
     crd2idx((1,2), (4,8):(8,1))
@@ -132,6 +132,8 @@ def _show(arguments: Sequence[str]) -> int:
         _write(picture, name, file)
     if not files:
         print(picture)
+    if picture.error is not None:
+        raise picture.error
     return 0
 
 
@@ -170,11 +172,14 @@ def _explain(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     name, operands = _subject(given.what)
     if name is not None:
-        print(explain(name, *operands))
+        found = explain(name, *operands)
     elif len(operands) == 2 and isinstance(operands[0], _core.Layout):
-        print(explain(operands[0], operands[1]))
+        found = explain(operands[0], operands[1])
     else:
         raise ValueError(f"expected {EXPLAINED}")
+    print(found)
+    if found.error is not None:
+        raise found.error
     return 0
 
 

@@ -29,6 +29,28 @@ function predict(text, state) {
   return core("predict", `layout=${text}`, ...fields);
 }
 
+// What to change about an access that costs what `found` says: the sentence of Python's `analyze`; empty where nothing.
+function adviceOn(text, state, found) {
+  const again = (command, changes) => core(command, `layout=${text}`, ...Object.entries({
+    bits: state.bits, memory: state.memory, op: state.op, width: found.width, base: state.base.trim(), ...changes,
+  }).map(([name, value]) => `${name}=${value}`));
+  const integers = Object.entries(found).filter(([, value]) => Number.isInteger(value)).map(([name, value]) => [name, BigInt(value)]);
+  const base = Number(state.base), behind = ((base % 32) + 32) % 32, { worst } = found;
+  const steps = new Set(worst.addresses.slice(1).map((address, i) => address - worst.addresses[i]));
+  return sentences.advice({
+    ...Object.fromEntries(integers), shared: state.memory === "shared", of_matrices: state.op.endsWith("matrix"),
+    ways: worst.ideal_wavefronts ? BigInt(Math.ceil(worst.wavefronts / worst.ideal_wavefronts)) : 1n,
+    base: (base < 0 ? "-0x" : "0x") + Math.abs(base).toString(16), behind_sector: BigInt(behind),
+    steps: [...steps].sort((a, b) => a - b).map(BigInt),
+    aligned_sectors: () => BigInt(behind % found.width ? found.sectors : again("predict", { base: base - behind }).sectors),
+    best_swizzle() {
+      const best = again("swizzle", {});
+      const field = name => BigInt(best[name]);
+      return best.found ? [{ num_bits: field("num_bits"), num_base: field("num_base"), num_shift: field("num_shift") }, field("wavefronts")] : null;
+    },
+  });
+}
+
 const byteOf = (offset, state) => Number(state.base) + Math.floor((offset * Number(state.bits)) / 8);
 const bankOf = word => ((word % 32) + 32) % 32;  // of a negative word, too
 const places = { bank: byte => bankOf(Math.floor(byte / 4)), sector: byte => Math.floor(byte / 32), line: byte => Math.floor(byte / 128) };
@@ -122,6 +144,7 @@ const composedText = x => (x.kind === "swizzle" ? `${x.text} o 0 o ${x.shape}:${
 function showCounts(text, state) {
   const found = predict(text, state);
   show("lanes").replaceChildren();
+  show("advice").textContent = "";
   if (found.error) {
     show("accesses").textContent = found.error.text;
     fillTable(show("counts"), [], []);
@@ -131,6 +154,8 @@ function showCounts(text, state) {
   show("accesses").textContent =
     `Mode 0 are the threads, the other modes their values. The widest legal access is ${found.widest} bytes${limit}. ` +
     `With ${found.width} bytes a lane, ${found.requests} ${found.requests === 1 ? "request is" : "requests are"} made.`;
+  const advice = adviceOn(text, state, found);
+  show("advice").textContent = advice && `${advice[0].toUpperCase()}${advice.slice(1)}.`;
   const shared = state.memory === "shared";
   const head = shared ? [" ", "lanes", "wavefronts", "ideal", "conflicts", "useful"] : [" ", "lanes", "sectors", "ideal", "lines", "useful"];
   const row = (name, x) => shared
@@ -190,6 +215,7 @@ function showNoElements(reason) {
   fillTable(show("table"), [], []);
   fillTable(show("counts"), [], []);
   show("accesses").textContent = reason;
+  show("advice").textContent = "";
   show("lanes").replaceChildren();
 }
 

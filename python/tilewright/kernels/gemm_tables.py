@@ -233,19 +233,31 @@ def descriptor_offsets(descriptor: int, shape: tuple[int, int], element_bytes: i
         )
     start, leading, stride = ((descriptor >> low & 0x3FFF) << 4 for low in (0, 16, 32))
     span = {code: size for size, code in SWIZZLE_CODES.items()}[descriptor >> 62 & 3]
-    r, k = np.meshgrid(np.arange(shape[0]), np.arange(shape[1]), indexing="ij")
-    t = 16 // element_bytes
-    if major == "k" and span:
-        x = r % 8 * span + r // 8 * stride + k * element_bytes
-    elif major == "k":
-        x = r % 8 * 16 + r // 8 * stride + k % t * element_bytes + k // t * leading
-    elif span:
-        group = span // element_bytes
-        x = r % group * element_bytes + r // group * leading + k % 8 * span + k // 8 * stride
-    else:
-        x = r % t * element_bytes + r // t * stride + k % 8 * 16 + k // 8 * leading
+    x = canonical_addresses(shape, element_bytes, major, span, leading, stride)
     offsets: IntArray = (swizzled(start + x, span) // element_bytes).astype(np.int32)
     return offsets
+
+
+def canonical_addresses(
+    shape: tuple[int, int], element_bytes: int, major: str, span: int, leading: int, stride: int
+) -> Any:
+    """The x of `descriptor_offsets`: byte addresses (rows, k) before the swizzle, where the matrix begins at 0.
+
+    In k-major tiles with a swizzle that are wider than its span, `leading` leads to the next W bytes of k: an
+    instruction does not get there, the next one begins there.
+
+    >>> canonical_addresses((16, 64), 2, "k", 64, 4096, 512)[[0, 1, 8, 0], [1, 0, 0, 32]].tolist()
+    [2, 64, 512, 4096]
+    """
+    import numpy as np
+
+    r, k = np.ogrid[: shape[0], : shape[1]]
+    row = span or 16  # bytes that lie side by side
+    group = row // element_bytes
+    if major == "k":
+        return r % 8 * row + r // 8 * stride + k % group * element_bytes + k // group * leading
+    along, across = (leading, stride) if span else (stride, leading)
+    return r % group * element_bytes + r // group * along + k % 8 * row + k // 8 * across
 
 
 def tma_offsets(inner: int, rows: int, element_bytes: int, swizzle: int = 0, start: int = 0) -> IntArray:
