@@ -196,6 +196,38 @@ def test_address_and_bank():
     assert shows["address"] == hex((1 << 40) + 4)
 
 
+def test_address_and_bank_without_a_type_are_those_of_4_bytes_and_say_so():
+    for layout, options in (
+        ("(4,8):(16,2)", {}),
+        ("(4,8):(16,2)", {"base": 64}),
+        ("((2,2),(2,4)):((16,32),(2,4))", {}),
+    ):
+        for cell in only(cute.show(layout, **options)).cells:
+            shows = dict(cell.hover)
+            address = options.get("base", 0) + 4 * int(shows["offset"])
+            assert (shows["address (f32)"], shows["bank (f32)"]) == (str(address), str(address // 4 % 32))
+            assert "bank" not in shows
+    tile = cute.show("((2,2),(2,3)):((2,12),(1,4))", tile=parse("24:4")).panels[0].panel
+    shows = dict(tile.cells[9].hover)
+    assert (shows["offset"], shows["bank (f32)"], shows["address (f32)"]) == ("36", "4", "144")
+    assert "bank (f32)" not in dict(cute.show("(4,1):(1,0)", tile=(4,)).panels[0].panel.cells[0].hover)  # of no memory
+    with pytest.raises(ValueError, match="needs the size of an element"):
+        cute.show("(4,8):(8,1)", color="bank")
+    with pytest.raises(TypeError, match="base"):
+        cute.show("(4,8):(8,1)", base="64")
+
+
+def test_a_layout_is_evaluated_at_the_coordinates_of_the_grid_not_at_their_numbers():
+    from tilewright.show.grids import grids_of
+    from tilewright.show.layouts import layout_cells
+
+    (grid,), _ = grids_of((2, 3))  # a corner of the layout, whose second column has the number 2, not 4
+    layout = parse("(4,8):(8,1)")
+    assert [cell.lines[0] for cell in layout_cells(layout, grid)] == [
+        str(8 * i + j) for i in range(2) for j in range(3)
+    ]
+
+
 @pytest.mark.parametrize("at", [5, (1, 1), (1, (1, 0))])
 def test_a_coordinate_is_marked(at):
     marked = [cell for cell in cells_of(cute.show("(4,(2,3)):(1,(4,8))", at=at)) if cell.marked]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import shutil
 import subprocess
@@ -13,9 +14,10 @@ from xml.etree import ElementTree
 import pytest
 
 from tilewright import Float16, cute
-from tilewright.show import Cell, Entry, Label, Link, Panel, Picture, Placed, below
+from tilewright.show import Cell, Entry, Label, Link, Panel, Picture, Placed, below, beside, export
+from tilewright.show.dense import strokes_of
 from tilewright.show.measure import measure
-from tilewright.show.palette import thread_ansi
+from tilewright.show.palette import fill, thread_ansi
 
 GOLDEN = Path(__file__).parent / "golden_svg"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -95,11 +97,10 @@ def titles(svg: str) -> list[dict[str, str]]:
         if (title := group.find(f"{SVG}title")) is not None
     ]
     for group in root.iter(f"{SVG}g"):
-        names = group.get("data-names", "").split("|")
-        found += [
-            dict(zip(names, title.text.split(" "), strict=True))
-            for title in group.findall(f"{SVG}text/{SVG}a/{SVG}title")
-        ]
+        names, text = group.get("data-names", "").split("|"), group.get("data-text")
+        for cell in group.findall(f"{SVG}text/{SVG}a"):
+            values = dict(zip(names, cell.find(f"{SVG}title").text.split(" "), strict=True))
+            found.append(values | ({text: cell.text.strip()} if text else {}))
     return found
 
 
@@ -115,24 +116,34 @@ def test_hovering_shows_all_of_a_small_picture(text):
 )
 def test_64_by_64_has_at_most_200_kb_and_shows_each_coordinate(text):
     layout = cute.parse(text)
-    picture = cute.show(layout)
-    for page in (picture.svg(), picture.html(), picture._repr_html_()):
-        assert len(page.encode()) <= 200_000
-    shown = titles(picture.svg())
-    assert len(shown) == 64 * 64
-    for title in shown:
-        coordinate = eval(f"({title['coordinate']})")
-        assert "offset" not in title or int(title["offset"]) == layout(coordinate)
-    assert len({title["coordinate"] for title in shown}) == 64 * 64
+    for dtype in (None, Float16):
+        picture = cute.show(layout, dtype=dtype)
+        for page in (picture.svg(), picture.html(), picture._repr_html_()):
+            assert len(page.encode()) <= 200_000
+        shown = titles(picture.svg())
+        assert len(shown) == 64 * 64
+        bytes_ = 2 if dtype or isinstance(layout, cute.ComposedLayout) else 4
+        of = " (f32)" if bytes_ == 4 else ""
+        for title in shown:
+            offset = layout(eval(f"({title['coordinate']})"))
+            assert int(title["offset"]) == offset
+            assert int(title[f"bank{of}"]) == offset * bytes_ // 4 % 32
+            assert int(title.get(f"address{of}", offset * bytes_)) == offset * bytes_
+        assert len({title["coordinate"] for title in shown}) == 64 * 64
+        if "((" not in text:  # of nested coordinates, which are longer, there is no room for addresses
+            assert f"address{of}" in shown[0]
 
 
-@pytest.mark.parametrize("text", ["(64,64):(64,1)", "(64,64):(65,1)", "((8,8),(8,8)):((8,512),(1,64))"])
-def test_64_by_64_takes_at_most_50_ms(text):
+@pytest.mark.parametrize("dtype", [None, Float16])
+@pytest.mark.parametrize(
+    "text", ["(64,64):(64,1)", "(64,64):(65,1)", "((8,8),(8,8)):((8,512),(1,64))", "S<3,3,3> o 0 o (64,64):(64,1)"]
+)
+def test_64_by_64_takes_at_most_50_ms(text, dtype):
     layout = cute.parse(text)
 
     def once() -> float:
         begin = time.process_time()
-        cute.show(layout).svg()
+        cute.show(layout, dtype=dtype).svg()
         return time.process_time() - begin
 
     best = 1.0
@@ -143,16 +154,76 @@ def test_64_by_64_takes_at_most_50_ms(text):
     pytest.fail(f"{best:.3f} s")
 
 
+def test_the_lines_of_many_cells_colour_each_of_them():
+    chance = random.Random(3)
+    dashed = 0
+    for _ in range(200):
+        width, colors = chance.randint(1, 12), chance.sample(["a", "b", "c", ""], chance.randint(1, 4))
+        period = chance.randint(1, width)
+        lines = []
+        for _ in range(chance.randint(1, 5)):
+            piece = [chance.choice(colors) for _ in range(period)]
+            lines.append(tuple((piece * width)[:width]))
+        drawn = [[""] * width for _ in lines]
+        for (color, dashes), parts in strokes_of(lines).items():
+            length, gap = map(int, dashes.split()) if dashes else (width, 0)
+            dashed += bool(dashes)
+            for i, start, end in parts:
+                assert start < end <= width
+                for place in range(start, end):
+                    if (place - start) % (length + gap) < length:
+                        assert drawn[i][place] == ""
+                        drawn[i][place] = color
+        assert [tuple(line) for line in drawn] == lines
+    assert dashed > 100
+
+
 def test_special_characters_in_a_picture_of_many_cells():
     cells = tuple(Cell(i // 40, i % 40, (f"<{i}",), i % 3, (("name", f'<& "{i}'),)) for i in range(1000))
     picture = Picture("<&>", below(Panel("<&>", "<&>", 25, 40, cells)))
     assert [title["name"] for title in titles(picture.svg())] == [f'<&\xa0"{i}' for i in range(1000)]
 
 
+def test_cells_of_which_more_or_nothing_is_known():
+    def hover(i):
+        return () if i % 3 == 0 else (("name", str(i)), ("double", str(2 * i)), *[("also", "x")] * (i % 3 == 2))
+
+    cells = tuple(Cell(i // 40, i % 40, (str(i),), i % 3, hover(i)) for i in range(1000))
+    svg_ = Picture("t", below(Panel("t", "", 25, 40, cells))).svg()
+    assert 'data-names="name|double|also"' in svg_
+    assert "pointing at a cell shows name, double, also</text>" in svg_
+    found = [x.text for x in ElementTree.fromstring(svg_).iter(f"{SVG}title")][1:]
+    assert found == [f"{i} {2 * i}" + " x" * (i % 3 == 2) for i in range(1000) if i % 3]
+
+
+def test_the_key_says_in_which_panels_the_text_is_a_field():
+    def panel(name, text):
+        cells = tuple(Cell(i, 0, (text,), hover=(("place", str(i)), (name, "7"))) for i in range(500))
+        return Panel(name, "", 500, 1, cells)
+
+    svg_ = Picture("t", beside(panel("offset", "7"), panel("thread", "T7"))).svg()
+    assert "pointing at a cell shows place of the offset in it or place, thread</text>" in svg_
+    shown = [title for title in titles(svg_) if title["place"] == "3"]
+    assert shown == [{"place": "3", "offset": "7"}, {"place": "3", "thread": "7"}]
+
+
+def test_where_coordinates_are_too_long_the_rest_is_shown():
+    two, strides = ",".join("2" * 6), [",".join(str(2**i) for i in range(k, k + 6)) for k in (0, 6)]
+    svg_ = cute.show(f"(({two}),({two})):(({strides[0]}),({strides[1]}))").svg()
+    assert len(svg_) < 200_000
+    shown = titles(svg_)
+    assert [int(title["offset"]) for title in shown] == [64 * j + i for i in range(64) for j in range(64)]
+    for title in shown:
+        offset = int(title["offset"])
+        expected = {"bank (f32)": offset % 32, "address (f32)": 4 * offset, "index": offset, "offset": offset}
+        assert title == {name: str(x) for name, x in expected.items()}
+
+
 def test_thread_value_pictures_of_64_by_64_keep_the_limit_too():
     svg = cute.show("((4,8,4),(2,2,8)):((128,1,16),(64,8,512))", tile=(64, 64)).svg()
     assert len(svg.encode()) <= 200_000
-    assert sum("coordinate" in title for title in titles(svg)) == 64 * 64
+    of_tile = [title for title in titles(svg) if next(iter(title)) == "coordinate"]
+    assert len({title["coordinate"] for title in of_tile}) == len(of_tile) == 64 * 64
 
 
 def test_svg_is_one_file_with_its_own_ground():
@@ -190,6 +261,22 @@ def test_nothing_stands_over_anything_else():
     assert boxes[0].left == boxes[2].left
 
 
+def test_long_titles_of_panels_are_broken():
+    stride = ",".join(str(10**9 + i) for i in range(40))
+    titles_ = f"A = ({stride})", "B = a title of words " * 12
+    picture = Picture("two", beside(*(Panel(title, "", 1, 1, (Cell(0, 0, ("1",)),)) for title in titles_)))
+    sheet = measure(picture)
+    for box, title in zip(sheet.boxes, titles_, strict=True):
+        assert all(len(line) <= 90 for line in box.title)
+        assert "".join(box.title).replace(" ", "") == title.replace(" ", "")
+        assert all(line.endswith((",", ")")) for line in box.title[1:] if "," in line)  # numbers stay whole
+        first = box.y + 13 + 17 * (len(box.title) - 1)
+        assert first < box.top
+    assert sheet.width < 2 * 90 * 8 + 100
+    shown = [x.text for x in ElementTree.fromstring(picture.svg()).iter(f"{SVG}text") if x.get("class") == "h"]
+    assert shown == [line for box in sheet.boxes for line in box.title]
+
+
 # ---- html ------------------------------------------------------------------------------------------------------------
 
 
@@ -205,8 +292,8 @@ def test_fragments_have_no_name_in_common():
 @pytest.mark.parametrize(
     ("text", "cell", "shown"),
     [
-        ("(4,8):(8,1)", "g rect", "coordinate (0,0)|offset 0|index 0"),
-        ("(64,64):(64,1)", "text a", "coordinate 0,0|offset 0|index 0"),
+        ("(4,8):(8,1)", "g rect", "coordinate (0,0)|offset 0|bank (f32) 0|address (f32) 0|index 0"),
+        ("(64,64):(64,1)", "text a", "coordinate 0,0|offset 0|bank (f32) 0|address (f32) 0|index 0"),
     ],
 )
 def test_pointing_at_a_cell_shows_it_at_once(tmp_path, text, cell, shown):
@@ -334,18 +421,36 @@ def test_png_and_pdf_say_what_they_need(tmp_path, monkeypatch):
     for ending in ("png", "pdf"):
         with pytest.raises(ImportError, match=rf"^{ending}: .* by cairosvg, .* tilewright\[pictures\]"):
             picture.save(tmp_path / f"x.{ending}")
-    with pytest.raises(ValueError, match="scale is positive"):
-        picture.png(tmp_path / "x.png", scale=0)
+    for scale in (0, -1.5, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="png: scale is positive, but got"):
+            picture.png(tmp_path / "x.png", scale=scale)
+    with pytest.raises(TypeError, match="png: expected scale to be a number, not '2'"):
+        picture.png(tmp_path / "x.png", scale="2")
+    with pytest.raises(ValueError, match=r"x .* pixels; there is room for 32767 each way, so scale is at most"):
+        picture.png(tmp_path / "x.png", scale=1e9)
 
 
 def test_png_and_pdf(tmp_path):
-    pytest.importorskip("cairosvg")
+    try:
+        export._cairosvg("png")
+    except ImportError as error:  # also where the library cairo is missing
+        pytest.skip(str(error))
+    from PIL import Image
+
     for make in (PICTURES["thread_value"], PICTURES["dense"]):
         picture = make()
         picture.png(tmp_path / "x.png", scale=1)
         picture.pdf(tmp_path / "x.pdf")
-        data = (tmp_path / "x.png").read_bytes()
         sheet = measure(picture, dense=False)
-        width = int.from_bytes(data[16:20], "big")
-        assert abs(width - sheet.width) <= 2
+        with Image.open(tmp_path / "x.png") as image:
+            assert abs(image.width - sheet.width) <= 2
+            assert abs(image.height - sheet.height) <= 2
+            found = {color[:3] for _, color in image.convert("RGBA").getcolors(1 << 24)}
+        owners = {cell.owner for placed in picture.panels for cell in placed.panel.cells}
+        assert len(owners) >= 4
+        for owner in owners:
+            assert tuple(bytes.fromhex(fill(owner)[1:])) in found
         assert (tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
+    for ending in ("png", "pdf"):
+        with pytest.raises(FileNotFoundError, match=f"missing/x.{ending}"):
+            picture.save(tmp_path / "missing" / f"x.{ending}")

@@ -133,6 +133,8 @@ def test_predication_of_one_mode_and_of_a_large_tensor() -> None:
     for bad in (((4, 4), (2, 2, 2)), ((4, 4), 2), ((4, 0), (2, 2)), ((4, 4, 4), (2, 2, 2))):
         with pytest.raises(ValueError, match="predication"):
             cute.show("predication", *bad)
+    with pytest.raises(TypeError, match="show: expected the tiler of predication to be a tuple of integers, not 'x'"):
+        cute.show("predication", (10, 10), "x")
     with pytest.raises(ValueError, match="vectors of 3 along mode 0 do not divide"):
         cute.show("predication", (4, 4), (2, 2), vector=3)
 

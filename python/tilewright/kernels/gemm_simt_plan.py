@@ -250,7 +250,8 @@ class GemmSimt(GemmPlan):
             f"simt GEMM {p}" + (" (A and B exchanged)" if self.swapped else ""),
             f"  tile       {text(self.tiler_mnk)}, ({m},{n}) tiles in runs of {self._raster()[0]}{many}, {self.stages} "
             f"stages, {self.shared_bytes} bytes",
-            f"  threads    {self.threads}, each {rows} by {columns}, {self.ctas_per_sm} CTAs on a multiprocessor",
+            f"  threads    {self.threads}, each {rows} by {columns}, compiled for {self.ctas_per_sm} or more CTAs on a "
+            "multiprocessor",
             f"  multiply   {self.tiled_mma.op}, atoms {self.tiled_mma.atom_layout_mnk}",
             f"             rows {self.rows}",
             f"             columns {self.columns}",

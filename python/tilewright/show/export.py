@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tilewright.show.measure import measure
 
 if TYPE_CHECKING:
     from tilewright.show.picture import Picture
 
 __all__ = ["pdf", "png", "save"]
+
+LARGEST = 32767  # pixels that cairo draws
 
 
 def _cairosvg(kind: str) -> Any:
@@ -29,15 +34,23 @@ def _drawn(picture: Picture) -> bytes:
 
 
 def png(picture: Picture, path: str | Path, scale: float = 2.0) -> None:
-    """Write a picture as PNG. Raises ImportError without cairosvg, ValueError for a scale that is not positive."""
-    if scale <= 0:
+    """Write a picture as PNG. Raises ImportError without cairosvg, TypeError, ValueError for a scale that is none."""
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise TypeError(f"png: expected scale to be a number, not {scale!r}")
+    if not 0 < scale < math.inf:
         raise ValueError(f"png: scale is positive, but got {scale}")
-    _cairosvg("png").svg2png(bytestring=_drawn(picture), write_to=str(path), scale=scale)
+    sheet = measure(picture, dense=False)
+    if max(sheet.width, sheet.height) * scale > LARGEST:
+        raise ValueError(
+            f"png: scale = {scale} makes a picture of {sheet.width * scale:.4g} x {sheet.height * scale:.4g} pixels; "
+            f"there is room for {LARGEST} each way, so scale is at most {LARGEST / max(sheet.width, sheet.height):.3g}"
+        )
+    Path(path).write_bytes(_cairosvg("png").svg2png(bytestring=_drawn(picture), scale=scale))
 
 
 def pdf(picture: Picture, path: str | Path) -> None:
     """Write a picture as PDF. Raises ImportError without cairosvg."""
-    _cairosvg("pdf").svg2pdf(bytestring=_drawn(picture), write_to=str(path))
+    Path(path).write_bytes(_cairosvg("pdf").svg2pdf(bytestring=_drawn(picture)))
 
 
 def save(picture: Picture, path: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of GEMM plans: one CTA's tile by warp, the registers of its threads, and A and B in shared memory."""
+"""Pictures of GEMM plans: one CTA's tile by warp, beside it A and B in shared memory, below the threads' registers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ _LOADS = {"tma": "TMA", "cp.async": "cp.async", "registers": "loads into registe
 _STORES = {"tma": "by TMA", "direct": "from the registers", "shared": "through shared memory"}
 BLOCKS = 16  # rows and columns of blocks
 CORNER = (16, 8, 16)  # elements along M, N and K: those of the usual mma.sync
+BESIDE = 16  # columns of shared memory, up to which it stands beside C
 CORE = 16  # bytes that lie side by side under every swizzle
 
 
@@ -160,10 +161,10 @@ def _registers(plan: GemmPlan, tables: GemmTables) -> list[Placed]:
 
     a, b = (operand_contents(plan.tiled_mma, name) for name in "AB")
     return [
-        Placed(0, 3, panel("B in registers" if b[1] else "B", b[0], k, n, lambda i, j: b[2](j, i))),
-        Placed(1, 2, panel("A in registers" if a[1] else "A", a[0], m, k, a[2])),
+        Placed(2, 1, panel("A in registers" if a[1] else "A", a[0], m, k, a[2])),
+        Placed(2, 2, panel("B in registers" if b[1] else "B", b[0], k, n, lambda i, j: b[2](j, i))),
         Placed(
-            1,
+            2,
             3,
             panel("C in registers", f"the first {m} x {n}; {number.size} sums a thread", m, n, c_content),
         ),
@@ -174,10 +175,10 @@ def _registers(plan: GemmPlan, tables: GemmTables) -> list[Placed]:
 
 
 def _shared(plan: GemmPlan, tables: GemmTables) -> list[Placed]:
-    """A stage of A and of B."""
+    """A stage of A and of B: beside C, or below all else where they are wide."""
     m, n, k = tables.tile
     found = []
-    for column, name, rows, dtype in ((1, "A", m, plan.problem.a_type), (3, "B", n, plan.problem.b_type)):
+    for column, name, rows, dtype in ((2, "A", m, plan.problem.a_type), (3, "B", n, plan.problem.b_type)):
         smem: Any = getattr(plan, f"smem_{name.lower()}")
         size = dtype.bits // 8
         modes = "(m,k)" if name == "A" else "(n,k)"
@@ -190,8 +191,10 @@ def _shared(plan: GemmPlan, tables: GemmTables) -> list[Placed]:
             _first_stage(smem),
             size,
         )
-        found.append(Placed(2, column, panel))
-    return found
+        found.append(Placed(1, column, panel))
+    if all(placed.panel.columns <= BESIDE for placed in found):
+        return found
+    return [Placed(3 + i, 1, placed.panel) for i, placed in enumerate(found)]
 
 
 def _first_stage(smem: Any) -> Callable[[tuple[int, ...]], int]:

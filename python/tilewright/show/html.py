@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["fragment", "page"]
 
 # The title of what is pointed at moves into a box beside the pointer, so that the browser does not show it as well. In
-# a large picture a title has the values alone, which the names of their panel's group go with.
+# a large picture a title has the values alone, which the names of their panel's group go with; one is the cell's text.
 SCRIPT = """
 (() => {
   for (const root of document.querySelectorAll('#ID')) {
@@ -34,9 +34,11 @@ SCRIPT = """
         if (title) { at.tw = title.textContent; title.remove(); } else at = at.parentNode;
       }
       if (!at || at === root) return hide();
-      const names = at.closest('[data-names]');
-      const names_ = names ? names.dataset.names.split('|') : [];
-      box.textContent = names ? at.tw.split(' ').map((x, i) => names_[i] + ' ' + x).join('\\n') : at.tw;
+      const many = at.closest('[data-names]');
+      const names = many ? many.dataset.names.split('|') : [];
+      const lines = many ? at.tw.split(' ').map((x, i) => names[i] + ' ' + x) : [at.tw];
+      if (many && many.dataset.text) lines.splice(1, 0, many.dataset.text + ' ' + at.textContent.trim());
+      box.textContent = lines.join('\\n');
       box.style.display = 'block';
       const right = event.clientX + box.offsetWidth + 24 > innerWidth;
       box.style.left = (right ? event.clientX - box.offsetWidth - 12 : event.clientX + 14) + 'px';

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,9 +14,11 @@ __all__ = ["Box", "Sheet", "measure"]
 RICH = 900  # cells, up to which they are large; the limit of 200 kB leaves about 200 bytes for each
 LETTER, SMALL = 7.3, 6.1  # pixels of a letter of 12 and of 10 pixels
 MARGIN, GAP = 16.0, 34.0
-TITLE, SUBTITLE, LEVEL, LEGEND, NOTE = 20.0, 15.0, 16.0, 18.0, 16.0  # heights of one line
+TITLE, HEADING, SUBTITLE, LEVEL, LEGEND, NOTE = 20.0, 17.0, 15.0, 16.0, 18.0, 16.0  # heights of a line
 NOTE_LETTERS = 84  # which a note may take below a narrow picture
 NARROWEST = 46  # letters, which a heading may take beside a narrow panel
+LONGEST = 90  # letters of a panel's title in one line
+BOLD = 7.9  # pixels of a letter of a title
 
 
 class Box(NamedTuple):
@@ -27,6 +30,7 @@ class Box(NamedTuple):
     left: float
     top: float
     cell: tuple[float, float]
+    title: tuple[str, ...]
     subtitle: tuple[str, ...]
     legend: tuple[tuple[float, float, Entry], ...]
 
@@ -73,8 +77,9 @@ def _level_width(level: tuple[Label, ...]) -> float:
 
 def _cell_size(panel: Panel, dense: bool) -> tuple[float, float]:
     if dense:
-        letters = max((len(line) for cell in panel.cells for line in cell.lines), default=1)
-        count = max((len(cell.lines) for cell in panel.cells), default=1)
+        lines = [cell.lines for cell in panel.cells]
+        letters = max(map(len, chain.from_iterable(lines)), default=1)
+        count = max(map(len, lines), default=1)
         return (letters + 1) * SMALL, 4.0 + 12 * max(count, 1)
     first = max((len(cell.lines[0]) for cell in panel.cells if cell.lines), default=1)
     rest = max((len(line) for cell in panel.cells for line in cell.lines[1:]), default=0)
@@ -92,6 +97,31 @@ def _legend(panel: Panel, width: float) -> tuple[list[tuple[float, float, Entry]
 
 def _wrapped(text: str, letters: float) -> tuple[str, ...]:
     return tuple(textwrap.wrap(text, max(int(letters), NARROWEST), break_on_hyphens=False))
+
+
+def heading_lines(text: str, letters: int) -> tuple[str, ...]:
+    """A title in lines: broken between words, or behind a comma in what is longer than a line, such as a layout.
+
+    >>> heading_lines("A = (2,2,2):(1,2,4) o B", 12)
+    ('A =', '(2,2,2):(1,', '2,4)', 'o B')
+    """
+    found = []
+    for line in textwrap.wrap(text, letters, break_long_words=False, break_on_hyphens=False):
+        if len(line) > letters:
+            parts = [""]
+            for piece in line.replace(",", ",\n").split("\n"):
+                if parts[-1] and len(parts[-1]) + len(piece) > letters:
+                    parts.append("")
+                parts[-1] += piece
+            found += parts
+        else:
+            found.append(line)
+    return tuple(found)
+
+
+def heading_height(title: tuple[str, ...]) -> float:
+    """Of a panel's title: the first line stands alone where there is no other."""
+    return TITLE + HEADING * (len(title) - 1) if title else 0.0
 
 
 def _most(at: list[int], values: list[float]) -> dict[int, float]:
@@ -120,16 +150,19 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
     high = _most(row_of, [size[1] for size in sizes])
     side = _most(column_of, [sum(map(_level_width, panel.row_axis)) for panel in panels])
     bodies = [side[c] + panel.columns * wide[c] for c, panel in zip(column_of, panels, strict=True)]
+    titles = [
+        heading_lines(panel.title, max(LONGEST, int(body / BOLD))) for panel, body in zip(panels, bodies, strict=True)
+    ]
     subtitles = [_wrapped(panel.subtitle, body / 6.7) for panel, body in zip(panels, bodies, strict=True)]
     legends = [_legend(panel, max(body, NARROWEST * 6.7)) for panel, body in zip(panels, bodies, strict=True)]
 
     def width(i: int) -> float:
         ends = [x + 20 + len(entry.text) * SMALL for x, _, entry in legends[i][0]]
-        return max(bodies[i], 7.9 * len(panels[i].title), *(6.7 * len(x) for x in subtitles[i]), *ends, 0.0)
+        lines = (*(BOLD * len(x) for x in titles[i]), *(6.7 * len(x) for x in subtitles[i]))
+        return max(bodies[i], *lines, *ends, 0.0)
 
     def head(i: int) -> float:
-        title = TITLE if panels[i].title else 0.0
-        return title + SUBTITLE * len(subtitles[i]) + LEVEL * len(panels[i].column_axis) + 6
+        return heading_height(titles[i]) + SUBTITLE * len(subtitles[i]) + LEVEL * len(panels[i].column_axis) + 6
 
     def depth(i: int) -> float:
         return panels[i].rows * high[row_of[i]] + (legends[i][1] + 8 if panels[i].legend else 0.0)
@@ -139,7 +172,7 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
         _most(at, [function(i) for i in every])
         for at, function in ((column_of, width), (row_of, head), (row_of, depth))
     )
-    title = tuple(textwrap.wrap(picture.title, 120))
+    title = heading_lines(picture.title, 120)
     x, lefts = MARGIN, {}
     for c in columns:
         lefts[c] = x
@@ -157,7 +190,7 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
         below = top + placed.panel.rows * high[placed.row] + 10
         places = tuple((lefts[placed.column] + a, below + b, entry) for a, b, entry in legends[i][0])
         size = (wide[placed.column], high[placed.row])
-        boxes.append(Box(placed.panel, x, start, left, top, size, subtitles[i], places))
+        boxes.append(Box(placed.panel, x, start, left, top, size, titles[i], subtitles[i], places))
     right = max([right, *(MARGIN + 8.5 * len(x) for x in title)])
     notes = tuple(line for note in picture.notes for line in _note_lines(note, right - MARGIN))
     right = max([right, *(MARGIN + 6.7 * len(x) for x in notes)])

@@ -38,11 +38,15 @@ class Memory(NamedTuple):
         >>> Memory(16).hover(65)
         (('bank', '0'), ('address', '130'))
         """
-        if not isinstance(offset, int):
-            return ()
-        address = self.base + offset * self.bits // 8
-        bank, name = ("bank (f32)", "address (f32)") if self.assumed else ("bank", "address")
-        return (bank, str(address // WORD % BANKS)), (name, hex(address) if self.base >> 16 else str(address))
+        return tuple(column[0] for column in self.hovers([offset])) if isinstance(offset, int) else ()
+
+    def hovers(self, offsets: list[int]) -> list[list[tuple[str, str]]]:
+        """The same of many elements: the banks, then the addresses."""
+        bank, address = ("bank (f32)", "address (f32)") if self.assumed else ("bank", "address")
+        addresses = [self.base + offset * self.bits // 8 for offset in offsets]
+        shown = hex if self.base >> 16 else str
+        banks = [(bank, str(i)) for i in range(BANKS)]
+        return [[banks[x // WORD % BANKS] for x in addresses], [(address, shown(x)) for x in addresses]]
 
 
 def bank_legend(groups: set[int]) -> tuple[Entry, ...]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tilewright._core import LayoutError
+
 __all__ = ["Axis", "Cell", "Entry", "Hover", "Label", "Link", "Panel", "Picture", "Placed", "Rule", "below", "beside"]
 
 Hover = tuple[tuple[str, str], ...]
@@ -112,7 +114,8 @@ def below(*panels: Panel) -> tuple[Placed, ...]:
 class Picture:
     """A picture, as data: `title`, `panels` with their places, `links` between cells, and `notes`, lines below them.
 
-    `str()` is the text for a terminal; a notebook shows the HTML. Compared by value.
+    `error`: of an operation that has no result, the LayoutError that the picture explains, else None. `str()` is the
+    text for a terminal; a notebook shows the HTML. Compared by value.
 
     >>> cell = Cell(0, 0, ("7",), owner=0, hover=(("offset", "7"),))
     >>> picture = Picture("one cell", beside(Panel("1:7", "", 1, 1, (cell,))), notes=("nothing else is drawn",))
@@ -127,13 +130,18 @@ class Picture:
     nothing else is drawn
     """
 
-    __slots__ = ("links", "notes", "panels", "title")
+    __slots__ = ("error", "links", "notes", "panels", "title")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
-        self, title: str, panels: Sequence[Placed], notes: Sequence[str] = (), links: Sequence[Link] = ()
+        self,
+        title: str,
+        panels: Sequence[Placed],
+        notes: Sequence[str] = (),
+        links: Sequence[Link] = (),
+        error: LayoutError | None = None,
     ) -> None:
-        self.title = title
+        self.title, self.error = title, error
         self.panels = tuple(panels)
         self.notes = tuple(notes)
         self.links = tuple(links)

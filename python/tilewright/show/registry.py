@@ -30,7 +30,7 @@ OBJECTS: dict[str, str] = {
     "tilewright._core.ComposedLayout": f"{_HERE}.swizzle:composed_picture",
     "tilewright._core.Swizzle": f"{_HERE}.swizzle:swizzle_picture",
     "tilewright.cute.explain.Explanation": f"{_HERE}.tuples:explanation_picture",
-    "tilewright.cute.tensor.Tensor": f"{_HERE}.layouts:tensor_picture",
+    "tilewright.cute.tensor.Tensor": f"{_HERE}.tensors:tensor_picture",
     "tilewright.kernels.visualize_tv.ThreadValues": f"{_HERE}.tv:values_picture",
     "tilewright.cute.atom.CopyAtom": f"{_HERE}.copies:copy_atom_picture",
     "tilewright.cute.tiled_copy.TiledCopy": f"{_HERE}.copies:tiled_copy_picture",

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tilewright.show.arrows import arrow, longest
-from tilewright.show.measure import LEVEL, MARGIN, NOTE, SMALL, SUBTITLE, TITLE, Box, Sheet, measure
+from tilewright.show.dense import Titles, grid_of_colors, strokes_of
+from tilewright.show.measure import HEADING, LEVEL, MARGIN, NOTE, SMALL, SUBTITLE, Box, Sheet, heading_height, measure
 from tilewright.show.palette import fill
 
 if TYPE_CHECKING:
-    from tilewright.show.picture import Axis, Cell, Panel, Picture
+    from collections.abc import Sequence
+
+    from tilewright.show.picture import Axis, Panel, Picture
 
 __all__ = ["escape", "svg"]
 
@@ -77,7 +79,7 @@ def svg(picture: Picture, *, plain: bool = False) -> str:
 
     >>> from tilewright import cute
     >>> text = svg(cute.show("(4,8):(8,1)"))
-    >>> text.startswith("<svg"), text.count("<rect"), "<title>coordinate (1,2)\noffset 10\nindex 9</title>" in text
+    >>> text.startswith("<svg"), text.count("<rect"), "<title>coordinate (1,2)\noffset 10\nbank (f32) 10\n" in text
     (True, 33, True)
     """
     sheet = measure(picture, False if plain else None)
@@ -85,9 +87,10 @@ def svg(picture: Picture, *, plain: bool = False) -> str:
     for box in sheet.boxes:
         body += _panel(box, sheet.dense, not plain)
     if sheet.dense:
-        fields = _fields(sheet, LIMIT - len(STYLE) - sum(len(x) + 1 for x in (*body, *sheet.notes)))
-        body += [line for box in sheet.boxes for line in _texts(box, fields)]
-        sheet = sheet.with_note(_key(picture, fields))
+        titles = [Titles.of(box.panel) for box in sheet.boxes]
+        fields = _fields(sheet, titles, LIMIT - len(STYLE) - sum(len(x) + 1 for x in (*body, *sheet.notes)))
+        body += [line for box, found in zip(sheet.boxes, titles, strict=True) for line in _texts(box, found, fields)]
+        sheet = sheet.with_note(_key(titles, fields))
     for link in picture.links:
         body += _arrow(arrow(sheet, link), link.text)
     body += [_text(MARGIN, sheet.notes_y + 10 + NOTE * i, line, "u") for i, line in enumerate(sheet.notes)]
@@ -110,9 +113,8 @@ def _panel(box: Box, dense: bool, hover: bool) -> list[str]:
     panel, (w, h) = box.panel, box.cell
     y = box.y
     body = []
-    if panel.title:
-        body.append(_text(box.x, y + 13, panel.title, "h"))
-        y += TITLE
+    body += [_text(box.x, y + 13 + HEADING * i, line, "h") for i, line in enumerate(box.title)]
+    y += heading_height(box.title)
     body += [_text(box.x, y + 11 + SUBTITLE * i, line, "u") for i, line in enumerate(box.subtitle)]
     body += _labels(box, panel.column_axis, True) + _labels(box, panel.row_axis, False)
     body += _colors(box) if dense else _rich(box, hover)
@@ -188,100 +190,84 @@ def _rich(box: Box, hover: bool) -> list[str]:
 
 
 def _colors(box: Box) -> list[str]:
-    """A path for each colour, a line as thick as a cell is high, or wide, and one for the lines between cells."""
+    """Paths for each colour, of lines as thick as a cell is high, or wide, and one for the lines between cells."""
     panel, (w, h) = box.panel, box.cell
-    paths: dict[str, list[str]] = {}
-    ends: dict[str, tuple[int, int]] = {}
-    for color, row, column, length, across in _runs(panel):
-        if color in ends:
-            x, y = ends[color]
-            move = f"m{column - x} {row - y}"
-        else:
-            move = f"M{column} {row}.5" if across else f"M{column}.5 {row}"
-            paths[color] = []
-        paths[color].append(f"{move}h{length}" if across else f"{move}v{length}")
-        ends[color] = (column + length, row) if across else (column, row + length)
+    colors = grid_of_colors(panel)
+    ways = [(strokes_of(colors), True), (strokes_of([*zip(*colors, strict=True)]), False)]
+    strokes, across = min(ways, key=lambda way: sum(map(len, way[0].values())))  # those with fewer lines
     place = f"translate({_length(box.left)} {_length(box.top)}) scale({w:.2f} {h:.2f})"
     body = [f'<g transform="{place}" fill="none">']
-    body += [f'<path d="{"".join(path)}" stroke="{color}"/>' for color, path in sorted(paths.items())]
+    for (color, dashes), lines in sorted(strokes.items()):
+        path: list[str] = []
+        x = y = 0
+        for i, start, end in lines:
+            to, by = (start, i) if across else (i, start)
+            first = f"M{to} {by}.5" if across else f"M{to}.5 {by}"
+            path.append((f"m{to - x} {by - y}" if path else first) + f"{'h' if across else 'v'}{end - start}")
+            x, y = (end, i) if across else (i, end)
+        dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+        body.append(f'<path d="{"".join(path)}" stroke="{color}"{dashed}/>')
     rules = "".join(f"M0 {row}h{panel.columns}" for row in range(panel.rows + 1))
     rules += "".join(f"M{column} 0v{panel.rows}" for column in range(panel.columns + 1))
     body.append(f'<path d="{rules}" stroke="#555" stroke-opacity=".45" vector-effect="non-scaling-stroke"/></g>')
     return body
 
 
-def _runs(panel: Panel) -> list[tuple[str, int, int, int, bool]]:
-    """Neighbouring cells of one colour, (colour, row, column, length, whether to the right), the way that has fewer."""
-    fills: dict[tuple[int | None, bool], str] = {}
-    colors = [[""] * panel.columns for _ in range(panel.rows)]
-    for cell in panel.cells:
-        key = cell.owner, cell.faded
-        color = fills.get(key)
-        if color is None:
-            color = fills[key] = fill(*key)
-        colors[cell.row][cell.column] = color
-
-    def along(lines: list[list[str]]) -> list[tuple[str, int, int, int]]:
-        found = []
-        for i, line in enumerate(lines):
-            start = 0
-            for color, run in groupby(line):
-                length = len(list(run))
-                if color:
-                    found.append((color, i, start, length))
-                start += length
-        return found
-
-    across, down = along(colors), along([list(column) for column in zip(*colors, strict=True)])
-    if len(across) <= len(down):
-        return [(color, i, start, length, True) for color, i, start, length in across]
-    return [(color, start, i, length, False) for color, i, start, length in down]
-
-
-def _fields(sheet: Sheet, room: int) -> int:
-    """How many of the cells' hover texts there is room for, beside the texts of the cells: the first ones."""
+def _fields(sheet: Sheet, titles: Sequence[Titles], room: int) -> list[int]:
+    """Which of the cells' hover texts there is room for, beside the texts of the cells: one after the other."""
     for box in sheet.boxes:
         lines = _lines(box.panel)
         length = len(_row_text(box, 0, 0, lines, "")) + 3 + round(box.cell[0] / SMALL) * box.panel.columns
         room -= length * box.panel.rows * lines
-    cells = [cell for box in sheet.boxes for cell in box.panel.cells if cell.hover]
-    most = max((len(cell.hover) for cell in cells), default=0)
-    room -= TITLE_TAGS * len(cells)
-    for field in range(most):
-        room -= sum(len(_short(cell.hover[field][1])) + 1 for cell in cells if len(cell.hover) > field)
-        if room < 0:
-            return field
-    return most
+    room -= TITLE_TAGS * sum(1 for box in sheet.boxes for cell in box.panel.cells if cell.hover)
+    found = []
+    for field in range(max((len(x.names) for x in titles), default=0)):
+        takes = sum(len("".join(x.values[field])) + len(x.values[field]) for x in titles if len(x.names) > field)
+        if takes <= room:
+            found.append(field)
+            room -= takes
+    return found
 
 
-def _names(panel: Panel, fields: int) -> tuple[str, ...]:
-    """What the values are that a cell's title has."""
-    return next((tuple(name for name, _ in cell.hover[:fields]) for cell in panel.cells if cell.hover), ())
-
-
-def _key(picture: Picture, fields: int) -> str:
+def _key(titles: Sequence[Titles], fields: list[int]) -> str:
     """What the short titles say."""
-    names = dict.fromkeys(", ".join(_names(placed.panel, fields)) for placed in picture.panels)
-    shown = " or ".join(x for x in names if x)
-    return f"pointing at a cell shows {shown}" if shown else ""
+    shown = dict.fromkeys(
+        ", ".join(names) + (f" of the {x.text} in it" if x.text else "") for x in titles if (names := x.kept(fields)[0])
+    )
+    return f"pointing at a cell shows {' or '.join(shown)}" if shown else ""
 
 
 def _lines(panel: Panel) -> int:
     return max((len(cell.lines) for cell in panel.cells), default=0)
 
 
-def _texts(box: Box, fields: int) -> list[str]:
+def _texts(box: Box, titles: Titles, fields: list[int]) -> list[str]:
     """The texts, one for each line of a row, with short titles of so many fields."""
     panel = box.panel
-    grid: dict[tuple[int, int], Cell] = {cell[:2]: cell for cell in panel.cells}
     letters, lines = round(box.cell[0] / SMALL), _lines(panel)
-    names = escape("|".join(_names(panel, fields)))
-    body = [f'<g xml:space="preserve" data-names="{names}">' if names else '<g xml:space="preserve">']
-    for row in range(panel.rows):
-        for i in range(lines):
-            texts = [_dense_text(grid.get((row, column)), i, letters, fields) for column in range(panel.columns)]
-            body.append(_row_text(box, row, i, lines, "".join(texts)))
+    kept, values = titles.kept(fields)
+    names = escape("|".join(kept))
+    text = f' data-text="{escape(titles.text)}"' if titles.text and names else ""
+    body = [f'<g xml:space="preserve" data-names="{names}"{text}>' if names else '<g xml:space="preserve">']
+    shown = _escaped([" ".join(each).rstrip() for each in zip(*values, strict=True)])
+    for i in range(lines):
+        texts = [cell.lines[i] if i < len(cell.lines) else "" for cell in panel.cells]
+        contents = _escaped([" " + line.center(letters - 1) for line in texts])
+        if shown and not i:
+            contents = [
+                f"<a>{content}<title>{title}</title></a>" if cell.hover else content
+                for content, title, cell in zip(contents, shown, panel.cells, strict=True)
+            ]
+        rows = [[" " * letters] * panel.columns for _ in range(panel.rows)]
+        for content, cell in zip(contents, panel.cells, strict=True):
+            rows[cell.row][cell.column] = content
+        body += [_row_text(box, row, i, lines, "".join(texts)) for row, texts in enumerate(rows)]
     return [*body, "</g>"]
+
+
+def _escaped(texts: list[str]) -> list[str]:
+    """Each of them; as they are where all of them are plain."""
+    return list(map(escape, texts)) if SPECIAL.search("".join(texts)) else texts
 
 
 def _row_text(box: Box, row: int, line: int, lines: int, content: str) -> str:
@@ -290,23 +276,6 @@ def _row_text(box: Box, row: int, line: int, lines: int, content: str) -> str:
     x = _length(box.left + panel.columns * w / 2 - SMALL / 2)
     y = _length(box.top + (row + 0.5) * h + 4 - 6 * (lines - 1) + 12 * line)
     return f'<text class="s" x="{x}" y="{y}" textLength="{_length(panel.columns * w)}">{content}</text>'
-
-
-def _short(value: str) -> str:
-    """A value among others: without spaces, and a coordinate without the outer parentheses."""
-    if value.startswith("(") and value.endswith(")"):
-        value = value[1:-1]
-    return value.replace(" ", "\xa0") if " " in value else value
-
-
-def _dense_text(cell: Cell | None, line: int, letters: int, fields: int) -> str:
-    if cell is None:
-        return " " * letters
-    text = " " + (cell.lines[line] if line < len(cell.lines) else "").center(letters - 1)
-    if line or not cell.hover or not fields:
-        return escape(text)
-    title = " ".join([_short(value) for _, value in cell.hover[:fields]])
-    return f"<a>{escape(text)}<title>{escape(title)}</title></a>"
 
 
 def _arrow(points: tuple[tuple[float, float], ...], text: str) -> list[str]:

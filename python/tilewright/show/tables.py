@@ -172,4 +172,4 @@ def owner_hover(pairs: Sequence[tuple[int, int]]) -> Hover:
 
 def refusal(error: _core.LayoutError, panels: Sequence[Panel], links: Sequence[Link] = ()) -> Picture:
     """The picture of an operation without a result: why, then its operands."""
-    return Picture(f"LayoutError: {error}", arranged(panels), links=links)
+    return Picture(f"LayoutError: {error}", arranged(panels), links=links, error=error)

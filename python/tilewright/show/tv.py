@@ -10,10 +10,11 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.axes import MOST, axis_of, extents, rules_of, shown_of
 from tilewright.show.grids import CELLS, Grid, grids_of
-from tilewright.show.layouts import facts_of, index_of, plain, short, with_values
+from tilewright.show.layouts import facts_of, index_of, plain, with_values
 from tilewright.show.measure import RICH
-from tilewright.show.memory import Memory, memory_of
+from tilewright.show.memory import Memory, memory_of, memory_or_usual
 from tilewright.show.picture import Cell, Link, Panel, Picture, Placed
+from tilewright.show.tensors import short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -246,7 +247,7 @@ def tv_picture(tv: Any, tile: Any, *, dtype: Any = None, base: int = 0, at: Any 
         dtype = getattr(tile, "element_type", None) if dtype is None else dtype
         tile = data.shape
     tile = tuple(tile) if isinstance(tile, list) else tile
-    memory = memory_of(dtype, base)
+    memory = memory_of(dtype, base) if data is None else memory_or_usual(dtype, base)
     if any(extent < 1 for extent in extents(tile)):
         raise _core.LayoutError(f"show({tv}, tile={text(tile)}): the extents of a tile must be at least 1")
     check_modes(tv, tile)

@@ -1,0 +1,101 @@
+"""What is written of many cells at once: the lines that colour them, and what pointing at them shows.
+
+Neighbours of one colour are one line; runs of one length at one distance are one dashed line.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from tilewright.show.palette import fill
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.show.picture import Panel
+
+__all__ = ["Titles", "grid_of_colors", "strokes_of"]
+
+
+def grid_of_colors(panel: Panel) -> list[tuple[str, ...]]:
+    """The colour of each place; "" where there is no cell."""
+    fills: dict[tuple[int | None, bool], str] = {}
+    colors = [[""] * panel.columns for _ in range(panel.rows)]
+    for row, column, _, owner, _, faded, _ in panel.cells:
+        color = fills.get((owner, faded))
+        if color is None:
+            color = fills[owner, faded] = fill(owner, faded)
+        colors[row][column] = color
+    return [tuple(line) for line in colors]
+
+
+def strokes_of(lines: Sequence[tuple[str, ...]]) -> dict[tuple[str, str], list[tuple[int, int, int]]]:
+    """(line, start, end) of the neighbours of one colour, by (colour, dashes): equal runs at equal distances are one.
+
+    >>> strokes_of([("red", "blue", "red", "blue", "red"), ("", "red", "red", "", "")])
+    {('red', '1 1'): [(0, 0, 5)], ('blue', '1 1'): [(0, 1, 4)], ('red', ''): [(1, 1, 3)]}
+    """
+    found: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    known: dict[tuple[str, ...], list[tuple[tuple[str, str], int, int]]] = {}
+    for i, line in enumerate(lines):
+        if line not in known:
+            known[line] = _of_line(line)
+        for key, start, end in known[line]:
+            found.setdefault(key, []).append((i, start, end))
+    return found
+
+
+def _of_line(line: tuple[str, ...]) -> list[tuple[tuple[str, str], int, int]]:
+    runs: dict[str, list[tuple[int, int]]] = {}
+    start = 0
+    for color, run in groupby(line):
+        end = start + sum(1 for _ in run)
+        runs.setdefault(color, []).append((start, end))
+        start = end
+    runs.pop("", None)
+    found = []
+    for color, parts in runs.items():
+        lengths = {end - start for start, end in parts}
+        gaps = {start - end for (_, end), (start, _) in pairwise(parts)}
+        if len(lengths) == len(gaps) == 1:
+            found.append(((color, f"{lengths.pop()} {gaps.pop()}"), parts[0][0], parts[-1][1]))
+        else:
+            found += [((color, ""), start, end) for start, end in parts]
+    return found
+
+
+class Titles(NamedTuple):
+    """What pointing at the cells of a panel shows: names, and the texts of each cell, as short as they are written.
+
+    `text` is the name of what the text of each cell is, which the titles leave out; "" where it is nothing of them.
+    """
+
+    names: tuple[str, ...]
+    text: str
+    values: list[list[str]]  # of each name those of all cells
+
+    @staticmethod
+    def of(panel: Panel) -> Titles:
+        hovers = [cell.hover for cell in panel.cells]
+        names = tuple(name for name, _ in max(hovers, key=len, default=()))
+        full = [hover + (("", ""),) * (len(names) - len(hover)) for hover in hovers]
+        values = [[value for _, value in column] for column in zip(*full, strict=True)]
+        texts = [cell.lines[0] if cell.lines and cell.hover else "" for cell in panel.cells]
+        same = next((i for i in range(1, len(names)) if values[i] == texts), -1)
+        kept = [i for i in range(len(names)) if i != same]
+        shown = tuple(names[i] for i in kept)
+        return Titles(shown, names[same] if same > 0 else "", [_short(values[i]) for i in kept])
+
+    def kept(self, fields: Sequence[int]) -> tuple[list[str], list[list[str]]]:
+        """The names and the values of some fields, as far as there are so many."""
+        found = [i for i in fields if i < len(self.names)]
+        return [self.names[i] for i in found], [self.values[i] for i in found]
+
+
+def _short(values: list[str]) -> list[str]:
+    """Values among others: without spaces, and coordinates without the outer parentheses."""
+    together = "".join(values)
+    if "(" in together:
+        values = [value[1:-1] if value[:1] == "(" and value[-1:] == ")" else value for value in values]
+    return [value.replace(" ", "\xa0") for value in values] if " " in together else values
