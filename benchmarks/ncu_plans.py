@@ -16,6 +16,8 @@ from tilewright import kernels
 from tilewright.kernels import visualize_tv
 
 COPY_BYTES = 64 << 20  # of a tensor, at most
+# Smaller ones of these would have other tiles.
+WHOLE = (("NCHW to NHWC", "bf16"), ("NHWC to NCHW", "bf16"), ("ABCDE to EDCBA", "bf16"), ("ABCDE to EDCBA", "fp32"))
 GEMM_FLOPS = 2 * 4096**3
 LABELS = {tiled_copy.contiguous: "contiguous", tiled_copy.transposes: "transpose"}  # else the case's own
 THREADS = (12, 32, 33, 41, 64)  # of the kernel of docs/active_lanes.md
@@ -59,7 +61,8 @@ def copies() -> Iterator[PlanCase]:
             dtype = tiled_copy.DTYPES[case.dtype]
             modes = 1 if family is tiled_copy.slices else len(case.shape)  # a slice is of given columns
             size = dtype.itemsize
-            shape = halved(case.shape, lambda s, size=size: math.prod(s) * size <= COPY_BYTES, modes)
+            most = math.inf if (case.name, case.dtype) in WHOLE else COPY_BYTES
+            shape = halved(case.shape, lambda s, size=size, most=most: math.prod(s) * size <= most, modes)
 
             def make(
                 device: str = "cuda",
