@@ -7,12 +7,19 @@
 
 #include "tilewright/fragment.cuh"
 #include "tilewright/mma.cuh"
+#include "tilewright/mma_registers.cuh"
 #include "tilewright/tile_load.cuh"
 #include "tilewright/tile_store.cuh"
 
 namespace tilewright {
 
 constexpr int kBatchModes = 3;
+
+// A number as a type: of a k block.
+template <int kValue>
+struct Number {
+  static constexpr int value = kValue;
+};
 
 template <class A, class B, class EpilogueType>
 struct GemmSm80Params {
@@ -76,6 +83,11 @@ struct GemmSm80 {
   // With an even number of k blocks, the two sets of fragments take turns over the end of a step as well.
   static constexpr bool kOverlaps = kAtomsK % 2 == 0;
 
+  // Whether sums and fragments are in named registers.
+  using Named = MmaRegisters<MmaType, kAtomsM, kAtomsN>;
+  static constexpr bool kNamed =
+      Named::kExists && FragmentA::kHasNames && FragmentB::kHasNames && LoadA::kIsAsync && LoadB::kIsAsync;
+
   struct Fragments {
     Register a[kAtomsM][MmaType::kA], b[kAtomsN][MmaType::kB];
   };
@@ -98,15 +110,17 @@ struct GemmSm80 {
     int next = 0;  // the step that is loaded next
     unsigned fill_a = shared, fill_b = shared_b;
     const int cut = kRaggedK ? static_cast<int>(params.k - static_cast<int64>(steps - 1) * kTileK) : kTileK;
-    // A part of step `next` begins to be loaded.
+    // A part of step `next` begins to be loaded, if there is such a step. Where all steps are alike its accesses are
+    // made or not, so that they can lie between multiplications without a branch.
     const auto fetch = [&](int part, int parts) {
-      if (next >= steps) return;
+      const bool made = next < steps;
+      if (kRaggedK && !made) return;
       if (kRaggedK && next == steps - 1) {
-        load_a.template fetch<true>(fill_a, cut, part, parts);
-        load_b.template fetch<true>(fill_b, cut, part, parts);
+        load_a.template fetch<true>(fill_a, cut, part, parts, made);
+        load_b.template fetch<true>(fill_b, cut, part, parts, made);
       } else {
-        load_a.template fetch<false>(fill_a, kTileK, part, parts);
-        load_b.template fetch<false>(fill_b, kTileK, part, parts);
+        load_a.template fetch<false>(fill_a, kTileK, part, parts, made);
+        load_b.template fetch<false>(fill_b, kTileK, part, parts, made);
       }
     };
     const auto put = [&] {  // what has gone through registers
@@ -128,27 +142,37 @@ struct GemmSm80 {
     }
 
     Sum sum[kAtomsM][kAtomsN][MmaType::kC];
+    if constexpr (kNamed) {
+      Named::declare();
+    } else {
 #pragma unroll
-    for (int i = 0; i < kAtomsM; ++i) {
+      for (int i = 0; i < kAtomsM; ++i) {
 #pragma unroll
-      for (int j = 0; j < kAtomsN; ++j) {
+        for (int j = 0; j < kAtomsN; ++j) {
 #pragma unroll
-        for (int v = 0; v < MmaType::kC; ++v) sum[i][j][v] = 0;
+          for (int v = 0; v < MmaType::kC; ++v) sum[i][j][v] = 0;
+        }
       }
     }
     Fragments fragments[2];
     unsigned read_from_a = shared, read_from_b = shared_b;
-    const auto read = [&](int k_block) {
-      Fragments& to = fragments[k_block % 2];
-      read_a(to.a, read_from_a, k_block);
-      read_b(to.b, read_from_b, k_block);
+    const auto read = [&](auto block) {
+      constexpr int kBlock = block.value;
+      if constexpr (kNamed) {
+        read_a.template read_named<false, kBlock % 2, MmaType::kA, kBlock>(read_from_a);
+        read_b.template read_named<true, kBlock % 2, MmaType::kB, kBlock>(read_from_b);
+      } else {
+        Fragments& to = fragments[kBlock % 2];
+        read_a(to.a, read_from_a, kBlock);
+        read_b(to.b, read_from_b, kBlock);
+      }
     };
     const auto wait = [&] {
       cp_async_wait<kStages - 2>();
       __syncthreads();
     };
     wait();
-    if (steps > 0) read(0);
+    if (steps > 0) read(Number<0>{});
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       const auto next_stage = [&] {
@@ -156,24 +180,29 @@ struct GemmSm80 {
         read_from_a = read_from_a == shared + (kStages - 1) * kStageA ? shared : read_from_a + kStageA;
         read_from_b = read_from_b == shared_b + (kStages - 1) * kStageB ? shared_b : read_from_b + kStageB;
         wait();
-        read(0);
+        read(Number<0>{});
       };
+      const auto multiply = [&](auto self, auto block) {
+        constexpr int kBlock = block.value, kParts = kAtomsK > 1 ? kAtomsK - 1 : 1;
+        if constexpr (kBlock + 1 < kAtomsK) read(Number<kBlock + 1>{});
+        if constexpr (kBlock < kParts) fetch(kBlock, kParts);
+        if constexpr (kOverlaps && kBlock + 1 == kAtomsK) next_stage();
+        if constexpr (kNamed) {
+          Named::template multiply<kBlock % 2>();
+        } else {
+          const Fragments& now = fragments[kBlock % 2];
 #pragma unroll
-      for (int k_block = 0; k_block < kAtomsK; ++k_block) {
-        constexpr int kParts = kAtomsK > 1 ? kAtomsK - 1 : 1;
-        if (k_block + 1 < kAtomsK) read(k_block + 1);
-        if (k_block < kParts) fetch(k_block, kParts);
-        if (kOverlaps && k_block + 1 == kAtomsK) next_stage();
-        const Fragments& now = fragments[k_block % 2];
+          for (int i = 0; i < kAtomsM; ++i) {
 #pragma unroll
-        for (int i = 0; i < kAtomsM; ++i) {
-#pragma unroll
-          for (int j = 0; j < kAtomsN; ++j) {  // there and back: one fragment is the same as before
-            const int turn = i % 2 == 0 ? j : kAtomsN - 1 - j;
-            MmaType::run(sum[i][turn], now.a[i], now.b[turn]);
+            for (int j = 0; j < kAtomsN; ++j) {  // there and back: one fragment is the same as before
+              const int turn = i % 2 == 0 ? j : kAtomsN - 1 - j;
+              MmaType::run(sum[i][turn], now.a[i], now.b[turn]);
+            }
           }
         }
-      }
+        if constexpr (kBlock + 1 < kAtomsK) self(self, Number<kBlock + 1>{});
+      };
+      multiply(multiply, Number<0>{});
       if (!kOverlaps) next_stage();
     }
     cp_async_wait<0>();
@@ -185,7 +214,12 @@ struct GemmSm80 {
         {origin[0], origin[1]},
         {extent[0], extent[1]},
         params.epilogue};
-    Store::run(tile, shared, sum);
+    if constexpr (kNamed && Store::kTakesNames) {
+      Store::template run_named<Named>(tile, shared);
+    } else {
+      if constexpr (kNamed) Named::take(sum);
+      Store::run(tile, shared, sum);
+    }
   }
 
   // Beyond every tile, and within 32 bits.

@@ -118,6 +118,12 @@ static void cp_async_ca_shared_global(unsigned to, unsigned long long from, int 
 static void cp_async_ca_shared_global(unsigned to, unsigned long long from, int bytes, int count) {
   copy(to, from, bytes, count);
 }
+static void if_cp_async_cg_shared_global(int made, unsigned to, unsigned long long from, int count) {
+  if (made) copy(to, from, 16, count);
+}
+static void if_cp_async_ca_shared_global(int made, unsigned to, unsigned long long from, int bytes, int count) {
+  if (made) copy(to, from, bytes, count);
+}
 static void cp_async_commit_group() { running->groups.emplace_back(); }
 static void cp_async_wait_group(int pending) {
   auto& groups = running->groups;

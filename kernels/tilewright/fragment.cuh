@@ -77,6 +77,37 @@ struct FragmentLoad {
     }
   }
 
+  // Whether fragments can go to named registers as they are read.
+  static constexpr bool kHasNames = (kKind == kMatrix || kKind == kTransposed) && !kIsSame<T, TFloat32> && kUnits == 4;
+
+#ifdef __CUDACC__
+#define TILEWRIGHT_READ(kMatrices, kName)                                                                \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4" kMatrices ".shared.b16 {tw_" kName "%0_%1_%2, tw_" kName  \
+               "%0_%3_%4, tw_" kName "%0_%5_%6, tw_" kName "%0_%7_%8}, [%9];" ::"n"(kSet),               \
+               "n"(kPlaces[0] / kRegisters), "n"(kPlaces[0] % kRegisters), "n"(kPlaces[1] / kRegisters), \
+               "n"(kPlaces[1] % kRegisters), "n"(kPlaces[2] / kRegisters), "n"(kPlaces[2] % kRegisters), \
+               "n"(kPlaces[3] / kRegisters), "n"(kPlaces[3] % kRegisters), "r"(address))
+
+  // Those of k block kBlock to tw_a<set>_<atom>_<register> of mma_registers.cuh, or tw_b.. for kIsB.
+  template <bool kIsB, int kSet, int kRegisters, int kBlock, int kAccess = 0>
+  __device__ __forceinline__ void read_named(unsigned stage) const {
+    constexpr int kStep = Smem::linear(AccessLayout{}.template operator()<Coord<2>>(Coord<2>{kAccess, kBlock}));
+    const unsigned address = stage + Smem::offset(mine, kStep) * sizeof(T);
+    constexpr int kPlaces[4] = {place(0, kAccess), place(1, kAccess), place(2, kAccess), place(3, kAccess)};
+    if constexpr (kIsB && kKind == kTransposed) {
+      TILEWRIGHT_READ(".trans", "b");
+    } else if constexpr (kIsB) {
+      TILEWRIGHT_READ("", "b");
+    } else if constexpr (kKind == kTransposed) {
+      TILEWRIGHT_READ(".trans", "a");
+    } else {
+      TILEWRIGHT_READ("", "a");
+    }
+    if constexpr (kAccess + 1 < kAccesses) read_named<kIsB, kSet, kRegisters, kBlock, kAccess + 1>(stage);
+  }
+#undef TILEWRIGHT_READ
+#endif
+
  private:
   template <class Register>
   __device__ static Register rounded(Register value) {

@@ -91,10 +91,11 @@ struct TileLoad {
     return count > 0 ? count : 0;
   }
 
-  // One of so many parts of a K tile; `stage` is the address in shared memory.
+  // One of so many parts of a K tile, or nothing where it is not `made`; `stage` is the address in shared memory.
   template <bool kCut>
-  __device__ void fetch(unsigned stage, int depth, int part, int parts) {
-    if (kThreads > 0 && threadIdx.x >= kThreads) return;
+  __device__ void fetch(unsigned stage, int depth, int part, int parts, bool made) {
+    if (kThreads > 0 && threadIdx.x >= kThreads) made = false;
+    if (!kAsync && !made) return;
     constexpr Steps kSteps;
 #pragma unroll
     for (int i = 0; i < kAccesses; ++i) {
@@ -103,7 +104,7 @@ struct TileLoad {
       const int count = inside<kCut>(kSteps.at[i], depth);
       if constexpr (kAsync) {
         const int offset = Smem::offset(to, Smem::linear(kSteps.at[i]));
-        cp_async_at<sizeof(Access)>(stage + offset * sizeof(T), source, count * static_cast<int>(sizeof(T)));
+        cp_async_if<sizeof(Access)>(made, stage + offset * sizeof(T), source, count * static_cast<int>(sizeof(T)));
       } else {
 #pragma unroll
         for (int j = 0; j < kVector; ++j) {
