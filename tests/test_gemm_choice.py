@@ -192,3 +192,12 @@ def test_all_plans_of_a_problem():
     assert plans[0].KERNEL == "sm90"
     for plan in plans:
         plan.require_device(H200)
+
+
+def test_long_sums_of_fp32_are_halved():
+    """Two sums of half the terms have smaller rounding errors; only where that costs little, and there is room."""
+    for k, slices in ((4064, 1), (4096, 2), (8192, 2)):
+        plan = chosen(4096, 4096, k, Float32, a="m", b="n")
+        assert (plan.tiler_mnk, plan.slices) == ((128, 128, 32), slices)
+    assert chosen(4096, 4096, 8192, Float32, a="m").slices == 1
+    assert chosen(4096, 4096, 8192, Float32, a="m", b="n", facts=DEVICES["sm_86"]).slices == 1
