@@ -42,8 +42,8 @@ LOOSE: tuple[SimtTile, ...] = (  # instead of those of 4 and more slices, where 
     SimtTile(1, 1, 1, 2, 4, 0.46, 4, 4),  # 32 by 32      4 by 8        128
     SimtTile(1, 1, 1, 1, 1, 0.33, 8, 6),  # 32 by 16      4 by 4        255
 )
-# Instead of the first one where sums are LONG: of two halves. Rounding errors grow with the square root of the number of
-# terms that are added one after the other; where A and B lie along M and N, this costs 2 % of the speed.
+# Instead of the first one where sums are LONG: of two halves. Rounding errors grow with the square root of the number
+# of terms that are added one after the other; where A and B lie along M and N, this costs 2 % of the speed.
 HALVED = SimtTile(2, 2, 2, 4, 1, 0.88, 2)
 LONG = 4096
 LOADING = TILES[2]  # reached 0.56 only where elements came one by one
@@ -208,7 +208,7 @@ def fastest(
     if problem.a_type is Float32 and any(x.vector == 1 for x in accesses):
         tiles.remove(LOADING)
     tile = min(tiles, key=lambda tile: _seconds(problem, tile, facts.multiprocessors))
-    if tile == TILES[0] and problem.k >= LONG and all(x.is_async and x.vector == width_of(problem) for x in accesses):
-        if problem.a_type is Float32 and not any(padded):
-            return next(iter(tiles_for(problem, facts, (HALVED,))), tile)
+    is_long = tile == TILES[0] and problem.a_type is Float32 and problem.k >= LONG and not any(padded)
+    if is_long and all(x.is_async and x.vector == width_of(problem) for x in accesses):
+        return next(iter(tiles_for(problem, facts, (HALVED,))), tile)
     return tile
