@@ -46,12 +46,12 @@ REASONS = {
     "counter": "ncu's count for the instruction differs from the hardware's counter, which the prediction agrees with",
     "lost": "ncu attributed nothing to a cp.async that goes around L1; the hardware counted it",
     "bypass": "ncu's wavefronts of a cp.async that goes around L1: no rule was found, and the hardware counts none",
+    "masked": "ncu counts sectors of a cp.async around L1 that no lane makes; its lines and the hardware do not",
     "both": "cp.async through L1 whose lanes conflict in both memories: ncu says more than the lower limit that is "
     "compared; the hardware's counter is predicted",
     "race": "cp.async around L1 whose lanes write one address: which of them is read is not predicted",
 }
 NAMED = ("race",)  # each such reading is in the summary
-# Loads of which ncu counts passes otherwise than the hardware wherever both were read, and only ncu was read here.
 
 
 class Difference(NamedTuple):
@@ -207,6 +207,8 @@ def plan_reason(one: verify.Comparison, loaded: float, seen: float) -> str:
     """Why the total of a class may differ from the prediction; "" where it may not."""
     if one.modelled:
         return "bypass"
+    if one.masked and loaded == seen:
+        return "masked"
     return "lost" if lost(one, loaded, seen) else ""
 
 

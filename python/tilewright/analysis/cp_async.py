@@ -1,6 +1,6 @@
 """cp.async: one instruction that reads global and writes shared memory; each side can cost the other something.
 
-The rules were read with Nsight Compute on an H200 (benchmarks/results/ncu-2026-11-21.md), from 257 accesses that go
+The rules were read with Nsight Compute on an H200 (benchmarks/results/ncu-2026-11-22.md), from 257 accesses that go
 through the L1 cache (.ca) and 119 that go around it (.cg).
 """
 

@@ -37,6 +37,7 @@ class Comparison(NamedTuple):
     metric: str
     predicted: float
     read: float
+    lines_agree: bool = False  # those of the class, as which this one counts
 
     @property
     def right(self) -> bool:
@@ -52,6 +53,11 @@ class Comparison(NamedTuple):
     def modelled(self) -> bool:
         """Whether it is ncu's figure alone: of a cp.async around L1 the hardware counts no wavefront (docs/ncu.md)."""
         return self.sass == "LDGSTS.128" and "wavefronts" in self.metric and self.read > self.predicted
+
+    @property
+    def masked(self) -> bool:
+        """Whether ncu counted sectors of a cp.async around L1 that no lane makes, whose lines it leaves out."""
+        return self.lines_agree and self.metric in ("sectors", "ideal_sectors") and self.read > self.predicted
 
 
 class Verification(NamedTuple):
@@ -69,7 +75,7 @@ class Verification(NamedTuple):
     @property
     def differences(self) -> tuple[Comparison, ...]:
         """Those that do not agree, but for what Nsight Compute may have left out, and what it alone counts."""
-        return tuple(c for c in self.comparisons if not (c.right or c.incomplete or c.modelled))
+        return tuple(c for c in self.comparisons if not (c.right or c.incomplete or c.modelled or c.masked))
 
     def __bool__(self) -> bool:
         """Whether something was compared and all of it agrees."""
@@ -86,6 +92,8 @@ class Verification(NamedTuple):
         some = sum(c.incomplete for c in self.comparisons)
         found = f"{wrong} differ" if wrong else "all agree" if count else "there was none"
         found += f", but for {some} that are incomplete" * (some > 0)
+        masked = sum(c.masked for c in self.comparisons)
+        found += f", but for {masked} with requests that no lane makes" * (masked > 0)
         alone = sum(c.modelled for c in self.comparisons)
         found += f", but for {alone} that the hardware does not count" * (alone > 0)
         counts = "count" if count == 1 else "counts"
@@ -99,6 +107,8 @@ def _remark(one: Comparison) -> str:
     """What a line of the table ends with."""
     if one.right:
         return ""
+    if one.masked:
+        return "   ncu counts requests that no lane makes"
     alone = "   the hardware counts none of these" if one.modelled else "   differs"
     return "   ncu leaves out some of these" if one.incomplete else alone
 
@@ -192,10 +202,13 @@ def compare_classes(predicted: Classes, read: Classes, kernel: str = "") -> list
     """
     found = []
     for name in sorted({*predicted, *read}):
+        sides = predicted.get(name, {}), read.get(name, {})
+        lines = [side.get("lines") for side in sides]
+        agree = name == "LDGSTS.128" and lines[0] is not None and lines[0] == lines[1]
         for field in METRICS:
-            expected, counted = (side.get(name, {}).get(field) for side in (predicted, read))
+            expected, counted = (side.get(field) for side in sides)
             if expected or counted:
-                found.append(Comparison(kernel, name, field, expected or 0, counted or 0))
+                found.append(Comparison(kernel, name, field, expected or 0, counted or 0, agree))
     return found
 
 
