@@ -27,7 +27,9 @@ WARP = 32
 LINE = 128  # bytes, after which every count repeats
 BOTH = LINE - 1 | (LINE - 1) << 16
 # Odd numbers without a pattern: requests are compared by a sum of their addresses with these, and then one by one.
-_WEIGHTS = np.array([(2 * i + 1) * 0x9E3779B97F4A7C15 % 2**63 | 1 for i in range(WARP)], np.int64)
+_WEIGHTS = np.array(
+    [[(2 * i + 1) * 0x9E3779B97F4A7C15 % 2**63 | 1 for i in range(j, j + WARP)] for j in range(5)], np.int64
+)
 
 Residues = dict[int, int]  # how many tiles begin at each pair of residues, as `pair` writes it
 
@@ -157,8 +159,8 @@ def fingerprints(*tables: Any) -> tuple[Integers, Integers]:
     (2, True)
     """
     key = np.zeros(len(tables[0]), np.int64)
-    for i, table in enumerate(tables):
-        key += table @ np.roll(_WEIGHTS, i)
+    for table, weights in zip(tables, _WEIGHTS[: len(tables)], strict=True):
+        key += table @ weights
     _, chosen, which = np.unique(key, return_index=True, return_inverse=True)
     if any((table != table[chosen][which]).any() for table in tables):  # two sums happened to be equal
         chosen = which = np.arange(len(key))
@@ -178,14 +180,17 @@ def placements(
     >>> kind.tolist(), times.tolist(), placed[:, 0].tolist()
     ([0, 0], [1, 3], [0, 64])
     """
-    counts = np.bincount(which * LINE + shift % LINE, minlength=len(chosen) * LINE).reshape(-1, LINE)
-    times = np.zeros_like(counts)
-    for residue, count in residues.items():
-        times += count * np.roll(counts, residue, axis=1)
-    kind, residue_of = np.nonzero(times)
-    placed = relative[chosen][kind] + residue_of[:, None]
+    begins = np.bincount(which * LINE + shift % LINE, minlength=len(chosen) * LINE)
+    made = np.flatnonzero(begins)  # of so many requests, a kind and a place in a line each
+    starts, counts = np.array(list(residues)), np.array(list(residues.values()))
+    places = made[:, None] // LINE * LINE + (made[:, None] + starts) % LINE
+    times = np.zeros_like(begins)
+    np.add.at(times, places.ravel(), (begins[made][:, None] * counts).ravel())
+    found = np.flatnonzero(times)
+    kind, residue_of = np.divmod(found, LINE)
+    placed = relative[chosen[kind]] + residue_of[:, None]
     placed -= np.minimum(placed.min(axis=1) // LINE * LINE, 0)[:, None]
-    return kind, times[kind, residue_of], placed
+    return kind, times[found], placed
 
 
 class Tally:
