@@ -16,7 +16,7 @@ from tilewright.cute import size
 from tilewright.kernels import gemm_simt
 from tilewright.kernels.gemm_plan import DeviceFacts
 from tilewright.kernels.gemm_problem import Epilogue, problem_of
-from tilewright.kernels.gemm_simt_tiles import LOOSE, TILES
+from tilewright.kernels.gemm_simt_tiles import LONG, LOOSE, TILES
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 ALIGNED, ODD = (16, 16, 16), (4, 4, 4)
@@ -112,7 +112,8 @@ def test_what_is_registered():
 )
 def test_the_tiles_that_were_measured_to_be_the_fastest(size, order, tiler):
     plan = gemm_simt.choose(problem_of(size, size, size, Float32, a=order[0], b=order[1]), ALIGNED)
-    assert (plan.tiler_mnk, plan.slices) == (tiler, {64: 2, 32: 4}.get(tiler[0], 1))
+    halved = size >= LONG and order == "mn"  # for smaller errors
+    assert (plan.tiler_mnk, plan.slices) == (tiler, 2 if halved else {64: 2, 32: 4}.get(tiler[0], 1))
 
 
 @pytest.mark.parametrize("order", ["mn", "mk", "kn", "kk"])
@@ -131,7 +132,7 @@ def test_misaligned_rows_come_in_tiles_of_16(order):
     ids=lambda x: getattr(x, "name", str(x)),
 )
 def test_the_ctas_of_a_tile_share_a_multiprocessor(facts, depth, stages):
-    problem = problem_of(4096, 4096, 4096, Float32, a="m", b="n")
+    problem = problem_of(4096, 4096, 2048, Float32, a="m", b="n")
     plan = gemm_simt.choose(problem, ALIGNED, facts)
     assert (plan.tiler_mnk, plan.stages) == ((128, 128, depth), stages)
     assert plan.ctas_per_sm * (plan.shared_bytes + 1024) <= facts.shared_bytes + 1024
