@@ -246,13 +246,13 @@ def report(data: dict[str, Any], out: Path, golden: Path | None) -> int:
     ]
     text += ["", "Readings that differ, but are no differences:", "", *(f"- {k}: {v}" for k, v in REASONS.items()), ""]
     unexplained = [d for d in wrong + plans_wrong if not d.reason]
-    for d in [d for d in wrong if d.reason in NAMED] + [d for d in plans_wrong if d.reason == "bypass"]:
+    for d in [d for d in wrong if d.reason in NAMED] + [d for d in plans_wrong if d.reason in ("bypass", "masked")]:
         text += [f"- {d.reason}: {d.what}, {d.name}: {d.metric} predicted {d.predicted:.10g}, read {d.read:.10g}"]
     text += [""] * (text[-1] != "")
     of_plans = Counter(d.reason for d in plans_wrong)
     text += [
         f"Plans: {classes} totals of classes of instructions and of kernels were compared: {of_plans['']} differ, "
-        f"{of_plans['lost']} are lost, {of_plans['bypass']} are bypass.",
+        f"{of_plans['lost']} are lost, {of_plans['bypass']} are bypass, {of_plans['masked']} are masked.",
         "",
     ]
     text += ["| plan | in place of larger | totals | differences |", "| --- | --- | --- | --- |", *plan_lines]

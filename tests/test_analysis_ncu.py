@@ -432,18 +432,18 @@ def test_what_ncu_leaves_out_is_no_difference():
     assert str(result).endswith("all agree, but for 1 that the hardware does not count")
     found = verify.compare_classes({"LDGSTS": {"wavefronts": 8}}, {"LDGSTS": {"wavefronts": 9}})
     assert not verify.Verification(tuple(found), (), "1.2.3")
-    found = verify.compare_classes(
-        {"LDGSTS.128": {"sectors": 8, "lines": 2}}, {"LDGSTS.128": {"sectors": 9, "lines": 2}}
-    )
+    threads = {"thread_inst_executed": 96, "thread_inst_executed_true": 64}  # one of three requests has no lane
+    line = ncu.Line(0, "@P0 LDGSTS.E.BYPASS.128 [R1], [R2.64]", {verify.METRICS["sectors"]: 12, **threads})
+    found = verify.compare_classes({"LDGSTS.128": {"sectors": 8}}, verify.classes_read([line]))
     result = verify.Verification(tuple(found), (), "1.2.3")
     assert result
     assert "requests that no lane makes" in str(result)
     assert str(result).endswith("all agree, but for 1 with requests that no lane makes")
-    for name, read in (
-        ("LDGSTS.128", {"sectors": 9, "lines": 1}), ("LDGSTS.128", {"sectors": 8, "lines": 1}),
-        ("LDGSTS", {"sectors": 9, "lines": 2}), ("LDG.128", {"sectors": 9, "lines": 2}),
-    ):  # fmt: skip
-        found = verify.compare_classes({name: {"sectors": 8, "lines": 2}}, {name: read})
+    for sectors in (7, 9):  # more or fewer than those
+        found = verify.compare_classes({"LDGSTS.128": {"sectors": sectors}}, verify.classes_read([line]))
+        assert not verify.Verification(tuple(found), (), "1.2.3")
+    for read in ({"sectors": 9, "lines": 2}, {"sectors": 8, "lines": 1}):
+        found = verify.compare_classes({"LDGSTS.128": {"sectors": 8, "lines": 2}}, {"LDGSTS.128": read})
         assert not verify.Verification(tuple(found), (), "1.2.3")
 
 

@@ -201,3 +201,11 @@ def test_long_sums_of_fp32_are_halved():
         assert (plan.tiler_mnk, plan.slices) == ((128, 128, 32), slices)
     assert chosen(4096, 4096, 8192, Float32, a="m").slices == 1
     assert chosen(4096, 4096, 8192, Float32, a="m", b="n", facts=DEVICES["sm_86"]).slices == 1
+
+
+def test_columns_are_boxes_to_the_model_too():
+    """They go by TMA: plans whose sums leave from registers start later."""
+    plan = chosen(384, 384, 1024, TFloat32, a="m", c="m")
+    assert (plan.store, plan.swapped) == ("columns", False)
+    other = chosen(384, 384, 1024, TFloat32, a="m", c="n")
+    assert (plan.tiler_mnk, plan.splits) == (other.tiler_mnk, other.splits)

@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.analysis.gemm_plans import Lanes, Launch, by_warps
 from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals import WARP, Mode, Tally, groups, pair
+from tilewright.kernels.gemm_sm90 import BY_BOXES
 
 if TYPE_CHECKING:
     from tilewright.analysis.totals import Integers
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 GROUP = 128  # threads of a warpgroup
 ROWS, SPAN = 64, 128  # of an instruction; bytes of a row of a box
-BY_BOXES = ("boxes", "columns")  # stores through shared memory
 WGMMA = {"Float16": "HGMMA", "BFloat16": "HGMMA", "TFloat32": "HGMMA", "Int8": "IGMMA", "Uint8": "IGMMA"}
 
 

@@ -37,7 +37,7 @@ class Comparison(NamedTuple):
     metric: str
     predicted: float
     read: float
-    lines_agree: bool = False  # those of the class, as which this one counts
+    unmade: float = 0  # of what was read, that of requests all of whose lanes are off
 
     @property
     def right(self) -> bool:
@@ -56,8 +56,8 @@ class Comparison(NamedTuple):
 
     @property
     def masked(self) -> bool:
-        """Whether ncu counted sectors of a cp.async around L1 that no lane makes, whose lines it leaves out."""
-        return self.lines_agree and self.metric in ("sectors", "ideal_sectors") and self.read > self.predicted
+        """Whether the difference are the sectors of cp.async around L1 that no lane makes, which ncu counts."""
+        return self.read - self.predicted == self.unmade > 0
 
 
 class Verification(NamedTuple):
@@ -91,11 +91,13 @@ class Verification(NamedTuple):
         count, wrong = len(self.comparisons), len(self.differences)
         some = sum(c.incomplete for c in self.comparisons)
         found = f"{wrong} differ" if wrong else "all agree" if count else "there was none"
-        found += f", but for {some} that are incomplete" * (some > 0)
-        masked = sum(c.masked for c in self.comparisons)
-        found += f", but for {masked} with requests that no lane makes" * (masked > 0)
-        alone = sum(c.modelled for c in self.comparisons)
-        found += f", but for {alone} that the hardware does not count" * (alone > 0)
+        excused = (
+            (some, "that are incomplete"),
+            (sum(c.masked for c in self.comparisons), "with requests that no lane makes"),
+            (sum(c.modelled for c in self.comparisons), "that the hardware does not count"),
+        )
+        if any(n for n, _ in excused):
+            found += ", but for " + " and ".join(f"{n} {why}" for n, why in excused if n)
         counts = "count" if count == 1 else "counts"
         lines.append(f"{count} {counts} of tilewright's kernels compared with ncu {self.ncu_version}: {found}")
         if self.unpredicted:
@@ -144,7 +146,16 @@ def classes_read(lines: Iterable[ncu.Line]) -> Classes:
         for field, metric in METRICS.items():
             if metric in line.values:
                 counts[field] = counts.get(field, 0) + line.values[metric]
+        if name == "LDGSTS.128":
+            for field in ("sectors", "ideal_sectors"):
+                counts[f"unmade_{field}"] = counts.get(f"unmade_{field}", 0) + _unmade(line, METRICS[field])
     return found
+
+
+def _unmade(line: ncu.Line, metric: str) -> float:
+    """What ncu counts for those requests of an instruction all of whose lanes are off: as much as for the others."""
+    threads, active = (line.values.get(f"thread_inst_executed{x}", 0) for x in ("", "_true"))
+    return round(line.values.get(metric, 0) * (threads - active) / threads) if threads else 0
 
 
 def classes_predicted(plan: Any, addresses: Sequence[int | None] = ()) -> Classes:
@@ -202,13 +213,11 @@ def compare_classes(predicted: Classes, read: Classes, kernel: str = "") -> list
     """
     found = []
     for name in sorted({*predicted, *read}):
-        sides = predicted.get(name, {}), read.get(name, {})
-        lines = [side.get("lines") for side in sides]
-        agree = name == "LDGSTS.128" and lines[0] is not None and lines[0] == lines[1]
         for field in METRICS:
-            expected, counted = (side.get(field) for side in sides)
+            expected, counted = (side.get(name, {}).get(field) for side in (predicted, read))
             if expected or counted:
-                found.append(Comparison(kernel, name, field, expected or 0, counted or 0, agree))
+                unmade = read.get(name, {}).get(f"unmade_{field}", 0)
+                found.append(Comparison(kernel, name, field, expected or 0, counted or 0, unmade))
     return found
 
 

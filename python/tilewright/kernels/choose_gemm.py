@@ -6,7 +6,8 @@
 3. Where FMA would load A or B element by element, what has no accesses of 16 bytes is copied before, turned along M and
    N, if that is little of the time.
 4. Where a faster kernel refuses A or B as they lie in memory, but takes copies of them in rows that are contiguous and
-   aligned, and where the copies are expected to cost less than the slower kernel loses, they are copied before.
+   aligned, and where the copies are expected to cost less than the slower kernel loses, they are copied before; where
+   it takes either one as it lies, but not both, one of them.
 """
 
 from __future__ import annotations
@@ -123,12 +124,12 @@ def _packed(
     p = problem
     lie = _lies(p.a_strides, p.a_type, alignments[0]), _lies(p.b_strides, p.b_type, alignments[1])
     sides = lie[0] is None, lie[1] is None
-    bound = LAUNCH + UNALIGNED * (bound - LAUNCH)
-    cost = packing_seconds(p, sides, facts)
-    if lie == ("through registers",) * 2:  # of one operand only
-        cost, sides = min((packing_seconds(p, x, facts), x) for x in ((False, True), (True, False)))
+    if lie == ("through registers",) * 2:  # of one operand only; the other one, which is smaller, is copied
+        sides = min(((False, True), (True, False)), key=lambda x: packing_seconds(p, x, facts))
     if not any(sides):
         return None
+    bound = LAUNCH + UNALIGNED * (bound - LAUNCH)
+    cost = packing_seconds(p, sides, facts)
     packed, aligned = pack(p, alignments, sides)
     for kernel in kernels:
         gemm = _ask(kernel, packed, aligned, facts) if cost < bound else None

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_plan import H200, DeviceFacts
-from tilewright.kernels.gemm_sm90 import ATOM_ROWS, N_EXTENTS, SPAN, GemmSm90, beside_stages, majors_of, smem_layout
+from tilewright.kernels.gemm_sm90 import (
+    ATOM_ROWS,
+    BY_BOXES,
+    N_EXTENTS,
+    SPAN,
+    GemmSm90,
+    beside_stages,
+    majors_of,
+    smem_layout,
+)
 from tilewright.kernels.gemm_sm90_conditions import paired_rows, received_bytes, refusal, store_of
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Int8, Int32, TFloat32, Uint8
 
@@ -138,7 +147,7 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
     step *= 1 + FETCHED * fetch / multiply
     wave = together * (steps * step + stored * (OVERLAPPED if config.ping_pong and waves > 1 else 1))
     start = FILL + (CLUSTER if cM * cN > 1 else 0)
-    if _store_of(config, p, SPAN) != "boxes":
+    if _store_of(config, p, SPAN) not in BY_BOXES:
         start += DIRECT
     clocks: float = start + waves * wave
     if config.splits > 1:  # nothing of the next tile is fetched before the sums are exchanged

@@ -32,7 +32,6 @@ MAX_CLUSTER = 8  # CTAs of a cluster on every device
 STORES = ("singles", "pairs", "boxes", "columns")  # as in kernels/tilewright/sm90_store.cuh
 BY_BOXES = ("boxes", "columns")  # by TMA, out of shared memory
 N_EXTENTS = (8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256)  # those in kernels/tilewright/wgmma.cuh
-TMA_TYPES = {"TFloat32": "tfloat32"}  # TMA rounds what it brings
 
 
 class SharedOperand(NamedTuple):

@@ -153,7 +153,9 @@ def refusal(
     if extents[major] != 1 and strides[major] != 1:
         return f"its stride along {'K' if k_major else 'M or N'} is {strides[major]}, but must be 1"
     if not k_major and size != 2 and not (size == 4 and is_a):
-        return f"wgmma reads {dtype} along K only" + ", but for A, which it can get from registers" * (size == 4)
+        return f"wgmma reads {dtype} along K only" + (
+            ", and gets one operand from registers, which is the other one here" if size == 4 else ""
+        )
     if alignment % TMA_ALIGNMENT:
         return f"it begins at a multiple of {alignment} bytes, but TMA needs {TMA_ALIGNMENT}"
     for mode, (extent, stride) in enumerate(zip(extents, strides, strict=True)):
@@ -172,11 +174,11 @@ def store_of(problem: GemmProblem, bM: int, bN: int, splits: int, consumers: int
     modes = list(zip((p.n, p.m, *p.batch), (p.c_strides[1], p.c_strides[0], *p.c_strides[2:]), strict=True))
     along_m = p.n > 1 and p.c_strides[1] != 1
     if along_m:
-        modes[:2] = modes[1::-1]
+        modes[0], modes[1] = modes[1], modes[0]
     (extent, step), *rest = modes
     if (along_m and not paired) or (extent > 1 and step != 1):
         return "singles"
-    others = [step * size for extent, step in rest if extent > 1]
+    others = [d * size for e, d in rest if e > 1]
     # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
     whole = extent * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
     sizes = (4,) if paired else (2, 4)
