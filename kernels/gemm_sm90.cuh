@@ -1,4 +1,5 @@
-// GEMM on Hopper: the copy engine fills shared memory, the tensor cores empty it, and no thread touches A or B.
+// GEMM on Hopper: the copy engine fills shared memory, the tensor cores empty it, and no thread touches A or B; but for
+// tf32 along M, which they do not read, and get from registers.
 //
 // Of a CTA's warpgroups the first, the producer, asks for boxes of A and B, `stages` tiles ahead; the others, the
 // consumers, multiply. Two barriers a stage keep them apart: `full` completes when a stage's bytes have arrived,
@@ -7,9 +8,8 @@
 //
 //   cooperative   the consumers share a tile of C, each has some of its rows
 //   ping-pong     each consumer has tiles of its own; while one writes, the other multiplies
-//   cluster       CTAs next to each other along M need the same B: each brings a part of it to all of them (and along
-//   N) split         the CTAs of a cluster share a tile of C along K and add up what they have through their shared
-//   memory
+//   cluster       CTAs next to each other along M (or N) need the same B (or A): each brings a part of it to all
+//   split         the CTAs of a cluster share a tile of C along K, and send each other their sums
 #pragma once
 
 #include "tilewright/epilogue.cuh"
@@ -202,10 +202,7 @@ struct GemmSm90 {
     Split::open(shared.split, rank);
   }
 
-  // Sums of units, one behind the other.
-  using Sums = const Acc (&)[4 * kUnits];
-
-  __device__ static void consume(const Params& params, Shared& shared, int rank, int consumer) {
+  __device__ __forceinline__ static void consume(const Params& params, Shared& shared, int rank, int consumer) {
     Slot<kStages> slot;
     Store store(params.store, shared.boxes, shared.store, consumer);
     unsigned tile = blockIdx.x / kCluster;
@@ -218,7 +215,7 @@ struct GemmSm90 {
       const Place place = place_of(params, tile, rank);
       const typename Store::Part part = {place.m + (kPingPong ? 0 : consumer * 64), place.n, place.batch, 0, kUnits};
       store.begin(part);
-      Acc acc[kBlocks][kTileN / 2];
+      Acc acc[4 * kUnits];
       // In ping-pong the consumers multiply in turn: a named barrier for each of the two.
       if constexpr (kPingPong) {
         if (consumer == 1 || tile != blockIdx.x / kCluster) named_barrier_sync(8 + consumer, 256);
@@ -231,7 +228,7 @@ struct GemmSm90 {
         named_barrier_arrive(8 + (consumer ^ 1), 256);
         slot.skip(params.k_tiles);
       }
-      store.store(reinterpret_cast<Sums>(acc), part);
+      store.store(acc, part);
     }
     // Whoever is ahead has arrived once more than the other waits for.
     if constexpr (kPingPong) {
@@ -250,19 +247,19 @@ struct GemmSm90 {
   }
 
   // A split's cluster has one tile, of which each CTA finishes a part.
-  __device__ static void consume_split(const Params& params, Shared& shared, int rank, int consumer) {
+  __device__ __forceinline__ static void consume_split(const Params& params, Shared& shared, int rank, int consumer) {
     Slot<kStages> slot;
     Store store(params.store, shared.boxes, shared.store, consumer);
     const Place place = place_of(params, blockIdx.x / kCluster, rank);
     const typename Store::Part part = {place.m + consumer * 64, place.n, place.batch, rank * Split::kOwn,
                                        Split::owned(rank)};
     store.begin(part);
-    Acc acc[kBlocks][kTileN / 2];
+    Acc acc[4 * kUnits];
     const int steps = k_begin(params, rank + 1) - k_begin(params, rank);
     Sm90Multiply<GemmSm90>{shared, slot, consumer, steps, 0}.run(acc);
     cluster_wait();  // the other CTAs have begun and made their barriers
     Acc own[4 * Split::kOwn];
-    Split::exchange(reinterpret_cast<Sums>(acc), own, shared.stages[inbox(params).index], shared.split, rank, consumer);
+    Split::exchange(acc, own, shared.stages[inbox(params).index], shared.split, rank, consumer);
     store.store(own, part);
     store.finish();
   }
@@ -271,6 +268,7 @@ struct GemmSm90 {
 template <class Gemm>
 __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kCluster, 1, 1)
     gemm_sm90(const __grid_constant__ typename Gemm::Params params) {
+  Sm90Multiply<Gemm>::Sums::declare();  // here, where nothing makes the compiler write it twice
   extern __shared__ __align__(1024) unsigned char bytes[];
   auto& shared = *reinterpret_cast<typename Gemm::Shared*>(bytes);
   // The same in all threads of a warp: the compiler keeps it in a uniform register.

@@ -10,37 +10,6 @@
 
 namespace tilewright {
 
-template <int kN>
-struct WgmmaFromRegisters;
-
-// As TILEWRIGHT_WGMMA in wgmma.cuh; a names four registers.
-#define TILEWRIGHT_WGMMA_REGISTERS(N, a, b, scale)                                                         \
-  template <>                                                                                              \
-  struct WgmmaFromRegisters<N> {                                                                           \
-    __device__ static void run(float (&d)[N / 2], const unsigned (&r)[4], unsigned long long descriptor_b, \
-                               int accumulate) {                                                           \
-      asm volatile(TILEWRIGHT_WGMMA_TEXT(N, "k8.f32.tf32.tf32", a, b, scale, ", 1, 1")                     \
-                   : TILEWRIGHT_REGISTERS_##N(TILEWRIGHT_FLOAT)                                            \
-                   : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "l"(descriptor_b), "r"(accumulate));      \
-    }                                                                                                      \
-  }
-
-TILEWRIGHT_WGMMA_REGISTERS(8, "{%4, %5, %6, %7}", "%8", "%9");
-TILEWRIGHT_WGMMA_REGISTERS(16, "{%8, %9, %10, %11}", "%12", "%13");
-TILEWRIGHT_WGMMA_REGISTERS(24, "{%12, %13, %14, %15}", "%16", "%17");
-TILEWRIGHT_WGMMA_REGISTERS(32, "{%16, %17, %18, %19}", "%20", "%21");
-TILEWRIGHT_WGMMA_REGISTERS(40, "{%20, %21, %22, %23}", "%24", "%25");
-TILEWRIGHT_WGMMA_REGISTERS(48, "{%24, %25, %26, %27}", "%28", "%29");
-TILEWRIGHT_WGMMA_REGISTERS(64, "{%32, %33, %34, %35}", "%36", "%37");
-TILEWRIGHT_WGMMA_REGISTERS(80, "{%40, %41, %42, %43}", "%44", "%45");
-TILEWRIGHT_WGMMA_REGISTERS(96, "{%48, %49, %50, %51}", "%52", "%53");
-TILEWRIGHT_WGMMA_REGISTERS(112, "{%56, %57, %58, %59}", "%60", "%61");
-TILEWRIGHT_WGMMA_REGISTERS(128, "{%64, %65, %66, %67}", "%68", "%69");
-TILEWRIGHT_WGMMA_REGISTERS(160, "{%80, %81, %82, %83}", "%84", "%85");
-TILEWRIGHT_WGMMA_REGISTERS(192, "{%96, %97, %98, %99}", "%100", "%101");
-TILEWRIGHT_WGMMA_REGISTERS(224, "{%112, %113, %114, %115}", "%116", "%117");
-TILEWRIGHT_WGMMA_REGISTERS(256, "{%128, %129, %130, %131}", "%132", "%133");
-
 // What a thread holds of A for one stage.
 template <class Operand, int kSteps, int kBlocks, int kStep>
 struct Sm90Fragment {
@@ -75,7 +44,7 @@ struct Sm90Fragment {
     }
   }
 
-  // As wgmma_hold: instructions that read these registers have not ended before this.
+  // Instructions that read these registers have not ended before this: nothing that touches them may be moved across.
   __device__ void hold() {
 #pragma unroll
     for (int i = 0; i < kSteps * kBlocks; ++i) {

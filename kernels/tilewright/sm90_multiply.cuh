@@ -1,9 +1,8 @@
 // What a consumer of gemm_sm90 does with the stages that the producer fills: it multiplies, and gives them back.
 //
 //   from shared memory   wgmma reads A and B by descriptors
-//   from registers       A lies along M in elements of 32 bits: while the instructions of a step run, the consumer
-//   reads
-//                        its rows for the next one, so that nothing waits for them
+//   from registers       A lies along M in elements of 32 bits: each thread reads its own of the next step while the
+//                        instructions of this one run
 //
 // `Gemm` is the GemmSm90, whose constants count.
 #pragma once
@@ -21,7 +20,8 @@ struct Sm90Multiply {
   using Shared = typename Gemm::Shared;
   static constexpr int kBlocks = Gemm::kBlocks, kColumns = Gemm::kTileN, kSteps = Gemm::kSteps;
   using Fragment = Sm90Fragment<A, kSteps, kBlocks, Gemm::kSharing>;
-  using Acc = typename Gemm::Acc[kBlocks][kColumns / 2];
+  using Sums = WgmmaSums<typename Gemm::Acc, kBlocks, kColumns>;  // which the kernel has declared
+  using Acc = typename Gemm::Acc[kBlocks * kColumns / 2];
 
   Shared& shared;
   Slot<Gemm::kStages>& slot;  // of the next step
@@ -30,55 +30,52 @@ struct Sm90Multiply {
   const int behind;           // steps that the CTA's later tiles have
   int last = 0;               // the stage of the step before
 
-  __device__ void run(Acc& acc) {
-    if (Gemm::kSplit > 1 && tiles == 0) {  // more CTAs than tiles along K
-#pragma unroll
-      for (int block = 0; block < kBlocks; ++block) {
-#pragma unroll
-        for (int i = 0; i < kColumns / 2; ++i) acc[block][i] = 0;
-      }
-    }
-    hold(acc);
+  __device__ __forceinline__ void run(Acc& acc) {
+    // A split may have more CTAs than tiles along K.
+    if constexpr (Gemm::kSplit > 1 || kWgmmaNeedsValues) Sums::clear();
     if constexpr (A::kFromRegisters) {
       Fragment a[2];
       const typename Fragment::Place place = Fragment::place();
       if (tiles > 0) read(a[0], place);
 #pragma unroll 1
       for (int k = 0; k < tiles; k += 2) {
-        step(k, a[0], a[1], place, acc);
-        if (k + 1 < tiles) step(k + 1, a[1], a[0], place, acc);
+        step(k, a[0], a[1], place);
+        if (k + 1 < tiles) step(k + 1, a[1], a[0], place);
       }
     } else {
 #pragma unroll 1
-      for (int k = 0; k < tiles; ++k) step(k, acc);
+      for (int k = 0; k < tiles; ++k) step(k);
     }
     wgmma_wait<0>();
-    hold(acc);
+    Sums::take(acc);
     if (tiles > 0) release(last, behind);
   }
 
  private:
-  __device__ static void hold(Acc& acc) {
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) wgmma_hold(acc[block]);
+  // The instructions of a step: all blocks with one part of K, then with the next. Those of the first step along K do
+  // not add to what the sums were.
+  template <int kAt = 0>
+  __device__ __forceinline__ static void multiply(unsigned long long a, unsigned long long b, int k) {
+    constexpr int i = kAt / kBlocks, kBlock = kAt % kBlocks;
+    Wgmma<kColumns>::template run<typename A::T, typename B::T, A::kMajorK ? 0 : 1, B::kMajorK ? 0 : 1, kBlock>(
+        a + (kBlock * Gemm::kSharing * A::kBlockBytes + i * A::kStepBytes) / 16, b + i * B::kStepBytes / 16, k | i);
+    if constexpr (kAt + 1 < kSteps * kBlocks) multiply<kAt + 1>(a, b, k);
+  }
+  template <int kAt = 0>
+  __device__ __forceinline__ static void multiply(const Fragment& a, unsigned long long b, int k) {
+    constexpr int i = kAt / kBlocks, kBlock = kAt % kBlocks;
+    Wgmma<kColumns>::template run<kBlock>(a.values[i][kBlock], b + i * B::kStepBytes / 16, k | i);
+    if constexpr (kAt + 1 < kSteps * kBlocks) multiply<kAt + 1>(a, b, k);
   }
 
   // Both operands from shared memory.
-  __device__ void step(int k, Acc& acc) {
+  __device__ __forceinline__ void step(int k) {
     barrier_wait(&shared.full[slot.index], slot.parity);
     const unsigned char* const stage = shared.stages[slot.index];
     const unsigned long long a = A::descriptor(stage + first_block * A::kBlockBytes);
     const unsigned long long b = B::descriptor(stage + A::kStageBytes);
     wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < kSteps; ++i) {
-#pragma unroll
-      for (int block = 0; block < kBlocks; ++block) {
-        wgmma<typename A::T, typename B::T, A::kMajorK ? 0 : 1, B::kMajorK ? 0 : 1, kColumns>(
-            acc[block], a + (block * Gemm::kSharing * A::kBlockBytes + i * A::kStepBytes) / 16,
-            b + i * B::kStepBytes / 16, k | i);
-      }
-    }
+    multiply(a, b, k);
     wgmma_commit();
     if (k > 0) {
       wgmma_wait<1>();
@@ -89,16 +86,10 @@ struct Sm90Multiply {
   }
 
   // A in the registers `a`; those of the next step come into `next`.
-  __device__ void step(int k, Fragment& a, Fragment& next, const typename Fragment::Place& place, Acc& acc) {
+  __device__ __forceinline__ void step(int k, Fragment& a, Fragment& next, const typename Fragment::Place& place) {
     const unsigned long long b = B::descriptor(shared.stages[slot.index] + A::kStageBytes);
     wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < kSteps; ++i) {
-#pragma unroll
-      for (int block = 0; block < kBlocks; ++block) {
-        WgmmaFromRegisters<kColumns>::run(acc[block], a.values[i][block], b + i * B::kStepBytes / 16, k | i);
-      }
-    }
+    multiply(a, b, k);
     wgmma_commit();
     if (k > 0) {
       wgmma_wait<1>();  // those that read `next` have ended

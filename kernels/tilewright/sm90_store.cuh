@@ -1,8 +1,9 @@
 // From the accumulators of a warpgroup to C, 64 rows at a time.
 //
-//   kBoxes        through shared memory, in boxes that the copy engine writes: C contiguous along N, 16-byte aligned
-//   rows kBoxesAlongM  the same for C contiguous along M: paired rows (sm90_rows.cuh) and elements of 4 bytes kPairs
-//   two elements next to each other at once, from the registers kSingles      element by element: any strides
+//   kBoxes        through shared memory, in boxes that the copy engine writes: C contiguous along N, rows aligned
+//   kBoxesAlongM  the same for C contiguous along M: paired rows (sm90_rows.cuh) and elements of 4 bytes
+//   kPairs        two elements next to each other at once, from the registers
+//   kSingles      element by element: any strides
 //
 // A thread has, of every 8 columns, two next to each other in each of two rows: a unit. What a consumer finishes are
 // `kUnits` of them one after the other, block by block of 64 rows; all of its part of the tile, or a share of it.
@@ -189,6 +190,7 @@ struct Sm90Store {
         if constexpr (Epilogue::kPlain) {  // finished() would do the same, but takes longer to compile
           packed[k] = convert_pair<Out>(convert<Compute>(acc[sum]), convert<Compute>(acc[sum + 1]));
         } else {
+          static_assert(sizeof(Vector<Out, 2>) == 4);  // for NVRTC 12 it has no size before it is asked for
           const auto c = __builtin_bit_cast(Vector<Out, 2>, packed[k]);
           const auto value = finished(acc[sum], acc[sum + 1], c, bias.at(block, k % 2, left + (j + k / 2) * 8));
           packed[k] = convert_pair<Out>(value.at[0], value.at[1]);

@@ -1,11 +1,20 @@
 // wgmma: D (64 x N) += A (64 x K) B (K x N) by the 128 threads of a warpgroup, asynchronously. A and B lie in shared
-// memory and are named by descriptors; D is kept in registers: thread t has, of every 8 columns, two next to each other
-// in row 16 (t / 32) + t % 32 / 4 and two in the row 8 below (docs/gemm.md has the picture).
+// memory and are named by descriptors; D is kept in registers: thread t has, of every 8 columns, a unit, two next to
+// each other in row 16 (t / 32) + t % 32 / 4 and two in the row 8 below (docs/gemm.md has the picture).
 //
-//   wgmma_fence();                       // registers and shared memory written before are seen
-//   wgmma<Half, Half, 0, 0, 256>(d, a, b, accumulate);  // any number of them
+//   using D = WgmmaSums<float, 2, 128>;                // two blocks of 64 x 128
+//   D::declare();                                      // once in a kernel, before all branches
+//   D::clear();                                        // where kWgmmaNeedsValues
+//   wgmma_fence();                                     // registers and shared memory written before are seen
+//   Wgmma<128>::run<Half, Half, 0, 0, 1>(a, b, adds);  // the second block; any number of them
 //   wgmma_commit();
-//   wgmma_wait<0>();                     // D may be read, A and B overwritten
+//   wgmma_wait<0>();                                   // A and B may be overwritten
+//   D::take(d);                                        // D as values
+//
+// D is declared by name in the kernel's PTX, and known to these statements only: a compiler takes most of its time to
+// follow 128 values through each of them, to no effect, since it may not touch them while the tensor cores do. That the
+// statements are volatile keeps them in order. Unit u of block b is in tw<b>a<u>, tw<b>b<u>, tw<b>c<u> and tw<b>d<u>.
+// Names belong to one function: all of this is inlined into a kernel.
 //
 // PTX has a form of the instruction for each N; those in use are made by the macros below.
 #pragma once
@@ -22,19 +31,6 @@ __device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// The accumulators are in use by instructions that have not ended: nothing that touches them may be moved across this.
-template <int kCount, class T>
-__device__ void wgmma_hold(T (&d)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    if constexpr (sizeof(T) == 4 && static_cast<T>(0.5f) != 0) {
-      asm volatile("" : "+f"(d[i])::"memory");
-    } else {
-      asm volatile("" : "+r"(d[i])::"memory");
-    }
-  }
-}
-
 // How a descriptor says where an operand lies: the address and two distances, in units of 16 bytes, and the swizzle.
 //   swizzle: 1 for 128 bytes, 2 for 64, 3 for 32, 0 for none
 __device__ constexpr unsigned long long wgmma_descriptor(int leading_bytes, int stride_bytes, int swizzle) {
@@ -43,130 +39,145 @@ __device__ constexpr unsigned long long wgmma_descriptor(int leading_bytes, int 
          static_cast<unsigned long long>(swizzle) << 62;
 }
 
-template <int kN>
-struct WgmmaForm;
+// Before CUDA 13 the assembler makes the instructions wait for each other where D has no value before the first one.
+#if __CUDACC_VER_MAJOR__ < 13
+constexpr bool kWgmmaNeedsValues = true;
+#else
+constexpr bool kWgmmaNeedsValues = false;
+#endif
 
-// The registers of D: their names in the text, and their operands.
-#define TILEWRIGHT_NAMES_8 "%0, %1, %2, %3"
-#define TILEWRIGHT_REGISTERS_8(X) X(0), X(1), X(2), X(3)
-#define TILEWRIGHT_NAMES_16 TILEWRIGHT_NAMES_8 ", %4, %5, %6, %7"
-#define TILEWRIGHT_REGISTERS_16(X) TILEWRIGHT_REGISTERS_8(X), X(4), X(5), X(6), X(7)
-#define TILEWRIGHT_NAMES_24 TILEWRIGHT_NAMES_16 ", %8, %9, %10, %11"
-#define TILEWRIGHT_REGISTERS_24(X) TILEWRIGHT_REGISTERS_16(X), X(8), X(9), X(10), X(11)
-#define TILEWRIGHT_NAMES_32 TILEWRIGHT_NAMES_24 ", %12, %13, %14, %15"
-#define TILEWRIGHT_REGISTERS_32(X) TILEWRIGHT_REGISTERS_24(X), X(12), X(13), X(14), X(15)
-#define TILEWRIGHT_NAMES_40 TILEWRIGHT_NAMES_32 ", %16, %17, %18, %19"
-#define TILEWRIGHT_REGISTERS_40(X) TILEWRIGHT_REGISTERS_32(X), X(16), X(17), X(18), X(19)
-#define TILEWRIGHT_NAMES_48 TILEWRIGHT_NAMES_40 ", %20, %21, %22, %23"
-#define TILEWRIGHT_REGISTERS_48(X) TILEWRIGHT_REGISTERS_40(X), X(20), X(21), X(22), X(23)
-#define TILEWRIGHT_NAMES_64 TILEWRIGHT_NAMES_48 ", %24, %25, %26, %27, %28, %29, %30, %31"
-#define TILEWRIGHT_REGISTERS_64(X) TILEWRIGHT_REGISTERS_48(X), X(24), X(25), X(26), X(27), X(28), X(29), X(30), X(31)
-#define TILEWRIGHT_NAMES_80 TILEWRIGHT_NAMES_64 ", %32, %33, %34, %35, %36, %37, %38, %39"
-#define TILEWRIGHT_REGISTERS_80(X) TILEWRIGHT_REGISTERS_64(X), X(32), X(33), X(34), X(35), X(36), X(37), X(38), X(39)
-#define TILEWRIGHT_NAMES_96 TILEWRIGHT_NAMES_80 ", %40, %41, %42, %43, %44, %45, %46, %47"
-#define TILEWRIGHT_REGISTERS_96(X) TILEWRIGHT_REGISTERS_80(X), X(40), X(41), X(42), X(43), X(44), X(45), X(46), X(47)
-#define TILEWRIGHT_NAMES_112 TILEWRIGHT_NAMES_96 ", %48, %49, %50, %51, %52, %53, %54, %55"
-#define TILEWRIGHT_REGISTERS_112(X) TILEWRIGHT_REGISTERS_96(X), X(48), X(49), X(50), X(51), X(52), X(53), X(54), X(55)
-#define TILEWRIGHT_NAMES_128 TILEWRIGHT_NAMES_112 ", %56, %57, %58, %59, %60, %61, %62, %63"
-#define TILEWRIGHT_REGISTERS_128(X) TILEWRIGHT_REGISTERS_112(X), X(56), X(57), X(58), X(59), X(60), X(61), X(62), X(63)
-#define TILEWRIGHT_NAMES_160 \
-  TILEWRIGHT_NAMES_128 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
-#define TILEWRIGHT_REGISTERS_160(X)                                                                                \
-  TILEWRIGHT_REGISTERS_128(X), X(64), X(65), X(66), X(67), X(68), X(69), X(70), X(71), X(72), X(73), X(74), X(75), \
-      X(76), X(77), X(78), X(79)
-#define TILEWRIGHT_NAMES_192 \
-  TILEWRIGHT_NAMES_160 ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define TILEWRIGHT_REGISTERS_192(X)                                                                                \
-  TILEWRIGHT_REGISTERS_160(X), X(80), X(81), X(82), X(83), X(84), X(85), X(86), X(87), X(88), X(89), X(90), X(91), \
-      X(92), X(93), X(94), X(95)
-#define TILEWRIGHT_NAMES_224 \
-  TILEWRIGHT_NAMES_192 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
-#define TILEWRIGHT_REGISTERS_224(X)                                                                                \
-  TILEWRIGHT_REGISTERS_192(X), X(96), X(97), X(98), X(99), X(100), X(101), X(102), X(103), X(104), X(105), X(106), \
-      X(107), X(108), X(109), X(110), X(111)
-#define TILEWRIGHT_NAMES_256 \
-  TILEWRIGHT_NAMES_224       \
-  ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define TILEWRIGHT_REGISTERS_256(X)                                                                                    \
-  TILEWRIGHT_REGISTERS_224(X), X(112), X(113), X(114), X(115), X(116), X(117), X(118), X(119), X(120), X(121), X(122), \
-      X(123), X(124), X(125), X(126), X(127)
-#define TILEWRIGHT_FLOAT(i) "+f"(d[i])
-#define TILEWRIGHT_INT(i) "+r"(d[i])
+#define TILEWRIGHT_TAKE "mov.b32 %0, tw%4a%5; mov.b32 %1, tw%4b%5; mov.b32 %2, tw%4c%5; mov.b32 %3, tw%4d%5;"
 
-// An instruction with N columns; a, b, scale, x, y are the numbers of the operands behind D's registers.
-#define TILEWRIGHT_WGMMA_TEXT(N, types, a, b, scale, tail)                                     \
-  "{\n.reg .pred p;\nsetp.ne.b32 p, " scale ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N types \
-  " {" TILEWRIGHT_NAMES_##N "}, " a ", " b ", p" tail ";\n}"
+// kBlocks blocks of 64 x kN, of a thread unit by unit.
+template <class T, int kBlocks, int kN>
+struct WgmmaSums {
+  static constexpr int kUnits = kN / 8;  // of a block
 
-// 16-bit types say for either operand whether it is contiguous along M or N instead of along K.
-#define TILEWRIGHT_WGMMA_16(N, types, a, b, scale, x, y)                         \
-  asm volatile(TILEWRIGHT_WGMMA_TEXT(N, types, a, b, scale, ", 1, 1, " x ", " y) \
-               : TILEWRIGHT_REGISTERS_##N(TILEWRIGHT_FLOAT)                      \
-               : "l"(descriptor_a), "l"(descriptor_b), "r"(accumulate), "n"(kMajorA), "n"(kMajorB))
-
-#define TILEWRIGHT_WGMMA_K(N, types, a, b, scale, tail, kind)     \
-  asm volatile(TILEWRIGHT_WGMMA_TEXT(N, types, a, b, scale, tail) \
-               : TILEWRIGHT_REGISTERS_##N(kind)                   \
-               : "l"(descriptor_a), "l"(descriptor_b), "r"(accumulate))
-
-#define TILEWRIGHT_WGMMA(N, a, b, scale, x, y)                                                                      \
-  template <>                                                                                                       \
-  struct WgmmaForm<N> {                                                                                             \
-    template <class A, class B, int kMajorA, int kMajorB>                                                           \
-    __device__ static void run(float (&d)[N / 2], unsigned long long descriptor_a, unsigned long long descriptor_b, \
-                               int accumulate) {                                                                    \
-      if constexpr (kIsSame<A, Half>) {                                                                             \
-        TILEWRIGHT_WGMMA_16(N, "k16.f32.f16.f16", a, b, scale, x, y);                                               \
-      } else if constexpr (kIsSame<A, BFloat16>) {                                                                  \
-        TILEWRIGHT_WGMMA_16(N, "k16.f32.bf16.bf16", a, b, scale, x, y);                                             \
-      } else if constexpr (kIsSame<A, TFloat32>) {                                                                  \
-        TILEWRIGHT_WGMMA_K(N, "k8.f32.tf32.tf32", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                         \
-      } else if constexpr (kIsSame<A, Float8E4M3> && kIsSame<B, Float8E4M3>) {                                      \
-        TILEWRIGHT_WGMMA_K(N, "k32.f32.e4m3.e4m3", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                        \
-      } else if constexpr (kIsSame<A, Float8E4M3>) {                                                                \
-        TILEWRIGHT_WGMMA_K(N, "k32.f32.e4m3.e5m2", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                        \
-      } else if constexpr (kIsSame<B, Float8E4M3>) {                                                                \
-        TILEWRIGHT_WGMMA_K(N, "k32.f32.e5m2.e4m3", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                        \
-      } else {                                                                                                      \
-        static_assert(kIsSame<A, Float8E5M2> && kIsSame<B, Float8E5M2>);                                            \
-        TILEWRIGHT_WGMMA_K(N, "k32.f32.e5m2.e5m2", a, b, scale, ", 1, 1", TILEWRIGHT_FLOAT);                        \
-      }                                                                                                             \
-    }                                                                                                               \
-    template <class A, class B, int, int>                                                                           \
-    __device__ static void run(int (&d)[N / 2], unsigned long long descriptor_a, unsigned long long descriptor_b,   \
-                               int accumulate) {                                                                    \
-      if constexpr (kIsSame<A, signed char> && kIsSame<B, signed char>) {                                           \
-        TILEWRIGHT_WGMMA_K(N, "k32.s32.s8.s8", a, b, scale, "", TILEWRIGHT_INT);                                    \
-      } else if constexpr (kIsSame<A, signed char>) {                                                               \
-        TILEWRIGHT_WGMMA_K(N, "k32.s32.s8.u8", a, b, scale, "", TILEWRIGHT_INT);                                    \
-      } else if constexpr (kIsSame<B, signed char>) {                                                               \
-        TILEWRIGHT_WGMMA_K(N, "k32.s32.u8.s8", a, b, scale, "", TILEWRIGHT_INT);                                    \
-      } else {                                                                                                      \
-        TILEWRIGHT_WGMMA_K(N, "k32.s32.u8.u8", a, b, scale, "", TILEWRIGHT_INT);                                    \
-      }                                                                                                             \
-    }                                                                                                               \
+  template <int kBlock = 0>
+  __device__ __forceinline__ static void declare() {
+    asm volatile(".reg .b32 tw%0a<%1>, tw%0b<%1>, tw%0c<%1>, tw%0d<%1>;" ::"n"(kBlock), "n"(kUnits));
+    if constexpr (kBlock + 1 < kBlocks) declare<kBlock + 1>();
   }
 
-TILEWRIGHT_WGMMA(8, "%4", "%5", "%6", "%7", "%8");
-TILEWRIGHT_WGMMA(16, "%8", "%9", "%10", "%11", "%12");
-TILEWRIGHT_WGMMA(24, "%12", "%13", "%14", "%15", "%16");
-TILEWRIGHT_WGMMA(32, "%16", "%17", "%18", "%19", "%20");
-TILEWRIGHT_WGMMA(40, "%20", "%21", "%22", "%23", "%24");
-TILEWRIGHT_WGMMA(48, "%24", "%25", "%26", "%27", "%28");
-TILEWRIGHT_WGMMA(64, "%32", "%33", "%34", "%35", "%36");
-TILEWRIGHT_WGMMA(80, "%40", "%41", "%42", "%43", "%44");
-TILEWRIGHT_WGMMA(96, "%48", "%49", "%50", "%51", "%52");
-TILEWRIGHT_WGMMA(112, "%56", "%57", "%58", "%59", "%60");
-TILEWRIGHT_WGMMA(128, "%64", "%65", "%66", "%67", "%68");
-TILEWRIGHT_WGMMA(160, "%80", "%81", "%82", "%83", "%84");
-TILEWRIGHT_WGMMA(192, "%96", "%97", "%98", "%99", "%100");
-TILEWRIGHT_WGMMA(224, "%112", "%113", "%114", "%115", "%116");
-TILEWRIGHT_WGMMA(256, "%128", "%129", "%130", "%131", "%132");
+  template <int kUnit = 0>
+  __device__ __forceinline__ static void clear() {
+    asm volatile(
+        "mov.b32 tw%0a%1, 0; mov.b32 tw%0b%1, 0; mov.b32 tw%0c%1, 0; mov.b32 tw%0d%1, 0;" ::"n"(kUnit / kUnits),
+        "n"(kUnit % kUnits));
+    if constexpr (kUnit + 1 < kBlocks * kUnits) clear<kUnit + 1>();
+  }
 
-template <class A, class B, int kMajorA, int kMajorB, int kN, class Acc>
-__device__ void wgmma(Acc (&d)[kN / 2], unsigned long long descriptor_a, unsigned long long descriptor_b,
-                      int accumulate) {
-  WgmmaForm<kN>::template run<A, B, kMajorA, kMajorB>(d, descriptor_a, descriptor_b, accumulate);
-}
+  template <int kUnit = 0>
+  __device__ __forceinline__ static void take(T (&to)[kBlocks * kN / 2]) {
+    T* const four = to + 4 * kUnit;
+    if constexpr (kIsSame<T, float>) {
+      asm volatile(TILEWRIGHT_TAKE
+                   : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
+                   : "n"(kUnit / kUnits), "n"(kUnit % kUnits));
+    } else {
+      asm volatile(TILEWRIGHT_TAKE
+                   : "=r"(four[0]), "=r"(four[1]), "=r"(four[2]), "=r"(four[3])
+                   : "n"(kUnit / kUnits), "n"(kUnit % kUnits));
+    }
+    if constexpr (kUnit + 1 < kBlocks * kUnits) take<kUnit + 1>(to);
+  }
+};
+
+// The registers of a block, whose number is operand 0 of a statement.
+#define TILEWRIGHT_UNIT(U) ", tw%0a" #U ", tw%0b" #U ", tw%0c" #U ", tw%0d" #U
+#define TILEWRIGHT_UNITS_8 "tw%0a0, tw%0b0, tw%0c0, tw%0d0"
+#define TILEWRIGHT_UNITS_16 TILEWRIGHT_UNITS_8 TILEWRIGHT_UNIT(1)
+#define TILEWRIGHT_UNITS_24 TILEWRIGHT_UNITS_16 TILEWRIGHT_UNIT(2)
+#define TILEWRIGHT_UNITS_32 TILEWRIGHT_UNITS_24 TILEWRIGHT_UNIT(3)
+#define TILEWRIGHT_UNITS_40 TILEWRIGHT_UNITS_32 TILEWRIGHT_UNIT(4)
+#define TILEWRIGHT_UNITS_48 TILEWRIGHT_UNITS_40 TILEWRIGHT_UNIT(5)
+#define TILEWRIGHT_UNITS_64 TILEWRIGHT_UNITS_48 TILEWRIGHT_UNIT(6) TILEWRIGHT_UNIT(7)
+#define TILEWRIGHT_UNITS_80 TILEWRIGHT_UNITS_64 TILEWRIGHT_UNIT(8) TILEWRIGHT_UNIT(9)
+#define TILEWRIGHT_UNITS_96 TILEWRIGHT_UNITS_80 TILEWRIGHT_UNIT(10) TILEWRIGHT_UNIT(11)
+#define TILEWRIGHT_UNITS_112 TILEWRIGHT_UNITS_96 TILEWRIGHT_UNIT(12) TILEWRIGHT_UNIT(13)
+#define TILEWRIGHT_UNITS_128 TILEWRIGHT_UNITS_112 TILEWRIGHT_UNIT(14) TILEWRIGHT_UNIT(15)
+#define TILEWRIGHT_UNITS_160 \
+  TILEWRIGHT_UNITS_128 TILEWRIGHT_UNIT(16) TILEWRIGHT_UNIT(17) TILEWRIGHT_UNIT(18) TILEWRIGHT_UNIT(19)
+#define TILEWRIGHT_UNITS_192 \
+  TILEWRIGHT_UNITS_160 TILEWRIGHT_UNIT(20) TILEWRIGHT_UNIT(21) TILEWRIGHT_UNIT(22) TILEWRIGHT_UNIT(23)
+#define TILEWRIGHT_UNITS_224 \
+  TILEWRIGHT_UNITS_192 TILEWRIGHT_UNIT(24) TILEWRIGHT_UNIT(25) TILEWRIGHT_UNIT(26) TILEWRIGHT_UNIT(27)
+#define TILEWRIGHT_UNITS_256 \
+  TILEWRIGHT_UNITS_224 TILEWRIGHT_UNIT(28) TILEWRIGHT_UNIT(29) TILEWRIGHT_UNIT(30) TILEWRIGHT_UNIT(31)
+
+// An instruction with N columns.
+#define TILEWRIGHT_WGMMA_TEXT(N, types, a, tail)                                                               \
+  "{ .reg .pred p; setp.ne.b32 p, %1, 0; wgmma.mma_async.sync.aligned.m64n" #N types " {" TILEWRIGHT_UNITS_##N \
+      "}, " a ", %2, p" tail "; }"
+#define TILEWRIGHT_WGMMA_OPERANDS "n"(kBlock), "r"(adds), "l"(b), "l"(a)
+#define TILEWRIGHT_WGMMA_K(N, types, tail) \
+  asm volatile(TILEWRIGHT_WGMMA_TEXT(N, types, "%3", tail)::TILEWRIGHT_WGMMA_OPERANDS)
+// 16-bit types say for either operand whether it is contiguous along M or N instead of along K.
+#define TILEWRIGHT_WGMMA_16(N, types)                                                                            \
+  asm volatile(TILEWRIGHT_WGMMA_TEXT(N, types, "%3", ", 1, 1, %4, %5")::TILEWRIGHT_WGMMA_OPERANDS, "n"(kMajorA), \
+               "n"(kMajorB))
+
+// run: to a block of D, added to what it is or not; A and B from shared memory, or A's elements of 32 bits from
+// registers.
+template <int kN>
+struct Wgmma;
+template <class T>
+constexpr bool kIsFloat8 = kIsSame<T, Float8E4M3> || kIsSame<T, Float8E5M2>;
+#define TILEWRIGHT_WGMMA(N)                                                                                            \
+  template <>                                                                                                          \
+  struct Wgmma<N> {                                                                                                    \
+    template <class A, class B, int kMajorA, int kMajorB, int kBlock>                                                  \
+    __device__ __forceinline__ static void run(unsigned long long a, unsigned long long b, int adds) {                 \
+      if constexpr (kIsSame<A, Half>) {                                                                                \
+        TILEWRIGHT_WGMMA_16(N, "k16.f32.f16.f16");                                                                     \
+      } else if constexpr (kIsSame<A, BFloat16>) {                                                                     \
+        TILEWRIGHT_WGMMA_16(N, "k16.f32.bf16.bf16");                                                                   \
+      } else if constexpr (kIsSame<A, TFloat32>) {                                                                     \
+        TILEWRIGHT_WGMMA_K(N, "k8.f32.tf32.tf32", ", 1, 1");                                                           \
+      } else if constexpr (kIsSame<A, signed char> && kIsSame<B, signed char>) {                                       \
+        TILEWRIGHT_WGMMA_K(N, "k32.s32.s8.s8", "");                                                                    \
+      } else if constexpr (kIsSame<A, signed char>) {                                                                  \
+        TILEWRIGHT_WGMMA_K(N, "k32.s32.s8.u8", "");                                                                    \
+      } else if constexpr (kIsSame<B, signed char>) {                                                                  \
+        TILEWRIGHT_WGMMA_K(N, "k32.s32.u8.s8", "");                                                                    \
+      } else if constexpr (kIsSame<A, unsigned char>) {                                                                \
+        TILEWRIGHT_WGMMA_K(N, "k32.s32.u8.u8", "");                                                                    \
+      } else {                                                                                                         \
+        static_assert(kIsFloat8<A> && kIsFloat8<B>);                                                                   \
+        constexpr int kE[] = {kIsSame<A, Float8E4M3> ? 4 : 5, kIsSame<B, Float8E4M3> ? 4 : 5};                         \
+        asm volatile(TILEWRIGHT_WGMMA_TEXT(N, "k32.f32.e%4m%5.e%6m%7", "%3", ", 1, 1")::TILEWRIGHT_WGMMA_OPERANDS,     \
+                     "n"(kE[0]), "n"(7 - kE[0]), "n"(kE[1]), "n"(7 - kE[1]));                                          \
+      }                                                                                                                \
+    }                                                                                                                  \
+    template <int kBlock>                                                                                              \
+    __device__ __forceinline__ static void run(const unsigned (&r)[4], unsigned long long b, int adds) {               \
+      asm volatile(TILEWRIGHT_WGMMA_TEXT(N, "k8.f32.tf32.tf32", "{%3, %4, %5, %6}", ", 1, 1")::"n"(kBlock), "r"(adds), \
+                   "l"(b), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]));                                                \
+    }                                                                                                                  \
+  }
+
+TILEWRIGHT_WGMMA(8);
+TILEWRIGHT_WGMMA(16);
+TILEWRIGHT_WGMMA(24);
+TILEWRIGHT_WGMMA(32);
+TILEWRIGHT_WGMMA(40);
+TILEWRIGHT_WGMMA(48);
+TILEWRIGHT_WGMMA(64);
+TILEWRIGHT_WGMMA(80);
+TILEWRIGHT_WGMMA(96);
+TILEWRIGHT_WGMMA(112);
+TILEWRIGHT_WGMMA(128);
+TILEWRIGHT_WGMMA(160);
+TILEWRIGHT_WGMMA(192);
+TILEWRIGHT_WGMMA(224);
+TILEWRIGHT_WGMMA(256);
+
+#undef TILEWRIGHT_TAKE
+#undef TILEWRIGHT_UNIT
+#undef TILEWRIGHT_WGMMA_TEXT
+#undef TILEWRIGHT_WGMMA_OPERANDS
+#undef TILEWRIGHT_WGMMA_K
+#undef TILEWRIGHT_WGMMA_16
+#undef TILEWRIGHT_WGMMA
 
 }  // namespace tilewright
