@@ -6,7 +6,7 @@ plan's shared-memory layouts: that both meet at the same element is what running
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -134,17 +134,20 @@ def _store_table(plan: GemmSm90, c_coord: IntArray) -> StoreTable:
     turns = b * count + g
     read = (w * buffers * box + turns % buffers * box)[:, None] + offsets[r]
     place = np.stack([(b * warpgroups + w) * ATOM_ROWS + r, g * columns], axis=-1)
+    return _by_tma(1, place, write, read, turn, turns, warpgroups * buffers * box)
+
+
+def _by_tma(mode: int, place: Any, write: Any, read: Any, turn: Any, turns: Any, elements: int) -> StoreTable:
+    """Sums that are put into shared memory at `write` in the round `turn`, and from `read` at `place` of C in `turns`."""
+
+    def table(x: Any) -> IntArray:
+        return np.ascontiguousarray(x.astype(np.int32))
+
     return StoreTable(
-        coord=np.ascontiguousarray(place[None].astype(np.int32)),
-        mode=1,
-        smem_write=np.ascontiguousarray(write.astype(np.int32)),
-        smem_read=np.ascontiguousarray(read[None].astype(np.int32)),
-        image_elements=warpgroups * buffers * box,
-        round_write=np.ascontiguousarray(turn.astype(np.int32)),
-        round_read=np.ascontiguousarray(turns[None].astype(np.int32)),
-        kind="tma",
+        coord=table(place[None]), mode=mode, smem_write=table(write), smem_read=table(read[None]),
+        image_elements=elements, round_write=table(turn), round_read=table(turns[None]), kind="tma",
         predicate="element",
-    )
+    )  # fmt: skip
 
 
 def _columns(plan: GemmSm90, coord: IntArray) -> StoreTable:
@@ -164,17 +167,7 @@ def _columns(plan: GemmSm90, coord: IntArray) -> StoreTable:
     turns = b * count + g
     read = (w * buffers * size + turns % buffers * size)[:, None] + offsets[half * across + column]
     place = np.stack([(b * warpgroups + w) * ATOM_ROWS + half * across, g * across + column], axis=-1)
-    return StoreTable(
-        coord=np.ascontiguousarray(place[None].astype(np.int32)),
-        mode=0,
-        smem_write=np.ascontiguousarray(write.astype(np.int32)),
-        smem_read=np.ascontiguousarray(read[None].astype(np.int32)),
-        image_elements=warpgroups * buffers * size,
-        round_write=np.ascontiguousarray(turn.astype(np.int32)),
-        round_read=np.ascontiguousarray(turns[None].astype(np.int32)),
-        kind="tma",
-        predicate="element",
-    )
+    return _by_tma(0, place, write, read, turn, turns, warpgroups * buffers * size)
 
 
 def _split_work(plan: GemmSm90) -> IntArray:
