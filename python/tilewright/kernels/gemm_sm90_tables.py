@@ -138,7 +138,7 @@ def _store_table(plan: GemmSm90, c_coord: IntArray) -> StoreTable:
 
 
 def _by_tma(mode: int, place: Any, write: Any, read: Any, turn: Any, turns: Any, elements: int) -> StoreTable:
-    """Sums that are put into shared memory at `write` in the round `turn`, and from `read` at `place` of C in `turns`."""
+    """Sums that go to shared memory at `write` in the round `turn`, and from `read` to `place` of C in `turns`."""
 
     def table(x: Any) -> IntArray:
         return np.ascontiguousarray(x.astype(np.int32))
