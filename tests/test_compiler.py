@@ -179,6 +179,26 @@ def test_headers_come_from_the_kernels_folder_and_from_the_caller(fake):
     assert names == ["k<1>", "k<2>"]
 
 
+@pytest.mark.parametrize(("version", "told"), [((12, 3), False), ((12, 4), True), ((13, 1), True)])
+def test_an_nvrtc_is_told_only_what_it_knows(fake, version, told):
+    fake.version = version
+    program = compile_fake()
+    assert ("--minimal" in fake.compiled[-1][3]) == told
+    assert program.options == tuple(fake.compiled[-1][3])
+
+
+def test_an_nvrtc_that_is_too_old_is_refused(monkeypatch, tmp_path):
+    from tilewright._core import cuda
+
+    library = tmp_path / "libnvrtc.so.12"
+    library.write_text("")
+    monkeypatch.setattr(cuda, "Nvrtc", lambda path: FakeNvrtc())
+    monkeypatch.setattr(FakeNvrtc, "version", (12, 2))
+    monkeypatch.setenv("TILEWRIGHT_NVRTC", str(library))
+    with pytest.raises(NvrtcError, match=r"NVRTC 12\.2 .* is too old: the kernels need 12\.3 or newer; .*cu12==12"):
+        compile_fake()
+
+
 def test_a_stem_is_a_file_of_the_kernels(fake, monkeypatch, tmp_path):
     (tmp_path / "copy.cuh").write_text("int x;\n")
     monkeypatch.setattr(compiler, "kernels_path", lambda: str(tmp_path))

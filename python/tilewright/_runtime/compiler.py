@@ -30,6 +30,8 @@ SCHEMA = "tilewright program 1"  # to be changed with the meaning of an entry's 
 ARCH = re.compile(r"sm_\d+[af]?")
 # --no-source-include: otherwise a header that is not among those given is looked for in the current directory.
 OPTIONS = ("--std=c++20", "-default-device", "--no-source-include", "--minimal", "--ptxas-options=-v")
+OLDEST = (12, 3)  # versions of NVRTC before this one have no __builtin_bit_cast
+MINIMAL = (12, 4)  # and those before this one no --minimal, which only saves time
 
 _guard = threading.Lock()
 _building: dict[object, threading.Lock] = {}
@@ -151,9 +153,38 @@ def open_nvrtc(path: str) -> cuda.Nvrtc:
     from tilewright._core import cuda
 
     try:
-        return cuda.Nvrtc(path)
+        nvrtc = cuda.Nvrtc(path)
     except (OSError, RuntimeError) as error:
         raise NvrtcError(f"NVRTC cannot be loaded: {error}; TILEWRIGHT_NVRTC names another, or {_advice()}") from error
+    require_version(nvrtc.version, path)
+    return nvrtc
+
+
+def require_version(version: tuple[int, int], path: str) -> None:
+    """NvrtcError where an NVRTC is too old for the kernels.
+
+    >>> require_version((13, 0), "/lib/libnvrtc.so.13")
+    >>> try:
+    ...     require_version((12, 1), "/lib/libnvrtc.so.12")
+    ... except NvrtcError as error:
+    ...     print(str(error).split(";")[0])
+    NVRTC 12.1 (/lib/libnvrtc.so.12) is too old: the kernels need 12.3 or newer
+    """
+    if version < OLDEST:
+        found, least = (".".join(map(str, x)) for x in (version, OLDEST))
+        raise NvrtcError(
+            f"NVRTC {found} ({path}) is too old: the kernels need {least} or newer; TILEWRIGHT_NVRTC names another, or "
+            + install_command(version[0])
+        )
+
+
+def options_for(version: tuple[int, int], arch: str) -> list[str]:
+    """What an NVRTC is told.
+
+    >>> len(options_for((12, 4), "sm_80")) - len(options_for((12, 3), "sm_80"))
+    1
+    """
+    return [f"-arch={arch}", *(x for x in OPTIONS if x != "--minimal" or version >= MINIMAL)]
 
 
 def _look_up(stem: str, names: tuple[str, ...], arch: str, extra: Mapping[str, str], source: str | None) -> Program:
@@ -169,14 +200,14 @@ def _look_up(stem: str, names: tuple[str, ...], arch: str, extra: Mapping[str, s
     first: list[Program] = []
 
     def first_program() -> dict[str, bytes]:
-        first.append(_compile(stem, names, arch, options, headers, source, library))
+        first.append(_compile(stem, names, arch, headers, source, library))
         return {"build": _build(first[0].ptx).encode()}
 
     build = _build_line(library.path, cache, first_program)
     key = digest(SCHEMA, build, options, tree, digest_of_texts(extra), stem, source, names)
 
     def make() -> dict[str, bytes]:
-        return to_sections(first.pop() if first else _compile(stem, names, arch, options, headers, source, library))
+        return to_sections(first.pop() if first else _compile(stem, names, arch, headers, source, library))
 
     sections, kept = cache.get_or_make(key, make) if cache else (make(), False)
     return from_sections(key, sections, "disk" if kept else None)
@@ -186,12 +217,12 @@ def _compile(
     stem: str,
     names: tuple[str, ...],
     arch: str,
-    options: tuple[str, ...],
     headers: Mapping[str, str],
     source: str,
     library: Library,
 ) -> Program:
     nvrtc = open_nvrtc(library.path)
+    options = tuple(options_for(nvrtc.version, arch))
     result = nvrtc.compile(source, f"{stem}.cu", dict(headers), list(options), list(names))
     if not result.ok or result.cubin is None:
         version = ".".join(map(str, nvrtc.version))

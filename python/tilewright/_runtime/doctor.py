@@ -228,11 +228,12 @@ def _cache(examination: Examination) -> None:
 
 def _compile(examination: Examination, library: Library, arch: str, cuda: int | None) -> tuple[bytes, str] | None:
     """A kernel that does nothing, compiled without the cache: its cubin and symbol."""
-    from tilewright._runtime.compiler import OPTIONS, open_nvrtc
+    from tilewright._runtime.compiler import open_nvrtc, options_for
     from tilewright._runtime.discovery import install_command
 
     begin = time.perf_counter()
-    result = open_nvrtc(library.path).compile(PROBE, "probe.cu", {}, [f"-arch={arch}", *OPTIONS], [PROBE_NAME])
+    nvrtc = open_nvrtc(library.path)
+    result = nvrtc.compile(PROBE, "probe.cu", {}, options_for(nvrtc.version, arch), [PROBE_NAME])
     seconds = time.perf_counter() - begin
     if not result.ok or result.cubin is None:
         examination.problem("compiling", f"fails for {arch}: {' '.join(result.log.split())}", install_command(cuda))
