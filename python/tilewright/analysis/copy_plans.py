@@ -7,6 +7,7 @@ memory into the branch that stores what they bring, unless two stores share them
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["copy_instructions"]
 
 WARP, LINE, WORD, ACCESS = 32, 128, 4, 16
+KEPT = 64  # plans whose instructions are kept
 
 
 def copy_instructions(
@@ -40,8 +42,18 @@ def copy_instructions(
     >>> [(x.name, x.sass, x.requests) for x in copy_instructions(kernels.tiled_copy.plan(a, a.copy()))]
     [('load', 'LDG.E.128', 32), ('store', 'STG.E.128', 32)]
     """
+    begin, end = src_memory or _reach(plan, src_address)
+    line = src_address // LINE * LINE
+    return list(_instructions(plan, src_address - line, dst_address % LINE, (begin - line, end - line)))
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _instructions(
+    plan: CopyPlan, src_address: int, dst_address: int, src_memory: tuple[int, int]
+) -> tuple[MemoryInstruction, ...]:
+    """The same; every count repeats after a line."""
     size = plan.problem.element_bytes
-    launch = _Launch(plan, src_address, dst_address, src_memory or _reach(plan, src_address))
+    launch = _Launch(plan, src_address, dst_address, src_memory)
     store = Tally("store", "global", "store", plan.store_vector * size)
     load_edges, store_edges = (Tally(f"{op}, edges", "global", op, size) for op in ("load", "store"))
     load = (
@@ -67,9 +79,9 @@ def copy_instructions(
     return _made([*loads, put, load_edges, put_edges, take, store, take_edges, store_edges])
 
 
-def _made(tallies: Sequence[Any]) -> list[MemoryInstruction]:
+def _made(tallies: Sequence[Any]) -> tuple[MemoryInstruction, ...]:
     """The instructions that are executed."""
-    return [x for x in (tally.instruction() for tally in tallies) if x is not None]
+    return tuple(x for x in (tally.instruction() for tally in tallies) if x is not None)
 
 
 def _reach(plan: CopyPlan, address: int) -> tuple[int, int]:
