@@ -15,6 +15,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.analysis.async_totals import AsyncTally
 from tilewright.analysis.totals import Group, Mode, Residues, Tally, groups, of_first, pair, split
+from tilewright.kernels.gemm_partitions import points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -187,21 +188,8 @@ class _Part:
         self.tiles = {0: sum(residues.values())}
 
 
-def _points(layout: Any, rank: int) -> Integers:
-    """(n, rank): the coordinates of a layout of basis strides."""
-    flat = _core.flatten(layout)
-    shape, stride = ((x if isinstance(x, tuple) else (x,)) for x in (flat.shape, flat.stride))
-    points = np.zeros((1, rank), np.int64)
-    for extent, step in zip(shape, stride, strict=True):
-        unit = np.zeros(rank, np.int64)
-        if isinstance(step, _core.ScaledBasis):
-            unit[next(iter(step.mode))] = int(step.value)
-        points = (points[None] + np.arange(int(extent))[:, None, None] * unit).reshape(-1, rank)
-    return points
-
-
 def _coordinates(tv: Any, rank: int, step: int) -> tuple[Integers, Booleans]:
-    threads, values = _points(tv[0], rank), _points(tv[1], rank)[::step]
+    threads, values = points(tv[0], rank), points(tv[1], rank)[::step]
     count = -(-len(threads) // WARP) * WARP
     exists = np.arange(count) < len(threads)
     padded = np.zeros((count, rank), np.int64)

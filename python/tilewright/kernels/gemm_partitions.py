@@ -10,6 +10,8 @@ from tilewright import _core
 from tilewright.kernels.gemm_tables import GemmTables, LoadTable, MmaTable, OperandTable, Pipeline, StoreTable
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tilewright.cute.tiled_copy import TiledCopy
     from tilewright.cute.tiled_mma import TiledMma
     from tilewright.kernels.gemm_tables import IntArray
@@ -24,6 +26,23 @@ def by_modes(layout: Any) -> IntArray:
     sizes = [int(_core.size(layout, mode=[mode])) for mode in range(_core.rank(layout))]
     offsets: IntArray = layout.offsets().reshape(sizes, order="F").astype(np.int32, order="C")
     return offsets
+
+
+def points(layout: Any, rank: int) -> NDArray[np.int64]:
+    """(n, rank): the coordinates of a layout of basis strides.
+
+    >>> points(_core.make_layout((2, 2), stride=(_core.ScaledBasis(1, 1), _core.ScaledBasis(3, 0))), 2).tolist()
+    [[0, 0], [0, 1], [3, 0], [3, 1]]
+    """
+    flat = _core.flatten(layout)
+    shape, stride = ((x if isinstance(x, tuple) else (x,)) for x in (flat.shape, flat.stride))
+    found = np.zeros((1, rank), np.int64)
+    for extent, step in zip(shape, stride, strict=True):
+        unit = np.zeros(rank, np.int64)
+        if isinstance(step, _core.ScaledBasis):
+            unit[next(iter(step.mode))] = int(step.value)
+        found = (found[None] + np.arange(int(extent))[:, None, None] * unit).reshape(-1, rank)
+    return found
 
 
 def stage_image(smem: Any, rows: int, k: int) -> IntArray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.kernels.gemm_partitions import by_modes, load_table
+from tilewright.kernels.gemm_partitions import by_modes, load_table, points
 from tilewright.kernels.gemm_simt_plan import by_cp_async
 from tilewright.kernels.gemm_tables import GemmTables, MmaTable, OperandTable, Pipeline, StoreTable
 
@@ -91,9 +91,9 @@ def _shared_store(plan: GemmSimt, coordinates: Any, slice_of: IntArray) -> Store
     """The sums by way of shared memory, where those of a tile's slices are added up."""
     image = by_modes(plan.smem_c)
     places = image[coordinates[..., 0], coordinates[..., 1], slice_of[:, None, None]]
-    threads, values = (int(_core.size(plan.store_layout, mode=[i])) for i in (0, 1))
-    index = np.array([[plan.store_layout(t, v) for v in range(values)] for t in range(threads)], np.int32)
-    sums = image[index[..., 0], index[..., 1]].reshape(threads, -1, plan.out_vector, plan.slices)
+    threads, values = (points(plan.store_layout[i], 2) for i in (0, 1))
+    index = (threads[:, None] + values).astype(np.int32)
+    sums = image[index[..., 0], index[..., 1]].reshape(len(threads), -1, plan.out_vector, plan.slices)
     return StoreTable(
         coord=np.ascontiguousarray(index[:, :: plan.out_vector]),
         mode=plan.out_mode,
