@@ -15,12 +15,6 @@ namespace tilewright {
 
 constexpr int kBatchModes = 3;
 
-// A number as a type: of a k block.
-template <int kValue>
-struct Number {
-  static constexpr int value = kValue;
-};
-
 template <class A, class B, class EpilogueType>
 struct GemmSm80Params {
   const A* a;
@@ -156,8 +150,8 @@ struct GemmSm80 {
     }
     Fragments fragments[2];
     unsigned read_from_a = shared, read_from_b = shared_b;
-    const auto read = [&](auto block) {
-      constexpr int kBlock = block.value;
+    const auto read = [&]<int64 kNumber>(Int<kNumber>) {
+      constexpr int kBlock = kNumber;
       if constexpr (kNamed) {
         read_a.template read_named<false, kBlock % 2, MmaType::kA, kBlock>(read_from_a);
         read_b.template read_named<true, kBlock % 2, MmaType::kB, kBlock>(read_from_b);
@@ -172,7 +166,7 @@ struct GemmSm80 {
       __syncthreads();
     };
     wait();
-    if (steps > 0) read(Number<0>{});
+    if (steps > 0) read(Int<0>{});
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
       const auto next_stage = [&] {
@@ -180,11 +174,11 @@ struct GemmSm80 {
         read_from_a = read_from_a == shared + (kStages - 1) * kStageA ? shared : read_from_a + kStageA;
         read_from_b = read_from_b == shared_b + (kStages - 1) * kStageB ? shared_b : read_from_b + kStageB;
         wait();
-        read(Number<0>{});
+        read(Int<0>{});
       };
-      const auto multiply = [&](auto self, auto block) {
-        constexpr int kBlock = block.value, kParts = kAtomsK > 1 ? kAtomsK - 1 : 1;
-        if constexpr (kBlock + 1 < kAtomsK) read(Number<kBlock + 1>{});
+      const auto multiply = [&]<int64 kNumber>(auto self, Int<kNumber>) {
+        constexpr int kBlock = kNumber, kParts = kAtomsK > 1 ? kAtomsK - 1 : 1;
+        if constexpr (kBlock + 1 < kAtomsK) read(Int<kBlock + 1>{});
         if constexpr (kBlock < kParts) fetch(kBlock, kParts);
         if constexpr (kOverlaps && kBlock + 1 == kAtomsK) next_stage();
         if constexpr (kNamed) {
@@ -200,9 +194,9 @@ struct GemmSm80 {
             }
           }
         }
-        if constexpr (kBlock + 1 < kAtomsK) self(self, Number<kBlock + 1>{});
+        if constexpr (kBlock + 1 < kAtomsK) self(self, Int<kBlock + 1>{});
       };
-      multiply(multiply, Number<0>{});
+      multiply(multiply, Int<0>{});
       if (!kOverlaps) next_stage();
     }
     cp_async_wait<0>();
