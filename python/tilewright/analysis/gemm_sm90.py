@@ -135,7 +135,7 @@ def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
         mode = Mode(launch.n_tiles, bn, p.n, pair(bn * launch.bias_step), ahead=at.size - bn)
         times = others // (plan.tiles()[1] * plan.cluster_mn[1]) * sharing
     else:
-        row, following = _rows(plan)
+        row, following = _rows(launch)
         consumer, half = np.arange(sharing)[:, None, None, None] * ROWS, np.arange(2)[:, None] * following
         block = np.arange(bm // ROWS // sharing)[:, None, None] * ROWS * sharing
         at = consumer + block + half + row
@@ -152,12 +152,10 @@ def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
     return [fetch, share]
 
 
-def _rows(plan: GemmSm90) -> tuple[Integers, int]:
-    """The first row of 64 of each thread of a warpgroup, and how far its second one is: twin of sm90_rows.cuh."""
-    warp, group = np.arange(GROUP) // WARP, np.arange(GROUP) % WARP // 4
-    if not plan.from_registers:
-        return warp * 16 + group, 8
-    return warp // 2 * 32 + warp % 2 * 8 + group % 2 * 2 + group // 2 % 2 * 16 + group // 4 * 4, 1
+def _rows(launch: Launch) -> tuple[Integers, int]:
+    """The first row of each thread of a warpgroup among its 64, and how far its second one is."""
+    rows = _sums(launch)[:GROUP, :4, 0]  # two sums in the first row, and two in the second one
+    return rows[:, 0], int(rows[0, 2] - rows[0, 0])
 
 
 def _compute_bytes(plan: GemmSm90) -> int:
@@ -176,7 +174,7 @@ def _sums(launch: Launch) -> Integers:
 def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     """From registers, two neighbouring columns or one at a time; or through shared memory in boxes."""
     if plan.store in BY_BOXES:
-        return _boxes_of_c(plan)
+        return _boxes_of_c(plan, launch)
     p, side = plan.problem, launch.c
     lanes = Lanes(_sums(launch)[:, ::2])
     offsets = lanes.offsets(side)
@@ -204,7 +202,7 @@ def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     return found
 
 
-def _boxes_of_c(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
+def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     """A warp has 16 rows of a box, into which it puts 16 columns at once by stmatrix, or 8 bytes of a lane.
 
     C that is added comes in the same boxes, and is read by the lanes that then write there.
@@ -221,7 +219,7 @@ def _boxes_of_c(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
         rows: Integers = lane % 16 * SPAN + ((units[::2] + lane // 16 ^ lane % 8) << 4)
     else:
         op, width, matrices = "store", 8, 0
-        first, following = _rows(plan)
+        first, following = _rows(launch)
         if plan.store == "columns":
             own, column = first[:WARP], np.arange(2)[:, None, None] ^ lane % 4 // 2
             n = 8 * units + lane % 4 * 2 + column

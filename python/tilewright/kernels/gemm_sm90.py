@@ -221,7 +221,9 @@ class GemmSm90(GemmPlan):
     @property
     def from_registers(self) -> bool:
         """Whether the tensor cores get A from registers: elements of 32 bits along M, which they do not read."""
-        return not majors_of(self.tiled_mma.op)[0] and self.problem.a_type.bits == 32
+        from tilewright.cute.mma_warpgroup import OperandSource
+
+        return bool(self.tiled_mma.op.a_src is OperandSource.RMEM)
 
     @property
     def box_columns(self) -> int:
