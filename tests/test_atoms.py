@@ -242,3 +242,8 @@ def test_names_of_the_namespaces():
     assert tw.cute.nvgpu.cpasync.CopyG2SOp is copy_ops.CopyG2SOp
     assert nvgpu.warp.StMatrix8x8x16bOp is copy_ops.StMatrix8x8x16bOp
     assert nvgpu.common.CopyUniversalOp is nvgpu.CopyUniversalOp
+
+
+def test_a_kind_of_copies_is_no_copy():
+    with pytest.raises(TypeError, match=r"CopyOp is no copy instruction; .*CopyUniversalOp"):
+        cute.make_copy_atom(copy_ops.CopyOp(), Float32)

@@ -13,7 +13,9 @@ from tilewright import cute
 from tilewright._runtime.compiler import compile_program
 from tilewright._runtime.errors import CompileError
 from tilewright.cute.mma_arithmetic import _fma
+from tilewright.cute.mma_ops import MmaOp
 from tilewright.cute.mma_traits import MMA_TRAITS
+from tilewright.cute.mma_warpgroup import WarpgroupMmaOp
 from tilewright.cute.nvgpu import MmaUniversalOp, warp, warpgroup
 
 L = cute.parse
@@ -318,3 +320,9 @@ OLDER = {"sm_80": "sm_75", "sm_89": "sm_80", "sm_90": "sm_89"}
 def test_older_architectures_refuse_them(compiler, op):
     with pytest.raises(CompileError):
         compile_probes([op], OLDER[op.arch])
+
+
+@pytest.mark.parametrize("kind", [MmaOp, WarpgroupMmaOp])
+def test_a_kind_of_multiplications_is_no_instruction(kind):
+    with pytest.raises(TypeError, match=f"{kind.__name__} is no MMA instruction; .*MmaUniversalOp"):
+        kind()

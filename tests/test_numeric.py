@@ -387,3 +387,9 @@ def test_divisors_follow_arithmetic():
         *(4, 6, 144, 3, 1, 4, 24, 1, 12, 12)
     ]
     assert (tw.min(x, 8)._div, tw.max(x, tw.Int32(3) * 6)._div) == (4, 6)
+
+
+@pytest.mark.parametrize("family", [Numeric, Integer, Float])
+def test_families_of_types_have_no_numbers(family):
+    with pytest.raises(TypeError, match=f"{family} is a family of types and has no numbers; use one such as Int32"):
+        family(3)

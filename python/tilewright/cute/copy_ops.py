@@ -45,7 +45,9 @@ class CopyOp:
     @property
     def instruction(self) -> str:
         """The key of the row in `TRAITS`."""
-        raise NotImplementedError
+        raise TypeError(
+            f"{type(self).__name__} is no copy instruction; use one of its kinds, such as CopyUniversalOp()"
+        )
 
     def _set(self, **fields: Any) -> None:
         for field, value in fields.items():

@@ -63,6 +63,9 @@ class MmaOp:
     row: str  # the key in MMA_TRAITS
     _arguments: tuple[Any, ...]
 
+    def __init__(self, *_: Any) -> None:
+        raise TypeError(f"{type(self).__name__} is no MMA instruction; use one of its kinds, such as MmaUniversalOp")
+
     def _make(self, arguments: tuple[Any, ...], row: str, a: Type, b: Type, acc: Type, n: int | None = None) -> None:
         arguments = tuple(tuple(x) if isinstance(x, list) else x for x in arguments)  # to be compared and hashed
         traits = MMA_TRAITS[row]

@@ -49,6 +49,8 @@ class Numeric(metaclass=NumericMeta):
     _smallest: float  # the smallest positive value
 
     def __init__(self, value: Any = 0) -> None:
+        if not hasattr(self, "width"):
+            raise TypeError(f"{type(self).__name__} is a family of types and has no numbers; use one such as Int32")
         if isinstance(value, Numeric):
             value = value.to(type(self))._value
         self._value = self._round(value)
