@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -156,17 +157,24 @@ def test_help(capsys, command):
 
 
 def test_explore_serves_until_it_is_interrupted():
+    """Also where the tests run in a shell's background and ignore SIGINT, which the child would inherit."""
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     command = [sys.executable, "-m", "tilewright", "explore"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        port = re.match(r"http://127\.0\.0\.1:(\d+)/  \(Ctrl-C ends it\)\n", process.stdout.readline())
-        assert port
-        with closing(http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=5)) as connection:
-            connection.request("GET", "/")
-            assert connection.getresponse().read().decode() == page()
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=5) == ("\n", "")
-        assert process.returncode == 0
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    ) as process:
+        try:
+            assert process.stdout is not None
+            port = re.match(r"http://127\.0\.0\.1:(\d+)/  \(Ctrl-C ends it\)\n", process.stdout.readline())
+            assert port
+            with closing(http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=5)) as connection:
+                connection.request("GET", "/")
+                assert connection.getresponse().read().decode() == page()
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=5) == ("\n", "")
+            assert process.returncode == 0
+        finally:
+            process.kill()  # or a failure would wait for it
 
 
 def test_a_taken_port_has_exit_status_1(capsys):
