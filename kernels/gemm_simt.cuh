@@ -24,10 +24,11 @@ __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 
 // kM, kN, kK: the tile. Rows, Columns: (thread, value) -> row and column of D, kRows by kColumns of each of the
 // kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlices groups,
-// one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have.
+// one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have. After every
+// kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
           int kMmaThreads, int kSlices, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB,
-          class Store, class EpilogueType>
+          class Store, class EpilogueType, int kPromote = 0>
 struct GemmSimt {
   using Epilogue = EpilogueType;
   using Out = typename Epilogue::Out;
@@ -93,7 +94,13 @@ struct GemmSimt {
     batch[1] -= batch[2] * params.batch[1].divisor;
 
     Acc sum[kRows][kColumns] = {};
-    multiply(params, shared, first_row, first_column, rows, columns, batch, sum);
+    if constexpr (kPromote > 0) {
+      Acc part[kRows][kColumns] = {};
+      multiply(params, shared, first_row, first_column, rows, columns, batch, part, sum);
+      promote(part, sum);
+    } else {
+      multiply(params, shared, first_row, first_column, rows, columns, batch, sum, sum);
+    }
     Out* out = params.out + first_row * params.out_stride[0] + first_column * params.out_stride[1];
 #pragma unroll
     for (int i = 0; i < 3; ++i) out += batch[i] * params.out_batch[i];
@@ -108,7 +115,8 @@ struct GemmSimt {
   }
 
   __device__ static void multiply(const Params& params, void* shared, int64 first_row, int64 first_column, int rows,
-                                  int columns, const unsigned* batch, Acc (&sum)[kRows][kColumns]) {
+                                  int columns, const unsigned* batch, Acc (&sum)[kRows][kColumns],
+                                  Acc (&total)[kRows][kColumns]) {
     const int thread = mma_thread();
     auto* const shared_a = static_cast<typename A::T*>(shared);
     auto* const shared_b = reinterpret_cast<typename B::T*>(static_cast<char*>(shared) + kBytesA);
@@ -143,6 +151,16 @@ struct GemmSimt {
       }
     };
 
+    int until = kPromote * kBlocks;  // the sums are added to the totals
+    const auto end_blocks = [&](int count) {
+      if constexpr (kPromote > 0) {
+        until -= count;
+        if (until > 0) return;
+        promote(sum, total);
+        until = kPromote * kBlocks;
+      }
+    };
+
     typename A::T* to_a = shared_a + A::place(a.mine);
     typename B::T* to_b = shared_b + B::place(b.mine);
     const int slice = kSlices > 1 ? thread / (kMmaThreads / kSlices) : 0;
@@ -162,6 +180,7 @@ struct GemmSimt {
           fragment_b.load(from_b + step * kStepB);
           add_products(fragment_a, fragment_b, sum);
         }
+        end_blocks(kBlocks);
         __syncthreads();
       }
     } else {
@@ -206,6 +225,18 @@ struct GemmSimt {
           fragment_b.load(from_b + (step + 2) % kUnroll * kStepB);
           add_products(next_a, next_b, sum);
         }
+        end_blocks(1);
+      }
+    }
+  }
+
+  __device__ static void promote(Acc (&sum)[kRows][kColumns], Acc (&total)[kRows][kColumns]) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        total[i][j] += sum[i][j];
+        sum[i][j] = 0;
       }
     }
   }

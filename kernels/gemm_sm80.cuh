@@ -62,10 +62,10 @@ struct TilePlace {
 
 // LoadA and LoadB are TileLoads, FragmentA and FragmentB FragmentLoads, Store is a DirectStore or a SharedStore.
 // kAtoms..: atoms of a warp along each mode of the tile; kUnitC: the mode of C with stride 1; kRaggedK: the last step
-// is cut.
+// is cut. After every kPromote steps sums are added to totals and begin anew, so that none has many terms; 0: never.
 template <int kTileM, int kTileN, int kTileK, int kThreadCount, int kMinCtas, int kStages, class MmaType, int kAtomsM,
           int kAtomsN, int kAtomsK, class LoadA, class LoadB, class FragmentA, class FragmentB, class Store,
-          class EpilogueType, int kUnitC, bool kRaggedK>
+          class EpilogueType, int kUnitC, bool kRaggedK, int kPromote = 0>
 struct GemmSm80 {
   static constexpr int kThreads = kThreadCount;
   static constexpr int kCtas = kMinCtas;
@@ -79,12 +79,28 @@ struct GemmSm80 {
 
   // Whether sums and fragments are in named registers.
   using Named = MmaRegisters<MmaType, kAtomsM, kAtomsN>;
-  static constexpr bool kNamed =
-      Named::kExists && FragmentA::kHasNames && FragmentB::kHasNames && LoadA::kIsAsync && LoadB::kIsAsync;
+  static constexpr bool kNamed = Named::kExists && FragmentA::kHasNames && FragmentB::kHasNames && LoadA::kIsAsync &&
+                                 LoadB::kIsAsync && kPromote == 0;
 
   struct Fragments {
     Register a[kAtomsM][MmaType::kA], b[kAtomsN][MmaType::kB];
   };
+
+  using Sums = Sum[kAtomsM][kAtomsN][MmaType::kC];
+
+  __device__ static void promote(Sums& sum, Sums& total) {
+#pragma unroll
+    for (int i = 0; i < kAtomsM; ++i) {
+#pragma unroll
+      for (int j = 0; j < kAtomsN; ++j) {
+#pragma unroll
+        for (int v = 0; v < MmaType::kC; ++v) {
+          total[i][j][v] += sum[i][j][v];
+          sum[i][j][v] = 0;
+        }
+      }
+    }
+  }
 
   __device__ static void run(const Params& params, void* memory) {
     const unsigned shared = shared_address(memory);
@@ -135,19 +151,9 @@ struct GemmSm80 {
       put();
     }
 
-    Sum sum[kAtomsM][kAtomsN][MmaType::kC];
-    if constexpr (kNamed) {
-      Named::declare();
-    } else {
-#pragma unroll
-      for (int i = 0; i < kAtomsM; ++i) {
-#pragma unroll
-        for (int j = 0; j < kAtomsN; ++j) {
-#pragma unroll
-          for (int v = 0; v < MmaType::kC; ++v) sum[i][j][v] = 0;
-        }
-      }
-    }
+    Sums sum = {}, total = {};
+    if constexpr (kNamed) Named::declare();
+    int until = kPromote;  // the sums are added to the totals
     Fragments fragments[2];
     unsigned read_from_a = shared, read_from_b = shared_b;
     const auto read = [&]<int64 kNumber>(Int<kNumber>) {
@@ -198,7 +204,14 @@ struct GemmSm80 {
       };
       multiply(multiply, Int<0>{});
       if (!kOverlaps) next_stage();
+      if constexpr (kPromote > 0) {
+        if (--until == 0) {
+          promote(sum, total);
+          until = kPromote;
+        }
+      }
     }
+    if constexpr (kPromote > 0) promote(total, sum);
     cp_async_wait<0>();
     __syncthreads();
 

@@ -32,7 +32,8 @@ __device__ void more_registers() {
 }
 
 template <class A_, class B_, class AccType, class EpilogueType, class TileType, int kStages_, int kConsumers_,
-          bool kPingPong_, int kClusterM_, int kClusterN_, int kSplit_, int kBatch_, int kStore_, int kStoreBuffers>
+          bool kPingPong_, int kClusterM_, int kClusterN_, int kSplit_, int kBatch_, int kStore_, int kStoreBuffers,
+          int kPromote_ = 0>
 struct GemmSm90 {
   using A = A_;
   using B = B_;
@@ -41,6 +42,8 @@ struct GemmSm90 {
   static constexpr int kTileM = TileType::extent(0), kTileN = TileType::extent(1), kTileK = TileType::extent(2);
   static constexpr int kStages = kStages_, kConsumers = kConsumers_, kBatch = kBatch_;
   static constexpr bool kPingPong = kPingPong_;
+  // After so many steps along K sums are added to totals and begin anew, so that none has many terms; 0: never.
+  static constexpr int kPromote = kPromote_;
   static constexpr int kClusterM = kClusterM_, kClusterN = kClusterN_, kSplit = kSplit_;
   static constexpr int kCluster = kClusterM * kClusterN * kSplit;
   static constexpr bool kShares = kClusterM * kClusterN > 1;  // CTAs bring A or B to each other

@@ -211,6 +211,7 @@ GemmTables to_tables(py::handle object) {
   tables.pipeline = {pipeline["stages"].integer(), pipeline["ahead"].integer(), pipeline["landed"].integer(),
                      pipeline["first_read"].integer(), pipeline["last_read"].integer()};
   tables.work = to_optional_array(table["work"]);
+  tables.promote = table["promote"].integer();
   tables.residue_first = table["residue"].word<bool>({{"last", false}, {"first", true}});
   const Field rounding = table["rounding"];
   if (!rounding.is_none()) {

@@ -103,11 +103,12 @@ class Check {
       std::vector<T> total;
       for (const auto& [first, count] : tile.units) {
         std::fill(sums_.begin(), sums_.end(), T{0});
+        promoted_.assign(sums_.size(), T{0});
         unit(tile, first, count);
         if (total.empty()) {
           total = sums_;
         } else {
-          for (std::size_t i = 0; i < total.size(); ++i) total[i] = plus(total[i], sums_[i]);
+          add(total, sums_);
         }
       }
       sums_ = std::move(total);
@@ -132,6 +133,10 @@ class Check {
     return static_cast<T>(static_cast<uint32_t>(x) * static_cast<uint32_t>(y));
   }
 
+  static void add(std::vector<T>& to, const std::vector<T>& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = plus(to[i], from[i]);
+  }
+
   // Each K tile must be summed once.
   void look_at_units(const TileWork& tile) {
     std::vector<int64_t> summed(static_cast<std::size_t>(k_tiles_of(tables_, problem_)));
@@ -153,7 +158,17 @@ class Check {
     for (int64_t t = 0; t < std::min(p.ahead, count); ++t) load(tile, first, t);
     for (int64_t step = 0; step + p.first_read < count; ++step) {
       if (step + p.ahead < count) load(tile, first, step + p.ahead);
-      if (step + p.first_read >= 0) multiply_tile(tile, first, step + p.first_read);
+      const int64_t t = step + p.first_read;
+      if (t < 0) continue;
+      multiply_tile(tile, first, t);
+      if (tables_.promote > 0 && (t + 1) % tables_.promote == 0) {
+        add(promoted_, sums_);
+        std::fill(sums_.begin(), sums_.end(), T{0});
+      }
+    }
+    if (tables_.promote > 0) {
+      add(promoted_, sums_);
+      sums_.swap(promoted_);
     }
     serial_ += count;
   }
@@ -288,6 +303,7 @@ class Check {
   Global c_;
   int64_t serial_ = 0;   // of the unit's first K tile
   std::vector<T> sums_;  // [thread][accumulator]
+  std::vector<T> promoted_;
   std::vector<T> image_;
   std::vector<uint8_t> written_;
 };

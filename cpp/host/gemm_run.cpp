@@ -107,12 +107,11 @@ class Worker final : public AnyWorker {
   void operator()(const TileWork& tile) override {
     bool is_first = true;
     for (const auto& [first, count] : tile.units) {
-      std::fill(sums_.begin(), sums_.end(), T{0});
-      for (int64_t t = first; t < first + count; ++t) add_k_tile(tile, t);
+      add_unit(tile, first, count);
       if (is_first) {
         total_.swap(sums_);
       } else {
-        for (std::size_t i = 0; i < sums_.size(); ++i) total_[i] = sum(total_[i], sums_[i]);
+        add(total_, sums_);
       }
       is_first = false;
     }
@@ -123,6 +122,27 @@ class Worker final : public AnyWorker {
   static T sum(T x, T y) {
     if constexpr (!std::is_integral_v<T>) return x + y;
     return static_cast<T>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y));
+  }
+  static void add(std::vector<T>& to, const std::vector<T>& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = sum(to[i], from[i]);
+  }
+
+  // Leaves the sums of K tiles in sums_.
+  void add_unit(const TileWork& tile, int64_t first, int64_t count) {
+    std::fill(sums_.begin(), sums_.end(), T{0});
+    if (tables_.promote == 0) {
+      for (int64_t t = first; t < first + count; ++t) add_k_tile(tile, t);
+      return;
+    }
+    promoted_.assign(sums_.size(), T{0});
+    for (int64_t t = 0; t < count; ++t) {
+      add_k_tile(tile, first + t);
+      if ((t + 1) % tables_.promote == 0 || t + 1 == count) {
+        add(promoted_, sums_);
+        std::fill(sums_.begin(), sums_.end(), T{0});
+      }
+    }
+    sums_.swap(promoted_);
   }
 
   void add_k_tile(const TileWork& tile, int64_t t) {
@@ -189,6 +209,7 @@ class Worker final : public AnyWorker {
   Side<T> b_;
   std::vector<T> sums_;
   std::vector<T> total_;
+  std::vector<T> promoted_;
   std::vector<T> image_;
 };
 

@@ -105,6 +105,7 @@ struct GemmTables {
   Store store;
   Pipeline pipeline;
   std::optional<Array> work;  // (units, 5)
+  int64_t promote = 0;        // K tiles, after which sums are added to totals; 0: never
   bool residue_first = false;
   Rounding rounding = Rounding::none;
 

@@ -22,6 +22,7 @@ struct Sm90Multiply {
   using Fragment = Sm90Fragment<A, kSteps, kBlocks, Gemm::kSharing>;
   using Sums = WgmmaSums<typename Gemm::Acc, kBlocks, kColumns>;  // which the kernel has declared
   using Acc = typename Gemm::Acc[kBlocks * kColumns / 2];
+  static constexpr bool kPromotes = Gemm::kPromote > 0;
 
   Shared& shared;
   Slot<Gemm::kStages>& slot;  // of the next step
@@ -29,53 +30,82 @@ struct Sm90Multiply {
   const int tiles;            // steps along K
   const int behind;           // steps that the CTA's later tiles have
   int last = 0;               // the stage of the step before
+  int summed = 0;             // steps in the sums, if those are promoted
 
   __device__ __forceinline__ void run(Acc& acc) {
     // A split may have more CTAs than tiles along K.
     if constexpr (Gemm::kSplit > 1 || kWgmmaNeedsValues) Sums::clear();
+    if constexpr (kPromotes) {
+#pragma unroll
+      for (auto& total : acc) total = 0;
+    }
     if constexpr (A::kFromRegisters) {
       Fragment a[2];
       const typename Fragment::Place place = Fragment::place();
       if (tiles > 0) read(a[0], place);
 #pragma unroll 1
       for (int k = 0; k < tiles; k += 2) {
-        step(k, a[0], a[1], place);
-        if (k + 1 < tiles) step(k + 1, a[1], a[0], place);
+        step(k, a[0], a[1], place, acc);
+        if (k + 1 < tiles) step(k + 1, a[1], a[0], place, acc);
       }
     } else {
 #pragma unroll 1
-      for (int k = 0; k < tiles; ++k) step(k);
+      for (int k = 0; k < tiles; ++k) step(k, acc);
     }
     wgmma_wait<0>();
-    Sums::take(acc);
+    take(acc);
     if (tiles > 0) release(last, behind);
   }
 
  private:
-  // The instructions of a step: all blocks with one part of K, then with the next. Those of the first step along K do
-  // not add to what the sums were.
+  // The sums, or where they are promoted, totals with them added.
+  __device__ __forceinline__ static void take(Acc& acc) {
+    if constexpr (kPromotes) {
+      Acc part;
+      Sums::take(part);
+#pragma unroll
+      for (int i = 0; i < kBlocks * kColumns / 2; ++i) acc[i] += part[i];
+    } else {
+      Sums::take(acc);
+    }
+  }
+
+  // How many steps are in the sums to which step k adds. If those are enough, they go to the totals before.
+  __device__ __forceinline__ int summed_before(int k, Acc& totals) {
+    if constexpr (!kPromotes) return k;
+    if (summed == Gemm::kPromote) {
+      wgmma_wait<0>();
+      take(totals);
+      summed = 0;
+    }
+    return summed++;
+  }
+
+  // The instructions of a step: all blocks with one part of K, then with the next. Those of a step to sums of none do
+  // not add to what the registers held.
   template <int kAt = 0>
-  __device__ __forceinline__ static void multiply(unsigned long long a, unsigned long long b, int k) {
+  __device__ __forceinline__ static void multiply(unsigned long long a, unsigned long long b, int summed) {
     constexpr int i = kAt / kBlocks, kBlock = kAt % kBlocks;
     Wgmma<kColumns>::template run<typename A::T, typename B::T, A::kMajorK ? 0 : 1, B::kMajorK ? 0 : 1, kBlock>(
-        a + (kBlock * Gemm::kSharing * A::kBlockBytes + i * A::kStepBytes) / 16, b + i * B::kStepBytes / 16, k | i);
-    if constexpr (kAt + 1 < kSteps * kBlocks) multiply<kAt + 1>(a, b, k);
+        a + (kBlock * Gemm::kSharing * A::kBlockBytes + i * A::kStepBytes) / 16, b + i * B::kStepBytes / 16, summed | i);
+    if constexpr (kAt + 1 < kSteps * kBlocks) multiply<kAt + 1>(a, b, summed);
   }
   template <int kAt = 0>
-  __device__ __forceinline__ static void multiply(const Fragment& a, unsigned long long b, int k) {
+  __device__ __forceinline__ static void multiply(const Fragment& a, unsigned long long b, int summed) {
     constexpr int i = kAt / kBlocks, kBlock = kAt % kBlocks;
-    Wgmma<kColumns>::template run<kBlock>(a.values[i][kBlock], b + i * B::kStepBytes / 16, k | i);
-    if constexpr (kAt + 1 < kSteps * kBlocks) multiply<kAt + 1>(a, b, k);
+    Wgmma<kColumns>::template run<kBlock>(a.values[i][kBlock], b + i * B::kStepBytes / 16, summed | i);
+    if constexpr (kAt + 1 < kSteps * kBlocks) multiply<kAt + 1>(a, b, summed);
   }
 
   // Both operands from shared memory.
-  __device__ __forceinline__ void step(int k) {
+  __device__ __forceinline__ void step(int k, Acc& totals) {
     barrier_wait(&shared.full[slot.index], slot.parity);
     const unsigned char* const stage = shared.stages[slot.index];
     const unsigned long long a = A::descriptor(stage + first_block * A::kBlockBytes);
     const unsigned long long b = B::descriptor(stage + A::kStageBytes);
+    const int in_sums = summed_before(k, totals);
     wgmma_fence();
-    multiply(a, b, k);
+    multiply(a, b, in_sums);
     wgmma_commit();
     if (k > 0) {
       wgmma_wait<1>();
@@ -86,10 +116,12 @@ struct Sm90Multiply {
   }
 
   // A in the registers `a`; those of the next step come into `next`.
-  __device__ __forceinline__ void step(int k, Fragment& a, Fragment& next, const typename Fragment::Place& place) {
+  __device__ __forceinline__ void step(int k, Fragment& a, Fragment& next, const typename Fragment::Place& place,
+                                       Acc& totals) {
     const unsigned long long b = B::descriptor(shared.stages[slot.index] + A::kStageBytes);
+    const int in_sums = summed_before(k, totals);
     wgmma_fence();
-    multiply(a, b, k);
+    multiply(a, b, in_sums);
     wgmma_commit();
     if (k > 0) {
       wgmma_wait<1>();  // those that read `next` have ended

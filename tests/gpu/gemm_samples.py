@@ -16,8 +16,6 @@ from copies import DEVICE, bits
 
 EXTENTS = (1, 2, 3, 7, 16, 17, 31, 64, 127, 128, 129, 255, 1000, 4095, 4096, 4097)
 MARGIN = 1.1
-# Of a sum of K products in float32, by the root of K: rounded to the nearest, and cut off as tensor cores do.
-ROUNDED, CUT_OFF = 2.0**-24, 2.0**-23
 # Fewer elements than these have errors of which no average can be taken: one rounding may go the other way.
 FEW = 4096
 
@@ -177,11 +175,6 @@ def bound(kind: Kind, a, b, expected):
         usual = MARGIN * error(exact(tf32(a), tf32(b)), expected)
         if allowed < usual / 4:  # cuBLAS multiplies matrices of some shapes without TF32
             allowed = usual
-    if kind.c == torch.float32 and not kind.tf32:
-        # Sums show in full. cuBLAS splits K of few rows among CTAs, whose sums are shorter and so more exact; ours run
-        # on along K, with an error that grows as its root.
-        unit = ROUNDED if kind.a == torch.float32 else CUT_OFF
-        allowed = max(allowed, unit * math.sqrt(max(a.shape[-1], 1)))
     if expected.numel() < FEW and kind.a != torch.float64:
         unit = {torch.bfloat16: 2**-8, torch.float16: 2**-11, torch.float32: 2**-24}[kind.c]
         products = {1: 2**-12, 2: 2**-23, 4: 2**-23}[kind.a.itemsize] if not kind.tf32 else 2**-10

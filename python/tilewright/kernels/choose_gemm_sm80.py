@@ -12,6 +12,7 @@ from tilewright import _core
 from tilewright.cute.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 from tilewright.kernels.fragments import modes_of
 from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_promotion import promotion_by_mma, with_promotion
 from tilewright.kernels.gemm_sm80_layouts import smem_layout, tiled_load, tiled_mma, tiled_store
 from tilewright.kernels.gemm_sm80_plan import GemmSm80
 from tilewright.numeric import (
@@ -111,7 +112,8 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
         return None
     tiles = _tiles(problem, alignments, facts.capability)
     fitting = [tile for tile in tiles if _bytes(tile) <= facts.shared_bytes]
-    return build(problem, op, min(fitting, key=lambda tile: _cost(problem, tile, facts)), alignments)
+    plan = build(problem, op, min(fitting, key=lambda tile: _cost(problem, tile, facts)), alignments)
+    return with_promotion(plan, promotion_by_mma(plan, facts))
 
 
 def variants(
@@ -130,7 +132,8 @@ def variants(
         for each in ops:
             for stages in (tile.stages, tile.stages + 1):
                 if _bytes(tile) // tile.stages * stages * tile.ctas <= facts.shared_bytes:
-                    found.append(build(problem, each, tile._replace(stages=stages), alignments))
+                    plan = build(problem, each, tile._replace(stages=stages), alignments)
+                    found.append(with_promotion(plan, promotion_by_mma(plan, facts)))
     return list(dict.fromkeys(found))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_plan import H200, DeviceFacts
+from tilewright.kernels.gemm_promotion import promotion_by_wgmma, with_promotion
 from tilewright.kernels.gemm_sm90 import (
     ATOM_ROWS,
     BY_BOXES,
@@ -259,7 +260,7 @@ def plan_of(
         return None
     bK = SPAN * 8 // p.a_type.bits
     warpgroups = 1 if config.ping_pong else config.consumers
-    return GemmSm90(
+    plan = GemmSm90(
         problem=p,
         tiler_mnk=(bM, bN, bK),
         tiled_mma=tiled_mma_of(p, bN, warpgroups, k_major),
@@ -274,6 +275,7 @@ def plan_of(
         workers=facts.multiprocessors * config.resident,
         group=2 if _few_steps(p) else max(2048 // bM, 1),
     )
+    return with_promotion(plan, promotion_by_wgmma(plan))
 
 
 def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> Iterator[GemmSm90]:

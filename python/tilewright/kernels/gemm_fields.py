@@ -30,6 +30,7 @@ def _layout(value: Any) -> bool:
 POSITIVE = "a positive integer below 2^31", _count
 FLAG = "True or False", lambda value: type(value) is bool
 COPY = "a TiledCopy", lambda value: isinstance(value, TiledCopy)
+NATURAL = "an integer from 0 on and below 2^31", lambda value: type(value) is int and 0 <= value <= MOST
 SHARED = "a layout of (row, k, stage)", _layout
 
 # What a field must be, and whether a value is that.
@@ -43,6 +44,7 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "smem_b": SHARED,
     "store_tv": ("a layout of (thread, value), or None", lambda x: x is None or isinstance(x, _core.Layout)),
     "smem_c": ("a layout of (row, column, slice), or None", lambda x: x is None or isinstance(x, _core.Layout)),
+    "promote": NATURAL,
     "cluster_mn": ("two positive integers, the CTAs along M and N", _counts(2)),
     **dict.fromkeys(("swapped", "wide_a", "wide_b", "padded_a", "padded_b", "ping_pong"), FLAG),
     **dict.fromkeys(

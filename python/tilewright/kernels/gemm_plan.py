@@ -13,6 +13,7 @@ from tilewright._core import LayoutError
 from tilewright._notebook import drawn, or_text
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_fields import require_kinds
+from tilewright.kernels.gemm_promotion import require_promotion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,24 +53,26 @@ class GemmPlan(ABC):
     - `tiler_mnk`: the extents (bM, bN, bK) of a CTA's tile of C and of a step along K
     - `tiled_mma`: the TiledMma that multiplies such a tile
     - `stages`: the tiles of A and B that shared memory holds at a time
+    - `promote`: steps along K after which sums are added to totals and begin anew, so that none is long; 0: never
     - `swapped`: whether `problem` is that of C transposed, so that A and B have changed places
 
     A plan does not change, and is equal to another of the same kind with equal fields. `replace(stages=4)` gives one
     with other fields.
     """
 
-    __slots__ = ("_name", "problem", "stages", "swapped", "tiled_mma", "tiler_mnk")
+    __slots__ = ("_name", "problem", "promote", "stages", "swapped", "tiled_mma", "tiler_mnk")
     KERNEL: ClassVar[str]  # "simt", "sm80" or "sm90"
     STEM: ClassVar[str]  # the kernel's file in kernels/, without .cuh
     MIN_ARCH: ClassVar[int]
     MAX_ARCH: ClassVar[int | None] = None  # where later devices lack its instructions
-    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "tiler_mnk", "tiled_mma", "stages", "swapped")
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {"swapped": False}
+    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "tiler_mnk", "tiled_mma", "stages", "swapped", "promote")
+    DEFAULTS: ClassVar[Mapping[str, Any]] = {"swapped": False, "promote": 0}
     problem: GemmProblem
     tiler_mnk: tuple[int, int, int]
     tiled_mma: Any
     stages: int
     swapped: bool
+    promote: int
     _name: str
 
     def __init__(self, **fields: Any) -> None:
@@ -83,6 +86,7 @@ class GemmPlan(ABC):
         if fields:
             raise TypeError(f"{kind}: no field named {', '.join(fields)}; the fields are {', '.join(self.FIELDS)}")
         require_kinds(kind, self._fields())
+        require_promotion(self)
         self.require_fields()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -168,6 +172,17 @@ class GemmPlan(ABC):
         return str(self)
 
     # ---- what follows ----
+
+    @property
+    def _last_argument(self) -> str:
+        """Of the kernel's template: how often sums are promoted, if they are."""
+        return f", {self.promote}" if self.promote else ""
+
+    @property
+    def _promotion_text(self) -> list[str]:
+        """The line of the plan's text that says so."""
+        many = "step" if self.promote == 1 else f"{self.promote} steps"
+        return [f"  promote    sums are added to totals every {many} along K"] if self.promote else []
 
     @property
     def name(self) -> str:

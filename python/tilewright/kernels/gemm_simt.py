@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_promotion import promotion_by_simt, with_promotion
 from tilewright.kernels.gemm_simt_layouts import (
     ACCESS,
     SimtTile,
@@ -97,8 +98,8 @@ def _plan(
     plan = _with_wide_stores(plan, alignments[2])
     narrow = tile.slices == 1 and plan.out_vector == 1 and p.c_strides[plan.out_mode] == 1
     if p.c_type is Float32 and narrow and fits(int(_core.cosize(image)) * 4, tile, facts):
-        return plan.replace(smem_c=image)
-    return plan
+        plan = plan.replace(smem_c=image)
+    return with_promotion(plan, promotion_by_simt(plan))
 
 
 def _with_wide_stores(plan: GemmSimt, alignment: int) -> GemmSimt:

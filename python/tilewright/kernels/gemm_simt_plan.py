@@ -190,7 +190,7 @@ class GemmSimt(GemmPlan):
         return (
             f"gemm_simt<GemmSimt<{operands}, {numeric_type(p.acc_type)}, {tile}, {int(self.tiled_mma.size)}, "
             f"{self.slices}, {device_type(self.rows)}, {device_type(self.columns)}, {values[0]}, "
-            f"{values[1]}, {widths}, {self._store_type()}, {epilogue_type(p)}>>"
+            f"{values[1]}, {widths}, {self._store_type()}, {epilogue_type(p)}{self._last_argument}>>"
         )
 
     def unit(self, name: str) -> int:
@@ -256,6 +256,7 @@ class GemmSimt(GemmPlan):
             f"             rows {self.rows}",
             f"             columns {self.columns}",
         ]
+        lines += self._promotion_text
         lines += [self._operand_text(name) for name in "ab"]
         along = f" along {'MN'[self.out_mode]}" if self.out_vector > 1 else ""
         lines.append(f"  store C    {int(p.c_type.bits) * self.out_vector} bits{along}")

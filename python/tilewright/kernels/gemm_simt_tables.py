@@ -45,7 +45,7 @@ def simt_tables(plan: GemmSimt) -> GemmTables:
     slice_of = mma.thread[:, 3]
     a, b = _operand(plan, "a", rows, slice_of), _operand(plan, "b", columns, slice_of)
     store = _store(plan, coordinates) if plan.smem_c is None else _shared_store(plan, coordinates, slice_of)
-    return GemmTables(plan.tiler_mnk, a, b, mma, store, pipeline)
+    return GemmTables(plan.tiler_mnk, a, b, mma, store, pipeline, promote=plan.promote)
 
 
 def _places(plan: GemmSimt) -> IntArray:

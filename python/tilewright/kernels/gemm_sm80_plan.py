@@ -134,7 +134,7 @@ class GemmSm80(GemmPlan):
         return (
             f"gemm_sm80<GemmSm80<{tile}, {self.threads}, {self.min_ctas}, {self.stages}, {mma}, {atoms_m}, {atoms_n}, "
             f"{atoms_k}, {loads}, {fragments}, {self._store_type()}, {epilogue_type(p)}, {_unit(p.c_strides)}, "
-            f"{flag(p.k % self.tiler_mnk[2] != 0)}>>"
+            f"{flag(p.k % self.tiler_mnk[2] != 0)}{self._last_argument}>>"
         )
 
     def _store_type(self) -> str:
@@ -207,6 +207,7 @@ class GemmSm80(GemmPlan):
             f"  mma        {self.tiled_mma.op.instruction}, atoms {self.tiled_mma.thr_layout_vmnk}, permutation "
             f"{text(self.tiled_mma.permutation_mnk)}",
         ]
+        lines += self._promotion_text
         for side in self.sides:
             lines += [
                 f"  load {side.operand}     {side.shown_access()}: {side.load_tv}",

@@ -34,6 +34,7 @@ def tables_of(plan: GemmSm80) -> GemmTables:
         mma,
         direct_store(mma) if plan.store_tv is None else _store(plan, mma),
         Pipeline(plan.stages, plan.stages - 1),
+        promote=plan.promote,
         rounding="tf32_rna" if plan.problem.a_type is TFloat32 else None,
     )
 

@@ -261,7 +261,8 @@ class GemmSm90(GemmPlan):
         )  # fmt: skip
         return (
             f"gemm_sm90<GemmSm90<{a.device_type(p.a_type)}, {b.device_type(p.b_type)}, {numeric_type(p.acc_type)}, "
-            f"{epilogue_type(p)}, Tile<{', '.join(map(str, self.tiler_mnk))}>, {', '.join(map(str, flags))}>>"
+            f"{epilogue_type(p)}, Tile<{', '.join(map(str, self.tiler_mnk))}>, {', '.join(map(str, flags))}"
+            f"{self._last_argument}>>"
         )
 
     # ---- the kernel's parameter ----
@@ -319,6 +320,7 @@ class GemmSm90(GemmPlan):
                 f"  tile       {text(self.tiler_mnk)}, {text(self.tiles())} tiles{cluster}{split}, {self.ctas} CTAs of "
                 f"{self.threads} threads",
                 f"  multiply   {op.instruction}, {self.consumers} consumers, {way}: {self.tiled_mma.thr_layout_vmnk}",
+                *self._promotion_text,
                 f"  load       TMA, {self.stages} stages, {self.shared_bytes} bytes of shared memory",
                 f"  A          {self.smem_a}",
                 f"  B          {self.smem_b}",

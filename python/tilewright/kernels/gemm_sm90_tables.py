@@ -47,6 +47,7 @@ def tables(plan: GemmSm90) -> GemmTables:
         store=_store_table(plan, mma.c_coord),
         pipeline=Pipeline(plan.stages, plan.stages - 2, 0, -1, 0) if plan.stages > 2 else Pipeline(2, 1),
         work=_split_work(plan) if plan.splits > 1 else None,
+        promote=plan.promote,
         rounding="tf32_rna" if p.a_type is TFloat32 else None,
     )
 

@@ -149,6 +149,7 @@ class GemmTables(NamedTuple):
     - `work` (units, 5): (m tile, n tile, batch index, first K tile, number of K tiles) of each unit of work; where
       several units share a tile, their sums are added in this order. None: one unit for each tile, with all of K.
       The batch index counts through `problem.batch`, the first mode fastest
+    - `promote`: K tiles of a unit, after which its sums are added to totals and begin anew; 0: never
     - `residue`: "last" (K tile t starts at t bK and the last one is cut) or "first" (the first one is cut: K tile t
       starts at t bK - (K tiles * bK - K))
     - `rounding`: what the MMA makes of operands: None, "tf32" (the 13 low bits of a float are cut off) or "tf32_rna"
@@ -162,6 +163,7 @@ class GemmTables(NamedTuple):
     store: StoreTable
     pipeline: Pipeline
     work: IntArray | None = None
+    promote: int = 0
     residue: str = "last"
     rounding: str | None = None
 

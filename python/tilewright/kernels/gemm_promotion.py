@@ -1,0 +1,116 @@
+"""After how many steps along K a plan adds its sums to totals, so that no sum has many terms: its `promote`.
+
+Each addition rounds. Of a sum of n terms, added one after the other, rounding to the nearest leaves an error that grows
+with sqrt(n), cutting off, as tensor cores do, one that grows with n. n / c sums of c terms each leave about
+
+    sqrt(c + n / c)    instead of    sqrt(n)
+
+cuBLAS has short sums where C has few tiles, since it shares K among more CTAs than there are tiles. Plans for such
+problems wait for memory and have few sums in registers, so that a second set of them costs little; where threads have
+many, the totals would not fit. What is rounded to 16 bits in the end does not show the difference.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm_plan import DeviceFacts, GemmPlan
+    from tilewright.kernels.gemm_problem import GemmProblem
+
+Plan = TypeVar("Plan", bound="GemmPlan")
+
+__all__ = [
+    "accumulators",
+    "promotion_by_mma",
+    "promotion_by_simt",
+    "promotion_by_wgmma",
+    "require_promotion",
+    "with_promotion",
+]
+
+# Terms of a sum: of few sums in a thread, whose additions are few; of many; of float64 by mma.sync.
+FEW_TERMS, MANY_TERMS, FLOAT64_TERMS = 32, 256, 64
+FEW_SLICES = 4  # so many groups of warps share K where a multiprocessor waits for memory most of the time
+REGISTERS, OF_THREAD = 65536, 255
+BESIDE = 64  # registers of a thread for fragments and addresses
+CUT_OFF_TERMS = 64  # of tensor cores
+MOST_SUMS = 32  # of a thread, which two sets do not slow down
+
+
+def with_promotion(plan: Plan, promote: int) -> Plan:
+    """The plan with sums promoted every so many steps."""
+    return plan.replace(promote=promote) if promote else plan
+
+
+def accumulators(plan: GemmPlan) -> int:
+    """The sums of a thread that multiplies."""
+    slices = int(getattr(plan, "slices", 1))
+    return math.prod(plan.tiler_mnk[:2]) * slices // int(plan.tiled_mma.size)
+
+
+def _shows(problem: GemmProblem) -> bool:
+    """Whether C has as many bits as the sums."""
+    return problem.c_type in (Float32, Float64)
+
+
+def promotion_by_simt(plan: Any) -> int:
+    """The `promote` of a plan of gemm_simt: where the totals fit beside the sums of a thread, and these are long.
+
+    >>> from tilewright.kernels.gemm_problem import problem_of
+    >>> from tilewright.kernels.gemm_simt import choose
+    >>> [choose(problem_of(m, 4096, 4096, Float32), (16, 16, 16)).promote for m in (16, 4096)]
+    [4, 0]
+    """
+    p = plan.problem
+    if not _shows(p) or p.acc_type not in (Float32, Float64):
+        return 0
+    sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.slices, 1)
+    words = sums * int(p.acc_type.bits) // 32
+    if 2 * words + BESIDE > min(REGISTERS // (plan.threads * plan.ctas_per_sm), OF_THREAD):
+        return 0
+    terms = FEW_TERMS if sums <= MOST_SUMS and plan.slices >= FEW_SLICES else MANY_TERMS
+    return max(terms // terms_of_step, 1) if p.k // plan.slices >= 3 * terms else 0
+
+
+def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
+    """The `promote` of a plan of gemm_sm80: where tiles do not fill the device, and a thread has few sums.
+
+    >>> from tilewright.kernels.gemm_problem import problem_of
+    >>> from tilewright.kernels.gemm_sm80 import choose
+    >>> [choose(problem_of(n, n, 4096, Float64), (16, 16, 16)).promote for n in (64, 4096)]
+    [4, 0]
+    """
+    p, bk = plan.problem, plan.tiler_mnk[2]
+    known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2, Float64)
+    if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or plan.ctas > facts.multiprocessors:
+        return 0
+    terms = FLOAT64_TERMS if p.a_type is Float64 else CUT_OFF_TERMS
+    return max(terms // bk, 1) if p.k >= 3 * terms else 0
+
+
+def promotion_by_wgmma(plan: Any) -> int:
+    """The `promote` of a plan of gemm_sm90: where a thread has few sums.
+
+    >>> from tilewright.kernels.gemm_problem import problem_of
+    >>> from tilewright.kernels.gemm_sm90 import choose
+    >>> [choose(problem_of(4096, n, 4096, BFloat16, out=Float32), (16, 16, 16)).promote for n in (16, 4096)]
+    [1, 0]
+    """
+    p, bk = plan.problem, plan.tiler_mnk[2]
+    known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2)
+    if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or p.k <= 2 * bk * plan.splits:
+        return 0
+    return 1 if 4 * accumulators(plan) <= MOST_SUMS else 2
+
+
+def require_promotion(plan: GemmPlan) -> None:
+    """ValueError where sums cannot be promoted: those of integers, which are exact."""
+    if plan.promote and plan.problem.acc_type not in (Float32, Float64):
+        raise ValueError(
+            f"{type(plan).__name__}: promote is {plan.promote}, but sums of {plan.problem.acc_type} are exact and have "
+            "no totals; use promote=0"
+        )
