@@ -1,11 +1,10 @@
-"""The plans that are compared with Nsight Compute: every copy and GEMM of the benchmarks, large ones made smaller."""
+"""The plans that are compared with Nsight Compute: every copy and GEMM of the benchmarks, large copies made smaller."""
 
 from __future__ import annotations
 
 import argparse
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import gemm_cases
@@ -18,7 +17,6 @@ from tilewright.kernels import visualize_tv
 COPY_BYTES = 64 << 20  # of a tensor, at most
 # Smaller ones of these would have other tiles.
 WHOLE = (("NCHW to NHWC", "bf16"), ("NHWC to NCHW", "bf16"), ("ABCDE to EDCBA", "bf16"), ("ABCDE to EDCBA", "fp32"))
-GEMM_FLOPS = 2 * 4096**3
 LABELS = {tiled_copy.contiguous: "contiguous", tiled_copy.transposes: "transpose"}  # else the case's own
 THREADS = (12, 32, 33, 41, 64)  # of the kernel of docs/active_lanes.md
 
@@ -84,11 +82,8 @@ def copies() -> Iterator[PlanCase]:
 def gemms() -> Iterator[PlanCase]:
     for section in gemm_cases.SECTIONS:
         for case in gemm_cases.cases(section, quick=False, dry=False):
-            fits = lambda s, n=case.matrices: 2 * math.prod(s) * n <= GEMM_FLOPS * 1.01  # noqa: E731
-            m, n, k = halved((case.m, case.n, case.k), fits, 3)
-            smaller = replace(case, m=m, n=n, k=k)
 
-            def make(device: str = "cuda", case: gemm_cases.Case = smaller) -> Made:
+            def make(device: str = "cuda", case: gemm_cases.Case = case) -> Made:
                 import gemm
 
                 def side(rows: int, columns: int, dtype: torch.dtype, transposed: bool) -> torch.Tensor:
@@ -104,7 +99,7 @@ def gemms() -> Iterator[PlanCase]:
                 plan = kernels.gemm.plan(a, b, c, **told)
                 return Made(plan, (a, b, c, told.get("bias")), lambda: kernels.gemm(a, b, c, **told))
 
-            yield PlanCase(f"gemm, {smaller.name}", "" if smaller == case else case.name, make)
+            yield PlanCase(f"gemm, {case.name}", "", make)
 
 
 def lanes() -> Iterator[PlanCase]:

@@ -24,16 +24,19 @@ __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 
 // kM, kN, kK: the tile. Rows, Columns: (thread, value) -> row and column of D, kRows by kColumns of each of the
 // kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlices groups,
-// one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have. After every
-// kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never.
+// one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have. After
+// every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. kChained: the
+// next launch may begin before this one ends, and this one waits for the one before it when it comes to D, to which
+// that may have added.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
           int kMmaThreads, int kSlices, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB,
-          class Store, class EpilogueType, int kPromote = 0>
+          class Store, class EpilogueType, int kPromote = 0, bool kChained = false>
 struct GemmSimt {
   using Epilogue = EpilogueType;
   using Out = typename Epilogue::Out;
   static constexpr int kThreads = kThreadCount;
   static constexpr int kMinCtas = kCtas;
+  static constexpr bool kOverlaps = kChained && kArch >= 900;  // before, launches follow each other
 
   struct Params {
     typename A::Params a;
@@ -81,6 +84,7 @@ struct GemmSimt {
   __device__ static int below(int64 n) { return static_cast<int>(n < (1 << 30) ? n : 1 << 30); }
 
   __device__ static void run(const Params& params, void* shared) {
+    if constexpr (kOverlaps) asm volatile("griddepcontrol.launch_dependents;");
     const unsigned matrix = params.tiles.divide(blockIdx.x);
     const Coord<2> tile = params.grid(blockIdx.x - matrix * params.tiles.divisor);
     const int64 first_row = static_cast<int64>(tile.at[0]) * kM, first_column = static_cast<int64>(tile.at[1]) * kN;
@@ -101,6 +105,7 @@ struct GemmSimt {
     } else {
       multiply(params, shared, first_row, first_column, rows, columns, batch, sum, sum);
     }
+    if constexpr (kOverlaps) asm volatile("griddepcontrol.wait;" ::: "memory");
     Out* out = params.out + first_row * params.out_stride[0] + first_column * params.out_stride[1];
 #pragma unroll
     for (int i = 0; i < 3; ++i) out += batch[i] * params.out_batch[i];

@@ -155,7 +155,7 @@ def test_a_device_that_lacks_the_instructions(monkeypatch):
 
 def test_copies_before(recorder, monkeypatch):
     """Three launches in one workspace, and all three again without planning."""
-    from tilewright.kernels import gemm_packed_run
+    from tilewright.kernels import gemm_composite_run, gemm_packed_run
 
     workspaces = []
 
@@ -165,7 +165,7 @@ def test_copies_before(recorder, monkeypatch):
         return memory, memory.address
 
     monkeypatch.setattr(gemm_packed_run, "_workspace", workspace)
-    monkeypatch.setattr(gemm_packed_run, "_launched", {})
+    monkeypatch.setattr(gemm_composite_run, "_launched", {})
     # There is no driver that encodes tensor maps: the addresses are put where the maps are.
     monkeypatch.setattr(cuda, "encode_tensor_map", lambda *args, **options: bytes(128))
     pointers, maps = GemmSm90.pointers, GemmSm90.tensor_maps

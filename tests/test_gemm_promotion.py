@@ -101,7 +101,7 @@ def test_where_sums_are_promoted():
         assert promotes(4096, n, 4096, BFloat16, out=Float32), n
     assert not promotes(4096, 16, 4096, BFloat16)  # C is rounded to 16 bits
     assert not promotes(4096, 16, 4096, TFloat32)  # A and B have been
-    assert not promotes(4096, 16, 128, BFloat16, out=Float32)
+    assert not promotes(4096, 16, 64, BFloat16, out=Float32)  # a step
     assert not promotes(4096, 4096, 4096, BFloat16, out=Float32)  # no registers for totals
     assert not promotes(4096, 4096, 4096, Float32)
     assert not promotes(1000, 1000, 1000, Float32)

@@ -87,7 +87,8 @@ struct Sm90Multiply {
   __device__ __forceinline__ static void multiply(unsigned long long a, unsigned long long b, int summed) {
     constexpr int i = kAt / kBlocks, kBlock = kAt % kBlocks;
     Wgmma<kColumns>::template run<typename A::T, typename B::T, A::kMajorK ? 0 : 1, B::kMajorK ? 0 : 1, kBlock>(
-        a + (kBlock * Gemm::kSharing * A::kBlockBytes + i * A::kStepBytes) / 16, b + i * B::kStepBytes / 16, summed | i);
+        a + (kBlock * Gemm::kSharing * A::kBlockBytes + i * A::kStepBytes) / 16, b + i * B::kStepBytes / 16,
+        summed | i);
     if constexpr (kAt + 1 < kSteps * kBlocks) multiply<kAt + 1>(a, b, summed);
   }
   template <int kAt = 0>

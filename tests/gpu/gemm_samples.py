@@ -16,6 +16,9 @@ from copies import DEVICE, bits
 
 EXTENTS = (1, 2, 3, 7, 16, 17, 31, 64, 127, 128, 129, 255, 1000, 4095, 4096, 4097)
 MARGIN = 1.1
+# An error that is right in any case, of C in float32 from elements of so many bytes: that of rounding each element, and
+# where tensor cores cut off the sums of an instruction somewhat more.
+ROUNDING = {4: 2.0**-24, 2: 1.6 * 2.0**-24}
 # Fewer elements than these have errors of which no average can be taken: one rounding may go the other way.
 FEW = 4096
 
@@ -175,6 +178,8 @@ def bound(kind: Kind, a, b, expected):
         usual = MARGIN * error(exact(tf32(a), tf32(b)), expected)
         if allowed < usual / 4:  # cuBLAS multiplies matrices of some shapes without TF32
             allowed = usual
+    if kind.c == torch.float32 and not kind.tf32:
+        allowed = max(allowed, ROUNDING[kind.a.itemsize])
     if expected.numel() < FEW and kind.a != torch.float64:
         unit = {torch.bfloat16: 2**-8, torch.float16: 2**-11, torch.float32: 2**-24}[kind.c]
         products = {1: 2**-12, 2: 2**-23, 4: 2**-23}[kind.a.itemsize] if not kind.tf32 else 2**-10

@@ -3,6 +3,7 @@ epilogues, streams, graphs, torch.compile."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from importlib import import_module
 
@@ -319,6 +320,56 @@ def test_output_types():
             found, expected = gemm(a, b, out_dtype=out), exact(a, b)
             assert found.dtype == out
             assert error(found, expected) <= 1.1 * error(expected.to(out), expected) + 1e-4, (kind, out)
+
+
+# ---- parts along K ---------------------------------------------------------------------------------------------------
+
+
+def in_parts(a, b, c, terms, **asked):
+    """The plan of gemm_simt for these, in parts along K."""
+    from tilewright.kernels.choose_gemm import module
+    from tilewright.kernels.gemm_chained import ChainedGemm
+    from tilewright.kernels.gemm_launch import facts_of
+    from tilewright.kernels.gemm_operands import gemm_operands
+
+    operands = gemm_operands("test", a, b, c, **asked)
+    plan = module("simt").choose(operands.problem, operands.alignments, facts_of(0))
+    return ChainedGemm(operands.problem, plan, terms)
+
+
+@pytest.mark.skipif(torch.cuda.is_available() and torch.cuda.get_device_capability() < (9, 0), reason="sm_90 at least")
+@pytest.mark.parametrize("how", ["launches", "graph"])
+@pytest.mark.parametrize("shape", [(2048, 2048, 512), (130, 70, 1000), (1024, 1536, 2000)], ids=str)
+def test_parts_wait_for_each_other(shape, how):
+    """Parts so short that the next ones have multiplied while the one before still adds; all bits, many times."""
+    m, n, k = shape
+    a, b = normal(m, k, dtype=torch.float32), normal(n, k, dtype=torch.float32)
+    c = torch.empty(m, n, device=DEVICE)
+    plan = in_parts(a, b, c, 64)
+    assert len(plan.cuts) > 7
+    expected = None
+    for part in itertools.pairwise(plan.cuts):
+        columns = slice(*part)
+        own = torch.empty_like(c)
+        plan.gemm.run(a[:, columns], b[:, columns], own)
+        expected = own if expected is None else expected + own
+    bound = plan.bind(a, b, c)
+    if how == "graph":
+        bound()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            bound()
+        bound = graph.replay
+    for _ in range(30):
+        c.fill_(float("nan"))
+        bound()
+        assert torch.equal(c, expected)
+    bias, before = normal(n, dtype=torch.float32), normal(m, n, dtype=torch.float32)
+    asked = {"alpha": 0.5, "beta": 2, "bias": bias, "activation": "relu"}
+    c.copy_(before)
+    in_parts(a, b, c, 96, **asked).run(a, b, c, bias=bias)
+    right = torch.relu(0.5 * exact(a, b) + 2 * before.double() + bias.double())
+    assert error(c, right) < 1e-6
 
 
 # ---- streams, graphs, torch ------------------------------------------------------------------------------------------

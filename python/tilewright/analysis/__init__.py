@@ -102,10 +102,10 @@ def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
 
         return analyze_tiled_copy(x, *args, **kwargs)
     from tilewright.kernels.copy_plan import CopyPlan
-    from tilewright.kernels.gemm_packed import PackedGemm
+    from tilewright.kernels.gemm_composite import CompositeGemm
     from tilewright.kernels.gemm_plan import GemmPlan
 
-    if isinstance(x, (CopyPlan, GemmPlan, PackedGemm)):
+    if isinstance(x, (CopyPlan, GemmPlan, CompositeGemm)):
         from tilewright.analysis.plans import analyze_plan
 
         return analyze_plan(x, *args, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tilewright.analysis.instructions import Analysis, MemoryInstruction
+from tilewright.analysis.instructions import Analysis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ def analyze_plan(
     addresses make of it. They count what is requested of the caches and of shared memory, not what caches then save.
 
     Args:
-        plan: a CopyPlan, a GemmPlan or a PackedGemm.
+        plan: a CopyPlan, a GemmPlan, a PackedGemm or a ChainedGemm.
         tensors: (src, dst) of a copy, (mA, mB) or (mA, mB, mC) of a GEMM; none: tensors of the plan's problem at
             `addresses`. bias: that of a GEMM.
         addresses: bytes, of (src, dst) or of (A, B, C, bias); None: multiples of 128. Those of A and B are as passed to
@@ -61,12 +61,12 @@ for this tensor
         <BLANKLINE>
     """
     from tilewright.kernels.copy_plan import CopyPlan
-    from tilewright.kernels.gemm_packed import PackedGemm
+    from tilewright.kernels.gemm_composite import CompositeGemm
     from tilewright.kernels.gemm_plan import GemmPlan
 
     if isinstance(plan, CopyPlan):
         return _copy(plan, tensors, addresses, device, registers)
-    if isinstance(plan, (GemmPlan, PackedGemm)):
+    if isinstance(plan, (GemmPlan, CompositeGemm)):
         return _gemm(plan, tensors, bias, addresses, device, registers)
     raise TypeError(f"analyze: expected a plan of a copy or a GEMM, but got {type(plan).__name__}")
 
@@ -112,29 +112,23 @@ def _gemm(
 ) -> Analysis:
     from tilewright.analysis.advice import advice_on_gemm
     from tilewright.analysis.occupancy import occupancy
-    from tilewright.kernels.gemm_packed import PackedGemm
+    from tilewright.kernels.gemm_composite import CompositeGemm
 
     places = _numbers(addresses, 4)
     if tensors:
         plan, places = _fitted(plan, tensors, bias)
-    found: list[MemoryInstruction] = []
     gemm: GemmPlan = plan
     a, b, c, v = places
-    if isinstance(plan, PackedGemm):
-        from tilewright.analysis.copy_plans import copy_instructions
-
+    if isinstance(plan, CompositeGemm):
+        plan.require(a, b, c, "analyze")
+        found, own, (a, b) = plan.instructions(a, b, c, v)
         gemm = plan.gemm
-        for name, copy, address in (("A", plan.pack_a, a), ("B", plan.pack_b, b)):
-            if copy is not None:
-                copy.require(address, 0, "analyze")
-                found += [x._replace(name=f"copy of {name}: {x.name}") for x in copy_instructions(copy, address, 0)]
-        a, b = (0 if copy is not None else x for copy, x in ((plan.pack_a, a), (plan.pack_b, b)))
-    if gemm.swapped:
-        a, b = b, a
-    gemm.require(a, b, c, "analyze")
-    from tilewright.analysis.gemm_plans import gemm_instructions
+    else:
+        from tilewright.analysis.gemm_plans import gemm_instructions
 
-    own = gemm_instructions(gemm, (a, b, c, v))
+        a, b = (b, a) if plan.swapped else (a, b)
+        plan.require(a, b, c, "analyze")
+        own = found = gemm_instructions(plan, (a, b, c, v))
     p, batch = gemm.problem, gemm.problem.batch
     widest, limit = _narrowest(
         ("A", a, (p.m, p.k, *batch), p.a_strides, int(p.a_type.bits) // 8),
@@ -142,7 +136,7 @@ def _gemm(
         ("C", c, (p.m, p.n, *batch), p.c_strides, int(p.c_type.bits) // 8),
     )
     return Analysis(
-        [*found, *own], title=f"gemm_{gemm.KERNEL}", scope="the whole launch", widest=widest, limit=limit,
+        found, title=f"gemm_{gemm.KERNEL}", scope="the whole launch", widest=widest, limit=limit,
         advice=advice_on_gemm(gemm, own, limit), occupancy=occupancy(gemm, device, registers),
     )  # fmt: skip
 

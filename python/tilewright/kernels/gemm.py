@@ -78,17 +78,17 @@ def gemm(
     if mC is None:
         changed = {name: value for name, value in asked.items() if value is not DEFAULTS[name]}
         return gemm(mA, mB, _output(NAME, mA, mB, asked), **changed), None
-    from tilewright.kernels import gemm_packed_run, gemm_run
+    from tilewright.kernels import gemm_composite_run, gemm_run
 
     tensors = (mA, mB, mC, bias)
-    if gemm_packed_run.launched(tensors, asked):
+    if gemm_composite_run.launched(tensors, asked):
         return mC, None
     operands, fitting = planned(NAME, mA, mB, mC, asked)
     if fitting is None:
         return mC, None
     launched = gemm_run.execute(fitting, operands, stream, POSITIONS)
-    if isinstance(launched, gemm_packed_run.PackedLaunch):
-        gemm_packed_run.remember(launched, tensors, asked)
+    if isinstance(launched, gemm_composite_run.CompositeLaunch):
+        gemm_composite_run.remember(launched, tensors, asked)
         return mC, None
     return mC, launched
 

@@ -21,7 +21,7 @@ def require_asked(function: str, asked: dict[str, Any]) -> bool:
     """Check the kinds of what is asked for; whether elements of Float32 are multiplied in TF32."""
     from tilewright.cute.tiled_copy import TiledCopy
     from tilewright.cute.tiled_mma import TiledMma
-    from tilewright.kernels.gemm_packed import PackedGemm
+    from tilewright.kernels.gemm_composite import CompositeGemm
     from tilewright.kernels.gemm_plan import GemmPlan
 
     plan, tiled_mma, tiler = asked["plan"], asked["tiled_mma"], asked["tiler_mnk"]
@@ -29,7 +29,7 @@ def require_asked(function: str, asked: dict[str, Any]) -> bool:
     if type(asked["allow_tf32"]) is not bool:
         raise TypeError(f"{function}: expected allow_tf32 to be True or False, but got {asked['allow_tf32']!r}")
     if plan is not None:
-        if not isinstance(plan, (GemmPlan, PackedGemm)):
+        if not isinstance(plan, (GemmPlan, CompositeGemm)):
             raise TypeError(f"{function}: expected plan to be a GemmPlan, but got {type(plan).__name__}")
         if parts:
             raise TypeError(

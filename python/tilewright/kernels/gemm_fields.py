@@ -46,7 +46,7 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "smem_c": ("a layout of (row, column, slice), or None", lambda x: x is None or isinstance(x, _core.Layout)),
     "promote": NATURAL,
     "cluster_mn": ("two positive integers, the CTAs along M and N", _counts(2)),
-    **dict.fromkeys(("swapped", "wide_a", "wide_b", "padded_a", "padded_b", "ping_pong"), FLAG),
+    **dict.fromkeys(("swapped", "wide_a", "wide_b", "padded_a", "padded_b", "ping_pong", "chained"), FLAG),
     **dict.fromkeys(
         ("stages", "store_vector", "run_length", "min_ctas", "splits", "store_buffers", "workers", "group",
          "out_vector", "ctas_per_sm"),

@@ -43,12 +43,14 @@ def function_of(plan: GemmPlan, device: int) -> Any:
 
 
 def prepare(
-    plan: GemmPlan, operands: GemmOperands, positions: tuple[int, ...], keep: Any = None, result: bool = True
-) -> Any:
+    plan: GemmPlan, operands: GemmOperands, positions: tuple[int, ...], keep: Any = None, result: bool = True,
+    programmatic: bool | None = None,
+) -> Any:  # fmt: skip
     """The launch of a plan with everything but the addresses filled in.
 
     A, B, C and bias are the arguments at `positions`; C is what the call returns. It refuses tensors whose memory
-    overlaps that of C: those have to be looked at element by element.
+    overlaps that of C: those have to be looked at element by element. `programmatic`: whether it may begin before the
+    launch before it has ended, if that is not for the plan to say.
     """
     order = (1, 0, 2, 3) if plan.swapped else (0, 1, 2, 3)
 
@@ -71,7 +73,7 @@ def prepare(
         result=positions[2] if result else None,
         keep=(plan, keep),
         maps=placed(plan.tensor_maps()),
-        programmatic=plan.programmatic,
+        programmatic=plan.programmatic if programmatic is None else programmatic,
     )
 
 

@@ -8,16 +8,20 @@ behind the last row is never written, and only sums that are not stored come fro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy_plan import CopyPlan
 from tilewright.kernels.copy_problem import CPU, Operand
+from tilewright.kernels.gemm_composite import CompositeGemm
 from tilewright.kernels.gemm_devices import generation_of
 from tilewright.kernels.gemm_plan import GemmPlan
 
 if TYPE_CHECKING:
+    from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.kernels.gemm_operands import GemmOperands
+    from tilewright.kernels.gemm_packed_run import PackedLaunch
     from tilewright.kernels.gemm_plan import DeviceFacts
     from tilewright.kernels.gemm_problem import GemmProblem
 
@@ -76,31 +80,21 @@ def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: Devic
 
 
 @drawn
-class PackedGemm:
+class PackedGemm(CompositeGemm):
     """A plan of up to three launches: `pack_a` and `pack_b`, CopyPlans or None, and `gemm`, a plan for the copies.
 
     `problem` is that of the tensors as they are. A plan does not change: `replace(gemm=...)` gives another one.
     """
 
-    __slots__ = ("gemm", "pack_a", "pack_b", "problem")
-    FIELDS = ("problem", "pack_a", "pack_b", "gemm")
+    __slots__ = ("pack_a", "pack_b")
+    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "pack_a", "pack_b", "gemm")
     KERNEL = "packed"
-    swapped = False
-    problem: GemmProblem
     pack_a: CopyPlan | None
     pack_b: CopyPlan | None
-    gemm: GemmPlan
 
     def __init__(self, problem: GemmProblem, pack_a: CopyPlan | None, pack_b: CopyPlan | None, gemm: GemmPlan) -> None:
-        kinds: tuple[tuple[str, Any, type], ...] = (
-            ("pack_a", pack_a, CopyPlan), ("pack_b", pack_b, CopyPlan), ("gemm", gemm, GemmPlan)
-        )  # fmt: skip
-        for name, value, kind in kinds:
-            if not isinstance(value, kind) and not (value is None and name != "gemm"):
-                raise TypeError(f"PackedGemm: {name} is a {type(value).__name__}, but it must be a {kind.__name__}")
         object.__setattr__(self, "problem", problem)
-        for name, value, _ in kinds:
-            object.__setattr__(self, name, value)
+        self._set((("pack_a", pack_a, CopyPlan), ("pack_b", pack_b, CopyPlan), ("gemm", gemm, GemmPlan)))
 
     @classmethod
     def of(
@@ -113,30 +107,6 @@ class PackedGemm:
         )
         return cls(problem, a, b, gemm)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a plan does not change: {name} stays")
-
-    def replace(self, **fields: Any) -> PackedGemm:
-        """The same plan with other values in some fields."""
-        unknown = [name for name in fields if name not in self.FIELDS]
-        if unknown:
-            raise TypeError(f"PackedGemm: no field named {', '.join(unknown)}; the fields are {', '.join(self.FIELDS)}")
-        return PackedGemm(**{**{name: getattr(self, name) for name in self.FIELDS}, **fields})
-
-    def __reduce__(self) -> Any:
-        return PackedGemm, tuple(getattr(self, name) for name in self.FIELDS)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PackedGemm):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.FIELDS)
-
-    def __hash__(self) -> int:
-        return hash((self.problem, self.gemm))
-
     @property
     def sides(self) -> tuple[bool, bool]:
         """Whether A and B are copied."""
@@ -146,16 +116,6 @@ class PackedGemm:
     def is_turned(self) -> bool:
         """Whether the copies are contiguous along M and N; else they are along K."""
         return _is_turned(self.gemm, self.sides)
-
-    @property
-    def tiler_mnk(self) -> tuple[int, int, int]:
-        """The tile of the GEMM."""
-        return self.gemm.tiler_mnk
-
-    @property
-    def stages(self) -> int:
-        """The stages of the GEMM."""
-        return self.gemm.stages
 
     @property
     def workspace(self) -> tuple[int, int, int]:
@@ -185,33 +145,39 @@ class PackedGemm:
         a, b = (WORKSPACE if packed else x for packed, x in zip(self.sides, (a_address, b_address), strict=True))
         self.gemm.require(*((b, a) if self.gemm.swapped else (a, b)), c_address, function)
 
-    def require_device(self, facts: DeviceFacts, function: str = "kernels.gemm") -> None:
-        """ValueError or LayoutError where a device lacks what the GEMM needs."""
-        self.gemm.require_device(facts, function)
+    def prepare(self, operands: GemmOperands) -> PackedLaunch:
+        """As CompositeGemm.prepare."""
+        from tilewright.kernels.gemm_packed_run import PackedLaunch
 
-    def compile(self, arch: str = "sm_90a") -> Any:
-        """The compiled program of the GEMM; `pack_a.compile` and `pack_b.compile` give those of the copies."""
-        return self.gemm.compile(arch)
+        return PackedLaunch(self, operands)
 
-    def run(
-        self, mA: Any, mB: Any, mC: Any = None, *, bias: Any = None, stream: int | None = None, check: bool = False
-    ) -> Any:
-        """Multiply by this plan; as GemmPlan.run. `check` is of the GEMM, after the copies."""
-        from tilewright.kernels.gemm_run import run_plan
+    def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:
+        """As CompositeGemm.run_on_host; the report is that of the GEMM, after the copies."""
+        from tilewright.kernels.gemm_host import run_on_host
+        from tilewright.kernels.gemm_packed_run import copied_on_host
 
-        return run_plan(self, mA, mB, mC, bias, stream, check)
+        memory, a, b = copied_on_host(self, a, b)
+        places = (b, a) if self.gemm.swapped else (a, b)
+        report = run_on_host(self.gemm, *places, c, bias, check=check)
+        del memory  # it had to live until here
+        return report
 
-    def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
-        """A callable that runs this plan on these tensors; as GemmPlan.bind. Its workspace is made at each call."""
-        from tilewright.kernels.gemm_run import bind_plan
+    def instructions(
+        self, a: int, b: int, c: int, bias: int
+    ) -> tuple[list[MemoryInstruction], list[MemoryInstruction], tuple[int, int]]:
+        """As CompositeGemm.instructions."""
+        from tilewright.analysis.copy_plans import copy_instructions
+        from tilewright.analysis.gemm_plans import gemm_instructions
 
-        return bind_plan(self, mA, mB, mC, bias)
-
-    def analyze(self, *tensors: Any, **options: Any) -> Any:
-        """Every memory instruction of the copies and the GEMM, with totals: `analysis.analyze_plan` of this plan."""
-        from tilewright.analysis.plans import analyze_plan
-
-        return analyze_plan(self, *tensors, **options)
+        found: list[MemoryInstruction] = []
+        for name, copy, address in (("A", self.pack_a, a), ("B", self.pack_b, b)):
+            if copy is not None:
+                copy.require(address, 0, "analyze")
+                found += [x._replace(name=f"copy of {name}: {x.name}") for x in copy_instructions(copy, address, 0)]
+        places = (0 if self.pack_a is not None else a, 0 if self.pack_b is not None else b)
+        places = places[::-1] if self.gemm.swapped else places
+        own = list(gemm_instructions(self.gemm, (*places, c, bias)))
+        return [*found, *own], own, places
 
     def __str__(self) -> str:
         lines = [f"gemm of copies, {self.workspace[2]} bytes: {self.problem}"]
@@ -219,8 +185,6 @@ class PackedGemm:
             if copy is not None:
                 lines += [f"copy of {name}: {copy}"]
         return "\n".join([*lines, str(self.gemm)])
-
-    __repr__ = __str__
 
 
 def _is_turned(gemm: GemmPlan, sides: tuple[bool, bool]) -> bool:

@@ -32,13 +32,15 @@ __all__ = [
     "with_promotion",
 ]
 
-# Terms of a sum: of few sums in a thread, whose additions are few; of many; of float64 by mma.sync.
-FEW_TERMS, MANY_TERMS, FLOAT64_TERMS = 32, 256, 64
-FEW_SLICES = 4  # so many groups of warps share K where a multiprocessor waits for memory most of the time
+LEAST_TERMS = 16  # of a sum
+CHUNKS = 4  # of a thread with many sums, whose additions take time
+SLICES = 4  # so many groups of warps share K where a multiprocessor waits for memory most of the time
+LONG = 768  # terms from which on others promote, too
 REGISTERS, OF_THREAD = 65536, 255
 BESIDE = 64  # registers of a thread for fragments and addresses
-CUT_OFF_TERMS = 64  # of tensor cores
-MOST_SUMS = 32  # of a thread, which two sets do not slow down
+MMA_TERMS = 64  # of a sum by mma.sync
+MOST_SUMS = 32  # of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory
+SHORT = 8  # steps along K, of which promoting after each one costs little
 
 
 def with_promotion(plan: Plan, promote: int) -> Plan:
@@ -62,8 +64,8 @@ def promotion_by_simt(plan: Any) -> int:
 
     >>> from tilewright.kernels.gemm_problem import problem_of
     >>> from tilewright.kernels.gemm_simt import choose
-    >>> [choose(problem_of(m, 4096, 4096, Float32), (16, 16, 16)).promote for m in (16, 4096)]
-    [4, 0]
+    >>> [choose(problem_of(4096, n, 4096, Float32), (16, 16, 16)).promote for n in (16, 4096)]
+    [2, 0]
     """
     p = plan.problem
     if not _shows(p) or p.acc_type not in (Float32, Float64):
@@ -72,8 +74,11 @@ def promotion_by_simt(plan: Any) -> int:
     words = sums * int(p.acc_type.bits) // 32
     if 2 * words + BESIDE > min(REGISTERS // (plan.threads * plan.ctas_per_sm), OF_THREAD):
         return 0
-    terms = FEW_TERMS if sums <= MOST_SUMS and plan.slices >= FEW_SLICES else MANY_TERMS
-    return max(terms // terms_of_step, 1) if p.k // plan.slices >= 3 * terms else 0
+    chain = p.k // plan.slices  # terms of a thread's sum
+    few = sums <= MOST_SUMS and plan.slices >= SLICES
+    terms = max(LEAST_TERMS, math.isqrt(chain)) if few else max(2 * LEAST_TERMS, chain // CHUNKS)
+    promotes = chain > terms if plan.slices >= SLICES else chain >= LONG
+    return max(terms // terms_of_step, 1) if promotes else 0
 
 
 def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
@@ -88,8 +93,7 @@ def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
     known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2, Float64)
     if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or plan.ctas > facts.multiprocessors:
         return 0
-    terms = FLOAT64_TERMS if p.a_type is Float64 else CUT_OFF_TERMS
-    return max(terms // bk, 1) if p.k >= 3 * terms else 0
+    return max(MMA_TERMS // bk, 1) if p.k > MMA_TERMS else 0
 
 
 def promotion_by_wgmma(plan: Any) -> int:
@@ -102,9 +106,10 @@ def promotion_by_wgmma(plan: Any) -> int:
     """
     p, bk = plan.problem, plan.tiler_mnk[2]
     known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2)
-    if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or p.k <= 2 * bk * plan.splits:
+    sums, steps = accumulators(plan), -(-p.k // (bk * plan.splits))
+    if not (known and _shows(p)) or sums > MOST_SUMS * min(plan.splits, 2) or steps < 2:
         return 0
-    return 1 if 4 * accumulators(plan) <= MOST_SUMS else 2
+    return 1 if 4 * sums <= MOST_SUMS or steps <= SHORT else 2
 
 
 def require_promotion(plan: GemmPlan) -> None:

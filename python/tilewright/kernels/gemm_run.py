@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from tilewright.kernels.copy_problem import CPU, CUDA_HOST
+from tilewright.kernels.gemm_composite import CompositeGemm
 from tilewright.kernels.gemm_operands import GemmOperands, gemm_operands
-from tilewright.kernels.gemm_packed import PackedGemm
 from tilewright.kernels.gemm_plan import GemmPlan
 from tilewright.kernels.tiled_copy import _require_stream
 from tilewright.numeric import TFloat32
 
-Plan: TypeAlias = GemmPlan | PackedGemm
+Plan: TypeAlias = GemmPlan | CompositeGemm
 
 POSITIONS = (0, 1, 2, 3)  # of mA, mB, mC and bias among the arguments of a bound call
 
@@ -38,10 +38,10 @@ def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: t
     if operands.c.device[0] in (CPU, CUDA_HOST):
         _on_host(plan, operands, False)
         return None
-    if isinstance(plan, PackedGemm):
-        from tilewright.kernels import gemm_packed_run
+    if isinstance(plan, CompositeGemm):
+        from tilewright.kernels import gemm_composite_run
 
-        return gemm_packed_run.launch(plan, operands, stream)
+        return gemm_composite_run.launch(plan, operands, stream)
     from tilewright.kernels import gemm_launch
 
     return gemm_launch.launch(plan, operands, stream, positions)
@@ -52,17 +52,9 @@ def _on_host(plan: Plan, operands: GemmOperands, check: bool) -> Any:
     from tilewright.kernels.gemm_host import run_on_host
 
     a, b, c, bias = operands.addresses
-    memory = None
-    if isinstance(plan, PackedGemm):
-        from tilewright.kernels.gemm_packed_run import copied_on_host
-
-        memory, a, b = copied_on_host(plan, a, b)
-        plan = plan.gemm
-    if plan.swapped:
-        a, b = b, a
-    report = run_on_host(plan, a, b, c, bias, check=check)
-    del memory  # it had to live until here
-    return report
+    if isinstance(plan, CompositeGemm):
+        return plan.run_on_host(a, b, c, bias, check)
+    return run_on_host(plan, *((b, a) if plan.swapped else (a, b)), c, bias, check=check)
 
 
 def _operands(function: str, plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None) -> GemmOperands:
@@ -118,10 +110,10 @@ def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
                 execute(plan, operands, None, POSITIONS)
 
         return bound
-    if isinstance(plan, PackedGemm):
-        from tilewright.kernels import gemm_packed_run
+    if isinstance(plan, CompositeGemm):
+        from tilewright.kernels import gemm_composite_run
 
-        return gemm_packed_run.bind(plan, operands)
+        return gemm_composite_run.bind(plan, operands)
     from tilewright.kernels import gemm_launch
 
     return gemm_launch.bind(plan, operands)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_plan import DeviceFacts
     from tilewright.kernels.gemm_problem import GemmProblem
 
-__all__ = ["GemmSimt", "choose", "given", "variants"]
+__all__ = ["GemmSimt", "choose", "choose_whole", "given", "variants"]
 
 FUNCTION = "kernels.gemm"
 TYPES = (Float32, Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8)
@@ -136,6 +136,11 @@ def choose(
         return None
     tile = fastest(problem, alignments, facts or H200, padded)
     return _plan(problem, alignments, tile, facts=facts, padded=padded)
+
+
+def choose_whole(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt:
+    """The plan in the largest tile, not sliced."""
+    return _plan(problem, alignments, tiles_for(problem, facts)[0], facts=facts)
 
 
 def variants(

@@ -39,12 +39,14 @@ class GemmSimt(GemmPlan):
     - `ctas_per_sm`: the CTAs that are to share a multiprocessor, which bounds their registers
     - `padded_a`, `padded_b`: whether there is memory behind the rows of A and B, contiguous along M and N, up to whole
       tiles: it is read, whatever is there, and goes into sums that are not stored
+    - `chained`: whether the next launch may begin before this one ends; this one waits for the one before it only when
+      it comes to C
     - `smem_c`: (row, column, slice) to the place of a sum in shared memory, through which C is written where atoms lie
       along K, or C does not allow wide accesses; None: every thread writes its own sums
     """
 
     __slots__ = (
-        "_cache", "ctas_per_sm", "group", "out_vector", "padded_a", "padded_b", "smem_a", "smem_b", "smem_c",
+        "_cache", "chained", "ctas_per_sm", "group", "out_vector", "padded_a", "padded_b", "smem_a", "smem_b", "smem_c",
         "tiled_copy_a", "tiled_copy_b", "wide_a", "wide_b",
     )  # fmt: skip
     KERNEL: ClassVar[str] = "simt"
@@ -52,11 +54,11 @@ class GemmSimt(GemmPlan):
     MIN_ARCH: ClassVar[int] = 75
     FIELDS: ClassVar[tuple[str, ...]] = (
         *GemmPlan.FIELDS, "tiled_copy_a", "tiled_copy_b", "smem_a", "smem_b", "wide_a", "wide_b", "out_vector", "group",
-        "ctas_per_sm", "padded_a", "padded_b", "smem_c",
+        "ctas_per_sm", "padded_a", "padded_b", "smem_c", "chained",
     )  # fmt: skip
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         **GemmPlan.DEFAULTS, "wide_a": False, "wide_b": False, "out_vector": 1, "group": 16, "ctas_per_sm": 1,
-        "padded_a": False, "padded_b": False, "smem_c": None,
+        "padded_a": False, "padded_b": False, "smem_c": None, "chained": False,
     }  # fmt: skip
     tiled_copy_a: Any
     tiled_copy_b: Any
@@ -70,6 +72,7 @@ class GemmSimt(GemmPlan):
     padded_a: bool
     padded_b: bool
     smem_c: Any
+    chained: bool
     _cache: dict[str, Any]
 
     def require_fields(self) -> None:
@@ -186,11 +189,12 @@ class GemmSimt(GemmPlan):
         (m, n, k), values = self.tiler_mnk, [int(_core.size(x, mode=[1])) for x in (self.rows, self.columns)]
         operands = ", ".join(map(self._operand_type, "ab"))
         tile = f"{m}, {n}, {k}, {self.stages}, {self.threads}, {self.ctas_per_sm}"
+        last = f", {self.promote}, true" if self.chained else self._last_argument
         widths = f"{self.fragment_vector('a')}, {self.fragment_vector('b')}"
         return (
             f"gemm_simt<GemmSimt<{operands}, {numeric_type(p.acc_type)}, {tile}, {int(self.tiled_mma.size)}, "
             f"{self.slices}, {device_type(self.rows)}, {device_type(self.columns)}, {values[0]}, "
-            f"{values[1]}, {widths}, {self._store_type()}, {epilogue_type(p)}{self._last_argument}>>"
+            f"{values[1]}, {widths}, {self._store_type()}, {epilogue_type(p)}{last}>>"
         )
 
     def unit(self, name: str) -> int:

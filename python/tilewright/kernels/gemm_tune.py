@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.kernels.copy_problem import CUDA, CUDA_MANAGED
-from tilewright.kernels.gemm_packed import PackedGemm
+from tilewright.kernels.gemm_composite import CompositeGemm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,7 @@ def candidates(operands: GemmOperands) -> list[Plan]:
 
 def text_of(plan: Plan) -> str:
     """What tells a plan from all others for one problem."""
-    name = plan.gemm.name if isinstance(plan, PackedGemm) else plan.name
+    name = plan.gemm.name if isinstance(plan, CompositeGemm) else plan.name
     return f"{plan}\n{name}"
 
 
@@ -110,15 +110,15 @@ def measured(plans: list[Plan], operands: GemmOperands, stream: int | None) -> P
 
 def _launch_of(plan: Plan, operands: GemmOperands, stream: int) -> Callable[[], None] | None:
     """A function that launches a plan, compiled; None for a plan that does not go with these tensors."""
-    from tilewright.kernels import gemm_launch, gemm_packed_run
+    from tilewright.kernels import gemm_launch
 
     try:
         a, b, c, _ = operands.addresses
         plan.require(*((b, a) if plan.swapped else (a, b)), c, "kernels.gemm.tune")
-        if isinstance(plan, PackedGemm):
-            packed = gemm_packed_run.prepare(plan, operands)
+        if isinstance(plan, CompositeGemm):
+            composite = plan.prepare(operands)
             addresses = [x.address if x is not None else 0 for x in operands.tensors]
-            return lambda: packed.launch(addresses, stream)
+            return lambda: composite.launch(addresses, stream)
         prepared = gemm_launch.prepare(plan, operands, (0, 1, 2, 3))
     except ValueError:
         return None
@@ -184,7 +184,7 @@ class _Progress:
     def __call__(self, done: int, plan: Plan, seconds: float) -> None:
         if self.shown:
             rate = plan.problem.flops / seconds / 1e12
-            kernel = plan.gemm.KERNEL if isinstance(plan, PackedGemm) else plan.KERNEL
+            kernel = plan.gemm.KERNEL if isinstance(plan, CompositeGemm) else plan.KERNEL
             line = f"kernels.gemm.tune: {done} of {self.count}, {rate:.1f} TFLOP/s by {kernel} {plan.tiler_mnk}"
             sys.stderr.write(f"\r{line.ljust(self.width)}")
             sys.stderr.flush()
