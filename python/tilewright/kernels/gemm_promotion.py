@@ -93,7 +93,9 @@ def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
     known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2, Float64)
     if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or plan.ctas > facts.multiprocessors:
         return 0
-    return max(MMA_TERMS // bk, 1) if p.k > MMA_TERMS else 0
+    if p.k <= MMA_TERMS:
+        return 0
+    return 1 if p.a_type is not Float64 and p.k <= SHORT * bk else max(MMA_TERMS // bk, 1)
 
 
 def promotion_by_wgmma(plan: Any) -> int:
