@@ -49,6 +49,10 @@ COPIES = {
     "transposed doubles": lambda: (array((40, 41), np.float64), array((41, 40), np.float64).T),
     "transposed slices": lambda: (sliced((100, 60)), sliced((60, 100)).T),
     "transposed by cp.async": lambda: (array((132, 68)), array((68, 132)).T, {"is_async": True}),
+    # The first lane of a warp writes behind the line of others.
+    "permuted by cp.async": lambda: (
+        array((64, 40, 40), np.float16).transpose(2, 1, 0), array((40, 40, 64), np.float16), {"is_async": True}
+    ),
     "permuted": lambda: (array((5, 40, 3, 12)), array((5, 3, 40, 12)).transpose(0, 2, 1, 3)),
     "batch of transposes": lambda: (array((3, 70, 36)), array((3, 36, 70)).transpose(0, 2, 1)),
 }  # fmt: skip

@@ -11,12 +11,10 @@ import pytest
 import tilewright
 from test_analysis_plans import ALL, GEMMS, array, seed_002, simt, sliced, sm80, sm90
 from tilewright import Float16, Float32, Float64, TFloat32, analysis, cute, kernels
-from tilewright.analysis import MisalignedError, analyze, async_access
-from tilewright.analysis.async_totals import asynchronous
+from tilewright.analysis import MisalignedError, analyze
 from tilewright.analysis.occupancy import occupancy
 from tilewright.analysis.plans import widest_legal
 from tilewright.analysis.report import picture
-from tilewright.analysis.totals import Mode, multiples, pair, sums
 from tilewright.kernels.gemm_devices import DEVICES
 from tilewright.kernels.gemm_sm80_layouts import smem_layout
 
@@ -299,65 +297,6 @@ def test_the_picture_joins_the_passes_that_the_hardware_joins():
     assert picture(found).panels[0].panel.rows == found["load"].wavefronts == 1
     store = analyze(L("((2,16),2):((0,2),1)"), Float32, memory="shared", op="store")
     assert picture(store).panels[0].panel.rows == store["store"].wavefronts == 2
-
-
-# ---- cp.async ----
-
-
-@pytest.mark.parametrize("width", [4, 8, 16])
-def test_many_cp_asyncs_are_as_each_of_them(width):
-    """The arrays of all requests beside the rules of one; lanes write where they read."""
-    random = np.random.default_rng(width)
-    rows = 300
-    source, destination = (random.integers(0, most, (rows, 32)) * width for most in (40, 24))
-    source[: rows // 3] = np.arange(32) * width + random.integers(0, 8, (rows // 3, 1)) * width
-    destination = np.argsort(random.random((rows, 64)), axis=1)[:, :32] * width  # no place twice
-    active = random.random((rows, 32)) < random.choice([0.3, 0.9, 1.1], (rows, 1))
-    active[:, 5] = True
-    found = asynchronous(source, destination, active, active, width)
-    for i in range(rows):
-        lanes = (source[i].tolist(), destination[i].tolist())
-        one = async_access(*lanes, width, cache="cg" if width == 16 else "ca", active=active[i].tolist())
-        assert (found[0].at(i), found[1].at(i)) == (one.source, one.destination), i
-
-
-# ---- how the tiles are counted ----
-
-
-@pytest.mark.parametrize(
-    ("step", "begin", "count"), [(4, 0, 1000), (48, 3, 7), (0, 5, 9), (1, 100, 500), (-20, 0, 129)]
-)
-def test_residues_of_multiples(step, begin, count):
-    expected = {}
-    for i in range(begin, begin + count):
-        key = pair(i * step, -i * step)
-        expected[key] = expected.get(key, 0) + 1
-    assert multiples(pair(step, -step), begin, count) == expected
-
-
-def test_sums_of_residues():
-    found = sums(multiples(pair(12), 0, 40), multiples(pair(100), 0, 3))
-    expected = {}
-    for i in range(40):
-        for j in range(3):
-            key = pair(12 * i + 100 * j)
-            expected[key] = expected.get(key, 0) + 1
-    assert found == expected
-
-
-@pytest.mark.parametrize("back", [0, 8])
-@pytest.mark.parametrize("alone", [0, 2])
-@pytest.mark.parametrize(("extent", "ahead"), [(256, 0), (300, 0), (300, 1), (255, 1), (256, 1), (10, 0), (64, 4)])
-def test_parts_of_a_mode(extent, ahead, alone, back):
-    tiles = -(-(extent + max(back - 1, 0)) // 64)
-    mode = Mode(tiles, 64, extent, 0, back=back, ahead=ahead, alone=alone)
-    seen = []
-    for low, high, first, count in mode.parts():
-        for i in range(first, first + count):
-            seen.append(i)
-            assert low == max(-64 * i, -back)
-            assert high == min(extent - 64 * i, 64 + ahead)
-    assert sorted(seen) == list(range(tiles))
 
 
 def test_a_plan_takes_a_few_milliseconds():

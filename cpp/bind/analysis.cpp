@@ -11,6 +11,7 @@
 #include "analysis/rank.hpp"
 #include "analysis/search.hpp"
 #include "analysis/swizzle_mode.hpp"
+#include "analysis_access.hpp"
 #include "convert.hpp"
 #include "module.hpp"
 
@@ -18,10 +19,52 @@ namespace tilewright::bind {
 
 namespace {
 
-using analysis::Access;
-using analysis::kWarp;
 using analysis::Memory;
 using analysis::Op;
+
+Memory to_memory(const std::string& name) {
+  if (name == "global") return Memory::global;
+  if (name == "shared") return Memory::shared;
+  throw ValueError(concat("memory = \"", name, "\" must be \"global\" or \"shared\""));
+}
+
+Op to_op(const std::string& name) {
+  static constexpr std::array<const char*, 5> kNames{"load", "store", "cp.async", "ldmatrix", "stmatrix"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (name == kNames[i]) return static_cast<Op>(i);
+  }
+  throw ValueError(
+      concat("op = \"", name, "\" must be \"load\", \"store\", \"cp.async\", \"ldmatrix\" or \"stmatrix\""));
+}
+
+}  // namespace
+
+analysis::Access to_access(const std::string& memory, const std::string& op, int64_t width, int64_t matrices) {
+  const analysis::Access access{to_memory(memory), to_op(op), static_cast<int>(width), static_cast<int>(matrices)};
+  if (width < 1 || width > 16 || !std::has_single_bit(static_cast<uint64_t>(width))) {
+    throw ValueError(concat("width = ", width, " bytes must be 1, 2, 4, 8 or 16"));
+  }
+  if (access.of_matrices()) {
+    if (access.memory != Memory::shared) throw ValueError(concat(op, " accesses shared memory, not ", memory));
+    if (width != analysis::kMatrixRow) {
+      throw ValueError(concat("width = ", width, " bytes must be 16: the rows of ", op));
+    }
+    if (matrices != 1 && matrices != 2 && matrices != 4) {
+      throw ValueError(concat("matrices = ", matrices, " must be 1, 2 or 4"));
+    }
+  } else if (matrices != 0) {
+    throw ValueError(concat("matrices = ", matrices, " must be left out: ", op, " moves no matrices"));
+  }
+  if (access.op == Op::cp_async && width < 4) {
+    throw ValueError(concat("width = ", width, " bytes must be 4, 8 or 16 of cp.async"));
+  }
+  return access;
+}
+
+namespace {
+
+using analysis::Access;
+using analysis::kWarp;
 using analysis::Request;
 
 using Integers = py::array_t<int64_t, py::array::c_style | py::array::forcecast>;
@@ -121,43 +164,6 @@ Examples:
     >>> from tilewright._core import analysis
     >>> analysis.swizzled([0, 128, 256], 128).tolist()
     [0, 144, 288])doc";
-
-Memory to_memory(const std::string& name) {
-  if (name == "global") return Memory::global;
-  if (name == "shared") return Memory::shared;
-  throw ValueError(concat("memory = \"", name, "\" must be \"global\" or \"shared\""));
-}
-
-Op to_op(const std::string& name) {
-  static constexpr std::array<const char*, 5> kNames{"load", "store", "cp.async", "ldmatrix", "stmatrix"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (name == kNames[i]) return static_cast<Op>(i);
-  }
-  throw ValueError(
-      concat("op = \"", name, "\" must be \"load\", \"store\", \"cp.async\", \"ldmatrix\" or \"stmatrix\""));
-}
-
-Access to_access(const std::string& memory, const std::string& op, int64_t width, int64_t matrices) {
-  const Access access{to_memory(memory), to_op(op), static_cast<int>(width), static_cast<int>(matrices)};
-  if (width < 1 || width > 16 || !std::has_single_bit(static_cast<uint64_t>(width))) {
-    throw ValueError(concat("width = ", width, " bytes must be 1, 2, 4, 8 or 16"));
-  }
-  if (access.of_matrices()) {
-    if (access.memory != Memory::shared) throw ValueError(concat(op, " accesses shared memory, not ", memory));
-    if (width != analysis::kMatrixRow) {
-      throw ValueError(concat("width = ", width, " bytes must be 16: the rows of ", op));
-    }
-    if (matrices != 1 && matrices != 2 && matrices != 4) {
-      throw ValueError(concat("matrices = ", matrices, " must be 1, 2 or 4"));
-    }
-  } else if (matrices != 0) {
-    throw ValueError(concat("matrices = ", matrices, " must be left out: ", op, " moves no matrices"));
-  }
-  if (access.op == Op::cp_async && width < 4) {
-    throw ValueError(concat("width = ", width, " bytes must be 4, 8 or 16 of cp.async"));
-  }
-  return access;
-}
 
 // The lanes of a request.
 int64_t lanes_of(const Access& access, const Integers& addresses) {
@@ -381,6 +387,7 @@ void bind_analysis(py::module_& core) {
       },
       py::arg("offsets"), py::arg("active") = py::none(), py::kw_only(), py::arg("op"), py::arg("width"),
       py::arg("matrices") = 0, py::arg("element_bits"), py::arg("base") = 0, kBestSwizzle);
+  bind_totals(m);
 }
 
 }  // namespace tilewright::bind

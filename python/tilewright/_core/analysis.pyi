@@ -5,20 +5,220 @@ Sectors and wavefronts of memory accesses.
 
 from __future__ import annotations
 
+import collections.abc
 import typing
 
 import numpy
 import numpy.typing
 
 __all__: list[str] = [
+    "AsyncTally",
+    "CopyLaunch",
+    "Tally",
     "all_swizzles",
     "best_swizzle",
     "columns",
+    "groups",
     "requests",
     "requests_by_rank",
     "swizzled",
     "wavefronts_under",
 ]
+
+class Tally:
+    """
+    Adds up the requests of one instruction over a launch.
+
+    Args: as those of requests.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright._core import analysis
+        >>> tally = analysis.Tally("global", "load", 4)
+        >>> tally.add(4 * np.arange(32)[None], np.ones((1, 32), bool), {0: 3, 64: 1})
+        >>> tally.totals()[0]  # 3 requests of one line, and 1 of two lines
+        (4, 128, 16, 16, 5, 0, 0, 512)
+    """
+
+    def __init__(
+        self,
+        memory: str,
+        op: str,
+        width: typing.SupportsInt | typing.SupportsIndex,
+        matrices: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> None: ...
+    def add(
+        self,
+        addresses: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        active: typing.Annotated[numpy.typing.ArrayLike, numpy.bool],
+        starts: dict[int, int],
+    ) -> None:
+        """
+        Count requests.
+
+        Args:
+            addresses: what the lanes of each request address (requests, 32); what is not in them, such as the tile's own place,
+                is a multiple of 128 bytes. active: which lanes take part, of the same shape.
+            starts: how many tiles begin at each byte of a line.
+        """
+
+    def totals(self) -> typing.Any:
+        """
+        What was added up: None where no request was made.
+
+        Returns: (sums, first, worst, addresses, lanes): sums: requests, lanes, sectors, ideal_sectors, lines, wavefronts,
+            ideal_wavefronts, useful_bytes; first and worst: of the first request, and of the one that is farthest from its
+            ideal, without the number of requests; the active lanes of that one and their addresses. Or (lane, address) of a
+            lane that would fault.
+        """
+
+    @property
+    def first(self) -> tuple[typing.Any, ...]:
+        """
+        What the active lanes of the first request address.
+        """
+
+class AsyncTally:
+    """
+    Adds up the requests of one cp.async over a launch.
+
+    Args: width: bytes of a lane.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright._core import analysis
+        >>> tally = analysis.AsyncTally(16)
+        >>> row, everyone = 16 * np.arange(32)[None], np.ones((1, 32), bool)
+        >>> tally.add(row, row, everyone, everyone, {0: 1, 16: 1})
+        >>> [sums[0][2] for sums in tally.totals()]  # 16 sectors, and 32 that lie otherwise in shared memory
+        [48, 0]
+    """
+
+    def __init__(self, width: typing.SupportsInt | typing.SupportsIndex) -> None: ...
+    def add(
+        self,
+        source: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        destination: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        reads: typing.Annotated[numpy.typing.ArrayLike, numpy.bool],
+        writes: typing.Annotated[numpy.typing.ArrayLike, numpy.bool],
+        starts: dict[int, int],
+        useful: typing.Annotated[numpy.typing.ArrayLike, numpy.int64] | None = None,
+    ) -> None:
+        """
+        Count requests, whose lanes read `source` and write `destination` (requests, 32).
+
+        Args:
+            reads, writes: which lanes do; those that write without reading write zeros.
+            starts: how many tiles begin at each byte of a line, in the source; shared memory begins at a multiple of 128.
+            useful: the bytes that each lane reads, if not all of the width.
+        """
+
+    def totals(self) -> tuple[typing.Any, typing.Any]:
+        """
+        Of source and destination what totals of a Tally says; None of a side without requests.
+        """
+
+    @property
+    def first(self) -> tuple[tuple[typing.Any, ...], tuple[typing.Any, ...]]:
+        """
+        What the active lanes of the first request address on both sides.
+        """
+
+class CopyLaunch:
+    """
+    A launch of a copy plan, which counts its requests in tallies.
+
+    Args: the fields of analysis::CopyLaunch in cpp/analysis/copy_requests.hpp; tilewright.analysis.copy_plans gives them.
+    """
+
+    def __init__(
+        self,
+        *,
+        tiles: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        tile: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        extents: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        strides: typing.Annotated[
+            collections.abc.Sequence[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]],
+            "FixedSize(2)",
+        ],
+        base: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(2)"],
+        memory: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(2)"],
+        vector_mode: typing.Annotated[
+            collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(2)"
+        ],
+        element: typing.SupportsInt | typing.SupportsIndex,
+        load_vector: typing.SupportsInt | typing.SupportsIndex,
+        store_vector: typing.SupportsInt | typing.SupportsIndex,
+        smem_store: typing.SupportsInt | typing.SupportsIndex,
+        smem_load: typing.SupportsInt | typing.SupportsIndex,
+        src_step: typing.SupportsInt | typing.SupportsIndex,
+        dst_shift: typing.SupportsInt | typing.SupportsIndex,
+        checked: bool,
+        joined: bool,
+        single: bool,
+    ) -> None: ...
+    def direct(
+        self,
+        threads: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        values: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        *,
+        load: Tally,
+        store: Tally,
+        load_edges: Tally,
+        store_edges: Tally,
+    ) -> None:
+        """
+        Count the requests of a part of the copy.
+
+        Args: threads, values: the coordinates in the tile of the threads, and of the values, which are added to them (count,
+            rank); shared: of shared memory the strides, the offset, and B, M, S of a swizzle or None.
+        """
+
+    def staged_loads(
+        self,
+        threads: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        values: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        shared: tuple[
+            collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+            typing.SupportsInt | typing.SupportsIndex,
+            typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"]
+            | None,
+        ],
+        *,
+        load: Tally | AsyncTally,
+        put: Tally,
+        load_edges: Tally,
+        put_edges: Tally,
+    ) -> None:
+        """
+        Count the requests of a part of the copy.
+
+        Args: threads, values: the coordinates in the tile of the threads, and of the values, which are added to them (count,
+            rank); shared: of shared memory the strides, the offset, and B, M, S of a swizzle or None.
+        """
+
+    def staged_stores(
+        self,
+        threads: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        values: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+        shared: tuple[
+            collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+            typing.SupportsInt | typing.SupportsIndex,
+            typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"]
+            | None,
+        ],
+        *,
+        take: Tally,
+        store: Tally,
+        take_edges: Tally,
+        store_edges: Tally,
+    ) -> None:
+        """
+        Count the requests of a part of the copy.
+
+        Args: threads, values: the coordinates in the tile of the threads, and of the values, which are added to them (count,
+            rank); shared: of shared memory the strides, the offset, and B, M, S of a swizzle or None.
+        """
 
 def all_swizzles(elements: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.int64]:
     """
@@ -69,6 +269,30 @@ def columns(layout: typing.Any) -> numpy.typing.NDArray[numpy.int64]:
         >>> from tilewright._core import analysis
         >>> analysis.columns(cute.parse("(4,8):(8,1)")).tolist()
         [8, 16, 1, 2, 4]
+    """
+
+def groups(
+    modes: collections.abc.Sequence[
+        typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(7)"]
+    ],
+    base: typing.SupportsInt | typing.SupportsIndex,
+    times: typing.SupportsInt | typing.SupportsIndex,
+) -> list[tuple[typing.Any, ...]]:
+    """
+    The tiles of a tensor, grouped by how they are cut and where they begin.
+
+    Args:
+        modes: of each its tiles, their extent, the tensor's extent, the bytes from tile to tile, how many coordinates
+            accesses lie before a tile and behind it, and how many of the first and last tiles are groups of their own.
+        base: the address of the first element; times: how often each tile is accessed.
+    Returns: for each group (low, high, starts, tiles): where the tensor begins and ends in them, how many begin at each
+        byte of a line, and the first tile along each mode.
+
+    Examples:
+        >>> from tilewright._core import analysis
+        >>> modes = [(5, 64, 300, 64, 0, 0, 0), (3, 1, 3, 4, 0, 0, 0)]
+        >>> [(high, starts) for _, high, starts, _ in analysis.groups(modes, 0, 1)]
+        [((64, 1), {0: 2, 4: 2, 8: 2, 64: 2, 68: 2, 72: 2}), ((44, 1), {0: 1, 4: 1, 8: 1})]
     """
 
 def requests(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from tilewright.analysis.instructions import MemoryInstruction
-from tilewright.analysis.totals import WARP, Group, Mode, Repeated, Tally, groups, pair
+from tilewright.analysis.totals import WARP, Group, Mode, Repeated, Tally, groups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -142,22 +142,22 @@ class Launch:
         size, address = int(dtype.bits) // 8, self.addresses[which]
         batch = self.plan.problem.batch
         modes = [
-            Mode(-(-extent // step), step, extent, pair(step * stride * size), alone=alone)
+            Mode(-(-extent // step), step, extent, step * stride * size, alone=alone)
             for extent, step, stride, alone in zip(extents, tile, strides, (0, self.k_tiles * one_by_one), strict=False)
         ]
-        modes += [Mode(e, 1, e, pair(d * size)) for e, d in zip(batch, strides[2:], strict=True)]
+        modes += [Mode(e, 1, e, d * size) for e, d in zip(batch, strides[2:], strict=True)]
         steps = np.array(strides[:2], np.int64) * size
-        return Side(size, steps, groups(modes, pair(address), times), address)
+        return Side(size, steps, groups(modes, address, times), address)
 
     def bias_groups(self) -> list[Group]:
         """The tiles of C by where the bias's elements of a tile begin, and where C ends in them."""
         p, tiler = self.plan.problem, self.plan.tiler_mnk
         along = 0 if p.epilogue.bias == "m" else 1
         modes = [
-            Mode(-(-extent // tile), tile, extent, pair(tile * self.bias_step if i == along else 0))
+            Mode(-(-extent // tile), tile, extent, tile * self.bias_step if i == along else 0)
             for i, (extent, tile) in enumerate(((p.m, tiler[0]), (p.n, tiler[1])))
         ]
-        return groups(modes, pair(self.addresses[3]), p.batches)
+        return groups(modes, self.addresses[3], p.batches)
 
     @property
     def bias_step(self) -> int:

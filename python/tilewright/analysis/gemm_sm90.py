@@ -13,7 +13,7 @@ import numpy as np
 
 from tilewright.analysis.gemm_plans import Lanes, Launch, by_warps
 from tilewright.analysis.instructions import MemoryInstruction
-from tilewright.analysis.totals import WARP, Mode, Tally, groups, pair
+from tilewright.analysis.totals import WARP, Mode, Tally, groups
 from tilewright.kernels.gemm_sm90 import BY_BOXES
 
 if TYPE_CHECKING:
@@ -132,17 +132,17 @@ def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
     fetch = Tally("load bias", "global", "load", launch.bias_size)
     if p.epilogue.bias == "n":
         at = np.arange(-(-bn // GROUP))[:, None] * GROUP + thread
-        mode = Mode(launch.n_tiles, bn, p.n, pair(bn * launch.bias_step), ahead=at.size - bn)
+        mode = Mode(launch.n_tiles, bn, p.n, bn * launch.bias_step, ahead=at.size - bn)
         times = others // (plan.tiles()[1] * plan.cluster_mn[1]) * sharing
     else:
         row, following = _rows(launch)
         consumer, half = np.arange(sharing)[:, None, None, None] * ROWS, np.arange(2)[:, None] * following
         block = np.arange(bm // ROWS // sharing)[:, None, None] * ROWS * sharing
         at = consumer + block + half + row
-        mode = Mode(launch.m_tiles, bm, p.m, pair(bm * launch.bias_step))
+        mode = Mode(launch.m_tiles, bm, p.m, bm * launch.bias_step)
         times = others // (plan.tiles()[0] * plan.cluster_mn[0])
     lanes: Integers = at.reshape(-1, WARP)
-    for group in groups([mode], pair(launch.addresses[3]), times):
+    for group in groups([mode], launch.addresses[3], times):
         fetch.add(lanes * launch.bias_step, lanes < group.high[0], group.residues)
     if p.epilogue.bias == "m":
         return [fetch]

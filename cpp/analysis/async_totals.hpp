@@ -1,0 +1,52 @@
+// Totals of cp.async, whose two sides cost each other something.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "kinds.hpp"
+#include "totals.hpp"
+
+namespace tilewright::analysis {
+
+// A request of cp.async: its lanes read `source` and write `destination`; those that only write, write zeros.
+struct AsyncLanes {
+  Lanes source;
+  Lanes destination;
+  int64_t useful = 0;  // bytes that are read
+  bool operator==(const AsyncLanes&) const = default;
+};
+
+struct AsyncRequest {
+  Request source;
+  Request destination;
+};
+
+// Through L1 a wavefront takes one access of each group of banks out of the cache, and one of each group into shared
+// memory; around L1 (16 bytes of a lane) 32 bytes of L2 go to 32 bytes of shared memory. No two lanes write one place.
+// The wavefronts are what the lanes' conflicts cost at least.
+// Source: read with Nsight Compute on an H200, as tilewright/analysis/cp_async.py says.
+AsyncRequest evaluate(const AsyncLanes& lanes, int width);
+
+// Adds up the requests of one cp.async, as a Tally does; starts are those of the source.
+class AsyncTally {
+ public:
+  explicit AsyncTally(int width) : width_(width) {}
+
+  int width() const { return width_; }
+  // `useful`: the bytes that each lane reads; nullptr: all of the width.
+  void request(const int64_t* source, const int64_t* destination, uint32_t reads, uint32_t writes,
+               const int64_t* useful = nullptr);
+  void repeat(const Starts& starts);
+  const std::optional<AsyncLanes>& first() const { return first_; }  // as it was given
+  std::array<std::optional<Totals>, 2> totals() const;               // of both sides
+
+ private:
+  int width_;
+  Kinds<AsyncLanes> kinds_;
+  std::optional<AsyncLanes> pending_;  // the first request since `repeat`
+  std::optional<AsyncLanes> first_;
+};
+
+}  // namespace tilewright::analysis
