@@ -6,7 +6,7 @@ Who addresses what is taken from the plan's tables, by which the CPU runs it too
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_tables import GemmTables
 
 __all__ = ["Launch", "gemm_instructions"]
+
+
+T = TypeVar("T")
 
 
 class Requests(Protocol):
@@ -93,6 +96,14 @@ class Launch:
         """The plan's tables, which do not depend on the tensors."""
         return self.kept.tables
 
+    def part(self, name: str, make: Callable[[], T]) -> T:
+        """A part of the tables, where the rest is not needed; it is made where it is not kept."""
+        parts = self.kept.parts
+        if name not in parts:
+            parts[name] = make()
+        found: T = parts[name]
+        return found
+
     def repeated(self, name: str, times: Sequence[int], make: Callable[[], Sequence[Tally]]) -> Repeated:
         """What tallies of this name count, so many times; they are made where they are not kept."""
         units = self.kept.units.get(name)
@@ -118,13 +129,14 @@ class Launch:
         p, (bm, bn, _) = self.plan.problem, self.plan.tiler_mnk
         return self._side(2, p.c_type, (p.m, p.n), (bm, bn), p.c_strides, 1)
 
-    def stages(self, which: int) -> Iterator[tuple[Group, int]]:
-        """The tiles of A (0) or B (1), and where the stage of each begins in shared memory, modulo 128 bytes."""
-        table, side = (self.tables.a, self.tables.b)[which], (self.a, self.b)[which]
-        step, count = table.stage_elements * side.size, self.plan.stages
-        before = 0
-        if which == 1:
-            before = -(-self.tables.a.stage_elements * self.a.size * count // ACCESS) * ACCESS
+    def stages(self, which: int, elements: tuple[int, int]) -> Iterator[tuple[Group, int]]:
+        """The tiles of A (0) or B (1), and where the stage of each begins in shared memory, modulo 128 bytes.
+
+        `elements`: from one stage to the next, of A and of B.
+        """
+        side, count = (self.a, self.b)[which], self.plan.stages
+        step = elements[which] * side.size
+        before = -(-elements[0] * self.a.size * count // ACCESS) * ACCESS if which == 1 else 0
         if step % LINE == 0:
             yield from ((group, before % LINE) for group in side.groups)
             return
@@ -177,6 +189,7 @@ class Kept:
 
     def __init__(self, plan: GemmPlan) -> None:
         self.plan = plan
+        self.parts: dict[str, Any] = {}
         self.units: dict[str, Sequence[Tally]] = {}
         self.advice: dict[str, str] = {}
 

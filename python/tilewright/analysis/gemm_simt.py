@@ -76,7 +76,7 @@ def _async_loads(plan: GemmSimt, launch: Launch, name: str, load: LoadTable, wid
     side = launch.a if name == "A" else launch.b
     lanes, tally = Lanes(load.coord), AsyncTally(f"load {name}", width)
     offsets, to = lanes.offsets(side), by_warps(load.smem[..., 0]) * side.size
-    for group, stage in launch.stages("AB".index(name)):
+    for group, stage in launch.stages("AB".index(name), (int(plan.smem_a.stride[2]), int(plan.smem_b.stride[2]))):
         for made, residues in _made(plan, launch, name, lanes, group):
             tally.add(offsets, to + stage, made, lanes.exists, residues)
     return [tally.source, tally.destination]
@@ -131,7 +131,8 @@ def _fragments(plan: GemmSimt, launch: Launch, name: str, table: OperandTable, s
 def _direct_bias(plan: GemmSimt, launch: Launch) -> Tally:
     """Each thread reads those of its rows or columns; of what is outside, the last one."""
     along = 0 if plan.problem.epilogue.bias == "m" else 1
-    coord = launch.tables.mma.c_coord[:, :, 0, 0, 0] if along == 0 else launch.tables.mma.c_coord[:, 0, :, 0, 1]
+    sums = launch.tables.mma.c_coord
+    coord = sums[:, :, 0, 0, 0] if along == 0 else sums[:, 0, :, 0, 1]
     lanes = by_warps(coord)
     tally = Tally("load bias", "global", "load", launch.bias_size)
     made = exists(coord.shape[0], coord.shape[1])

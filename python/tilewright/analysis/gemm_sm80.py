@@ -14,26 +14,32 @@ from tilewright import _core
 from tilewright.analysis.async_totals import AsyncTally
 from tilewright.analysis.gemm_plans import Lanes, Launch, Requests, Side, by_warps, exists
 from tilewright.analysis.totals import Repeated, Tally
+from tilewright.kernels.gemm_partitions import stage_image, sum_coordinates
+from tilewright.kernels.gemm_sm80_operand import coordinates_of
+from tilewright.kernels.gemm_sm80_tables import load_of, store_of
 
 if TYPE_CHECKING:
     from tilewright.analysis.totals import Group, Integers
+    from tilewright.kernels.gemm_sm80_operand import Side as Operand
     from tilewright.kernels.gemm_sm80_plan import GemmSm80
-    from tilewright.kernels.gemm_tables import LoadTable
+    from tilewright.kernels.gemm_tables import LoadTable, StoreTable
 
 ROW, WORD = 16, 4  # bytes of a row of a matrix; of what a bias has where there is none
 
 
 def sm80_instructions(plan: GemmSm80, launch: Launch) -> list[Requests]:
     """All of them, in the order of the kernel."""
-    tables = launch.tables
     found: list[Requests] = []
-    for name, table, side, own in zip("AB", (tables.a, tables.b), (launch.a, launch.b), plan.sides, strict=True):
-        found += _loads(launch, name, table.load, side, own)
-        found.append(_fragments(launch, name, side.size, own))
-    return found + (_direct_store(plan, launch) if plan.store_tv is None else _shared_store(plan, launch))
+    for name, side, own in zip("AB", (launch.a, launch.b), plan.sides, strict=True):
+        image = launch.part(f"image {name}", functools.partial(stage_image, own.smem, *own.tile))
+        load = launch.part(f"load {name}", functools.partial(load_of, own, image))
+        found += _loads(plan, launch, name, load, side, own)
+        found.append(_fragments(launch, name, side.size, own, image))
+    store = launch.part("store", lambda: store_of(plan, sum_coordinates(plan.tiled_mma, plan.tiler_mnk[:2])))
+    return found + (_direct_store if plan.store_tv is None else _shared_store)(plan, launch, store)
 
 
-def _loads(launch: Launch, name: str, load: LoadTable, side: Side, own: Any) -> list[Requests]:
+def _loads(plan: GemmSm80, launch: Launch, name: str, load: LoadTable, side: Side, own: Operand) -> list[Requests]:
     """From global to shared memory: by whole accesses past the registers, or element by element."""
     vector = load.smem.shape[2]
     width = vector * side.size
@@ -41,7 +47,8 @@ def _loads(launch: Launch, name: str, load: LoadTable, side: Side, own: Any) -> 
     offsets = lanes.offsets(side)
     if own.is_async:
         tally, to = AsyncTally(f"load {name}", width), by_warps(load.smem[..., 0]) * side.size
-        for group, stage in launch.stages("AB".index(name)):
+        elements = plan.sides[0].stage_elements, plan.sides[1].stage_elements
+        for group, stage in launch.stages("AB".index(name), elements):
             count = _inside(group, lanes, load.mode, vector)
             reads = lanes.exists & (count > 0)
             tally.add(offsets, to + stage, reads, lanes.exists, group.residues, count * side.size)
@@ -68,15 +75,11 @@ def _inside(group: Group, lanes: Lanes, mode: int, vector: int) -> Integers:
     return np.where(left[1 - mode] > 0, np.clip(left[mode], 0, vector), 0)
 
 
-def _fragments(launch: Launch, name: str, size: int, own: Any) -> Requests:
+def _fragments(launch: Launch, name: str, size: int, own: Operand, image: Any) -> Requests:
     """From shared memory into the registers of mma.sync: those of the next k block while the present one multiplies."""
-    from tilewright.kernels.gemm_partitions import stage_image
-    from tilewright.kernels.gemm_sm80_operand import coordinates_of
-
     copy = own.fragment
 
     def blocks() -> list[Tally]:
-        image = stage_image(own.smem, *own.tile)
         thread, access = coordinates_of(copy.thread), coordinates_of(copy.access)
         at = thread[:, None] + access[None]
         address = image[at[..., 0], at[..., 1]] * size
@@ -101,10 +104,10 @@ def _bias(launch: Launch) -> Tally:
     return Tally("load bias", "global", "load", size)
 
 
-def _direct_store(plan: GemmSm80, launch: Launch) -> list[Requests]:
+def _direct_store(plan: GemmSm80, launch: Launch, store: StoreTable) -> list[Requests]:
     """Every thread writes its sums one by one."""
     p, side, size = plan.problem, launch.c, launch.c.size
-    lanes = Lanes(launch.tables.store.coord)
+    lanes = Lanes(store.coord)
     offsets = lanes.offsets(side)
     bias = _bias(launch)
     reads = Tally("load C", "global", "load", size)
@@ -121,9 +124,9 @@ def _direct_store(plan: GemmSm80, launch: Launch) -> list[Requests]:
     return [bias, reads, writes]
 
 
-def _shared_store(plan: GemmSm80, launch: Launch) -> list[Requests]:
+def _shared_store(plan: GemmSm80, launch: Launch, store: StoreTable) -> list[Requests]:
     """The sums through shared memory, and out of it by wide accesses along n; at the end of C element by element."""
-    p, store, side = plan.problem, launch.tables.store, launch.c
+    p, side = plan.problem, launch.c
     assert store.smem_write is not None
     assert store.smem_read is not None
     acc, vector = int(p.acc_type.bits) // 8, plan.store_vector

@@ -15,6 +15,7 @@ from tilewright.analysis.gemm_plans import Lanes, Launch, by_warps
 from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals import WARP, Mode, Tally, groups
 from tilewright.kernels.gemm_sm90 import BY_BOXES
+from tilewright.kernels.gemm_sm90_tables import fragments_of, sum_coordinates
 
 if TYPE_CHECKING:
     from tilewright.analysis.totals import Integers
@@ -85,9 +86,9 @@ def _wgmma(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
 
 def _fragments(plan: GemmSm90, launch: Launch) -> list[Tally]:
     """A that goes through registers: of every instruction a thread's two rows in two columns of K, 8 bytes each."""
-    fragment = launch.tables.a.fragment
-    if fragment is None:
+    if not plan.from_registers:
         return []
+    fragment = launch.part("fragments", lambda: fragments_of(plan, plan.operands()[0]))
     size = int(plan.problem.a_type.bits) // 8
     read = Tally("read A", "shared", "load", 2 * size)
     at = by_warps(fragment[..., ::2].reshape(len(fragment), -1)) * size
@@ -135,7 +136,7 @@ def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
         mode = Mode(launch.n_tiles, bn, p.n, bn * launch.bias_step, ahead=at.size - bn)
         times = others // (plan.tiles()[1] * plan.cluster_mn[1]) * sharing
     else:
-        row, following = _rows(launch)
+        row, following = _rows(plan, launch)
         consumer, half = np.arange(sharing)[:, None, None, None] * ROWS, np.arange(2)[:, None] * following
         block = np.arange(bm // ROWS // sharing)[:, None, None] * ROWS * sharing
         at = consumer + block + half + row
@@ -152,9 +153,9 @@ def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
     return [fetch, share]
 
 
-def _rows(launch: Launch) -> tuple[Integers, int]:
+def _rows(plan: GemmSm90, launch: Launch) -> tuple[Integers, int]:
     """The first row of each thread of a warpgroup among its 64, and how far its second one is."""
-    rows = _sums(launch)[:GROUP, :4, 0]  # two sums in the first row, and two in the second one
+    rows = _sums(plan, launch)[:GROUP, :4, 0]  # two sums in the first row, and two in the second one
     return rows[:, 0], int(rows[0, 2] - rows[0, 0])
 
 
@@ -165,9 +166,9 @@ def _compute_bytes(plan: GemmSm90) -> int:
     return int(compute_type(plan.problem).bits) // 8
 
 
-def _sums(launch: Launch) -> Integers:
+def _sums(plan: GemmSm90, launch: Launch) -> Integers:
     """(threads, sums, 2): the (m, n) of every sum in the tile; neighbouring columns follow each other."""
-    coord = launch.tables.mma.c_coord
+    coord = launch.part("sums", lambda: sum_coordinates(plan))
     return coord.reshape(len(coord), -1, 2).astype(np.int64)
 
 
@@ -176,7 +177,7 @@ def _stores(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     if plan.store in BY_BOXES:
         return _boxes_of_c(plan, launch)
     p, side = plan.problem, launch.c
-    lanes = Lanes(_sums(launch)[:, ::2])
+    lanes = Lanes(_sums(plan, launch)[:, ::2])
     offsets = lanes.offsets(side)
     found: list[Tally | MemoryInstruction] = []
     if p.epilogue.bias == "n":
@@ -219,7 +220,7 @@ def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstructio
         rows: Integers = lane % 16 * SPAN + ((units[::2] + lane // 16 ^ lane % 8) << 4)
     else:
         op, width, matrices = "store", 8, 0
-        first, following = _rows(launch)
+        first, following = _rows(plan, launch)
         if plan.store == "columns":
             own, column = first[:WARP], np.arange(2)[:, None, None] ^ lane % 4 // 2
             n = 8 * units + lane % 4 * 2 + column

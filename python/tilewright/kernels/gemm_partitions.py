@@ -57,7 +57,8 @@ def stage_image(smem: Any, rows: int, k: int) -> IntArray:
 
 def tile_coordinates(index: Any, rows: int) -> IntArray:
     """(..., 2): the coordinates of colexicographic indices in a tile with so many rows."""
-    coordinates: IntArray = np.stack([index % rows, index // rows], axis=-1).astype(np.int32)
+    columns = index // rows
+    coordinates: IntArray = np.stack([index - columns * rows, columns], axis=-1).astype(np.int32, copy=False)
     return coordinates
 
 
@@ -99,8 +100,11 @@ def thread_coordinates(tiled_mma: TiledMma) -> IntArray:
     [[0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 1, 1, 0], [0, 0, 2, 0], [0, 1, 2, 0]]
     """
     layout = tiled_mma.thr_layout_vmnk
-    places = [[int(c) for c in layout.get_flat_coord(thread)] for thread in range(tiled_mma.size)]
-    return np.array(places, np.int32)
+    extents = [int(_core.size(layout, mode=[mode])) for mode in range(4)]
+    threads = layout.offsets()  # of each place, the first mode running fastest
+    places = np.zeros((int(_core.cosize(layout)), 4), np.int32)
+    places[threads] = np.stack(np.unravel_index(np.arange(threads.size), extents, order="F"), axis=-1)
+    return places[: tiled_mma.size]
 
 
 def operand_indices(tiled_mma: TiledMma, operand: str, tile: tuple[int, int]) -> IntArray:
@@ -128,6 +132,11 @@ def fragment_table(tiled_mma: TiledMma, operand: str, tile: tuple[int, int], sme
     return np.ascontiguousarray(image[index % tile[0], index // tile[0]])
 
 
+def sum_coordinates(tiled_mma: TiledMma, tile: tuple[int, int]) -> IntArray:
+    """`MmaTable.c_coord` for a tile (M, N) of C."""
+    return tile_coordinates(operand_indices(tiled_mma, "C", tile), tile[0])
+
+
 def mma_table(tiled_mma: TiledMma, tile: tuple[int, int], *, a: bool = True, b: bool = True) -> MmaTable:
     """The MmaTable for a tile (M, N) of C; `a` and `b` say whether the operands have fragments.
 
@@ -142,16 +151,16 @@ def mma_table(tiled_mma: TiledMma, tile: tuple[int, int], *, a: bool = True, b: 
         tiled_mma.shape_mnk,
         thread_coordinates(tiled_mma),
         held["C"],
-        tile_coordinates(operand_indices(tiled_mma, "C", tile), tile[0]),
+        sum_coordinates(tiled_mma, tile),
         held["A"] if a else None,
         held["B"] if b else None,
     )
 
 
-def direct_store(mma: MmaTable, mode: int = 1) -> StoreTable:
-    """Each thread stores its accumulators one by one."""
-    threads = len(mma.c_coord)
-    coord = mma.c_coord.reshape(threads, -1, 2)
+def direct_store(sums: IntArray, mode: int = 1) -> StoreTable:
+    """Each thread stores its accumulators, at the coordinates of `MmaTable.c_coord`, one by one."""
+    threads = len(sums)
+    coord = sums.reshape(threads, -1, 2)
     value = np.tile(np.arange(coord.shape[1], dtype=np.int32)[None, :, None], (threads, 1, 1))
     return StoreTable(coord, mode, value=value)
 
@@ -170,4 +179,4 @@ def direct_tables(
         )
         for operand, rows, copy, layout in zip("AB", (m, n), tiled_copies, smem, strict=True)
     )
-    return GemmTables(tile, a, b, mma, direct_store(mma), Pipeline(1, 0))
+    return GemmTables(tile, a, b, mma, direct_store(mma.c_coord), Pipeline(1, 0))

@@ -224,15 +224,16 @@ def neighbours(rows: Any, most: int) -> int:
     1
     """
     threads, values = (int(_core.size(rows, mode=[mode])) for mode in (0, 1))
-    of_value = [int(rows(0, v)) for v in range(values)]
-    of_thread = [int(rows(t, 0)) for t in range(threads)]
+    offsets = rows.offsets()  # of the threads' first values, then of their second ones
+    of_thread, of_value = offsets[:threads], offsets[::threads].tolist()
 
     def together(width: int) -> bool:
-        starts = range(0, values, width)
+        starts = of_value[::width]
         return (
             values % width == 0
-            and all(of_value[v + i] == of_value[v] + i for v in starts for i in range(width))
-            and not any(x % width for x in (*of_thread, *(of_value[v] for v in starts)))
+            and of_value == [start + i for start in starts for i in range(width)]
+            and not any(start % width for start in starts)
+            and not (of_thread % width).any()
         )
 
     width = 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.kernels.gemm_partitions import by_modes, load_table, points
+from tilewright.kernels.gemm_partitions import by_modes, load_table, points, thread_coordinates
 from tilewright.kernels.gemm_simt_plan import by_cp_async
 from tilewright.kernels.gemm_tables import GemmTables, MmaTable, OperandTable, Pipeline, StoreTable
 
@@ -34,7 +34,7 @@ def simt_tables(plan: GemmSimt) -> GemmTables:
     single = np.zeros((1, 1), np.int32)
     mma = MmaTable(
         shape_mnk=(1, 1, 1),
-        thread=_places(plan),
+        thread=thread_coordinates(plan.tiled_mma),
         c=single,
         c_coord=np.ascontiguousarray(coordinates[:, :, :, None, :], np.int32),
         a=single,
@@ -44,18 +44,8 @@ def simt_tables(plan: GemmSimt) -> GemmTables:
     pipeline = Pipeline(plan.stages, plan.stages - 1)
     slice_of = mma.thread[:, 3]
     a, b = _operand(plan, "a", rows, slice_of), _operand(plan, "b", columns, slice_of)
-    store = _store(plan, coordinates) if plan.smem_c is None else _shared_store(plan, coordinates, slice_of)
+    store = _store(plan, coordinates) if plan.smem_c is None else _shared_store(plan, rows, columns, slice_of)
     return GemmTables(plan.tiler_mnk, a, b, mma, store, pipeline, promote=plan.promote)
-
-
-def _places(plan: GemmSimt) -> IntArray:
-    """(threads, 4): each thread's place in the TiledMma, (lane of the atom, atom along m, n, k)."""
-    threads = plan.tiled_mma.thr_layout_vmnk
-    extents = [int(_core.size(threads, mode=[mode])) for mode in range(4)]
-    of_place = by_modes(threads).ravel(order="F")
-    place = np.empty((of_place.size, 4), np.int32)
-    place[of_place] = np.stack(np.unravel_index(np.arange(of_place.size), extents, order="F"), axis=-1)
-    return place
 
 
 def _operand(plan: GemmSimt, name: str, rows: IntArray, slice_of: IntArray) -> OperandTable:
@@ -87,13 +77,14 @@ def _store(plan: GemmSimt, coordinates: Any) -> StoreTable:
     )
 
 
-def _shared_store(plan: GemmSimt, coordinates: Any, slice_of: IntArray) -> StoreTable:
+def _shared_store(plan: GemmSimt, rows: IntArray, columns: IntArray, slice_of: IntArray) -> StoreTable:
     """The sums by way of shared memory, where those of a tile's slices are added up."""
-    image = by_modes(plan.smem_c)
-    places = image[coordinates[..., 0], coordinates[..., 1], slice_of[:, None, None]]
+    row, column, step = (int(d) for d in plan.smem_c.stride)
+    places = rows[:, :, None] * row + columns[:, None] * column + slice_of[:, None, None] * step
     threads, values = (points(plan.store_layout[i], 2) for i in (0, 1))
     index = (threads[:, None] + values).astype(np.int32)
-    sums = image[index[..., 0], index[..., 1]].reshape(len(threads), -1, plan.out_vector, plan.slices)
+    first = (index[..., 0] * row + index[..., 1] * column).reshape(len(threads), -1, plan.out_vector)
+    sums = first[..., None] + np.arange(plan.slices, dtype=np.int32) * step
     return StoreTable(
         coord=np.ascontiguousarray(index[:, :: plan.out_vector]),
         mode=plan.out_mode,

@@ -20,7 +20,7 @@ from tilewright.numeric import TFloat32
 if TYPE_CHECKING:
     from tilewright.kernels.gemm_sm80_operand import Side
     from tilewright.kernels.gemm_sm80_plan import GemmSm80
-    from tilewright.kernels.gemm_tables import IntArray, MmaTable
+    from tilewright.kernels.gemm_tables import IntArray
 
 
 def tables_of(plan: GemmSm80) -> GemmTables:
@@ -32,7 +32,7 @@ def tables_of(plan: GemmSm80) -> GemmTables:
         _operand(a),
         _operand(b),
         mma,
-        direct_store(mma) if plan.store_tv is None else _store(plan, mma),
+        store_of(plan, mma.c_coord),
         Pipeline(plan.stages, plan.stages - 1),
         promote=plan.promote,
         rounding="tf32_rna" if plan.problem.a_type is TFloat32 else None,
@@ -41,10 +41,11 @@ def tables_of(plan: GemmSm80) -> GemmTables:
 
 def _operand(side: Side) -> OperandTable:
     image = stage_image(side.smem, *side.tile)
-    return OperandTable(_load(side, image), side.stage_elements, _fragment(side, image))
+    return OperandTable(load_of(side, image), side.stage_elements, _fragment(side, image))
 
 
-def _load(side: Side, image: IntArray) -> LoadTable:
+def load_of(side: Side, image: IntArray) -> LoadTable:
+    """How an operand gets into a stage, in which `image` has the place of each element."""
     thread, value = coordinates_of(side.load_tv[0]), coordinates_of(side.load_tv[1])
     coord = (thread[:, None] + value[None]).reshape(len(thread), -1, side.vector, 2)
     smem = image[coord[..., 0], coord[..., 1]]
@@ -98,21 +99,29 @@ def _units(kind: str, address: Any, units: int, held: int) -> Any:
     return np.moveaxis(np.array(words), (0, 1), (-2, -1))
 
 
-def _store(plan: GemmSm80, mma: MmaTable) -> StoreTable:
+def store_of(plan: GemmSm80, sums: IntArray) -> StoreTable:
+    """How the sums, at the coordinates of `MmaTable.c_coord`, leave."""
+    return direct_store(sums) if plan.store_tv is None else _shared_store(plan, sums)
+
+
+def _shared_store(plan: GemmSm80, sums: IntArray) -> StoreTable:
+    """Round by round through two buffers, which take turns."""
     rows, vector = int(plan.smem_c.shape[0]), plan.store_vector
     pitch = int(plan.smem_c.stride[0])
     buffer = rows * pitch
-    sums = mma.c_coord.reshape(len(mma.c_coord), -1, 2).astype(np.int64)
-    rounds = sums[..., 0] // rows
-    write = rounds % 2 * buffer + sums[..., 0] % rows * pitch + sums[..., 1]
+    m, n = (np.ascontiguousarray(sums[..., mode]).reshape(len(sums), -1) for mode in (0, 1))
+    rounds = m // rows
+    write = (rounds & 1) * buffer + (m - rounds * rows) * pitch + n
     thread, value = coordinates_of(plan.store_tv[0]), coordinates_of(plan.store_tv[1])
-    coord = (thread[:, None] + value[None]).reshape(len(thread), 1, -1, vector, 2)
-    turn = np.arange(plan.tiler_mnk[0] // rows)[None, :, None, None]
-    read = turn % 2 * buffer + coord[..., 0] * pitch + coord[..., 1]
-    placed = np.concatenate(np.broadcast_arrays(coord[..., :1] + (turn * rows)[..., None], coord[..., 1:]), -1)
-    order = np.broadcast_to(turn[..., 0], placed.shape[:3]).reshape(len(thread), -1)
+    coord = _int32(thread[:, None] + value[None]).reshape(len(thread), 1, -1, vector, 2)
+    turn = np.arange(plan.tiler_mnk[0] // rows, dtype=np.int32)[None, :, None]
+    read = (turn & 1)[..., None] * buffer + coord[..., 0] * pitch + coord[..., 1]
+    placed = np.empty((*read.shape[:3], 2), np.int32)  # the first element of each access
+    placed[..., 0] = coord[:, :, :, 0, 0] + turn * rows
+    placed[..., 1] = coord[:, :, :, 0, 1]
+    order = np.broadcast_to(turn, read.shape[:3]).reshape(len(thread), -1)
     return StoreTable(
-        _int32(placed[:, :, :, 0].reshape(len(thread), -1, 2)),
+        placed.reshape(len(thread), -1, 2),
         1,
         smem_write=_int32(write),
         smem_read=_int32(read.reshape(len(thread), -1, vector)),

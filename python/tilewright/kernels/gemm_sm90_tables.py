@@ -39,7 +39,7 @@ def tables(plan: GemmSm90) -> GemmTables:
     warpgroups = int(plan.tiled_mma.size) // 128
     return GemmTables(
         tile=plan.tiler_mnk,
-        a=_fragments(plan, a)
+        a=OperandTable(_load_table(a, size), a.stage_bytes // size, fragments_of(plan, a))
         if plan.from_registers
         else _operand_table(a, size, ATOM_ROWS, warpgroups, bM // ATOM_ROWS // warpgroups, bK),
         b=_operand_table(b, size, bN, 1, 1, bK),
@@ -65,14 +65,14 @@ def _load_table(x: SharedOperand, size: int) -> LoadTable:
     )
 
 
-def _fragments(plan: GemmSm90, x: SharedOperand) -> OperandTable:
+def fragments_of(plan: GemmSm90, x: SharedOperand) -> IntArray:
     """A that goes through registers: where each thread reads what the TiledMma gives it, as sm90_fragment.cuh does."""
     bM, _, bK = plan.tiler_mnk
     index = operand_indices(plan.tiled_mma, "A", (bM, bK))
     m, k = index % bM, index // bM
     inner, others = x.box
     offsets = tma_offsets(inner, x.boxes * others, 4, SPAN)[m // inner * others + k, m % inner]
-    return OperandTable(_load_table(x, 4), x.stage_bytes // 4, np.ascontiguousarray(offsets.astype(np.int32)))
+    return np.ascontiguousarray(offsets.astype(np.int32))
 
 
 def _operand_table(x: SharedOperand, size: int, atom_rows: int, threads: int, blocks: int, bK: int) -> OperandTable:
@@ -86,20 +86,26 @@ def _operand_table(x: SharedOperand, size: int, atom_rows: int, threads: int, bl
     return OperandTable(_load_table(x, size), x.stage_bytes // size, matrix=matrix)
 
 
-def _mma_table(plan: GemmSm90) -> MmaTable:
+def sum_coordinates(plan: GemmSm90) -> IntArray:
+    """`MmaTable.c_coord` of a plan."""
     tiled_mma, (bM, bN, _) = plan.tiled_mma, plan.tiler_mnk
     threads = int(tiled_mma.size)
     index = by_modes(tiled_mma.thrfrg_C(_core.make_layout((bM, bN))))  # (thread, values and the atoms along M and N)
     values = int(_core.size(tiled_mma.tv_layout_C, mode=[1]))
     index = index.reshape(threads, bM // (ATOM_ROWS * threads // 128), 1, values)  # values run fastest
-    lane = np.arange(threads)
+    return np.ascontiguousarray(tile_coordinates(index, bM))
+
+
+def _mma_table(plan: GemmSm90) -> MmaTable:
+    tiled_mma = plan.tiled_mma
+    lane = np.arange(int(tiled_mma.size))
     thread = np.stack([lane % 128, lane // 128, 0 * lane, 0 * lane], axis=-1).astype(np.int32)
     return MmaTable(
         shape_mnk=tuple(tiled_mma.shape_mnk),
         thread=thread,
         a=by_modes(tiled_mma.tv_layout_A) if plan.from_registers else None,
         c=by_modes(tiled_mma.tv_layout_C),
-        c_coord=np.ascontiguousarray(tile_coordinates(index, bM)),
+        c_coord=sum_coordinates(plan),
     )
 
 
