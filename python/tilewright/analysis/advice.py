@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.analysis.gemm_plans import kept_of
-from tilewright.analysis.suggest import suggest_padding, suggest_swizzle
+from tilewright.analysis.suggest import ranked_swizzles, suggest_padding
 from tilewright.analysis.tile_access import Access
 
 if TYPE_CHECKING:
@@ -167,6 +167,6 @@ def _swizzle(plan: Any, which: str) -> str:
         along = _core.E(1) if side.fragment.kind == "ldmatrix" else _core.E(0)
         row = _core.make_layout(ROW // size, stride=1 * along)
         accesses.append(Access(_core.make_layout([side.fragment.thread, row]), "ldmatrix"))
-    best = suggest_swizzle(tile, *accesses, dtype=side.dtype)[0]
+    best = next(ranked_swizzles(tile, *accesses, dtype=side.dtype))
     s = best.swizzle
     return f"use Swizzle<{s.num_bits},{s.num_base},{s.num_shift}> in smem_{which}"

@@ -13,6 +13,8 @@ from tilewright.analysis.sentences import counted, name_of
 from tilewright.analysis.tile_access import Access, Ranking, Warps, warps_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     import numpy.typing as npt
 
@@ -132,6 +134,11 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
         >>> print(next(choice for choice in found if choice.swizzle == cute.make_swizzle(3, 3, 4)))  # the wrong rows
         Swizzle<3,3,4>: 136 wavefronts (128 + 8), ideal 132
     """
+    return Ranking(ranked_swizzles(layout, *accesses, dtype=dtype, base=base))
+
+
+def ranked_swizzles(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> Iterator[SwizzleChoice]:
+    """The same one by one, for who wants the first ones alone."""
     import numpy as np
 
     given, base = _checked("suggest_swizzle", layout, accesses, dtype), whole("suggest_swizzle", "base", base)
@@ -145,13 +152,11 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
     periods = np.int64(1) << np.where(triples[:, 0] > 0, triples[:, 0] + triples[:, 1] + abs(triples[:, 2]), 0)
     elements = -(-span // periods) * periods
     ideal = sum(_ideal(warps) for warps in made)
-    ranking = Ranking()
     for i in np.lexsort((elements, totals)).tolist():  # of as many wavefronts and as much memory, the simplest first
         swizzle = _core.Swizzle(*triples[i].tolist())
         choice = _core.composition(swizzle, layout)
         costs = tuple(each[:, i].tolist())
-        ranking.append(SwizzleChoice(swizzle, choice, int(totals[i]), ideal, costs, int(elements[i])))
-    return ranking
+        yield SwizzleChoice(swizzle, choice, int(totals[i]), ideal, costs, int(elements[i]))
 
 
 def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> Ranking:
