@@ -9,9 +9,9 @@ import pytest
 
 from tilewright import Float16, Float32, Float64, Int8, _core, cute
 from tilewright._core import LayoutError
-from tilewright._core.analysis import all_swizzles
-from tilewright.analysis import Access, analyze, suggest_padding, suggest_swizzle, suggest_tv, warp_access
-from tilewright.analysis.tile_access import Ranking, offsets_of
+from tilewright._core.analysis import all_swizzles, wavefronts_in
+from tilewright.analysis import Access, analyze, suggest, suggest_padding, suggest_swizzle, suggest_tv, warp_access
+from tilewright.analysis.tile_access import Ranking, offsets_of, warps_of
 
 L = cute.parse
 TILE = L("(128,64):(64,1)")
@@ -149,6 +149,45 @@ def test_paddings_keep_accesses_legal():
     assert {x.pad % 8 for x in found} == {0}
     assert str(found[0].layout) == "(128,64):(72,1)"
     assert found[0].wavefronts == found[0].ideal
+
+
+@pytest.mark.parametrize("width", [None, 2, 4])
+@pytest.mark.parametrize("at_once", [1 << 20, 3 * 512])
+def test_every_padding_is_evaluated(width, at_once, monkeypatch):
+    """By the requests of the padded tile; where one has none, an access is illegal there."""
+    monkeypatch.setattr(suggest, "AT_ONCE", at_once)
+    tile = L("(32,16):(16,1)")
+    accesses = [
+        Access(L("((4,10),(4,2)):((4@1,1@0),(1@1,10@0))"), "store", width),
+        Access(L("((2,16),(2,2)):((2@1,1@0),(1@1,16@0))"), "load", width),
+    ]
+    found = {(x.row, x.pad): x for x in suggest_padding(tile, *accesses, dtype=Float16, base=8)}
+    for row, pad in [(0, 0), *((16, pad) for pad in range(1, 65))]:
+        padded = cute.make_layout((32, 16), stride=(16 + pad, 1))
+        try:
+            made = [warps_of(padded, access, 16, 8) for access in accesses]
+        except LayoutError:
+            assert (row, pad) not in found
+            continue
+        each = []
+        for w in made:
+            lanes = [8 + 2 * row[active] for row, active in zip(w.offsets, w.active, strict=True)]
+            each.append(sum(warp_access(x, w.width, memory="shared", op=w.op).wavefronts for x in lanes))
+        choice = found.pop((row, pad))
+        assert (choice.layout, choice.each, choice.wavefronts) == (padded, tuple(each), sum(each))
+        assert choice.ideal == sum(-(-int(on.sum()) * w.width // 128) for w in made for on in w.active)
+    assert not found
+
+
+def test_tables_of_other_shapes():
+    images, kind = np.arange(64)[None], {"op": "load", "width": 4, "element_bits": 16}
+    for elements in (np.arange(6).reshape(2, 3), np.array([[62, 64]]), np.array([[-1, 0]])):
+        with pytest.raises(ValueError, match="elements must be 2 at a time, and below 64"):
+            wavefronts_in(images, elements, **kind)
+    with pytest.raises(ValueError, match="no whole number of elements of 24 bits"):
+        wavefronts_in(images, np.array([[0, 1]]), op="load", width=4, element_bits=24)
+    with pytest.raises(ValueError, match="9 threads do not have 1 matrices of 8 rows each"):
+        wavefronts_in(images, np.zeros((9, 8), int), op="ldmatrix", width=16, matrices=1, element_bits=16)
 
 
 def test_paddings_of_more_modes():

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "analysis/access.hpp"
+#include "analysis/images.hpp"
 #include "analysis/rank.hpp"
 #include "analysis/search.hpp"
 #include "analysis/swizzle_mode.hpp"
@@ -130,6 +131,25 @@ Examples:
     >>> kind = dict(op="load", width=4, element_bits=32)
     >>> analysis.wavefronts_under(np.array([[0, 0, 5], [2, 0, 5], [5, 0, 5]]), column, **kind).tolist()
     [32, 8, 1])doc";
+
+constexpr const char* kWavefrontsIn =
+    R"doc(The wavefronts of an access to shared memory under each of many layouts of a tile.
+
+Args:
+    images: (layouts, elements): the offset of each element of the tile under each layout.
+    elements: (threads, values): which elements each thread accesses, as many at a time as `width` bytes are.
+    (the others as in wavefronts_under)
+Returns: wavefronts of all requests (layouts); -1 where a thread's values are no neighbours, or a lane would fault.
+Source: tilewright.
+
+Examples:
+    >>> import numpy as np
+    >>> from tilewright._core import analysis
+    >>> row, column = np.ogrid[:32, :32]
+    >>> images = np.stack([(32 * row + column).ravel(), (33 * row + column).ravel()])  # and with a padding
+    >>> column = 32 * np.arange(32)[:, None]
+    >>> analysis.wavefronts_in(images, column, op="load", width=4, element_bits=32).tolist()
+    [32, 1])doc";
 
 constexpr const char* kAllSwizzles = R"doc(B, M and S of every swizzle that stays inside of a tile of so many elements.
 
@@ -296,6 +316,41 @@ py::array_t<int64_t> wavefronts_under(const Integers& swizzles, const Integers& 
   return py::array_t<int64_t>(static_cast<py::ssize_t>(found.size()), found.data());
 }
 
+py::array_t<int64_t> wavefronts_in(const Integers& images, const Integers& elements, const Access& access,
+                                   int64_t element_bits, int64_t base) {
+  if (images.ndim() != 2 || elements.ndim() != 2) {
+    throw ValueError("images must have the modes (layouts, elements), and elements (threads, values)");
+  }
+  const int64_t width = 8 * access.width;
+  if (element_bits < 1 || width % element_bits != 0) {
+    throw ValueError(concat(access.width, " bytes are no whole number of elements of ", element_bits, " bits"));
+  }
+  if (access.of_matrices() && elements.shape(0) % (analysis::kMatrixRows * access.matrices) != 0) {
+    throw ValueError(concat(elements.shape(0), " threads do not have ", access.matrices, " matrices of 8 rows each"));
+  }
+  const int64_t values = width / element_bits;
+  const int64_t* data = elements.data();
+  const bool inside =
+      std::all_of(data, data + elements.size(), [&](int64_t at) { return at >= 0 && at < images.shape(1); });
+  if (!inside || elements.shape(1) % values != 0) {
+    throw ValueError(concat("elements must be ", values, " at a time, and below ", images.shape(1)));
+  }
+  const analysis::TileAccess tile{access,
+                                  data,
+                                  static_cast<std::size_t>(elements.shape(0)),
+                                  static_cast<std::size_t>(elements.shape(1)),
+                                  static_cast<std::size_t>(values),
+                                  element_bits,
+                                  base};
+  py::array_t<int64_t> found(images.shape(0));
+  int64_t* to = found.mutable_data();
+  const py::gil_scoped_release release;
+  for (py::ssize_t i = 0; i < images.shape(0); ++i) {
+    to[i] = analysis::wavefronts_in(images.data() + i * images.shape(1), tile);
+  }
+  return found;
+}
+
 py::array_t<int64_t> all_swizzles(int64_t elements) {
   const std::vector<Swizzle> swizzles = analysis::all_swizzles(elements);
   py::array_t<int64_t> found({swizzles.size(), std::size_t{3}});
@@ -373,6 +428,16 @@ void bind_analysis(py::module_& core) {
       },
       py::arg("swizzles"), py::arg("offsets"), py::arg("active") = py::none(), py::kw_only(), py::arg("op"),
       py::arg("width"), py::arg("matrices") = 0, py::arg("element_bits"), py::arg("base") = 0, kWavefrontsUnder);
+  m.def(
+      "wavefronts_in",
+      [](const Integers& images, const Integers& elements, const std::string& op, int64_t width, int64_t matrices,
+         int64_t element_bits, int64_t base) {
+        return guarded("suggest_padding", {}, [&] {
+          return wavefronts_in(images, elements, to_access("shared", op, width, matrices), element_bits, base);
+        });
+      },
+      py::arg("images"), py::arg("elements"), py::kw_only(), py::arg("op"), py::arg("width"), py::arg("matrices") = 0,
+      py::arg("element_bits"), py::arg("base") = 0, kWavefrontsIn);
   m.def(
       "all_swizzles",
       [](int64_t elements) { return guarded("suggest_swizzle", {}, [&] { return all_swizzles(elements); }); },

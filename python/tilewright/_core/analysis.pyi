@@ -22,6 +22,7 @@ __all__: list[str] = [
     "requests",
     "requests_by_rank",
     "swizzled",
+    "wavefronts_in",
     "wavefronts_under",
 ]
 
@@ -363,6 +364,36 @@ def swizzled(
         >>> from tilewright._core import analysis
         >>> analysis.swizzled([0, 128, 256], 128).tolist()
         [0, 144, 288]
+    """
+
+def wavefronts_in(
+    images: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+    elements: typing.Annotated[numpy.typing.ArrayLike, numpy.int64],
+    *,
+    op: str,
+    width: typing.SupportsInt | typing.SupportsIndex,
+    matrices: typing.SupportsInt | typing.SupportsIndex = 0,
+    element_bits: typing.SupportsInt | typing.SupportsIndex,
+    base: typing.SupportsInt | typing.SupportsIndex = 0,
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    The wavefronts of an access to shared memory under each of many layouts of a tile.
+
+    Args:
+        images: (layouts, elements): the offset of each element of the tile under each layout.
+        elements: (threads, values): which elements each thread accesses, as many at a time as `width` bytes are.
+        (the others as in wavefronts_under)
+    Returns: wavefronts of all requests (layouts); -1 where a thread's values are no neighbours, or a lane would fault.
+    Source: tilewright.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright._core import analysis
+        >>> row, column = np.ogrid[:32, :32]
+        >>> images = np.stack([(32 * row + column).ravel(), (33 * row + column).ravel()])  # and with a padding
+        >>> column = 32 * np.arange(32)[:, None]
+        >>> analysis.wavefronts_in(images, column, op="load", width=4, element_bits=32).tolist()
+        [32, 1]
     """
 
 def wavefronts_under(

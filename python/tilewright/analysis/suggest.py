@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tilewright import _core
-from tilewright._core import LayoutError
-from tilewright.analysis.access import warp_accesses
+from tilewright.analysis.access import WARP
 from tilewright.analysis.arguments import element_bits, whole
 from tilewright.analysis.arrangements import TvChoice, suggest_tv
+from tilewright.analysis.layouts import WIDTHS
 from tilewright.analysis.sentences import counted, name_of
-from tilewright.analysis.tile_access import Access, Ranking, Warps, warps_of
+from tilewright.analysis.tile_access import Access, Ranking, Warps, elements_of, matrices_of, warps_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     import numpy.typing as npt
 
     Integers = npt.NDArray[np.int64]
@@ -31,7 +32,8 @@ __all__ = [
     "suggest_tv",
 ]
 
-ROW_OF_BANKS = 128  # bytes
+ROW_OF_BANKS, ROW, WORD = 128, 16, 4  # bytes: of all banks, of a row of matrices, of the least cp.async
+AT_ONCE = 1 << 20  # offsets of padded tiles that are looked at together
 
 
 class SwizzleChoice(NamedTuple):
@@ -139,8 +141,6 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
 
 def ranked_swizzles(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> Iterator[SwizzleChoice]:
     """The same one by one, for who wants the first ones alone."""
-    import numpy as np
-
     given, base = _checked("suggest_swizzle", layout, accesses, dtype), whole("suggest_swizzle", "base", base)
     made = [warps_of(layout, access, dtype.bits, base, "suggest_swizzle") for access in given]
     span = int(_core.cosize(layout))
@@ -184,28 +184,54 @@ def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
     for access in given:  # one that is wrong without padding is the caller's error
         warps_of(layout, access, dtype.bits, base, "suggest_padding")
     limit = max(1, 8 * ROW_OF_BANKS // dtype.bits)
+    pads = [(0, 0), *((row, pad) for row in _rows(layout) for pad in range(1, limit + 1))]
+    choices = [layout if not pad else _padded(layout, row, pad) for row, pad in pads]
+    elements = [elements_of(layout, access.tv) for access in given]
+    at_once, parts = max(1, AT_ONCE // int(_core.size(layout))), []
+    for first in range(0, len(choices), at_once):
+        images = np.stack([choice.offsets() for choice in choices[first : first + at_once]])
+        each_access = zip(given, elements, strict=True)
+        parts.append(np.stack([_costs(images, at, access, dtype.bits, base) for access, at in each_access]))
+    costs = np.concatenate(parts, axis=2)  # (accesses, 3, choices)
     ranking, requests = [], {}
-    for row, pad in [(0, 0), *((row, pad) for row in _rows(layout) for pad in range(1, limit + 1))]:
-        choice = layout if not pad else _padded(layout, row, pad)
-        try:
-            made = [warps_of(choice, access, dtype.bits, base) for access in given]
-        except LayoutError:
-            continue
-        each = tuple(_evaluated(warps, dtype.bits, base) for warps in made)
-        ideal = sum(_ideal(warps) for warps in made)
-        ranking.append(PaddingChoice(choice, pad, row, sum(each), ideal, each, int(_core.cosize(choice))))
-        requests[row, pad] = sum(len(warps.offsets) for warps in made)
+    for i in np.flatnonzero((costs[:, 0] >= 0).all(axis=0)).tolist():
+        (row, pad), choice = pads[i], choices[i]
+        each, (total, made, ideal) = tuple(costs[:, 0, i].tolist()), costs[:, :, i].sum(axis=0).tolist()
+        ranking.append(PaddingChoice(choice, pad, row, total, ideal, each, int(_core.cosize(choice))))
+        requests[row, pad] = made
     # A padding may leave narrower accesses only, which are more instructions for the same wavefronts.
     return Ranking(sorted(ranking, key=lambda x: (x.wavefronts, requests[x.row, x.pad], x.elements)))
 
 
-def _evaluated(warps: Warps, bits: int, base: int) -> int:
-    addresses = base + warps.offsets * bits // 8
-    active = None if warps.matrices else warps.active
-    found = warp_accesses(
-        addresses, warps.width, memory="shared", op=warps.op, active=active, matrices=warps.matrices or None
-    )
-    return int(found.wavefronts.sum())
+def _costs(images: Integers, elements: Integers, access: Access, bits: int, base: int) -> Integers:
+    """(3, images): the wavefronts of an access, -1 where it is not legal, its requests, and their ideal wavefronts."""
+    threads, count = elements.shape
+    matrices = matrices_of(access.op, threads)
+    costs = np.full((3, len(images)), -1, np.int64)
+    legal = np.ones(len(images), bool)
+    # Without a width it is the widest one, if all narrower ones are legal too.
+    for width in [access.width] if access.width else [ROW] if matrices else WIDTHS:
+        values, rest = divmod(8 * width, bits)
+        if rest or not values:
+            continue
+        if count % values:
+            break
+        op = "store" if access.op == "cp.async" else access.op  # they differ in global memory alone
+        found = _core.analysis.wavefronts_in(
+            images, elements, op=op, width=width, matrices=matrices, element_bits=bits, base=base
+        )
+        legal &= found >= 0
+        whole_warps, others = divmod(threads, WARP)
+        least = matrices or whole_warps * _rows_of_banks(WARP * width) + _rows_of_banks(others * width)
+        turns = count // values
+        if access.op != "cp.async" or width >= WORD:
+            costs[:, legal] = np.stack(np.broadcast_arrays(found, turns * -(-threads // WARP), turns * least))[:, legal]
+    return costs
+
+
+def _rows_of_banks(count: int) -> int:
+    """How many wavefronts so many bytes take at the least."""
+    return -(-count // ROW_OF_BANKS)
 
 
 def _strides(layout: Any) -> list[int]:

@@ -80,6 +80,18 @@ def offsets_of(layout: Any, tv: Any, operation: str = "offsets_of") -> Integers:
     >>> offsets_of(cute.parse("(4,8):(8,1)"), cute.parse("(2,3):(1@0,2@1)")).tolist()
     [[0, 2, 4], [8, 10, 12]]
     """
+    elements = elements_of(layout, tv, operation)
+    found: Integers = layout.offsets()[elements]
+    return found
+
+
+def elements_of(layout: Any, tv: Any, operation: str = "elements_of") -> Integers:
+    """The same before the layout: which element of the tile, counted colexicographically.
+
+    >>> from tilewright import cute
+    >>> elements_of(cute.parse("(4,8):(8,1)"), cute.parse("(2,3):(1@0,2@1)")).tolist()
+    [[0, 8, 16], [1, 9, 17]]
+    """
     import numpy as np
 
     if not isinstance(tv, _core.Layout):
@@ -101,7 +113,7 @@ def offsets_of(layout: Any, tv: Any, operation: str = "offsets_of") -> Integers:
             along = _core.make_layout(tv.shape, stride=_along(tv.stride, mode, operation)).offsets()
             at += before * _inside(along, extent, tv, layout, operation)
             before *= extent
-    return np.ascontiguousarray(layout.offsets()[at].reshape(-1, threads).T)
+    return np.ascontiguousarray(at.reshape(-1, threads).T)
 
 
 def _along(stride: Any, mode: int, operation: str) -> Any:
@@ -157,9 +169,7 @@ def warps_of(layout: Any, access: Access, bits: int, base: int, operation: str =
     offsets[:, :threads] = table.offsets[:, ::values].T
     active = np.zeros(offsets.shape, bool)
     active[:, :threads] = True
-    matrices = 0
-    if access.op in OF_MATRICES:
-        matrices = threads // 8 if threads < WARP else 4
+    matrices = matrices_of(access.op, threads)
     rows = 8 * matrices or WARP
     return Warps(
         np.ascontiguousarray(offsets.reshape(-1, WARP)[:, :rows]),
@@ -168,6 +178,13 @@ def warps_of(layout: Any, access: Access, bits: int, base: int, operation: str =
         width,
         matrices,
     )
+
+
+def matrices_of(op: str, threads: int) -> int:
+    """The matrices that an instruction of so many threads moves; 0 of one that moves none."""
+    if op not in OF_MATRICES:
+        return 0
+    return threads // 8 if threads < WARP else 4
 
 
 def _check(access: Access, width: Any, threads: int, operation: str) -> None:
