@@ -6,6 +6,7 @@ python benchmarks/analysis.py
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 import table
 
 from tilewright import BFloat16, Float16, Float32, _core, analysis, cute
-from tilewright.analysis import copy_plans, gemm_plans
+from tilewright.analysis import gemm_plans
 from tilewright.kernels.choose_gemm import choose_gemm
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import problem_of
@@ -42,14 +43,24 @@ class Row(NamedTuple):
         return f"| {self.name} | {shown} | {self.limit * scale:g} {unit} | {met} |"
 
 
-def timed(name: str, call: Callable[[], object], limit: float | None, count: int = 1) -> Row:
-    """The median of the repeats and their quartiles, for each of `count` things that a call does."""
-    call()
+def timed(
+    name: str,
+    call: Callable[..., object],
+    limit: float | None,
+    count: int = 1,
+    given: Callable[[], object] | None = None,
+) -> Row:
+    """The median of the repeats and their quartiles, for each of `count` things that a call does.
+
+    `given` makes what a call is for, each time and before it is timed.
+    """
     taken = []
-    for _ in range(REPEATS):
+    for _ in range(1 + REPEATS):
+        of = [] if given is None else [given()]
         begin = time.perf_counter()
-        call()
+        call(*of)
         taken.append((time.perf_counter() - begin) / count)
+    taken = taken[1:]  # the first one imports what is needed
     low, median, high = statistics.quantiles(taken, n=4)
     return Row(name, median, low, high, limit)
 
@@ -106,24 +117,29 @@ def plans() -> list[Row]:
     """Each when others of its kind have been analysed, of which tables and parts are kept, and when none has."""
     from importlib import import_module
 
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, Callable[[], Any]]] = []
     for stem, dtype in (("gemm_simt", Float32), ("gemm_sm80", Float16), ("gemm_sm90", BFloat16)):
         problem = problem_of(4096, 4096, 4096, dtype)
-        plan = import_module(f"tilewright.kernels.{stem}").choose(problem, (16, 16, 16), H200)
-        found.append((f"a {stem} plan, 4096 cubed", plan))
-    copied = choose_gemm(problem_of(4095, 4097, 4103, BFloat16), (2, 2, 2), H200)
-    found.append(("a plan that copies A and B before, 4095x4097x4103", copied))
-
-    def anew(plan: Any) -> None:
-        gemm_plans._kept.clear()
-        copy_plans._instructions.cache_clear()
-        analysis.analyze(plan)
-
+        choose = import_module(f"tilewright.kernels.{stem}").choose
+        found.append((f"a {stem} plan, 4096 cubed", lambda c=choose, p=problem: c(p, (16, 16, 16), H200)))
+    ragged = problem_of(4095, 4097, 4103, BFloat16)
+    found.append(("a plan that copies A and B before, 4095x4097x4103", lambda: choose_gemm(ragged, (2, 2, 2), H200)))
     rows = []
-    for name, plan in found:
+    for name, make in found:
+        plan = make()
         rows.append(timed(f"`analyze` of {name}", lambda p=plan: analysis.analyze(p), 5e-3))
-        rows.append(timed(f"the first of its kind: {name}", lambda p=plan: anew(p), 5e-3))
+        rows.append(timed(f"the first of its kind: {name}", analysis.analyze, 5e-3, given=lambda m=make: anew(m)))
     return rows
+
+
+def anew(make: Callable[[], Any]) -> Any:
+    """A plan that is new, made when nothing is known of any other one: plans keep some of what follows from them."""
+    for name, module in list(sys.modules.items()):
+        for x in list(vars(module).values()) if name.startswith("tilewright.") else ():
+            if hasattr(x, "cache_clear"):
+                x.cache_clear()
+    gemm_plans._kept.clear()
+    return make()
 
 
 def main() -> None:
