@@ -33,8 +33,12 @@ def visited(modes, base):
 @pytest.mark.parametrize(("extent", "ahead"), [(256, 0), (300, 0), (300, 1), (255, 1), (256, 1), (10, 0), (64, 4)])
 def test_tiles_of_a_mode(extent, ahead, alone, back):
     mode = Mode(-(-(extent + max(back - 1, 0)) // 64), 64, extent, 20, back, ahead, alone)
-    found = groups([mode])
-    seen = [i for g in found for i in range(g.tiles[0], g.tiles[0] + sum(g.residues.values()))]
+    found, seen = groups([mode]), []
+    for group in found:
+        for i in range(group.tiles[0], group.tiles[0] + sum(group.residues.values())):
+            seen.append(i)
+            assert group.low == (max(-64 * i, -back),)
+            assert group.high == (min(extent - 64 * i, 64 + ahead),)
     assert seen == list(range(mode.tiles))
     single = [g.tiles[0] for g in found if sum(g.residues.values()) == 1]
     assert all(i in single for i in seen if i < alone or i >= mode.tiles - alone)

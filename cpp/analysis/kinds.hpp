@@ -12,7 +12,7 @@
 
 namespace tilewright::analysis {
 
-// Odd numbers without a pattern: requests are found by a sum of their addresses with these, and compared one by one.
+// Requests are found by a sum of their addresses with these, which few that differ have in common, and then compared.
 inline constexpr std::array<uint64_t, kWarp + 4> kWeights = [] {
   std::array<uint64_t, kWarp + 4> weights{};
   for (uint64_t i = 0; i < weights.size(); ++i) weights[i] = ((2 * i + 1) * 0x9E3779B97F4A7C15 & INT64_MAX) | 1;
@@ -86,7 +86,7 @@ class Kinds {
   std::size_t find(const Kind& kind, uint64_t key) {
     if (2 * (counted_.size() + 1) > table_.size()) grow();
     std::size_t place = place_of(key);
-    for (; table_[place] >= 0; place = (place + 1) % table_.size()) {
+    for (; table_[place] >= 0; place = (place + 1) & (table_.size() - 1)) {
       const auto index = static_cast<std::size_t>(table_[place]);
       if (counted_[index].key == key && counted_[index].kind == kind) return index;
     }
@@ -99,15 +99,15 @@ class Kinds {
     table_.assign(table_.empty() ? 64 : 4 * table_.size(), -1);
     for (std::size_t index = 0; index < counted_.size(); ++index) {
       std::size_t place = place_of(counted_[index].key);
-      while (table_[place] >= 0) place = (place + 1) % table_.size();
+      while (table_[place] >= 0) place = (place + 1) & (table_.size() - 1);
       table_[place] = static_cast<int32_t>(index);
     }
   }
 
-  std::size_t place_of(uint64_t key) const { return (key * 0x9E3779B97F4A7C15 >> 32) % table_.size(); }
+  std::size_t place_of(uint64_t key) const { return (key * 0x9E3779B97F4A7C15 >> 32) & (table_.size() - 1); }
 
   std::vector<Counted> counted_;
-  std::vector<int32_t> table_;  // indices of counted_, -1: free; at most half full
+  std::vector<int32_t> table_;  // indices of counted_, -1: free; at most half full, a power of 2
   std::vector<std::pair<std::size_t, std::size_t>> begun_;
   int32_t turn_ = 0;
 };

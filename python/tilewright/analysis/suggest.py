@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from tilewright import _core
 from tilewright.analysis.access import WARP
 from tilewright.analysis.arguments import element_bits, whole
@@ -17,6 +15,7 @@ from tilewright.analysis.tile_access import Access, Ranking, Warps, elements_of,
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
     import numpy.typing as npt
 
     Integers = npt.NDArray[np.int64]
@@ -141,6 +140,8 @@ def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
 
 def ranked_swizzles(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> Iterator[SwizzleChoice]:
     """The same one by one, for who wants the first ones alone."""
+    import numpy as np
+
     given, base = _checked("suggest_swizzle", layout, accesses, dtype), whole("suggest_swizzle", "base", base)
     made = [warps_of(layout, access, dtype.bits, base, "suggest_swizzle") for access in given]
     span = int(_core.cosize(layout))
@@ -180,6 +181,8 @@ def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
         1. (32,32):(1,33), 1 behind every 32: 64 wavefronts (32 + 32), 1055 elements
         2. (32,32):(1,35), 3 behind every 32: 64 wavefronts (32 + 32), 1117 elements
     """
+    import numpy as np
+
     given, base = _checked("suggest_padding", layout, accesses, dtype), whole("suggest_padding", "base", base)
     for access in given:  # one that is wrong without padding is the caller's error
         warps_of(layout, access, dtype.bits, base, "suggest_padding")
@@ -205,6 +208,8 @@ def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
 
 def _costs(images: Integers, elements: Integers, access: Access, bits: int, base: int) -> Integers:
     """(3, images): the wavefronts of an access, -1 where it is not legal, its requests, and their ideal wavefronts."""
+    import numpy as np
+
     threads, count = elements.shape
     matrices = matrices_of(access.op, threads)
     costs = np.full((3, len(images)), -1, np.int64)

@@ -102,9 +102,9 @@ def thread_coordinates(tiled_mma: TiledMma) -> IntArray:
     layout = tiled_mma.thr_layout_vmnk
     extents = [int(_core.size(layout, mode=[mode])) for mode in range(4)]
     threads = layout.offsets()  # of each place, the first mode running fastest
-    places = np.zeros((int(_core.cosize(layout)), 4), np.int32)
+    places = np.empty((threads.size, 4), np.int32)
     places[threads] = np.stack(np.unravel_index(np.arange(threads.size), extents, order="F"), axis=-1)
-    return places[: tiled_mma.size]
+    return places
 
 
 def operand_indices(tiled_mma: TiledMma, operand: str, tile: tuple[int, int]) -> IntArray:
