@@ -14,7 +14,7 @@ from tilewright.analysis.totals import Repeated, Tally
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tilewright.analysis.totals import Booleans, Group, Residues
+    from tilewright.analysis.totals import Booleans, Group, Integers, Residues
     from tilewright.kernels.gemm_simt_plan import GemmSimt
     from tilewright.kernels.gemm_tables import LoadTable, OperandTable
 
@@ -180,12 +180,15 @@ def _image(plan: GemmSimt, launch: Launch, lanes: Lanes) -> list[Requests]:
     part, smem_read = taken_together(plan), store.smem_read
     slice_step = int(plan.smem_c.stride[2]) if plan.slices > 1 else 0
 
+    @functools.cache
+    def places() -> list[Integers]:
+        first = [by_warps(smem_read[..., j]) for j in range(0, plan.out_vector, part)]
+        return [(at + k * slice_step) * size for at in first for k in range(plan.slices)]
+
     def takes(group: Group) -> list[Tally]:
         tally, inside = Tally("read C from shared", "shared", "load", part * size), lanes.inside(group)
-        for j in range(0, plan.out_vector, part):
-            at = by_warps(smem_read[..., j])
-            for k in range(plan.slices):
-                tally.add((at + k * slice_step) * size, inside, {0: 1})
+        for at in places():
+            tally.add(at, inside, {0: 1})
         return [tally]
 
     # What is read depends on where C ends in a tile.

@@ -140,10 +140,14 @@ def _shared_store(plan: GemmSm80, launch: Launch, store: StoreTable) -> list[Req
 
     lanes = Lanes(store.coord)
 
+    @functools.cache
+    def places() -> list[Integers]:
+        return [by_warps(smem_read[..., j]) * acc for j in range(0, vector, part)]
+
     def takes(group: Group) -> list[Tally]:
         tally, inside = Tally("read C from shared", "shared", "load", part * acc), lanes.inside(group)
-        for j in range(0, vector, part):
-            tally.add(by_warps(smem_read[..., j]) * acc, inside, {0: 1})
+        for at in places():
+            tally.add(at, inside, {0: 1})
         return [tally]
 
     put = launch.repeated("put C", [launch.tiles], puts)
