@@ -184,12 +184,13 @@ def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
     import numpy as np
 
     given, base = _checked("suggest_padding", layout, accesses, dtype), whole("suggest_padding", "base", base)
+    elements = []
     for access in given:  # one that is wrong without padding is the caller's error
-        warps_of(layout, access, dtype.bits, base, "suggest_padding")
+        elements.append(elements_of(layout, access.tv, "suggest_padding"))
+        warps_of(layout, access, dtype.bits, base, "suggest_padding", elements[-1])
     limit = max(1, 8 * ROW_OF_BANKS // dtype.bits)
     pads = [(0, 0), *((row, pad) for row in _rows(layout) for pad in range(1, limit + 1))]
     choices = [layout if not pad else _padded(layout, row, pad) for row, pad in pads]
-    elements = [elements_of(layout, access.tv) for access in given]
     at_once, parts = max(1, AT_ONCE // int(_core.size(layout))), []
     for first in range(0, len(choices), at_once):
         images = np.stack([choice.offsets() for choice in choices[first : first + at_once]])

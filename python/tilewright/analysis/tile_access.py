@@ -138,15 +138,19 @@ def _inside(at: Integers, size: int, tv: Any, layout: Any, operation: str) -> In
     return at
 
 
-def warps_of(layout: Any, access: Access, bits: int, base: int, operation: str = "warps_of") -> Warps:
+def warps_of(
+    layout: Any, access: Access, bits: int, base: int, operation: str = "warps_of", elements: Integers | None = None
+) -> Warps:
     """The requests of all warps that make an access of a tile; of accesses of several values, those of the first.
 
+    `elements`: what `elements_of` says of the access, where it is known.
     Raises, in the name of `operation`: ValueError for an op, a width or a number of threads that there is not,
     LayoutError where a lane's values are no neighbours in the tile, or a lane would fault.
     """
     import numpy as np
 
-    table = Table(offsets_of(layout, access.tv, operation), bits, base)
+    offsets = offsets_of(layout, access.tv, operation) if elements is None else layout.offsets()[elements]
+    table = Table(offsets, bits, base)
     threads, count = table.offsets.shape
     width = access.width or (16 if access.op in OF_MATRICES else widest_access(table)[0] or max(1, bits // 8))
     _check(access, width, threads, operation)
