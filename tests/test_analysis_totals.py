@@ -163,6 +163,8 @@ def test_tables_of_other_shapes():
         counts.AsyncTally(4).add(lanes, lanes, lanes == 0, lanes == 0, {0: 1}, lanes[:1])
     with pytest.raises(ValueError, match="width = 2 bytes"):
         counts.AsyncTally(2)
+    with pytest.raises(ValueError, match="a tile of 0 coordinates"):
+        groups([Mode(2, 0, 8, 4)])
 
 
 # ---- cp.async ----

@@ -189,6 +189,7 @@ py::tuple to_tuple(const std::vector<int64_t>& numbers) { return py::tuple(py::c
 py::typing::List<py::tuple> groups(const std::vector<std::array<int64_t, 7>>& given, int64_t base, int64_t times) {
   std::vector<analysis::Mode> modes;
   for (const auto& [tiles, tile, extent, step, back, ahead, alone] : given) {
+    if (tile < 1) throw ValueError(concat("a tile of ", tile, " coordinates must have at least 1"));
     modes.push_back({tiles, tile, extent, {step, 0}, back, ahead, alone});
   }
   py::typing::List<py::tuple> found;
