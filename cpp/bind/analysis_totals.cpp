@@ -1,5 +1,4 @@
 // Totals over a launch: what tilewright.analysis adds up, in the submodule _core.analysis.
-#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
@@ -28,9 +27,6 @@ using analysis::Request;
 using analysis::Starts;
 using analysis::Tally;
 using analysis::Totals;
-
-using Integers = py::array_t<int64_t, py::array::c_style | py::array::forcecast>;
-using Bools = py::array_t<bool, py::array::c_style | py::array::forcecast>;
 
 using Given = py::typing::Dict<py::int_, py::int_>;
 
