@@ -112,7 +112,7 @@ def launch_plans(options: argparse.Namespace) -> None:
     for case in plan_cases():
         if not re.search(options.only, case.name):
             continue
-        note: dict[str, Any] = {"name": case.name, "reduced": case.reduced}
+        note: dict[str, Any] = {"name": case.name}
         notes.append(note)
         if time.perf_counter() - begin > options.budget:
             note["error"] = "not run: the time was over"
@@ -290,10 +290,13 @@ def by_access(several: list[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
 
 
 def merged(several: list[dict[str, Any]]) -> dict[str, Any]:
-    """Readings of several runs as one; of a plan those of the last run that has any."""
+    """Readings of several runs as one; of a plan that still is those of the last run that has any."""
+    from ncu_plans import plan_cases
+
+    known = {case.name for case in plan_cases()}
     plans: dict[str, Any] = {}
     for row in (row for data in several for row in data["plans"]):
-        if row["name"] not in plans or row.get("kernels"):
+        if row["name"] in known and (row["name"] not in plans or row.get("kernels")):
             plans[row["name"]] = row
     return {**several[-1], "cases": list(by_access(several).values()), "plans": list(plans.values())}
 

@@ -1,9 +1,8 @@
-"""The plans that are compared with Nsight Compute: every copy and GEMM of the benchmarks, large copies made smaller."""
+"""The plans that are compared with Nsight Compute: every copy and GEMM of the benchmarks."""
 
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -14,9 +13,6 @@ import torch
 from tilewright import kernels
 from tilewright.kernels import visualize_tv
 
-COPY_BYTES = 64 << 20  # of a tensor, at most
-# Smaller ones of these would have other tiles.
-WHOLE = (("NCHW to NHWC", "bf16"), ("NHWC to NCHW", "bf16"), ("ABCDE to EDCBA", "bf16"), ("ABCDE to EDCBA", "fp32"))
 LABELS = {tiled_copy.contiguous: "contiguous", tiled_copy.transposes: "transpose"}  # else the case's own
 THREADS = (12, 32, 33, 41, 64)  # of the kernel of docs/active_lanes.md
 
@@ -30,26 +26,10 @@ class Made(NamedTuple):
 
 
 class PlanCase(NamedTuple):
-    """A plan by name; `reduced` says from which extents a large one was made smaller."""
+    """A plan by name."""
 
     name: str
-    reduced: str
     make: Callable[..., Made]  # by the device, cuda if it is left out
-
-
-def halved(shape: tuple[int, ...], fits: Callable[[tuple[int, ...]], bool], modes: int) -> tuple[int, ...]:
-    """The largest of the first `modes` extents halved until it fits; an odd extent stays odd.
-
-    >>> halved((8191, 8193), lambda s: s[0] * s[1] <= 1 << 22, 2)
-    (2047, 2049)
-    """
-    while not fits(shape):
-        k = max(range(modes), key=lambda m: shape[m])
-        half = shape[k] // 2
-        if shape[k] % 2:
-            half += 1 - half % 2
-        shape = (*shape[:k], half, *shape[k + 1 :])
-    return shape
 
 
 def copies() -> Iterator[PlanCase]:
@@ -57,26 +37,20 @@ def copies() -> Iterator[PlanCase]:
     for family in (tiled_copy.contiguous, tiled_copy.transposes, tiled_copy.permutes, tiled_copy.slices):
         for case in family(options):
             dtype = tiled_copy.DTYPES[case.dtype]
-            modes = 1 if family is tiled_copy.slices else len(case.shape)  # a slice is of given columns
-            size = dtype.itemsize
-            most = math.inf if (case.name, case.dtype) in WHOLE else COPY_BYTES
-            shape = halved(case.shape, lambda s, size=size, most=most: math.prod(s) * size <= most, modes)
 
             def make(
                 device: str = "cuda",
                 case: tiled_copy.Case = case,
-                shape: tuple[int, ...] = shape,
                 dtype: torch.dtype = dtype,
             ) -> Made:
-                src = torch.empty(shape, dtype=dtype, device=device)
+                src = torch.empty(case.shape, dtype=dtype, device=device)
                 like = case.view(src)
                 dst = torch.empty(like.shape, dtype=dtype, device=device)
                 plan = kernels.tiled_copy.plan(like, dst)
                 return Made(plan, (like, dst), lambda: kernels.tiled_copy(like, dst))
 
-            text, asked = ("x".join(map(str, s)) for s in (shape, case.shape))
             label = LABELS.get(family, case.name)
-            yield PlanCase(f"copy, {label}, {text} {case.dtype}", "" if shape == case.shape else asked, make)
+            yield PlanCase(f"copy, {label}, {'x'.join(map(str, case.shape))} {case.dtype}", make)
 
 
 def gemms() -> Iterator[PlanCase]:
@@ -99,7 +73,7 @@ def gemms() -> Iterator[PlanCase]:
                 plan = kernels.gemm.plan(a, b, c, **told)
                 return Made(plan, (a, b, c, told.get("bias")), lambda: kernels.gemm(a, b, c, **told))
 
-            yield PlanCase(f"gemm, {case.name}", "", make)
+            yield PlanCase(f"gemm, {case.name}", make)
 
 
 def lanes() -> Iterator[PlanCase]:
@@ -113,13 +87,9 @@ def lanes() -> Iterator[PlanCase]:
             layout = cute.make_layout((threads, 3), stride=(1, threads))
             return Made(None, (tensor,), lambda: visualize_tv(tensor, layout))
 
-        yield PlanCase(f"visualize_tv by {threads} threads", "", make)
+        yield PlanCase(f"visualize_tv by {threads} threads", make)
 
 
 def plan_cases() -> list[PlanCase]:
-    """All of them; cases that became the same by being made smaller are one, which names each it was made from."""
-    found: dict[str, list[PlanCase]] = {}
-    for family in (lanes(), copies(), gemms()):
-        for case in family:
-            found.setdefault(case.name, []).append(case)
-    return [same[0]._replace(reduced=", ".join(c.reduced for c in same if c.reduced)) for same in found.values()]
+    """All of them, each name once."""
+    return list({case.name: case for family in (lanes(), copies(), gemms()) for case in family}.values())
