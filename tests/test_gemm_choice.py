@@ -209,3 +209,23 @@ def test_columns_are_boxes_to_the_model_too():
     assert (plan.store, plan.swapped) == ("columns", False)
     other = chosen(384, 384, 1024, TFloat32, a="m", c="n")
     assert (plan.tiler_mnk, plan.splits) == (other.tiler_mnk, other.splits)
+
+
+def test_stages_where_rows_do_not_begin_at_lines():
+    """Fewer of 64 by 128 are on their way, as they come more slowly; others as many as there is room for."""
+    for dtype in (Float16, BFloat16, TFloat32):
+        out = Float32 if dtype is TFloat32 else None
+        for n, stages in ((1000, 6), (1024, 8)):
+            plan = choose_gemm(problem_of(n, n, n, dtype, out=out), (256,) * 3, H200)
+            if plan.tiler_mnk[:2] == (64, 128):
+                assert plan.stages == stages, (dtype, n)
+    assert chosen(1000, 1000, 1000, Float16).stages == 6
+    assert chosen(1000, 1000, 1024, Float16, pads=(0, 0, 0)).stages == 8
+
+
+def test_tiles_that_are_taken_together_where_c_takes_the_time():
+    def group(m, k):
+        return choose_gemm(problem_of(m, m, k, BFloat16, batch=(16,)), (256,) * 3, H200).group
+
+    assert [group(m, 64) for m in (512, 2048, 4096, 8192)] == [2, 2, 8, 8]
+    assert group(4096, 1024) == 16

@@ -86,6 +86,11 @@ CONFIGS = (
 FEW_STEPS = 4  # along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone and
 # do not run ahead
 
+FEW_GROUP, MANY_GROUP, MANY_ROWS = 2, 8, 32  # tiles along M taken together there, and from how many on
+# Where rows do not begin at the L2's lines, fewer stages of 64 by 128 are on their way: 1000^3 took 3 % longer with 8.
+# Where they do, 1024^3 in the same clusters took 5 % longer with 6 than with 7.
+BROKEN_STAGES = 6
+
 # The model's constants, in clocks unless said otherwise.
 CLOCK = 1.7e9
 INGEST = 48.0  # bytes a clock that come into a multiprocessor
@@ -114,7 +119,15 @@ def _smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store
     """The stages that fit a multiprocessor with as many CTAs, beside boxes of C and the bias."""
     beside = beside_stages(problem, config.bN, config.consumers, config.buffers, store)
     free = ((facts.shared_bytes + 1024) // config.resident // 1024 - 1) * 1024 - beside
-    return min(free // ((config.bM + config.bN) * SPAN + 16), config.stages)
+    most = config.stages
+    if config.bM + config.bN == 192 and all(_breaks(x, problem) for x in (problem.a_strides, problem.b_strides)):
+        most = min(most, BROKEN_STAGES)
+    return min(free // ((config.bM + config.bN) * SPAN + 16), most)
+
+
+def _breaks(strides: tuple[int, ...], problem: GemmProblem) -> bool:
+    """Whether rows of an operand do not begin at the L2's lines."""
+    return (strides[0] if strides[1] == 1 else strides[1]) * problem.a_type.bits // 8 % SPAN != 0
 
 
 def _store_of(config: Config, problem: GemmProblem, alignment: int) -> str:
@@ -135,10 +148,7 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
     waves = -(-tiles // (sms * config.resident))
     together = min(config.resident, -(-tiles // sms))  # CTAs that a multiprocessor really has
     multiply = max(bM * bN / 32, bM + bM * bN / 64)
-    broken = [
-        BROKEN_ROWS if (strides[0] if strides[1] == 1 else strides[1]) * size % SPAN else 1.0
-        for strides in (p.a_strides, p.b_strides)
-    ]
+    broken = [BROKEN_ROWS if _breaks(strides, p) else 1.0 for strides in (p.a_strides, p.b_strides)]
     ingest = (bM + bN) * SPAN / INGEST
     fetch = (bM * broken[0] / cN + bN * broken[1] / cM) * SPAN / INGEST
     # Rows that few tiles share are read from memory, for all of these at the same time.
@@ -243,6 +253,13 @@ def tiled_mma_of(problem: GemmProblem, bN: int, warpgroups: int, k_major: tuple[
     return make_tiled_mma(op, (warpgroups, 1, 1))
 
 
+def _group(problem: GemmProblem, bM: int) -> int:
+    """The tiles along M that are taken together: 2048 rows; where C is what takes time, few."""
+    if not _few_steps(problem):
+        return max(2048 // bM, 1)
+    return FEW_GROUP if problem.m < MANY_ROWS * bM else MANY_GROUP
+
+
 def plan_of(
     config: Config, problem: GemmProblem, k_major: tuple[bool, bool], alignments: tuple[int, int, int],
     facts: DeviceFacts,
@@ -273,7 +290,7 @@ def plan_of(
         store=store,
         store_buffers=config.buffers,
         workers=facts.multiprocessors * config.resident,
-        group=2 if _few_steps(p) else max(2048 // bM, 1),
+        group=_group(p, bM),
     )
     return with_promotion(plan, promotion_by_wgmma(plan))
 
