@@ -124,6 +124,8 @@ def plans() -> list[Row]:
         found.append((f"a {stem} plan, 4096 cubed", lambda c=choose, p=problem: c(p, (16, 16, 16), H200)))
     ragged = problem_of(4095, 4097, 4103, BFloat16)
     found.append(("a plan that copies A and B before, 4095x4097x4103", lambda: choose_gemm(ragged, (2, 2, 2), H200)))
+    parts = problem_of(8192, 8192, 8192, Float32, a="m", b="n")
+    found.append(("a plan in four parts along K, 8192 cubed", lambda: choose_gemm(parts, (16, 16, 16), H200)))
     rows = []
     for name, make in found:
         plan = make()

@@ -1,4 +1,4 @@
-"""The plans that are compared with Nsight Compute: every copy and GEMM of the benchmarks."""
+"""The plans that are compared with Nsight Compute: every copy and GEMM of the benchmarks, and steps of docs/gemm.md."""
 
 from __future__ import annotations
 
@@ -76,6 +76,21 @@ def gemms() -> Iterator[PlanCase]:
             yield PlanCase(f"gemm, {case.name}", make)
 
 
+def steps() -> Iterator[PlanCase]:
+    """Those of docs/gemm.md, some of which conflict on purpose."""
+    from gemm_ladder_steps import LADDERS, Ladder, Step
+
+    for ladder in LADDERS:
+        for step in ladder.steps:
+
+            def make(device: str = "cuda", ladder: Ladder = ladder, step: Step = step) -> Made:
+                a, b, c = ladder.operands(device, empty=True)
+                plan = step.make(a, b)
+                return Made(plan, (a, b, c, None), lambda: kernels.gemm(a, b, c, plan=plan))
+
+            yield PlanCase(f"step, {ladder.title}, {'x'.join(map(str, ladder.extents))}: {step.name}", make)
+
+
 def lanes() -> Iterator[PlanCase]:
     """visualize_tv by as many threads: no branch, so that only the last warp has lanes that do nothing."""
     from tilewright import cute
@@ -92,4 +107,4 @@ def lanes() -> Iterator[PlanCase]:
 
 def plan_cases() -> list[PlanCase]:
     """All of them, each name once."""
-    return list({case.name: case for family in (lanes(), copies(), gemms()) for case in family}.values())
+    return list({case.name: case for family in (lanes(), copies(), gemms(), steps()) for case in family}.values())

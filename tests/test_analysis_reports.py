@@ -309,6 +309,7 @@ def test_a_plan_takes_a_few_milliseconds():
         sm80(4096, 4096, 4096),
         sm80(4095, 4097, 4103, align=(2, 2, 2)),
         sm90(4096, 4096, 4096),
+        choose_gemm(problem_of(8192, 8192, 8192, Float32, a="m", b="n"), (16, 16, 16), H200),  # in four parts
     ]
     for plan in plans:
         plan.analyze()  # makes the tables

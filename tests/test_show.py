@@ -335,7 +335,7 @@ def test_a_text_is_a_layout_and_a_name_an_operation():
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "message"),
     [
-        ((object(),), {}, TypeError, "no picture of object; there are pictures of ComposedLayout"),
+        ((object(),), {}, TypeError, "no picture of object; there are pictures of ChainedGemm, ComposedLayout"),
         ((cute.rank, 3), {}, TypeError, "no picture of the operation 'rank'; the operations are composition"),
         (("(4,8):(8,1)",), {"colour": 1}, TypeError, "unexpected keyword argument 'colour'; .* options color, tile"),
         ((cute.composition,), {}, TypeError, r"missing .* 'lhs'; the picture of composition takes \(lhs, rhs\)"),

@@ -19,6 +19,8 @@ from tilewright.kernels.gemm_simt_plan import GemmSimt
 from tilewright.numeric import Float32
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tilewright.analysis.instructions import MemoryInstruction
     from tilewright.kernels.gemm_operands import GemmOperands
     from tilewright.kernels.gemm_plan import DeviceFacts
@@ -31,6 +33,7 @@ ROUNDS = 8  # of tiles at least, for which the last one is worth filling
 TERMS = 4096  # of a part, about
 SHORT_TERMS = 2048  # where sums are to be shorter
 LEAST = 8192  # of K
+LINE = 128  # bytes
 
 
 @drawn
@@ -40,11 +43,12 @@ class ChainedGemm(CompositeGemm):
     `gemm` is the plan for all of K, which each part is like. C has Float32, as the sums.
     """
 
-    __slots__ = ("terms",)
+    __slots__ = ("_parts", "terms")
     FIELDS: ClassVar[tuple[str, ...]] = ("problem", "gemm", "terms")
     KERNEL = "chained"
     gemm: GemmSimt
     terms: int
+    _parts: list[tuple[GemmSimt, int, int]]
 
     def __init__(self, problem: GemmProblem, gemm: GemmSimt, terms: int) -> None:
         from tilewright.kernels.gemm_fields import POSITIVE
@@ -53,6 +57,7 @@ class ChainedGemm(CompositeGemm):
             raise TypeError(f"ChainedGemm: terms is {terms!r}, but it must be {POSITIVE[0]}")
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "_parts", [])
         self._set((("gemm", gemm, GemmSimt),))
         if problem.c_type is not Float32 or problem.acc_type is not Float32:
             raise TypeError(
@@ -73,17 +78,24 @@ class ChainedGemm(CompositeGemm):
 
         The first one's epilogue has alpha and beta, those behind it add to C, and the last one does the rest.
         """
+        if not self._parts:
+            self._parts.extend(self._made_parts())
+        return self._parts
+
+    def _made_parts(self) -> Iterator[tuple[GemmSimt, int, int]]:
         cuts, problem = self.cuts, self.gemm.problem
-        whole, last, found = problem.epilogue, len(cuts) - 2, []
+        whole, last = problem.epilogue, len(cuts) - 2
+        plans: dict[Any, GemmSimt] = {}  # those in the middle are alike
         for i, (begin, end) in enumerate(itertools.pairwise(cuts)):
             epilogue = whole if i == last else whole._replace(bias=None, bias_type=None, bias_stride=0, activation=None)
             if i > 0:
                 epilogue = epilogue._replace(beta=1.0)
-            part = self.gemm.replace(problem=problem._replace(k=end - begin, epilogue=epilogue), chained=last > 0)
+            own = problem._replace(k=end - begin, epilogue=epilogue)
+            if own not in plans:
+                plans[own] = self.gemm.replace(problem=own, chained=last > 0)
             sides = (problem.a_strides[1], problem.a_type), (problem.b_strides[1], problem.b_type)
             a, b = (begin * stride * int(dtype.bits) // 8 for stride, dtype in sides)
-            found.append((part, *((b, a) if self.gemm.swapped else (a, b))))
-        return found
+            yield plans[own], *((b, a) if self.gemm.swapped else (a, b))
 
     def for_problem(self, problem: GemmProblem) -> ChainedGemm:
         """The plan for other sizes."""
@@ -130,10 +142,15 @@ class ChainedGemm(CompositeGemm):
 
         found: list[MemoryInstruction] = []
         own: list[MemoryInstruction] = []
+        known: dict[Any, list[MemoryInstruction]] = {}  # counts repeat after a line
         places, parts = (a, b), self.parts
         for i, (part, at_a, at_b) in enumerate(parts):
             places = (b + at_b, a + at_a) if part.swapped else (a + at_a, b + at_b)
-            own = list(gemm_instructions(part, (*places, c, bias if part.problem.epilogue.bias is not None else 0)))
+            key = part, *(x % LINE for x in places)
+            if key not in known:
+                v = bias if part.problem.epilogue.bias is not None else 0
+                known[key] = list(gemm_instructions(part, (*places, c, v)))
+            own = known[key]
             found += [x._replace(name=f"part {i + 1} of {len(parts)}: {x.name}") for x in own]
         return found, own, places
 
