@@ -156,26 +156,29 @@ def test_64_by_64_takes_at_most_50_ms(text, dtype):
 
 def test_the_lines_of_many_cells_colour_each_of_them():
     chance = random.Random(3)
-    dashed = 0
+    dashed = irregular = 0
     for _ in range(200):
         width, colors = chance.randint(1, 12), chance.sample(["a", "b", "c", ""], chance.randint(1, 4))
         period = chance.randint(1, width)
         lines = []
         for _ in range(chance.randint(1, 5)):
             piece = [chance.choice(colors) for _ in range(period)]
-            lines.append(tuple((piece * width)[:width]))
+            lines += [tuple((piece * width)[:width])] * chance.choice((1, 1, 20))
         drawn = [[""] * width for _ in lines]
         for (color, dashes), parts in strokes_of(lines).items():
-            length, gap = map(int, dashes.split()) if dashes else (width, 0)
-            dashed += bool(dashes)
+            pieces = [int(piece) for piece in dashes.split()] or [width]
+            dashed += len(pieces) == 2
+            irregular += len(pieces) > 2
+            on = [k % 2 == 0 for k, piece in enumerate(pieces * 2) for _ in range(piece)]  # an odd number goes on twice
             for i, start, end in parts:
                 assert start < end <= width
                 for place in range(start, end):
-                    if (place - start) % (length + gap) < length:
+                    if not dashes or on[(place - start) % len(on)]:
                         assert drawn[i][place] == ""
                         drawn[i][place] = color
         assert [tuple(line) for line in drawn] == lines
     assert dashed > 100
+    assert irregular > 50
 
 
 def test_special_characters_in_a_picture_of_many_cells():
@@ -224,6 +227,32 @@ def test_thread_value_pictures_of_64_by_64_keep_the_limit_too():
     assert len(svg.encode()) <= 200_000
     of_tile = [title for title in titles(svg) if next(iter(title)) == "coordinate"]
     assert len({title["coordinate"] for title in of_tile}) == len(of_tile) == 64 * 64
+
+
+@pytest.mark.parametrize("text", ["(64,64):(64,1)", "((4,16),(8,8)):((8,512),(1,64))"])
+def test_labels_of_many_cells_stand_at_the_middle_of_what_they_stand_for(text):
+    picture = cute.show(text)
+    (box,) = measure(picture).boxes
+    expected = []
+    for axis, across in ((box.panel.column_axis, True), (box.panel.row_axis, False)):
+        for place, level in zip(box.levels(axis, across), axis, strict=True):
+            at = 0
+            for label in level:
+                middle = (box.left, box.top)[not across] + (at + label.span / 2) * box.cell[not across]
+                expected.append((label.text, middle, place + 2) if across else (label.text, place, middle + 3.5))
+                at += label.span
+    letters = []
+    for found in ElementTree.fromstring(picture.svg()).findall(f"{SVG}text[@class='g']"):
+        xs, ys = (list(map(float, found.get(name).split())) for name in "xy")
+        assert len(xs) == len(found.text)
+        assert len(ys) in (1, len(xs))
+        letters += zip(found.text, xs, ys if len(ys) > 1 else ys * len(xs), strict=True)
+    for label, x, y in expected:
+        these, letters = letters[: len(label)], letters[len(label) :]
+        assert "".join(letter for letter, _, _ in these) == label
+        assert sum(at for _, at, _ in these) / len(these) == pytest.approx(x, abs=0.1)
+        assert [at for _, _, at in these] == pytest.approx([y] * len(these), abs=0.1)
+    assert not letters
 
 
 def test_svg_is_one_file_with_its_own_ground():

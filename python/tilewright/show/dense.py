@@ -1,11 +1,12 @@
 """What is written of many cells at once: the lines that colour them, and what pointing at them shows.
 
-Neighbours of one colour are one line; runs of one length at one distance are one dashed line.
+Neighbours of one colour are one line; runs of one length at one distance are one dashed line, and so are runs that
+many lines have at the same distances.
 """
 
 from __future__ import annotations
 
-from itertools import groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.show.palette import fill
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
     from tilewright.show.picture import Panel
 
-__all__ = ["Titles", "grid_of_colors", "strokes_of"]
+__all__ = ["Titles", "bytes_of", "grid_of_colors", "strokes_of"]
+
+Strokes = dict[tuple[str, str], list[tuple[int, int, int]]]
+"""(line, start, end) by (colour, dashes)."""
+KEY, STROKE = 46, 8  # bytes of a path but its lines and dashes, and of a line in it
 
 
 def grid_of_colors(panel: Panel) -> list[tuple[str, ...]]:
@@ -30,20 +35,39 @@ def grid_of_colors(panel: Panel) -> list[tuple[str, ...]]:
     return [tuple(line) for line in colors]
 
 
-def strokes_of(lines: Sequence[tuple[str, ...]]) -> dict[tuple[str, str], list[tuple[int, int, int]]]:
+def strokes_of(lines: Sequence[tuple[str, ...]]) -> Strokes:
     """(line, start, end) of the neighbours of one colour, by (colour, dashes): equal runs at equal distances are one.
+
+    Other runs are one where enough lines have the same for a path of their own to take less.
 
     >>> strokes_of([("red", "blue", "red", "blue", "red"), ("", "red", "red", "", "")])
     {('red', '1 1'): [(0, 0, 5)], ('blue', '1 1'): [(0, 1, 4)], ('red', ''): [(1, 1, 3)]}
+    >>> list(strokes_of([("red", "", "red", "red")] * 4)), list(strokes_of([("red", "", "red", "red")] * 9))
+    ([('red', '')], [('red', '1 1 2')])
     """
-    found: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    found: Strokes = {}
     known: dict[tuple[str, ...], list[tuple[tuple[str, str], int, int]]] = {}
     for i, line in enumerate(lines):
         if line not in known:
             known[line] = _of_line(line)
         for key, start, end in known[line]:
             found.setdefault(key, []).append((i, start, end))
+    for (color, dashes), parts in list(found.items()):
+        pieces = list(map(int, dashes.split()))
+        more = len(pieces) // 2  # runs behind the first one
+        if len(pieces) > 2 and KEY + len(dashes) > STROKE * more * len(parts):
+            del found[color, dashes]
+            ends = list(accumulate(pieces))
+            runs = [(end - length, end) for end, length in zip(ends[::2], pieces[::2], strict=True)]
+            single = found.setdefault((color, ""), [])
+            single += [(i, start + at, start + end) for i, start, _ in parts for at, end in runs]
+            single.sort()
     return found
+
+
+def bytes_of(strokes: Strokes) -> int:
+    """About what the paths of these lines take."""
+    return sum(KEY + len(dashes) + STROKE * len(lines) for (_, dashes), lines in strokes.items())
 
 
 def _of_line(line: tuple[str, ...]) -> list[tuple[tuple[str, str], int, int]]:
@@ -60,8 +84,11 @@ def _of_line(line: tuple[str, ...]) -> list[tuple[tuple[str, str], int, int]]:
         gaps = {start - end for (_, end), (start, _) in pairwise(parts)}
         if len(lengths) == len(gaps) == 1:
             found.append(((color, f"{lengths.pop()} {gaps.pop()}"), parts[0][0], parts[-1][1]))
+        elif gaps:
+            pieces = [end - start for start, end in pairwise(chain.from_iterable(parts))]
+            found.append(((color, " ".join(map(str, pieces))), parts[0][0], parts[-1][1]))
         else:
-            found += [((color, ""), start, end) for start, end in parts]
+            found.append(((color, ""), *parts[0]))
     return found
 
 

@@ -1,8 +1,8 @@
 """A picture in SVG: deterministic text, no script, no other assets, on a white ground that reads on a dark page too.
 
 Up to 900 cells each is a rectangle that shows all it knows when it is pointed at. Of more, the rectangles of one colour
-are one path, the texts of a row are one text, and pointing shows the values alone, so that 64 x 64 cells take less than
-200 kB.
+are one path, the texts of a row, and the labels of an axis, are one text, and pointing shows the values alone, so that
+64 x 64 cells take at most 200 kB.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tilewright.show.arrows import arrow, longest
-from tilewright.show.dense import Titles, grid_of_colors, strokes_of
+from tilewright.show.dense import Titles, bytes_of, grid_of_colors, strokes_of
 from tilewright.show.measure import HEADING, LEVEL, MARGIN, NOTE, SMALL, SUBTITLE, Box, Sheet, heading_height, measure
 from tilewright.show.palette import fill
 
@@ -26,6 +26,8 @@ __all__ = ["escape", "svg"]
 LIMIT = 199_000  # bytes of a picture of 64 x 64 cells but its frame; hovering takes what is left
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
 SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
+LETTERS = re.compile("[!-~…]+")  # of which each has one place
+ADVANCE = 6.02  # pixels from one letter of 10 pixels to the next, in most fonts
 TITLE_TAGS = len("<a><title></title></a>")
 FAMILY = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 STYLE = "".join(
@@ -116,7 +118,7 @@ def _panel(box: Box, dense: bool, hover: bool) -> list[str]:
     body += [_text(box.x, y + 13 + HEADING * i, line, "h") for i, line in enumerate(box.title)]
     y += heading_height(box.title)
     body += [_text(box.x, y + 11 + SUBTITLE * i, line, "u") for i, line in enumerate(box.subtitle)]
-    body += _labels(box, panel.column_axis, True) + _labels(box, panel.row_axis, False)
+    body += _labels(box, panel.column_axis, True, dense) + _labels(box, panel.row_axis, False, dense)
     body += _colors(box) if dense else _rich(box, hover)
     for rules, across in ((panel.row_rules, True), (panel.column_rules, False)):
         for weight in sorted({rule.weight for rule in rules}):
@@ -143,27 +145,50 @@ def _panel(box: Box, dense: bool, hover: bool) -> list[str]:
     return body
 
 
-def _labels(box: Box, axis: Axis, across: bool) -> list[str]:
+def _labels(box: Box, axis: Axis, across: bool, dense: bool) -> list[str]:
     """The labels of an axis; those of several rows or columns with a line along what they stand for."""
     body, lines = [], ""
     size = box.cell[0] if across else box.cell[1]
     begin = box.left if across else box.top
     for place, level in zip(box.levels(axis, across), axis, strict=True):
         at = 0
+        texts, ends = [], []
         for label in level:
             middle = begin + (at + label.span / 2) * size
             x, y = (middle, place + 2) if across else (place, middle + 3.5)
             if label.text:
-                body.append(_text(x, y, label.text, "g"))
-            if level is not axis[-1] and label.text:
-                start, length = begin + at * size + 3, label.span * size - 6
-                edge = place + (LEVEL if across else box.level_width(level)) / 2 - 2
-                if across:
-                    lines += f"M{_length(start)} {_length(edge)}h{_length(length)}"
-                else:
-                    lines += f"M{_length(edge)} {_length(start)}v{_length(length)}"
+                texts.append((x, y, label.text))
+                ends.append((at, at + label.span))
             at += label.span
+        if dense and LETTERS.fullmatch("".join(text for _, _, text in texts)):
+            body.append(_spread(texts, across))
+        else:
+            body += [_text(*text, "g") for text in texts]
+        if level is axis[-1]:
+            break
+        edge = place + (LEVEL if across else box.level_width(level)) / 2 - 2
+        dashes = ""
+        if dense and len(ends) == len(level) and len({label.span for label in level}) == 1:  # as one dashed line
+            dashes, ends = f"{_length(level[0].span * size - 6)} 6", [(0, at)]
+        path = "".join(
+            f"M{_length(begin + i * size + 3)} {_length(edge)}h{_length((j - i) * size - 6)}"
+            if across
+            else f"M{_length(edge)} {_length(begin + i * size + 3)}v{_length((j - i) * size - 6)}"
+            for i, j in ends
+        )
+        if dashes:
+            body.append(f'<path d="{path}" class="b" stroke-dasharray="{dashes}"/>')
+        else:
+            lines += path
     return [*body, f'<path d="{lines}" class="b"/>'] if lines else body
+
+
+def _spread(texts: list[tuple[float, float, str]], across: bool) -> str:
+    """Labels of one line, or one column, as one text, with a place for each letter."""
+    letters = [(x + (i - (len(text) - 1) / 2) * ADVANCE, y) for x, y, text in texts for i in range(len(text))]
+    xs = " ".join(_length(x) for x, _ in letters)
+    ys = _length(letters[0][1]) if across else " ".join(_length(y) for _, y in letters)
+    return f'<text x="{xs}" y="{ys}" class="g">{escape("".join(text for _, _, text in texts))}</text>'
 
 
 def _rich(box: Box, hover: bool) -> list[str]:
@@ -194,7 +219,7 @@ def _colors(box: Box) -> list[str]:
     panel, (w, h) = box.panel, box.cell
     colors = grid_of_colors(panel)
     ways = [(strokes_of(colors), True), (strokes_of([*zip(*colors, strict=True)]), False)]
-    strokes, across = min(ways, key=lambda way: sum(map(len, way[0].values())))  # those with fewer lines
+    strokes, across = min(ways, key=lambda way: bytes_of(way[0]))
     place = f"translate({_length(box.left)} {_length(box.top)}) scale({w:.2f} {h:.2f})"
     body = [f'<g transform="{place}" fill="none">']
     for (color, dashes), lines in sorted(strokes.items()):
