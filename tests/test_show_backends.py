@@ -111,33 +111,81 @@ def test_hovering_shows_all_of_a_small_picture(text):
     assert titles(picture.svg()) == [dict(cell.hover) for cell in cells]
 
 
-@pytest.mark.parametrize(
-    "text", ["(64,64):(64,1)", "(64,64):(65,1)", "((8,8),(8,8)):((8,512),(1,64))", "S<3,3,3> o 0 o (64,64):(64,1)"]
-)
-def test_64_by_64_has_at_most_200_kb_and_shows_each_coordinate(text):
+def nested(first: int) -> str:
+    """64 x 64 elements with 2 along each leaf, in Morton order; `first` is the smallest stride."""
+    strides = [[str(first * 2 ** (2 * i + k)) for i in range(6)] for k in (0, 1)]
+    twos = ",".join("2" * 6)
+    return f"(({twos}),({twos})):(({','.join(strides[0])}),({','.join(strides[1])}))"
+
+
+LARGE = [
+    "(64,64):(64,1)",
+    "(64,64):(1,64)",
+    "(64,64):(65,1)",
+    "(64,64):(1601,25)",
+    "(64,64):(-1000,-7)",
+    "((8,8),(8,8)):((8,512),(1,64))",
+    "((4,16),(8,8)):((8,51200),(1,640))",
+    "((4,4,4),(4,4,4)):((1,16,256),(4,64,1024))",
+    "(64,(8,8),1):(64,(1,8),0)",
+    "(((2,2),(2,(2,4))),((2,2),(2,(2,4)))):(((1,4),(16,(64,256))),((2,8),(32,(128,512))))",
+    nested(1),
+    nested(25),
+    "S<3,3,3> o 0 o (64,64):(64,1)",
+    "S<2,0,3> o 0 o (64,64):(64,1)",
+    "S<3,3,3> o 0 o ((8,8),(8,8)):((8,512),(1,64))",
+    f"S<3,4,3> o 0 o {nested(1)}",
+    f"S<3,0,5> o 0 o {nested(1)}",  # of which no row has a colour at one distance
+    f"S<3,2,5> o 0 o {nested(100)}",
+]
+OPTIONS = {"plain": {}, "float16": {"dtype": Float16}, "banks": {"dtype": Float16, "color": "bank"}}
+
+
+def coordinate_of(title: dict[str, str]) -> object:
+    """The coordinate of a title, in whichever form it is written, as a layout takes it."""
+    parts = [value for name, value in title.items() if name.startswith("coordinate in mode ")]
+    whole = [value for name, value in title.items() if name == "coordinate" or name.endswith("-D coordinate")]
+    assert len(whole) == (not parts)
+    return eval(f"({','.join(f'({part})' for part in parts) or whole[0]})")
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("text", LARGE)
+def test_64_by_64_has_at_most_200_kb_and_shows_coordinate_offset_bank_and_address(text, options):
     layout = cute.parse(text)
-    for dtype in (None, Float16):
-        picture = cute.show(layout, dtype=dtype)
-        for page in (picture.svg(), picture.html(), picture._repr_html_()):
-            assert len(page.encode()) <= 200_000
-        shown = titles(picture.svg())
-        assert len(shown) == 64 * 64
-        bytes_ = 2 if dtype or isinstance(layout, cute.ComposedLayout) else 4
-        of = " (f32)" if bytes_ == 4 else ""
-        for title in shown:
-            offset = layout(eval(f"({title['coordinate']})"))
-            assert int(title["offset"]) == offset
-            assert int(title[f"bank{of}"]) == offset * bytes_ // 4 % 32
-            assert int(title.get(f"address{of}", offset * bytes_)) == offset * bytes_
-        assert len({title["coordinate"] for title in shown}) == 64 * 64
-        if "((" not in text:  # of nested coordinates, which are longer, there is no room for addresses
-            assert f"address{of}" in shown[0]
+    picture = cute.show(layout, **OPTIONS[options])
+    svg_ = picture.svg()
+    for page in (svg_, picture.html(), picture._repr_html_()):
+        assert len(page.encode()) <= 200_000
+    swizzled = re.match(r"S<\d,(\d)", text)
+    assumed = max(1, 16 >> int(swizzled.group(1))) if swizzled else 4
+    bytes_, of = (2, "") if options != "plain" else (assumed, "" if swizzled else " (f32)")
+    shown = titles(svg_)
+    coordinates = [coordinate_of(title) for title in shown]
+    assert len(set(coordinates)) == 64 * 64
+    for title, coordinate in zip(shown, coordinates, strict=True):
+        offset = layout(coordinate)
+        assert int(title["offset"]) == offset
+        assert int(title[f"address{of}"]) == offset * bytes_
+        assert int(title[f"bank{of}"]) == offset * bytes_ // 4 % 32
+    words = " ".join(x.text for x in ElementTree.fromstring(svg_).iter(f"{SVG}text") if x.text)
+    key = ", ".join(name for name in shown[0] if name != "offset")
+    assert f"pointing at a cell shows {key} of the offset in it" in words
+
+
+def test_coordinates_are_as_short_as_the_other_fields_need_them():
+    def first_field(text: str, **options: object) -> tuple[str, str]:
+        return next(iter(titles(cute.show(text, **options).svg())[-1].items()))
+
+    assert first_field("(64,64):(64,1)") == ("coordinate", "63,63")
+    assert first_field("((8,8),(8,8)):((8,512),(1,64))", dtype=Float16) == ("coordinate", "(7,7),(7,7)")
+    assert first_field("((8,8),(8,8)):((8,512),(1,64))") == ("coordinate in mode 0", "7,7")
+    assert first_field(nested(1)) == ("2-D coordinate", "63,63")
+    assert first_field(f"S<3,2,5> o 0 o {nested(100)}") == ("1-D coordinate", "4095")
 
 
 @pytest.mark.parametrize("dtype", [None, Float16])
-@pytest.mark.parametrize(
-    "text", ["(64,64):(64,1)", "(64,64):(65,1)", "((8,8),(8,8)):((8,512),(1,64))", "S<3,3,3> o 0 o (64,64):(64,1)"]
-)
+@pytest.mark.parametrize("text", LARGE)
 def test_64_by_64_takes_at_most_50_ms(text, dtype):
     layout = cute.parse(text)
 
@@ -208,18 +256,6 @@ def test_the_key_says_in_which_panels_the_text_is_a_field():
     assert "pointing at a cell shows place of the offset in it or place, thread</text>" in svg_
     shown = [title for title in titles(svg_) if title["place"] == "3"]
     assert shown == [{"place": "3", "offset": "7"}, {"place": "3", "thread": "7"}]
-
-
-def test_where_coordinates_are_too_long_the_rest_is_shown():
-    two, strides = ",".join("2" * 6), [",".join(str(2**i) for i in range(k, k + 6)) for k in (0, 6)]
-    svg_ = cute.show(f"(({two}),({two})):(({strides[0]}),({strides[1]}))").svg()
-    assert len(svg_) < 200_000
-    shown = titles(svg_)
-    assert [int(title["offset"]) for title in shown] == [64 * j + i for i in range(64) for j in range(64)]
-    for title in shown:
-        offset = int(title["offset"])
-        expected = {"bank (f32)": offset % 32, "address (f32)": 4 * offset, "index": offset, "offset": offset}
-        assert title == {name: str(x) for name, x in expected.items()}
 
 
 def test_thread_value_pictures_of_64_by_64_keep_the_limit_too():
@@ -323,6 +359,11 @@ def test_fragments_have_no_name_in_common():
     [
         ("(4,8):(8,1)", "g rect", "coordinate (0,0)|offset 0|bank (f32) 0|address (f32) 0|index 0"),
         ("(64,64):(64,1)", "text a", "coordinate 0,0|offset 0|bank (f32) 0|address (f32) 0|index 0"),
+        (
+            "((8,8),(8,8)):((8,512),(1,64))",
+            "text a",
+            "coordinate in mode 0 0,0|coordinate in mode 1 0,0|offset 0|bank (f32) 0|address (f32) 0",
+        ),
     ],
 )
 def test_pointing_at_a_cell_shows_it_at_once(tmp_path, text, cell, shown):

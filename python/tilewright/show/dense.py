@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from tilewright.show.picture import Panel
 
-__all__ = ["Titles", "bytes_of", "grid_of_colors", "strokes_of"]
+__all__ = ["FORMS", "Titles", "bytes_of", "grid_of_colors", "strokes_of"]
 
+FORMS = 4  # of a coordinate
 Strokes = dict[tuple[str, str], list[tuple[int, int, int]]]
 """(line, start, end) by (colour, dashes)."""
 KEY, STROKE = 46, 8  # bytes of a path but its lines and dashes, and of a line in it
@@ -113,6 +114,29 @@ class Titles(NamedTuple):
         kept = [i for i in range(len(names)) if i != same]
         shown = tuple(names[i] for i in kept)
         return Titles(shown, names[same] if same > 0 else "", [_short(values[i]) for i in kept])
+
+    def shorter(self, panel: Panel, form: int) -> Titles:
+        """With the coordinate as it is (form 0), mode by mode (1), with one number for each mode (2), or as one (3)."""
+        modes, names, values = panel.modes, self.names, self.values
+        if form == 0 or modes is None or names[:1] != ("coordinate",):
+            return self
+        if form == 3 and names[-1] == "index":
+            return self._replace(names=("1-D coordinate", *names[1:-1]), values=[values[-1], *values[1:-1]])
+        if "(" not in "".join(values[0]):
+            return self
+        nested = int(form == 1)
+        rows, columns = ([place[nested] for place in places] for places in modes[:2])
+        parts = [[rows[cell.row] for cell in panel.cells], [columns[cell.column] for cell in panel.cells]]
+        parts += [[place[nested]] * len(panel.cells) for place in modes.rest]
+        if nested:
+            by_mode = tuple(f"coordinate in mode {i}" for i in range(len(parts)))
+            return self._replace(names=by_mode + names[1:], values=list(map(_short, parts)) + values[1:])
+        joined = list(map(",".join, zip(*parts, strict=True)))
+        return self._replace(names=(f"{len(parts)}-D coordinate", *names[1:]), values=[joined, *values[1:]])
+
+    def bytes(self, field: int) -> int:
+        """What a field of all cells takes, with a blank before each value; 0 where there are not so many fields."""
+        return len("".join(self.values[field]).encode()) + len(self.values[field]) if field < len(self.names) else 0
 
     def kept(self, fields: Sequence[int]) -> tuple[list[str], list[list[str]]]:
         """The names and the values of some fields, as far as there are so many."""

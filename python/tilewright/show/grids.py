@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.axes import ELISION, MOST, Shown, axis_of, digits, extents, rules_of, shown_of
-from tilewright.show.picture import Label
+from tilewright.show.picture import Label, Modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,13 +79,22 @@ class Grid(NamedTuple):
         """The text of a coordinate in the shape's own nesting is rows[r] + columns[c] + end."""
         if self.flat:
             return ["" for _ in self.rows], ["" for _ in self.columns], ""
-
-        def of(shown: Shown, mode: Any) -> list[str]:
-            return ["" if i is None else text(_core.idx2crd(i, mode)) for i in shown]
-
-        rows, columns = of(self.rows, self.shape[0]), of(self.columns, self.shape[1])
-        rest = [text(_core.idx2crd(i, mode)) for i, mode in zip(self.rest, self.shape[2:], strict=True)]
+        modes = self.modes
+        assert modes is not None
+        rows, columns, rest = ([nested for _, nested in places] for places in modes)
         return [f"({row}," for row in rows], columns, "".join(f",{x}" for x in rest) + ")"
+
+    @property
+    def modes(self) -> Modes | None:
+        """What rows, columns and the panel stand for, mode by mode; None of a shape with one mode."""
+        if self.flat:
+            return None
+
+        def of(shown: Shown, mode: Any) -> tuple[tuple[str, str], ...]:
+            return tuple(("", "") if i is None else (str(i), text(_core.idx2crd(i, mode))) for i in shown)
+
+        rest = (of((i,), mode)[0] for i, mode in zip(self.rest, self.shape[2:], strict=True))
+        return Modes(of(self.rows, self.shape[0]), of(self.columns, self.shape[1]), tuple(rest))
 
     def name(self, row: int, column: int) -> str:
         """The text of a coordinate in the shape's own nesting."""

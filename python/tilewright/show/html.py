@@ -37,7 +37,8 @@ SCRIPT = """
       const many = at.closest('[data-names]');
       const names = many ? many.dataset.names.split('|') : [];
       const lines = many ? at.tw.split(' ').map((x, i) => names[i] + ' ' + x) : [at.tw];
-      if (many && many.dataset.text) lines.splice(1, 0, many.dataset.text + ' ' + at.textContent.trim());
+      const first = names.filter(x => x.startsWith('coordinate')).length || 1;
+      if (many && many.dataset.text) lines.splice(first, 0, many.dataset.text + ' ' + at.textContent.trim());
       box.textContent = lines.join('\\n');
       box.style.display = 'block';
       const right = event.clientX + box.offsetWidth + 24 > innerWidth;

@@ -202,6 +202,7 @@ def layout_panel(
         grid.row_rules,
         grid.column_rules,
         bank_legend({cell.owner for cell in cells if cell.owner is not None}) if color == "bank" else (),
+        grid.modes,
     )
 
 

@@ -59,10 +59,22 @@ class Entry(NamedTuple):
     faded: bool = False
 
 
+class Modes(NamedTuple):
+    """The coordinates of a panel mode by mode, each as one number and in its shape's nesting.
+
+    `rows` in mode 0, `columns` in mode 1 ("" where some are left out), `rest` of the whole panel in the others.
+    """
+
+    rows: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...]
+    rest: tuple[tuple[str, str], ...] = ()
+
+
 class Panel(NamedTuple):
     """A grid of cells with labelled axes, thick rules between tiles, and a legend.
 
     A place of the grid without a cell stays empty. `cells` may come in any order; backends draw by row and column.
+    `modes` lets a picture of many cells say their coordinates in fewer letters.
     """
 
     title: str
@@ -75,6 +87,7 @@ class Panel(NamedTuple):
     row_rules: tuple[Rule, ...] = ()
     column_rules: tuple[Rule, ...] = ()
     legend: tuple[Entry, ...] = ()
+    modes: Modes | None = None
 
 
 class Placed(NamedTuple):

@@ -1,8 +1,8 @@
 """A picture in SVG: deterministic text, no script, no other assets, on a white ground that reads on a dark page too.
 
 Up to 900 cells each is a rectangle that shows all it knows when it is pointed at. Of more, the rectangles of one colour
-are one path, the texts of a row, and the labels of an axis, are one text, and pointing shows the values alone, so that
-64 x 64 cells take at most 200 kB.
+are one path, the texts of a row, and the labels of an axis, are one text, and pointing shows the values alone, with
+coordinates as short as they have to be, so that 64 x 64 cells take at most 200 kB.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tilewright.show.arrows import arrow, longest
-from tilewright.show.dense import Titles, bytes_of, grid_of_colors, strokes_of
+from tilewright.show.dense import FORMS, Titles, bytes_of, grid_of_colors, strokes_of
 from tilewright.show.measure import HEADING, LEVEL, MARGIN, NOTE, SMALL, SUBTITLE, Box, Sheet, heading_height, measure
 from tilewright.show.palette import fill
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["escape", "svg"]
 
-LIMIT = 199_000  # bytes of a picture of 64 x 64 cells but its frame; hovering takes what is left
+LIMIT = 197_300  # bytes of a picture of 64 x 64 cells but its frame and a page around it; hovering takes what is left
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
 SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
 LETTERS = re.compile("[!-~…]+")  # of which each has one place
 ADVANCE = 6.02  # pixels from one letter of 10 pixels to the next, in most fonts
-TITLE_TAGS = len("<a><title></title></a>")
+TITLE_TAGS = len("<a><title></title></a>") - 1  # no blank before the first value
 FAMILY = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 STYLE = "".join(
     f".tw-show {rule}"  # a notebook applies it to the whole page
@@ -89,8 +89,8 @@ def svg(picture: Picture, *, plain: bool = False) -> str:
     for box in sheet.boxes:
         body += _panel(box, sheet.dense, not plain)
     if sheet.dense:
-        titles = [Titles.of(box.panel) for box in sheet.boxes]
-        fields = _fields(sheet, titles, LIMIT - len(STYLE) - sum(len(x) + 1 for x in (*body, *sheet.notes)))
+        lines = (STYLE, *body, *sheet.notes, picture.title, picture.title)  # a page has another title
+        titles, fields = _fields(sheet, LIMIT - sum(len(line.encode()) + 1 for line in lines))
         body += [line for box, found in zip(sheet.boxes, titles, strict=True) for line in _texts(box, found, fields)]
         sheet = sheet.with_note(_key(titles, fields))
     for link in picture.links:
@@ -238,20 +238,29 @@ def _colors(box: Box) -> list[str]:
     return body
 
 
-def _fields(sheet: Sheet, titles: Sequence[Titles], room: int) -> list[int]:
-    """Which of the cells' hover texts there is room for, beside the texts of the cells: one after the other."""
+def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
+    """The cells' hover texts, and which of their fields there is room for beside the texts of the cells.
+
+    The coordinates are as short as all others need them; the index, which says the same again, is needed least.
+    """
     for box in sheet.boxes:
         lines = _lines(box.panel)
         length = len(_row_text(box, 0, 0, lines, "")) + 3 + round(box.cell[0] / SMALL) * box.panel.columns
         room -= length * box.panel.rows * lines
     room -= TITLE_TAGS * sum(1 for box in sheet.boxes for cell in box.panel.cells if cell.hover)
-    found = []
-    for field in range(max((len(x.names) for x in titles), default=0)):
-        takes = sum(len("".join(x.values[field])) + len(x.values[field]) for x in titles if len(x.names) > field)
-        if takes <= room:
-            found.append(field)
-            room -= takes
-    return found
+    full = [Titles.of(box.panel) for box in sheet.boxes]
+    for form in range(FORMS):
+        titles = [x.shorter(box.panel, form) for x, box in zip(full, sheet.boxes, strict=True)]
+        found, left = [], room
+        count = max(len(x.names) for x in titles)
+        for field in range(count):
+            takes = sum(x.bytes(field) for x in titles)
+            if takes <= left:
+                found.append(field)
+                left -= takes
+        if all(field in found or name == "index" for x in titles for field, name in enumerate(x.names)):
+            break
+    return titles, found
 
 
 def _key(titles: Sequence[Titles], fields: list[int]) -> str:
