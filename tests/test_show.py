@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from tilewright import Float16, Int32, LayoutError, cute, kernels
+from tilewright import Float16, Float32, Int32, LayoutError, analysis, cute, kernels
 from tilewright.show import Cell, Label, Panel, Picture, Placed, Rule, below, beside
 from tilewright.show.axes import axis_of, rules_of, shown_of
 from tilewright.show.grids import grids_of
@@ -335,7 +335,11 @@ def test_a_text_is_a_layout_and_a_name_an_operation():
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "message"),
     [
-        ((object(),), {}, TypeError, "no picture of object; there are pictures of ChainedGemm, ComposedLayout"),
+        ((object(),), {}, TypeError, "no picture of object; there are pictures of Analysis, Chained"),
+        ((analysis.warp_access(range(0, 128, 4), 4),), {}, TypeError, "no picture of Request; there are pictures of"),
+        ((analysis.swizzle_mode(parse("(64,64):(64,1)"), Float16),), {}, TypeError, "no picture of SwizzleMode"),
+        ((cute.Ratio(3, 4),), {}, TypeError, "no picture of Ratio"),
+        ((True,), {}, TypeError, "no picture of bool"),
         ((cute.rank, 3), {}, TypeError, "no picture of the operation 'rank'; the operations are composition"),
         (("(4,8):(8,1)",), {"colour": 1}, TypeError, "unexpected keyword argument 'colour'; .* options color, tile"),
         ((cute.composition,), {}, TypeError, r"missing .* 'lhs'; the picture of composition takes \(lhs, rhs\)"),
@@ -378,6 +382,15 @@ def test_all_that_is_registered_is_there():
         cute.make_tensor(0, (2, 2)),
         cute.explain(cute.coalesce, parse("(2,4):(1,2)")),
         cute.show("4:1"),
+        cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=2),
+        cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 8)),
+        kernels.tiled_copy.plan(np.zeros((8, 12), np.float32), np.zeros((12, 8), np.float32).T),
+        *(
+            kernels.gemm.plan(np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float16), arch=arch)
+            for arch in ("sm_80", "sm_90a")
+        ),
+        kernels.gemm.plan(np.zeros((64, 64), np.float32), np.zeros((64, 64), np.float32)),
+        kernels.visualize_tv(np.arange(24), parse("((2,2),(2,3)):((2,12),(1,4))")),
     ],
     ids=lambda x: type(x).__name__,
 )
@@ -399,7 +412,24 @@ def test_classes_of_python_have_what_a_notebook_asks_for():
         if module != "builtins":
             cls = getattr(__import__(module, fromlist=[kind]), kind)
             assert callable(cls._repr_html_), name
-            assert callable(cls._repr_svg_), name
+            if kind != "Analysis":  # its HTML has the table, too
+                assert callable(cls._repr_svg_), name
+
+
+def test_an_analysis_is_drawn():
+    found = analysis.analyze(parse("32:2"), Float32)
+    assert cute.show(found).svg() == found.svg()
+
+
+def test_an_operation_of_an_atom_is_drawn_as_its_atom():
+    mma = cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16))
+    assert cute.show(mma) == cute.show(cute.make_mma_atom(mma))
+    ldmatrix = cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4)
+    assert cute.show(ldmatrix, dtype=Float16) == cute.show(cute.make_copy_atom(ldmatrix, Float16))
+    assert cute.show(ldmatrix).notes[-1].endswith("drawn for Float16, dtype= names another")
+    wide = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), Float32, num_bits_per_copy=64)
+    assert cute.show(wide.op, dtype=Float32, bits=64) == cute.show(wide)
+    assert "drawn for Float32, dtype= names another, bits= the width" in cute.show(wide.op).notes[-1]
 
 
 # ---- data ------------------------------------------------------------------------------------------------------------

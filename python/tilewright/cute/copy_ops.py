@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from tilewright._notebook import drawn
 from tilewright.cute.atom_modifiers import (
     CacheEvictionPriority,
     LoadCacheMode,
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 
+@drawn
 class CopyOp:
     """A kind of copy instruction: a row of `TRAITS` and what the instruction is told. Immutable, compared by value.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.cute.mma_traits import MMA_TRAITS, PTX_TYPES
 from tilewright.numeric import BFloat16, Float32, Float64, Int8, Int32, Numeric, TFloat32, Uint8
@@ -42,6 +43,7 @@ def _names(types: Iterable[Type]) -> str:
     return " or ".join(str(t) for t in types)
 
 
+@drawn
 class MmaOp:
     """A kind of matrix multiply instruction: types, a shape (M,N,K), and a row of `MMA_TRAITS`.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright._notebook import drawn, or_text
+from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy_problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
 from tilewright.kernels.render import device_type
@@ -339,8 +339,6 @@ class CopyPlan:
         from tilewright.kernels.draw_copy import draw_copy
 
         return draw_copy(self)
-
-    _repr_svg_ = or_text(svg)
 
 
 def _restore(fields: Mapping[str, Any]) -> CopyPlan:

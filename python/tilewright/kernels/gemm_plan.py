@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tilewright._core import LayoutError
-from tilewright._notebook import drawn, or_text
+from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_fields import require_kinds
 from tilewright.kernels.gemm_promotion import require_promotion
@@ -286,8 +286,6 @@ class GemmPlan(ABC):
         if not isinstance(of, str) or of not in draws:
             raise ValueError(f"plan.svg: there is no picture of {of!r}, but of {', '.join(draws)}")
         return draws[of](self)
-
-    _repr_svg_ = or_text(svg)
 
 
 def _restore(kind: type[GemmPlan], fields: dict[str, Any]) -> GemmPlan:

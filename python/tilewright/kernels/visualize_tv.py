@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright._notebook import drawn, or_text
+from tilewright._notebook import drawn
 from tilewright.cute.pointer import Pointer
 from tilewright.cute.printing import PRINTF_VALUES, format_printf, pretty_str
 from tilewright.cute.tensor import Tensor, as_tensor
@@ -172,8 +172,6 @@ class ThreadValues:
         from tilewright.kernels.draw_tv import svg
 
         return svg(self)
-
-    _repr_svg_ = or_text(svg)
 
 
 def _static(layout: Any) -> Any:

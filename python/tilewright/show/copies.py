@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright import _core
+from tilewright import Float16, Float32, _core
+from tilewright.cute.atom import make_copy_atom
+from tilewright.cute.copy_ops import BulkOp, LdMatrix8x8x16bOp, StMatrix8x8x16bOp
 from tilewright.cute.int_tuple import text
 from tilewright.show.grids import grids_of
 from tilewright.show.picture import Picture, Placed
@@ -13,11 +15,12 @@ from tilewright.show.tv import owners_of, tile_panel
 
 if TYPE_CHECKING:
     from tilewright.cute.atom import CopyAtom
+    from tilewright.cute.copy_ops import CopyOp
     from tilewright.cute.tiled_copy import TiledCopy
     from tilewright.show.picture import Panel
     from tilewright.show.tv import Owners
 
-__all__ = ["copy_atom_picture", "tile_extents", "tiled_copy_picture"]
+__all__ = ["copy_atom_picture", "copy_op_picture", "tile_extents", "tiled_copy_picture"]
 
 PAIR, ALONE = 40, 64  # rows and columns of each of two panels, and of one
 
@@ -86,6 +89,30 @@ def copy_atom_picture(atom: CopyAtom) -> Picture:
         f"CopyAtom of {_instruction(atom)}: {threads} thread{'s' * (threads > 1)}, {_moved(atom, ' a thread')}",
         arranged(panels),
         notes,
+    )
+
+
+def copy_op_picture(op: CopyOp, *, dtype: Any = None, bits: int | None = None) -> Picture:
+    """One instruction of a copy operation: the picture of its atom, for elements of `dtype`, `bits` a thread at once.
+
+    By default elements of f16 for matrices of 16 bits, and 128 bits of f32 for all others; a note says so.
+
+    >>> from tilewright import cute
+    >>> picture = cute.show(cute.nvgpu.CopyUniversalOp())
+    >>> print(picture.title, *picture.notes, sep="\\n")
+    CopyAtom of CopyUniversalOp: 1 thread, Float32, 128 bits a thread
+    an operation has no element type: drawn for Float32, dtype= names another, bits= the width of an access
+    """
+    matrix = isinstance(op, (LdMatrix8x8x16bOp, StMatrix8x8x16bOp))
+    whole = matrix or isinstance(op, BulkOp)  # what the operation itself says how much is moved of
+    width = bits if bits is not None or whole else 128
+    kind = dtype if dtype is not None else Float16 if matrix else Float32
+    picture = copy_atom_picture(make_copy_atom(op, kind, num_bits_per_copy=width))
+    if dtype is not None:
+        return picture
+    says = f"an operation has no element type: drawn for {kind.__name__}, dtype= names another"
+    return Picture(
+        picture.title, picture.panels, (*picture.notes, says + ("" if whole else ", bits= the width of an access"))
     )
 
 

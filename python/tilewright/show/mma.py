@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
+from tilewright.cute.mma_atom import make_mma_atom
 from tilewright.cute.tensor import Tensor
 from tilewright.cute.tiled_mma import OPERAND_MODES
 from tilewright.show.axes import axis_of, cut_note, shown_of
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tilewright.cute.mma_atom import MmaAtom
+    from tilewright.cute.mma_ops import MmaOp
     from tilewright.cute.tiled_mma import TiledMma
     from tilewright.show.tv import Owners
 
-__all__ = ["mma_atom_picture", "operand_contents", "product_panels", "tiled_mma_picture"]
+__all__ = ["mma_atom_picture", "mma_op_picture", "operand_contents", "product_panels", "tiled_mma_picture"]
 
 SIDE = 40  # rows and columns of C, and as many of K
 MATRIX = 8, 16  # rows, and bytes of each, of the matrices in which an instruction reads shared memory
@@ -179,6 +181,17 @@ def mma_atom_picture(atom: MmaAtom) -> Picture:
         panels,
         notes,
     )
+
+
+def mma_op_picture(op: MmaOp) -> Picture:
+    """One instruction of a multiply operation: the picture of its atom.
+
+    >>> from tilewright import Float16, Float32, cute
+    >>> op = cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 8))
+    >>> cute.show(op) == cute.show(cute.make_mma_atom(op))
+    True
+    """
+    return mma_atom_picture(make_mma_atom(op))
 
 
 def tiled_mma_picture(tiled: TiledMma, *, thread: int | None = None) -> Picture:

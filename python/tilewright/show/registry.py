@@ -32,6 +32,9 @@ OBJECTS: dict[str, str] = {
     "tilewright.cute.explain.Explanation": f"{_HERE}.tuples:explanation_picture",
     "tilewright.cute.tensor.Tensor": f"{_HERE}.tensors:tensor_picture",
     "tilewright.kernels.visualize_tv.ThreadValues": f"{_HERE}.tv:values_picture",
+    "tilewright.analysis.instructions.Analysis": "tilewright.analysis.report:picture",
+    "tilewright.cute.copy_ops.CopyOp": f"{_HERE}.copies:copy_op_picture",
+    "tilewright.cute.mma_ops.MmaOp": f"{_HERE}.mma:mma_op_picture",
     "tilewright.cute.atom.CopyAtom": f"{_HERE}.copies:copy_atom_picture",
     "tilewright.cute.tiled_copy.TiledCopy": f"{_HERE}.copies:tiled_copy_picture",
     "tilewright.cute.tiled_copy.ThrCopy": f"{_HERE}.partitions:thr_copy_picture",
@@ -43,7 +46,10 @@ OBJECTS: dict[str, str] = {
     "tilewright.kernels.gemm_chained.ChainedGemm": f"{_HERE}.gemm_plans:chained_gemm_picture",
     "tilewright.kernels.gemm_packed.PackedGemm": f"{_HERE}.gemm_plans:packed_gemm_picture",
 }
-"""What draws an object, by the name of its class; a subclass is drawn as its nearest base that is listed."""
+"""What draws an object, by the name of its class; a subclass is drawn as its nearest base that is listed.
+
+Of integers and tuples only those themselves: a bool, or a NamedTuple, means something else.
+"""
 
 OPERATIONS: dict[str, str] = {
     **{name: f"{_HERE}.operations:{name}_picture" for name in ("composition", "coalesce", "complement")},
@@ -64,7 +70,8 @@ def _load(place: str) -> Callable[..., Picture]:
 
 
 def _of_object(x: Any) -> Callable[..., Picture] | None:
-    for cls in type(x).__mro__:
+    kinds = type(x).__mro__
+    for cls in kinds[:1] if issubclass(type(x), (int, tuple)) else kinds:
         place = OBJECTS.get(f"{cls.__module__}.{cls.__qualname__}")
         if place is not None:
             return _load(place)
