@@ -179,3 +179,38 @@ def test_pictures_of_large_operands_stay_small(operands: tuple[object, ...]) -> 
     picture = cute.show(*operands)
     assert len(picture.svg()) <= 200_000
     assert any("are drawn" in note for note in picture.notes)
+
+
+OUTSIDE = "of the tensor (16,8); CuTe does not check that, and goes on with the strides"
+
+
+@pytest.mark.parametrize(
+    ("tile", "at", "count", "says"),
+    [
+        ((8, 4), (7, 9), 32, "the coordinate (7,9) is none of the (2,2) tiles (8,4) of (16,8)"),
+        ((8, 4), (2, None), 64, "the coordinate (2,_) is none of the (2,2) tiles (8,4) of (16,8)"),
+        ((8, 4), 4, 32, "the coordinate 4 is none of the (2,2) tiles (8,4) of (16,8)"),
+        ((5, 3), (3, 2), 13, None),
+        ((8, 4), (1, None), 0, None),
+    ],
+)
+def test_what_of_a_tile_lies_outside_is_grey_and_said(tile: object, at: object, count: int, says: str | None) -> None:
+    picture = cute.show(cute.local_tile, L("(16,8):(8,1)"), tile, at)
+    part = by_place(picture, 1).values()
+    assert sum(cell.faded for cell in part) == count
+    assert all(("in the tensor", "outside") in cell.hover for cell in part if cell.faded)
+    total = f"{count} of the {len(part)} elements of the part lie outside {OUTSIDE}"
+    assert picture.notes == (*([says] if says else []), *([total] if count else []))
+
+
+def test_an_index_of_no_thread_is_said() -> None:
+    tensor, threads = L("(16,8):(8,1)"), L("(4,2):(1,4)")
+    other = cute.show(cute.local_partition, tensor, threads, 55)
+    assert other.notes == ("55 is no thread of (4,2):(1,4); CuTe takes its coordinate (3,1), that of thread 7",)
+    assert other.panels == cute.show(cute.local_partition, tensor, threads, 7).panels
+    assert cute.show(cute.local_partition, tensor, threads, 7).notes == ()
+    below = cute.show(cute.local_partition, tensor, threads, -1)
+    assert below.notes == (
+        "-1 is no thread of (4,2):(1,4); CuTe takes its coordinate (-1,0)",
+        f"4 of the 16 elements of the part lie outside {OUTSIDE}",
+    )

@@ -21,6 +21,8 @@ from tilewright.show.tv import owners_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy.typing as npt
+
     from tilewright.cute.tiled_copy import ThrCopy
     from tilewright.cute.tiled_mma import ThrMma
     from tilewright.show.picture import Hover, Panel
@@ -88,8 +90,8 @@ def _places(shape: tuple[int, ...]) -> Tensor:
     return Tensor(0, _core.make_layout(shape, stride=tuple(1 << bits * mode for mode in range(len(shape)))))
 
 
-def _numbers(part: Tensor, shape: tuple[int, ...], drawn: Iterable[int]) -> dict[int, int]:
-    """The number in a part of `_places(shape)` of each element that is drawn, by its index, the first of several."""
+def _indices(part: Tensor, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """The index of each element of a part of `_places(shape)`, in the part's order; -1 outside of the shape."""
     if int(_core.size(part.layout)) > FOLLOWED:
         raise ValueError(
             f"show: a part of {_core.size(part.layout)} elements is too large to be drawn, of which each is looked at, "
@@ -102,14 +104,19 @@ def _numbers(part: Tensor, shape: tuple[int, ...], drawn: Iterable[int]) -> dict
         at = offsets >> bits * mode & (1 << bits) - 1
         inside &= at < extent
         index, step = index + at * step, step * extent
-    numbers = np.flatnonzero(inside & np.isin(index, list(drawn)))[::-1]
-    return dict(zip(index[numbers].tolist(), numbers.tolist(), strict=True))
+    return np.where(inside, index, -1)
+
+
+def _numbers(indices: npt.NDArray[np.int64], drawn: Iterable[int]) -> dict[int, int]:
+    """The number in a part of each element of the tensor that is drawn, by its index, the first of several."""
+    numbers = np.flatnonzero(np.isin(indices, list(drawn)))[::-1]
+    return dict(zip(indices[numbers].tolist(), numbers.tolist(), strict=True))
 
 
 def _part(title: str, grid: Grid, part: Tensor, others: dict[int, int], layout: Any) -> Panel:
     """A tensor with one thread's part coloured by its number in the partition."""
     shape = grid.shape
-    numbers = _numbers(part, shape, grid.drawn())
+    numbers = _numbers(_indices(part, shape), grid.drawn())
     values = int(_core.size(part.layout, mode=[0]))
 
     def content(index: int) -> Content:
@@ -154,7 +161,23 @@ def local_tile_picture(tensor: Any, tiler: Any, coord: Any, proj: Any = None) ->
         return refusal(error, [_plain(target)])
     kept = tiler if proj is None or not isinstance(tiler, tuple) else _kept(tiler, proj)
     modes = len(kept) if isinstance(kept, tuple) else 1
-    return _two("local_tile", operands, target, part, where, modes)
+    chosen = coord if proj is None or not isinstance(coord, tuple) else _kept(coord, proj)
+    return _two("local_tile", operands, target, part, where, modes, _no_tile(target.layout.shape, kept, chosen))
+
+
+def _no_tile(shape: Any, tiler: Any, coord: Any) -> str:
+    """What is to be said of a coordinate that is none of the tiles; "" where it is one."""
+    tiles = _core.zipped_divide(_core.make_layout(shape), tiler).shape[1]
+    pairs = (
+        zip(coord, tiles, strict=False) if isinstance(coord, tuple) and isinstance(tiles, tuple) else [(coord, tiles)]
+    )
+    if all(
+        0 <= int(_core.crd2idx(c, mode)) < int(_core.size(mode))
+        for c, mode in pairs
+        if not _core.has_underscore(c) and c is not None
+    ):
+        return ""
+    return f"the coordinate {text(coord)} is none of the {text(tiles)} tiles {text(tiler)} of {text(shape)}"
 
 
 def _kept(tiler: tuple[Any, ...], proj: Any) -> tuple[Any, ...]:
@@ -176,7 +199,17 @@ def local_partition_picture(target: Any, tiler: Any, index: Any, proj: Any = 1) 
         where = local_partition(_places(_shape_of(tensor)), tiler, index, proj)
     except _core.LayoutError as error:
         return refusal(error, [_plain(tensor)])
-    return _two("local_partition", operands, tensor, part, where, 0)
+    return _two("local_partition", operands, tensor, part, where, 0, _no_thread(_core.dice(tiler, proj), index))
+
+
+def _no_thread(threads: Any, index: Any) -> str:
+    """What is to be said of an index that is no thread's; "" where it is one."""
+    coord = threads.get_flat_coord(int(index))
+    found = int(threads(coord))
+    if found == int(index) >= 0:
+        return ""
+    other = f", that of thread {found}" if found >= 0 else ""
+    return f"{text(index)} is no thread of {threads}; CuTe takes its coordinate {text(coord)}{other}"
 
 
 def _target(operation: str, x: Any) -> Tensor:
@@ -190,14 +223,17 @@ def _plain(target: Tensor) -> Panel:
     return grid.panel(f"{target.layout}", "", lambda i: Content((text(target.layout(i)),)))
 
 
-def _two(operation: str, operands: str, target: Tensor, part: Tensor, where: Tensor, modes: int) -> Picture:
-    """A tensor with a part of it in colours, and that part by itself.
+def _two(operation: str, operands: str, target: Tensor, part: Tensor, where: Tensor, modes: int, says: str) -> Picture:
+    """A tensor with a part of it in colours, and that part by itself, in which what lies outside of the tensor is grey.
 
-    A colour stands for the coordinate in the modes beyond the first `modes`, which are those of one tile.
+    `says` is a note on the operands. A colour stands for the coordinate in the modes beyond the first `modes`, which
+    are those of one tile.
     """
     layout = target.layout
     grids = grid_of(layout.shape, PAIR), grid_of(part.layout.shape, PAIR)
-    numbers = _numbers(where, _shape_of(target), grids[0].drawn())
+    indices = _indices(where, _shape_of(target))
+    numbers = _numbers(indices, grids[0].drawn())
+    outside = int((indices < 0).sum())
     block = 1
     for mode in range(modes):
         block *= int(_core.size(where.layout, mode=[mode]))
@@ -213,11 +249,24 @@ def _two(operation: str, operands: str, target: Tensor, part: Tensor, where: Ten
 
     def of_part(index: int) -> Content:
         offset = text(part[index])
-        return Content((offset,), index // block, (("coordinate", _at(index)), ("offset", offset)))
+        hover = (("coordinate", _at(index)), ("offset", offset))
+        if indices[index] < 0:
+            return Content((offset,), None, (*hover, ("in the tensor", "outside")), faded=True)
+        return Content((offset,), index // block, hover)
 
     panels = [
         grids[0].panel(f"{layout}", "offsets; grey: not taken", of_tensor),
-        grids[1].panel(f"{part.layout}", "the same elements by themselves", of_part),
+        grids[1].panel(
+            f"{part.layout}",
+            "the same elements by themselves" + "; grey: outside of the tensor" * bool(outside),
+            of_part,
+        ),
     ]
-    notes = [*grids[0].note("the tensor"), *grids[1].note("the part")]
+    notes = [says] if says else []
+    if outside:
+        notes.append(
+            f"{outside} of the {len(indices)} elements of the part lie outside of the tensor {text(layout.shape)}; "
+            "CuTe does not check that, and goes on with the strides"
+        )
+    notes += [*grids[0].note("the tensor"), *grids[1].note("the part")]
     return Picture(f"{operation}({operands}) = {part.layout}", arranged(panels), notes)
