@@ -280,10 +280,34 @@ def test_a_swizzle_before_and_after_by_bank():
         cute.show(cute.make_swizzle(3, 4, 3), at=1024)
 
 
-def test_large_swizzled_layouts_are_one_panel():
-    picture = cute.show("S<3,3,3> o 0 o (64,64):(64,1)")
-    assert only(picture).title == "after: S<3,3,3> o 0 o (64,64):(64,1)"
-    assert "before the swizzle: (64,64):(64,1)" in picture.notes
+@pytest.mark.parametrize("rows", [64, 128])
+@pytest.mark.parametrize("dtype", [None, Float16])
+def test_large_swizzled_layouts_are_drawn_before_and_after(rows, dtype):
+    layout = parse(f"S<3,3,3> o 0 o ({rows},64):(64,1)")
+    picture = cute.show(layout, dtype=dtype)
+    before, after = (placed.panel for placed in picture.panels)
+    assert (before.title, after.title) == (f"before: ({rows},64):(64,1)", f"after: {layout}")
+    assert f"39 x 39 of {rows} x 64 elements are drawn: the first ones and the last" in picture.notes
+    assert picture.notes[-1] == "only='after' draws more of what is after the swizzle, alone"
+    for x, y in zip(before.cells, after.cells, strict=True):
+        at = value(dict(x.hover)["coordinate"])
+        assert (int(x.lines[0]), int(y.lines[0])) == (layout.outer(at), layout(at))
+        assert (x.owner, y.owner) == tuple(offset * 2 // 16 % 8 for offset in (layout.outer(at), layout(at)))
+    assert len(picture.svg().encode()) < 200_000
+    whole = only(cute.show(layout, dtype=dtype, only="after"))
+    assert (whole.rows, whole.columns, whole.title) == (64, 64, f"after: {layout}")
+
+
+def test_a_part_of_a_large_swizzled_layout():
+    picture = cute.show("S<3,3,3> o 0 o (16,16,16):(256,16,1)")
+    assert [placed.panel.title[:6] for placed in picture.panels] == ["before", "after:"] * 8
+    assert "8 of 16 slices along the modes from 2 on are drawn: the first ones" in picture.notes
+    assert len(picture.svg().encode()) < 200_000
+    assert only(cute.show("S<2,0,3> o 0 o (8,8):(8,1)", only="before")).title == "before: (8,8):(8,1)"
+    hidden = cute.show("S<3,3,3> o 0 o (64,64):(64,1)", at=(45, 2))
+    assert hidden.notes[-1] == "the marked coordinate (45,2) is among those that are not drawn"
+    with pytest.raises(ValueError, match="only is 'before' or 'after', or None for both, but got 'x'"):
+        cute.show("S<2,0,3> o 0 o (8,8):(8,1)", only="x")
 
 
 def test_values_by_thread():

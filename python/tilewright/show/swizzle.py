@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import _core
+from tilewright.cute.int_tuple import text
 from tilewright.show.axes import MOST, axis_of, shown_of
-from tilewright.show.grids import CELLS, grids_of
+from tilewright.show.grids import CELLS, Grid, grids_of
 from tilewright.show.layouts import facts_of, index_of, layout_panel, layout_picture, with_values
 from tilewright.show.memory import Memory, bank_legend, memory_of
 from tilewright.show.picture import Cell, Link, Panel, Picture, Placed, below, beside
@@ -15,6 +16,7 @@ __all__ = ["composed_picture", "swizzle_picture"]
 
 CORE = 16  # bytes: what a swizzle of shared memory keeps together
 ACROSS = 12  # columns of a panel, up to which two of them stand beside each other
+PAIR = 40  # rows and columns of each of two panels, of which CELLS would be too few for all
 
 
 def usual_memory(swizzle: Any, dtype: Any, base: int) -> tuple[Memory, str]:
@@ -125,11 +127,13 @@ def composed_picture(
     base: int = 0,
     at: Any = None,
     most: int = MOST,
+    only: str | None = None,
 ) -> Picture:
     """A swizzled layout: the offsets before and after the swizzle, by bank; another composed layout as a plain one.
 
     R(c) = inner(offset + outer(c)); before is offset + outer(c). `dtype` is the type of an element, by default one of
-    which 2^m make 16 bytes. Other options as for a layout.
+    which 2^m make 16 bytes. `only` is "before" or "after" for one of the two, of which 64 x 64 are drawn, of both
+    40 x 40. Other options as for a layout. Raises ValueError for another `only`.
 
     >>> from tilewright import cute
     >>> picture = composed_picture(cute.parse("S<1,1,1> o 0 o (4,4):(4,1)"))
@@ -147,21 +151,39 @@ def composed_picture(
             most=most,
         )
     memory, kind = usual_memory(layout.inner, dtype, base)
-    grids, notes = grids_of(layout.shape, most)
+    if only not in (None, "before", "after"):
+        raise ValueError(f"show: only is 'before' or 'after', or None for both, but got {only!r}")
+    grids, notes = _grids(layout.shape, most, 1 if only else 2)
     marked = index_of(at, layout.shape)
     before, start = layout.outer, int(layout.offset)
     name = with_values(before) if not start else f"{start} + {with_values(before)}"
     views = [(f"before: {name}", lambda c: start + int(before(c))), (f"after: {with_values(layout)}", layout)]
-    cells = sum(len(grid.rows) * len(grid.columns) for grid in grids)
-    if 2 * cells > CELLS:  # two panels would be too large a picture
-        views, notes = views[1:], (f"before the swizzle: {name}", *notes)
+    if only:
+        views = views[:1] if only == "before" else views[1:]
     panels = []
     for grid in grids:
         for title, function in views:
             title += f" at {grid.title}" if grid.title else ""
             panel = layout_panel(function, grid, title, color=color, memory=memory, marked=marked)
-            panels.append(panel if function is layout else panel._replace(legend=()))
+            panels.append(panel if function is views[-1][1] else panel._replace(legend=()))
     how = "" if color != "bank" else f"; coloured by bank, {kind}"
     across = len(views) == 2 and all(panel.columns <= ACROSS for panel in panels)
     placed = [Placed(n // 2, n % 2, panel) if across else Placed(n, 0, panel) for n, panel in enumerate(panels)]
+    if marked is not None and not any(cell.marked for panel in panels for cell in panel.cells):
+        notes = (*notes, f"the marked coordinate {text(at)} is among those that are not drawn")
     return Picture(with_values(layout), placed, (facts_of(layout) + how, *notes), _marked_link(panels))
+
+
+def _grids(shape: Any, most: int, views: int) -> tuple[tuple[Grid, ...], tuple[str, ...]]:
+    """The panels of a shape that is drawn so many times, and notes that say what of it is left out."""
+    grids, notes = grids_of(shape, most)
+    if views * sum(len(grid.rows) * len(grid.columns) for grid in grids) <= CELLS:
+        return grids, notes
+    others = tuple(shape[2:]) if isinstance(shape, tuple) else ()
+    grids, notes = grids_of(shape, min(most, PAIR))
+    grids = grids[: max(1, CELLS // views // (len(grids[0].rows) * len(grids[0].columns)))]
+    count = int(_core.size(others)) if others else 1
+    if len(grids) < count:
+        said = f"{len(grids)} of {count} slices along the modes from 2 on are drawn: the first ones"
+        notes = (*grids_of(shape[:2], min(most, PAIR))[1], said)
+    return grids, (*notes, "only='after' draws more of what is after the swizzle, alone")
