@@ -107,7 +107,19 @@ def test_an_operand_in_shared_memory_shows_its_matrices() -> None:
     assert a[8, 0].lines == ("8,0",)
     assert b[8, 8].lines == ("8,8",)
     assert c[0, 2].lines == ("T1", "c0")
-    assert "A has 64 x 16 elements, of which 39 x 16 are drawn: the first ones and the last" in picture.notes
+    assert picture.notes == ()
+    assert len(a) == 64 * 16
+    assert len(picture.svg().encode()) < 200_000
+
+
+def test_a_large_multiplication_is_cut_and_said_so() -> None:
+    op = nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16))
+    whole = cute.show(cute.make_tiled_mma(op, (2, 2, 1), (64, 64, 16)))
+    assert len(by_place(whole, 2)) == 64 * 64
+    assert whole.notes == ()
+    large = cute.show(cute.make_tiled_mma(op, (2, 2, 1), (64, 64, 64)))
+    assert "C has 64 x 64 elements, of which 43 x 43 are drawn: the first ones and the last" in large.notes
+    assert all(len(picture.svg().encode()) < 200_000 for picture in (whole, large))
 
 
 def test_atoms_along_k_share_sums() -> None:

@@ -214,3 +214,53 @@ def test_an_index_of_no_thread_is_said() -> None:
         "-1 is no thread of (4,2):(1,4); CuTe takes its coordinate (-1,0)",
         f"4 of the 16 elements of the part lie outside {OUTSIDE}",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "whole"),
+    [
+        ("blocked_product", ("(8,8):(8,1)", "(8,8):(1,8)"), [64, 4096, 64]),
+        ("logical_product", ("(8,8):(8,1)", "(8,8):(1,8)"), [64, 4096, 64]),
+        ("predication", ((60, 61), (16, 16)), [4096]),
+        ("local_tile", ("(64,64):(64,1)", (32, 32), (1, 0)), [4096, 1024]),
+        ("local_partition", ("((8,8),(8,8)):((1,512),(8,64))", "(4,8):(8,1)", 3), [4096, 128]),
+        ("composition", ("((8,8),(8,8)):((1,512),(8,64))", ("8:2", "16:2")), [4096, 128]),
+        ("zipped_divide", ("(48,48):(48,1)", (6, 8)), [2304, 2304]),
+    ],
+)
+def test_64_by_64_are_drawn_whole_where_there_is_room(
+    name: str, operands: tuple[object, ...], whole: list[int]
+) -> None:
+    def layouts(x: object) -> object:
+        return tuple(map(layouts, x)) if isinstance(x, tuple) else L(x) if isinstance(x, str) else x
+
+    picture = cute.show(name, *map(layouts, operands))
+    assert sorted(len(placed.panel.cells) for placed in picture.panels) == sorted(whole)
+    assert not any("are drawn" in note for note in picture.notes)
+    assert len(picture.svg().encode()) <= 200_000
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "side"),
+    [
+        ("zipped_divide", ("(64,64):(64,1)", (8, 8)), 43),
+        ("coalesce", ("((8,8),(8,8)):((8,64),(1,512))",), 43),
+        ("composition", ("(64,64):(64,1)", "(64,64):(1,64)"), 35),
+        ("blocked_product", ("(64,64):(64,1)", "(64,64):(1,64)"), 35),
+    ],
+)
+def test_two_or_three_large_panels_are_cut_and_said_so(name: str, operands: tuple[object, ...], side: int) -> None:
+    picture = cute.show(name, *(L(x) if isinstance(x, str) else x for x in operands))
+    cut = [note for note in picture.notes if f": {side} x {side} of " in note]
+    assert len(cut) == len(picture.panels)
+    assert "<title>" in picture.svg().split("</title>", 1)[1]  # pointing at a cell shows something
+    assert len(picture.svg().encode()) <= 200_000
+
+
+def test_predication_says_that_other_tiles_are_not_drawn() -> None:
+    large = cute.show("predication", (100, 61), (16, 16))
+    said = "of the 28 tiles the last one is drawn element by element, of the others only the grid"
+    assert said in large.notes
+    assert len(by_place(large, 0)) == 28
+    assert not any("drawn" in note for note in cute.show("predication", (60, 61), (16, 16)).notes)
+    assert not any("of the others" in note for note in cute.show("predication", (100, 100), (128, 128)).notes)

@@ -11,7 +11,7 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.operations import layout_of, operand_panel, traced, values_of
 from tilewright.show.picture import Link, Picture, Rule
-from tilewright.show.tables import Content, arranged, ends, grid_of, refusal
+from tilewright.show.tables import Content, arranged, ends, grids_for, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["flat_divide_picture", "logical_divide_picture", "tiled_divide_picture", "zipped_divide_picture"]
 
-SIDE = 40  # rows and columns of a panel
+SIDE = 44  # rows and columns of each of two large panels
 LARGEST = 1 << 22  # elements of one mode that are sorted into tiles
 
 
@@ -150,7 +150,7 @@ def divide_picture(operation: str, target: Any, tiler: Any, *, at: Any = None) -
     cuts = cuts_of(layout, tiler)
     by_mode = operation == "logical_divide"
     down = cuts.tiled if operation == "flat_divide" else 1
-    grids = grid_of(layout.shape, SIDE), grid_of(result.shape, SIDE, down)
+    grids = grids_for((layout.shape, result.shape), SIDE, (1, down))
 
     def follows(i: int) -> bool:
         source = _element(cuts, by_mode, i)[0]

@@ -9,7 +9,7 @@ from tilewright.cute.int_tuple import text
 from tilewright.cute.mma_atom import make_mma_atom
 from tilewright.cute.tensor import Tensor
 from tilewright.cute.tiled_mma import OPERAND_MODES
-from tilewright.show.axes import axis_of, cut_note, shown_of
+from tilewright.show.axes import MOST, axis_of, cut_note, shown_of
 from tilewright.show.picture import Picture, Placed
 from tilewright.show.tables import Content, ends, owner_hover, table
 from tilewright.show.tv import owners_of
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mma_atom_picture", "mma_op_picture", "operand_contents", "product_panels", "tiled_mma_picture"]
 
-SIDE = 40  # rows and columns of C, and as many of K
+SIDE = 44  # rows and columns of C, and as many of K, of what has more than ROOM cells
+ROOM = 6 << 10
 MATRIX = 8, 16  # rows, and bytes of each, of the matrices in which an instruction reads shared memory
 
 
@@ -38,7 +39,9 @@ def product_panels(
 
     `blocks` are the extents after which thick lines stand. Also the notes on what is left out.
     """
-    shown = tuple(shown_of(extent, SIDE) for extent in extents)
+    m, n, k = (min(extent, MOST) for extent in extents)
+    most = MOST if m * n + m * k + n * k <= ROOM else SIDE
+    shown = tuple(shown_of(extent, most) for extent in extents)
     axes = tuple(axis_of(extent, x) for extent, x in zip(extents, shown, strict=True))
     rules = tuple(ends(b, x) if b > 1 else () for b, x in zip(blocks or (1, 1, 1), shown, strict=True))
     placed, notes = [], []
@@ -55,7 +58,7 @@ def product_panels(
             (rules[row], rules[column]),
         )
         placed.append(Placed(*place, panel))
-        note = cut_note(name, extents[row], extents[column], SIDE)
+        note = cut_note(name, extents[row], extents[column], most)
         notes += [note] if note else []
     return placed, notes
 

@@ -8,7 +8,7 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.axes import MOST, extents
 from tilewright.show.picture import Entry, Link, Picture, Rule, below
-from tilewright.show.tables import Content, Grid, arranged, grid_of, leaf_of, refusal, table
+from tilewright.show.tables import Content, Grid, arranged, grid_of, grids_for, leaf_of, refusal, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["coalesce_picture", "complement_picture", "composition_picture", "layout_of", "operand_panel"]
 
 EVALUATED = 1 << 16  # elements of B that are followed
-SIDE, PAIR = 32, 40  # rows and columns of each of three panels, and of each of two
+SIDE, PAIR = 36, 44  # rows and columns of each of three large panels, and of each of two
 LINE = 32  # offsets on a line of a complement
 NAMED = 12  # entries of a legend
 
@@ -103,9 +103,10 @@ def _size(a: Any, b: Any) -> int:
 def _path(a: Any, b: Any, result: Any, at: Any) -> Picture:
     """B, A and A o B, one coordinate followed through them."""
     of_a = _size(a, b) if isinstance(a, _core.Swizzle) else a.shape
-    grids = grid_of(b.shape, SIDE), grid_of(of_a, SIDE), grid_of(result.shape, SIDE)
-    if _core.rank(b) == 1 < _core.rank(result):  # one mode that became several stays on one line
-        grids = *grids[:2], grid_of((result.shape,), SIDE)._replace(shape=result.shape)
+    # One mode that became several stays on one line.
+    shape = (result.shape,) if _core.rank(b) == 1 < _core.rank(result) else result.shape
+    grids = grids_for((b.shape, of_a, shape), SIDE)
+    grids = *grids[:2], grids[2]._replace(shape=result.shape)
 
     def through(index: int) -> int:
         return index_of(b(index), of_a)
@@ -170,7 +171,7 @@ def _composition_by_mode(a: Any, tiler: tuple[Any, ...]) -> Picture:
         result = _core.composition(a, tiler)
     except _core.LayoutError as error:
         return refusal(error, [operand_panel("A", a)])
-    grids = grid_of(a.shape, PAIR), grid_of(result.shape, PAIR)
+    grids = grids_for((a.shape, result.shape), PAIR)
     taken = _core.composition(_core.make_layout(_core.product_each(a.shape)), tiler)
     owners = {int(taken(i)): leaf_of(result.shape, i) for i in range(min(int(_core.size(taken)), EVALUATED))}
 
@@ -205,7 +206,7 @@ def coalesce_picture(layout: Any, target_profile: Any = None, *, at: Any = None)
         after = _core.coalesce(before, target_profile)
     except _core.LayoutError as error:
         return refusal(error, [operand_panel("L", before)])
-    grids = grid_of(before.shape, PAIR), grid_of(after.shape, PAIR)
+    grids = grids_for((before.shape, after.shape), PAIR)
     index = traced("coalesce", grids[0], at, lambda i: grids[1].place(i) is not None)
 
     def panel(which: int, name: str, x: Any) -> Panel:
@@ -262,7 +263,7 @@ def complement_picture(layout: Any, cotarget: Any = None) -> Picture:
     if copies > len(names):
         names.append(Entry(None, f"and {copies - len(names)} more"))
     line = _line(bound, max(found) + 1, both, look)
-    grid = grid_of((a.shape, rest.shape), PAIR)
+    grid = grid_of((a.shape, rest.shape), MOST if size * copies <= LINE * MOST else PAIR)
     columns = grid.panel(
         f"(A, A*) = {both}", "a column for each copy", lambda i: look(int(both(i))), names if copies > 1 else ()
     )
@@ -285,7 +286,7 @@ def _line(bound: int, reach: int, both: Any, look: Callable[[int], Content]) -> 
     strides = [int(d) for d in _core.flatten_to_tuple(both.stride) if 8 <= int(d) <= LINE and bound % int(d) == 0]
     width = count if count <= LINE else max(strides, default=LINE)
     lines = -(-count // width)
-    grid = grid_of((lines, width), PAIR)  # row by row, unlike the columns of a layout
+    grid = grid_of((lines, width))  # row by row, unlike the columns of a layout
 
     def content(row: int, column: int) -> Content | None:
         offset = row * width + column

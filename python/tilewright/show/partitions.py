@@ -15,7 +15,7 @@ from tilewright.show.divides import cut_of
 from tilewright.show.mma import tiled_mma_picture
 from tilewright.show.operations import layout_of
 from tilewright.show.picture import Picture
-from tilewright.show.tables import Content, Grid, arranged, grid_of, refusal
+from tilewright.show.tables import Content, Grid, arranged, grid_of, grids_for, refusal
 from tilewright.show.tv import owners_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["local_partition_picture", "local_tile_picture", "thr_copy_picture", "thr_mma_picture"]
 
-PAIR = 40  # rows and columns of a panel
+PAIR = 44  # rows and columns of each of two large panels
 FOLLOWED = 1 << 20  # elements of a part
 
 
@@ -52,7 +52,7 @@ def thr_copy_picture(thread: ThrCopy, *, tensor: Any = None) -> Picture:
     tvs = [thread.layout_src_tv_tiled, thread.layout_dst_tv_tiled]
     if tvs[0] == tvs[1]:
         parts = parts[:1]
-    grid = grid_of(shape, PAIR)
+    grid = grids_for((shape,) * len(parts), PAIR)[0]
     panels = []
     for (side, partition), tv in zip(parts, tvs, strict=False):
         found = partition(_places(shape))
@@ -230,7 +230,7 @@ def _two(operation: str, operands: str, target: Tensor, part: Tensor, where: Ten
     are those of one tile.
     """
     layout = target.layout
-    grids = grid_of(layout.shape, PAIR), grid_of(part.layout.shape, PAIR)
+    grids = grids_for((layout.shape, part.layout.shape), PAIR)
     indices = _indices(where, _shape_of(target))
     numbers = _numbers(indices, grids[0].drawn())
     outside = int((indices < 0).sum())

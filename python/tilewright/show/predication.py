@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
-from tilewright.show.axes import cut_note
+from tilewright.show.axes import MOST, cut_note
 from tilewright.show.picture import Entry, Panel, Picture
 from tilewright.show.tables import Content, Grid, arranged, ends, grid_of
 
 __all__ = ["predication_picture"]
 
-SIDE = 40  # rows and columns of a panel
 WHOLE, PARTLY = 3, 2  # colours
 
 
@@ -62,7 +61,7 @@ def predication_picture(shape: Any, tiler: Any, *, vector: int = 1, mode: int = 
     counts = tiles.counts
     last = (counts[0] - 1, counts[1] - 1)
     drawn = (counts[1], tiles.tile[1]) if tiles.rank == 1 else (counts[0] * tiles.tile[0], counts[1] * tiles.tile[1])
-    small = max(drawn) <= SIDE
+    small = max(drawn) <= MOST
     first = (0, 0) if small else last
     panels = [] if small else [_overview(tiles)]
     panels.append(_elements(tiles, first))
@@ -100,8 +99,10 @@ def _notes(tiles: Tiles, last: tuple[int, int], small: bool) -> list[str]:
     if tiles.inside(last) != tiles.tile:
         notes.append(f"the last tile, {tiles.shown(last)}, has {tiles.shown(tiles.inside(last))} inside")
     if not small:
-        notes += [x for x in (cut_note("the grid of tiles", *tiles.counts, SIDE),) if x]
-        notes += [x for x in (cut_note("the last tile", *tiles.tile, SIDE),) if x]
+        if count > 1:
+            notes.append(f"of the {count} tiles the last one is drawn element by element, of the others only the grid")
+        notes += [x for x in (cut_note("the grid of tiles", *tiles.counts),) if x]
+        notes += [x for x in (cut_note("the last tile", *tiles.tile),) if x]
     return notes
 
 
@@ -112,7 +113,7 @@ def _region(tiles: Tiles, first: tuple[int, int], steps: tuple[int, int]) -> tup
     """
     tm, tn = (t // s for t, s in zip(tiles.tile, steps, strict=True))
     m, n = (count - f for count, f in zip(tiles.counts, first, strict=True))
-    grid = grid_of(((tm, m), (tn, n)) if tiles.rank > 1 else (n, tn), SIDE)
+    grid = grid_of(((tm, m), (tn, n)) if tiles.rank > 1 else (n, tn))
     rows = m * tm if tiles.rank > 1 else n
 
     def at(index: int) -> tuple[int, int]:
@@ -126,7 +127,7 @@ def _region(tiles: Tiles, first: tuple[int, int], steps: tuple[int, int]) -> tup
 
 def _overview(tiles: Tiles) -> Panel:
     """A cell for each tile."""
-    grid = grid_of(tiles.counts if tiles.rank > 1 else (tiles.counts[1],), SIDE)
+    grid = grid_of(tiles.counts if tiles.rank > 1 else (tiles.counts[1],))
 
     def content(index: int) -> Content:
         rows = tiles.counts[0]

@@ -9,7 +9,7 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.operations import layout_of, operand_panel, traced, values_of
 from tilewright.show.picture import Link, Picture, Rule
-from tilewright.show.tables import Content, arranged, ends, grid_of, refusal
+from tilewright.show.tables import Content, arranged, ends, grids_for, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ __all__ = [
     "zipped_product_picture",
 ]
 
-SIDE = 36  # rows and columns of a panel
+SIDE = 36  # rows and columns of each of three large panels
 
 
 def _sizes(x: Any, rank: int) -> list[int]:
@@ -87,8 +87,9 @@ def product_picture(operation: str, block: Any, tiler: Any, *, at: Any = None) -
     copies = Copies(operation, a, b)
     flat = operation == "flat_product"
     down = int(_core.rank(a)) if flat else 1
-    grids = grid_of(a.shape, SIDE), None if isinstance(b, tuple) else grid_of(b.shape, SIDE)
-    product = grid_of(result.shape, SIDE, down)
+    shapes = [a.shape, result.shape, *([] if isinstance(b, tuple) else [b.shape])]
+    first, product, *tilers = grids_for(shapes, SIDE, (1, down, 1)[: len(shapes)])
+    grids = first, tilers[0] if tilers else None
     index = traced(operation, product, at, lambda i: grids[0].place(copies.of(i)[0]) is not None)
     element, copy = copies.of(index)
 

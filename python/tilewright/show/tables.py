@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from tilewright.show.axes import Shown
     from tilewright.show.picture import Axis, Entry, Hover, Link, Placed
 
-__all__ = ["Content", "Grid", "arranged", "ends", "grid_of", "leaf_of", "owner_hover", "refusal", "table"]
+__all__ = ["Content", "Grid", "arranged", "ends", "grid_of", "grids_for", "leaf_of", "owner_hover", "refusal", "table"]
 
 PAGE, LETTER = 1300.0, 7.3  # pixels
+ROOM = 5 << 10  # cells of which a picture can say in 200 kB what pointing at them shows
 
 
 class Content(NamedTuple):
@@ -134,6 +135,21 @@ def grid_of(shape: Any, most: int = MOST, down: int = 1) -> Grid:
     (sheet, *_), notes = grids_of(tuple(x[0] if len(x) == 1 else x for x in sides), most)
     names = (_names(sides[0], sheet.rows), _names(sides[1], sheet.columns))
     return Grid(shape, sheet, notes, (1, int(_core.size(sides[0]))), names)
+
+
+def grids_for(shapes: Sequence[Any], most: int, downs: Sequence[int] = ()) -> tuple[Grid, ...]:
+    """The grids of the shapes of one picture: of 64 rows and columns where that is not too much, else of `most`.
+
+    `downs` are the modes of each that run down, by default one.
+
+    >>> [len(grid.rows) for grid in grids_for([(64, 64), (8, 8)], 44)], len(grids_for([(64, 64)] * 2, 44)[0].rows)
+    ([64, 8], 44)
+    """
+    pairs = list(zip(shapes, downs or (1,) * len(shapes), strict=True))
+    found = tuple(grid_of(shape, MOST, down) for shape, down in pairs)
+    if sum(len(grid.rows) * len(grid.columns) for grid in found) <= ROOM:
+        return found
+    return tuple(grid_of(shape, most, down) for shape, down in pairs)
 
 
 def _names(modes: tuple[Any, ...], shown: Shown) -> dict[int, str]:
