@@ -73,7 +73,8 @@ def test_every_cell_of_a_swizzled_layout_shows_both_offsets(model, swizzle):
             offset = int(function(int(shows.get("index", shows["coordinate"]))))
             assert cell.lines == (shows["offset"],) == (str(offset),)
             size = max(1, 16 >> swizzle[1])  # bytes
-            assert (shows["address"], shows["bank"]) == (str(offset * size), str(offset * size // 4 % 32))
+            of = f"({size} byte{'s' * (size > 1)})"
+            assert (shows[f"address {of}"], shows[f"bank {of}"]) == (str(offset * size), str(offset * size // 4 % 32))
             assert cell.owner == offset * size // 16 % 8
 
 
@@ -275,7 +276,12 @@ def test_a_swizzle_before_and_after_by_bank():
     assert [cell.owner for cell in after.cells] == [i % 8 ^ i // 8 for i in range(64)]
     assert [cell.lines[0] for cell in after.cells][8:10] == ["144", "128"]
     assert len(picture.links) == 1
-    assert dict(after.cells[9].hover) == {"coordinate": "144..159", "offset": "128..143", "bank": "0", "address": "128"}
+    assert dict(after.cells[9].hover) == {
+        "coordinate": "144..159",
+        "offset": "128..143",
+        "bank (1 byte)": "0",
+        "address (1 byte)": "128",
+    }
     with pytest.raises(ValueError, match="at=1024 lies outside the 1024 offsets"):
         cute.show(cute.make_swizzle(3, 4, 3), at=1024)
 
@@ -296,6 +302,18 @@ def test_large_swizzled_layouts_are_drawn_before_and_after(rows, dtype):
     assert len(picture.svg().encode()) < 200_000
     whole = only(cute.show(layout, dtype=dtype, only="after"))
     assert (whole.rows, whole.columns, whole.title) == (64, 64, f"after: {layout}")
+
+
+def test_bank_and_address_of_a_swizzle_without_a_type_say_of_which_elements_they_are():
+    for text, kind in (("S<2,3,3> o 0 o (8,8):(8,1)", " (2 bytes)"), ("S<2,0,3> o 0 o (8,8):(8,1)", " (16 bytes)")):
+        size = int(kind[2:-7])
+        for placed in cute.show(text).panels:
+            for cell in placed.panel.cells:
+                shows = dict(cell.hover)
+                address = int(shows["offset"]) * size
+                assert (shows[f"address{kind}"], shows[f"bank{kind}"]) == (str(address), str(address // 4 % 32))
+                assert "bank" not in shows
+        assert dict(cute.show(text, dtype=Float16).panels[0].panel.cells[1].hover)["bank"] == "0"
 
 
 def test_a_part_of_a_large_swizzled_layout():

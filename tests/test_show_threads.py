@@ -168,3 +168,31 @@ def test_the_two_sides_of_a_thread_and_a_tiler_with_gaps() -> None:
     other = strided.get_slice(2).partition_S(cute.make_identity_tensor((32, 32)))
     for i in range(cute.size(other)):
         assert by_place(whole, 0)[tuple(other[i])].lines == ("T2",)
+
+
+def test_pointing_at_a_part_of_a_tensor_shows_where_it_lies() -> None:
+    atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), Float32, num_bits_per_copy=128)
+    thread = cute.make_tiled_copy_tv(atom, L("(8,4):(4,1)"), L("(1,4):(4,1)")).get_slice(5)
+    layout = L("(8,16):(16,1)")
+    tensor = cute.make_tensor(cute.make_ptr(Float32, 4096), layout)
+    for picture in (
+        cute.show(thread, tensor=tensor),
+        cute.show(cute.local_tile, tensor, (4, 8), (1, 0)),
+        cute.show(cute.local_partition, tensor, L("(4,2):(1,4)"), 3),
+    ):
+        for (row, column), cell in by_place(picture, 0).items():
+            shows = dict(cell.hover)
+            offset = layout((row, column))
+            assert (shows["offset"], shows["address"]) == (str(offset), str(4096 + 4 * offset))
+            assert shows["bank"] == str(offset % 32)
+    inside = by_place(cute.show(cute.local_tile, tensor, (4, 8), (1, 0)), 1)
+    assert dict(inside[0, 1].hover)["address"] == str(4096 + 4 * 65)
+    assert "address" not in dict(by_place(cute.show(thread, tensor=layout), 0)[0, 0].hover)
+
+
+@pytest.mark.parametrize("x", ["x", True, 3.5, (16, "a"), object])
+def test_what_is_no_tensor_of_a_thread(x: object) -> None:
+    atom = cute.make_copy_atom(nvgpu.CopyUniversalOp(), Float32, num_bits_per_copy=128)
+    thread = cute.make_tiled_copy_tv(atom, L("(8,4):(4,1)"), L("(1,4):(4,1)")).get_slice(5)
+    with pytest.raises(TypeError, match=r"show: expected tensor to be .* a Tensor, a Layout or a shape, but got"):
+        cute.show(thread, tensor=x)

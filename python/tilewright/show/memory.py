@@ -14,11 +14,15 @@ GROUP = 4  # banks, of 16 bytes, that have one colour: 32 would not be told apar
 
 
 class Memory(NamedTuple):
-    """The size of an element in bits, and the address in bytes of offset 0; `assumed`: no type has been given."""
+    """The size of an element in bits, and the address in bytes of offset 0; `assumed`: no type has been given.
+
+    `kind` says of which elements bank and address are, where that was not given either but follows from a swizzle.
+    """
 
     bits: int
     base: int = 0
     assumed: bool = False
+    kind: str = ""
 
     def address(self, offset: int) -> int:
         """The address of an element, in bytes."""
@@ -42,7 +46,8 @@ class Memory(NamedTuple):
 
     def hovers(self, offsets: list[int]) -> list[list[tuple[str, str]]]:
         """The same of many elements: the banks, then the addresses."""
-        bank, address = ("bank (f32)", "address (f32)") if self.assumed else ("bank", "address")
+        kind = "f32" if self.assumed else self.kind
+        bank, address = (f"{name} ({kind})" if kind else name for name in ("bank", "address"))
         addresses = [self.base + offset * self.bits // 8 for offset in offsets]
         shown = hex if self.base >> 16 else str
         banks = [(bank, str(i)) for i in range(BANKS)]

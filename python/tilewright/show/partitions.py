@@ -9,9 +9,11 @@ import numpy as np
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.cute.partition import local_partition, local_tile
-from tilewright.cute.tensor import Tensor, make_identity_tensor
+from tilewright.cute.pointer import Pointer
+from tilewright.cute.tensor import Tensor, as_tensor, make_identity_tensor
 from tilewright.show.copies import tile_extents
 from tilewright.show.divides import cut_of
+from tilewright.show.memory import Memory
 from tilewright.show.mma import tiled_mma_picture
 from tilewright.show.operations import layout_of
 from tilewright.show.picture import Picture
@@ -46,8 +48,8 @@ def thr_copy_picture(thread: ThrCopy, *, tensor: Any = None) -> Picture:
     >>> print(cute.show(tiled.get_slice(1), tensor=(4, 4)).title)
     thread 1 of 4: partition_S and partition_D of (4,4)
     """
-    shape = _shape_of(tile_extents(thread) if tensor is None else tensor)
-    layout = getattr(tensor, "layout", tensor if isinstance(tensor, (_core.Layout, _core.ComposedLayout)) else None)
+    tensor = _tensor_or_shape(tile_extents(thread) if tensor is None else tensor)
+    shape, layout, memory = _shape_of(tensor), getattr(tensor, "layout", None), _memory_of(tensor)
     parts = [("S", thread.partition_S), ("D", thread.partition_D)]
     tvs = [thread.layout_src_tv_tiled, thread.layout_dst_tv_tiled]
     if tvs[0] == tvs[1]:
@@ -58,10 +60,37 @@ def thr_copy_picture(thread: ThrCopy, *, tensor: Any = None) -> Picture:
         found = partition(_places(shape))
         name = f"partition_{side}" if len(parts) > 1 else "partition_S and partition_D"
         others = _others(owners_of(tv, tile_extents(thread)), thread.tiler_mn, shape, grid)
-        panels.append(_part(f"{name}: {found.layout.shape}", grid, found, others, layout))
+        panels.append(_part(f"{name}: {found.layout.shape}", grid, found, others, layout, memory))
     both = "partition_S and partition_D"
     title = f"thread {int(thread.thr_idx)} of {thread.size}: {both} of {text(shape)}"
     return Picture(title, arranged(panels), grid.note("the tensor"))
+
+
+def _tensor_or_shape(x: Any) -> Any:
+    """A tensor, also of an array or of a layout, or a shape; TypeError for others."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, (_core.Layout, _core.ComposedLayout)):
+        return Tensor(0, x)
+    if hasattr(x, "__dlpack__"):
+        return as_tensor(x, "show", "tensor")
+    if (_core.is_integer(x) and not isinstance(x, bool)) or (isinstance(x, tuple) and _core.is_int_tuple(x)):
+        return x
+    raise TypeError(
+        f"show: expected tensor to be what the thread has a part of, a Tensor, a Layout or a shape, but got {x!r}; for "
+        'the layout of a text, tensor=cute.parse("(16,32):(32,1)")'
+    )
+
+
+def _memory_of(x: Any) -> Memory | None:
+    """Where the elements of a tensor lie; None where it has no address."""
+    pointer = getattr(x, "iterator", None)
+    return Memory(pointer.dtype.bits, pointer.toint()) if isinstance(pointer, Pointer) else None
+
+
+def _offset(offset: Any, memory: Memory | None) -> Hover:
+    """What pointing at an element shows of where it lies."""
+    return (("offset", text(offset)), *(() if memory is None else memory.hover(offset)))
 
 
 def _shape_of(x: Any) -> tuple[int, ...]:
@@ -113,7 +142,7 @@ def _numbers(indices: npt.NDArray[np.int64], drawn: Iterable[int]) -> dict[int, 
     return dict(zip(indices[numbers].tolist(), numbers.tolist(), strict=True))
 
 
-def _part(title: str, grid: Grid, part: Tensor, others: dict[int, int], layout: Any) -> Panel:
+def _part(title: str, grid: Grid, part: Tensor, others: dict[int, int], layout: Any, memory: Memory | None) -> Panel:
     """A tensor with one thread's part coloured by its number in the partition."""
     shape = grid.shape
     numbers = _numbers(_indices(part, shape), grid.drawn())
@@ -122,7 +151,7 @@ def _part(title: str, grid: Grid, part: Tensor, others: dict[int, int], layout: 
     def content(index: int) -> Content:
         at: Hover = (("coordinate", grid.coordinate(index)),)
         if layout is not None:
-            at = (*at, ("offset", text(layout(index))))
+            at = (*at, *_offset(layout(index), memory))
         if index in numbers:
             number = numbers[index]
             place = text(_core.idx2crd(number, part.layout.shape))
@@ -152,6 +181,7 @@ def local_tile_picture(tensor: Any, tiler: Any, coord: Any, proj: Any = None) ->
     >>> print(cute.show(cute.local_tile, cute.make_layout((8, 6)), (4, 2), (1, None)).title)
     local_tile((8,6):(1,8), (4,2), (1,_)) = (4,2,3):(1,8,16)
     """
+    tensor = as_tensor(tensor, "show", "tensor") if hasattr(tensor, "__dlpack__") else tensor
     target = _target("local_tile", tensor)
     operands = f"{target.layout}, {text(tiler)}, {text(coord)}" + (f", proj={text(proj)}" if proj is not None else "")
     try:
@@ -162,7 +192,16 @@ def local_tile_picture(tensor: Any, tiler: Any, coord: Any, proj: Any = None) ->
     kept = tiler if proj is None or not isinstance(tiler, tuple) else _kept(tiler, proj)
     modes = len(kept) if isinstance(kept, tuple) else 1
     chosen = coord if proj is None or not isinstance(coord, tuple) else _kept(coord, proj)
-    return _two("local_tile", operands, target, part, where, modes, _no_tile(target.layout.shape, kept, chosen))
+    return _two(
+        "local_tile",
+        operands,
+        target,
+        part,
+        where,
+        modes,
+        _no_tile(target.layout.shape, kept, chosen),
+        _memory_of(tensor),
+    )
 
 
 def _no_tile(shape: Any, tiler: Any, coord: Any) -> str:
@@ -192,6 +231,7 @@ def local_partition_picture(target: Any, tiler: Any, index: Any, proj: Any = 1) 
     >>> print(cute.show(cute.local_partition, cute.make_layout((8, 6)), threads, 5).title)
     local_partition((8,6):(1,8), (4,2):(1,4), 5) = (2,3):(4,16)
     """
+    target = as_tensor(target, "show", "target") if hasattr(target, "__dlpack__") else target
     tensor = _target("local_partition", target)
     operands = f"{tensor.layout}, {text(tiler)}, {text(index)}" + (f", proj={text(proj)}" if proj != 1 else "")
     try:
@@ -199,7 +239,16 @@ def local_partition_picture(target: Any, tiler: Any, index: Any, proj: Any = 1) 
         where = local_partition(_places(_shape_of(tensor)), tiler, index, proj)
     except _core.LayoutError as error:
         return refusal(error, [_plain(tensor)])
-    return _two("local_partition", operands, tensor, part, where, 0, _no_thread(_core.dice(tiler, proj), index))
+    return _two(
+        "local_partition",
+        operands,
+        tensor,
+        part,
+        where,
+        0,
+        _no_thread(_core.dice(tiler, proj), index),
+        _memory_of(target),
+    )
 
 
 def _no_thread(threads: Any, index: Any) -> str:
@@ -223,7 +272,16 @@ def _plain(target: Tensor) -> Panel:
     return grid.panel(f"{target.layout}", "", lambda i: Content((text(target.layout(i)),)))
 
 
-def _two(operation: str, operands: str, target: Tensor, part: Tensor, where: Tensor, modes: int, says: str) -> Picture:
+def _two(
+    operation: str,
+    operands: str,
+    target: Tensor,
+    part: Tensor,
+    where: Tensor,
+    modes: int,
+    says: str,
+    memory: Memory | None,
+) -> Picture:
     """A tensor with a part of it in colours, and that part by itself, in which what lies outside of the tensor is grey.
 
     `says` is a note on the operands. A colour stands for the coordinate in the modes beyond the first `modes`, which
@@ -239,7 +297,7 @@ def _two(operation: str, operands: str, target: Tensor, part: Tensor, where: Ten
         block *= int(_core.size(where.layout, mode=[mode]))
 
     def of_tensor(index: int) -> Content:
-        hover = (("coordinate", grids[0].coordinate(index)), ("offset", text(layout(index))))
+        hover = (("coordinate", grids[0].coordinate(index)), *_offset(layout(index), memory))
         if index not in numbers:
             return Content((text(layout(index)),), None, hover, faded=True)
         return Content((text(layout(index)),), numbers[index] // block, (*hover, ("in the part", _at(numbers[index]))))
@@ -249,7 +307,7 @@ def _two(operation: str, operands: str, target: Tensor, part: Tensor, where: Ten
 
     def of_part(index: int) -> Content:
         offset = text(part[index])
-        hover = (("coordinate", _at(index)), ("offset", offset))
+        hover = (("coordinate", _at(index)), *_offset(part[index], memory))
         if indices[index] < 0:
             return Content((offset,), None, (*hover, ("in the tensor", "outside")), faded=True)
         return Content((offset,), index // block, hover)

@@ -25,7 +25,8 @@ def usual_memory(swizzle: Any, dtype: Any, base: int) -> tuple[Memory, str]:
     if memory is not None:
         return memory, f"elements of {_size(memory)}"
     memory = Memory(8 * max(1, CORE >> swizzle.num_base), base)
-    return memory, f"for elements of {_size(memory)}"
+    size = _size(memory)
+    return memory._replace(kind=size), f"for elements of {size}"
 
 
 def _size(memory: Memory) -> str:
