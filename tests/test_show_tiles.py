@@ -135,7 +135,9 @@ def test_predication_of_one_mode_and_of_a_large_tensor() -> None:
             cute.show("predication", *bad)
     with pytest.raises(TypeError, match="show: expected the tiler of predication to be a tuple of integers, not 'x'"):
         cute.show("predication", (10, 10), "x")
-    with pytest.raises(ValueError, match="vectors of 3 along mode 0 do not divide"):
+    with pytest.raises(
+        ValueError, match=r"vectors of 3 elements along mode 0 do not divide the tile \(2,2\), which has 2"
+    ):
         cute.show("predication", (4, 4), (2, 2), vector=3)
 
 
@@ -264,3 +266,26 @@ def test_predication_says_that_other_tiles_are_not_drawn() -> None:
     assert len(by_place(large, 0)) == 28
     assert not any("drawn" in note for note in cute.show("predication", (60, 61), (16, 16)).notes)
     assert not any("of the others" in note for note in cute.show("predication", (100, 100), (128, 128)).notes)
+
+
+@pytest.mark.parametrize(
+    ("operands", "options", "error", "says"),
+    [
+        (((6, 10), (4, 8)), {"vector": 3, "mode": 5}, ValueError, r"has no mode 5: the tile \(4,8\) has modes 0 and 1"),
+        (((6, 10), (4, 8)), {"mode": -1}, ValueError, "has no mode -1"),
+        ((41, 32), {"vector": 4, "mode": 1}, ValueError, "has no mode 1: the tile 32 has mode 0;"),
+        (
+            ((6, 10), (4, 8)),
+            {"vector": 0},
+            ValueError,
+            r"do not divide .* which has 4 there; vector must be a divisor of 4",
+        ),
+        (((6, 10), (4, 8)), {"vector": "4"}, TypeError, "expected vector of predication to be an integer, but got '4'"),
+        (((6, 10), (4, 8)), {"mode": None}, TypeError, "expected mode of predication to be an integer, but got None"),
+    ],
+)
+def test_vectors_that_predication_does_not_have(
+    operands: tuple[object, ...], options: dict[str, object], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        cute.show("predication", *operands, **options)

@@ -45,18 +45,28 @@ def predication_picture(shape: Any, tiler: Any, *, vector: int = 1, mode: int = 
     `shape` and `tiler` are extents or tuples of one or two; a Layout or a Tensor stands for its shape. A tensor of one
     mode has a row for each tile; of a large one, its tiles and the elements of the last one are shown. With `vector`,
     accesses of so many elements along `mode` are shown too, each of which has one predicate: those that lie partly
-    outside are marked, for no predicate expresses them. Raises ValueError for other shapes, and where the vector does
-    not divide the tile.
+    outside are marked, for no predicate expresses them. Raises ValueError for other shapes, for a mode that
+    there is not, and where the vector does not divide the tile.
 
     >>> from tilewright import cute
     >>> cute.show("predication", (5, 7), (4, 4)).notes[0]
     '35 of 64 places lie inside, on average 8.75 of the 16 of a tile'
     """
     tiles = _tiles(shape, tiler)
-    along = mode + 2 - tiles.rank
-    if not 0 <= mode < tiles.rank or vector < 1 or tiles.tile[along] % vector:
+    for name, x in (("vector", vector), ("mode", mode)):
+        if not isinstance(x, int) or isinstance(x, bool):
+            raise TypeError(f"show: expected {name} of predication to be an integer, but got {x!r}")
+    if not 0 <= mode < tiles.rank:
+        modes = "mode 0" if tiles.rank == 1 else "modes 0 and 1"
         raise ValueError(
-            f"show: vectors of {vector} along mode {mode} do not divide the tile {tiles.shown(tiles.tile)}"
+            f"show: predication has no mode {mode}: the tile {tiles.shown(tiles.tile)} has {modes}; mode is the "
+            "one along which vectors lie"
+        )
+    along = mode + 2 - tiles.rank
+    if vector < 1 or tiles.tile[along] % vector:
+        raise ValueError(
+            f"show: vectors of {vector} elements along mode {mode} do not divide the tile {tiles.shown(tiles.tile)}, "
+            f"which has {tiles.tile[along]} there; vector must be a divisor of {tiles.tile[along]}"
         )
     counts = tiles.counts
     last = (counts[0] - 1, counts[1] - 1)
