@@ -164,7 +164,11 @@ def test_64_by_64_has_at_most_200_kb_and_shows_coordinate_offset_bank_and_addres
         assert len(page.encode()) <= 200_000
     swizzled = re.match(r"S<\d,(\d)", text)
     assumed = max(1, 16 >> int(swizzled.group(1))) if swizzled else 4
-    bytes_, of = (2, "") if options != "plain" else (assumed, f" ({assumed} byte{'s' * (assumed > 1)})" if swizzled else " (f32)")
+    bytes_, of = (
+        (2, "")
+        if options != "plain"
+        else (assumed, f" ({assumed} byte{'s' * (assumed > 1)})" if swizzled else " (f32)")
+    )
     shown = titles(svg_)
     coordinates = [coordinate_of(title) for title in shown]
     assert len(set(coordinates)) == 64 * 64
