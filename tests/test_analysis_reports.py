@@ -143,6 +143,24 @@ def test_the_limit_names_the_tensor():
     assert (found.widest, found.limit) == (4, "A: stride 33 of mode 0 is 132 bytes, no multiple of 8")
 
 
+def test_the_advice_names_the_limit_of_the_tensor_that_loses():
+    """Not the one that limits the widest access of all."""
+    found = kernels.gemm.plan(array((70, 300)), array((130, 300))).analyze()
+    assert found.limit.startswith("C: stride 130 of mode 0")
+    assert "'load A': a request takes" in found.advice
+    assert found.advice.endswith("; let neighbouring lanes access neighbouring elements")  # nothing limits A
+    found = kernels.gemm.plan(array((70, 301)), array((130, 301))).analyze()
+    assert "what limits accesses is " + re.search(r"'load ([AB])': a request", found.advice)[1] + ": " in found.advice
+    src, dst = array((1000, 1025))[:, :1000], array((1000, 2048))[:, :2000:2]
+    found = kernels.tiled_copy.plan(src, dst).analyze(src, dst)
+    assert found.limit.startswith("src: stride 1025")
+    assert found.advice.startswith("'store': ")
+    assert found.advice.endswith("what limits accesses is dst: no mode has stride 1")
+    found = kernels.tiled_copy.plan(dst, src).analyze(dst, src)
+    assert found.advice.startswith("'load': ")
+    assert found.advice.endswith("what limits accesses is src: no mode has stride 1")
+
+
 def test_addresses_count():
     """A destination that is moved by 4 bytes takes other sectors, and the plan that was made for it knows."""
     src, dst = array((40, 512)), sliced((40, 512))

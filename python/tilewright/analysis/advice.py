@@ -10,7 +10,7 @@ from tilewright.analysis.suggest import ranked_swizzles, suggest_padding
 from tilewright.analysis.tile_access import Access
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tilewright.analysis.instructions import MemoryInstruction
     from tilewright.kernels.copy_plan import CopyPlan
@@ -40,7 +40,7 @@ def _losses(found: Sequence[MemoryInstruction]) -> list[Loss]:
 
 
 def _in_global(x: MemoryInstruction, limit: str) -> str:
-    """Sectors that are moved for a part of their bytes."""
+    """Sectors that are moved for a part of their bytes; `limit`: what limits accesses of the same tensor."""
     per, ideal = x.sectors / x.requests, x.ideal_sectors / x.requests
     reason = f"; what limits accesses is {limit}" if limit else "; let neighbouring lanes access neighbouring elements"
     return f"'{x.name}': a request takes {per:.4g} sectors where {ideal:.4g} would do{reason}"
@@ -51,16 +51,24 @@ def _conflict(x: MemoryInstruction) -> str:
     return f"'{x.name}' conflicts {ways} ways, {x.wavefronts} wavefronts instead of {x.ideal_wavefronts}"
 
 
-def advice_on_copy(plan: CopyPlan, found: Sequence[MemoryInstruction], limit: str) -> str:
-    """What to change in a copy's plan or its tensors; empty where nothing has to be."""
-    return _joined(found, limit, lambda x: _conflict_in_copy(plan, x))
+def advice_on_copy(plan: CopyPlan, found: Sequence[MemoryInstruction], limits: Mapping[str, str]) -> str:
+    """What to change in a copy's plan or its tensors; empty where nothing has to be. `limits`: by "src" and "dst"."""
+
+    def on_sectors(x: MemoryInstruction) -> str:
+        return _in_global(x, limits["dst" if x.op == "store" else "src"])
+
+    return _joined(found, on_sectors, lambda x: _conflict_in_copy(plan, x))
 
 
-def _joined(found: Sequence[MemoryInstruction], limit: str, on_conflict: Callable[[MemoryInstruction], str]) -> str:
+def _joined(
+    found: Sequence[MemoryInstruction],
+    on_sectors: Callable[[MemoryInstruction], str],
+    on_conflict: Callable[[MemoryInstruction], str],
+) -> str:
     """What to do about the greatest loss in shared memory, and about that in global memory."""
     losses = _losses(found)
     shared = next((on_conflict(x.instruction) for x in losses if x.instruction.memory == "shared"), "")
-    outside = next((_in_global(x.instruction, limit) for x in losses if x.instruction.memory == "global"), "")
+    outside = next((on_sectors(x.instruction) for x in losses if x.instruction.memory == "global"), "")
     return "; ".join(x for x in (shared, outside) if x)
 
 
@@ -87,13 +95,22 @@ class _Bytes:
         self.bits = 8 * count
 
 
-def advice_on_gemm(plan: GemmPlan, found: Sequence[MemoryInstruction], limit: str) -> str:
-    """What to change in a GEMM's plan or its tensors; empty where nothing has to be."""
-    return _joined(found, limit, lambda x: _conflict_in_gemm(plan, x))
+def advice_on_gemm(plan: GemmPlan, found: Sequence[MemoryInstruction], limits: Mapping[str, str]) -> str:
+    """What to change in a GEMM's plan or its tensors; empty where nothing has to be. `limits`: by "A", "B" and "C"."""
+
+    def on_sectors(x: MemoryInstruction) -> str:
+        return _in_global(x, limits.get(_tensor_of(x), ""))
+
+    return _joined(found, on_sectors, lambda x: _conflict_in_gemm(plan, x))
+
+
+def _tensor_of(x: MemoryInstruction) -> str:
+    """The tensor that a GEMM's instruction is about: "A" of "load A, into shared", "bias" of "load bias"."""
+    return next((word for word in x.name.partition(",")[0].split() if word in ("A", "B", "C", "bias")), "")
 
 
 def _conflict_in_gemm(plan: GemmPlan, x: MemoryInstruction) -> str:
-    head, which = _conflict(x), next((name for name in "ab" if f" {name.upper()}" in x.name), "")
+    head, which = _conflict(x), next((name for name in "ab" if name.upper() == _tensor_of(x)), "")
     find = {"simt": _padding, "sm80": _swizzle}.get(plan.KERNEL)
     if not which or find is None:
         return head

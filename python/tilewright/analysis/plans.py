@@ -89,13 +89,13 @@ def _copy(
     p = plan.problem
     found = copy_instructions(plan, src, dst, memory)
     starts = (src + p.src_offset * p.element_bytes, dst + p.dst_offset * p.element_bytes)
-    widest, limit = _narrowest(
+    widest, limit, limits = _narrowest(
         ("src", starts[0], p.extents, p.src_strides, p.element_bytes),
         ("dst", starts[1], p.extents, p.dst_strides, p.element_bytes),
     )
     return Analysis(
         found, title=f"{plan.kernel} copy", scope="the whole launch", widest=widest, limit=limit,
-        advice=advice_on_copy(plan, found, limit), occupancy=occupancy(plan, device, registers),
+        advice=advice_on_copy(plan, found, limits), occupancy=occupancy(plan, device, registers),
     )  # fmt: skip
 
 
@@ -130,14 +130,14 @@ def _gemm(
         plan.require(a, b, c, "analyze")
         own = found = gemm_instructions(plan, (a, b, c, v))
     p, batch = gemm.problem, gemm.problem.batch
-    widest, limit = _narrowest(
+    widest, limit, limits = _narrowest(
         ("A", a, (p.m, p.k, *batch), p.a_strides, int(p.a_type.bits) // 8),
         ("B", b, (p.n, p.k, *batch), p.b_strides, int(p.b_type.bits) // 8),
         ("C", c, (p.m, p.n, *batch), p.c_strides, int(p.c_type.bits) // 8),
     )
     return Analysis(
         found, title=f"gemm_{gemm.KERNEL}", scope="the whole launch", widest=widest, limit=limit,
-        advice=advice_on_gemm(gemm, own, limit), occupancy=occupancy(gemm, device, registers),
+        advice=advice_on_gemm(gemm, own, limits), occupancy=occupancy(gemm, device, registers),
     )  # fmt: skip
 
 
@@ -157,11 +157,15 @@ def _fitted(plan: Any, tensors: Sequence[Any], bias: Any) -> tuple[Any, tuple[in
 Tensor = tuple[str, int, tuple[int, ...], tuple[int, ...], int]  # name, address, extents, strides, bytes of an element
 
 
-def _narrowest(*tensors: Tensor) -> tuple[int, str]:
-    """The widest access that is legal in all tensors, and what limits it."""
-    found = [(*widest_legal(*tensor[1:]), tensor[0]) for tensor in tensors]
-    width, why, name = min(found, key=lambda x: x[0])
-    return width, f"{name}: {why}" if why else ""
+def _narrowest(*tensors: Tensor) -> tuple[int, str, dict[str, str]]:
+    """The widest access that is legal in all tensors, what limits it, and what limits the accesses of each of them."""
+    widths, limits = {}, {}
+    for tensor in tensors:
+        name = tensor[0]
+        widths[name], why = widest_legal(*tensor[1:])
+        limits[name] = f"{name}: {why}" if why else ""
+    narrowest = min(widths, key=lambda name: widths[name])
+    return widths[narrowest], limits[narrowest], limits
 
 
 def widest_legal(address: int, extents: Sequence[int], strides: Sequence[int], size: int) -> tuple[int, str]:
