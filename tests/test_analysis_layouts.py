@@ -313,3 +313,33 @@ def test_bad_arguments():
         analyze(L("(40,8):(8,1)"), Float16, memory="shared", op="ldmatrix")
     with pytest.raises(ValueError, match="ldmatrix accesses shared memory"):
         analyze(L("(32,8):(8,1)"), Float16, op="ldmatrix")
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "advice"),
+    [
+        (
+            "32:-1",
+            1024,
+            "a request's lowest address 0x384 lies 4 bytes behind a sector: from an aligned one on the accesses take 4 "
+            "sectors instead of 5",
+        ),
+        ("32:-1", 1024 - 4, ""),  # down to a multiple of 128
+        (
+            "(32,2):(-1,-32)",
+            1024 + 4,
+            "a request's lowest address 0x388 lies 8 bytes behind a sector: from an aligned one on the accesses take 8 "
+            "sectors instead of 10",
+        ),
+        ("32:-2", 1024, "neighbouring lanes are 8 bytes apart but access 4: let them access neighbouring elements"),
+        ("(32,4):(-4,1)", 1024, "accesses of 16 bytes are legal, and take 4 times fewer instructions"),
+        (
+            "S<0,4,3> o 8 o 32:1",  # a sector further, where the base lies as the lowest address does
+            4,
+            "the base 0x4 lies 4 bytes behind a sector: from an aligned one on the accesses take 4 sectors "
+            "instead of 5",
+        ),
+    ],
+)
+def test_advice_on_lanes_in_reversed_order(text, base, advice):
+    assert analyze(L(text), Float32, base=base, width=4).advice == advice

@@ -245,7 +245,9 @@ def test_the_page_predicts_what_python_predicts(loaded):
             )
         )
     cases += [("32:1", 32, "global", op, 0, base) for op in ("load", "store") for base in (4, 28, -4)]
-    cases += [("S<0,4,3> o 1 o (32,2):(4,1)", 32, "global", "load", 8, 4)]  # lanes that fault from an aligned base on
+    cases += [("S<0,4,3> o 1 o (32,2):(4,1)", 32, "global", "load", 8, 4)]  # accesses are aligned, the base is not
+    reversed_ = [("32:-1", 4), ("32:-2", 4), ("(32,4):(-4,1)", 4), ("(32,4):(-4,1)", 0), ("(32,2):(-1,-32)", 4)]
+    cases += [(text, 32, "global", "load", width, base) for text, width in reversed_ for base in (1024, 1040, 1052)]
     cases += [(f"32:{stride}", 32, "shared", "load", 0, 4096) for stride in (-32, -8, 32, 2)]
     names = ("layout", "bits", "memory", "op", "width", "base")
     requests = [["predict", *(f"{name}={value}" for name, value in zip(names, case, strict=True))] for case in cases]
@@ -278,6 +280,8 @@ SENTENCES = {
     "accesses of N bytes are legal, and take N times fewer instructions",
     "N of N lanes are active: give a warp's other lanes work, too",
     "the base A lies N bytes behind a sector: from an aligned one on the accesses take N sectors instead of N",
+    "a request's lowest address A lies N bytes behind a sector: from an aligned one on the accesses take N sectors "
+    "instead of N",
     "neighbouring lanes are N bytes apart but access N: let them access neighbouring elements",
     "a request takes N sectors where N would do: let neighbouring lanes access neighbouring elements",
 }

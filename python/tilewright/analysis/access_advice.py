@@ -57,7 +57,9 @@ class Facts:
         self.sectors, self.ideal_sectors = x.sectors, x.ideal_sectors
         self.wavefronts, self.ideal_wavefronts = x.wavefronts, x.ideal_wavefronts
         self.ways = x.worst.ways if x.worst is not None else 1
-        self.base, self.behind_sector = f"{table.base:#x}", table.base % SECTOR
+        lowest = min(x.addresses, default=table.base)  # of the worst request
+        self.base, self.lowest, self.behind_sector = f"{table.base:#x}", f"{lowest:#x}", lowest % SECTOR
+        self.from_base = table.base % SECTOR == self.behind_sector
 
     @property
     def steps(self) -> list[int]:
@@ -66,9 +68,7 @@ class Facts:
         return sorted({b - a for a, b in pairwise(at)})
 
     def aligned_sectors(self) -> int:
-        """The sectors where the base is at the beginning of one; as they are, where lanes then would fault."""
-        if self.behind_sector % self.width:
-            return self.sectors
+        """The sectors where the lowest address is at the beginning of one."""
         moved = self._addresses - self.behind_sector
         return int(warp_accesses(moved, self.width, op=self._instruction.op, active=self._mask).sectors.sum())
 

@@ -36,13 +36,15 @@ def against_conflicts(x: Any) -> str:
 def against_sectors(x: Any) -> str:
     if x.aligned_sectors() == x.ideal_sectors:
         moved = f"from an aligned one on the accesses take {x.ideal_sectors} sectors instead of {x.sectors}"
-        return f"the base {x.base} lies {x.behind_sector} bytes behind a sector: {moved}"
+        start = f"the base {x.base}" if x.from_base else f"a request's lowest address {x.lowest}"
+        return f"{start} lies {x.behind_sector} bytes behind a sector: {moved}"
     steps = x.steps
-    if len(steps) == 1 and steps[0] > x.width and steps[0] <= x.widest:
+    apart = abs(steps[0]) if len(steps) == 1 else 0  # lanes may come in reversed order
+    if apart > x.width and apart <= x.widest:
         return wider(x)
     mend = "let them access neighbouring elements"
-    if len(steps) == 1 and steps[0] != 0 and steps[0] != x.width:
-        return f"neighbouring lanes are {abs(steps[0])} bytes apart but access {x.width}: {mend}"
+    if apart != 0 and apart != x.width:
+        return f"neighbouring lanes are {apart} bytes apart but access {x.width}: {mend}"
     taken, ideal = mean(x.sectors, x.requests), mean(x.ideal_sectors, x.requests)
     neighbours = "let neighbouring lanes access neighbouring elements"
     return f"a request takes {taken} sectors where {ideal} would do: {neighbours}"

@@ -35,14 +35,16 @@ function adviceOn(text, state, found) {
     bits: state.bits, memory: state.memory, op: state.op, width: found.width, base: state.base.trim(), ...changes,
   }).map(([name, value]) => `${name}=${value}`));
   const integers = Object.entries(found).filter(([, value]) => Number.isInteger(value)).map(([name, value]) => [name, BigInt(value)]);
-  const base = Number(state.base), behind = ((base % 32) + 32) % 32, { worst } = found;
+  const base = Number(state.base), { worst } = found, lowest = Math.min(...worst.addresses);
+  const behindSector = address => ((address % 32) + 32) % 32, behind = behindSector(lowest);
+  const hexadecimal = address => (address < 0 ? "-0x" : "0x") + Math.abs(address).toString(16);
   const steps = new Set(worst.addresses.slice(1).map((address, i) => address - worst.addresses[i]));
   return sentences.advice({
     ...Object.fromEntries(integers), shared: state.memory === "shared", of_matrices: state.op.endsWith("matrix"),
     ways: worst.ideal_wavefronts ? BigInt(Math.ceil(worst.wavefronts / worst.ideal_wavefronts)) : 1n,
-    base: (base < 0 ? "-0x" : "0x") + Math.abs(base).toString(16), behind_sector: BigInt(behind),
+    base: hexadecimal(base), lowest: hexadecimal(lowest), behind_sector: BigInt(behind), from_base: behindSector(base) === behind,
     steps: [...steps].sort((a, b) => a - b).map(BigInt),
-    aligned_sectors: () => BigInt(behind % found.width ? found.sectors : again("predict", { base: base - behind }).sectors),
+    aligned_sectors: () => BigInt(again("predict", { base: base - behind }).sectors),
     best_swizzle() {
       const best = again("swizzle", {});
       const field = name => BigInt(best[name]);
