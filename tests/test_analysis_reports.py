@@ -209,6 +209,29 @@ def test_occupancy_of_other_devices():
     assert occupancy(plan, DEVICES["sm_90a"], registers=40).limits["registers"] == 12
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"registers": 0}, ValueError, "registers = 0 of a thread must be 1 to 255"),
+        ({"registers": -5}, ValueError, "registers = -5 of a thread must be 1 to 255"),
+        ({"registers": 1000}, ValueError, "registers = 1000 of a thread must be 1 to 255"),
+        ({"registers": 2.5}, TypeError, "expected registers to be an integer, not 2.5"),
+        ({"registers": "x"}, TypeError, "expected registers to be an integer, not 'x'"),
+        ({"registers": True}, TypeError, "expected registers to be an integer, not True"),
+        ({"device": "H100"}, TypeError, r"a DeviceFacts, not 'H100'; take one of .*DEVICES, by 'sm_.*'sm_90a'"),
+        ({"device": ""}, TypeError, "a DeviceFacts, not ''"),
+    ],
+)
+def test_occupancy_of_no_device_or_registers(options, error, text):
+    for plan in (simt(64, 64, 64), kernels.tiled_copy.plan(array((64, 512)), array((64, 512)))):
+        with pytest.raises(error, match=f"^analyze: .*{text}"):
+            analyze(plan, **options)
+        with pytest.raises(error, match=f"^occupancy: .*{text}"):
+            occupancy(plan, options.get("device"), options.get("registers"))
+    assert analyze(plan, registers=np.int64(1)).occupancy.limits["registers"] == 64
+    assert analyze(plan, registers=255, device=DEVICES["sm_86"]).occupancy.device == DEVICES["sm_86"].name
+
+
 def test_registers_come_from_the_report(compiler):
     plan = GEMMS["simt by cp.async"]()
     registers = plan.compile().report[plan.name].registers

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright.analysis.arguments import whole
+
 if TYPE_CHECKING:
     from tilewright.kernels.gemm_plan import DeviceFacts
 
 __all__ = ["Multiprocessor", "Occupancy", "multiprocessor_of", "occupancy"]
 
 WARP = 32
+MOST_REGISTERS = 255  # of a thread
 REGISTER_UNIT = 256  # registers that a warp gets at a time
 WARP_UNIT = 4  # warps of a CTA get registers by so many: one of each part of a multiprocessor
 
@@ -97,14 +100,30 @@ class Occupancy(NamedTuple):
         )
 
 
-def occupancy(plan: Any, facts: DeviceFacts | None = None, registers: int | None = None) -> Occupancy:
+def _facts(operation: str, given: Any) -> DeviceFacts:
+    from tilewright.kernels.gemm_devices import DEVICES
+    from tilewright.kernels.gemm_plan import DeviceFacts
+
+    if not isinstance(given, DeviceFacts):
+        raise TypeError(
+            f"{operation}: expected the device to be a DeviceFacts, not {given!r}; take one of "
+            f"tilewright.kernels.gemm_devices.DEVICES, by {', '.join(map(repr, DEVICES))}, or leave it out: an H200"
+        )
+    return given
+
+
+def occupancy(
+    plan: Any, facts: DeviceFacts | None = None, registers: int | None = None, operation: str = "occupancy"
+) -> Occupancy:
     """The CTAs of a plan that share a multiprocessor, by what each of them takes.
 
     ctas = min(threads, CTAs, shared memory and registers of a multiprocessor, each divided by what a CTA takes of it)
 
     Args:
         plan: a CopyPlan or a GemmPlan. facts: the device's; None: an H200's.
-        registers: of a thread, as `plan.compile().report` has them; None: they are left out.
+        registers: of a thread, 1 to 255, as `plan.compile().report` has them; None: they are left out.
+        operation: in whose name errors are said.
+    Raises: TypeError where `facts` are no DeviceFacts or `registers` no integer; ValueError for another number of them.
     Source: CUDA C++ Programming Guide, "Multiprocessor Level"; the allocation units are those of its occupancy
     calculator.
 
@@ -117,7 +136,14 @@ def occupancy(plan: Any, facts: DeviceFacts | None = None, registers: int | None
     """
     from tilewright.kernels.gemm_plan import H200
 
-    facts = facts or H200
+    facts = H200 if facts is None else _facts(operation, facts)
+    if registers is not None:
+        registers = whole(operation, "registers", registers)
+        if not 1 <= registers <= MOST_REGISTERS:
+            raise ValueError(
+                f"{operation}: registers = {registers} of a thread must be 1 to {MOST_REGISTERS}; "
+                "plan.compile().report has those of a kernel"
+            )
     has = multiprocessor_of(facts)
     threads, shared = int(plan.threads), int(plan.shared_bytes)
     warps = -(-threads // WARP)
@@ -126,7 +152,7 @@ def occupancy(plan: Any, facts: DeviceFacts | None = None, registers: int | None
     if takes:
         limits["shared memory"] = has.shared_bytes // takes
     if registers is not None:
-        of_warp = -(-max(registers, 1) * WARP // REGISTER_UNIT) * REGISTER_UNIT
+        of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
         limits["registers"] = has.registers // (of_warp * -(-warps // WARP_UNIT) * WARP_UNIT)
     ctas = min(limits.values())
     limited = tuple(name for name, count in limits.items() if count == ctas)

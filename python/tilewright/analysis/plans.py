@@ -37,10 +37,11 @@ def analyze_plan(
             `addresses`. bias: that of a GEMM.
         addresses: bytes, of (src, dst) or of (A, B, C, bias); None: multiples of 128. Those of A and B are as passed to
             kernels.gemm, also where the plan has exchanged them.
-        device: the facts of the device that the occupancy is for; None: an H200's.
-        registers: of a thread, for the occupancy, as `plan.compile().report` has them.
+        device: the facts of the device that the occupancy is for, of kernels.gemm_devices.DEVICES; None: an H200's.
+        registers: of a thread, 1 to 255, for the occupancy, as `plan.compile().report` has them.
     Returns: an Analysis with an instruction for each kind of access, whose scope is "the whole launch".
-    Raises: ValueError where the plan does not fit the tensors, TypeError for another kind of plan.
+    Raises: ValueError where the plan does not fit the tensors and for registers that no thread has, TypeError for
+        another kind of plan, of device or of number.
     Source: tilewright; the rules are those of `warp_access`.
 
     Examples:
@@ -95,7 +96,7 @@ def _copy(
     )
     return Analysis(
         found, title=f"{plan.kernel} copy", scope="the whole launch", widest=widest, limit=limit,
-        advice=advice_on_copy(plan, found, limits), occupancy=occupancy(plan, device, registers),
+        advice=advice_on_copy(plan, found, limits), occupancy=occupancy(plan, device, registers, "analyze"),
     )  # fmt: skip
 
 
@@ -137,7 +138,7 @@ def _gemm(
     )
     return Analysis(
         found, title=f"gemm_{gemm.KERNEL}", scope="the whole launch", widest=widest, limit=limit,
-        advice=advice_on_gemm(gemm, own, limits), occupancy=occupancy(gemm, device, registers),
+        advice=advice_on_gemm(gemm, own, limits), occupancy=occupancy(gemm, device, registers, "analyze"),
     )  # fmt: skip
 
 
