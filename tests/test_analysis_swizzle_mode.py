@@ -249,8 +249,8 @@ def test_analyze_names_the_mode_of_a_tile_in_shared_memory():
     assert analysis.analyze(tile, Float16).swizzle_mode is None  # in global memory
     staged = L("S<3,3,3> o 0 o (128,64,4):(64,1,8192)")
     assert analysis.analyze(staged, Float16, memory="shared").swizzle_mode.kind is Kind.K_SW128
-    # Swizzles are of addresses: from elsewhere on, the atom is another, and nothing is said of it.
-    assert analysis.analyze(tile, Float16, memory="shared", base=512).swizzle_mode is None
+    # Swizzles are of addresses: from elsewhere on, the atom is another.
+    assert analysis.analyze(tile, Float16, memory="shared", base=512).swizzle_mode.kind is None
     assert analysis.analyze(tile, Float16, memory="shared", base=4096).swizzle_mode.kind is Kind.K_SW128
     pointer = cute.make_ptr(Float16, 1024, cute.AddressSpace.smem, assumed_align=1024)
     assert analysis.analyze(cute.make_tensor(pointer, tile)).swizzle_mode.kind is Kind.K_SW128
@@ -299,3 +299,40 @@ def test_elements_that_are_no_bytes_have_no_mode():
 
     with pytest.raises(TypeError, match="must have 1, 2, 4 or 8 bytes, but Float4E2M1FN has 4 bits"):
         swizzle_mode(L("(8,64):(64,1)"), Float4E2M1FN)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "repeat"),
+    [
+        ("S<3,3,3> o 0 o (64,64):(64,1)", "K_SW128", 1024),
+        ("S<2,3,3> o 0 o (64,32):(32,1)", "K_SW64", 512),
+        ("S<1,3,3> o 0 o (64,16):(16,1)", "K_SW32", 256),
+        ("(64,8):(8,1)", "K_INTER", 16),
+    ],
+)
+def test_the_base_that_a_tile_needs(text, kind, repeat):
+    """A swizzle of addresses begins anew at multiples of its repeat: elsewhere it is none of offsets."""
+
+    def mode_at(base):
+        return analysis.analyze(L(text), Float16, memory="shared", width=8, base=base).swizzle_mode
+
+    for base in (0, repeat, 5 * repeat):
+        assert mode_at(base).kind.name == kind
+        assert str(mode_at(base)).startswith(f"{kind}, descriptor of wgmma")
+    for base in {8, repeat // 2, repeat + repeat // 2}:
+        found = mode_at(base)
+        assert not found
+        assert (found.nearest.name, found.difference, found.leading, found.stride) == (kind, None, 0, 0)
+        assert f"not {kind}: the base {base:#x} must be a multiple of {repeat} bytes" in str(found)
+    assert mode_at(8).tma is None
+    printed = str(analysis.analyze(L("S<3,3,3> o 0 o (64,64):(64,1)"), Float16, memory="shared", width=16, base=128))
+    assert (
+        "as a tile (rows, K): not K_SW128: the base 0x80 must be a multiple of 1024 bytes, after which the swizzle "
+        "repeats; no box of TMA writes it" in printed
+    )
+
+
+def test_a_tile_of_no_kind_is_told_from_every_base_on():
+    for base in (0, 128, 512):
+        found = analysis.analyze(L("S<3,3,4> o 0 o (64,64):(64,1)"), Float16, memory="shared", base=base).swizzle_mode
+        assert str(found.difference) == "element (1,0) lies at 64, not at 72"

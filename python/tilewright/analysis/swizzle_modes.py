@@ -82,8 +82,10 @@ class SwizzleMode(NamedTuple):
     - `leading`, `stride`: the byte offsets of a descriptor, of `kind`; of K-major tiles with a swizzle the hardware
       does not use the leading one, which is then 16. 0 where there is no `kind`
     - `tma`: the boxes by which TMA writes exactly this tile, None where it cannot
-    - `difference`: where there is no `kind`, the first element that lies elsewhere than `nearest` would put it
-    - `limits`: why wgmma does not read a tile of this kind, or its descriptors do not reach; "" where it does
+    - `difference`: where there is no `kind`, the first element that lies elsewhere than `nearest` would put it; None
+      where it is the tile's base alone that keeps it from being `nearest`
+    - `limits`: why wgmma does not read a tile of this kind, or its descriptors do not reach, or what base it needs; ""
+      where wgmma reads it
 
     `bool()` of it is whether there is a kind.
     """
@@ -111,6 +113,8 @@ class SwizzleMode(NamedTuple):
 
     def __str__(self) -> str:
         written = f"TMA {self.tma}" if self.tma else "no box of TMA writes it"
+        if self.kind is None and self.difference is None:
+            return f"not {self.nearest.name}: {self.limits}; {written}"
         if self.kind is None:
             return f"not {self.nearest.name}, the nearest: {self.difference}; {written}"
         but = f", but {self.limits}" if self.limits else ""
@@ -170,10 +174,23 @@ def mode_of_access(layout: Any, offsets: Integers, bits: int, base: int) -> Swiz
         return None
     extents = [int(_core.size(outer, mode=[mode])) for mode in range(1, _core.rank(outer))]
     tile = offsets.reshape(-1, *extents, order="F")
-    found = exact_mode(tile + base // size, size)
-    if found is None and composed and base % ALIGNED == 0 and _fitting(tile.shape, size):
-        return _nearest(tile, size)
+    there = tile + base // size
+    found = exact_mode(there, size)
+    if found is None and base % ALIGNED:
+        found = _of_another_base(tile, there, size, base)
+    if found is None and composed and _fitting(tile.shape, size):
+        return _nearest(tile, size)._replace(tma=_boxes(there, size))
     return found
+
+
+def _of_another_base(tile: Integers, there: Integers, size: int, base: int) -> SwizzleMode | None:
+    """What is said of a tile that is of a kind from an aligned base on, but not `there`, from its own base on."""
+    aligned = exact_mode(tile, size)
+    if aligned is None:
+        return None
+    needs = f"the base {base:#x} must be a multiple of {ROWS * aligned.span or CHUNK} bytes"
+    needs += ", after which the swizzle repeats" if aligned.span else ""
+    return SwizzleMode(None, aligned.nearest, 0, 0, _boxes(there, size), None, needs)
 
 
 def exact_mode(offsets: Integers, size: int) -> SwizzleMode | None:
