@@ -303,6 +303,18 @@ def test_an_instruction_by_its_name():
         found["x"]
 
 
+def test_the_table_has_the_ways_of_the_worst_request():
+    plan, tensors, _ = seed_002()
+    found = plan.analyze(*tensors)
+    head, *rows = found.rows()
+    ways = {row[0]: row[head.index("ways")] for row in rows}
+    assert ways["load A, into shared"] == "8"
+    assert ways["read A"] == "1"
+    assert ways["load A"] == ways["store C"] == ""  # in global memory
+    assert "ways" not in analyze(L("32:1"), Float32).rows()[0]
+    assert "ways" in found._repr_html_()
+
+
 def test_text_and_html():
     found = sm90(256, 256, 256).analyze()
     text = str(found)

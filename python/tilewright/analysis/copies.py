@@ -51,9 +51,9 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
         >>> tile = cute.make_tensor(gmem, cute.make_layout((128, 8), stride=(1024, 1)))
         >>> print(analyze_tiled_copy(seed, tile, cute.make_tensor(smem, cute.make_layout((128, 8)))))
         cp.async.ca: memory instructions of one tile
-                 instruction  requests  lanes  sectors  ideal  lines  wavefronts  ideal  moved  useful
-          read   LDGSTS.E           32     32      128    128    128                      4096    4096
-          write  LDGSTS.E           32     32                                256     32   4096    4096
+                 instruction  requests  lanes  sectors  ideal  lines  wavefronts  ideal  ways  moved  useful
+          read   LDGSTS.E           32     32      128    128    128                            4096    4096
+          write  LDGSTS.E           32     32                                256     32     8   4096    4096
         widest access: 4 bytes, limited by values 0 and 1 of thread 0, 32768 elements apart
         advice: write: 8-way bank conflict; composition with Swizzle<3,2,5> takes 32 wavefronts instead of 256
     """

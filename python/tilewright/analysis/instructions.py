@@ -93,6 +93,7 @@ COLUMNS = (
     "lines",
     "wavefronts",
     "ideal",
+    "ways",
     "moved",
     "useful",
 )
@@ -109,7 +110,8 @@ class Analysis:
     - `swizzle_mode`: of a layout in shared memory, which of the tiles it is that wgmma reads and TMA writes; None where
       it is none. Of one with a swizzle the first element is named that keeps it from being one
 
-    `str()` is a table, a notebook shows it with the pictures of `svg()`.
+    `str()` is a table, in which `ways` is of the worst request, which is an n-way bank conflict; 1: there is none. A
+    notebook shows it with the pictures of `svg()`.
 
     The wavefronts of cp.async through L1 (.ca) are what Nsight Compute says of the instruction, but a lower limit where
     the lanes of a request conflict on both sides, in the cache and in shared memory. The hardware may take more for
@@ -217,5 +219,6 @@ def _row(x: MemoryInstruction) -> tuple[str, ...]:
     return (
         x.name, x.sass, str(x.requests) if x.by_lanes else "", lanes, shown(x.sectors, "global"),
         shown(x.ideal_sectors, "global"), shown(x.lines, "global"), shown(x.wavefronts, "shared"),
-        shown(x.ideal_wavefronts, "shared"), str(x.bytes_moved), str(x.bytes_useful),
+        shown(x.ideal_wavefronts, "shared"), shown(x.worst.ways, "shared") if x.worst is not None else "",
+        str(x.bytes_moved), str(x.bytes_useful),
     )  # fmt: skip

@@ -163,8 +163,8 @@ def analyze_layout(
         >>> tile = cute.make_layout((32, 8), stride=(64, 1))  # of 32 rows of 128 bytes, the first 16
         >>> print(analyze_layout(tile, Float16, memory="shared"))
         (32,8):(64,1): memory instructions of one warp
-                instruction  requests  lanes  wavefronts  ideal  moved  useful
-          load  LDS.128             1     32          32      4    512     512
+                instruction  requests  lanes  wavefronts  ideal  ways  moved  useful
+          load  LDS.128             1     32          32      4     8    512     512
         widest access: 16 bytes
         advice: 8-way bank conflict; composition with Swizzle<3,3,3> takes 4 wavefronts instead of 32
         >>> analyze_layout(cute.make_layout(12), Float16, threads=32)["load"].lanes  # 12 of 32 threads
