@@ -361,3 +361,18 @@ def test_bad_arguments():
     with pytest.raises(LayoutError, match="has 4 modes"):
         suggest_tv(L("(2,2,2,2):(8,4,2,1)"), L("(2,2,2,2):(8,4,2,1)"), Int8, 4)
     assert analyze(L("(32,8):(64,1)"), Float16).widest == 16
+
+
+def test_padding_of_negative_strides():
+    """Rows from the last one up are padded as those from the first one down."""
+    column, row = Access(L("32:1@0"), "load", 4), Access(L("32:1@1"), "load", 4)
+    found = suggest_padding(L("(32,32):(-32,1)"), column, row, dtype=Float32, base=4096)
+    assert str(found[0].layout) == "(32,32):(-33,1)"
+    assert (found[0].wavefronts, found[0].ideal, found[0].pad, found[0].row) == (2, 2, 1, 32)
+    down = suggest_padding(L("(32,32):(32,1)"), column, row, dtype=Float32, base=4096)
+    assert len(found) == len(down)
+    assert sorted((x.row, x.pad, x.each) for x in found) == sorted((x.row, x.pad, x.each) for x in down)
+    both = suggest_padding(L("(32,32):(-1,-32)"), Access(L("32:1@1"), "load", 4), dtype=Float32)  # from base 0 down
+    assert str(both[0].layout) == "(32,32):(-1,-33)"
+    deep = suggest_padding(L("(8,(4,8)):(-4,(1,-32))"), Access(L("32:1@1"), "load", 4), dtype=Float32)
+    assert {str(x.layout) for x in deep if x.row == 4 and x.pad == 1} == {"(8,(4,8)):(-5,(1,-40))"}

@@ -164,8 +164,8 @@ def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> R
     """Paddings of a tile in shared memory, ranked by the wavefronts that the accesses take under them, then by
     instructions, then by memory.
 
-    Behind every `row` elements, `pad` are left free: a stride d >= row becomes d / row * (row + pad). Every stride
-    of the tile that others are multiples of is a row; the padding goes up to 128 bytes, a row of all banks.
+    Behind every `row` elements, `pad` are left free: a stride d, |d| >= row, becomes d / row * (row + pad). Every
+    stride of the tile that others are multiples of is a row; the padding goes up to 128 bytes, a row of all banks.
 
     Args: as in `suggest_swizzle`. Paddings under which a lane would fault are left out.
     Returns: a Ranking of PaddingChoice; the tile as it is is among them.
@@ -245,14 +245,15 @@ def _strides(layout: Any) -> list[int]:
 
 
 def _rows(layout: Any) -> list[int]:
-    """The strides that could be padded: greater than 1, and divisors of all greater ones."""
-    strides = sorted({s for s in _strides(layout) if s > 1})
+    """The strides, without their signs, that could be padded: greater than 1, and divisors of all greater ones."""
+    strides = sorted({abs(s) for s in _strides(layout) if abs(s) > 1})
     return [row for row in strides if all(s % row == 0 for s in strides if s > row)]
 
 
 def _padded(layout: Any, row: int, pad: int) -> Any:
     from tilewright.cute.int_tuple import transform_leaf
 
+    # A row is a divisor of all strides that are as great, so that negative ones are divided exactly, too.
     return _core.make_layout(
-        layout.shape, stride=transform_leaf(lambda s: s if s < row else s // row * (row + pad), layout.stride)
+        layout.shape, stride=transform_leaf(lambda s: s if abs(s) < row else s // row * (row + pad), layout.stride)
     )
