@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 
@@ -16,6 +17,7 @@ from tilewright.analysis.occupancy import occupancy
 from tilewright.analysis.plans import widest_legal
 from tilewright.analysis.report import picture
 from tilewright.kernels.choose_gemm import choose_gemm
+from tilewright.kernels.gemm_chained import ChainedGemm
 from tilewright.kernels.gemm_devices import DEVICES
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import problem_of
@@ -63,6 +65,50 @@ def test_advice_on_fragments_is_followed(dtype, mode, order):
         assert mended.fragment_vector("a") == plan.fragment_vector("a")
     after = sum(x.conflicts for x in mended.analyze() if x.name.endswith(("A", "A to shared", "A, into shared")))
     assert after < before / 4
+
+
+def of_sums(found):
+    return [x for x in found if x.name in ("write C to shared", "read C from shared")]
+
+
+@pytest.mark.parametrize("order", ["n", "m"])
+def test_advice_on_sums_in_shared_memory_is_followed(order):
+    plan = simt(64, 64, 64, a="m", b="n", c=order)
+    rows, columns, slices = plan.smem_c.shape
+    plain = plan.replace(smem_c=cute.make_layout((rows, columns, slices), stride=(32, 1, 32 * rows)))  # whole banks
+    before = plain.analyze()
+    layout, better, worse = re.search(r"pad its rows: smem_c = (\S+) takes (\d+) .*, not (\d+)", before.advice).groups()
+    mended = plain.replace(smem_c=L(layout)).analyze()
+    tiles = math.prod(plan.tiles)
+    assert sum(x.wavefronts for x in of_sums(before)) == tiles * int(worse)
+    assert sum(x.wavefronts for x in of_sums(mended)) == tiles * int(better) <= tiles * int(worse) / 1.5
+    # The conflicts that are left are those of any padding, and so are those of the plan as it is chosen.
+    assert "smem_c = " not in mended.advice + plan.analyze().advice
+    assert re.search(
+        "C (to|from) shared' conflicts . ways, .*: no padding of smem_c takes fewer .*; the conflicts are .* % of the",
+        plan.analyze().advice,
+    )
+
+
+def test_advice_on_sums_of_launches_in_parts():
+    gemm = simt(64, 64, 256, a="m", b="n")
+    rows, columns, slices = gemm.smem_c.shape
+    plain = gemm.replace(smem_c=cute.make_layout((rows, columns, slices), stride=(32, 1, 32 * rows)))
+    plan = ChainedGemm(plain.problem, plain, 64)
+    image = re.search(r"pad its rows: smem_c = (\S+) takes", plan.analyze().advice)[1]
+    mended = plan.replace(gemm=plain.replace(smem_c=L(image))).analyze()
+    assert sum(x.conflicts for x in mended) < sum(x.conflicts for x in plan.analyze())
+    assert "no padding of smem_c takes fewer" in mended.advice
+
+
+def test_a_layout_that_no_field_decides_on_is_called_the_kernels_own():
+    found = sm80(72, 72, 24, TFloat32, a="m", b="n").analyze()
+    part = found["write C to shared"].conflicts / sum(x.wavefronts for x in found)
+    assert found.advice == (
+        "'write C to shared' conflicts 4 ways, 2048 wavefronts instead of 512: no field of the plan mends that, for "
+        f"the layout is the kernel's own; the conflicts are {100 * part:.2g} % of the launch's wavefronts in shared "
+        "memory"
+    )
 
 
 def test_the_copy_of_seed_002_alone():

@@ -57,17 +57,17 @@ def advice_on_copy(plan: CopyPlan, found: Sequence[MemoryInstruction], limits: M
     def on_sectors(x: MemoryInstruction) -> str:
         return _in_global(x, limits["dst" if x.op == "store" else "src"])
 
-    return _joined(found, on_sectors, lambda x: _conflict_in_copy(plan, x))
+    return _joined(found, on_sectors, lambda x: _conflict_in_copy(plan, x.instruction))
 
 
 def _joined(
     found: Sequence[MemoryInstruction],
     on_sectors: Callable[[MemoryInstruction], str],
-    on_conflict: Callable[[MemoryInstruction], str],
+    on_conflict: Callable[[Loss], str],
 ) -> str:
     """What to do about the greatest loss in shared memory, and about that in global memory."""
     losses = _losses(found)
-    shared = next((on_conflict(x.instruction) for x in losses if x.instruction.memory == "shared"), "")
+    shared = next((on_conflict(x) for x in losses if x.instruction.memory == "shared"), "")
     outside = next((on_sectors(x.instruction) for x in losses if x.instruction.memory == "global"), "")
     return "; ".join(x for x in (shared, outside) if x)
 
@@ -109,15 +109,28 @@ def _tensor_of(x: MemoryInstruction) -> str:
     return next((word for word in x.name.partition(",")[0].split() if word in ("A", "B", "C", "bias")), "")
 
 
-def _conflict_in_gemm(plan: GemmPlan, x: MemoryInstruction) -> str:
-    head, which = _conflict(x), next((name for name in "ab" if name.upper() == _tensor_of(x)), "")
-    find = {"simt": _padding, "sm80": _swizzle}.get(plan.KERNEL)
-    if not which or find is None:
-        return head
+def _conflict_in_gemm(plan: GemmPlan, x: Loss) -> str:
+    head, which = _conflict(x.instruction), _tensor_of(x.instruction)
+    find = _REMEDIES.get((plan.KERNEL, which))
     known = kept_of(plan).advice  # it does not depend on the tensors
-    if which not in known:
-        known[which] = find(plan, which)
-    return f"{head}: {known[which]}"
+    if find is not None and which not in known:
+        known[which] = find(plan, which.lower())
+    if find is not None and known[which]:
+        return f"{head}: {known[which]}"
+    why = "no field of the plan mends that, for the layout is the kernel's own"
+    if find is not None:
+        why = f"no padding of smem_{which.lower()} takes fewer for what is written and read together"
+    return f"{head}: {why}; the conflicts are {100 * x.part:.2g} % of the launch's wavefronts in shared memory"
+
+
+def _image(plan: Any, which: str) -> str:
+    """The padding of the sums by which gemm_simt writes C; empty where none takes fewer wavefronts."""
+    from tilewright.analysis.image_advice import best_image
+
+    best = best_image(plan)
+    if best is None:
+        return ""
+    return f"pad its rows: smem_{which} = {best.layout} takes {best.wavefronts} wavefronts a tile, not {best.before}"
 
 
 def _padding(plan: Any, which: str) -> str:
@@ -187,3 +200,13 @@ def _swizzle(plan: Any, which: str) -> str:
     best = next(ranked_swizzles(tile, *accesses, dtype=side.dtype))
     s = best.swizzle
     return f"use Swizzle<{s.num_bits},{s.num_base},{s.num_shift}> in smem_{which}"
+
+
+# By the kernel of a plan and the operand: what to do about conflicts, where a field of the plan decides on the layout.
+_REMEDIES: dict[tuple[str, str], Callable[[Any, str], str]] = {
+    ("simt", "A"): _padding,
+    ("simt", "B"): _padding,
+    ("simt", "C"): _image,
+    ("sm80", "A"): _swizzle,
+    ("sm80", "B"): _swizzle,
+}

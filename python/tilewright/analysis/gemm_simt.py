@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -177,7 +177,7 @@ def _image(plan: GemmSimt, launch: Launch, lanes: Lanes) -> list[Requests]:
         put.add(by_warps(smem_write[:, ::width]) * size, exists(len(smem_write), smem_write.shape[1] // width), {0: 1})
         return [put]
 
-    part, smem_read = taken_together(plan), store.smem_read
+    part, smem_read = taken_together(plan, plan.smem_c), store.smem_read
     slice_step = int(plan.smem_c.stride[2]) if plan.slices > 1 else 0
 
     @functools.cache
@@ -200,10 +200,10 @@ def _image(plan: GemmSimt, launch: Launch, lanes: Lanes) -> list[Requests]:
     return [launch.repeated("put C", [launch.tiles], puts), take]
 
 
-def taken_together(plan: GemmSimt) -> int:
-    """Neighbouring sums that the compiler reads from the image at once, where their alignment shows that it may."""
+def taken_together(plan: GemmSimt, image: Any) -> int:
+    """Neighbouring sums that the compiler reads from an image at once, where their alignment shows that it may."""
     part = min(plan.out_vector, 16 * 8 // int(plan.problem.acc_type.bits))
-    row, column, step = (int(d) for d in plan.smem_c.stride)
+    row, column, step = (int(d) for d in image.stride)
     together = plan.out_mode == 1 and column == 1 and row % part == 0 and (plan.slices == 1 or step % part == 0)
     return part if together else 1
 
