@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from tilewright import Float6E2M3FN, Float16, Float32, Float64, Int4, LayoutError, cute
+from tilewright import Float6E2M3FN, Float16, Float32, Float64, Int4, LayoutError, cute, kernels
 from tilewright.analysis import (
     Access,
     MisalignedError,
@@ -24,6 +24,7 @@ from tilewright.analysis import (
 )
 
 L = cute.parse
+PLAN = kernels.tiled_copy.plan(np.zeros((8, 128), np.float32), np.zeros((8, 128), np.float32))
 LANES = range(0, 128, 4)
 ROWS = range(0, 512, 16)
 TILE = L("(128,64):(64,1)")
@@ -231,3 +232,37 @@ def test_verifying_what_is_not_there():
 def test_analyze_says_errors_in_its_own_name(options):
     with pytest.raises(ValueError, match=r"^analyze: "):
         analyze(L("(32,8):(8,1)"), Float16, **options)
+
+
+LAYOUTS_TAKE = "there are dtype, width, memory, op, base, threads, active"
+
+
+@pytest.mark.parametrize(
+    ("says", "call"),
+    [
+        ("of a TiledCopy src and dst are missing", lambda: analyze(TILED)),
+        ("of a TiledCopy dst is missing", lambda: analyze(TILED, np.zeros((8, 16), np.float32))),
+        (
+            "of a TiledCopy there is no argument to, but there are src, dst; dst is missing",
+            lambda: analyze(TILED, 1, to=2),
+        ),
+        (
+            "of a TiledCopy at most 3 arguments are taken without a name, but 4 are given",
+            lambda: analyze(TILED, 1, 2, 3),
+        ),
+        (f"of a Layout there is no argument foo, but {LAYOUTS_TAKE}", lambda: analyze(L("32:1"), Float32, foo=1)),
+        (
+            "of a Layout at most 2 arguments are taken without a name, but 3 are given; give width, memory, op, base, "
+            "threads, active by name",
+            lambda: analyze(L("32:1"), Float32, 16),
+        ),
+        ("of a Layout multiple values for argument 'dtype'", lambda: analyze(L("32:1"), Float32, dtype=Float32)),
+        (rf"of a \w*Tensor there is no argument foo, but {LAYOUTS_TAKE}", lambda: analyze(np.zeros(32), foo=1)),
+        ("of a CopyPlan there is no argument regs, but there are .*device, registers", lambda: analyze(PLAN, regs=1)),
+        ("of a CopyPlan there is no argument regs, but there are .*device, registers", lambda: PLAN.analyze(regs=1)),
+    ],
+)
+def test_of_arguments_that_its_kind_does_not_take(says, call):
+    """In the name of analyze, not of the function that it calls."""
+    with pytest.raises(TypeError, match=f"^analyze: {says}$"):
+        call()

@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilewright.analysis.access import MisalignedError, Request, Requests, swizzled, warp_access, warp_accesses
     from tilewright.analysis.copies import analyze_tiled_copy
     from tilewright.analysis.cp_async import AsyncAccess, async_access
@@ -72,7 +74,7 @@ def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
     Wavefronts of cp.async through L1 (.ca) are a lower limit for requests whose lanes conflict on both sides, in the
     cache and in shared memory; `async_access(...).wavefronts` is what the hardware takes.
 
-    Raises: TypeError for an object of another kind.
+    Raises: TypeError for an object of another kind, and for arguments that are missing or that its kind does not take.
     Source: tilewright.
 
     Examples:
@@ -94,13 +96,13 @@ def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
     if isinstance(x, (Layout, ComposedLayout, Tensor)):
         from tilewright.analysis.layouts import analyze_layout
 
-        return analyze_layout(x, *args, **kwargs)
+        return _called(analyze_layout, x, args, kwargs)
     from tilewright.cute.tiled_copy import TiledCopy
 
     if isinstance(x, TiledCopy):
         from tilewright.analysis.copies import analyze_tiled_copy
 
-        return analyze_tiled_copy(x, *args, **kwargs)
+        return _called(analyze_tiled_copy, x, args, kwargs)
     from tilewright.kernels.copy_plan import CopyPlan
     from tilewright.kernels.gemm_composite import CompositeGemm
     from tilewright.kernels.gemm_plan import GemmPlan
@@ -108,11 +110,22 @@ def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
     if isinstance(x, (CopyPlan, GemmPlan, CompositeGemm)):
         from tilewright.analysis.plans import analyze_plan
 
-        return analyze_plan(x, *args, **kwargs)
+        return _called(analyze_plan, x, args, kwargs)
     raise TypeError(
         f"analyze: expected a Layout, ComposedLayout, Tensor, TiledCopy or a plan, not {type(x).__name__}; "
         "a TiledMma is analysed as part of a plan"
     )
+
+
+def _called(function: Callable[..., Analysis], x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Analysis:
+    """What the function for this kind of object finds; arguments that do not fit it are errors of `analyze`."""
+    try:
+        return function(x, *args, **kwargs)
+    except TypeError:
+        from tilewright.analysis.arguments import require_fitting
+
+        require_fitting("analyze", function, x, args, kwargs)
+        raise
 
 
 def __getattr__(name: str) -> Any:

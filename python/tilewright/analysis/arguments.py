@@ -6,10 +6,12 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["bools", "element_bits", "integers", "named", "whole"]
+__all__ = ["bools", "element_bits", "integers", "named", "require_fitting", "whole"]
 
 
 def integers(operation: str, name: str, values: Any) -> npt.NDArray[np.integer[Any]]:
@@ -88,3 +90,39 @@ def bools(operation: str, active: Any) -> npt.NDArray[np.bool_]:
             "take [mask >> lane & 1 for lane in range(32)]"
         )
     raise TypeError(f"{operation}: expected active to be bools, not {found.dtype}")
+
+
+def require_fitting(
+    operation: str, function: Callable[..., Any], x: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """TypeError where a function of `x` does not take these arguments: which are missing, unknown or too many.
+
+    >>> require_fitting("f", lambda x, y, *, z=0: 0, 1.5, (), {"w": 2})
+    Traceback (most recent call last):
+    ...
+    TypeError: f: of a float there is no argument w, but there are y, z; y is missing
+    """
+    import inspect
+
+    signature = inspect.signature(function)
+    try:
+        signature.bind(x, *args, **kwargs)
+    except TypeError as error:
+        _, *others = signature.parameters.values()
+        places = [p for p in others if p.kind is p.POSITIONAL_OR_KEYWORD]
+        known = [p.name for p in others]
+        given = {p.name for p in places[: len(args)]} | set(kwargs)
+        missing = [p.name for p in places if p.default is p.empty and p.name not in given]
+        found = []
+        if unknown := [name for name in kwargs if name not in known]:
+            found.append(f"there is no argument {', '.join(unknown)}, but there are {', '.join(known)}")
+        if len(args) > len(places) and not any(p.kind is p.VAR_POSITIONAL for p in others):
+            by_name = ", ".join(p.name for p in others[len(places) :])
+            found.append(
+                f"at most {1 + len(places)} arguments are taken without a name, but {1 + len(args)} are given"
+                + (f"; give {by_name} by name" if by_name else "")
+            )
+        if missing:
+            found.append(f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing")
+        said = "; ".join(found) or str(error)
+        raise TypeError(f"{operation}: of a {type(x).__name__} {said}") from None

@@ -330,9 +330,9 @@ class CopyPlan:
 
     def analyze(self, *tensors: Any, **options: Any) -> Any:
         """Every memory instruction of a launch, with totals: `analysis.analyze_plan` of this plan."""
-        from tilewright.analysis.plans import analyze_plan
+        from tilewright.analysis import analyze
 
-        return analyze_plan(self, *tensors, **options)
+        return analyze(self, *tensors, **options)
 
     def svg(self) -> str:
         """The tile by thread, as it is loaded and as it is stored, as a picture."""

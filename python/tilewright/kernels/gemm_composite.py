@@ -105,9 +105,9 @@ class CompositeGemm(ABC):
 
     def analyze(self, *tensors: Any, **options: Any) -> Any:
         """Every memory instruction of all launches, with totals: `analysis.analyze_plan` of this plan."""
-        from tilewright.analysis.plans import analyze_plan
+        from tilewright.analysis import analyze
 
-        return analyze_plan(self, *tensors, **options)
+        return analyze(self, *tensors, **options)
 
     def __repr__(self) -> str:
         return str(self)

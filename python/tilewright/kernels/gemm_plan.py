@@ -269,9 +269,9 @@ class GemmPlan(ABC):
 
     def analyze(self, *tensors: Any, **options: Any) -> Any:
         """Every memory instruction of a launch, with totals: `analysis.analyze_plan` of this plan."""
-        from tilewright.analysis.plans import analyze_plan
+        from tilewright.analysis import analyze
 
-        return analyze_plan(self, *tensors, **options)
+        return analyze(self, *tensors, **options)
 
     def svg(self, of: str = "tile") -> str:
         """A picture: the "tile" of a CTA by who brings and who multiplies it, with the banks of shared memory; its
