@@ -62,7 +62,7 @@ def test_eight_rows_of_a_tile_of_128_bytes_a_row(mode, wavefronts):
         (128 * LANES, 4, 32, 32),
         (0 * LANES + 96, 8, 1, 1),
         (LANES, 1, 1, 1),
-        (-4 * LANES - 4, 4, 4, 1),
+        (124 - 4 * LANES, 4, 4, 1),
         (2**63 - 512 + 16 * LANES, 16, 16, 4),
     ],
 )

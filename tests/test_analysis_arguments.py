@@ -88,7 +88,53 @@ def test_masks_of_zeros_and_ones_and_of_nothing():
     assert mask([lane % 2 for lane in range(32)]).lanes == 16
     assert mask(np.uint32(0x0000FFFF) >> np.arange(32) & 1).lanes == 16
     assert warp_access([], 4, active=[]).lanes == 0
-    assert warp_access(np.array([2**63 + 8], np.uint64), 8).lanes == 1
+    assert warp_access(np.array([2**63 - 8], np.uint64), 8).lanes == 1
+
+
+NO_ADDRESS = "but addresses are bytes, from 0 to 2\\^63 - 1"
+
+
+@pytest.mark.parametrize(
+    ("says", "call"),
+    [
+        (rf"warp_access: lane 0 has the address {2**63}, {NO_ADDRESS}", lambda: warp_access([2**63], 4)),
+        (rf"warp_access: lane 1 has the address -4, {NO_ADDRESS}", lambda: warp_access([0, -4, 4, -8], 4)),
+        (
+            r"warp_access: lane 2 of request 1 has the address -12",
+            lambda: warp_accesses(np.array([[0, 4, 8], [12, 4, -12]]), 4),
+        ),
+        (
+            "warp_access: lane 1 has the address -16",
+            lambda: warp_access([0, -16, *range(32, 128, 16)], 16, memory="shared", op="ldmatrix"),
+        ),
+        (
+            "async_access: sources: lane 3 has the address -4",
+            lambda: async_access([0, 4, 8, -4], LANES[:4], 4, cache="ca"),
+        ),
+        ("async_access: destinations: lane 0 has the address -4", lambda: async_access([0], [-4], 4, cache="ca")),
+    ],
+)
+def test_what_is_no_address_is_named_by_its_lane(says, call):
+    with pytest.raises(ValueError, match=f"^{says}"):
+        call()
+
+
+def test_addresses_that_nobody_looks_at():
+    """Those of inactive lanes; and a layout's are counted from a base that may be unknown."""
+    assert warp_access([0, -4], 4, active=[True, False]).lanes == 1
+    rows = [*range(0, 128, 16), -16]
+    assert warp_access(rows, 16, memory="shared", op="ldmatrix", matrices=1).wavefronts == 1
+    down = analyze(L("32:-1"), Float32, base=-4)[0]
+    assert down[:-4] == analyze(L("32:-1"), Float32, base=1024 - 4)[0]._replace(first=down.first)[:-4]
+    assert down.addresses[0] == -4
+
+
+def test_the_side_of_a_copy_that_would_fault():
+    with pytest.raises(MisalignedError, match=r"^async_access: sources: lane 1 would fault: address 20 ") as error:
+        async_access([0, 20], [0, 16], 16)
+    assert (error.value.lane, error.value.address) == (1, 20)
+    with pytest.raises(MisalignedError, match=r"^async_access: destinations: lane 0 would fault: address 8 "):
+        async_access([0, 16], [8, 24], 16)
 
 
 @pytest.mark.parametrize(

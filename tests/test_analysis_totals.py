@@ -92,15 +92,15 @@ def requests_of(random, width, matrices):
     ],
 )  # fmt: skip
 def test_a_tally_is_the_sum_of_all_tiles(memory, op, width, matrices):
-    random = np.random.default_rng(width)
+    random, base = np.random.default_rng(width), 1 << 16 | width * 7  # no tile begins below 0
     for _ in range(8):
         tally, every, lanes_of, first = Tally("x", memory, op, width, matrices=matrices), [], [], None
         for _ in range(3):
             rows, active = requests_of(random, width, matrices)
             modes = [Mode(int(random.integers(0, 9)), 1, 9, width * int(random.integers(-40, 40))) for _ in range(2)]
-            for group in groups(modes, width * 7):
+            for group in groups(modes, base):
                 tally.add(rows, active, group.residues)
-            for _, _, start, _ in visited(modes, width * 7):
+            for _, _, start, _ in visited(modes, base):
                 every.append((rows + start)[active.any(axis=1)])
                 lanes_of.append(active[active.any(axis=1)])
                 first = (every[-1][:1], lanes_of[-1][:1]) if first is None and len(every[-1]) else first

@@ -19,6 +19,11 @@ __all__ = ["MisalignedError", "Request", "Requests", "swizzled", "warp_access", 
 
 WARP = 32  # lanes
 SECTOR = 32  # bytes
+MOST = 2**63 - 1  # addresses are counted in int64
+
+
+def _which(warp: tuple[int, ...], lane: int) -> str:
+    return f"lane {lane} of request {', '.join(map(str, warp))}" if warp else f"lane {lane}"
 
 
 class MisalignedError(ValueError):
@@ -37,11 +42,10 @@ class MisalignedError(ValueError):
         self, warp: tuple[int, ...], lane: int, address: int, width: int, operation: str = "warp_access"
     ) -> None:
         self.warp, self.lane, self.address, self.width = warp, lane, address, width
-        which = f"lane {lane} of request {', '.join(map(str, warp))}" if warp else f"lane {lane}"
         widest = address & -address
         super().__init__(
-            f"{operation}: {which} would fault: address {address} ({address:#x}) is no multiple of the width, {width} "
-            f"bytes; access at most {widest}, or move it"
+            f"{operation}: {_which(warp, lane)} would fault: address {address} ({address:#x}) is no multiple of the "
+            f"width, {width} bytes; access at most {widest}, or move it"
         )
 
 
@@ -177,7 +181,8 @@ def warp_accesses(
         matrices: of ldmatrix and stmatrix 1, 2 or 4; None: as many as the addresses are rows for.
         operation: in whose name errors are said.
     Raises: MisalignedError for a lane that would fault; TypeError for addresses that are no integers and the like;
-        ValueError for another argument out of its range.
+        ValueError for an active lane whose address is negative, or 2^63 or more, and for another argument out of its
+        range.
     Source: tilewright; cpp/analysis/rules.hpp names the source of each rule.
 
     Examples:
@@ -186,6 +191,41 @@ def warp_accesses(
         >>> warp_accesses([8 * lanes, 128 * lanes, 0 * lanes], 8, memory="shared").wavefronts
         array([ 2, 32,  1])
     """
+    table = integers(operation, "addresses", addresses)
+    _require_addresses(operation, table, active, matrices)
+    return accesses_of_layout(table, width, memory=memory, op=op, active=active, matrices=matrices, operation=operation)
+
+
+def _require_addresses(operation: str, table: npt.NDArray[np.integer[Any]], active: Any, matrices: Any) -> None:
+    """ValueError for the first active lane that has no address."""
+    import numpy as np
+
+    wrong = table > np.uint64(MOST) if table.dtype.kind == "u" else table < 0
+    if not wrong.any() or not table.ndim:
+        return
+    if active is not None:
+        wrong = wrong & _mask_of(operation, active, table.shape)
+    if matrices in (1, 2, 4):
+        wrong = wrong[..., : 8 * matrices]
+    if wrong.any():
+        *warp, lane = at = tuple(np.argwhere(wrong)[0].tolist())
+        raise ValueError(
+            f"{operation}: {_which(tuple(warp), lane)} has the address {table[at]}, but addresses are bytes, from 0 to "
+            "2^63 - 1"
+        )
+
+
+def accesses_of_layout(
+    addresses: npt.ArrayLike,
+    width: int,
+    *,
+    memory: str = "global",
+    op: str = "load",
+    active: npt.ArrayLike | None = None,
+    matrices: int | None = None,
+    operation: str = "warp_access",
+) -> Requests:
+    """The same of addresses that may be negative: a layout's are counted from a base that need not be known."""
     import numpy as np
 
     table = integers(operation, "addresses", addresses)
@@ -223,6 +263,7 @@ def warp_access(
     op: str = "load",
     active: Any = None,
     matrices: int | None = None,
+    operation: str = "warp_access",
 ) -> Request:
     """What an access of one warp costs.
 
@@ -244,13 +285,15 @@ def warp_access(
         >>> warp_access(swizzled(rows, 128), 16, memory="shared", op="ldmatrix").wavefronts
         1
     """
-    table = integers("warp_access", "addresses", addresses)
+    table = integers(operation, "addresses", addresses)
     if table.ndim != 1 and table.size:
         raise ValueError(
-            f"warp_access: expected the addresses of the lanes of one warp, but got an array of shape {table.shape}; "
+            f"{operation}: expected the addresses of the lanes of one warp, but got an array of shape {table.shape}; "
             "warp_accesses takes those of many warps"
         )
-    found = warp_accesses(table.reshape(-1), width, memory=memory, op=op, active=active, matrices=matrices)
+    found = warp_accesses(
+        table.reshape(-1), width, memory=memory, op=op, active=active, matrices=matrices, operation=operation
+    )
     return found.at(())
 
 

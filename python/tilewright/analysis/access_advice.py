@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tilewright import _core
-from tilewright.analysis.access import SECTOR, warp_accesses
+from tilewright.analysis.access import SECTOR, accesses_of_layout
 from tilewright.analysis.layouts import OF_MATRICES
 from tilewright.analysis.sentences import advice
 
@@ -70,7 +70,7 @@ class Facts:
     def aligned_sectors(self) -> int:
         """The sectors where the lowest address is at the beginning of one."""
         moved = self._addresses - self.behind_sector
-        return int(warp_accesses(moved, self.width, op=self._instruction.op, active=self._mask).sectors.sum())
+        return int(accesses_of_layout(moved, self.width, op=self._instruction.op, active=self._mask).sectors.sum())
 
     def best_swizzle(self) -> tuple[_core.Swizzle, int] | None:
         """The simplest of the swizzles that take the fewest wavefronts, and their number."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import warp_accesses
+from tilewright.analysis.access import accesses_of_layout
 from tilewright.analysis.arguments import element_bits, whole
 from tilewright.analysis.layouts import Table, widest_access
 from tilewright.analysis.tile_access import Access, Ranking, offsets_of, warps_of
@@ -202,6 +202,6 @@ def _side(layout: Any, tv: Any, bits: int, memory: str, base: int, op: str) -> _
     width = width or max(1, bits // 8)
     warps = warps_of(layout, Access(tv, op, width, memory), bits, base, "suggest_tv")
     addresses = base + warps.offsets * bits // 8
-    found = warp_accesses(addresses, width, memory=memory, op=op, active=warps.active if threads % 32 else None)
+    found = accesses_of_layout(addresses, width, memory=memory, op=op, active=warps.active if threads % 32 else None)
     counts = found.sectors if memory == "global" else found.wavefronts
     return _Side(width, int(counts.sum()), int(found.lines.sum()), len(warps.offsets))

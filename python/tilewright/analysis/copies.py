@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import warp_accesses
+from tilewright.analysis.access import accesses_of_layout
 from tilewright.analysis.access_advice import advice_on_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.layouts import MOST, Table, instruction_of, sass_name, widest_access
@@ -142,7 +142,7 @@ def _side(
     addresses, mask = table.requests(values)
     if matrices:
         addresses, mask = addresses[:, : 8 * matrices], mask[:, : 8 * matrices]
-    counts = warp_accesses(
+    counts = accesses_of_layout(
         addresses, width, memory=memory, op=op, active=mask, matrices=matrices or None, operation="analyze"
     )
     made = instruction_of(name, sass_name(memory, op, width, matrices), counts, addresses, mask)

@@ -74,7 +74,8 @@ def async_access(
         width: bytes of a lane: 4, 8 or 16; with "cg" 16.
         cache: "ca" or "cg".
         active: which lanes take part; None: all.
-    Raises: MisalignedError for a lane that would fault; ValueError for another argument out of its range.
+    Raises: MisalignedError for a lane that would fault, and on which side; ValueError for another argument out of its
+        range.
     Source: tilewright; rules read with Nsight Compute.
 
     Examples:
@@ -96,8 +97,10 @@ def async_access(
             f"async_access: {len(sources)} sources must be as many as the {len(destinations)} destinations"
         )
     lanes = [t for t in range(len(sources)) if active is None or active[t]]
-    source = warp_access(sources, width, op="cp.async", active=active)
-    destination = warp_access(destinations, width, memory="shared", op="cp.async", active=active)
+    source = warp_access(sources, width, op="cp.async", active=active, operation="async_access: sources")
+    destination = warp_access(
+        destinations, width, memory="shared", op="cp.async", active=active, operation="async_access: destinations"
+    )
     pairs = [(int(sources[t]), int(destinations[t])) for t in lanes]
     if cache == "cg":
         first, last = ({s: g for g, s in order} for order in (reversed(pairs), pairs))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import SECTOR, WARP, Request, Requests, warp_accesses
+from tilewright.analysis.access import SECTOR, WARP, Request, Requests, accesses_of_layout
 from tilewright.analysis.arguments import bools, element_bits, whole
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 
@@ -148,7 +148,8 @@ def analyze_layout(
         width: bytes of a lane's access: 1, 2, 4, 8 or 16; None: the widest that is legal. Of ldmatrix and stmatrix each
             thread has a row of 16 bytes.
         memory: "global" (None, too) or "shared"; op: "load", "store", "cp.async", "ldmatrix" or "stmatrix".
-        base: byte address of offset 0; None: 0.
+        base: byte address of offset 0; None: 0. Addresses may be negative: they are as from a base that is 1024 bytes
+            or any multiple of that more.
         threads: those that execute the access, at least those of mode 0, which alone take part; None: these.
         active: bools (threads) or (threads, values), of a predicate: which take part, too. That of an access is that of
             its first value.
@@ -193,7 +194,7 @@ def analyze_layout(
             raise ValueError(f"analyze: {op} takes whole warps, or 8 or 16 rows, but there are {present} threads")
         matrices = present // 8 if present < WARP else 4
         addresses, flags = addresses[:, : 8 * matrices], flags[:, : 8 * matrices]
-    found = warp_accesses(
+    found = accesses_of_layout(
         addresses, width, memory=memory, op=op, active=flags, matrices=matrices or None, operation="analyze"
     )
     instruction = instruction_of(op, sass_name(memory, op, width, matrices), found, addresses, flags)
