@@ -148,8 +148,8 @@ def analyze_layout(
         width: bytes of a lane's access: 1, 2, 4, 8 or 16; None: the widest that is legal. Of ldmatrix and stmatrix each
             thread has a row of 16 bytes.
         memory: "global" (None, too) or "shared"; op: "load", "store", "cp.async", "ldmatrix" or "stmatrix".
-        base: byte address of offset 0; None: 0. Addresses may be negative: they are as from a base that is 1024 bytes
-            or any multiple of that more.
+        base: byte address of offset 0; None: 0. Addresses may be negative: from a multiple of 1024 bytes
+            more on the costs are the same.
         threads: those that execute the access, at least those of mode 0, which alone take part; None: these.
         active: bools (threads) or (threads, values), of a predicate: which take part, too. That of an access is that of
             its first value.
