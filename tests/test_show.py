@@ -454,8 +454,7 @@ def test_classes_of_python_have_what_a_notebook_asks_for():
         if module != "builtins":
             cls = getattr(__import__(module, fromlist=[kind]), kind)
             assert callable(cls._repr_html_), name
-            if kind != "Analysis":  # its HTML has the table, too
-                assert callable(cls._repr_svg_), name
+            assert callable(cls._repr_svg_), name
 
 
 def test_an_analysis_is_drawn():

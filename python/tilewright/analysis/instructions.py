@@ -210,6 +210,8 @@ class Analysis:
 
         return svg(self)
 
+    _repr_svg_ = or_text(svg)
+
 
 def _row(x: MemoryInstruction) -> tuple[str, ...]:
     def shown(value: int, of: str) -> str:
