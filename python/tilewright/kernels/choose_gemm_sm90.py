@@ -120,7 +120,7 @@ def _smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store
     beside = beside_stages(problem, config.bN, config.consumers, config.buffers, store)
     free = ((facts.shared_bytes + 1024) // config.resident // 1024 - 1) * 1024 - beside
     most = config.stages
-    if config.bM + config.bN == 192 and all(_breaks(x, problem) for x in (problem.a_strides, problem.b_strides)):
+    if {config.bM, config.bN} == {64, 128} and all(_breaks(x, problem) for x in (problem.a_strides, problem.b_strides)):
         most = min(most, BROKEN_STAGES)
     return min(free // ((config.bM + config.bN) * SPAN + 16), most)
 
