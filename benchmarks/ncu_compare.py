@@ -47,8 +47,6 @@ REASONS = {
     "lost": "ncu attributed nothing to a cp.async that goes around L1; the hardware counted it",
     "bypass": "ncu's wavefronts of a cp.async that goes around L1: no rule was found, and the hardware counts none",
     "masked": "ncu counts sectors of a cp.async around L1 that no lane makes; its lines and the hardware do not",
-    "both": "cp.async through L1 whose lanes conflict in both memories: ncu says more than the lower limit that is "
-    "compared; the hardware's counter is predicted",
     "race": "cp.async around L1 whose lanes write one address: which of them is read is not predicted",
 }
 NAMED = ("race",)  # each such reading is in the summary
@@ -103,10 +101,6 @@ def reason(row: dict[str, Any], field: str, value: float, values: dict[tuple[str
             return "bypass"
         lost = row["lanes"] and not read.get(FIELDS["global"]["sectors"], 0) and field != "lines"
         return "lost" if lost else ""
-    if kind.startswith("cp.async.ca"):
-        both = access_of(row).asynchronous()
-        more = value < read.get(FIELDS["shared"]["wavefronts"], 0)
-        return "both" if field == "wavefronts" and both and not both.exact and more else ""
     if kind.startswith("ld.shared"):
         counter = row.get("hardware", {}).get(HARDWARE["shared", "load"][1])
         wavefronts = read.get(FIELDS["shared"]["wavefronts"], 0)

@@ -6,7 +6,7 @@ Nothing is classified or multiplied here; what `tilewright.analysis` says of a l
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 
@@ -95,11 +95,10 @@ def async_request(lanes, width):
     if width < 16:
         wavefronts, group = 0, 128 // width
         for begin in range(0, 32, min(group, 32)):
-            fullest = [0]
-            for own, which in ((reads, 0), (writes, 1)):
-                inside = [t for t in own if begin <= t < begin + min(group, 32)]
-                fullest += Counter(lanes[t][which] % 128 // width for t in inside).values()
-            wavefronts += max(fullest)
+            inside = [lanes[t][:2] for t in writes if begin <= t < begin + min(group, 32)]
+            banks = [[None if at is None else at % 128 // width for at in both] for both in inside]
+            meets = [sum(g == h is not None or s == r for h, r in banks) for g, s in banks]
+            wavefronts += max(meets, default=0)
         ideal = min(-(-len(writes) * width // 128), wavefronts)
     rows[1][:] = 1, len(writes), 0, 0, 0, wavefronts, ideal, put.useful_bytes
     return rows

@@ -74,22 +74,32 @@ def test_what_is_excused_is_what_the_page_says(compare, rows):
     assert {r for r, _ in reasons} <= set(compare.REASONS)
     assert {kind for r, kind in reasons if r == "counter"} == {"ld.shared"}
     assert {kind for r, kind in reasons if r in ("bypass", "lost", "race")} <= {"cp.async.cg", "cp.async.filled"}
-    assert {kind for r, kind in reasons if r == "both"} == {"cp.async.ca"}
     assert reasons["counter", "ld.shared"] < compared["memory_l1_wavefronts_shared"] / 25
     assert sum(n for (r, _), n in reasons.items() if r == "race") <= 5
 
 
-def test_the_hardware_takes_no_less_than_the_lower_limit(compare, rows):
-    """cp.async through L1: conflicts alone are the lower limit; the lookups of lines make it more in many accesses."""
-    more = unknown = 0
+def test_the_hardware_takes_other_wavefronts_than_ncu_says(compare, rows):
+    """cp.async through L1: lookups of lines make it more, and not all lanes that one meets wait for each other.
+
+    But no two lanes of a pass share a wavefront that use one group of banks.
+    """
+    more = fewer = unknown = 0
     for row in (r for r in rows if r["kind"].startswith("cp.async.ca")):
-        found = compare.access_of(row).asynchronous()
+        access = compare.access_of(row)
+        found = access.asynchronous()
         if found.wavefronts is None:
             unknown += 1
             continue
-        assert found.wavefronts >= found.destination.wavefronts
+        width, least = KINDS[access.kind].size, 0
+        for lanes in (range(t, t + 128 // width) for t in range(0, 32, 128 // width)):
+            of_pass = [t for t in access.active if t in lanes]
+            sides = [Counter(side[t] % 128 // width for t in of_pass) for side in (access.offsets, access.shared)]
+            least += max(n for side in sides for n in (0, *side.values()))
+        assert found.wavefronts >= least
         more += found.wavefronts > found.destination.wavefronts
-    assert more >= 70
+        fewer += found.wavefronts < found.destination.wavefronts
+    assert more >= 40
+    assert fewer >= 15
     assert unknown <= 2
 
 
@@ -119,10 +129,11 @@ def test_the_totals_of_plans(compare, golden):
             if not one.right and not compare.plan_reason(one, sum(loaded), sum(loaded)):
                 differences.append(f"{name}: {one.sass} {one.metric} {one.predicted}, {one.read}")
             alone += one.modelled
-            assert not one.modelled or one.read < 1.01 * one.predicted
+            # Of .cg ncu counts copies that no lane makes, and those that fill a line from two lines twice.
+            assert not one.modelled or one.predicted < one.read < 2.05 * one.predicted
     assert not differences, "\n".join(differences)
-    assert alone <= 4
-    assert same >= 60, f"only {same} of {len(golden['plans'])} plans are the same: measure again"
+    assert alone <= 14
+    assert same >= 120, f"only {same} of {len(golden['plans'])} plans are the same: measure again"
 
 
 def test_the_readings_are_of_every_kind_and_of_many_forms(golden):
@@ -155,7 +166,7 @@ ROW = [16 * t for t in range(32)]
 def test_copies_around_l1(sources, destinations, sectors, lookups, asked):
     found = async_access(sources, destinations, 16)
     assert (found.source.sectors, found.lookups, found.asked_sectors) == (sectors, lookups, asked)
-    assert (found.exact, found.wavefronts) == (False, 0)
+    assert found.wavefronts == 0
 
 
 @pytest.mark.parametrize(
@@ -172,12 +183,12 @@ def test_copies_around_l1(sources, destinations, sectors, lookups, asked):
 )
 def test_copies_through_l1(width, source, destination, wavefronts):
     found = async_access([source(t) for t in range(32)], [destination(t) for t in range(32)], width, cache="ca")
-    assert (found.destination.wavefronts, found.exact) == (wavefronts, True)
+    assert found.destination.wavefronts == wavefronts
     assert found.lookups == found.source.lines
 
 
 @pytest.mark.parametrize(
-    ("width", "source", "destination", "limit", "wavefronts"),
+    ("width", "source", "destination", "counted", "wavefronts"),
     [
         (16, lambda t: 64 + 16 * t, lambda t: 16 * t, 4, 5),  # five lines, of which the last waits for its bank of tags
         (16, lambda t: 16 * t, lambda t: 64 + 16 * t, 4, 4),
@@ -186,20 +197,22 @@ def test_copies_through_l1(width, source, destination, wavefronts):
         (4, lambda t: 4 * t + (32768 if t == 9 else 0), lambda t: 4 * t, 1, None),
     ],
 )
-def test_lines_are_looked_up_in_four_banks_of_tags(width, source, destination, limit, wavefronts):
+def test_lines_are_looked_up_in_four_banks_of_tags(width, source, destination, counted, wavefronts):
     """As such accesses were read on an H200, but the last."""
     found = async_access([source(t) for t in range(32)], [destination(t) for t in range(32)], width, cache="ca")
-    assert (found.destination.wavefronts, found.exact, found.wavefronts) == (limit, True, wavefronts)
+    assert (found.destination.wavefronts, found.wavefronts) == (counted, wavefronts)
 
 
-def test_conflicts_on_both_sides_give_a_lower_limit():
-    """A lane waits for those before it in the cache's banks and in shared memory's: 16 + 8 of them in a row."""
+def test_conflicts_on_both_sides_add_up():
+    """A lane meets those in its bank of the cache and those in its bank of shared memory, each of them once."""
     lanes = range(32)
     found = async_access([4 * (t % 2) for t in lanes], [4 * (t % 16) for t in lanes], 4, cache="ca")
-    assert (found.destination.wavefronts, found.exact) == (16, False)
+    assert found.destination.wavefronts == 16  # those of the same bank of shared memory are among the other 16
     sources = [4 * (15 if 15 <= t < 24 else t) for t in lanes]
     found = async_access(sources, [128 * t if t < 16 else 4 * t for t in lanes], 4, cache="ca")
-    assert (found.destination.wavefronts, found.exact, found.wavefronts) == (16, False, 24)
+    assert (found.destination.wavefronts, found.wavefronts) == (16 + 8, 24)  # lane 15 meets them all
+    found = async_access([16 * (t % 4) for t in range(8)], [16 * (t // 2) for t in range(8)], 16, cache="ca")
+    assert (found.destination.wavefronts, found.wavefronts) == (3, 3)
 
 
 @pytest.mark.parametrize(

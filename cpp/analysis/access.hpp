@@ -47,6 +47,7 @@ struct Request {
   int64_t wavefronts = 0;
   int64_t ideal_wavefronts = 0;
   int64_t useful_bytes = 0;
+  int64_t alone = 0;  // of a cp.async through L1: the wavefronts that the conflicts of its worse side take alone
 };
 
 // The first active lane whose address is no multiple of the width, and so faults; -1: none.

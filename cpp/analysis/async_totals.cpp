@@ -13,13 +13,28 @@ constexpr int kAround = 16;  // bytes of an access that goes around L1
 
 Access side_of(Memory memory, int width) { return {memory, Op::cp_async, width, 0}; }
 
-// How many of the lanes are in their fullest group of banks.
-int64_t fullest(const Lanes& lanes, uint32_t pass, int width) {
-  std::array<uint8_t, kLine> in_group{};
-  uint8_t most = 0;
-  rules::for_each_lane(lanes.active & pass, [&](int lane) {
-    const int64_t group = (lanes.at[static_cast<std::size_t>(lane)] & (kLine - 1)) / width;
-    most = std::max(most, ++in_group[static_cast<std::size_t>(group)]);
+struct Met {
+  int on_both = 0;  // the most lanes of a pass that one meets: those in its group of banks on either side, and itself
+  int alone = 0;    // the most lanes in one group
+};
+
+Met met(const AsyncLanes& lanes, uint32_t pass, int width) {
+  std::array<uint32_t, kLine> sources{};
+  std::array<uint32_t, kLine> destinations{};
+  const auto group = [width](const Lanes& of, int lane) {
+    return static_cast<std::size_t>((of.at[static_cast<std::size_t>(lane)] & (kLine - 1)) / width);
+  };
+  const Lanes& source = lanes.source;
+  const Lanes& destination = lanes.destination;
+  rules::for_each_lane(source.active & pass, [&](int lane) { sources[group(source, lane)] |= 1U << lane; });
+  rules::for_each_lane(destination.active & pass,
+                       [&](int lane) { destinations[group(destination, lane)] |= 1U << lane; });
+  Met most;
+  rules::for_each_lane((source.active | destination.active) & pass, [&](int lane) {
+    const uint32_t same = source.active >> lane & 1 ? sources[group(source, lane)] : 0;
+    const uint32_t written = destination.active >> lane & 1 ? destinations[group(destination, lane)] : 0;
+    most.on_both = std::max(most.on_both, std::popcount(same | written));
+    most.alone = std::max({most.alone, std::popcount(same), std::popcount(written)});
   });
   return most;
 }
@@ -55,8 +70,9 @@ AsyncRequest evaluate(const AsyncLanes& lanes, int width) {
   const auto pass = static_cast<uint32_t>((uint64_t{1} << of_pass) - 1);
   found.destination.wavefronts = 0;
   for (int lane = 0; lane < kWarp; lane += of_pass) {
-    found.destination.wavefronts +=
-        std::max(fullest(source, pass << lane, width), fullest(destination, pass << lane, width));
+    const Met most = met(lanes, pass << lane, width);
+    found.destination.wavefronts += most.on_both;
+    found.destination.alone += most.alone;
   }
   found.destination.ideal_wavefronts =
       rules::ideal_wavefronts(static_cast<int>(found.destination.lanes), width, found.destination.wavefronts);

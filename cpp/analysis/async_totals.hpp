@@ -25,7 +25,7 @@ struct AsyncRequest {
 
 // Through L1 a wavefront takes one access of each group of banks out of the cache, and one of each group into shared
 // memory; around L1 (16 bytes of a lane) 32 bytes of L2 go to 32 bytes of shared memory. No two lanes write one place.
-// The wavefronts are what the lanes' conflicts cost at least.
+// The wavefronts are what Nsight Compute counts for the instruction: those of the lane that meets the most others.
 // Source: read with Nsight Compute on an H200, as tilewright/analysis/cp_async.py says.
 AsyncRequest evaluate(const AsyncLanes& lanes, int width);
 

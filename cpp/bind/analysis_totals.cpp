@@ -53,8 +53,8 @@ constexpr const char* kTotals = R"doc(What was added up: None where no request w
 
 Returns: (sums, first, worst, addresses, lanes): sums: requests, lanes, sectors, ideal_sectors, lines, wavefronts,
     ideal_wavefronts, useful_bytes; first and worst: of the first request, and of the one that is farthest from its
-    ideal, without the number of requests; the active lanes of that one and their addresses. Or (lane, address) of a
-    lane that would fault.)doc";
+    ideal, without the number of requests, but with what one side's conflicts take alone; the active lanes of that one
+    and their addresses. Or (lane, address) of a lane that would fault.)doc";
 
 constexpr const char* kFirst = "What the active lanes of the first request address.";
 
@@ -156,7 +156,8 @@ void add_async(AsyncTally& tally, const Integers& source, const Integers& destin
 }
 
 py::tuple counts(const Request& x) {
-  return py::make_tuple(x.lanes, x.sectors, x.ideal_sectors, x.lines, x.wavefronts, x.ideal_wavefronts, x.useful_bytes);
+  return py::make_tuple(x.lanes, x.sectors, x.ideal_sectors, x.lines, x.wavefronts, x.ideal_wavefronts, x.useful_bytes,
+                        x.alone);
 }
 
 py::tuple addresses_of(const analysis::Lanes& lanes) {

@@ -69,8 +69,8 @@ class Tally:
 
         Returns: (sums, first, worst, addresses, lanes): sums: requests, lanes, sectors, ideal_sectors, lines, wavefronts,
             ideal_wavefronts, useful_bytes; first and worst: of the first request, and of the one that is farthest from its
-            ideal, without the number of requests; the active lanes of that one and their addresses. Or (lane, address) of a
-            lane that would fault.
+            ideal, without the number of requests, but with what one side's conflicts take alone; the active lanes of that one
+            and their addresses. Or (lane, address) of a lane that would fault.
         """
 
     @property

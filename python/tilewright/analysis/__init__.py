@@ -71,8 +71,8 @@ def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
     - `analyze(tiled_copy, src, dst)`: the two sides of a TiledCopy; see `analyze_tiled_copy`
     - `analyze(plan, *tensors)`: every memory instruction of a launch; see `analyze_plan`
 
-    Wavefronts of cp.async through L1 (.ca) are a lower limit for requests whose lanes conflict on both sides, in the
-    cache and in shared memory; `async_access(...).wavefronts` is what the hardware takes.
+    Wavefronts of cp.async through L1 (.ca) are what Nsight Compute counts for the instruction;
+    `async_access(...).wavefronts` is what the hardware takes.
 
     Raises: TypeError for an object of another kind, and for arguments that are missing or that its kind does not take.
     Source: tilewright.

@@ -57,9 +57,10 @@ class Request(NamedTuple):
     - `sectors`, `ideal_sectors`, `lines`: of global memory, 32 and 128 bytes each; 0 for shared
     - `wavefronts`, `ideal_wavefronts`: of shared memory; 0 for global
     - `useful_bytes`: distinct bytes that were asked for
+    - `alone`: of the shared side of a cp.async through L1 the wavefronts that the conflicts of its worse side would
+      take alone: its `ways`. With conflicts on the other side they are fewer than `wavefronts`. 0 of any other access
 
-    A request is one side of a cp.async: where lanes conflict on both, in the cache (.ca) and in shared memory, the
-    wavefronts of neither are more than a lower limit of the hardware's; `async_access(...).wavefronts` is exact.
+    A request is one side of a cp.async: what the other side costs it, `async_access` says.
 
     >>> warp_access(range(0, 256, 8), 4).efficiency
     0.5
@@ -75,6 +76,7 @@ class Request(NamedTuple):
     wavefronts: int
     ideal_wavefronts: int
     useful_bytes: int
+    alone: int = 0
 
     @property
     def conflicts(self) -> int:
@@ -84,7 +86,7 @@ class Request(NamedTuple):
     @property
     def ways(self) -> int:
         """The access is an n-way bank conflict: n times the wavefronts that it could take. 1: there is none."""
-        return -(-self.wavefronts // self.ideal_wavefronts) if self.ideal_wavefronts else 1
+        return -(-(self.alone or self.wavefronts) // self.ideal_wavefronts) if self.ideal_wavefronts else 1
 
     @property
     def bytes_moved(self) -> int:

@@ -27,14 +27,13 @@ TAG_BITS = 8
 class AsyncAccess(NamedTuple):
     """What a cp.async of one warp costs.
 
-    - `source`: the sectors of global memory; `destination`: the wavefronts of shared memory
+    - `source`: the sectors of global memory; `destination`: the wavefronts of shared memory, with .ca as Nsight Compute
+      counts them for the instruction; what it says of .cg is not known, and they are those of a store
     - `lookups`, `asked_sectors`: with .cg a line of global memory is looked up once for each line of shared memory that
       gets a part of it, and asked for as many sectors as it fills there: what the hardware's counters of L1 say, unless
       lanes write one address: then which of them counts is not known
-    - `exact`: whether Nsight Compute says destination.wavefronts of the instruction: False where lanes conflict in both
-      memories at once, where they are a lower limit, and for .cg, of which no rule is known
-    - `wavefronts`: what the hardware's counter says, destination.wavefronts or more; 0 for .cg; None where the sources
-      lie in different blocks of 32 KB, for which the rule is not known
+    - `wavefronts`: what the hardware's counter says; 0 for .cg; None where the sources lie in different blocks of
+      32 KB, for which the rule is not known
 
     >>> row = range(0, 512, 16)
     >>> async_access(row, row, 16).source.sectors
@@ -45,7 +44,6 @@ class AsyncAccess(NamedTuple):
     destination: Request
     lookups: int
     asked_sectors: int
-    exact: bool
     wavefronts: int | None
 
 
@@ -60,10 +58,11 @@ def async_access(
     """What one cp.async of a warp costs, by the addresses on both sides.
 
     Through L1 (.ca) a wavefront takes one access of each group of banks out of the cache, and one of each group into
-    shared memory: destination.wavefronts = sum over the passes of max(lanes in the source's fullest group, lanes in the
-    destination's). Lanes with one address are not merged. The hardware goes by lookups: a lookup finds one line in each
-    of four banks of tags, and each of its lanes waits for those before it that use one of its two groups: `wavefronts`
-    = sum over the lookups and passes of the longest chain of lanes that wait for each other.
+    shared memory. Nsight Compute counts for the lane that meets the most others: destination.wavefronts = sum over the
+    passes of max over lanes l of |{ m : group(g_m) = group(g_l) or group(s_m) = group(s_l) }|. Lanes with one address
+    are not merged. The hardware goes by lookups: a lookup finds one line in each of four banks of tags, and each of its
+    lanes waits for those before it that use one of its two groups: `wavefronts` = sum over the lookups and passes of
+    the longest chain of lanes that wait for each other.
 
     Around L1 (.cg) 32 bytes of L2 go to 32 bytes of shared memory: sectors = |{ (g // 32, s // 32, (g - s) mod 32) }|
     over the lanes, of those that write one address the first. So a copy whose two sides lie differently in their
@@ -109,18 +108,23 @@ def async_access(
         lookups = len({(g // LINE, s // LINE) for g, s in pairs})
         asked = len({(g // LINE, s // SECTOR) for s, g in last.items()})
         source = source._replace(sectors=sectors, ideal_sectors=ideal)
-        return AsyncAccess(source, destination, lookups, asked, exact=False, wavefronts=0)
+        return AsyncAccess(source, destination, lookups, asked, wavefronts=0)
     of_pass = min(BANKS // width, 32)
-    wavefronts, exact = 0, True
+    wavefronts = alone = 0
     for begin in range(0, 32, of_pass):
-        both = [p for t, p in zip(lanes, pairs, strict=True) if begin <= t < begin + of_pass]
-        worst = [max(Counter(p[side] % BANKS // width for p in both).values(), default=0) for side in (0, 1)]
-        wavefronts += max(worst)
-        exact = exact and min(worst) <= 1
+        both = Counter(
+            (g % BANKS // width, s % BANKS // width)
+            for t, (g, s) in zip(lanes, pairs, strict=True)
+            if begin <= t < begin + of_pass
+        )
+        met = (sum(n for other, n in both.items() if other[0] == g or other[1] == s) for g, s in both)
+        wavefronts += max(met, default=0)
+        sides = ([p[side] for p in both.elements()] for side in (0, 1))
+        alone += max(n for side in sides for n in (0, *Counter(side).values()))
     ideal = min(-(-len(lanes) * width // BANKS), wavefronts)
-    destination = destination._replace(wavefronts=wavefronts, ideal_wavefronts=ideal)
+    destination = destination._replace(wavefronts=wavefronts, ideal_wavefronts=ideal, alone=alone)
     taken = _taken(lanes, pairs, width, of_pass)
-    return AsyncAccess(source, destination, source.lines, source.sectors, exact, taken)
+    return AsyncAccess(source, destination, source.lines, source.sectors, taken)
 
 
 def _taken(lanes: Sequence[int], pairs: Sequence[tuple[int, int]], width: int, of_pass: int) -> int | None:

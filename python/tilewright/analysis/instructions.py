@@ -113,9 +113,9 @@ class Analysis:
     `str()` is a table, in which `ways` is of the worst request, which is an n-way bank conflict; 1: there is none. A
     notebook shows it with the pictures of `svg()`.
 
-    The wavefronts of cp.async through L1 (.ca) are what Nsight Compute says of the instruction, but a lower limit where
-    the lanes of a request conflict on both sides, in the cache and in shared memory. The hardware may take more for
-    requests that want several lines, too: `async_access(...).wavefronts` is what it takes of one (docs/ncu.md).
+    The wavefronts of cp.async through L1 (.ca) are what Nsight Compute counts for the instruction. The hardware may
+    take more for requests that want several lines, and fewer where lanes conflict both in the cache and in shared
+    memory: `async_access(...).wavefronts` is what it takes of one (docs/ncu.md).
 
     >>> from tilewright import Float32, analysis, cute
     >>> found = analysis.analyze(cute.make_layout(32, stride=2), Float32)
