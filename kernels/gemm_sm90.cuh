@@ -71,7 +71,8 @@ struct GemmSm90 {
   static_assert(kSplit == 1 || Split::kBytes <= kStageBytes);
 
   struct Params {
-    TensorMap a, b;
+    typename A::Params a;
+    typename B::Params b;
     typename Store::Params store;
     int k_tiles;
     unsigned tiles_m, tiles_n, tiles;  // in clusters; all, batches included
@@ -146,14 +147,16 @@ struct GemmSm90 {
   __device__ static void ask_early(const Params& params, Shared& shared, const Place& place) {
     BoxAt<kRank> a{}, b{};
     enter_batch(params, place, a, b);
+    const auto boxes_a = A::boxes(params.a, place.m, params.store.m);
+    const auto boxes_b = B::boxes(params.b, place.n, params.store.n);
     const int steps = min(params.k_tiles, kEarly);
 #pragma unroll 1
     for (int k = 0; k < steps; ++k) {
       Barrier* const full = &shared.full[k];
       unsigned char* const stage = shared.stages[k];
-      barrier_expect(full, kStageBytes);
-      if constexpr (kEarlyA) A::template load<1>(stage, params.a, a, place.m, k * kTileK, full, 0, 0);
-      if constexpr (kEarlyB) B::template load<1>(stage + A::kStageBytes, params.b, b, place.n, k * kTileK, full, 0, 0);
+      barrier_expect(full, boxes_a.bytes() + boxes_b.bytes());
+      if constexpr (kEarlyA) A::template load<1>(stage, boxes_a, a, k * kTileK, full, 0, 0);
+      if constexpr (kEarlyB) B::template load<1>(stage + A::kStageBytes, boxes_b, b, k * kTileK, full, 0, 0);
     }
   }
 
@@ -174,6 +177,9 @@ struct GemmSm90 {
     while (tile < params.tiles) {
       BoxAt<kRank> a{}, b{};
       enter_batch(params, place, a, b);
+      const auto boxes_a = A::boxes(params.a, place.m, params.store.m);
+      const auto boxes_b = B::boxes(params.b, place.n, params.store.n);
+      const unsigned bytes = boxes_a.bytes() + boxes_b.bytes();
 #pragma unroll 1
       for (int k = begin; k < end; ++k) {
         Barrier* const full = &shared.full[slot.index];
@@ -183,13 +189,11 @@ struct GemmSm90 {
           --early;
         } else {
           barrier_wait(&shared.empty[slot.index], slot.parity ^ 1);
-          barrier_expect(full, kStageBytes);
+          barrier_expect(full, bytes);
         }
-        if (!kEarlyA || !asked) {
-          A::template load<kClusterN>(stage, params.a, a, place.m, k * kTileK, full, n_share, mask_a);
-        }
+        if (!kEarlyA || !asked) A::template load<kClusterN>(stage, boxes_a, a, k * kTileK, full, n_share, mask_a);
         if (!kEarlyB || !asked) {
-          B::template load<kClusterM>(stage + A::kStageBytes, params.b, b, place.n, k * kTileK, full, m_share, mask_b);
+          B::template load<kClusterM>(stage + A::kStageBytes, boxes_b, b, k * kTileK, full, m_share, mask_b);
         }
         slot.next();
       }
@@ -280,8 +284,8 @@ __global__ void __launch_bounds__(Gemm::kThreads, 1) __cluster_dims__(Gemm::kClu
   const bool producer = warp == 4 * Gemm::kConsumers && threadIdx.x % 32 == 0;
   typename Gemm::Place first{};
   if (producer) {
-    prefetch(params.a);
-    prefetch(params.b);
+    prefetch(params.a.whole);
+    prefetch(params.b.whole);
     Gemm::make_barriers(shared, rank);
     first = Gemm::place_of(params, blockIdx.x / Gemm::kCluster, rank);
     asm volatile("" : "+r"(first.m), "+r"(first.n));  // it divides, for which there is time before other launches end

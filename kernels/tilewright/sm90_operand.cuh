@@ -7,6 +7,10 @@
 //   block_bytes     from 64 rows to the next 64 rows (A only)
 //   step_bytes      from one instruction's columns along K to the next one's
 //   leading, stride, swizzle: of the descriptor
+//
+// With kRagged, of a tile that reaches over the end of the tensor only the rows inside are brought, in eights, or in
+// boxes along M or N: a row outside, which the copy engine fills with zeros, takes it twice as long as one inside. What
+// lies in the stage instead goes into sums that nobody stores.
 #pragma once
 
 #include "tilewright/tma.cuh"
@@ -14,8 +18,18 @@
 
 namespace tilewright {
 
+template <bool kRagged>
+struct Sm90Maps {
+  TensorMap whole;
+};
+template <>
+struct Sm90Maps<true> {
+  TensorMap whole, last;  // `last`: of the last tile, where rows are along K, in boxes of so many rows
+  int last_rows;
+};
+
 template <class Type, bool kMajorK_, int kRows_, int kBoxes, int kBoxBytes, int kBlockBytes_, int kStepBytes_,
-          int kLeading, int kStride, int kSwizzle>
+          int kLeading, int kStride, int kSwizzle, bool kRagged = false>
 struct Sm90Operand {
   using T = Type;
   static constexpr bool kMajorK = kMajorK_;
@@ -27,19 +41,43 @@ struct Sm90Operand {
   // The tensor cores read 16-bit elements along M or N, others along K only: then it is A, and goes through registers.
   static constexpr bool kFromRegisters = !kMajorK && sizeof(T) == 4;
 
-  // This CTA's share of the tile at (row, k): all of it, or, where kSharers CTAs of the cluster need the same tile, the
-  // boxes that it brings to all of them.
+  using Params = Sm90Maps<kRagged>;
+
+  // The boxes of one tile: `rows` of each, 0: there are none.
+  struct Boxes {
+    const TensorMap* map;
+    int first, rows, inside;
+
+    __device__ unsigned bytes() const {
+      if (!kRagged) return kStageBytes;
+      return kMajorK ? kBoxes * 128 * rows : (min(inside, kRows) + kBoxRows - 1) / kBoxRows * kBoxBytes;
+    }
+  };
+
+  // Of the tile at a row, of a tensor with `extent` of them.
+  __device__ static Boxes boxes(const Params& params, int row, int extent) {
+    const int inside = max(extent - row, 0);
+    if constexpr (kRagged && kMajorK) {
+      if (inside < kRows) return {&params.last, row, inside > 0 ? params.last_rows : 0, inside};
+    }
+    return {&params.whole, row, kBoxRows, inside};
+  }
+
+  // This CTA's share of a tile at k: all of it, or, where kSharers CTAs of the cluster need the same tile, the boxes
+  // that it brings to all of them.
   template <int kSharers, int kRank>
-  __device__ static void load(unsigned char* stage, const TensorMap& map, BoxAt<kRank> at, int row, int k,
-                              Barrier* full, int share, unsigned short mask) {
+  __device__ static void load(unsigned char* stage, const Boxes& boxes, BoxAt<kRank> at, int k, Barrier* full,
+                              int share, unsigned short mask) {
     static_assert(kBoxes % kSharers == 0);
     constexpr int kOwn = kBoxes / kSharers;
     at.at[kMajorK ? 0 : 1] = k;
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      const int box = share * kOwn + i;
-      at.at[kMajorK ? 1 : 0] = row + box * kBoxRows;
-      tma_load<(kSharers > 1)>(stage + box * kBoxBytes, map, at, full, mask);
+      const int first = (share * kOwn + i) * boxes.rows;
+      at.at[kMajorK ? 1 : 0] = boxes.first + first;
+      if (!kRagged || (kMajorK ? boxes.rows > 0 : first < boxes.inside)) {
+        tma_load<(kSharers > 1)>(stage + first * (kBoxBytes / kBoxRows), *boxes.map, at, full, mask);
+      }
     }
   }
 

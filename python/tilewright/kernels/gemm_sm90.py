@@ -55,10 +55,32 @@ class SharedOperand(NamedTuple):
     def stage_bytes(self) -> int:
         return self.boxes * self.box_bytes
 
-    def device_type(self, dtype: type[Numeric]) -> str:
+    def last_box(self, rows: int) -> tuple[int, int]:
+        """The box of the last tile of a tensor with so many rows: in eights of those inside.
+
+        >>> from tilewright import BFloat16
+        >>> shared_operand(smem_layout(BFloat16, 128, 64, 4, True), BFloat16, 128, 64, True, 2).last_box(257)
+        (64, 8)
+        """
+        inside = (rows - 1) % self.rows + 1
+        return self.box[0], 8 * -(-inside // (8 * self.boxes)) if self.k_major else self.box[1]
+
+    def is_ragged(self, rows: int, beside: int) -> bool:
+        """Whether tiles reach so far over the end that boxes are smaller or fewer there.
+
+        `beside`: tiles of a cluster, of which some may have nothing inside.
+        """
+        step = 8 * self.boxes if self.k_major else self.rows // self.boxes
+        inside = (rows - 1) % self.rows + 1
+        return -(-inside // step) * step < self.rows or -(-rows // self.rows) % beside != 0
+
+    def device_type(self, dtype: type[Numeric], ragged: bool) -> str:
         """The type that kernels/tilewright/sm90_operand.cuh has for it."""
         numbers = (self.rows, self.boxes, self.box_bytes, self.block_bytes, self.step_bytes, self.leading, self.stride)
-        return f"Sm90Operand<{numeric_type(dtype)}, {str(self.k_major).lower()}, {', '.join(map(str, numbers))}, 1>"
+        flags = f"1, {str(ragged).lower()}" if ragged else "1"
+        return (
+            f"Sm90Operand<{numeric_type(dtype)}, {str(self.k_major).lower()}, {', '.join(map(str, numbers))}, {flags}>"
+        )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -219,6 +241,12 @@ class GemmSm90(GemmPlan):
         )
 
     @property
+    def ragged(self) -> tuple[bool, bool]:
+        """Whether tiles of A and of B reach so far over the end that boxes are smaller or fewer there."""
+        p, (a, b) = self.problem, self.operands()
+        return a.is_ragged(p.m, self.cluster_mn[0]), b.is_ragged(p.n, self.cluster_mn[1])
+
+    @property
     def from_registers(self) -> bool:
         """Whether the tensor cores get A from registers: elements of 32 bits along M, which they do not read."""
         from tilewright.cute.mma_warpgroup import OperandSource
@@ -260,7 +288,8 @@ class GemmSm90(GemmPlan):
             STORES.index(self.store), self.store_buffers,
         )  # fmt: skip
         return (
-            f"gemm_sm90<GemmSm90<{a.device_type(p.a_type)}, {b.device_type(p.b_type)}, {numeric_type(p.acc_type)}, "
+            f"gemm_sm90<GemmSm90<{a.device_type(p.a_type, self.ragged[0])}, "
+            f"{b.device_type(p.b_type, self.ragged[1])}, {numeric_type(p.acc_type)}, "
             f"{epilogue_type(p)}, Tile<{', '.join(map(str, self.tiler_mnk))}>, {', '.join(map(str, flags))}"
             f"{self._last_argument}>>"
         )
@@ -270,9 +299,16 @@ class GemmSm90(GemmPlan):
     def params(self, a: int = 0, b: int = 0, c: int = 0, bias: int = 0) -> bytes:
         from tilewright.kernels.gemm_sm90_maps import output_map, tensor_map
 
-        p, (shared_a, shared_b) = self.problem, self.operands()
-        map_a = tensor_map(p.a_type, a, p.m, p.k, p.batch, p.a_strides, shared_a)
-        map_b = tensor_map(p.b_type, b, p.n, p.k, p.batch, p.b_strides, shared_b)
+        p = self.problem
+        maps = b""
+        for i, (dtype, at, rows, strides) in enumerate(
+            ((p.a_type, a, p.m, p.a_strides), (p.b_type, b, p.n, p.b_strides))
+        ):
+            shared = self.operands()[i]
+            last = shared.last_box(rows)
+            for box in (shared.box, last) if self.ragged[i] else (shared.box,):
+                maps += tensor_map(dtype, at, rows, p.k, p.batch, strides, shared.k_major, box)
+            maps += struct.pack("<i60x", last[1]) if self.ragged[i] else b""
         map_c = output_map(p, c, self.store) if self.store in BY_BOXES else bytes(128)
         store = map_c + struct.pack(f"<Q{len(p.c_strides)}q", c, *p.c_strides)
         store += pack_epilogue(p, bias) + struct.pack("<2i", p.m, p.n)
@@ -284,19 +320,28 @@ class GemmSm90(GemmPlan):
             -(-p.k // self.tiler_mnk[2]), tiles_m, tiles_n, tiles_m * tiles_n * p.batches,
             min(max(self.group // self.cluster_mn[0], 1), tiles_m), *p.batch, 0, *has[0], 0, *has[1], 0,
         ]  # fmt: skip
-        params = map_a + map_b + store + struct.pack(f"<{5 + 3 * (count + 1)}I", *words)
+        params = maps + store + struct.pack(f"<{5 + 3 * (count + 1)}I", *words)
         return params + bytes(-len(params) % 64)
 
+    @property
+    def _maps_of_operands(self) -> tuple[list[tuple[int, int, int]], int]:
+        """Whose map begins at which byte of the parameter, and where the last one ends."""
+        found, end = [], 0
+        for i, ragged in enumerate(self.ragged):
+            found += [(i, end, 0), (i, end + 128, 0)] if ragged else [(i, end, 0)]
+            end += 2 * 128 + 64 if ragged else 128
+        return found, end
+
     def pointers(self) -> list[tuple[int, int, int]]:
-        p, out = self.problem, 3 * 128
+        p, out = self.problem, self._maps_of_operands[1] + 128
         found = [(2, out, 0)]
         if p.epilogue.bias is not None:
             found.append((3, out + 8 + 8 * len(p.c_strides) + bias_offset(p), 0))
         return found
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:
-        maps = [(0, 0, 0), (1, 128, 0)]
-        return [*maps, (2, 256, 0)] if self.store in BY_BOXES else maps
+        maps, end = self._maps_of_operands
+        return [*maps, (2, end, 0)] if self.store in BY_BOXES else maps
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
         from tilewright.kernels.gemm_sm90_conditions import require

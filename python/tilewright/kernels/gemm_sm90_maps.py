@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.kernels.gemm_sm90 import ATOM_ROWS, SPAN, SharedOperand
+from tilewright.kernels.gemm_sm90 import ATOM_ROWS, SPAN
 from tilewright.numeric import BFloat16, Float16, Float32, Int32, TFloat32
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def _encode(dtype: type[Numeric], address: int, modes: list[tuple[int, int]], bo
 
 def tensor_map(
     dtype: type[Numeric], address: int, rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...],
-    shared: SharedOperand,
+    k_major: bool, box: tuple[int, int],
 ) -> bytes:  # fmt: skip
-    """The map of A or B; a batch mode over which it is broadcast has extent 1."""
+    """The map of A or B; a batch mode over which it is broadcast has extent 1. `box`: the contiguous mode first."""
     matrix = [(rows, strides[0]), (k, strides[1])]
-    modes = matrix[::-1] if shared.k_major else matrix
+    modes = matrix[::-1] if k_major else matrix
     modes += [(extent if stride else 1, stride) for extent, stride in zip(batch, strides[2:], strict=True)]
-    return _encode(dtype, address, modes, shared.box)
+    return _encode(dtype, address, modes, box)
 
 
 def output_map(problem: GemmProblem, address: int, store: str) -> bytes:
