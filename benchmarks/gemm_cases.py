@@ -97,6 +97,13 @@ def small_m() -> Iterator[Case]:
             yield Case(TYPES["bf16"], m, n, k, limit=0.97)
 
 
+def odd_m() -> Iterator[Case]:
+    """Rows that fill no tiles of 128."""
+    for m in (80, 129, 200, 257, 320, 640):
+        for n, k in ((4096, 4096), (14336, 4096), (4096, 14336)):
+            yield Case(TYPES["bf16"], m, n, k)
+
+
 def batches() -> Iterator[Case]:
     for batch, m, n, k in ((64, 512, 512, 64), (32, 2048, 2048, 128), (16, 4096, 4096, 64)):
         yield Case(TYPES["bf16"], m, n, k, batch=batch, limit=1.0)
@@ -125,6 +132,7 @@ SECTIONS = {
     "fp32": lambda: (cube("fp32", e, orders=o, limit=1.0) for e in (4096, 8192) for o in ORDERS),
     "ragged": ragged,
     "small M": small_m,
+    "odd M": odd_m,
     "batched": batches,
     "epilogue": epilogues,
 }

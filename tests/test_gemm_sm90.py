@@ -20,11 +20,21 @@ from tilewright import (
     kernels,
 )
 from tilewright.cute.mma_warpgroup import MmaF16BF16Op, MmaTF32Op, OperandMajorMode, OperandSource
-from tilewright.kernels.choose_gemm_sm90 import CONFIGS, _majors, choose, plan_of, seconds, tiled_mma_of, variants
+from tilewright.kernels.choose_gemm_sm90 import (
+    CONFIGS,
+    CONFIGS_OF_FEW,
+    Config,
+    _majors,
+    choose,
+    plan_of,
+    seconds,
+    tiled_mma_of,
+    variants,
+)
 from tilewright.kernels.gemm_host import run_on_host
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import Epilogue, problem_of
-from tilewright.kernels.gemm_sm90 import GemmSm90, smem_layout
+from tilewright.kernels.gemm_sm90 import GemmSm90, shared_operand, smem_layout
 
 torch = pytest.importorskip("torch")
 
@@ -62,7 +72,7 @@ def run(plan, a, b, c, check=False):
 def plans(problem, alignments=ALIGNED):
     majors = _majors(problem, alignments)
     assert majors is not None
-    found = [plan_of(config, problem, majors, alignments, H200) for config in CONFIGS]
+    found = [plan_of(config, problem, majors, alignments, H200) for config in CONFIGS + CONFIGS_OF_FEW]
     return [plan for plan in found if plan is not None]
 
 
@@ -137,9 +147,43 @@ def test_large_problems_get_large_tiles_and_small_ones_fill_the_device():
     assert 120 <= small.ctas <= 132
     thin = choose(problem_of(4096, 1, 4096, BFloat16), ALIGNED)
     assert (thin.tiler_mnk[1], thin.splits, thin.ctas) == (8, 2, 128)
-    ranked = [seconds(config, large.problem, H200) for config in CONFIGS]
+    ranked = [seconds(config, large.problem, H200) for config in CONFIGS + CONFIGS_OF_FEW]
     assert min(ranked) == seconds(CONFIGS[0], large.problem, H200)
     assert variants(large.problem, ALIGNED)[0] == large
+
+
+@pytest.mark.parametrize(
+    ("k_major", "sharers", "rows", "beside", "last", "ragged"),
+    [
+        (True, 1, 256, 1, 128, False),
+        (True, 1, 257, 1, 8, True),
+        (True, 1, 249, 1, 128, False),  # 121 rows, in eights as many as all of them
+        (True, 2, 257, 1, 8, True),  # one of two CTAs brings rows behind the end
+        (True, 2, 200, 1, 40, True),
+        (True, 4, 500, 1, 32, False),
+        (True, 1, 384, 2, 128, True),  # the last tile of a cluster of two has no rows
+        (False, 1, 1000, 1, 64, False),
+        (False, 1, 190, 1, 64, True),  # one box of two
+    ],
+)
+def test_boxes_of_the_last_tile(k_major, sharers, rows, beside, last, ragged):
+    layout = smem_layout(BFloat16, 128, 64, 2, k_major)
+    operand = shared_operand(layout, BFloat16, 128, 64, k_major, sharers)
+    inside = (rows - 1) % 128 + 1
+    assert operand.is_ragged(rows, beside) == ragged
+    box = operand.last_box(rows)
+    assert box == ((64, last) if k_major else (64, 64))
+    if k_major:
+        assert box[1] % 8 == 0
+        assert inside <= box[1] * sharers <= 128
+
+
+def test_the_parameter_holds_a_map_more_where_the_last_tile_is_smaller():
+    for rows, maps, end in ((256, [(0, 0, 0), (1, 128, 0)], 256), (257, [(0, 0, 0), (0, 128, 0), (1, 320, 0)], 448)):
+        plan = plan_of(Config(128, 128), problem_of(rows, 256, 64, BFloat16), (True, True), ALIGNED, H200)
+        assert plan.tensor_maps() == [*maps, (2, end, 0)]
+        assert plan.pointers()[0] == (2, end + 128, 0)
+        assert plan.name.count("true>") == (rows == 257)
 
 
 def test_short_kernels_overlap_the_one_before():
@@ -332,7 +376,7 @@ def test_fragments_are_read_while_wgmma_runs(compiler, config, along):
     assert "C75" not in program.log, "the compiler serialises wgmma or ignores setmaxnreg"
 
 
-@pytest.mark.parametrize("config", CONFIGS[::5])
+@pytest.mark.parametrize("config", (CONFIGS + CONFIGS_OF_FEW)[::5])
 def test_configurations_compile_without_spills(compiler, config):
     plan = plan_of(config, problem_of(4096, 4096, 4096, BFloat16), (True, True), ALIGNED, H200)
     program, report = compiled(plan)

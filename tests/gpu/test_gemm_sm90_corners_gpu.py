@@ -44,6 +44,17 @@ CORNERS = [
     ("splits-two-blocks", Config(128, 128, 1, splits=2, buffers=1), (520, 264, 456), {}),
     ("splits-4-of-a-stage", Config(64, 128, 1, splits=4), (200, 520, 1032), {}),
     ("splits-of-one-step", Config(64, 64, 1, splits=2), (72, 72, 128), {}),
+    # The last tile along M or N has few rows, or none; boxes of it are smaller.
+    ("last-rows", Config(128, 128), (132, 264, 328), {}),
+    ("last-columns", Config(128, 128), (136, 137, 328), {"store": "singles"}),
+    ("last-rows-shared", Config(128, 256, cluster=(1, 2)), (132, 520, 328), {}),
+    ("last-rows-shared-by-2-of-8", Config(128, 128, cluster=(1, 2)), (140, 264, 328), {}),
+    ("last-tile-empty", Config(128, 128, cluster=(2, 1)), (384, 264, 328), {}),
+    ("last-tiles-empty", Config(64, 128, 1, cluster=(2, 2)), (320, 384, 328), {"workers": 8}),
+    ("last-tile-empty-and-rows", Config(64, 128, 1, cluster=(2, 1), stages=4), (260, 264, 712), {"workers": 4}),
+    ("last-rows-pingpong", Config(128, 128, ping_pong=True, cluster=(2, 1)), (396, 520, 328), {"workers": 2}),
+    ("last-columns-split", Config(64, 160, 1, splits=2), (200, 129, 1032), {"store": "singles"}),
+    ("last-rows-three", Config(192, 96, 3, cluster=(1, 2)), (200, 264, 328), {}),
     ("one-box", Config(128, 128), (136, 264, 72), {"store_buffers": 1}),
     ("pairs", Config(128, 128), (136, 264, 72), {"store": "pairs"}),
     ("singles", Config(128, 128), (136, 264, 72), {"store": "singles"}),
@@ -98,6 +109,30 @@ def test_corner_through_registers(corner):
         results.append(C)
     assert torch.equal(*results)
     assert float((results[0].double() - expected).norm() / expected.norm()) <= 1e-3
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("corner", [c for c in CORNERS if c[0].startswith("last")], ids=lambda corner: corner[0])
+def test_what_lies_in_a_stage_behind_the_last_row_is_not_stored(corner):
+    """Shared memory is full of NaN before: of a product of the same plan's kernel with whole tiles."""
+    _, config, (m, n, k), fields = corner
+    p, whole = problem_of(m, n, k, BFloat16), problem_of(1536, 1536, 1024, BFloat16)
+    before = plan_of(config._replace(cluster=(1, 1)), whole, _majors(whole, ALIGNED), ALIGNED, H200)
+    plan = plan_of(config, p, _majors(p, ALIGNED), ALIGNED, H200)
+    assert before is not None
+    assert plan is not None
+    plan = plan.replace(**fields)
+    assert any(plan.ragged)
+    torch.manual_seed(1)
+    nothing = torch.full((1536, 1024), float("nan"), device="cuda").bfloat16()
+    A, B = (torch.randn(rows, k, device="cuda").bfloat16() for rows in (m, n))
+    C, D = torch.zeros(m, n, device="cuda").bfloat16(), torch.zeros(1536, 1536, device="cuda").bfloat16()
+    for _ in range(3):
+        before.run(nothing, nothing, D)
+        plan.run(A, B, C)
+        expected = A.double() @ B.double().mT
+        assert float((C.double() - expected).norm() / expected.norm()) <= 3e-3
+    assert D.isnan().all()
 
 
 @pytest.mark.parametrize("side", [0, 1], ids=["A", "B"])

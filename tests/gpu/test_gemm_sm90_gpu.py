@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Int8, TFloat32, _core
-from tilewright.kernels.choose_gemm_sm90 import CONFIGS, _majors, plan_of
+from tilewright.kernels.choose_gemm_sm90 import CONFIGS, CONFIGS_OF_FEW, _majors, plan_of
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import problem_of
 
@@ -49,7 +49,7 @@ def problem(m, n, k, dtype, a, b, c, out, batch):
 def plans(p):
     """All configurations, each with the store that it would have, and one large and one small with every other, too."""
     majors = _majors(p, ALIGNED)
-    for config in CONFIGS:
+    for config in CONFIGS + CONFIGS_OF_FEW:
         plan = plan_of(config, p, majors, ALIGNED, H200)
         if plan is None:
             continue

@@ -1,6 +1,7 @@
 """The rule by which a GEMM's plan is chosen. See docs/gemm.md.
 
-1. A and B change places (C transposed) where C's rows are few, or where C is contiguous along M: `turned`.
+1. A and B change places (C transposed) where C's rows are few, or where C is contiguous along M: `turned`. Up to WIDE
+   rows the kernel of wgmma is asked for both ways, and the one that is expected to be faster is taken.
 2. The device's kernels are asked in the order of `gemm_devices.GENERATIONS`: wgmma and TMA, mma.sync, FMA. Each chooses
    its tile, or refuses what it does not take. The first that takes the problem, in either orientation, does it.
 3. Where FMA would load A or B element by element, what has no accesses of 16 bytes is copied before, turned along M and
@@ -36,6 +37,7 @@ ROW = 16  # bytes of whose multiple TMA wants rows to begin
 COPYING, COPYING_ALONG = 0.1, 0.075
 UNALIGNED = 2.0  # times as long as expected, where a kernel loads single elements
 FEW = 64  # rows of C: the other side takes the rows of an MMA, which are 64 for wgmma
+WIDE = 640  # up to so many rows it is worth asking which side should be the columns, of which wgmma takes any eights
 
 
 def module(kernel: str) -> Any:
@@ -100,12 +102,19 @@ def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
 
 
 def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
-    """The plan of one kernel in the orientation that is preferred, else in the other one."""
+    """The plan of one kernel in the orientation that is preferred, else in the other one.
+
+    Of wgmma the one that is expected to be faster, where one side has few rows, but not so few that it is clear.
+    """
+    both = kernel == "sm90" and FEW < min(problem.m, problem.n) <= WIDE
+    found: list[GemmPlan] = []
     for view, aligned, swapped in orientations(problem, alignments):
         plan: GemmPlan | None = module(kernel).choose(view, aligned, facts)
         if plan is not None:
-            return plan.replace(swapped=True) if swapped else plan
-    return None
+            found.append(plan.replace(swapped=True) if swapped else plan)
+            if not both:
+                break
+    return min(found, key=lambda plan: expected(plan, facts), default=None)
 
 
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:

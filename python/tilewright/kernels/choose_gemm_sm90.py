@@ -82,6 +82,24 @@ CONFIGS = (
     ),
     *(Config(128, bN, splits=splits) for bN in (8, 16, 32) for splits in (1, 2)),
 )
+# Where one side has few rows, which are the columns of a few tiles.
+CONFIGS_OF_FEW = (
+    *(Config(64, bN, 1, splits=2) for bN in (80, 96, 160, 192, 224, 256)),
+    *(Config(64, bN, 1, splits=4) for bN in (80, 96)),
+    Config(64, 160, 1),
+    Config(64, 48, 1, splits=2, stages=20),
+    Config(64, 80, 1, splits=2, resident=2, stages=6),
+    Config(128, 24, splits=4),
+    Config(128, 128, splits=2),
+    *(Config(128, bN, cluster=cluster) for bN in (96, 160) for cluster in ((1, 2), (2, 1))),
+    Config(128, 80, cluster=(1, 2)),
+    Config(128, 160),
+    Config(128, 192),
+    Config(128, 224, cluster=(2, 1)),
+    Config(192, 96, 3, cluster=(1, 2)),
+    Config(192, 192, 3),
+)
+FEW_ROWS = 1024
 
 FEW_STEPS = 4  # along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone and
 # do not run ahead
@@ -97,6 +115,7 @@ INGEST = 48.0  # bytes a clock that come into a multiprocessor
 STREAM = 30.0  # the same of rows of FEW_TILES or less, which come from memory
 FEW_TILES = 2
 BROKEN_ROWS = 1.7  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
+LATENCY = 1900  # of a stage, from asking for it until it may be asked for again
 LAUNCH = 1.2e-6  # seconds
 FILL = 1700
 CLUSTER = 850
@@ -152,13 +171,15 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
     ingest = (bM + bN) * SPAN / INGEST
     fetch = (bM * broken[0] / cN + bN * broken[1] / cM) * SPAN / INGEST
     # Rows that few tiles share are read from memory, for all of these at the same time.
-    streamed = (bM if rounded_n <= FEW_TILES * cN else 0) + (bN if rounded_m <= FEW_TILES * cM else 0)
-    step = max(multiply, ingest, fetch, streamed * SPAN / STREAM)
+    streamed = (bM / cN if rounded_n <= FEW_TILES * cN else 0) + (bN / cM if rounded_m <= FEW_TILES * cM else 0)
+    store = _store_of(config, p, SPAN)
+    late = LATENCY / (together * max(_smem_stages(config, p, facts, store), 1))
+    step = max(multiply, ingest, fetch, streamed * SPAN / STREAM, late)
     stored = bM * bN * p.c_type.bits / 8 / config.splits / STORE
     step *= 1 + FETCHED * fetch / multiply
     wave = together * (steps * step + stored * (OVERLAPPED if config.ping_pong and waves > 1 else 1))
     start = FILL + (CLUSTER if cM * cN > 1 else 0)
-    if _store_of(config, p, SPAN) not in BY_BOXES:
+    if store not in BY_BOXES:
         start += DIRECT
     clocks: float = start + waves * wave
     if config.splits > 1:  # nothing of the next tile is fetched before the sums are exchanged
@@ -302,7 +323,8 @@ def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: Devic
     if k_major is None:
         return
     alone = _few_steps(problem)
-    configs = [config for config in CONFIGS if not alone or config.cluster == (1, 1)]
+    configs = CONFIGS + CONFIGS_OF_FEW if min(problem.m, problem.n) <= FEW_ROWS else CONFIGS
+    configs = tuple(config for config in configs if not alone or config.cluster == (1, 1))
     for config in sorted(configs, key=lambda config: seconds(config, problem, facts)):
         plan = plan_of(config, problem, k_major, alignments, facts)
         if plan is not None:
