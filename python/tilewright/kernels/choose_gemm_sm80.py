@@ -69,7 +69,9 @@ TILES_F64 = (
     Sm80Tile(128, 128, 128, (2, 4), 4, 1, 0.99),
     Sm80Tile(128, 64, 128, (2, 2), 4, 2, 0.97),
     Sm80Tile(64, 64, 128, (2, 2), 3, 2, 0.8),
-    Sm80Tile(64, 32, 128, (2, 1), 4, 4, 0.6),
+    Sm80Tile(64, 32, 128, (2, 2), 4, 3, 0.75),
+    Sm80Tile(32, 32, 256, (2, 2), 3, 3, 0.55),
+    Sm80Tile(32, 16, 256, (2, 1), 4, 4, 0.4),
 )
 TILES_FLOAT8 = (  # on Hopper made of conversions and fp16 multiplications, which take registers
     Sm80Tile(64, 128, 128, (2, 4), 4, 1, 1.0),

@@ -39,6 +39,7 @@ LONG = 768  # terms from which on others promote, too
 REGISTERS, OF_THREAD = 65536, 255
 BESIDE = 64  # registers of a thread for fragments and addresses
 MMA_TERMS = 64  # of a sum by mma.sync
+MMA_BLOCK = 64  # rows and columns of a tile, of which there are few where cuBLAS shares K
 MOST_SUMS = 32  # of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory
 SHORT = 8  # steps along K, of which promoting after each one costs little
 
@@ -82,16 +83,17 @@ def promotion_by_simt(plan: Any) -> int:
 
 
 def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
-    """The `promote` of a plan of gemm_sm80: where tiles do not fill the device, and a thread has few sums.
+    """The `promote` of a plan of gemm_sm80: where blocks of C do not fill the device, and a thread has few sums.
 
     >>> from tilewright.kernels.gemm_problem import problem_of
     >>> from tilewright.kernels.gemm_sm80 import choose
     >>> [choose(problem_of(n, n, 4096, Float64), (16, 16, 16)).promote for n in (64, 4096)]
-    [4, 0]
+    [2, 0]
     """
     p, bk = plan.problem, plan.tiler_mnk[2]
     known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2, Float64)
-    if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or plan.ctas > facts.multiprocessors:
+    blocks = math.ceil(p.m / MMA_BLOCK) * math.ceil(p.n / MMA_BLOCK) * p.batches
+    if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or blocks > facts.multiprocessors:
         return 0
     if p.k <= MMA_TERMS:
         return 0
