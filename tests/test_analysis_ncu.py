@@ -129,11 +129,12 @@ def test_the_totals_of_plans(compare, golden):
             if not one.right and not compare.plan_reason(one, sum(loaded), sum(loaded)):
                 differences.append(f"{name}: {one.sass} {one.metric} {one.predicted}, {one.read}")
             alone += one.modelled
-            # Of .cg ncu counts copies that no lane makes, and those that fill a line from two lines twice.
-            assert not one.modelled or one.predicted < one.read < 2.05 * one.predicted
+            # Of .cg ncu counts copies that no lane makes; and in this step each line is filled from two.
+            most = 2.05 if name.endswith(": mma chosen") else 1.05
+            assert not one.modelled or one.predicted < one.read < most * one.predicted
     assert not differences, "\n".join(differences)
     assert alone <= 14
-    assert same >= 120, f"only {same} of {len(golden['plans'])} plans are the same: measure again"
+    assert same >= len(golden["plans"]) - 16, f"only {same} of {len(golden['plans'])} plans are the same: measure again"
 
 
 def test_the_readings_are_of_every_kind_and_of_many_forms(golden):

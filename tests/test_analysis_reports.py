@@ -17,6 +17,7 @@ from tilewright.analysis.occupancy import occupancy
 from tilewright.analysis.plans import widest_legal
 from tilewright.analysis.report import picture
 from tilewright.kernels.choose_gemm import choose_gemm
+from tilewright.kernels.choose_gemm_sm90 import Config, plan_of
 from tilewright.kernels.gemm_chained import ChainedGemm
 from tilewright.kernels.gemm_devices import DEVICES
 from tilewright.kernels.gemm_plan import H200
@@ -362,6 +363,21 @@ def test_the_table_has_the_ways_of_the_worst_request():
     assert "ways" in found._repr_html_()
 
 
+@pytest.mark.parametrize(
+    ("config", "shape", "a", "b"),
+    [  # bytes that the kernel's Boxes say: of the last tile only the rows inside, in eights; of an empty one none
+        (Config(128, 64, splits=2), (129, 4096, 4096), 64 * (128 + 8) * 4096 * 2, 2 * 4096 * 4096 * 2),
+        (Config(64, 160, 1, splits=2), (4096, 129, 4096), 4096 * 4096 * 2, 64 * 136 * 4096 * 2),
+        (Config(128, 128, cluster=(2, 1)), (384, 264, 328), 3 * 384 * 384 * 2, 2 * (2 * 128 + 16) * 384 * 2),
+        (Config(128, 128), (256, 256, 64), 2 * 256 * 64 * 2, 2 * 256 * 64 * 2),
+    ],
+)
+def test_bytes_of_boxes(config, shape, a, b):
+    plan = plan_of(config, problem_of(*shape, BFloat16), (True, True), (256,) * 3, H200)
+    found = plan.analyze()
+    assert [found[f"load {x}"].bytes_moved for x in "AB"] == [a, b]
+
+
 def test_text_and_html():
     found = sm90(256, 256, 256).analyze()
     text = str(found)
@@ -382,6 +398,11 @@ def test_the_picture_shows_every_wavefront():
     assert shared.rows == found["load A, into shared"].worst.alone == 8
     assert "11 wavefronts, ideal 1; 8 by these banks, the others by those of the cache" in shared.title
     assert len({cell.column for cell in shared.cells}) == 4  # rows of the tile, and all k in their banks
+    for pitch, rows, wavefronts in ((130, 2, 5), (132, 1, 4)):  # where the cache's side is the worse one
+        again = plan.replace(smem_a=L(f"(128,8,2):(1,{pitch},{8 * pitch})")).analyze(*tensors)
+        panel = next(p.panel for p in picture(again).panels if p.panel.title.startswith("load A, into shared"))
+        assert panel.rows == rows
+        assert f"{wavefronts} wavefronts, ideal 1; {rows} by these banks, the others by those" in panel.title
     read = next(p.panel for p in picture(found).panels if p.panel.title.startswith("load A, LDGSTS"))
     assert sum(bool(cell.lines) for cell in read.cells) == found["load A"].worst.sectors
     assert found.svg().startswith("<svg")

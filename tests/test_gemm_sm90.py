@@ -376,7 +376,7 @@ def test_fragments_are_read_while_wgmma_runs(compiler, config, along):
     assert "C75" not in program.log, "the compiler serialises wgmma or ignores setmaxnreg"
 
 
-@pytest.mark.parametrize("config", (CONFIGS + CONFIGS_OF_FEW)[::5])
+@pytest.mark.parametrize("config", CONFIGS[::5] + CONFIGS_OF_FEW)
 def test_configurations_compile_without_spills(compiler, config):
     plan = plan_of(config, problem_of(4096, 4096, 4096, BFloat16), (True, True), ALIGNED, H200)
     program, report = compiled(plan)

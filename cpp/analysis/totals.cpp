@@ -31,7 +31,8 @@ void Totals::add(const Request& request, int64_t times) {
 }
 
 void Totals::compare(const Request& request, const Lanes& lanes_of, const Rank& rank) {
-  const int64_t beyond = request.sectors - request.ideal_sectors + request.wavefronts - request.ideal_wavefronts;
+  const int64_t wavefronts = request.alone ? request.alone : request.wavefronts;  // by which it is an n-way conflict
+  const int64_t beyond = request.sectors - request.ideal_sectors + wavefronts - request.ideal_wavefronts;
   if (beyond < most_ || (beyond == most_ && !(rank < rank_))) return;
   most_ = beyond;
   rank_ = rank;

@@ -114,7 +114,7 @@ def test_corner_through_registers(corner):
 @pytest.mark.sanitized
 @pytest.mark.parametrize("corner", [c for c in CORNERS if c[0].startswith("last")], ids=lambda corner: corner[0])
 def test_what_lies_in_a_stage_behind_the_last_row_is_not_stored(corner):
-    """Shared memory is full of NaN before: of a product of the same plan's kernel with whole tiles."""
+    """Most of shared memory is NaN before: of a product of the same kernel with whole tiles."""
     _, config, (m, n, k), fields = corner
     p, whole = problem_of(m, n, k, BFloat16), problem_of(1536, 1536, 1024, BFloat16)
     before = plan_of(config._replace(cluster=(1, 1)), whole, _majors(whole, ALIGNED), ALIGNED, H200)

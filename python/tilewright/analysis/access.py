@@ -57,8 +57,8 @@ class Request(NamedTuple):
     - `sectors`, `ideal_sectors`, `lines`: of global memory, 32 and 128 bytes each; 0 for shared
     - `wavefronts`, `ideal_wavefronts`: of shared memory; 0 for global
     - `useful_bytes`: distinct bytes that were asked for
-    - `alone`: of the shared side of a cp.async through L1 the wavefronts that the conflicts of its worse side would
-      take alone: its `ways`. With conflicts on the other side they are fewer than `wavefronts`. 0 of any other access
+    - `alone`: of a cp.async through L1 the wavefronts that the conflicts of its worse side, shared memory or the cache,
+      would take alone: its `ways`. With conflicts on both they are fewer than `wavefronts`. 0 of any other access
 
     A request is one side of a cp.async: what the other side costs it, `async_access` says.
 

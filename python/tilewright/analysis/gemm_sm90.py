@@ -41,19 +41,22 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     """What the copy engine brings: of CTAs that share a tile, each a part to all of them."""
     p, found = plan.problem, []
     tiles_m, tiles_n = plan.tiles()
+    (cluster_m, cluster_n), (a, b) = plan.cluster_mn, plan.operands()
     sides = (
-        ("A", plan.operands()[0], p.m, p.a_type, plan.cluster_mn[1], tiles_n),
-        ("B", plan.operands()[1], p.n, p.b_type, plan.cluster_mn[0], tiles_m),
+        ("A", p.m, p.a_type, cluster_n, a.brought(p.m, tiles_m * cluster_m, plan.ragged[0]), tiles_n),
+        ("B", p.n, p.b_type, cluster_m, b.brought(p.n, tiles_n * cluster_n, plan.ragged[1]), tiles_m),
     )
-    for name, operand, rows, dtype, sharers, times in sides:
-        count = _cluster_tiles(plan) * launch.k_tiles // sharers * operand.boxes
+    for name, rows, dtype, sharers, brought, times in sides:
+        each = times * launch.k_tiles * p.batches
+        boxes = [(count * each, size) for count, size in brought if count]
+        shown = " and ".join(f"{count} boxes of {size} bytes" for count, size in boxes)
         useful = rows * p.k * p.batches * times * int(dtype.bits) // 8
         shared = f", each to {sharers} CTAs" if sharers > 1 else ""
         found.append(
             MemoryInstruction.of_bytes(
                 f"load {name}", f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}", "tma", useful,
-                moved=count * operand.box_bytes,
-                note=f"{count} boxes of {operand.box_bytes} bytes{shared}, with a swizzle of {SPAN} bytes",
+                moved=sum(count * size for count, size in boxes),
+                note=f"{shown}{shared}, with a swizzle of {SPAN} bytes",
             )
         )  # fmt: skip
     return found

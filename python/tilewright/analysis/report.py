@@ -104,8 +104,8 @@ def _banks(x: MemoryInstruction) -> Panel:
         top += rows
         rules.append(Rule(top))
     waves = f"{_count(found.wavefronts, 'wavefront')}, ideal {found.ideal_wavefronts}" if found is not None else ""
-    if found is not None and 0 < found.alone < found.wavefronts:
-        waves += f"; {found.alone} by these banks, the others by those of the cache"
+    if found is not None and found.alone and top < found.wavefronts:
+        waves += f"; {top} by these banks, the others by those of the cache"
     return Panel(
         f"{x.name}, {x.sass}: {waves}", "banks across, wavefronts down; n+m: lane n and m more", top, BANKS,
         tuple(cells), row_axis=(tuple(labels),), column_axis=(tuple(Label(str(i)) for i in range(BANKS)),),

@@ -104,9 +104,10 @@ def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
 def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
     """The plan of one kernel in the orientation that is preferred, else in the other one.
 
-    Of wgmma the one that is expected to be faster, where one side has few rows, but not so few that it is clear.
+    Of wgmma the one that is expected to be faster, where one side has few rows, but not so few that it is clear, and
+    where C is not read, which was not measured across its rows.
     """
-    both = kernel == "sm90" and FEW < min(problem.m, problem.n) <= WIDE
+    both = kernel == "sm90" and FEW < min(problem.m, problem.n) <= WIDE and not problem.epilogue.beta
     found: list[GemmPlan] = []
     for view, aligned, swapped in orientations(problem, alignments):
         plan: GemmPlan | None = module(kernel).choose(view, aligned, facts)

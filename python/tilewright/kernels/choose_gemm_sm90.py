@@ -82,7 +82,9 @@ CONFIGS = (
     ),
     *(Config(128, bN, splits=splits) for bN in (8, 16, 32) for splits in (1, 2)),
 )
-# Where one side has few rows, which are the columns of a few tiles.
+# Besides, where one side has at most so many rows, which may be the columns of a few tiles. More rows were measured
+# with the tiles above only.
+MOST_OF_FEW = 1024
 CONFIGS_OF_FEW = (
     *(Config(64, bN, 1, splits=2) for bN in (80, 96, 160, 192, 224, 256)),
     *(Config(64, bN, 1, splits=4) for bN in (80, 96)),
@@ -99,7 +101,6 @@ CONFIGS_OF_FEW = (
     Config(192, 96, 3, cluster=(1, 2)),
     Config(192, 192, 3),
 )
-FEW_ROWS = 1024
 
 FEW_STEPS = 4  # along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone and
 # do not run ahead
@@ -323,7 +324,7 @@ def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: Devic
     if k_major is None:
         return
     alone = _few_steps(problem)
-    configs = CONFIGS + CONFIGS_OF_FEW if min(problem.m, problem.n) <= FEW_ROWS else CONFIGS
+    configs = CONFIGS + CONFIGS_OF_FEW if min(problem.m, problem.n) <= MOST_OF_FEW else CONFIGS
     configs = tuple(config for config in configs if not alone or config.cluster == (1, 1))
     for config in sorted(configs, key=lambda config: seconds(config, problem, facts)):
         plan = plan_of(config, problem, k_major, alignments, facts)

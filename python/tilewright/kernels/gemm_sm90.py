@@ -62,8 +62,11 @@ class SharedOperand(NamedTuple):
         >>> shared_operand(smem_layout(BFloat16, 128, 64, 4, True), BFloat16, 128, 64, True, 2).last_box(257)
         (64, 8)
         """
-        inside = (rows - 1) % self.rows + 1
-        return self.box[0], 8 * -(-inside // (8 * self.boxes)) if self.k_major else self.box[1]
+        return self.box[0], 8 * -(-self._last(rows) // (8 * self.boxes)) if self.k_major else self.box[1]
+
+    def _last(self, rows: int) -> int:
+        """The rows of the last tile that are inside."""
+        return (rows - 1) % self.rows + 1
 
     def is_ragged(self, rows: int, beside: int) -> bool:
         """Whether tiles reach so far over the end that boxes are smaller or fewer there.
@@ -71,8 +74,15 @@ class SharedOperand(NamedTuple):
         `beside`: tiles of a cluster, of which some may have nothing inside.
         """
         step = 8 * self.boxes if self.k_major else self.rows // self.boxes
-        inside = (rows - 1) % self.rows + 1
-        return -(-inside // step) * step < self.rows or -(-rows // self.rows) % beside != 0
+        return -(-self._last(rows) // step) * step < self.rows or -(-rows // self.rows) % beside != 0
+
+    def brought(self, rows: int, tiles: int, ragged: bool) -> list[tuple[int, int]]:
+        """How many boxes of how many bytes are brought of all of `tiles` for one step along K."""
+        if not ragged:
+            return [(tiles * self.boxes, self.box_bytes)]
+        whole = -(-rows // self.rows) - 1
+        last = self.boxes if self.k_major else -(-self._last(rows) // (self.rows // self.boxes))
+        return [(whole * self.boxes, self.box_bytes), (last, self.last_box(rows)[1] * SPAN)]
 
     def device_type(self, dtype: type[Numeric], ragged: bool) -> str:
         """The type that kernels/tilewright/sm90_operand.cuh has for it."""
