@@ -216,8 +216,22 @@ def test_a_cp_async_is_the_sum_of_all_tiles(width):
         found, one = side.instruction(), [getattr(x, name) for x in every]
         assert found.requests == len(every) == 200
         assert [getattr(found, x) for x in SUMMED] == [sum(getattr(y, x) for y in one) for x in SUMMED]
-        beyond = [x.conflicts + x.sectors - x.ideal_sectors for x in one]
-        assert found.worst.conflicts + found.worst.sectors - found.worst.ideal_sectors == max(beyond)
+        every_one = (found.worst, *one)
+        beyond = [(x.alone or x.wavefronts) - x.ideal_wavefronts + x.sectors - x.ideal_sectors for x in every_one]
+        assert beyond[0] == max(beyond[1:])
+
+
+def test_the_worst_cp_async_is_the_one_with_the_most_ways():
+    """Not the one with the most wavefronts, where lanes conflict on both sides."""
+    lanes, everyone = np.arange(32), np.ones((1, 32), bool)
+    both = 4 * (lanes % 8) + 128 * (lanes // 8), 128 * (lanes % 8) + 4 * (lanes // 8)
+    one = 4 * lanes, np.where(lanes < 9, 128 * lanes, 4 * lanes)
+    tally = AsyncTally("x", 4)
+    for source, destination in (both, one):
+        tally.add(source[None], destination[None], everyone, everyone, {0: 1})
+    requests = [async_access(*(x.tolist() for x in pair), 4, cache="ca").destination for pair in (both, one)]
+    assert [(x.wavefronts, x.ways) for x in requests] == [(11, 8), (9, 9)]
+    assert tally.destination.instruction().worst == requests[1]
 
 
 def test_lanes_that_only_write():
