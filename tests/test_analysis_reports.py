@@ -13,9 +13,11 @@ import tilewright
 from test_analysis_plans import ALL, GEMMS, array, seed_002, simt, sliced, sm80, sm90
 from tilewright import BFloat16, Float16, Float32, Float64, TFloat32, analysis, cute, kernels
 from tilewright.analysis import MisalignedError, analyze, copy_plans, gemm_plans
+from tilewright.analysis.cp_async import async_access
 from tilewright.analysis.occupancy import occupancy
 from tilewright.analysis.plans import widest_legal
 from tilewright.analysis.report import picture
+from tilewright.cute.nvgpu import cpasync
 from tilewright.kernels.choose_gemm import choose_gemm
 from tilewright.kernels.choose_gemm_sm90 import Config, plan_of
 from tilewright.kernels.gemm_chained import ChainedGemm
@@ -120,10 +122,11 @@ def test_the_copy_of_seed_002_alone():
     )
     tile = cute.make_tensor(gmem, L("(128,8):(1024,1)"))
     found = analyze(copy, tile, cute.make_tensor(smem, L("(128,8):(1,128)")))
-    assert (found["write"].wavefronts, found["write"].ideal_wavefronts, found["read"].sectors) == (256, 32, 128)
+    assert (found["write"].wavefronts, found["write"].ideal_wavefronts, found["read"].sectors) == (352, 32, 128)
+    assert found["write"].worst.ways == 8
     assert "8-way" in found.advice
     padded = analyze(copy, tile, cute.make_tensor(smem, L("(128,8):(1,132)")))
-    assert padded["write"].conflicts == 0
+    assert padded["write"].worst.ways == 4  # that of the cache: four rows of global memory in one bank
     assert padded.advice == ""
 
 
@@ -361,6 +364,42 @@ def test_the_table_has_the_ways_of_the_worst_request():
     assert ways["load A"] == ways["store C"] == ""  # in global memory
     assert "ways" not in analyze(L("32:1"), Float32).rows()[0]
     assert "ways" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("mode", "bits", "source", "destination", "sass"),
+    [
+        ("ALWAYS", 128, "(32,4):(1024,1)", "(32,4):(4,1)", "LDGSTS.E.128"),
+        ("ALWAYS", 64, "(32,2):(2,1)", "(32,2):(64,1)", "LDGSTS.E.64"),
+        ("ALWAYS", 32, "(32,1):(1024,1)", "(32,1):(1,1)", "LDGSTS.E"),
+        ("GLOBAL", 128, "(32,4):(4,1)", "(32,4):(32,1)", "LDGSTS.E.BYPASS.128"),
+    ],
+)
+def test_the_sides_of_a_cp_async_cost_each_other(mode, bits, source, destination, sass):
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cpasync.LoadCacheMode[mode]), Float32, num_bits_per_copy=bits)
+    copy = cute.make_tiled_copy_tv(atom, L("(32,1):(1,1)"), L(f"(1,{bits // 32}):(1,1)"))
+    spaces = cute.AddressSpace.gmem, cute.AddressSpace.smem
+    src, dst = (
+        cute.make_tensor(cute.make_ptr(Float32, 0, space, assumed_align=16), L(layout))
+        for space, layout in zip(spaces, (source, destination), strict=True)
+    )
+    found = analyze(copy, src, dst)
+    offsets = ([4 * int(L(layout)((t, 0))) for t in range(32)] for layout in (source, destination))
+    expected = async_access(*offsets, bits // 8, cache=cpasync.LoadCacheMode[mode].value)
+    assert [x.sass for x in found] == [sass, sass]
+    assert [x.worst for x in found] == [expected.source, expected.destination]
+    assert found["read"].sectors == expected.source.sectors
+    assert found["write"].wavefronts == expected.destination.wavefronts
+    assert found.svg().startswith("<svg")
+
+
+@pytest.mark.parametrize(("dtype", "step"), [(np.float16, 2), (np.int8, 2), (np.int8, 4)])
+def test_elements_that_are_skipped_are_not_useful(dtype, step):
+    src, dst = np.zeros((256, 512), dtype)[:, ::step], np.zeros((256, 512 // step), dtype)
+    found = kernels.tiled_copy.plan(src, dst).analyze()
+    assert sum(x.bytes_useful for x in found if x.name.startswith("load")) == dst.nbytes
+    assert found["load"].worst.efficiency == 1 / step
+    assert f"moves {step} elements for each that is copied, since src: no mode has stride 1" in found.advice
 
 
 @pytest.mark.parametrize(

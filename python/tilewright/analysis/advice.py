@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
+from tilewright.analysis.copy_plans import skips
 from tilewright.analysis.gemm_plans import kept_of
 from tilewright.analysis.suggest import ranked_swizzles, suggest_padding
 from tilewright.analysis.tile_access import Access
@@ -57,7 +58,11 @@ def advice_on_copy(plan: CopyPlan, found: Sequence[MemoryInstruction], limits: M
     def on_sectors(x: MemoryInstruction) -> str:
         return _in_global(x, limits["dst" if x.op == "store" else "src"])
 
-    return _joined(found, on_sectors, lambda x: _conflict_in_copy(plan, x.instruction))
+    said = _joined(found, on_sectors, lambda x: _conflict_in_copy(plan, x.instruction))
+    if not skips(plan):
+        return said
+    step = f"'load' moves {plan.src_step} elements for each that is copied, since {limits['src']}"
+    return "; ".join(x for x in (said, step) if x)
 
 
 def _joined(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import accesses_of_layout
+from tilewright.analysis.access import Request, Requests, accesses_of_layout
 from tilewright.analysis.access_advice import advice_on_access
+from tilewright.analysis.cp_async import AsyncAccess, async_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.layouts import MOST, Table, instruction_of, sass_name, widest_access
 from tilewright.cute.int_tuple import text as _text
@@ -24,15 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["analyze_tiled_copy"]
 
-WIDEST = 16  # bytes
+WIDEST, LINE = 16, 128  # bytes
 
 
 def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analysis:
     """What all threads of a TiledCopy do when they copy one tensor to another, all of both.
 
     A side in registers has no memory instruction; cp.async and ldmatrix have one for what they read and one for what
-    they write. The bytes of an access are the atom's; where its values do not lie side by side in a tensor, they are
-    accessed one by one.
+    they write. What each side of a cp.async costs the other is counted as by `async_access`; the advice is about one.
+    The bytes of an access are the atom's; where its values do not lie side by side in a tensor, they are accessed one
+    by one.
 
     Args:
         tiled_copy: the copy. src, dst: Tensors, or arrays with `__dlpack__`, in global, shared or register memory;
@@ -53,7 +55,7 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
         cp.async.ca: memory instructions of one tile
                  instruction  requests  lanes  sectors  ideal  lines  wavefronts  ideal  ways  moved  useful
           read   LDGSTS.E           32     32      128    128    128                            4096    4096
-          write  LDGSTS.E           32     32                                256     32     8   4096    4096
+          write  LDGSTS.E           32     32                                352     32     8   4096    4096
         widest access: 4 bytes, limited by values 0 and 1 of thread 0, 32768 elements apart
         advice: write: 8-way bank conflict; composition with Swizzle<3,2,5> takes 32 wavefronts instead of 256
     """
@@ -64,6 +66,7 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
     if not isinstance(tiled_copy, TiledCopy):
         raise TypeError(f"analyze: expected a TiledCopy, not {type(tiled_copy).__name__}")
     found: list[MemoryInstruction] = []
+    sides: list[Side] = []
     widest, limit, advice = WIDEST, "", ""
     src, dst = as_tensor(src, "analyze", "src"), as_tensor(dst, "analyze", "dst")
     _check(tiled_copy, src, dst)
@@ -72,11 +75,14 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
         if space in (AddressSpace.rmem, AddressSpace.tmem):
             continue
         memory = "shared" if space is AddressSpace.smem else "global"
-        instruction, legal, why, said = _side(name, tiled_copy, tensor, parts(tensor.layout), memory)
-        found.append(instruction)
-        if legal < widest:
-            widest, limit = legal, why
-        advice = advice or (f"{name}: {said}" if said else "")
+        side = _side(name, tiled_copy, tensor, parts(tensor.layout), memory)
+        sides.append(side)
+        found.append(side.instruction)
+        if side.legal < widest:
+            widest, limit = side.legal, side.limit
+        advice = advice or (f"{name}: {side.advice}" if side.advice else "")
+    if all(x.instruction.op == "cp.async" for x in sides) and [x.memory for x in found] == ["global", "shared"]:
+        found = _both(tiled_copy.op.instruction, sides[0], sides[1])
     return Analysis(found, title=tiled_copy.op.instruction, scope="one tile", widest=widest, limit=limit, advice=advice)
 
 
@@ -116,10 +122,61 @@ def _check(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> None:
         )
 
 
-def _side(
-    name: str, tiled_copy: TiledCopy, tensor: Tensor, parts: Any, memory: str
-) -> tuple[MemoryInstruction, int, str, str]:
-    """One side: its instruction, the widest legal access and what limits it, and what to change."""
+class Side(NamedTuple):
+    """One side of a copy, by itself: the widest legal access and what limits it, and what to change.
+
+    `table`: None of a box that the copy engine moves.
+    """
+
+    instruction: MemoryInstruction
+    legal: int
+    limit: str
+    advice: str
+    table: Table | None = None
+
+
+def _both(instruction: str, source: Side, destination: Side) -> list[MemoryInstruction]:
+    """The two sides of a cp.async, by what each costs the other: the rules of `async_access`."""
+    assert source.table is not None
+    assert destination.table is not None
+    width = min(x.instruction.width for x in (source, destination))
+    cache = "cg" if instruction.endswith(".cg") and width == WIDEST else "ca"
+    values = width * 8 // source.table.bits
+    (read, mask), (written, _) = (side.requests(values) for side in (source.table, destination.table))
+    made = mask.any(axis=1)
+    read, written, mask = read[made], written[made], mask[made]
+    known: dict[bytes, AsyncAccess] = {}
+    found = []
+    for lanes, *at in zip(mask, read, written, strict=True):
+        moved = [np.where(lanes, x - (x[lanes].min() & -LINE), 0) for x in at]
+        key = lanes.tobytes() + moved[0].tobytes() + moved[1].tobytes()
+        if key not in known:
+            sources, destinations = (x.tolist() for x in moved)
+            known[key] = async_access(sources, destinations, width, cache=cache, active=lanes.tolist())
+        found.append(known[key])
+    sass = "LDGSTS.E.128" if cache == "ca" and width == WIDEST else sass_name("global", "cp.async", width)
+    return [
+        _of_requests(x.instruction, sass, [getattr(one, side) for one in found], addresses, mask)
+        for x, side, addresses in ((source, "source", read), (destination, "destination", written))
+    ]
+
+
+def _of_requests(
+    like: MemoryInstruction, sass: str, requests: list[Request], addresses: Integers, mask: npt.NDArray[np.bool_]
+) -> MemoryInstruction:
+    """The instruction of one side that makes these requests."""
+    counts = [np.array([x[3 + i] for x in requests], np.int64) for i in range(7)]
+    made = instruction_of(like.name, sass, Requests(like.memory, like.op, requests[0].width, *counts), addresses, mask)
+    worst = max(range(len(requests)), key=lambda i: (requests[i].sectors - requests[i].ideal_sectors, requests[i].ways))
+    lanes = mask[worst]
+    return made._replace(
+        first=requests[0], worst=requests[worst], addresses=tuple(addresses[worst][lanes].tolist()),
+        lane_ids=tuple(np.flatnonzero(lanes).tolist()),
+    )  # fmt: skip
+
+
+def _side(name: str, tiled_copy: TiledCopy, tensor: Tensor, parts: Any, memory: str) -> Side:
+    """One side, as if it had nothing to do with the other."""
     bits, base = tensor.iterator.dtype.bits, tensor.iterator.toint()
     threads, call = int(_core.size(parts, mode=[0])), int(_core.size(parts, mode=[1, 0]))
     offsets: Integers = parts.offsets().reshape(-1, threads).T
@@ -132,7 +189,7 @@ def _side(
     if instruction.startswith("cp.async.bulk"):
         total = offsets.size * bits // 8
         sass = "UTMALDG" if memory == "global" and name == "read" else "UTMASTG"
-        return MemoryInstruction.of_bytes(name, sass, "tma", total, memory=memory), WIDEST, "", ""
+        return Side(MemoryInstruction.of_bytes(name, sass, "tma", total, memory=memory), WIDEST, "", "")
     table = Table(offsets, bits, base)
     legal, why = widest_access(table)
     values = call
@@ -146,4 +203,4 @@ def _side(
         addresses, width, memory=memory, op=op, active=mask, matrices=matrices or None, operation="analyze"
     )
     made = instruction_of(name, sass_name(memory, op, width, matrices), counts, addresses, mask)
-    return made, legal, why, advice_on_access(made, legal, table, addresses, mask, matrices)
+    return Side(made, legal, why, advice_on_access(made, legal, table, addresses, mask, matrices), table)

@@ -64,7 +64,7 @@ def _instructions(
             *_dealt(plan, plan.load_tv), load=load.counts, store=store.counts, load_edges=load_edges.counts,
             store_edges=store_edges.counts,
         )  # fmt: skip
-        return _made([*loads, store, load_edges, store_edges])
+        return _made(plan, [*loads, store, load_edges, store_edges])
     put, take = (
         Tally(name, "shared", op, count * size)
         for name, op, count in (
@@ -82,12 +82,24 @@ def _instructions(
         *_dealt(plan, plan.store_tv), shared, take=take.counts, store=store.counts, take_edges=take_edges.counts,
         store_edges=store_edges.counts,
     )  # fmt: skip
-    return _made([*loads, put, load_edges, put_edges, take, store, take_edges, store_edges])
+    return _made(plan, [*loads, put, load_edges, put_edges, take, store, take_edges, store_edges])
 
 
-def _made(tallies: Sequence[Any]) -> tuple[MemoryInstruction, ...]:
+def _made(plan: CopyPlan, tallies: Sequence[Any]) -> tuple[MemoryInstruction, ...]:
     """The instructions that are executed."""
-    return tuple(x for x in (tally.instruction() for tally in tallies) if x is not None)
+    made = (x for x in (tally.instruction() for tally in tallies) if x is not None)
+    return tuple(_used(x, plan.src_step) if x.name == "load" and skips(plan) else x for x in made)
+
+
+def skips(plan: CopyPlan) -> bool:
+    """Whether an access of the source moves elements that nobody uses, between those that are copied."""
+    return plan.src_step > 1 and plan.src_aligned and not _narrowed(plan) and not plan.is_async
+
+
+def _used(x: MemoryInstruction, step: int) -> MemoryInstruction:
+    """The same, where one element of `step` is useful."""
+    first, worst = (r and r._replace(useful_bytes=r.useful_bytes // step) for r in (x.first, x.worst))
+    return x._replace(bytes_useful=x.bytes_useful // step, first=first, worst=worst)
 
 
 def _reach(plan: CopyPlan, address: int) -> tuple[int, int]:
