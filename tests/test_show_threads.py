@@ -68,6 +68,14 @@ def test_ldmatrix_reads_rows_and_writes_pairs() -> None:
     assert picture.title == "CopyAtom of LdMatrix8x8x16bOp: 32 threads, Float16, 128 bits a thread"
 
 
+@pytest.mark.parametrize(("tile", "says"), [(64, "there is no room for"), (32, "pointing at a cell shows")])
+def test_where_there_is_no_room_for_hovers_the_picture_says_so(tile: int, says: str) -> None:
+    drawn = cute.show(cute.make_tiled_mma(MMA, (2, 2, 1), (64, tile, 16))).svg()
+    assert len(drawn.encode()) < 200_000
+    assert (drawn.count("<title>") == 1) == (tile == 64)
+    assert says in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", drawn))
+
+
 @pytest.mark.parametrize("tiled", [FOUR, cute.make_tiled_mma(nvgpu.MmaUniversalOp(Float32), (4, 8, 1))])
 def test_a_multiplication_is_drawn_around_the_product(tiled: Any) -> None:
     picture = cute.show(tiled)

@@ -268,7 +268,10 @@ def _key(titles: Sequence[Titles], fields: list[int]) -> str:
     shown = dict.fromkeys(
         ", ".join(names) + (f" of the {x.text} in it" if x.text else "") for x in titles if (names := x.kept(fields)[0])
     )
-    return f"pointing at a cell shows {' or '.join(shown)}" if shown else ""
+    if shown:
+        return f"pointing at a cell shows {' or '.join(shown)}"
+    known = any(x.names for x in titles)
+    return "there is no room for what each of so many cells would show when pointed at" if known else ""
 
 
 def _lines(panel: Panel) -> int:
