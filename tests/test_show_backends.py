@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tilewright import Float16, cute
+from tilewright import Float16, Float32, cute
 from tilewright.show import Cell, Entry, Label, Link, Panel, Picture, Placed, below, beside, export
 from tilewright.show.dense import strokes_of
 from tilewright.show.measure import measure
@@ -193,14 +193,25 @@ def test_coordinates_are_as_short_as_the_other_fields_need_them():
     assert first_field(f"S<3,2,5> o 0 o {nested(100)}") == ("1-D coordinate", "4095")
 
 
+MMA = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16)), (2, 2, 1), (64, 64, 16))
+OTHERS = {  # what is drawn, and how
+    "thread-value layout": (cute.parse("((8,8),(8,8)):((1,64),(8,512))"), {"tile": cute.parse("(64,64):(64,1)")}),
+    "TiledMma": (MMA, {}),
+    "ThrMma": (MMA.get_slice(5), {}),
+    "coordinates": (cute.make_identity_tensor((64, 64)), {}),
+}
+
+
 @pytest.mark.parametrize("dtype", [None, Float16])
-@pytest.mark.parametrize("text", LARGE)
-def test_64_by_64_takes_at_most_50_ms(text, dtype):
-    layout = cute.parse(text)
+@pytest.mark.parametrize("what", [*LARGE, *OTHERS])
+def test_64_by_64_takes_at_most_50_ms(what, dtype):
+    drawn, options = OTHERS[what] if what in OTHERS else (cute.parse(what), {})
+    if isinstance(drawn, cute.Layout | cute.ComposedLayout):
+        options = {**options, "dtype": dtype}
 
     def once() -> float:
         begin = time.process_time()
-        cute.show(layout, dtype=dtype).svg()
+        cute.show(drawn, **options).svg()
         return time.process_time() - begin
 
     best = 1.0

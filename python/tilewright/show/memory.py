@@ -42,12 +42,19 @@ class Memory(NamedTuple):
         >>> Memory(16).hover(65)
         (('bank', '0'), ('address', '130'))
         """
-        return tuple(column[0] for column in self.hovers([offset])) if isinstance(offset, int) else ()
+        if not isinstance(offset, int):
+            return ()
+        (bank, address), at = self._names, self.address(offset)
+        return (bank, str(at // WORD % BANKS)), (address, hex(at) if self.base >> 16 else str(at))
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        kind = "f32" if self.assumed else self.kind
+        return (f"bank ({kind})", f"address ({kind})") if kind else ("bank", "address")
 
     def hovers(self, offsets: list[int]) -> list[list[tuple[str, str]]]:
         """The same of many elements: the banks, then the addresses."""
-        kind = "f32" if self.assumed else self.kind
-        bank, address = (f"{name} ({kind})" if kind else name for name in ("bank", "address"))
+        bank, address = self._names
         addresses = [self.base + offset * self.bits // 8 for offset in offsets]
         shown = hex if self.base >> 16 else str
         banks = [(bank, str(i)) for i in range(BANKS)]

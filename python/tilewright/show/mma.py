@@ -107,7 +107,7 @@ def _filled(owners: Owners, rows: int, letter: str, only: int | None = None) -> 
         at = (("coordinate", f"({i},{j})"),)
         if pairs is None:
             return Content(("-",), None, at, faded=True)
-        own = [pair for pair in pairs if pair[0] == only]
+        own = only is not None and [pair for pair in pairs if pair[0] == only]
         if own:
             pairs = own
         more = len(pairs) - 1

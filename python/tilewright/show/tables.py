@@ -181,6 +181,8 @@ def leaf_of(shape: Any, index: int) -> int:
 
 def owner_hover(pairs: Sequence[tuple[int, int]]) -> Hover:
     """What pointing at an element shows of the (thread, value) pairs that have it, of many threads the first."""
+    if len(pairs) == 1:
+        return (("thread", str(pairs[0][0])), ("value", str(pairs[0][1])))
     threads = sorted({t for t, _ in pairs})
     shown = ", ".join(map(str, threads[:8])) + (f", .. {threads[-1]}" if len(threads) > 8 else "")
     return (("thread", shown), ("value", str(pairs[0][1])))

@@ -70,6 +70,7 @@ def _origin(shape: Any) -> Any:
 
 
 def _element(tensor: Any) -> Callable[[Any, Any], tuple[str, Hover]]:
+    from tilewright.cute.coordinate import Coordinate
     from tilewright.cute.pointer import Pointer
 
     pointer = tensor.iterator
@@ -77,12 +78,17 @@ def _element(tensor: Any) -> Callable[[Any, Any], tuple[str, Hover]]:
         # As pointer[offset], but without a Pointer for each of thousands of elements.
         memory, first, bits = pointer._accessible("load from"), pointer._bits, pointer.dtype.bits
 
-        def element(coordinate: Any, offset: int) -> Any:
+        def element(coordinate: Any, offset: Any) -> Any:
             place = first + offset * bits
             return pointer.dtype._decode(memory.load(place >> 3, place & 7, bits))
+    elif isinstance(pointer, Coordinate):
+
+        def element(coordinate: Any, offset: Any) -> Any:
+            return pointer + offset
+
     else:
 
-        def element(coordinate: Any, offset: int) -> Any:
+        def element(coordinate: Any, offset: Any) -> Any:
             return tensor[coordinate]
 
     def content(coordinate: Any, offset: Any) -> tuple[str, Hover]:
