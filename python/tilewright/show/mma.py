@@ -75,7 +75,13 @@ class Held(NamedTuple):
 
     def own(self, thread: int) -> int:
         """The different elements that a thread has."""
-        return sum(any(t == thread for t, _ in pairs) for pairs in self.owners.values())
+        found = 0
+        for pairs in self.owners.values():
+            for t, _ in pairs:
+                if t == thread:
+                    found += 1
+                    break
+        return found
 
 
 def _held(tiled: TiledMma, name: str) -> Held:

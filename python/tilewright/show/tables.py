@@ -183,6 +183,9 @@ def owner_hover(pairs: Sequence[tuple[int, int]]) -> Hover:
     """What pointing at an element shows of the (thread, value) pairs that have it, of many threads the first."""
     if len(pairs) == 1:
         return (("thread", str(pairs[0][0])), ("value", str(pairs[0][1])))
+    if len(pairs) == 2:
+        (a, value), (b, _) = pairs
+        return (("thread", str(a) if a == b else f"{min(a, b)}, {max(a, b)}"), ("value", str(value)))
     threads = sorted({t for t, _ in pairs})
     shown = ", ".join(map(str, threads[:8])) + (f", .. {threads[-1]}" if len(threads) > 8 else "")
     return (("thread", shown), ("value", str(pairs[0][1])))
