@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import re
 import shutil
@@ -215,10 +216,15 @@ def test_64_by_64_takes_at_most_50_ms(what, dtype):
         return time.process_time() - begin
 
     best = 1.0
-    for _ in range(40):  # what else runs on the machine only ever adds to the time
-        best = min(best, once())
-        if best < 0.05:
-            return
+    gc.collect()
+    gc.disable()  # what other tests have left is looked through every few thousand cells
+    try:
+        for _ in range(150):  # what else runs on the machine only ever adds to the time
+            best = min(best, once())
+            if best < 0.05:
+                return
+    finally:
+        gc.enable()
     pytest.fail(f"{best:.3f} s")
 
 

@@ -42,5 +42,7 @@ def _add_coordinates(a: Any, b: Any) -> Any:
         if a != 0:
             raise LayoutError(f"cannot add {text(a)} to the coordinate {text(b)}: the profiles differ")
         return tuple(b)
+    if len(a) == len(b):
+        return tuple(map(_add_coordinates, a, b))
     short, long = sorted((a, b), key=len)
     return tuple(_add_coordinates(x, y) for x, y in zip(short, long, strict=False)) + tuple(long[len(short) :])

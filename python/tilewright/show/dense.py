@@ -115,6 +115,11 @@ class Titles(NamedTuple):
         shown = tuple(names[i] for i in kept)
         return Titles(shown, names[same] if same > 0 else "", [_short(values[i]) for i in kept])
 
+    @staticmethod
+    def none(panel: Panel) -> Titles:
+        """The names of what would be shown of the first cell, without the texts."""
+        return Titles(tuple(name for name, _ in next((cell.hover for cell in panel.cells if cell.hover), ())), "", [])
+
     def shorter(self, panel: Panel, form: int) -> Titles:
         """With the coordinate as it is (form 0), mode by mode (1), with one number for each mode (2), or as one (3)."""
         modes, names, values = panel.modes, self.names, self.values

@@ -248,6 +248,8 @@ def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
         length = len(_row_text(box, 0, 0, lines, "")) + 3 + round(box.cell[0] / SMALL) * box.panel.columns
         room -= length * box.panel.rows * lines
     room -= TITLE_TAGS * sum(1 for box in sheet.boxes for cell in box.panel.cells if cell.hover)
+    if room <= 0:
+        return [Titles.none(box.panel) for box in sheet.boxes], []
     full = [Titles.of(box.panel) for box in sheet.boxes]
     for form in range(FORMS):
         titles = [x.shorter(box.panel, form) for x, box in zip(full, sheet.boxes, strict=True)]
