@@ -194,38 +194,47 @@ def test_coordinates_are_as_short_as_the_other_fields_need_them():
     assert first_field(f"S<3,2,5> o 0 o {nested(100)}") == ("1-D coordinate", "4095")
 
 
-MMA = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16)), (2, 2, 1), (64, 64, 16))
-OTHERS = {  # what is drawn, and how
-    "thread-value layout": (cute.parse("((8,8),(8,8)):((1,64),(8,512))"), {"tile": cute.parse("(64,64):(64,1)")}),
-    "TiledMma": (MMA, {}),
-    "ThrMma": (MMA.get_slice(5), {}),
-    "coordinates": (cute.make_identity_tensor((64, 64)), {}),
-}
+def seconds(drawn, **options) -> float:
+    begin = time.process_time()
+    cute.show(drawn, **options).svg()
+    return time.process_time() - begin
 
 
 @pytest.mark.parametrize("dtype", [None, Float16])
-@pytest.mark.parametrize("what", [*LARGE, *OTHERS])
-def test_64_by_64_takes_at_most_50_ms(what, dtype):
-    drawn, options = OTHERS[what] if what in OTHERS else (cute.parse(what), {})
-    if isinstance(drawn, cute.Layout | cute.ComposedLayout):
-        options = {**options, "dtype": dtype}
+@pytest.mark.parametrize("text", LARGE)
+def test_64_by_64_takes_at_most_50_ms(text, dtype):
+    layout, best = cute.parse(text), 1.0
+    for _ in range(40):  # what else runs on the machine only ever adds to the time
+        best = min(best, seconds(layout, dtype=dtype))
+        if best < 0.05:
+            return
+    pytest.fail(f"{best:.3f} s")
 
-    def once() -> float:
-        begin = time.process_time()
-        cute.show(drawn, **options).svg()
-        return time.process_time() - begin
 
-    best = 1.0
+MMA = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16)), (2, 2, 1), (64, 64, 16))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "options"),
+    [
+        (cute.parse("((8,8),(8,8)):((1,64),(8,512))"), {"tile": cute.parse("(64,64):(64,1)"), "dtype": Float16}),
+        (MMA, {}),
+        (MMA.get_slice(5), {}),
+        (cute.make_identity_tensor((64, 64)), {}),
+    ],
+    ids=["thread-value layout", "TiledMma", "ThrMma", "coordinates"],
+)
+def test_others_take_little_longer_than_a_layout(drawn, options):
+    """Where the layout takes 14 ms they take 30, 37, 34 and 35; of 50 ms the same is asked on slower machines."""
+    layout, best = cute.parse("(64,64):(64,1)"), [1.0, 1.0]
     gc.collect()
     gc.disable()  # what other tests have left is looked through every few thousand cells
     try:
-        for _ in range(150):  # what else runs on the machine only ever adds to the time
-            best = min(best, once())
-            if best < 0.05:
-                return
+        for _ in range(40):
+            best = list(map(min, best, (seconds(layout), seconds(drawn, **options))))
     finally:
         gc.enable()
-    pytest.fail(f"{best:.3f} s")
+    assert best[1] < 50 / 14 * best[0]
 
 
 def test_the_lines_of_many_cells_colour_each_of_them():
