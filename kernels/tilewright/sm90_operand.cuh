@@ -9,7 +9,7 @@
 //   leading, stride, swizzle: of the descriptor
 //
 // With kRagged, of a tile that reaches over the end of the tensor only the rows inside are brought, in eights, or in
-// boxes along M or N: a row outside, which the copy engine fills with zeros, takes it twice as long as one inside. What
+// boxes along M or N: filling up with zeros is slow for the copy engine, 0.2 us on an H200 for 127 rows of a step. What
 // lies in the stage instead goes into sums that nobody stores.
 #pragma once
 

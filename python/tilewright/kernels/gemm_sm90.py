@@ -291,15 +291,15 @@ class GemmSm90(GemmPlan):
         return min(count, max(self.workers // self.cluster, 1)) * self.cluster, 1, 1
 
     def _name_expression(self) -> str:
-        p = self.problem
+        p, ragged = self.problem, self.ragged
         a, b = self.operands()
         flags = (
             self.stages, self.consumers, str(self.ping_pong).lower(), *self.cluster_mn, self.splits, len(p.batch),
             STORES.index(self.store), self.store_buffers,
         )  # fmt: skip
         return (
-            f"gemm_sm90<GemmSm90<{a.device_type(p.a_type, self.ragged[0])}, "
-            f"{b.device_type(p.b_type, self.ragged[1])}, {numeric_type(p.acc_type)}, "
+            f"gemm_sm90<GemmSm90<{a.device_type(p.a_type, ragged[0])}, "
+            f"{b.device_type(p.b_type, ragged[1])}, {numeric_type(p.acc_type)}, "
             f"{epilogue_type(p)}, Tile<{', '.join(map(str, self.tiler_mnk))}>, {', '.join(map(str, flags))}"
             f"{self._last_argument}>>"
         )
@@ -309,16 +309,13 @@ class GemmSm90(GemmPlan):
     def params(self, a: int = 0, b: int = 0, c: int = 0, bias: int = 0) -> bytes:
         from tilewright.kernels.gemm_sm90_maps import output_map, tensor_map
 
-        p = self.problem
-        maps = b""
-        for i, (dtype, at, rows, strides) in enumerate(
-            ((p.a_type, a, p.m, p.a_strides), (p.b_type, b, p.n, p.b_strides))
-        ):
-            shared = self.operands()[i]
+        p, maps = self.problem, b""
+        sides = (p.a_type, a, p.m, p.a_strides), (p.b_type, b, p.n, p.b_strides)
+        for (dtype, at, rows, strides), shared, ragged in zip(sides, self.operands(), self.ragged, strict=True):
             last = shared.last_box(rows)
-            for box in (shared.box, last) if self.ragged[i] else (shared.box,):
+            for box in (shared.box, last) if ragged else (shared.box,):
                 maps += tensor_map(dtype, at, rows, p.k, p.batch, strides, shared.k_major, box)
-            maps += struct.pack("<i60x", last[1]) if self.ragged[i] else b""
+            maps += struct.pack("<i60x", last[1]) if ragged else b""
         map_c = output_map(p, c, self.store) if self.store in BY_BOXES else bytes(128)
         store = map_c + struct.pack(f"<Q{len(p.c_strides)}q", c, *p.c_strides)
         store += pack_epilogue(p, bias) + struct.pack("<2i", p.m, p.n)
