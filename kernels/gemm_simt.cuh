@@ -4,7 +4,7 @@
 // which elements a thread brings there, and which rows and columns of D it computes. Fragments of A and B for the next
 // step along K are read from shared memory while the present ones are multiplied.
 //
-// Tiles that reach over an end have every access checked by its coordinate, and what lies outside becomes zero.
+// In tiles that reach over an end every access is checked by its coordinate, and what lies outside becomes zero.
 #pragma once
 
 #include "tilewright/cp_async.cuh"
@@ -25,7 +25,8 @@ __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 // kM, kN, kK: the tile. Rows, Columns: (thread, value) -> row and column of D, kRows by kColumns of each of the
 // kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlices groups,
 // one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have. After
-// every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. kChained: the
+// every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. Of threads
+// that have many sums the totals are in shared memory, behind the stages, kRegisterSums at most in registers. kChained: the
 // next launch may begin before this one ends, and this one waits for the one before it when it comes to D, to which
 // that may have added.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
@@ -61,14 +62,27 @@ struct GemmSimt {
   // From one step to the next in shared memory.
   static constexpr int kStepA = kSlices * A::kDepthStep, kStepB = kSlices * B::kDepthStep;
 
-  // The order of the products: there and back, so that of two neighbouring ones a factor is the same; but always from
-  // the first column where operands on their way are in registers, which was measured to be faster there.
-  static constexpr bool kThereAndBack = A::kAsync && B::kAsync;
+  // The order of the products. It decides which registers the compiler gives to sums and factors, of which it takes
+  // longer to read two that are both even or both odd, and where it puts the loads for the next step; each way was the
+  // fastest of ten for its threads. There and back, so that neighbouring products share a factor: one column after the
+  // other where there are more of them than rows and no slices, else one row after the other; those always from the
+  // first column on where operands on their way are in registers.
+  static constexpr bool kByColumns = kColumns > kRows && kSlices == 1;
+  static constexpr bool kThereAndBack = kByColumns || (A::kAsync && B::kAsync);
+
+  // Whether loads have no branch around them, by which two warps of a scheduler lose 3 % of the time; but every access
+  // is then checked. Loads to registers would be moved by the compiler to where they are late, and tiles of several
+  // blocks have branches anyway.
+  static constexpr bool kBranchFree = A::kAsync && B::kAsync && kBlocks == 1;
+
+  static constexpr int kRegisterSums = 64;
+  static constexpr bool kSharedTotals = kPromote > 0 && kRows * kColumns > kRegisterSums;
 
   using FragmentA = typename A::template Fragment<Rows, Acc, kRows, kWidthA>;
   using FragmentB = typename B::template Fragment<Columns, Acc, kColumns, kWidthB>;
 
   static constexpr int kBytesA = (kStages * A::kStageStep * static_cast<int>(sizeof(typename A::T)) + 15) / 16 * 16;
+  static constexpr int kBytesB = (kStages * B::kStageStep * static_cast<int>(sizeof(typename B::T)) + 15) / 16 * 16;
 
   __device__ static constexpr int row(int thread, int value) {
     return Rows{}.template operator()<int>(Coord<2>{thread, value});
@@ -98,7 +112,7 @@ struct GemmSimt {
     batch[1] -= batch[2] * params.batch[1].divisor;
 
     Acc sum[kRows][kColumns] = {};
-    if constexpr (kPromote > 0) {
+    if constexpr (kPromote > 0 && !kSharedTotals) {
       Acc part[kRows][kColumns] = {};
       multiply(params, shared, first_row, first_column, rows, columns, batch, part, sum);
       promote(part, sum);
@@ -128,14 +142,20 @@ struct GemmSimt {
     A a(params.a, first_row, batch);
     B b(params.b, first_column, batch);
     const int tiles = static_cast<int>((params.k + kK - 1) / kK);
-    // Those of which no element is outside of memory.
+    int64 ahead = params.k;  // of which nothing is under way yet
+    // The tiles of which no element is outside of memory.
     const bool is_inside = (A::kPadded || rows >= kM) && (B::kPadded || columns >= kN);
     const int whole = is_inside ? static_cast<int>(params.k / kK) : 0;
     int loaded = 0;
 
     // The next tile of each operand gets under way to the stage that the pointers are in.
     const auto load = [&](typename A::T* to_a, typename B::T* to_b) {
-      if (loaded < whole) {
+      if constexpr (kBranchFree) {
+        const int depth = below(ahead);
+        if (A::template loads<kThreads>()) a.template load<kK, true>(to_a, rows, depth);
+        if (B::template loads<kThreads>()) b.template load<kK, true>(to_b, columns, depth);
+        ahead -= kK;
+      } else if (loaded < whole) {
         if (A::template loads<kThreads>()) a.template load<kK, false>(to_a, rows, kK);
         if (B::template loads<kThreads>()) b.template load<kK, false>(to_b, columns, kK);
       } else if (loaded < tiles) {
@@ -158,7 +178,7 @@ struct GemmSimt {
 
     int until = kPromote * kBlocks;  // the sums are added to the totals
     const auto end_blocks = [&](int count) {
-      if constexpr (kPromote > 0) {
+      if constexpr (kPromote > 0 && !kSharedTotals) {
         until -= count;
         if (until > 0) return;
         promote(sum, total);
@@ -174,6 +194,7 @@ struct GemmSimt {
     if constexpr (!kReadsEarly) {
       FragmentA fragment_a;
       FragmentB fragment_b;
+      static_assert(!kSharedTotals, "of plans that read early");
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
         load(to_a, to_b);
@@ -181,9 +202,8 @@ struct GemmSimt {
         wait<0>();
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
-          fragment_a.load(from_a + step * kStepA);
-          fragment_b.load(from_b + step * kStepB);
-          add_products(fragment_a, fragment_b, sum);
+          fetch(fragment_a, from_a + step * kStepA, fragment_b, from_b + step * kStepB);
+          add_products(fragment_a, fragment_b, sum, [](int) {});
         }
         end_blocks(kBlocks);
         __syncthreads();
@@ -215,23 +235,54 @@ struct GemmSimt {
       };
       FragmentA fragment_a, next_a;
       FragmentB fragment_b, next_b;
-      fragment_a.load(from_a);
-      fragment_b.load(from_b);
+      fetch(fragment_a, from_a, fragment_b, from_b);
+      const auto multiply_blocks = [&](int count) {
 #pragma unroll 1
-      for (int left = tiles * kBlocks; left > 0; --left) {
-        if (kBlocks == 1 || block == 0) load(to_a, to_b);
+        for (int left = count; left > 0; --left) {
+          if (kBlocks == 1 || block == 0) load(to_a, to_b);
 #pragma unroll
-        for (int step = 0; step < kUnroll; step += 2) {
-          next_a.load(from_a + (step + 1) * kStepA);
-          next_b.load(from_b + (step + 1) * kStepB);
-          add_products(fragment_a, fragment_b, sum);
-          if (step + 2 == kUnroll) advance();
-          fragment_a.load(from_a + (step + 2) % kUnroll * kStepA);
-          fragment_b.load(from_b + (step + 2) % kUnroll * kStepB);
-          add_products(next_a, next_b, sum);
+          for (int step = 0; step < kUnroll; step += 2) {
+            add_products(fragment_a, fragment_b, sum, [&](int part) {
+              fetch_part(next_a, from_a + (step + 1) * kStepA, next_b, from_b + (step + 1) * kStepB, part);
+            });
+            if (step + 2 == kUnroll) advance();
+            const int next = (step + 2) % kUnroll;
+            add_products(next_a, next_b, sum, [&](int part) {
+              fetch_part(fragment_a, from_a + next * kStepA, fragment_b, from_b + next * kStepB, part);
+            });
+          }
+          end_blocks(1);
         }
-        end_blocks(1);
+      };
+      if constexpr (kSharedTotals) {
+        Acc* const totals = reinterpret_cast<Acc*>(static_cast<char*>(shared) + kBytesA + kBytesB);
+        bool has_totals = false;
+#pragma unroll 1
+        for (int blocks = tiles * kBlocks; blocks > 0; blocks -= kPromote * kBlocks) {
+          multiply_blocks(blocks < kPromote * kBlocks ? blocks : kPromote * kBlocks);
+          if (has_totals) add_totals(totals, sum);
+          if (blocks > kPromote * kBlocks) put_totals(totals, sum);
+          has_totals = true;
+        }
+      } else {
+        multiply_blocks(tiles * kBlocks);
       }
+    }
+  }
+
+  // Totals in shared memory, next to those of neighbouring threads. One by one: several at once would have to lie in
+  // neighbouring registers, as the columns do that they are sums of, and then a product has two even or two odd ones.
+  __device__ static void add_totals(const Acc* totals, Acc (&sum)[kRows][kColumns]) {
+#pragma unroll
+    for (int i = 0; i < kRows * kColumns; ++i) sum[i / kColumns][i % kColumns] += totals[i * kThreads + threadIdx.x];
+  }
+
+  // The sums begin anew.
+  __device__ static void put_totals(Acc* totals, Acc (&sum)[kRows][kColumns]) {
+#pragma unroll
+    for (int i = 0; i < kRows * kColumns; ++i) {
+      totals[i * kThreads + threadIdx.x] = sum[i / kColumns][i % kColumns];
+      sum[i / kColumns][i % kColumns] = 0;
     }
   }
 
@@ -246,12 +297,39 @@ struct GemmSimt {
     }
   }
 
-  __device__ static void add_products(const FragmentA& a, const FragmentB& b, Acc (&sum)[kRows][kColumns]) {
+  static constexpr int kParts = FragmentA::kParts + FragmentB::kParts;
+
+  // One access to shared memory of the kParts that a step needs.
+  __device__ static void fetch_part(FragmentA& a, const typename A::T* from_a, FragmentB& b, const typename B::T* from_b,
+                                    int part) {
+    constexpr int kFirst = kByColumns ? FragmentB::kParts : FragmentA::kParts;
+    if ((part < kFirst) == kByColumns) {
+      b.load(from_b, kByColumns ? part : part - kFirst);
+    } else {
+      a.load(from_a, kByColumns ? part - kFirst : part);
+    }
+  }
+
+  __device__ static void fetch(FragmentA& a, const typename A::T* from_a, FragmentB& b, const typename B::T* from_b) {
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
+    for (int part = 0; part < kParts; ++part) fetch_part(a, from_a, b, from_b, part);
+  }
+
+  // Among the products of a step, `next(part)` is called for each part of the next one.
+  template <class Next>
+  __device__ static void add_products(const FragmentA& a, const FragmentB& b, Acc (&sum)[kRows][kColumns],
+                                      const Next& next) {
+    constexpr int kLines = kByColumns ? kColumns : kRows, kAcross = kByColumns ? kRows : kColumns;
+    constexpr int kApart = kByColumns ? kLines / kParts : 0;  // lines between parts
+    int part = 0;
 #pragma unroll
-      for (int column = 0; column < kColumns; ++column) {
-        const int j = kThereAndBack && i % 2 ? kColumns - 1 - column : column;
+    for (int line = 0; line < kLines; ++line) {
+#pragma unroll
+      for (; part < kParts && part * kApart <= line; ++part) next(part);
+#pragma unroll
+      for (int at = 0; at < kAcross; ++at) {
+        const int across = kThereAndBack && line % 2 ? kAcross - 1 - at : at;
+        const int i = kByColumns ? across : line, j = kByColumns ? line : across;
         sum[i][j] = multiply_add(a.at[i], b.at[j], sum[i][j]);
       }
     }

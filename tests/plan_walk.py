@@ -297,9 +297,7 @@ def walk_simt(plan, addresses=(0, 0, 0, 0)):
     steps = bk // plan.slices
     early = plan.stages > 1 and steps % 2 == 0
     for cta, m0, n0, batch in g.ctas():
-        # Tiles without an end in them are read without checks; as such count those with memory behind the end.
-        unchecked = (plan.padded_a or m0 + bm <= p.m) and (plan.padded_b or n0 + bn <= p.n)
-        for which, name, first, extent in ((0, "A", m0, p.m), (1, "B", n0, p.n)):
+        for which, name, first, extent, padded in ((0, "A", m0, p.m, plan.padded_a), (1, "B", n0, p.n, plan.padded_b)):
             table = (g.tables.a, g.tables.b)[which]
             load, size = table.load, g.sizes[which]
             before = which * -(-g.tables.a.stage_elements * g.sizes[0] * plan.stages // 16) * 16
@@ -313,8 +311,7 @@ def walk_simt(plan, addresses=(0, 0, 0, 0)):
                     row, k = (int(x) for x in load.coord[t, i])
                     place, to = (cta, turn, i), (stage + int(load.smem[t, i, 0])) * size
                     width = vector * size
-                    inside = first + row < extent and turn * bk + k < p.k
-                    reads = inside or (unchecked and (turn + 1) * bk <= p.k)
+                    reads = (padded or first + row < extent) and turn * bk + k < p.k
                     where = g.at(which, first + row, turn * bk + k, batch) if reads else None
                     if is_async:
                         walk.cp_async(f"load {name}", width, place, t, where, to + before)
@@ -337,6 +334,11 @@ def walk_simt(plan, addresses=(0, 0, 0, 0)):
                     own = t if t < len(table.fragment) else 0
                     at = (turn % plan.stages * table.stage_elements + int(table.fragment[own, value, step, 0])) * size
                     walk.access(f"read {name}", "shared", "load", wide * size, (cta, turn, step, value), t, at)
+        for turn in range(plan.promote, g.k_tiles, plan.promote or 1) if plan.totals else ():
+            for i, t in np.ndindex(plan.totals, plan.threads):
+                at = (i * plan.threads + t) * g.acc
+                for op in ("store", "load"):
+                    walk.access(f"{op} totals", "shared", op, g.acc, (cta, turn, i), t, at)
         store, size, vector = g.tables.store, g.sizes[2], plan.out_vector
         coord = g.tables.mma.c_coord
         if plan.smem_c is None and p.epilogue.bias is not None:

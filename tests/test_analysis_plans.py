@@ -127,6 +127,7 @@ GEMMS = {
     "simt slices, by row": lambda: simt(36, 40, 24, a="m", b="n", c="m", tile=SLICED, epilogue=BY_ROW),
     "simt padded": lambda: padded(70, 41, 20, (True, True)),
     "simt padded on one side": lambda: padded(70, 71, 20, (True, False)),
+    "simt totals": lambda: simt(140, 36, 40, a="m", b="n", tile=SimtTile(2, 2, 2, 4, 2, 0.9)).replace(promote=2),
     "simt one stage": lambda: gemm_simt._plan(problem_of(40, 36, 20, Float32), (16, 16, 16), SLICED, stages=1),
     "simt as given": lambda: seed_002(140, 132, 20)[0],
     "simt odd stages": lambda: seed_002(140, 132, 36)[0].replace(

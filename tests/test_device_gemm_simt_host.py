@@ -78,6 +78,10 @@ def problems():
         plan = chosen(case, tile=tile, padded=("+" in a, "+" in b))
         assert plan.smem_c is not None
         yield case, plan
+    # Totals in shared memory: of two, three and four sums, and of one alone; tiles of one block and of two.
+    for k, promote, depth in ((32, 2, 8), (45, 2, 8), (56, 2, 8), (16, 2, 8), (70, 2, 16)):
+        case = Case(Float32, 130, 140, k, "10+2", "10", "01" if k % 2 else "10")
+        yield case, chosen(case, tile=0, depth=depth).replace(promote=promote)
     # Rows that begin anywhere, strides in all modes, backwards, broadcast; C along M, padded, misaligned.
     for a, b, c in (
         ("01+1", "10@1", "01@1"), ("01/2", "10/2", "10+4"), ("01-", "10-", "10"), ("10+3", "01@3", "01/2"),

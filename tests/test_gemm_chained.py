@@ -26,6 +26,7 @@ def numbers(*shape, seed=0):
 def chain(a, b, c, terms, **asked):
     """The plan of a call, in parts."""
     plan = kernels.gemm.plan(a, b, c, **asked)
+    plan = plan.gemm if isinstance(plan, ChainedGemm) else plan
     return ChainedGemm(plan.problem.swapped() if plan.swapped else plan.problem, plan, terms)
 
 
@@ -53,6 +54,8 @@ def test_parts_add_up(k, terms, orders, transposed):
 
 def test_cuts_are_even_and_at_steps():
     plan = choose_gemm(problem_of(8192, 8192, 8192, Float32, a="m", b="n"), ALIGNED, H200)
+    assert plan.cuts == (0, 4096, 8192)
+    plan = plan.replace(terms=2048)
     assert plan.cuts == (0, 2048, 4096, 6144, 8192)
     step = plan.tiler_mnk[2]
     for k in (1, 31, 4097, 10000, 20480):
@@ -127,7 +130,7 @@ def test_which_problems_are_taken_in_parts():
         return plan.KERNEL, len(plan.cuts) - 1 if isinstance(plan, ChainedGemm) else 0
 
     assert kind(8192, 8192, 8192) == kind(8192, 8192, 8192, c="m") == ("chained", 2)
-    assert kind(8192, 8192, 8192, a="m", b="n") == ("chained", 4)
+    assert kind(8192, 8192, 8192, a="m", b="n") == ("chained", 2)
     assert kind(8192, 8192, 16384, a="m") == ("chained", 4)
     for other in (
         kind(4096, 4096, 8192),
@@ -138,6 +141,21 @@ def test_which_problems_are_taken_in_parts():
         assert other[0] == "simt"
     assert kind(8192, 8192, 8192, Float64)[0] != "chained"
     assert kind(8191, 8193, 8199)[0] == "packed"
+
+
+def test_few_tiles_are_taken_in_parts():
+    """As many as are expected to take the least time, if they save more than starting them costs."""
+
+    def parts(m, n, k, facts=H200, **options):
+        plan = choose_gemm(problem_of(m, n, k, Float32, **options), ALIGNED, facts)
+        return len(plan.cuts) - 1 if isinstance(plan, ChainedGemm) else 1
+
+    assert [parts(64, 64, k) for k in (512, 1024, 4096)] == [1, 1, 4]
+    assert [parts(n, n, 4096) for n in (256, 512, 1024, 4096)] == [4, 4, 1, 1]
+    assert parts(32, 1024, 8192) == parts(1024, 32, 8192, c="m") == 8
+    assert parts(64, 64, 4096, out=BFloat16) == 1
+    assert parts(64, 64, 4096, batch=(1000,)) == 1
+    assert parts(64, 64, 4096, facts=H200._replace(capability=80, name="NVIDIA A100")) == 1
 
 
 def test_a_plan_is_a_value():

@@ -102,7 +102,7 @@ def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
     [
         ((1, 4096, 4096), (32, 16, 64), 8, 6),
         ((16, 4096, 4096), (32, 16, 64), 8, 6),
-        ((64, 4096, 4096), (64, 32, 64), 8, 4),
+        ((64, 4096, 1000), (64, 32, 64), 8, 4),
         ((128, 4096, 4096), (64, 64, 32), 4, 5),
         ((512, 512, 512), (64, 32, 32), 4, 4),
         ((768, 768, 768), (64, 32, 32), 4, 4),
@@ -215,13 +215,13 @@ def test_all_plans_of_a_problem():
         plan.require_device(H200)
 
 
-def test_long_sums_of_fp32_are_halved():
-    """Two sums of half the terms have smaller rounding errors; only where that costs little, and there is room."""
-    for k, slices in ((4064, 1), (4096, 2), (8192, 2)):
+def test_long_sums_of_fp32_are_promoted():
+    """Sums of fewer terms have smaller rounding errors: along M and N, where cuBLAS has them, too."""
+    for k, promote in ((4088, 0), (4096, 256), (8192, 256)):
         plan = chosen(4096, 4096, k, Float32, a="m", b="n")
-        assert (plan.tiler_mnk, plan.slices) == ((128, 128, 32), slices)
-    assert chosen(4096, 4096, 8192, Float32, a="m").slices == 1
-    assert chosen(4096, 4096, 8192, Float32, a="m", b="n", facts=DEVICES["sm_86"]).slices == 1
+        assert (plan.tiler_mnk, plan.promote) == ((128, 128, 8), promote)
+        assert plan.shared_bytes == 3 * 256 * 8 * 4 + (128 * 128 * 4 if promote else 0)
+    assert chosen(4096, 4096, 8192, Float32, a="m").promote == 0
 
 
 def test_columns_are_boxes_to_the_model_too():

@@ -17,18 +17,20 @@ __device__ void cp_async(void* to, const void* from) {
   }
 }
 
-// The first `count` of kBytes bytes; the others become zero. With count 0 nothing is read, but `from` must be aligned.
+// If `made`, and without a branch: the first `count` of kBytes bytes, and zeros behind them.
 template <int kBytes>
-__device__ void cp_async_zfill(void* to, const void* from, int count) {
-  const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+__device__ void cp_async_if(bool made, unsigned shared, const void* from, int count) {
+  const int made_at_all = made;
   if constexpr (kBytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(__cvta_generic_to_global(from)),
-                 "r"(count)
-                 : "memory");
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.cg.shared.global [%1], [%2], 16, %3; }" ::"r"(made_at_all),
+        "r"(shared), "l"(__cvta_generic_to_global(from)), "r"(count)
+        : "memory");
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(__cvta_generic_to_global(from)),
-                 "n"(kBytes), "r"(count)
-                 : "memory");
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.ca.shared.global [%1], [%2], %3, %4; }" ::"r"(made_at_all),
+        "r"(shared), "l"(__cvta_generic_to_global(from)), "n"(kBytes), "r"(count)
+        : "memory");
   }
 }
 

@@ -50,22 +50,4 @@ __device__ void store_shared_at(unsigned address, const Vector<T, kCount>& vecto
   }
 }
 
-// cp.async of kBytes = 4, 8 or 16 bytes, of which `used` are read, and the others are zeros; if `made`, and without a
-// branch. 16 bytes go past the first-level cache.
-template <int kBytes>
-__device__ void cp_async_if(bool made, unsigned to, const void* from, int used) {
-  const int made_at_all = made;
-  if constexpr (kBytes == 16) {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.cg.shared.global [%1], [%2], 16, %3; }" ::"r"(made_at_all),
-        "r"(to), "l"(__cvta_generic_to_global(from)), "r"(used)
-        : "memory");
-  } else {
-    asm volatile(
-        "{ .reg .pred p; setp.ne.s32 p, %0, 0; @p cp.async.ca.shared.global [%1], [%2], %3, %4; }" ::"r"(made_at_all),
-        "r"(to), "l"(__cvta_generic_to_global(from)), "n"(kBytes), "r"(used)
-        : "memory");
-  }
-}
-
 }  // namespace tilewright

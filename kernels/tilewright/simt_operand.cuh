@@ -81,7 +81,7 @@ struct SimtOperand {
   }
 
   // A tile with so many rows and so much depth; what is outside of them becomes zero. `to` is the thread's place in the
-  // stage, kDepth the tile's extent along K.
+  // stage, kDepth the tile's extent along K. By cp.async nothing is loaded where there is no depth.
   template <int kDepth, bool kChecked>
   __device__ void load(T* to, int rows, int depth) {
     constexpr Accesses kAt;
@@ -95,14 +95,15 @@ struct SimtOperand {
       if (i > 0 && kUnit != 0) from += (kAt.at[i].at[0] - kAt.at[i - 1].at[0]) * stride[0];
       if (i > 0 && kUnit != 1) from += (kAt.at[i].at[1] - kAt.at[i - 1].at[1]) * stride[1];
       const T* const address = kUnit < 0 ? from : from + kAt.at[i].at[kUnit < 0 ? 0 : kUnit];
-      const bool inside = !kChecked || (kAt.at[i].at[0] < left.at[0] && kAt.at[i].at[1] < left.at[1]);
+      const bool inside =
+          !kChecked || ((kPadded || kAt.at[i].at[0] < left.at[0]) && kAt.at[i].at[1] < left.at[1]);
       if constexpr (!kAsync) {
         staged[i] = {};
         if (inside) staged[i] = load_cached<T, kVector>(address);
-      } else if constexpr (kChecked) {
-        cp_async_zfill<sizeof(T) * kVector>(to + place(kAt.at[i]), address, inside ? sizeof(T) * kVector : 0);
       } else {
-        cp_async<sizeof(T) * kVector>(to + place(kAt.at[i]), address);
+        constexpr int kBytes = sizeof(T) * kVector;
+        const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to + place(kAt.at[i])));
+        cp_async_if<kBytes>(depth > 0, shared, address, inside ? kBytes : 0);
       }
     }
     next += kDepth * stride[1];
@@ -126,16 +127,14 @@ struct SimtOperand {
   // What a thread multiplies in one step: kCount rows, kWidth at a time; Rows: (thread, value) -> row.
   template <class Rows, class Acc, int kCount, int kWidth>
   struct Fragment {
+    static constexpr int kParts = kCount / kWidth;
     Acc at[kCount];
 
-    __device__ void load(const T* from) {
+    __device__ void load(const T* from, int part) {
       constexpr Positions<Rows, kCount> kRow;
+      const auto values = load_shared<T, kWidth>(from + kRow.at[part * kWidth] * kRowStep);
 #pragma unroll
-      for (int value = 0; value < kCount; value += kWidth) {
-        const auto part = load_shared<T, kWidth>(from + kRow.at[value] * kRowStep);
-#pragma unroll
-        for (int j = 0; j < kWidth; ++j) at[value + j] = convert<Acc>(part.at[j]);
-      }
+      for (int j = 0; j < kWidth; ++j) at[part * kWidth + j] = convert<Acc>(values.at[j]);
     }
   };
 };

@@ -12,9 +12,7 @@ from tilewright.analysis.gemm_plans import Lanes, Launch, Requests, Side, by_war
 from tilewright.analysis.totals import Repeated, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tilewright.analysis.totals import Booleans, Group, Integers, Residues
+    from tilewright.analysis.totals import Booleans, Group, Integers
     from tilewright.kernels.gemm_simt_plan import GemmSimt
     from tilewright.kernels.gemm_tables import LoadTable, OperandTable
 
@@ -26,6 +24,8 @@ def simt_instructions(plan: GemmSimt, launch: Launch) -> list[Requests]:
     for name, table, side in (("A", tables.a, launch.a), ("B", tables.b, launch.b)):
         found += _loads(plan, launch, name, table.load, side)
         found.append(_fragments(plan, launch, name, table, side.size))
+    if plan.totals:
+        found += _totals(plan, launch)
     if plan.problem.epilogue.bias is not None and plan.smem_c is None:
         found.append(_direct_bias(plan, launch))
     found += _stores(plan, launch)
@@ -35,11 +35,6 @@ def simt_instructions(plan: GemmSimt, launch: Launch) -> list[Requests]:
 def _steps(plan: GemmSimt) -> int:
     """The steps along K of a thread in a tile."""
     return plan.tiler_mnk[2] // plan.slices
-
-
-def _early(plan: GemmSimt) -> bool:
-    """Whether fragments of the next tile are read while the last ones are multiplied."""
-    return plan.stages > 1 and _steps(plan) % 2 == 0
 
 
 def _loads(plan: GemmSimt, launch: Launch, name: str, load: LoadTable, side: Side) -> list[Requests]:
@@ -54,11 +49,10 @@ def _loads(plan: GemmSimt, launch: Launch, name: str, load: LoadTable, side: Sid
         return _async_loads(plan, launch, name, load, width)
     loads = Tally(f"load {name}", "global", "load", width)
     for group in side.groups:
-        for made, residues in _made(plan, launch, name, lanes, group):
-            loads.add(offsets, made, residues)
+        loads.add(offsets, _made(plan, name, lanes, group), group.residues)
     # What goes through registers is written behind the last tile too, where nobody reads it.
     times = launch.tiles * launch.k_tiles
-    if _early(plan):
+    if plan.reads_early:
         times += launch.tiles * (plan.stages - 1)
 
     def puts() -> list[Tally]:
@@ -77,35 +71,14 @@ def _async_loads(plan: GemmSimt, launch: Launch, name: str, load: LoadTable, wid
     lanes, tally = Lanes(load.coord), AsyncTally(f"load {name}", width)
     offsets, to = lanes.offsets(side), by_warps(load.smem[..., 0]) * side.size
     for group, stage in launch.stages("AB".index(name), (int(plan.smem_a.stride[2]), int(plan.smem_b.stride[2]))):
-        for made, residues in _made(plan, launch, name, lanes, group):
-            tally.add(offsets, to + stage, made, lanes.exists, residues)
+        tally.add(offsets, to + stage, _made(plan, name, lanes, group), lanes.exists, group.residues)
     return [tally.source, tally.destination]
 
 
-def _made(plan: GemmSimt, launch: Launch, name: str, lanes: Lanes, group: Group) -> Iterator[tuple[Booleans, Residues]]:
-    """Which lanes read in tiles of a group, and how many of these begin at each residue."""
-    behind, of_all = _behind(plan, launch, name)
-    residues = group.residues
-    if behind and group.high[0] < _tile_rows(plan, name) and group.high[1] == plan.tiler_mnk[2]:
-        yield lanes.exists, {at: count * behind // of_all for at, count in residues.items()}
-        residues = {at: count * (of_all - behind) // of_all for at, count in residues.items()}
-    yield lanes.inside(group), residues
-
-
-def _tile_rows(plan: GemmSimt, name: str) -> int:
-    """The rows of the operand's tile."""
-    return plan.tiler_mnk["AB".index(name)]
-
-
-def _behind(plan: GemmSimt, launch: Launch, name: str) -> tuple[int, int]:
-    """Of the tiles of C that need a tile of an operand, those in which it is read behind its last row; and all.
-
-    Where there is memory behind the last row, it is read without checks, if the other operand's tile allows that too.
-    """
-    p, (bm, bn, _) = plan.problem, plan.tiler_mnk
-    padded = (plan.padded_a, plan.padded_b) if name == "A" else (plan.padded_b, plan.padded_a)
-    whole, of_all = (p.n // bn, launch.n_tiles) if name == "A" else (p.m // bm, launch.m_tiles)
-    return (of_all if padded[1] else whole) * padded[0], of_all
+def _made(plan: GemmSimt, name: str, lanes: Lanes, group: Group) -> Booleans:
+    """Which lanes read in a tile of a group; behind the last row, too, where there is memory."""
+    is_padded = plan.padded_a if name == "A" else plan.padded_b
+    return lanes.exists & (lanes.second < group.high[1]) if is_padded else lanes.inside(group)
 
 
 def _fragments(plan: GemmSimt, launch: Launch, name: str, table: OperandTable, size: int) -> Requests:
@@ -125,7 +98,27 @@ def _fragments(plan: GemmSimt, launch: Launch, name: str, table: OperandTable, s
         return found
 
     # The first step once more, before the loop.
-    return launch.repeated(f"read {name}", [launch.tiles * launch.k_tiles, launch.tiles * _early(plan)], steps)
+    return launch.repeated(f"read {name}", [launch.tiles * launch.k_tiles, launch.tiles * plan.reads_early], steps)
+
+
+def _totals(plan: GemmSimt, launch: Launch) -> list[Requests]:
+    """To shared memory and back, one by one, each time but the last one that sums are promoted."""
+    size = int(plan.problem.acc_type.bits) // 8
+
+    def accesses() -> list[Tally]:
+        lanes = np.arange(plan.threads * plan.totals, dtype=np.int64).reshape(-1, 32) * size
+        found = []
+        for op in ("store", "load"):
+            found.append(Tally(f"{op} totals", "shared", op, size))
+            found[-1].add(lanes, np.ones(lanes.shape, bool), {0: 1})
+        return found
+
+    times = launch.tiles * max(-(-launch.k_tiles // plan.promote) - 1, 0)
+    store, load = (
+        launch.repeated(f"{op} totals", [times], functools.partial(lambda i: [accesses()[i]], i))
+        for i, op in enumerate(("store", "load"))
+    )
+    return [store, load]
 
 
 def _direct_bias(plan: GemmSimt, launch: Launch) -> Tally:

@@ -2,8 +2,9 @@
 
 The launches are chained: one begins as soon as all CTAs of the one before are under way, multiplies, and waits for the
 end of that one only before it reads C. So the multiprocessors that have nothing more to do for one part already work
-on the next: of one launch, whose last round of tiles seldom fills them, they would be idle. And sums are shorter, so
-that they are more exact. Each part costs the start and the end of every tile once more, and another way to C and back.
+on the next: of one launch, whose last round of tiles seldom fills them, they would be idle; where there are fewer tiles
+than multiprocessors, several parts are multiplied at once. And sums are shorter, so that they are more exact. Each part
+costs the start and the end of every tile once more, and another way to C and back.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ __all__ = ["ChainedGemm", "chained"]
 HOPPER = 90  # the first capability with programmatic launches
 ROUNDS = 8  # of tiles at least, for which the last one is worth filling
 TERMS = 4096  # of a part, about
-SHORT_TERMS = 2048  # where sums are to be shorter
 LEAST = 8192  # of K
+PARTS = (2, 4, 8)  # of few tiles
+FEWEST_TERMS = 512  # of a part of few tiles
+LINK = 280_000  # products that a multiprocessor makes at its peak in 1.1 us: what each part costs besides
+GAIN = 0.85  # of the expected time is little enough for parts
 LINE = 128  # bytes
 
 
@@ -184,20 +188,44 @@ def chained(plan: GemmPlan, alignments: tuple[int, int, int], facts: DeviceFacts
     >>> from tilewright.kernels.choose_gemm import choose_gemm
     >>> from tilewright.kernels.gemm_plan import H200
     >>> from tilewright.kernels.gemm_problem import problem_of
-    >>> plans = [choose_gemm(problem_of(n, n, n, Float32), (16, 16, 16), H200) for n in (4096, 8192)]
-    >>> [plan.KERNEL for plan in plans], plans[1].cuts
-    (['simt', 'chained'], (0, 4096, 8192))
+    >>> sizes = (8192, 8192, 8192), (4096, 4096, 4096), (64, 64, 4096)
+    >>> plans = [choose_gemm(problem_of(*size, Float32), (16, 16, 16), H200) for size in sizes]
+    >>> [plan.KERNEL for plan in plans], plans[0].cuts, plans[2].cuts
+    (['chained', 'simt', 'chained'], (0, 4096, 8192), (0, 1024, 2048, 3072, 4096))
     """
-    from tilewright.kernels.gemm_simt import choose_whole
+    p = plan.problem
+    floats = p.a_type is p.c_type is Float32
+    if not isinstance(plan, GemmSimt) or not floats or facts.capability < HOPPER:
+        return None
+    return _of_many_tiles(plan, alignments, facts) or _of_few_tiles(plan, alignments, facts)
+
+
+def _of_many_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: DeviceFacts) -> ChainedGemm | None:
+    """In the largest tile, for a last round that fills the device."""
+    from tilewright.kernels.gemm_simt import choose_tile
+    from tilewright.kernels.gemm_simt_tiles import tiles_for
 
     p = plan.problem
-    if not isinstance(plan, GemmSimt) or p.a_type is not Float32 or p.c_type is not Float32 or p.k < LEAST:
-        return None
-    whole = choose_whole(p, alignments, facts)
+    whole = choose_tile(p, alignments, tiles_for(p, facts)[0], facts)
     tiles = whole.ctas
     is_large = plan.tiler_mnk[:2] == whole.tiler_mnk[:2] and tiles >= ROUNDS * facts.multiprocessors * whole.ctas_per_sm
-    if not is_large or facts.capability < HOPPER:
+    if not is_large or p.k < LEAST:
         return None
-    whole = whole.replace(swapped=plan.swapped)
-    problem = p.swapped() if plan.swapped else p
-    return ChainedGemm(problem, whole, SHORT_TERMS if plan.slices > 1 else TERMS)
+    return ChainedGemm(p.swapped() if plan.swapped else p, whole.replace(swapped=plan.swapped), TERMS)
+
+
+def _of_few_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: DeviceFacts) -> ChainedGemm | None:
+    """In the tile and the number of parts that are expected to take the least time, if that is less by enough."""
+    from tilewright.kernels.gemm_simt import choose_tile
+    from tilewright.kernels.gemm_simt_tiles import candidates, work
+
+    p, count = plan.problem, facts.multiprocessors
+    parts = [n for n in PARTS if p.k >= n * FEWEST_TERMS]
+    tiles = candidates(p, alignments, facts) if parts else []
+    alone = min((work(p, tile, count) for tile in tiles), default=0.0)
+    found = min(((work(p, tile, count, n) + n * LINK, i, n) for i, tile in enumerate(tiles) for n in parts), default=None)
+    if found is None or found[0] > GAIN * alone:
+        return None
+    _, i, n = found
+    gemm = choose_tile(p, alignments, tiles[i], facts).replace(swapped=plan.swapped)
+    return ChainedGemm(p.swapped() if plan.swapped else p, gemm, -(-p.k // n))

@@ -7,7 +7,8 @@ with sqrt(n), cutting off, as tensor cores do, one that grows with n. n / c sums
 
 cuBLAS has short sums where C has few tiles, since it shares K among more CTAs than there are tiles. Plans for such
 problems wait for memory and have few sums in registers, so that a second set of them costs little; where threads have
-many, the totals would not fit. What is rounded to 16 bits in the end does not show the difference.
+many, gemm_simt has the totals in shared memory, and adds to them seldom. What is rounded to 16 bits in the end does not
+show the difference.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ MMA_TERMS = 64  # of a sum by mma.sync
 MMA_BLOCK = 64  # rows and columns of a tile, of which there are few where cuBLAS shares K
 MOST_SUMS = 32  # of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory
 SHORT = 8  # steps along K, of which promoting after each one costs little
+REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; else in shared memory
+SEVERAL = 2048  # terms of the sums of such threads, where cuBLAS has sums as short: of A and B along M and N
 
 
 def with_promotion(plan: Plan, promote: int) -> Plan:
@@ -67,11 +70,16 @@ def promotion_by_simt(plan: Any) -> int:
     >>> from tilewright.kernels.gemm_simt import choose
     >>> [choose(problem_of(4096, n, 4096, Float32), (16, 16, 16)).promote for n in (16, 4096)]
     [2, 0]
+    >>> choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), (16, 16, 16)).promote
+    256
     """
     p = plan.problem
     if not _shows(p) or p.acc_type not in (Float32, Float64):
         return 0
     sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.slices, 1)
+    if sums > REGISTER_SUMS:
+        along = p.a_type is Float32 and plan.unit("a") == plan.unit("b") == 0 and not (plan.padded_a or plan.padded_b)
+        return SEVERAL // terms_of_step if along and p.k // plan.slices >= 2 * SEVERAL and plan.reads_early else 0
     words = sums * int(p.acc_type.bits) // 32
     if 2 * words + BESIDE > min(REGISTERS // (plan.threads * plan.ctas_per_sm), OF_THREAD):
         return 0

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_plan import DeviceFacts
     from tilewright.kernels.gemm_problem import GemmProblem
 
-__all__ = ["GemmSimt", "choose", "choose_whole", "given", "variants"]
+__all__ = ["GemmSimt", "choose", "choose_tile", "given", "variants"]
 
 FUNCTION = "kernels.gemm"
 TYPES = (Float32, Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8)
@@ -129,8 +129,8 @@ def choose(
     >>> from tilewright.kernels.gemm_problem import problem_of
     >>> choose(problem_of(4096, 4096, 4096, Float32), (16, 16, 16)).tiler_mnk
     (128, 128, 8)
-    >>> choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), (16, 16, 16)).tiler_mnk
-    (128, 128, 32)
+    >>> choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), (16, 16, 16)).stages
+    3
     """
     if not _takes(problem):
         return None
@@ -138,9 +138,11 @@ def choose(
     return _plan(problem, alignments, tile, facts=facts, padded=padded)
 
 
-def choose_whole(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt:
-    """The plan in the largest tile, not sliced."""
-    return _plan(problem, alignments, tiles_for(problem, facts)[0], facts=facts)
+def choose_tile(
+    problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts
+) -> GemmSimt:
+    """The plan in a tile."""
+    return _plan(problem, alignments, tile, facts=facts)
 
 
 def variants(

@@ -12,6 +12,7 @@ from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy_plan import fast_divisor
 from tilewright.kernels.epilogue import bias_offset, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm_plan import GemmPlan
+from tilewright.kernels.gemm_promotion import REGISTER_SUMS, accumulators
 from tilewright.kernels.gemm_simt_layouts import ACCESS, copy_tv, mma_rows, neighbours, require_linear, store_tv
 from tilewright.kernels.render import device_type, numeric_type
 
@@ -142,6 +143,17 @@ class GemmSimt(GemmPlan):
         return int(_core.size(self.tiled_mma.thr_layout_vmnk, mode=[3]))
 
     @property
+    def reads_early(self) -> bool:
+        """Whether fragments of the next tile are read while the last ones are multiplied."""
+        return self.stages > 1 and self.tiler_mnk[2] // self.slices % 2 == 0
+
+    @property
+    def totals(self) -> int:
+        """The totals that a thread has in shared memory, where sums are promoted but do not fit into registers twice."""
+        sums = accumulators(self)
+        return sums if self.promote and sums > REGISTER_SUMS else 0
+
+    @property
     def store_layout(self) -> Any:
         """(thread, value) to the (row, column) of the tile that a thread writes, where `smem_c` is given."""
         if "store" not in self._cache:
@@ -165,12 +177,13 @@ class GemmSimt(GemmPlan):
 
     @property
     def shared_bytes(self) -> int:
-        """The shared memory of a CTA: the stages of A, and behind them those of B; in their place, then, the sums."""
+        """The shared memory of a CTA: the stages of A, those of B, and totals; in their place, then, the sums."""
         total = 0
         for name in "ab":
             _, smem, _, tile, _, dtype = self.side(name)
             step = require_linear(f"smem_{name}", smem, tile, self.stages)[2]
             total += -(-step * self.stages * int(dtype.bits) // 8 // ACCESS) * ACCESS
+        total += self.totals * self.threads * int(self.problem.acc_type.bits) // 8
         sums = 0 if self.smem_c is None else int(_core.cosize(self.smem_c)) * int(self.problem.acc_type.bits) // 8
         return max(total, sums)
 
@@ -260,7 +273,7 @@ class GemmSimt(GemmPlan):
             f"             rows {self.rows}",
             f"             columns {self.columns}",
         ]
-        lines += self._promotion_text
+        lines += [x + (", in shared memory" if self.totals else "") for x in self._promotion_text]
         lines += [self._operand_text(name) for name in "ab"]
         along = f" along {'MN'[self.out_mode]}" if self.out_vector > 1 else ""
         lines.append(f"  store C    {int(p.c_type.bits) * self.out_vector} bits{along}")

@@ -42,10 +42,6 @@ LOOSE: tuple[SimtTile, ...] = (  # instead of those of 4 and more slices, where 
     SimtTile(1, 1, 1, 2, 4, 0.46, 4, 4),  # 32 by 32      4 by 8        128
     SimtTile(1, 1, 1, 1, 1, 0.33, 8, 6),  # 32 by 16      4 by 4        255
 )
-# Instead of the first one where sums are LONG: of two halves. Rounding errors grow with the square root of the number
-# of terms that are added one after the other; where A and B lie along M and N, this costs 2 % of the speed.
-HALVED = SimtTile(2, 2, 2, 4, 1, 0.88, 2)
-LONG = 4096
 LOADING = TILES[2]  # reached 0.56 only where elements came one by one
 OTHERS: tuple[SimtTile, ...] = (  # for elements of other sizes than 4 bytes
     SimtTile(2, 2, 2, 2, 3, 0.82),
@@ -86,8 +82,8 @@ def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most:
     """The tile along K, at most `most` for Float32: deeper ones have fewer barriers for each product.
 
     What is in registers on its way takes too many of them in deep tiles, except where threads have few sums. What goes
-    by cp.async, one element at a time, was the fastest in 16; by more at a time in 32, if threads have many sums.
-    Slices share the steps of a tile.
+    by cp.async was the fastest in 8, where a tile has no branch; one element at a time in 16. Slices share the steps of
+    a tile.
     """
     if int(problem.a_type.bits) < 32:
         return 16
@@ -101,7 +97,7 @@ def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most:
     elif any(x.vector == 1 for x in accesses):
         depth = 16
     else:
-        depth = 32 if groups == 8 else 8
+        depth = 8
     return min(depth, most)
 
 
@@ -177,14 +173,14 @@ def loose_tiles(
     return tiles_for(problem, facts, LOOSE) if problem.a_type is Float32 and along else []
 
 
-def _seconds(problem: GemmProblem, tile: SimtTile, multiprocessors: int) -> float:
-    """The expected time, in units of a multiprocessor's peak."""
+def work(problem: GemmProblem, tile: SimtTile, multiprocessors: int, parts: int = 1) -> float:
+    """The expected time, in products at a multiprocessor's peak; with K in parts, all of which are under way at once."""
     bm, bn = tile.extents(width_of(problem))
-    count = -(-problem.m // bm) * -(-problem.n // bn) * problem.batches
+    count = -(-problem.m // bm) * -(-problem.n // bn) * problem.batches * parts
     busiest = -(-count // multiprocessors)  # its CTAs
     least = min(128 / tile.threads / ALONE, 4.0)  # one CTA that shares with no others takes as long as so many
     idle = START + (ADDING * tile.slices if tile.slices > 1 else 0)
-    return max(busiest, least) * bm * bn * (problem.k + idle) / tile.rate
+    return max(busiest, least) * bm * bn * (problem.k / parts + idle) / tile.rate
 
 
 def fastest(
@@ -201,14 +197,22 @@ def fastest(
     >>> fastest(problem_of(4096, 16, 4096, Float32), (16, 16, 16), H200)
     SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.33, slices=8, stages=6)
     """
+    tiles = candidates(problem, alignments, facts, padded, may_be_loose)
+    return min(tiles, key=lambda tile: work(problem, tile, facts.multiprocessors))
+
+
+def candidates(
+    problem: GemmProblem,
+    alignments: Alignments,
+    facts: DeviceFacts,
+    padded: tuple[bool, bool] = (False, False),
+    may_be_loose: bool = True,
+) -> list[SimtTile]:
+    """The tiles that `fastest` chooses from."""
     accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
     tiles = tiles_for(problem, facts)
     if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
         tiles = [*(x for x in tiles if x.slices < LOOSE[0].slices), *loose]
     if problem.a_type is Float32 and any(x.vector == 1 for x in accesses):
         tiles.remove(LOADING)
-    tile = min(tiles, key=lambda tile: _seconds(problem, tile, facts.multiprocessors))
-    is_long = tile == TILES[0] and problem.a_type is Float32 and problem.k >= LONG and not any(padded)
-    if is_long and all(x.is_async and x.vector == width_of(problem) for x in accesses):
-        return next(iter(tiles_for(problem, facts, (HALVED,))), tile)
-    return tile
+    return tiles
