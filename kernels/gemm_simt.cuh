@@ -26,8 +26,8 @@ __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 // kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlices groups,
 // one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have. After
 // every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. Of threads
-// that have many sums the totals are in shared memory, behind the stages, kRegisterSums at most in registers. kChained: the
-// next launch may begin before this one ends, and this one waits for the one before it when it comes to D, to which
+// that have many sums the totals are in shared memory, behind the stages, kRegisterSums at most in registers. kChained:
+// the next launch may begin before this one ends, and this one waits for the one before it when it comes to D, to which
 // that may have added.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
           int kMmaThreads, int kSlices, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB,
@@ -67,7 +67,7 @@ struct GemmSimt {
   // fastest of ten for its threads. There and back, so that neighbouring products share a factor: one column after the
   // other where there are more of them than rows and no slices, else one row after the other; those always from the
   // first column on where operands on their way are in registers.
-  static constexpr bool kByColumns = kColumns > kRows && kSlices == 1;
+  static constexpr bool kByColumns = kColumns > kRows&& kSlices == 1;
   static constexpr bool kThereAndBack = kByColumns || (A::kAsync && B::kAsync);
 
   // Whether loads have no branch around them, by which two warps of a scheduler lose 3 % of the time; but every access
@@ -76,7 +76,7 @@ struct GemmSimt {
   static constexpr bool kBranchFree = A::kAsync && B::kAsync && kBlocks == 1;
 
   static constexpr int kRegisterSums = 64;
-  static constexpr bool kSharedTotals = kPromote > 0 && kRows * kColumns > kRegisterSums;
+  static constexpr bool kSharedTotals = kPromote > 0 && kRows* kColumns > kRegisterSums;
 
   using FragmentA = typename A::template Fragment<Rows, Acc, kRows, kWidthA>;
   using FragmentB = typename B::template Fragment<Columns, Acc, kColumns, kWidthB>;
@@ -300,8 +300,8 @@ struct GemmSimt {
   static constexpr int kParts = FragmentA::kParts + FragmentB::kParts;
 
   // One access to shared memory of the kParts that a step needs.
-  __device__ static void fetch_part(FragmentA& a, const typename A::T* from_a, FragmentB& b, const typename B::T* from_b,
-                                    int part) {
+  __device__ static void fetch_part(FragmentA& a, const typename A::T* from_a, FragmentB& b,
+                                    const typename B::T* from_b, int part) {
     constexpr int kFirst = kByColumns ? FragmentB::kParts : FragmentA::kParts;
     if ((part < kFirst) == kByColumns) {
       b.load(from_b, kByColumns ? part : part - kFirst);
@@ -320,12 +320,16 @@ struct GemmSimt {
   __device__ static void add_products(const FragmentA& a, const FragmentB& b, Acc (&sum)[kRows][kColumns],
                                       const Next& next) {
     constexpr int kLines = kByColumns ? kColumns : kRows, kAcross = kByColumns ? kRows : kColumns;
-    constexpr int kApart = kByColumns ? kLines / kParts : 0;  // lines between parts
-    int part = 0;
+    constexpr int kApart = kByColumns ? kLines / kParts : 0;  // lines between parts; 0: all before the first one
+    if constexpr (kApart == 0) {
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) next(part);
+    }
 #pragma unroll
     for (int line = 0; line < kLines; ++line) {
-#pragma unroll
-      for (; part < kParts && part * kApart <= line; ++part) next(part);
+      if constexpr (kApart > 0) {
+        if (line % kApart == 0 && line / kApart < kParts) next(line / kApart);
+      }
 #pragma unroll
       for (int at = 0; at < kAcross; ++at) {
         const int across = kThereAndBack && line % 2 ? kAcross - 1 - at : at;

@@ -293,7 +293,7 @@ def walk_simt(plan, addresses=(0, 0, 0, 0)):
     from tilewright.kernels.gemm_simt_plan import by_cp_async
 
     g = _Gemm(plan, addresses)
-    walk, p, (bm, bn, bk) = g.walk, g.p, g.tile
+    walk, p, bk = g.walk, g.p, g.tile[2]
     steps = bk // plan.slices
     early = plan.stages > 1 and steps % 2 == 0
     for cta, m0, n0, batch in g.ctas():

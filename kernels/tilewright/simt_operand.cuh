@@ -95,8 +95,7 @@ struct SimtOperand {
       if (i > 0 && kUnit != 0) from += (kAt.at[i].at[0] - kAt.at[i - 1].at[0]) * stride[0];
       if (i > 0 && kUnit != 1) from += (kAt.at[i].at[1] - kAt.at[i - 1].at[1]) * stride[1];
       const T* const address = kUnit < 0 ? from : from + kAt.at[i].at[kUnit < 0 ? 0 : kUnit];
-      const bool inside =
-          !kChecked || ((kPadded || kAt.at[i].at[0] < left.at[0]) && kAt.at[i].at[1] < left.at[1]);
+      const bool inside = !kChecked || ((kPadded || kAt.at[i].at[0] < left.at[0]) && kAt.at[i].at[1] < left.at[1]);
       if constexpr (!kAsync) {
         staged[i] = {};
         if (inside) staged[i] = load_cached<T, kVector>(address);

@@ -32,6 +32,7 @@ __all__ = ["ChainedGemm", "chained"]
 HOPPER = 90  # the first capability with programmatic launches
 ROUNDS = 8  # of tiles at least, for which the last one is worth filling
 TERMS = 4096  # of a part, about
+SHORT_TERMS = 2048  # where sums would be promoted: then the parts are as short
 LEAST = 8192  # of K
 PARTS = (2, 4, 8)  # of few tiles
 FEWEST_TERMS = 512  # of a part of few tiles
@@ -211,7 +212,8 @@ def _of_many_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: Devi
     is_large = plan.tiler_mnk[:2] == whole.tiler_mnk[:2] and tiles >= ROUNDS * facts.multiprocessors * whole.ctas_per_sm
     if not is_large or p.k < LEAST:
         return None
-    return ChainedGemm(p.swapped() if plan.swapped else p, whole.replace(swapped=plan.swapped), TERMS)
+    terms = SHORT_TERMS if whole.promote else TERMS
+    return ChainedGemm(p.swapped() if plan.swapped else p, whole.replace(swapped=plan.swapped, promote=0), terms)
 
 
 def _of_few_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: DeviceFacts) -> ChainedGemm | None:
@@ -223,7 +225,9 @@ def _of_few_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: Devic
     parts = [n for n in PARTS if p.k >= n * FEWEST_TERMS]
     tiles = candidates(p, alignments, facts) if parts else []
     alone = min((work(p, tile, count) for tile in tiles), default=0.0)
-    found = min(((work(p, tile, count, n) + n * LINK, i, n) for i, tile in enumerate(tiles) for n in parts), default=None)
+    found = min(
+        ((work(p, tile, count, n) + n * LINK, i, n) for i, tile in enumerate(tiles) for n in parts), default=None
+    )
     if found is None or found[0] > GAIN * alone:
         return None
     _, i, n = found

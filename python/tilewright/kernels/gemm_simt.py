@@ -138,9 +138,7 @@ def choose(
     return _plan(problem, alignments, tile, facts=facts, padded=padded)
 
 
-def choose_tile(
-    problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts
-) -> GemmSimt:
+def choose_tile(problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts) -> GemmSimt:
     """The plan in a tile."""
     return _plan(problem, alignments, tile, facts=facts)
 

@@ -42,9 +42,9 @@ def require_layouts(plan: GemmSimt) -> None:
     _require_image(plan)
     if plan.totals and not plan.reads_early:
         raise LayoutError(
-            f"GemmSimt: promote is {plan.promote} with {plan.totals} sums of a thread, whose totals are in shared memory, "
-            f"but with {plan.stages} stages and {plan.tiler_mnk[2] // plan.slices} steps in a tile fragments are not read "
-            "ahead; use two or more stages and an even number of steps, or promote=0"
+            f"GemmSimt: promote is {plan.promote} with {plan.totals} sums of a thread, whose totals are in shared "
+            f"memory, but with {plan.stages} stages and {plan.tiler_mnk[2] // plan.slices} steps in a tile fragments "
+            "are not read ahead; use two or more stages and an even number of steps, or promote=0"
         )
     most = min(ACCESS * 8 // int(p.c_type.bits), 16)
     vectors = neighbours(plan.rows if plan.out_mode == 0 else plan.columns, most)

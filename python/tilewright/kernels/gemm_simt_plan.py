@@ -149,7 +149,7 @@ class GemmSimt(GemmPlan):
 
     @property
     def totals(self) -> int:
-        """The totals that a thread has in shared memory, where sums are promoted but do not fit into registers twice."""
+        """The totals of a thread in shared memory, where sums are promoted but do not fit into registers twice."""
         sums = accumulators(self)
         return sums if self.promote and sums > REGISTER_SUMS else 0
 

@@ -174,7 +174,7 @@ def loose_tiles(
 
 
 def work(problem: GemmProblem, tile: SimtTile, multiprocessors: int, parts: int = 1) -> float:
-    """The expected time, in products at a multiprocessor's peak; with K in parts, all of which are under way at once."""
+    """The expected time, in products at a multiprocessor's peak; with K in parts, all of them under way at once."""
     bm, bn = tile.extents(width_of(problem))
     count = -(-problem.m // bm) * -(-problem.n // bn) * problem.batches * parts
     busiest = -(-count // multiprocessors)  # its CTAs
