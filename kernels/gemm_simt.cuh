@@ -28,10 +28,10 @@ __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 // every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. Of threads
 // that have many sums the totals are in shared memory, behind the stages, kRegisterSums at most in registers. kChained:
 // the next launch may begin before this one ends, and this one waits for the one before it when it comes to D, to which
-// that may have added.
+// that may have added. Count: an integer that holds K.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
           int kMmaThreads, int kSlices, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB,
-          class Store, class EpilogueType, int kPromote = 0, bool kChained = false>
+          class Store, class EpilogueType, int kPromote = 0, bool kChained = false, class Count = int>
 struct GemmSimt {
   using Epilogue = EpilogueType;
   using Out = typename Epilogue::Out;
@@ -67,16 +67,16 @@ struct GemmSimt {
   // fastest of ten for its threads. There and back, so that neighbouring products share a factor: one column after the
   // other where there are more of them than rows and no slices, else one row after the other; those always from the
   // first column on where operands on their way are in registers.
-  static constexpr bool kByColumns = kColumns > kRows&& kSlices == 1;
+  static constexpr bool kByColumns = (kColumns > kRows) && (kSlices == 1);
   static constexpr bool kThereAndBack = kByColumns || (A::kAsync && B::kAsync);
 
-  // Whether loads have no branch around them, by which two warps of a scheduler lose 3 % of the time; but every access
+  // Whether loads have no branch around them, by which two warps of a scheduler lose 1 % of the time; but every access
   // is then checked. Loads to registers would be moved by the compiler to where they are late, and tiles of several
   // blocks have branches anyway.
   static constexpr bool kBranchFree = A::kAsync && B::kAsync && kBlocks == 1;
 
   static constexpr int kRegisterSums = 64;
-  static constexpr bool kSharedTotals = kPromote > 0 && kRows* kColumns > kRegisterSums;
+  static constexpr bool kSharedTotals = (kPromote > 0) && (kRegisterSums < kRows * kColumns);
 
   using FragmentA = typename A::template Fragment<Rows, Acc, kRows, kWidthA>;
   using FragmentB = typename B::template Fragment<Columns, Acc, kColumns, kWidthB>;
@@ -95,6 +95,7 @@ struct GemmSimt {
     const int thread = static_cast<int>(threadIdx.x);
     return kMmaThreads == kThreads || thread < kMmaThreads ? thread : 0;
   }
+  __device__ static int below(int n) { return n; }
   __device__ static int below(int64 n) { return static_cast<int>(n < (1 << 30) ? n : 1 << 30); }
 
   __device__ static void run(const Params& params, void* shared) {
@@ -142,7 +143,7 @@ struct GemmSimt {
     A a(params.a, first_row, batch);
     B b(params.b, first_column, batch);
     const int tiles = static_cast<int>((params.k + kK - 1) / kK);
-    int64 ahead = params.k;  // of which nothing is under way yet
+    Count ahead = static_cast<Count>(params.k);  // of which nothing is under way yet
     // The tiles of which no element is outside of memory.
     const bool is_inside = (A::kPadded || rows >= kM) && (B::kPadded || columns >= kN);
     const int whole = is_inside ? static_cast<int>(params.k / kK) : 0;

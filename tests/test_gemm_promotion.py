@@ -7,10 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from tilewright import BFloat16, Float16, Float32, Float64, Int8, TFloat32, kernels
+from tilewright import BFloat16, Float16, Float32, Float64, Int8, LayoutError, TFloat32, kernels
 from tilewright.kernels import gemm_simt, gemm_sm80, gemm_sm90
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import problem_of
+from tilewright.kernels.gemm_simt_tiles import TILES
 
 ALIGNED = (16, 16, 16)
 KERNELS = {"simt": (gemm_simt, Float32), "sm80": (gemm_sm80, Float16), "sm90": (gemm_sm90, Float16)}
@@ -117,6 +118,16 @@ def test_the_kernel_is_told(name):
     assert "sums are added to totals every 3 steps along K" in str(plan)
     assert plan.replace(promote=0).name == plan.name.removesuffix(", 3>>") + ">>"
     assert "totals" not in str(plan.replace(promote=0))
+
+
+def test_totals_in_shared_memory_need_fragments_that_are_read_ahead():
+    plan = gemm_simt.choose(problem_of(512, 512, 4096, Float32, a="m", b="n"), ALIGNED)
+    many = gemm_simt.choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), ALIGNED)
+    assert (plan.totals, many.totals) == (0, 128)
+    assert "every 256 steps along K, in shared memory" in str(many)
+    one = gemm_simt._plan(many.problem, ALIGNED, TILES[0], stages=1)
+    with pytest.raises(LayoutError, match=r"promote is 2 with 128 sums of a thread, .* with 1 stages and 8 steps .*"):
+        one.replace(promote=2)
 
 
 def test_errors():

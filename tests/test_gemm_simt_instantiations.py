@@ -37,6 +37,7 @@ def plans():
     for dtype in (Float64, Float16, BFloat16, Int8, Float8E4M3FN):
         problem = problem_of(256, 256, 256, dtype, epilogue=EVERYTHING if dtype is Float16 else None)
         yield dtype.__name__, gemm_simt._plan(problem, ALIGNED, TILES[5])
+    yield "K in 64 bits", gemm_simt.choose(problem_of(4096, 4096, 1 << 31, Float32, a="m", b="n"), ALIGNED)
     problem = problem_of(1024, 1024, 1024, Float32, b="n")
     yield "seed 002", gemm_simt.given(problem, *seed_parts(), 1)
 
@@ -85,6 +86,11 @@ def test_the_main_loop(programs, arch, name):
         _, vector, _ = plan.copy_layout(operand)
         loose = name in ("odd rows", "seed 002") or name.endswith("loose")
         assert vector == (1 if loose and (name, operand) != ("seed 002", "b") else 4)
+
+
+def test_k_is_counted_in_32_bits_where_it_can_be():
+    names = [gemm_simt.choose(problem_of(64, 64, k, Float32), ALIGNED).name for k in ((1 << 30) - 1, 1 << 30)]
+    assert [name.endswith(", false, int64>>") for name in names] == [False, True]
 
 
 def test_what_is_registered():
