@@ -25,8 +25,8 @@ __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 // kM, kN, kK: the tile. Rows, Columns: (thread, value) -> row and column of D, kRows by kColumns of each of the
 // kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlices groups,
 // one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have. After
-// every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. Of threads
-// that have many sums the totals are in shared memory, behind the stages, kRegisterSums at most in registers. kChained:
+// every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. With more than
+// kRegisterSums sums a thread, the totals are in shared memory, behind the stages. kChained:
 // the next launch may begin before this one ends, and this one waits for the one before it when it comes to D, to which
 // that may have added. Count: an integer that holds K.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
@@ -65,8 +65,8 @@ struct GemmSimt {
   // The order of the products. It decides which registers the compiler gives to sums and factors, of which it takes
   // longer to read two that are both even or both odd, and where it puts the loads for the next step; each way was the
   // fastest of ten for its threads. There and back, so that neighbouring products share a factor: one column after the
-  // other where there are more of them than rows and no slices, else one row after the other; those always from the
-  // first column on where operands on their way are in registers.
+  // other where there are more of them than rows and no slices, else one row after the other. Rows always from their
+  // first column on, where operands on their way are in registers.
   static constexpr bool kByColumns = (kColumns > kRows) && (kSlices == 1);
   static constexpr bool kThereAndBack = kByColumns || (A::kAsync && B::kAsync);
 
@@ -75,8 +75,9 @@ struct GemmSimt {
   // blocks have branches anyway.
   static constexpr bool kBranchFree = A::kAsync && B::kAsync && kBlocks == 1;
 
-  static constexpr int kRegisterSums = 64;
+  static constexpr int kRegisterSums = 64;  // gemm_promotion.py has the same
   static constexpr bool kSharedTotals = (kPromote > 0) && (kRegisterSums < kRows * kColumns);
+  static constexpr int kSpan = kPromote < (1 << 30) / kBlocks ? kPromote * kBlocks : 1 << 30;  // blocks of a sum
 
   using FragmentA = typename A::template Fragment<Rows, Acc, kRows, kWidthA>;
   using FragmentB = typename B::template Fragment<Columns, Acc, kColumns, kWidthB>;
@@ -177,13 +178,13 @@ struct GemmSimt {
       }
     };
 
-    int until = kPromote * kBlocks;  // the sums are added to the totals
+    int until = kSpan;  // the sums are added to the totals
     const auto end_blocks = [&](int count) {
       if constexpr (kPromote > 0 && !kSharedTotals) {
         until -= count;
         if (until > 0) return;
         promote(sum, total);
-        until = kPromote * kBlocks;
+        until = kSpan;
       }
     };
 
@@ -195,7 +196,7 @@ struct GemmSimt {
     if constexpr (!kReadsEarly) {
       FragmentA fragment_a;
       FragmentB fragment_b;
-      static_assert(!kSharedTotals, "of plans that read early");
+      static_assert(!kSharedTotals, "totals are in shared memory only where fragments are read ahead");
 #pragma unroll 1
       for (int tile = 0; tile < tiles; ++tile) {
         load(to_a, to_b);
@@ -244,12 +245,12 @@ struct GemmSimt {
 #pragma unroll
           for (int step = 0; step < kUnroll; step += 2) {
             add_products(fragment_a, fragment_b, sum, [&](int part) {
-              fetch_part(next_a, from_a + (step + 1) * kStepA, next_b, from_b + (step + 1) * kStepB, part);
+              fetch_one(next_a, from_a + (step + 1) * kStepA, next_b, from_b + (step + 1) * kStepB, part);
             });
             if (step + 2 == kUnroll) advance();
             const int next = (step + 2) % kUnroll;
             add_products(next_a, next_b, sum, [&](int part) {
-              fetch_part(fragment_a, from_a + next * kStepA, fragment_b, from_b + next * kStepB, part);
+              fetch_one(fragment_a, from_a + next * kStepA, fragment_b, from_b + next * kStepB, part);
             });
           }
           end_blocks(1);
@@ -259,10 +260,10 @@ struct GemmSimt {
         Acc* const totals = reinterpret_cast<Acc*>(static_cast<char*>(shared) + kBytesA + kBytesB);
         bool has_totals = false;
 #pragma unroll 1
-        for (int blocks = tiles * kBlocks; blocks > 0; blocks -= kPromote * kBlocks) {
-          multiply_blocks(blocks < kPromote * kBlocks ? blocks : kPromote * kBlocks);
+        for (int blocks = tiles * kBlocks; blocks > 0; blocks -= kSpan) {
+          multiply_blocks(blocks < kSpan ? blocks : kSpan);
           if (has_totals) add_totals(totals, sum);
-          if (blocks > kPromote * kBlocks) put_totals(totals, sum);
+          if (blocks > kSpan) put_totals(totals, sum);
           has_totals = true;
         }
       } else {
@@ -298,12 +299,12 @@ struct GemmSimt {
     }
   }
 
-  static constexpr int kParts = FragmentA::kParts + FragmentB::kParts;
+  static constexpr int kFetches = FragmentA::kAccesses + FragmentB::kAccesses;
 
-  // One access to shared memory of the kParts that a step needs.
-  __device__ static void fetch_part(FragmentA& a, const typename A::T* from_a, FragmentB& b,
-                                    const typename B::T* from_b, int part) {
-    constexpr int kFirst = kByColumns ? FragmentB::kParts : FragmentA::kParts;
+  // One of the kFetches accesses to shared memory that a step needs.
+  __device__ static void fetch_one(FragmentA& a, const typename A::T* from_a, FragmentB& b, const typename B::T* from_b,
+                                   int part) {
+    constexpr int kFirst = kByColumns ? FragmentB::kAccesses : FragmentA::kAccesses;
     if ((part < kFirst) == kByColumns) {
       b.load(from_b, kByColumns ? part : part - kFirst);
     } else {
@@ -313,7 +314,7 @@ struct GemmSimt {
 
   __device__ static void fetch(FragmentA& a, const typename A::T* from_a, FragmentB& b, const typename B::T* from_b) {
 #pragma unroll
-    for (int part = 0; part < kParts; ++part) fetch_part(a, from_a, b, from_b, part);
+    for (int part = 0; part < kFetches; ++part) fetch_one(a, from_a, b, from_b, part);
   }
 
   // Among the products of a step, `next(part)` is called for each part of the next one.
@@ -321,15 +322,15 @@ struct GemmSimt {
   __device__ static void add_products(const FragmentA& a, const FragmentB& b, Acc (&sum)[kRows][kColumns],
                                       const Next& next) {
     constexpr int kLines = kByColumns ? kColumns : kRows, kAcross = kByColumns ? kRows : kColumns;
-    constexpr int kApart = kByColumns ? kLines / kParts : 0;  // lines between parts; 0: all before the first one
+    constexpr int kApart = kByColumns ? kLines / kFetches : 0;  // lines between parts; 0: all before the first one
     if constexpr (kApart == 0) {
 #pragma unroll
-      for (int part = 0; part < kParts; ++part) next(part);
+      for (int part = 0; part < kFetches; ++part) next(part);
     }
 #pragma unroll
     for (int line = 0; line < kLines; ++line) {
       if constexpr (kApart > 0) {
-        if (line % kApart == 0 && line / kApart < kParts) next(line / kApart);
+        if (line % kApart == 0 && line / kApart < kFetches) next(line / kApart);
       }
 #pragma unroll
       for (int at = 0; at < kAcross; ++at) {

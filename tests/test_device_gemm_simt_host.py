@@ -22,7 +22,7 @@ from tilewright import (
     cute,
 )
 from tilewright.cute.nvgpu import CopyUniversalOp, MmaUniversalOp, cpasync
-from tilewright.kernels import gemm_simt
+from tilewright.kernels import gemm_simt, gemm_simt_plan
 from tilewright.kernels.gemm_host import run_on_host
 from tilewright.kernels.gemm_simt_tiles import LOOSE, TILES
 
@@ -78,10 +78,20 @@ def problems():
         plan = chosen(case, tile=tile, padded=("+" in a, "+" in b))
         assert plan.smem_c is not None
         yield case, plan
-    # Totals in shared memory: of two, three and four sums, and of one alone; tiles of one block and of two.
-    for k, promote, depth in ((32, 2, 8), (45, 2, 8), (56, 2, 8), (16, 2, 8), (70, 2, 16)):
-        case = Case(Float32, 130, 140, k, "10+2", "10", "01" if k % 2 else "10")
-        yield case, chosen(case, tile=0, depth=depth).replace(promote=promote)
+    # Totals in shared memory: of two, three and four sums, and of one alone; tiles of one block and of two; an operand
+    # by way of registers; and C by way of shared memory, in the place of stages and totals.
+    for k, promote, depth, a, c in (
+        (32, 2, 8, "10+2", "10"),
+        (45, 2, 8, "10+2", "01"),
+        (56, 2, 8, "01", "10"),
+        (16, 2, 8, "10+2", "10"),
+        (70, 2, 16, "10+2", "01@1"),
+        (40, 1 << 30, 16, "10+2", "10"),
+    ):
+        case = Case(Float32, 130, 140, k, a, "10", c)
+        plan = chosen(case, tile=0, depth=depth).replace(promote=promote)
+        assert (plan.totals, plan.smem_c is not None) == (128, "@" in c)
+        yield case, plan
     # Rows that begin anywhere, strides in all modes, backwards, broadcast; C along M, padded, misaligned.
     for a, b, c in (
         ("01+1", "10@1", "01@1"), ("01/2", "10/2", "10+4"), ("01-", "10-", "10"), ("10+3", "01@3", "01/2"),
@@ -136,6 +146,16 @@ def test_kernel(arch, tmp_path):
     kernels = GemmKernels([plan for _, plan in chosen], tmp_path, arch)
     for case, plan in chosen:
         case.check(lambda *addresses, plan=plan: kernels.run(plan, *addresses))
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+def test_k_in_64_bits(tmp_path, monkeypatch):
+    monkeypatch.setattr(gemm_simt_plan, "WIDE_K", 1)
+    case = Case(Float32, 130, 140, 45, "10+2", "10")
+    plan = chosen(case, tile=0, depth=8)
+    assert plan.name.endswith("int64>>")
+    kernels = GemmKernels([plan], tmp_path, 800)
+    case.check(lambda *addresses: kernels.run(plan, *addresses))
 
 
 def test_on_host():

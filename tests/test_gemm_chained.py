@@ -153,6 +153,10 @@ def test_few_tiles_are_taken_in_parts():
     assert parts(32, 1024, 8192) == parts(1024, 32, 8192, c="m") == 8
     assert parts(64, 64, 4096, out=BFloat16) == 1
     assert parts(64, 64, 4096, batch=(1000,)) == 1
+    assert parts(1, 1, 1 << 34) == 1
+    # Sums that would not be promoted within a part are not at all.
+    promotes = [choose_gemm(problem_of(n, n, 4096, Float32), ALIGNED, H200).gemm.promote for n in (64, 256, 512)]
+    assert promotes == [2, 0, 0]
     assert parts(64, 64, 4096, facts=H200._replace(capability=80, name="NVIDIA A100")) == 1
 
 
@@ -198,3 +202,15 @@ def test_the_kernel_waits_for_the_one_before():
         assert ptx.index("griddepcontrol.launch_dependents") < ptx.index("griddepcontrol.wait")
         assert "griddepcontrol" not in part.compile("sm_80").ptx
     assert "griddepcontrol" not in plan.gemm.compile("sm_90a").ptx
+
+
+@pytest.mark.parametrize("transposed", [False, True], ids=["C", "C transposed"])
+@pytest.mark.parametrize("k", [2048, 2101])
+def test_few_tiles_on_the_cpu(transposed, k):
+    """What kernels.gemm chooses, with an epilogue, aligned and not."""
+    a, b, bias, before = numbers(40, k), numbers(70, k, seed=1), numbers(70, seed=2), numbers(40, 70, seed=3)
+    c = np.asfortranarray(before) if transposed else before.copy()
+    plan = kernels.gemm.plan(a, b, c, alpha=0.5, beta=2, bias=bias, activation="relu")
+    assert isinstance(plan, ChainedGemm)
+    plan.run(a, b, c, bias=bias)
+    np.testing.assert_allclose(c, np.maximum(0.5 * a @ b.T + 2 * before + bias, 0), rtol=1e-4, atol=1e-3)

@@ -224,6 +224,17 @@ def test_long_sums_of_fp32_are_promoted():
     assert chosen(4096, 4096, 8192, Float32, a="m").promote == 0
 
 
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89"])
+def test_totals_leave_room_for_the_ctas_of_a_multiprocessor(arch):
+    facts = DEVICES[arch]
+    for n, k in ((4096, 4096), (4097, 8192)):
+        plan = chosen(n, n, k, Float32, facts, a="m", b="n")
+        plan.require_device(facts)
+        gemm = getattr(plan, "gemm", plan)
+        assert gemm.promote == 0
+        assert gemm.ctas_per_sm * (gemm.shared_bytes + 1024) <= facts.shared_bytes + 1024
+
+
 def test_columns_are_boxes_to_the_model_too():
     """They go by TMA: plans whose sums leave from registers start later."""
     plan = chosen(2048, 2048, 1024, TFloat32, a="m", c="m")

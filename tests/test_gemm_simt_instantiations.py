@@ -89,8 +89,9 @@ def test_the_main_loop(programs, arch, name):
 
 
 def test_k_is_counted_in_32_bits_where_it_can_be():
-    names = [gemm_simt.choose(problem_of(64, 64, k, Float32), ALIGNED).name for k in ((1 << 30) - 1, 1 << 30)]
-    assert [name.endswith(", false, int64>>") for name in names] == [False, True]
+    plans = [gemm_simt.choose(problem_of(64, 64, k, Float32), ALIGNED) for k in ((1 << 30) - 1, 1 << 30)]
+    assert [plan.name.endswith(", false, int64>>") for plan in plans] == [False, True]
+    assert plans[1].replace(chained=True).name.endswith(", true, int64>>")
 
 
 def test_what_is_registered():

@@ -17,7 +17,8 @@ __device__ void cp_async(void* to, const void* from) {
   }
 }
 
-// If `made`, and without a branch: the first `count` of kBytes bytes, and zeros behind them.
+// If `made`, and without a branch: the first `count` of kBytes bytes, and zeros behind them. With count 0 nothing is
+// read, but `from` must be aligned.
 template <int kBytes>
 __device__ void cp_async_if(bool made, unsigned shared, const void* from, int count) {
   const int made_at_all = made;

@@ -126,7 +126,7 @@ struct SimtOperand {
   // What a thread multiplies in one step: kCount rows, kWidth at a time; Rows: (thread, value) -> row.
   template <class Rows, class Acc, int kCount, int kWidth>
   struct Fragment {
-    static constexpr int kParts = kCount / kWidth;
+    static constexpr int kAccesses = kCount / kWidth;
     Acc at[kCount];
 
     __device__ void load(const T* from, int part) {

@@ -105,20 +105,14 @@ def _totals(plan: GemmSimt, launch: Launch) -> list[Requests]:
     """To shared memory and back, one by one, each time but the last one that sums are promoted."""
     size = int(plan.problem.acc_type.bits) // 8
 
-    def accesses() -> list[Tally]:
+    def accesses(op: str) -> list[Tally]:
         lanes = np.arange(plan.threads * plan.totals, dtype=np.int64).reshape(-1, 32) * size
-        found = []
-        for op in ("store", "load"):
-            found.append(Tally(f"{op} totals", "shared", op, size))
-            found[-1].add(lanes, np.ones(lanes.shape, bool), {0: 1})
-        return found
+        tally = Tally(f"{op} totals", "shared", op, size)
+        tally.add(lanes, np.ones(lanes.shape, bool), {0: 1})
+        return [tally]
 
     times = launch.tiles * max(-(-launch.k_tiles // plan.promote) - 1, 0)
-    store, load = (
-        launch.repeated(f"{op} totals", [times], functools.partial(lambda i: [accesses()[i]], i))
-        for i, op in enumerate(("store", "load"))
-    )
-    return [store, load]
+    return [launch.repeated(f"{op} totals", [times], functools.partial(accesses, op)) for op in ("store", "load")]
 
 
 def _direct_bias(plan: GemmSimt, launch: Launch) -> Tally:

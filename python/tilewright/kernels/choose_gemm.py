@@ -9,7 +9,8 @@
 4. Where a faster kernel refuses A or B as they lie in memory, but takes copies of them in rows that are contiguous and
    aligned, and where the copies are expected to cost less than the slower kernel loses, they are copied before; where
    it takes either one as it lies, but not both, one of them.
-5. A large product by FMA whose last round of tiles would not fill the device is taken part by part along K.
+5. A large product by FMA whose last round of tiles would not fill the device is taken part by part along K, and one of
+   few tiles and long sums, too.
 """
 
 from __future__ import annotations

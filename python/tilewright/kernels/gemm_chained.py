@@ -38,6 +38,7 @@ PARTS = (2, 4, 8)  # of few tiles
 FEWEST_TERMS = 512  # of a part of few tiles
 LINK = 280_000  # products that a multiprocessor makes at its peak in 1.1 us: what each part costs besides
 GAIN = 0.85  # of the expected time is little enough for parts
+MOST_TERMS = 1 << 31
 LINE = 128  # bytes
 
 
@@ -203,11 +204,11 @@ def chained(plan: GemmPlan, alignments: tuple[int, int, int], facts: DeviceFacts
 
 def _of_many_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: DeviceFacts) -> ChainedGemm | None:
     """In the largest tile, for a last round that fills the device."""
-    from tilewright.kernels.gemm_simt import choose_tile
+    from tilewright.kernels.gemm_simt import plan_of_tile
     from tilewright.kernels.gemm_simt_tiles import tiles_for
 
     p = plan.problem
-    whole = choose_tile(p, alignments, tiles_for(p, facts)[0], facts)
+    whole = plan_of_tile(p, alignments, tiles_for(p, facts)[0], facts)
     tiles = whole.ctas
     is_large = plan.tiler_mnk[:2] == whole.tiler_mnk[:2] and tiles >= ROUNDS * facts.multiprocessors * whole.ctas_per_sm
     if not is_large or p.k < LEAST:
@@ -218,18 +219,24 @@ def _of_many_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: Devi
 
 def _of_few_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: DeviceFacts) -> ChainedGemm | None:
     """In the tile and the number of parts that are expected to take the least time, if that is less by enough."""
-    from tilewright.kernels.gemm_simt import choose_tile
-    from tilewright.kernels.gemm_simt_tiles import candidates, work
+    from tilewright.kernels.gemm_simt import plan_of_tile
+    from tilewright.kernels.gemm_simt_tiles import candidate_tiles, expected_time
 
     p, count = plan.problem, facts.multiprocessors
     parts = [n for n in PARTS if p.k >= n * FEWEST_TERMS]
-    tiles = candidates(p, alignments, facts) if parts else []
-    alone = min((work(p, tile, count) for tile in tiles), default=0.0)
+    tiles = candidate_tiles(p, alignments, facts) if parts else []
+    alone = min((expected_time(p, tile, count) for tile in tiles), default=0.0)
     found = min(
-        ((work(p, tile, count, n) + n * LINK, i, n) for i, tile in enumerate(tiles) for n in parts), default=None
+        ((expected_time(p, tile, count, n) + n * LINK, i, n) for i, tile in enumerate(tiles) for n in parts),
+        default=None,
     )
     if found is None or found[0] > GAIN * alone:
         return None
     _, i, n = found
-    gemm = choose_tile(p, alignments, tiles[i], facts).replace(swapped=plan.swapped)
-    return ChainedGemm(p.swapped() if plan.swapped else p, gemm, -(-p.k // n))
+    terms = -(-p.k // n)
+    if terms >= MOST_TERMS:
+        return None
+    gemm = plan_of_tile(p, alignments, tiles[i], facts).replace(swapped=plan.swapped)
+    if gemm.promote * gemm.tiler_mnk[2] >= terms:  # sums of a part are as short without
+        gemm = gemm.replace(promote=0)
+    return ChainedGemm(p.swapped() if plan.swapped else p, gemm, terms)

@@ -186,7 +186,8 @@ class GemmPlan(ABC):
 
     @property
     def name(self) -> str:
-        """The kernel's name expression: the template and everything static, which is all of the plan but the sizes."""
+        """The kernel's name expression: the template and everything static, which is all of the plan but the sizes; of
+        these, whether K needs 64 bits."""
         if not self._name:
             object.__setattr__(self, "_name", self._name_expression())
         return self._name

@@ -43,8 +43,8 @@ MMA_TERMS = 64  # of a sum by mma.sync
 MMA_BLOCK = 64  # rows and columns of a tile, of which there are few where cuBLAS shares K
 MOST_SUMS = 32  # of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory
 SHORT = 8  # steps along K, of which promoting after each one costs little
-REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; else in shared memory
-SEVERAL = 2048  # terms of the sums of such threads, where cuBLAS has sums as short: of A and B along M and N
+REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; gemm_simt.cuh has the same
+SEVERAL = 2048  # terms of a sum of such threads, where A and B lie along M and N: there cuBLAS's sums are as short
 
 
 def with_promotion(plan: Plan, promote: int) -> Plan:

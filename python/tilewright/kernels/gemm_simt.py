@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_plan import DeviceFacts
     from tilewright.kernels.gemm_problem import GemmProblem
 
-__all__ = ["GemmSimt", "choose", "choose_tile", "given", "variants"]
+__all__ = ["GemmSimt", "choose", "given", "plan_of_tile", "variants"]
 
 FUNCTION = "kernels.gemm"
 TYPES = (Float32, Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8)
@@ -99,7 +99,8 @@ def _plan(
     narrow = tile.slices == 1 and plan.out_vector == 1 and p.c_strides[plan.out_mode] == 1
     if p.c_type is Float32 and narrow and fits(int(_core.cosize(image)) * 4, tile, facts):
         plan = plan.replace(smem_c=image)
-    return with_promotion(plan, promotion_by_simt(plan))
+    promoted = with_promotion(plan, promotion_by_simt(plan))
+    return promoted if fits(promoted.shared_bytes, tile, facts) or not promoted.totals else plan
 
 
 def _with_wide_stores(plan: GemmSimt, alignment: int) -> GemmSimt:
@@ -138,7 +139,9 @@ def choose(
     return _plan(problem, alignments, tile, facts=facts, padded=padded)
 
 
-def choose_tile(problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts) -> GemmSimt:
+def plan_of_tile(
+    problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts
+) -> GemmSimt:
     """The plan in a tile."""
     return _plan(problem, alignments, tile, facts=facts)
 

@@ -26,7 +26,7 @@ __all__ = ["GemmSimt"]
 A_AT, B_AT, C_AT = 0, 48, 96  # where params has the addresses
 EPILOGUE_AT = 240
 MAX_THREADS = 1024
-MOST_STEPS = 1 << 30  # along K that 32 bits count, tiles behind the end included
+WIDE_K = 1 << 30  # from this K on it is counted in 64 bits
 
 
 class GemmSimt(GemmPlan):
@@ -204,7 +204,7 @@ class GemmSimt(GemmPlan):
         operands = ", ".join(map(self._operand_type, "ab"))
         tile = f"{m}, {n}, {k}, {self.stages}, {self.threads}, {self.ctas_per_sm}"
         last = f", {self.promote}, true" if self.chained else self._last_argument
-        if p.k >= MOST_STEPS:
+        if p.k >= WIDE_K:
             last = f", {self.promote}, {str(self.chained).lower()}, int64"
         widths = f"{self.fragment_vector('a')}, {self.fragment_vector('b')}"
         return (

@@ -53,7 +53,7 @@ ALONE = 0.8  # the part of its rate that a multiprocessor reaches with one CTA o
 START = 24  # steps along K for which a CTA that starts or ends does not multiply
 ADDING = 8  # and so many more for each slice, while sums go through shared memory and are added up
 STEPS = 8  # along K, of each slice of a tile
-PADDED_DEPTH = 16  # at most, which was the fastest for turned copies
+PADDED_DEPTH = 16  # of turned copies at most, where tiles are sliced or come by single elements
 RESERVED = 1024  # bytes of shared memory that the system takes of every CTA
 
 
@@ -173,7 +173,7 @@ def loose_tiles(
     return tiles_for(problem, facts, LOOSE) if problem.a_type is Float32 and along else []
 
 
-def work(problem: GemmProblem, tile: SimtTile, multiprocessors: int, parts: int = 1) -> float:
+def expected_time(problem: GemmProblem, tile: SimtTile, multiprocessors: int, parts: int = 1) -> float:
     """The expected time, in products at a multiprocessor's peak; with K in parts, all of them under way at once."""
     bm, bn = tile.extents(width_of(problem))
     count = -(-problem.m // bm) * -(-problem.n // bn) * problem.batches * parts
@@ -197,11 +197,11 @@ def fastest(
     >>> fastest(problem_of(4096, 16, 4096, Float32), (16, 16, 16), H200)
     SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.33, slices=8, stages=6)
     """
-    tiles = candidates(problem, alignments, facts, padded, may_be_loose)
-    return min(tiles, key=lambda tile: work(problem, tile, facts.multiprocessors))
+    tiles = candidate_tiles(problem, alignments, facts, padded, may_be_loose)
+    return min(tiles, key=lambda tile: expected_time(problem, tile, facts.multiprocessors))
 
 
-def candidates(
+def candidate_tiles(
     problem: GemmProblem,
     alignments: Alignments,
     facts: DeviceFacts,
