@@ -374,6 +374,26 @@ def test_parts_wait_for_each_other(shape, how):
     assert error(c, right) < 1e-6
 
 
+@pytest.mark.parametrize(
+    "shape", [pytest.param((132, 140, 44), marks=sanitized), (133, 131, 45), (300, 260, 16)], ids=str
+)
+def test_totals_in_shared_memory(shape):
+    """Those of threads of 8 x 16 sums; C by 16 bytes, and by way of the same shared memory."""
+    from tilewright.kernels.choose_gemm import module
+    from tilewright.kernels.gemm_operands import gemm_operands
+    from tilewright.kernels.gemm_simt_tiles import TILES
+
+    m, n, k = shape
+    a, b = normal(k, m, dtype=torch.float32).T, normal(k, n, dtype=torch.float32).T
+    c = torch.full((m, n), float("nan"), device=DEVICE)
+    operands = gemm_operands("test", a, b, c)
+    plan = module("simt")._plan(operands.problem, operands.alignments, TILES[0]).replace(promote=2)
+    assert plan.totals == 128
+    plan.run(a, b, c)
+    assert error(c, exact(a, b)) < 1e-6
+    assert torch.equal(plan.run(a, b), c)
+
+
 # ---- streams, graphs, torch ------------------------------------------------------------------------------------------
 
 
