@@ -45,7 +45,7 @@ OTHER_WAVEFRONTS, CP_ASYNC_WAVEFRONTS = 1, 3
 REASONS = {
     "counter": "ncu's count for the instruction differs from the hardware's counter, which the prediction agrees with",
     "lost": "ncu attributed nothing to a cp.async that goes around L1; the hardware counted it",
-    "bypass": "ncu's wavefronts of a cp.async that goes around L1: no rule was found, and the hardware counts none",
+    "bypass": "ncu's wavefronts of cp.async around L1 that writes zeros, or of a plan; the hardware counts none",
     "masked": "ncu counts sectors of a cp.async around L1 that no lane makes; its lines and the hardware do not",
     "race": "cp.async around L1 whose lanes write one address: which of them is read is not predicted",
 }
@@ -69,7 +69,12 @@ def access_of(row: dict[str, Any]) -> Access:
 def predicted(access: Access) -> dict[tuple[str, str], float]:
     """(memory, field) -> what analysis says."""
     requests = access.predicted()
-    return {(r.memory, field): getattr(r, field) for r in requests for field in FIELDS[r.memory]}
+    values = {(r.memory, field): getattr(r, field) for r in requests for field in FIELDS[r.memory]}
+    if access.kind.startswith("cp.async.cg") and (both := access.asynchronous()):
+        written = len({access.shared[t] for t in access.active})
+        least = min(-(-written * KINDS[access.kind].size // 128), both.counted)
+        values |= {("shared", "wavefronts"): both.counted, ("shared", "ideal_wavefronts"): least}
+    return values
 
 
 def hardware_predicted(access: Access) -> dict[str, float]:
@@ -97,7 +102,7 @@ def reason(row: dict[str, Any], field: str, value: float, values: dict[tuple[str
     """Why the reading of a field may differ from the prediction; "" where it may not."""
     read, kind = row["source"], row["kind"]
     if kind.startswith(("cp.async.cg", "cp.async.filled")):
-        if "wavefronts" in field:
+        if "wavefronts" in field and kind.startswith("cp.async.filled"):
             return "bypass"
         lost = row["lanes"] and not read.get(FIELDS["global"]["sectors"], 0) and field != "lines"
         return "lost" if lost else ""

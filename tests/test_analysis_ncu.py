@@ -73,7 +73,8 @@ def test_what_is_excused_is_what_the_page_says(compare, rows):
     reasons = Counter((d.reason, d.what.rsplit(".", 1)[0]) for d in found if d.reason)
     assert {r for r, _ in reasons} <= set(compare.REASONS)
     assert {kind for r, kind in reasons if r == "counter"} == {"ld.shared"}
-    assert {kind for r, kind in reasons if r in ("bypass", "lost", "race")} <= {"cp.async.cg", "cp.async.filled"}
+    assert {kind for r, kind in reasons if r in ("lost", "race")} <= {"cp.async.cg", "cp.async.filled"}
+    assert {kind for r, kind in reasons if r == "bypass"} == {"cp.async.filled"}
     assert reasons["counter", "ld.shared"] < compared["memory_l1_wavefronts_shared"] / 25
     assert sum(n for (r, _), n in reasons.items() if r == "race") <= 5
 
@@ -101,6 +102,21 @@ def test_the_hardware_takes_other_wavefronts_than_ncu_says(compare, rows):
     assert more >= 40
     assert fewer >= 15
     assert unknown <= 2
+
+
+def test_what_ncu_calls_wavefronts_around_the_cache(rows):
+    """Moves of sectors from line to line; of what was read with all lanes filled, which found no rule, most."""
+    counted = {"cg": [], "filled": []}
+    for row in (r for r in rows if r["kind"].startswith(("cp.async.cg", "cp.async.filled")) and r["lanes"]):
+        access = Access(row["kind"], tuple(row["offsets"]), row["lanes"], tuple(row["shared"]))
+        if access.lanes != 0xFFFFFFFF and "filled" in row["kind"]:
+            continue
+        read = row["source"].get("memory_l1_wavefronts_shared", 0)
+        counted[row["kind"].split(".")[2]].append(access.asynchronous().counted == read)
+    assert all(counted["cg"])
+    assert len(counted["cg"]) >= 80
+    assert sum(counted["filled"]) >= 16
+    assert len(counted["filled"]) == 19
 
 
 def test_the_lanes_are_those_of_the_mask(golden, rows):

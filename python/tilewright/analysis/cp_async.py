@@ -28,12 +28,13 @@ class AsyncAccess(NamedTuple):
     """What a cp.async of one warp costs.
 
     - `source`: the sectors of global memory; `destination`: the wavefronts of shared memory, with .ca as Nsight Compute
-      counts them for the instruction; what it says of .cg is not known, and they are those of a store
+      counts them for the instruction, with .cg those of a store
     - `lookups`, `asked_sectors`: with .cg a line of global memory is looked up once for each line of shared memory that
       gets a part of it, and asked for as many sectors as it fills there: what the hardware's counters of L1 say, unless
       lanes write one address: then which of them counts is not known
     - `wavefronts`: what the hardware's counter says; 0 for .cg; None where the sources lie in different blocks of
       32 KB, for which the rule is not known
+    - `counted`: the wavefronts that Nsight Compute says of the instruction
 
     >>> row = range(0, 512, 16)
     >>> async_access(row, row, 16).source.sectors
@@ -45,6 +46,7 @@ class AsyncAccess(NamedTuple):
     lookups: int
     asked_sectors: int
     wavefronts: int | None
+    counted: int
 
 
 def async_access(
@@ -66,7 +68,10 @@ def async_access(
 
     Around L1 (.cg) 32 bytes of L2 go to 32 bytes of shared memory: sectors = |{ (g // 32, s // 32, (g - s) mod 32) }|
     over the lanes, of those that write one address the first. So a copy whose two sides lie differently in their
-    sectors moves each sector twice.
+    sectors moves each sector twice. Nsight Compute counts these moves together as one wavefront where they go from one
+    line to one line, fill the same halves of sectors from the same, and all or none of them go from an even sector to
+    an odd one or back, but each sector of the source once: `counted` = sum over the classes (g // 128, s // 128,
+    halves, parity of g // 32 + s // 32) of the most moves of one sector. No wavefront of the hardware stands for it.
 
     Args:
         sources, destinations: byte addresses in global and shared memory, one for each of up to 32 lanes.
@@ -86,6 +91,8 @@ def async_access(
         >>> found = async_access([132 * t for t in range(31)], range(0, 124, 4), 4, cache="ca")  # 31 lines, no conflict
         >>> found.destination.wavefronts, found.wavefronts
         (1, 8)
+        >>> [async_access([x + shift for x in rows], rows, 16).counted for shift in (0, 16, 32, 48)]
+        [4, 12, 8, 16]
     """
     from tilewright.analysis.access import warp_access
 
@@ -108,7 +115,7 @@ def async_access(
         lookups = len({(g // LINE, s // LINE) for g, s in pairs})
         asked = len({(g // LINE, s // SECTOR) for s, g in last.items()})
         source = source._replace(sectors=sectors, ideal_sectors=ideal)
-        return AsyncAccess(source, destination, lookups, asked, wavefronts=0)
+        return AsyncAccess(source, destination, lookups, asked, wavefronts=0, counted=_counted(first))
     of_pass = min(BANKS // width, 32)
     wavefronts = alone = 0
     for begin in range(0, 32, of_pass):
@@ -124,7 +131,20 @@ def async_access(
     ideal = min(-(-len(lanes) * width // BANKS), wavefronts)
     destination = destination._replace(wavefronts=wavefronts, ideal_wavefronts=ideal, alone=alone)
     taken = _taken(lanes, pairs, width, of_pass)
-    return AsyncAccess(source, destination, source.lines, source.sectors, taken)
+    return AsyncAccess(source, destination, source.lines, source.sectors, taken, wavefronts)
+
+
+def _counted(sources: dict[int, int]) -> int:
+    """What Nsight Compute calls wavefronts, around L1, by the source of each destination."""
+    halves: dict[tuple[int, int, int], set[tuple[int, int]]] = {}  # of each move: those that go where
+    for s, g in sources.items():
+        move = g // SECTOR, s // SECTOR, (g - s) % SECTOR
+        halves.setdefault(move, set()).add((g % SECTOR, s % SECTOR))
+    classes: dict[tuple[int, int, frozenset[tuple[int, int]], int], Counter[int]] = {}
+    for (g, s, _), filled in halves.items():
+        key = g // (LINE // SECTOR), s // (LINE // SECTOR), frozenset(filled), (g + s) % 2
+        classes.setdefault(key, Counter())[g] += 1
+    return sum(max(moves.values()) for moves in classes.values())
 
 
 def _taken(lanes: Sequence[int], pairs: Sequence[tuple[int, int]], width: int, of_pass: int) -> int | None:
