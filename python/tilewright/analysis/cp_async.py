@@ -110,12 +110,13 @@ def async_access(
     pairs = [(int(sources[t]), int(destinations[t])) for t in lanes]
     if cache == "cg":
         first, last = ({s: g for g, s in order} for order in (reversed(pairs), pairs))
-        sectors = len({(g // SECTOR, s // SECTOR, (g - s) % SECTOR) for s, g in first.items()})
+        moves = _moves(first)
+        sectors = len(moves)
         ideal = min(-(-len(first) * width // SECTOR), sectors)
         lookups = len({(g // LINE, s // LINE) for g, s in pairs})
         asked = len({(g // LINE, s // SECTOR) for s, g in last.items()})
         source = source._replace(sectors=sectors, ideal_sectors=ideal)
-        return AsyncAccess(source, destination, lookups, asked, wavefronts=0, counted=_counted(first))
+        return AsyncAccess(source, destination, lookups, asked, wavefronts=0, counted=_counted(moves))
     of_pass = min(BANKS // width, 32)
     wavefronts = alone = 0
     for begin in range(0, 32, of_pass):
@@ -134,17 +135,22 @@ def async_access(
     return AsyncAccess(source, destination, source.lines, source.sectors, taken, wavefronts)
 
 
-def _counted(sources: dict[int, int]) -> int:
-    """What Nsight Compute calls wavefronts, around L1, by the source of each destination."""
-    halves: dict[tuple[int, int, int], set[tuple[int, int]]] = {}  # of each move: those that go where
+def _moves(sources: dict[int, int]) -> dict[tuple[int, int, int], set[tuple[int, int]]]:
+    """(sector of the source, sector of the destination, shift) to the halves that go where, by each one's source."""
+    halves: dict[tuple[int, int, int], set[tuple[int, int]]] = {}
     for s, g in sources.items():
         move = g // SECTOR, s // SECTOR, (g - s) % SECTOR
         halves.setdefault(move, set()).add((g % SECTOR, s % SECTOR))
+    return halves
+
+
+def _counted(moves: dict[tuple[int, int, int], set[tuple[int, int]]]) -> int:
+    """What Nsight Compute calls wavefronts, around L1."""
     classes: dict[tuple[int, int, frozenset[tuple[int, int]], int], Counter[int]] = {}
-    for (g, s, _), filled in halves.items():
+    for (g, s, _), filled in moves.items():
         key = g // (LINE // SECTOR), s // (LINE // SECTOR), frozenset(filled), (g + s) % 2
         classes.setdefault(key, Counter())[g] += 1
-    return sum(max(moves.values()) for moves in classes.values())
+    return sum(max(of_sector.values()) for of_sector in classes.values())
 
 
 def _taken(lanes: Sequence[int], pairs: Sequence[tuple[int, int]], width: int, of_pass: int) -> int | None:

@@ -32,7 +32,6 @@ __all__ = ["ChainedGemm", "chained"]
 HOPPER = 90  # the first capability with programmatic launches
 ROUNDS = 8  # of tiles at least, for which the last one is worth filling
 TERMS = 4096  # of a part, about
-SHORT_TERMS = 2048  # where sums would be promoted: then the parts are as short
 LEAST = 8192  # of K
 PARTS = (2, 4, 8)  # of few tiles
 FEWEST_TERMS = 512  # of a part of few tiles
@@ -208,12 +207,14 @@ def _of_many_tiles(plan: GemmSimt, alignments: tuple[int, int, int], facts: Devi
     from tilewright.kernels.gemm_simt_tiles import tiles_for
 
     p = plan.problem
+    if p.k < LEAST:
+        return None
     whole = plan_of_tile(p, alignments, tiles_for(p, facts)[0], facts)
     tiles = whole.ctas
     is_large = plan.tiler_mnk[:2] == whole.tiler_mnk[:2] and tiles >= ROUNDS * facts.multiprocessors * whole.ctas_per_sm
-    if not is_large or p.k < LEAST:
+    if not is_large:
         return None
-    terms = SHORT_TERMS if whole.promote else TERMS
+    terms = whole.promote * whole.tiler_mnk[2] or TERMS  # parts as short as the sums would be that are promoted
     return ChainedGemm(p.swapped() if plan.swapped else p, whole.replace(swapped=plan.swapped, promote=0), terms)
 
 
