@@ -122,7 +122,12 @@ FP32 = Ladder(
             lambda a, b: padded(a, b, permuted=True, stages=3),
             "stages",
         ),
-        Step("simt chosen", "8 x 16 elements a thread, 16 bytes of A at a time: the chosen plan", kernels.gemm.plan),
+        Step(
+            "whole tiles",
+            "8 x 16 elements a thread, 16 bytes of A at a time",
+            lambda a, b: kernels.gemm.plan(a, b).replace(streams=0),
+        ),
+        Step("simt chosen", "CTAs share tiles along K: the chosen plan", kernels.gemm.plan, "order"),
     ),
 )
 

@@ -14,6 +14,7 @@
 #include "tilewright/numeric.cuh"
 #include "tilewright/simt_operand.cuh"
 #include "tilewright/simt_store.cuh"
+#include "tilewright/simt_streams.cuh"
 #include "tilewright/vector.cuh"
 
 namespace tilewright {
@@ -26,20 +27,18 @@ __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 // kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlices groups,
 // one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have. After
 // every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. With more than
-// kRegisterSums sums a thread, the totals are in shared memory, behind the stages. kChained:
-// the next launch may begin before this one ends, and this one waits for the one before it when it comes to D, to which
-// that may have added. Count: an integer that holds K.
+// kRegisterSums sums a thread, the totals are in shared memory, behind the stages. Count: an integer that holds K.
+// kStreamed: some CTAs share tiles of D along K, as SimtStreams says.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
           int kMmaThreads, int kSlices, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB,
-          class Store, class EpilogueType, int kPromote = 0, bool kChained = false, class Count = int>
+          class Store, class EpilogueType, int kPromote = 0, class Count = int, bool kStreamed = false>
 struct GemmSimt {
   using Epilogue = EpilogueType;
   using Out = typename Epilogue::Out;
   static constexpr int kThreads = kThreadCount;
   static constexpr int kMinCtas = kCtas;
-  static constexpr bool kOverlaps = kChained && kArch >= 900;  // before, launches follow each other
 
-  struct Params {
+  struct Whole {
     typename A::Params a;
     typename B::Params b;
     Out* out;
@@ -51,6 +50,10 @@ struct GemmSimt {
     FastDivisor batch[2];  // the extents of the first two batch modes
     typename Epilogue::Params epilogue;
   };
+  struct Shared : Whole {
+    SimtStreams<Acc> streams;
+  };
+  using Params = typename EitherType<kStreamed, Shared, Whole>::Type;
 
   static constexpr int kSteps = kK / kSlices;  // along K, of a thread in a tile
   // Whether the fragments of the next tile are read while the last ones are multiplied. Otherwise every tile is waited
@@ -100,9 +103,29 @@ struct GemmSimt {
   __device__ static int below(int64 n) { return static_cast<int>(n < (1 << 30) ? n : 1 << 30); }
 
   __device__ static void run(const Params& params, void* shared) {
-    if constexpr (kOverlaps) asm volatile("griddepcontrol.launch_dependents;");
-    const unsigned matrix = params.tiles.divide(blockIdx.x);
-    const Coord<2> tile = params.grid(blockIdx.x - matrix * params.tiles.divisor);
+    if constexpr (!kStreamed) {
+      run_tile(params, shared, blockIdx.x, 0, params.k, {});
+    } else {
+      const SimtStreams<Acc>& streams = params.streams;
+      SimtShare share = streams.share(blockIdx.x);
+#pragma unroll 1
+      while (share.begin < share.end) {
+        const unsigned tile = streams.steps.divide(share.begin);
+        const unsigned first = share.begin - tile * streams.steps.divisor;
+        const unsigned count = min(streams.steps.divisor - first, share.end - share.begin);
+        const int64 begin = static_cast<int64>(first) * kK, end = static_cast<int64>(first + count) * kK;
+        run_tile(params, shared, tile, begin, end < params.k ? end : params.k, share);
+        share.begin += count;
+        __syncthreads();  // the next tile comes to the same shared memory
+      }
+    }
+  }
+
+  // The k of a tile of C from `begin` to before `end`.
+  __device__ static void run_tile(const Params& params, void* shared, unsigned index, int64 begin, int64 end,
+                                  const SimtShare& share) {
+    const unsigned matrix = params.tiles.divide(index);
+    const Coord<2> tile = params.grid(index - matrix * params.tiles.divisor);
     const int64 first_row = static_cast<int64>(tile.at[0]) * kM, first_column = static_cast<int64>(tile.at[1]) * kN;
     const int rows = below(params.m - first_row), columns = below(params.n - first_column);
     if (rows <= 0 || columns <= 0) return;
@@ -113,15 +136,22 @@ struct GemmSimt {
     batch[2] = params.batch[1].divide(batch[1]);
     batch[1] -= batch[2] * params.batch[1].divisor;
 
+    const Extent extent{first_row, first_column, begin, end - begin, rows, columns};
     Acc sum[kRows][kColumns] = {};
     if constexpr (kPromote > 0 && !kSharedTotals) {
       Acc part[kRows][kColumns] = {};
-      multiply(params, shared, first_row, first_column, rows, columns, batch, part, sum);
+      multiply(params, shared, extent, batch, part, sum);
       promote(part, sum);
     } else {
-      multiply(params, shared, first_row, first_column, rows, columns, batch, sum, sum);
+      multiply(params, shared, extent, batch, sum, sum);
     }
-    if constexpr (kOverlaps) asm volatile("griddepcontrol.wait;" ::: "memory");
+    if constexpr (kStreamed) {
+      if (begin > 0) {
+        params.streams.template put<kThreads>(share, sum);
+        return;
+      }
+      if (end < params.k) params.streams.template add<kThreads>(share, index, sum);
+    }
     Out* out = params.out + first_row * params.out_stride[0] + first_column * params.out_stride[1];
 #pragma unroll
     for (int i = 0; i < 3; ++i) out += batch[i] * params.out_batch[i];
@@ -135,19 +165,24 @@ struct GemmSimt {
     Store::template run<Rows, Columns>(output, mma_thread(), writes, shared, sum);
   }
 
-  __device__ static void multiply(const Params& params, void* shared, int64 first_row, int64 first_column, int rows,
-                                  int columns, const unsigned* batch, Acc (&sum)[kRows][kColumns],
-                                  Acc (&total)[kRows][kColumns]) {
-    const int thread = mma_thread();
+  // What is multiplied for a tile of C: where it begins, and how much of it there is.
+  struct Extent {
+    int64 first_row, first_column, first_k, depth;
+    int rows, columns;
+  };
+
+  __device__ static void multiply(const Params& params, void* shared, const Extent& extent, const unsigned* batch,
+                                  Acc (&sum)[kRows][kColumns], Acc (&total)[kRows][kColumns]) {
+    const int thread = mma_thread(), rows = extent.rows, columns = extent.columns;
     auto* const shared_a = static_cast<typename A::T*>(shared);
     auto* const shared_b = reinterpret_cast<typename B::T*>(static_cast<char*>(shared) + kBytesA);
-    A a(params.a, first_row, batch);
-    B b(params.b, first_column, batch);
-    const int tiles = static_cast<int>((params.k + kK - 1) / kK);
-    Count ahead = static_cast<Count>(params.k);  // of which nothing is under way yet
+    A a(params.a, extent.first_row, extent.first_k, batch);
+    B b(params.b, extent.first_column, extent.first_k, batch);
+    const int tiles = static_cast<int>((extent.depth + kK - 1) / kK);
+    Count ahead = static_cast<Count>(extent.depth);  // of which nothing is under way yet
     // The tiles of which no element is outside of memory.
     const bool is_inside = (A::kPadded || rows >= kM) && (B::kPadded || columns >= kN);
-    const int whole = is_inside ? static_cast<int>(params.k / kK) : 0;
+    const int whole = is_inside ? static_cast<int>(extent.depth / kK) : 0;
     int loaded = 0;
 
     // The next tile of each operand gets under way to the stage that the pointers are in.
@@ -161,7 +196,7 @@ struct GemmSimt {
         if (A::template loads<kThreads>()) a.template load<kK, false>(to_a, rows, kK);
         if (B::template loads<kThreads>()) b.template load<kK, false>(to_b, columns, kK);
       } else if (loaded < tiles) {
-        const int depth = below(params.k - static_cast<int64>(loaded) * kK);
+        const int depth = below(extent.depth - static_cast<int64>(loaded) * kK);
         if (A::template loads<kThreads>()) a.template load<kK, true>(to_a, rows, depth);
         if (B::template loads<kThreads>()) b.template load<kK, true>(to_b, columns, depth);
       }

@@ -10,6 +10,8 @@ import ctypes
 import re
 import subprocess
 
+import numpy as np
+
 from cpu_device import COMPILER
 from tilewright._runtime.discovery import kernels_folder
 
@@ -31,6 +33,10 @@ struct alignas(16) uint4 { unsigned x, y, z, w; };
 static struct { unsigned x; } threadIdx, blockIdx;
 template <class T> static T __ldca(const T* from) { return *from; }
 template <class T> static T __ldcs(const T* from) { return *from; }
+template <class T> static T __ldcg(const T* from);
+template <class T> static void __stcg(T* to, T x);
+static void __threadfence() {}
+static unsigned min(unsigned x, unsigned y) { return x < y ? x : y; }
 static unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned long long>(a) * b >> 32; }
 static unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> (shift & 31));
@@ -46,7 +52,7 @@ static unsigned long long __cvta_generic_to_shared(const void* p) {
 }
 // Shared memory, and the tensors: what lies elsewhere may not be there at all.
 static std::vector<std::pair<unsigned long long, unsigned long long>> ranges;
-static int outside = 0;
+static int outside = 0, late = 0;
 static void look_at(unsigned long long address, unsigned bytes, unsigned touched) {
   misaligned += address % bytes != 0;
   for (const auto& [begin, end] : ranges) {
@@ -58,6 +64,8 @@ template <class Access, class T> static Access* aligned(T* p) {
   look_at(reinterpret_cast<unsigned long long>(p), sizeof(Access), sizeof(Access));
   return reinterpret_cast<Access*>(p);
 }
+template <class T> static T __ldcg(const T* from) { return *aligned<const T>(from); }
+template <class T> static void __stcg(T* to, T x) { *aligned<T>(to) = x; }
 
 // ---- fibers ----
 struct Copy { char* to; const char* from; int bytes, count; };
@@ -221,9 +229,13 @@ static void ex2_approx_ftz_f32(float& to, float from) { to = std::exp2(from); }
 static void rcp_approx_ftz_f32(float& to, float from) { to = 1 / from; }
 static void cvt_rni_s32_f32(int& to, float from) { to = clamped(from); }
 static void cvt_rni_s32_f64(int& to, double from) { to = clamped(from); }
-// Here launches follow each other.
-static void griddepcontrol_launch_dependents() {}
-static void griddepcontrol_wait() {}
+static void st_release_gpu_u32(unsigned* to, unsigned x) { st(reinterpret_cast<char*>(to), &x, 4); }
+// Here CTAs follow each other: what is not there yet would be waited for forever.
+static void ld_acquire_gpu_u32(unsigned& x, const unsigned* from) {
+  ld(&x, reinterpret_cast<unsigned long long>(from), 4);
+  late += x != 1;
+  x = 1;
+}
 }  // namespace ptx
 """
 
@@ -306,15 +318,17 @@ template <class Gemm> static int run_gemm(const char* bytes, unsigned size, unsi
   static typename Gemm::Params params;
   if (size != sizeof params) return -1;
   std::memcpy(static_cast<void*>(&params), bytes, size);
-  misaligned = outside = 0;
+  misaligned = outside = late = 0;
   for (blockIdx.x = 0; blockIdx.x < ctas; ++blockIdx.x) {
     if (!run_cta(Gemm::kThreads, [] { Gemm::run(params, shared_memory); })) return -2;
+    if (late) return -3;
   }
   return misaligned + outside;
 }
 extern "C" int run(int index, const char* bytes, unsigned size, unsigned ctas, const unsigned long long* reach) {
   const auto shared = reinterpret_cast<unsigned long long>(shared_memory);
   ranges = {{shared, shared + sizeof shared_memory}, {reach[0], reach[1]}, {reach[2], reach[3]}, {reach[4], reach[5]}};
+  ranges.insert(ranges.end(), {{reach[6], reach[7]}, {reach[8], reach[9]}});
   using Run = int (*)(const char*, unsigned, unsigned);
   static const Run table[] = {ENTRIES};
   return table[index](bytes, size, ctas);
@@ -336,11 +350,19 @@ class GemmKernels:
     def run(self, plan, a, b, c, bias=0):
         """Run a plan's kernel on addresses in CPU memory."""
         plan.require(a, b, c, "test")
-        params = plan.params(a, b, c, bias)
-        reach = (ctypes.c_uint64 * 6)(*(x for pair in reaches(_there(plan), (a, b, c)) for x in pair))
+        zeros, others = np.zeros(plan.scratch[0], np.uint8), np.full(plan.scratch[1], 0xFF, np.uint8)
+        scratch = [(x.ctypes.data, x.ctypes.data + x.nbytes) for x in (zeros, others)]
+        params = bytearray(plan.params(a, b, c, bias))
+        for argument, place, added in plan.pointers():
+            if argument >= 4:
+                params[place : place + 8] = (scratch[argument - 4][0] + added).to_bytes(8, "little")
+        params = bytes(params)
+        pairs = *reaches(_there(plan), (a, b, c)), *scratch
+        reach = (ctypes.c_uint64 * 10)(*(x for pair in pairs for x in pair))
         found = self.library.run(self.index[plan.name], params, len(params), plan.ctas, reach)
         assert found != -1, f"the plan's {len(params)} bytes are not the kernel's parameter"
         assert found != -2, "some threads wait at a barrier that others never reach"
+        assert found != -3, "a CTA waits for sums of one that is launched after it"
         assert found == 0, f"{found} accesses are misaligned or outside of the tensors"
 
 

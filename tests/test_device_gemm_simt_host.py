@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 
@@ -92,6 +93,23 @@ def problems():
         plan = chosen(case, tile=0, depth=depth).replace(promote=promote)
         assert (plan.totals, plan.smem_c is not None) == (128, "@" in c)
         yield case, plan
+    # Tiles that are shared along K: fewer shares than tiles, more, and more than a tile has steps; by registers and by
+    # cp.async; in slices; with totals in shared memory and in registers; with an epilogue; in batches.
+    for m, n, k, tile, streams, promote, a, b, told in (
+        (300, 260, 40, 0, 4, 0, "01", "10", {}),
+        (300, 260, 40, 0, 2, 2, "10", "10", {"beta": 2.0, "bias": "n", "activation": "relu"}),
+        (130, 140, 45, 3, 7, 0, "10", "01", {}),
+        (70, 65, 200, 6, 9, 3, "01", "01", {"alpha": 0.5}),
+        (64, 64, 300, 8, 32, 0, "10", "10", {}),
+        (40, 33, 66, 5, 5, 0, "10", "10", {"batch": (2, 3)}),
+        (64, 32, 8, 5, 9, 0, "10", "10", {}),
+    ):
+        case = Case(Float32, m, n, k, a, b, **told)
+        plan = chosen(case, tile=tile, streams=streams)
+        assert 0 < plan.shared_tiles <= math.prod(plan.tiles) * plan.problem.batches
+        yield case, plan.replace(promote=promote)
+    case = Case(Float32, 65, 40, 517)
+    yield case, gemm_simt._plan(case.problem, case.alignments, LOOSE[3], 11)
     # Rows that begin anywhere, strides in all modes, backwards, broadcast; C along M, padded, misaligned.
     for a, b, c in (
         ("01+1", "10@1", "01@1"), ("01/2", "10/2", "10+4"), ("01-", "10-", "10"), ("10+3", "01@3", "01/2"),

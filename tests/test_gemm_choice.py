@@ -78,23 +78,23 @@ def test_both_ways_are_asked_for_few_rows_only():
 
 
 def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
-    plan = chosen(4095, 4097, 4103, Float32)
+    plan = chosen(4095, 4201, 4103, Float32)
     assert isinstance(plan, PackedGemm)
     assert (plan.is_turned, plan.gemm.KERNEL, plan.sides) == (True, "simt", (True, True))
     assert (plan.gemm.problem.a_strides, plan.gemm.problem.b_strides) == ((1, 4096), (1, 4352))
     assert plan.for_problem(problem_of(4095, 4096, 4101, Float32)).gemm.problem.b_strides == (1, 4096)
     assert (plan.gemm.fragment_vector("a"), plan.gemm.copy_layout("a")[1:], plan.gemm.out_vector) == (4, (4, 0), 1)
     assert plan.gemm.smem_c is not None  # C's rows are misaligned, and written out of shared memory
-    assert chosen(4095, 4097, 4103, Float32, a="m").sides == (True, True)
-    assert chosen(4096, 4097, 4096, Float32, alignments=(4, 16, 16)).sides == (True, False)
+    assert chosen(4095, 4201, 4103, Float32, a="m").sides == (True, True)
+    assert chosen(4096, 4201, 4096, Float32, alignments=(4, 16, 16)).sides == (True, False)
     for aligned in (
         chosen(4096, 4096, 4096, Float32),
-        chosen(1535, 1537, 1539, Float32, a="m", b="n"),  # single elements along M and N are nearly as fast
+        chosen(1023, 1025, 1027, Float32, a="m", b="n"),  # single elements along M and N are nearly as fast
         chosen(257, 259, 261, Float32),
     ):
         assert aligned.KERNEL == "simt"
     assert isinstance(chosen(4096, 4096, 4096, Float32, alignments=(4, 16, 16)), PackedGemm)
-    assert chosen(2047, 2049, 2051, Float32, a="m", b="n").sides == (True, True)
+    assert chosen(2047, 2147, 2051, Float32, a="m", b="n").sides == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,7 @@ def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
         ((1, 4096, 4096), (32, 16, 64), 8, 6),
         ((16, 4096, 4096), (32, 16, 64), 8, 6),
         ((64, 4096, 1000), (64, 32, 64), 8, 4),
-        ((128, 4096, 4096), (64, 64, 32), 4, 5),
         ((512, 512, 512), (64, 32, 32), 4, 4),
-        ((768, 768, 768), (64, 32, 32), 4, 4),
     ],
 )
 def test_small_tiles_of_fma_come_element_by_element_along_k(shape, tiler, slices, stages):
@@ -120,7 +118,7 @@ def test_small_tiles_of_fma_come_element_by_element_along_k(shape, tiler, slices
 
 def test_fewer_stages_where_shared_memory_is_smaller():
     small = DEVICES["sm_89"]
-    plan = chosen(64, 4096, 4096, Float32, small)
+    plan = chosen(64, 4096, 1000, Float32, small)
     assert (plan.tiler_mnk, plan.stages) == ((64, 32, 64), 3)
     plan.require_device(small)
 
@@ -217,7 +215,7 @@ def test_all_plans_of_a_problem():
 
 def test_long_sums_of_fp32_are_promoted():
     """Sums of fewer terms have smaller rounding errors: along M and N, where cuBLAS has them, too."""
-    for k, promote in ((4088, 0), (4096, 256), (8192, 256)):
+    for k, promote in ((960, 0), (4088, 96), (8192, 96)):
         plan = chosen(4096, 4096, k, Float32, a="m", b="n")
         assert (plan.tiler_mnk, plan.promote) == ((128, 128, 8), promote)
         assert plan.shared_bytes == 3 * 256 * 8 * 4 + (128 * 128 * 4 if promote else 0)

@@ -159,12 +159,12 @@ def test_copies_before(recorder, monkeypatch):
 
     workspaces = []
 
-    def workspace(device, size, stream, library):
+    def workspace(device, size, stream, library, is_zero=False):
         memory = _core.Memory.allocate(size, 128)
         workspaces.append((memory, size, library))
         return memory, memory.address
 
-    monkeypatch.setattr(gemm_packed_run, "_workspace", workspace)
+    monkeypatch.setattr(gemm_packed_run, "workspace", workspace)
     monkeypatch.setattr(gemm_composite_run, "_launched", {})
     # There is no driver that encodes tensor maps: the addresses are put where the maps are.
     monkeypatch.setattr(cuda, "encode_tensor_map", lambda *args, **options: bytes(128))

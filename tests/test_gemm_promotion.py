@@ -82,7 +82,8 @@ def test_sums_are_more_exact(dtype):
     a, b = operands(16, 16, 8192, dtype)
     exact = a.astype(np.longdouble) @ b.astype(np.longdouble).T
     plan = kernels.gemm.plan(a, b)
-    plan = getattr(plan, "gemm", plan)  # itself, or of each of its parts
+    if dtype is Float32:
+        plan = plan.replace(streams=0)  # whose sums are shorter anyhow
     assert plan.promote > 0
     errors = [float(np.linalg.norm(plan.replace(promote=p).run(a, b) - exact)) for p in (plan.promote, 0)]
     assert errors[0] < 0.5 * errors[1]
@@ -113,7 +114,7 @@ def test_where_sums_are_promoted():
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_kernel_is_told(name):
     """By its last argument, which plans that do not promote leave out; and the reader by the plan's text."""
-    plan = plan_of(name, 64, 8, 4096, promote=3)
+    plan = plan_of(name, 64, 8, 4096 if name != "simt" else 512, promote=3)
     assert plan.name.endswith(", 3>>")
     assert "sums are added to totals every 3 steps along K" in str(plan)
     assert plan.replace(promote=0).name == plan.name.removesuffix(", 3>>") + ">>"
@@ -124,7 +125,7 @@ def test_totals_in_shared_memory_need_fragments_that_are_read_ahead():
     plan = gemm_simt.choose(problem_of(512, 512, 4096, Float32, a="m", b="n"), ALIGNED)
     many = gemm_simt.choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), ALIGNED)
     assert (plan.totals, many.totals) == (0, 128)
-    assert "every 256 steps along K, in shared memory" in str(many)
+    assert "every 96 steps along K, in shared memory" in str(many)
     one = gemm_simt._plan(many.problem, ALIGNED, TILES[0], stages=1)
     with pytest.raises(LayoutError, match=r"promote is 2 with 128 sums of a thread, .* with 1 stages and 8 steps .*"):
         one.replace(promote=2)

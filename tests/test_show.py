@@ -377,7 +377,7 @@ def test_a_text_is_a_layout_and_a_name_an_operation():
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "message"),
     [
-        ((object(),), {}, TypeError, "no picture of object; there are pictures of Analysis, Chained"),
+        ((object(),), {}, TypeError, "no picture of object; there are pictures of Analysis, Composed"),
         ((analysis.warp_access(range(0, 128, 4), 4),), {}, TypeError, "no picture of Request; there are pictures of"),
         ((analysis.swizzle_mode(parse("(64,64):(64,1)"), Float16),), {}, TypeError, "no picture of SwizzleMode"),
         ((cute.Ratio(3, 4),), {}, TypeError, "no picture of Ratio"),

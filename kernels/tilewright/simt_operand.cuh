@@ -66,11 +66,11 @@ struct SimtOperand {
   int64 stride[2];
   Vector<T, kVector> staged[kAsync ? 1 : kAccesses];
 
-  __device__ SimtOperand(const Params& params, int64 first_row, const unsigned* batch)
+  __device__ SimtOperand(const Params& params, int64 first_row, int64 first_k, const unsigned* batch)
       : mine(coordinate(static_cast<int>(threadIdx.x), 0)) {
     stride[0] = kUnit == 0 ? 1 : params.stride[0];
     stride[1] = kUnit == 1 ? 1 : params.stride[1];
-    next = params.pointer + (first_row + mine.at[0]) * stride[0] + mine.at[1] * stride[1];
+    next = params.pointer + (first_row + mine.at[0]) * stride[0] + (first_k + mine.at[1]) * stride[1];
 #pragma unroll
     for (int i = 0; i < 3; ++i) next += batch[i] * params.batch[i];
   }

@@ -3,7 +3,6 @@ epilogues, streams, graphs, torch.compile."""
 
 from __future__ import annotations
 
-import itertools
 import random
 from importlib import import_module
 
@@ -322,39 +321,58 @@ def test_output_types():
             assert error(found, expected) <= 1.1 * error(expected.to(out), expected) + 1e-4, (kind, out)
 
 
-# ---- parts along K ---------------------------------------------------------------------------------------------------
+# ---- tiles that are shared along K -----------------------------------------------------------------------------------
 
 
-def in_parts(a, b, c, terms, **asked):
-    """The plan of gemm_simt for these, in parts along K."""
-    from tilewright.kernels.choose_gemm import module
-    from tilewright.kernels.gemm_chained import ChainedGemm
+def shared(a, b, c, tile, streams, **asked):
+    """The plan of gemm_simt in a tile for these, with so many shares."""
     from tilewright.kernels.gemm_launch import facts_of
     from tilewright.kernels.gemm_operands import gemm_operands
+    from tilewright.kernels.gemm_simt import plan_of_tile
+    from tilewright.kernels.gemm_simt_tiles import TILES
 
     operands = gemm_operands("test", a, b, c, **asked)
-    plan = module("simt").choose(operands.problem, operands.alignments, facts_of(0))
-    return ChainedGemm(operands.problem, plan, terms)
+    return plan_of_tile(operands.problem, operands.alignments, TILES[tile], facts_of(0), streams)
 
 
-@pytest.mark.skipif(torch.cuda.is_available() and torch.cuda.get_device_capability() < (9, 0), reason="sm_90 at least")
 @pytest.mark.parametrize("how", ["launches", "graph"])
 @pytest.mark.parametrize(
-    "shape", [(2048, 2048, 512), pytest.param((130, 70, 1000), marks=sanitized), (1024, 1536, 2000)], ids=str
+    ("shape", "tile", "streams"),
+    [
+        ((2048, 2048, 512), 0, 200),
+        pytest.param((130, 70, 1000), 5, 60, marks=sanitized),
+        pytest.param((200, 140, 99), 0, 3, marks=sanitized),
+        ((1024, 1536, 2000), 3, 792),
+        ((64, 64, 8192), 6, 264),
+        ((300, 300, 4096), 7, 132),
+    ],
+    ids=str,
 )
-def test_parts_wait_for_each_other(shape, how):
-    """Parts so short that the next ones have multiplied while the one before still adds; all bits, many times."""
+def test_shares_of_tiles_wait_for_each_other(shape, tile, streams, how):
+    """All bits, many times: those of the same pieces of K, one after the other, added up."""
     m, n, k = shape
     a, b = normal(m, k, dtype=torch.float32), normal(n, k, dtype=torch.float32)
-    c = torch.empty(m, n, device=DEVICE)
-    plan = in_parts(a, b, c, 64)
-    assert len(plan.cuts) > 7
-    expected = None
-    for part in itertools.pairwise(plan.cuts):
-        columns = slice(*part)
-        own = torch.empty_like(c)
-        plan.gemm.run(a[:, columns], b[:, columns], own)
-        expected = own if expected is None else expected + own
+    c = torch.full((m, n), float("nan"), device=DEVICE)
+    plan = shared(a, b, c, tile, streams).replace(promote=0)
+    assert plan.shared_tiles
+    plan.run(a, b, c)
+    expected = c.clone()
+    assert error(c, exact(a, b)) < 1e-6
+    if plan.slices == 1:
+        (bm, bn, step), alone = plan.tiler_mnk, plan.replace(streams=0)
+        pieces = {}
+        for tile_m, tile_n, _, first, count in plan.tables().work.tolist():
+            pieces.setdefault((tile_m, tile_n), []).append((first, count))
+        for (i, j), own in [*pieces.items()][:: max(len(pieces) // 8, 1)]:
+            rows, columns = slice(i * bm, (i + 1) * bm), slice(j * bn, (j + 1) * bn)
+            sums = 0
+            for first, count in own:
+                depth = slice(first * step, (first + count) * step)
+                x, y = a[rows, depth], b[columns, depth]
+                part = torch.empty(x.shape[0], y.shape[0], device=DEVICE)
+                alone.run(x, y, part)
+                sums = sums + part
+            assert torch.equal(c[rows, columns], sums)
     bound = plan.bind(a, b, c)
     if how == "graph":
         bound()
@@ -369,7 +387,7 @@ def test_parts_wait_for_each_other(shape, how):
     bias, before = normal(n, dtype=torch.float32), normal(m, n, dtype=torch.float32)
     asked = {"alpha": 0.5, "beta": 2, "bias": bias, "activation": "relu"}
     c.copy_(before)
-    in_parts(a, b, c, 96, **asked).run(a, b, c, bias=bias)
+    shared(a, b, c, tile, streams, **asked).run(a, b, c, bias=bias)
     right = torch.relu(0.5 * exact(a, b) + 2 * before.double() + bias.double())
     assert error(c, right) < 1e-6
 

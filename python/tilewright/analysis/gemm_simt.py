@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.analysis.async_totals import AsyncTally
 from tilewright.analysis.gemm_plans import Lanes, Launch, Requests, Side, by_warps, exists
 from tilewright.analysis.totals import Repeated, Tally
+from tilewright.kernels.gemm_promotion import accumulators
 
 if TYPE_CHECKING:
     from tilewright.analysis.totals import Booleans, Group, Integers
@@ -28,8 +29,15 @@ def simt_instructions(plan: GemmSimt, launch: Launch) -> list[Requests]:
         found += _totals(plan, launch)
     if plan.problem.epilogue.bias is not None and plan.smem_c is None:
         found.append(_direct_bias(plan, launch))
-    found += _stores(plan, launch)
-    return found
+    if plan.streams:
+        found += _parts(plan)
+    return found + _stores(plan, launch)
+
+
+def _pieces(plan: GemmSimt, launch: Launch) -> list[int]:
+    """The tiles along K of every tile of C, or of each part of one that a CTA has."""
+    shared = [count for _, _, count in plan.parts_of_tiles] if plan.streams else []
+    return shared + [launch.k_tiles] * (launch.tiles - plan.shared_tiles)
 
 
 def _steps(plan: GemmSimt) -> int:
@@ -53,7 +61,7 @@ def _loads(plan: GemmSimt, launch: Launch, name: str, load: LoadTable, side: Sid
     # What goes through registers is written behind the last tile too, where nobody reads it.
     times = launch.tiles * launch.k_tiles
     if plan.reads_early:
-        times += launch.tiles * (plan.stages - 1)
+        times += len(_pieces(plan, launch)) * (plan.stages - 1)
 
     def puts() -> list[Tally]:
         apart = load.smem.shape[2] > 1 and bool((load.smem[0, 0, 1] - load.smem[0, 0, 0]) != 1)
@@ -98,7 +106,8 @@ def _fragments(plan: GemmSimt, launch: Launch, name: str, table: OperandTable, s
         return found
 
     # The first step once more, before the loop.
-    return launch.repeated(f"read {name}", [launch.tiles * launch.k_tiles, launch.tiles * plan.reads_early], steps)
+    ahead = len(_pieces(plan, launch)) if plan.reads_early else 0
+    return launch.repeated(f"read {name}", [launch.tiles * launch.k_tiles, ahead], steps)
 
 
 def _totals(plan: GemmSimt, launch: Launch) -> list[Requests]:
@@ -111,8 +120,23 @@ def _totals(plan: GemmSimt, launch: Launch) -> list[Requests]:
         tally.add(lanes, np.ones(lanes.shape, bool), {0: 1})
         return [tally]
 
-    times = launch.tiles * max(-(-launch.k_tiles // plan.promote) - 1, 0)
+    times = sum(max(-(-count // plan.promote) - 1, 0) for count in _pieces(plan, launch))
     return [launch.repeated(f"{op} totals", [times], functools.partial(accesses, op)) for op in ("store", "load")]
+
+
+def _parts(plan: GemmSimt) -> list[Requests]:
+    """The sums of a share's first tile, left where it is another CTA's to finish, and added there. How often a flag is
+    looked at until they are there, by one lane, is not known before."""
+    size = int(plan.problem.acc_type.bits) // 8
+    left = sum(first > 0 for _, first, _ in plan.parts_of_tiles)
+    found: list[Requests] = []
+    for op in ("store", "load"):
+        lanes = np.arange(plan.threads * accumulators(plan), dtype=np.int64).reshape(-1, 32) * size
+        tally = Tally(f"{op} parts", "global", op, size)
+        if left:
+            tally.add(lanes, np.ones(lanes.shape, bool), {0: left})
+        found.append(tally)
+    return found
 
 
 def _direct_bias(plan: GemmSimt, launch: Launch) -> Tally:

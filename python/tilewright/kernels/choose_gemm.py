@@ -9,8 +9,6 @@
 4. Where a faster kernel refuses A or B as they lie in memory, but takes copies of them in rows that are contiguous and
    aligned, and where the copies are expected to cost less than the slower kernel loses, they are copied before; where
    it takes either one as it lies, but not both, one of them.
-5. A large product by FMA whose last round of tiles would not fill the device is taken part by part along K, and one of
-   few tiles and long sums, too.
 """
 
 from __future__ import annotations
@@ -90,7 +88,6 @@ def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
             return (
                 _packed(refused, problem, alignments, facts, expected(plan, facts))
                 or (_turned_copies(problem, alignments, facts, expected(plan, facts)) if kernel == "simt" else None)
-                or _chained(plan, alignments, facts)
                 or plan
             )
         refused.append(kernel)
@@ -169,14 +166,6 @@ def _turned_copies(problem: GemmProblem, alignments: Alignments, facts: DeviceFa
     padded = (sides[1], sides[0]) if swapped else sides
     gemm = module("simt").choose(view, aligned, facts, padded)
     return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
-
-
-def _chained(plan: GemmPlan, alignments: Alignments, facts: DeviceFacts) -> Plan | None:
-    """The plan in parts along K; None where it is not faster."""
-    from tilewright.kernels.gemm_chained import chained
-
-    a, b, c = alignments
-    return chained(plan, (b, a, c) if plan.swapped else alignments, facts) if plan.KERNEL == "simt" else None
 
 
 def _is_loose(rows: int, k: int, strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright._svg import Svg
 from tilewright.cute.int_tuple import text
@@ -11,6 +11,7 @@ from tilewright.show.palette import thread_color
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm_plan import GemmPlan
+    from tilewright.kernels.gemm_simt_plan import GemmSimt
 
 __all__ = ["draw_order", "draw_stages", "tiles_at_once"]
 
@@ -98,7 +99,12 @@ def tiles_at_once(plan: GemmPlan, multiprocessors: int = 132) -> tuple[list[tupl
     taken, cluster = _order(plan)
     count = multiprocessors * max(getattr(plan, "ctas_per_sm", 1), getattr(plan, "min_ctas", 1))
     count = min(count, plan.ctas) // (math.prod(cluster) * getattr(plan, "splits", 1))
-    first = taken[: max(count, 1)]
+    if getattr(plan, "streams", 0):  # the first CTAs begin within tiles, the last shares first
+        simt = cast("GemmSimt", plan)
+        begun = {begin // simt.steps for begin in simt.shares[:-1][-count:]}
+        first = [tile for i, tile in enumerate(taken) if i in begun]
+    else:
+        first = taken[: max(count, 1)]
     tiles = [
         (m * cluster[0] + i, n * cluster[1] + j) for m, n in first for j in range(cluster[1]) for i in range(cluster[0])
     ]

@@ -1,15 +1,15 @@
-"""Plans of several launches on a CUDA device: enqueued one after another, and again without planning."""
+"""Plans of several launches, or with scratch, on a CUDA device: enqueued in turn, and again without planning."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright import _core
 
 if TYPE_CHECKING:
-    from tilewright.kernels.gemm_composite import CompositeGemm
     from tilewright.kernels.gemm_operands import GemmOperands
+    from tilewright.kernels.gemm_run import Plan
 
 __all__ = ["CompositeLaunch", "bind", "launch", "launched", "remember"]
 
@@ -41,11 +41,11 @@ class CompositeLaunch(ABC):
         """Enqueue them for tensors A, B, C and bias at these addresses (0: no bias)."""
 
 
-def bind(plan: CompositeGemm, operands: GemmOperands) -> Any:
+def bind(plan: Plan, operands: GemmOperands) -> Any:
     """A callable that launches a plan on these tensors, on the current stream or on stream=...; it keeps them alive."""
     from tilewright.cute.runtime import work_stream
 
-    prepared = plan.prepare(operands)
+    prepared: CompositeLaunch = cast("Any", plan).prepare(operands)
     addresses = [x.address if x is not None else 0 for x in operands.tensors]
     kept = operands.tensors
 
@@ -56,11 +56,11 @@ def bind(plan: CompositeGemm, operands: GemmOperands) -> Any:
     return bound
 
 
-def launch(plan: CompositeGemm, operands: GemmOperands, stream: int | None) -> CompositeLaunch:
+def launch(plan: Plan, operands: GemmOperands, stream: int | None) -> CompositeLaunch:
     """Launch a plan on a stream, by default the current one; the launches, to be repeated."""
     from tilewright.cute.runtime import work_stream
 
-    prepared = plan.prepare(operands)
+    prepared: CompositeLaunch = cast("Any", plan).prepare(operands)
     on = work_stream(operands.c.device[1]) if stream is None else stream
     prepared.launch([x.address if x is not None else 0 for x in operands.tensors], on)
     return prepared

@@ -44,9 +44,9 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "smem_b": SHARED,
     "store_tv": ("a layout of (thread, value), or None", lambda x: x is None or isinstance(x, _core.Layout)),
     "smem_c": ("a layout of (row, column, slice), or None", lambda x: x is None or isinstance(x, _core.Layout)),
-    "promote": NATURAL,
+    **dict.fromkeys(("promote", "streams"), NATURAL),
     "cluster_mn": ("two positive integers, the CTAs along M and N", _counts(2)),
-    **dict.fromkeys(("swapped", "wide_a", "wide_b", "padded_a", "padded_b", "ping_pong", "chained"), FLAG),
+    **dict.fromkeys(("swapped", "wide_a", "wide_b", "padded_a", "padded_b", "ping_pong"), FLAG),
     **dict.fromkeys(
         ("stages", "store_vector", "run_length", "min_ctas", "splits", "store_buffers", "workers", "group",
          "out_vector", "ctas_per_sm"),

@@ -43,19 +43,19 @@ def function_of(plan: GemmPlan, device: int) -> Any:
 
 
 def prepare(
-    plan: GemmPlan, operands: GemmOperands, positions: tuple[int, ...], keep: Any = None, result: bool = True,
-    programmatic: bool | None = None,
-) -> Any:  # fmt: skip
+    plan: GemmPlan, operands: GemmOperands, positions: tuple[int, ...], keep: Any = None, result: bool = True
+) -> Any:
     """The launch of a plan with everything but the addresses filled in.
 
     A, B, C and bias are the arguments at `positions`; C is what the call returns. It refuses tensors whose memory
-    overlaps that of C: those have to be looked at element by element. `programmatic`: whether it may begin before the
-    launch before it has ended, if that is not for the plan to say.
+    overlaps that of C: those have to be looked at element by element.
     """
     order = (1, 0, 2, 3) if plan.swapped else (0, 1, 2, 3)
+    behind = max(positions) + 1  # scratch, which is no tensor
 
     def placed(places: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-        return [(positions[order[i]], offset, added + operands.shifts[order[i]]) for i, offset, added in places]
+        of_tensors = [(positions[order[i]], at, add + operands.shifts[order[i]]) for i, at, add in places if i < 4]
+        return of_tensors + [(behind + i - 4, at, add) for i, at, add in places if i >= 4]
 
     addresses = [operands.addresses[i] for i in order]
     given = [(i, x) for i, x in enumerate(operands.tensors) if x is not None and x.size]
@@ -73,7 +73,7 @@ def prepare(
         result=positions[2] if result else None,
         keep=(plan, keep),
         maps=placed(plan.tensor_maps()),
-        programmatic=plan.programmatic if programmatic is None else programmatic,
+        programmatic=plan.programmatic,
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.kernels.gemm_composite_run import CompositeLaunch
 from tilewright.kernels.gemm_packed import copy_operands
+from tilewright.kernels.gemm_scratch_run import ScratchLaunch
+from tilewright.kernels.workspace import library_of, workspace
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm_operands import GemmOperands
@@ -41,7 +41,7 @@ class PackedLaunch(CompositeLaunch):
         super().__init__(operands)
         self.bytes = plan.workspace[2]
         self.shifts = operands.shifts
-        self.library = type(operands.c.owner).__module__.partition(".")[0]
+        self.library = library_of(operands.c.owner)
         self.copies: list[tuple[int, int, Any]] = []  # side, offset in the workspace, launch
         start = 1 << 61
         given, shifts = list(operands.tensors), list(operands.shifts)
@@ -59,29 +59,18 @@ class PackedLaunch(CompositeLaunch):
         assert b is not None
         assert c is not None
         replaced = operands._replace(a=a, b=b, c=c, bias=bias, shifts=(shifts[0], shifts[1], shifts[2], shifts[3]))
-        self.gemm = gemm_launch.prepare(plan.gemm, replaced, (0, 1, 2, 3), result=False)
+        self.gemm = (
+            ScratchLaunch(plan.gemm, replaced)
+            if any(plan.gemm.scratch)
+            else gemm_launch.prepare(plan.gemm, replaced, (0, 1, 2, 3), result=False)
+        )
 
     def launch(self, addresses: list[int], stream: int) -> None:
         """As CompositeLaunch.launch."""
-        memory, start = _workspace(self.device, self.bytes, stream, self.library)
+        memory, start = workspace(self.device, self.bytes, stream, self.library)
         tensors = list(addresses)
         for side, offset, copy in self.copies:
             copy.launch([addresses[side] + self.shifts[side], start + offset], stream)
             tensors[side] = start + offset
         self.gemm.launch(tensors, stream)
         del memory  # what is enqueued on the stream later may have it
-
-
-def _workspace(device: int, size: int, stream: int, library: str) -> tuple[Any, int]:
-    """Memory for what is enqueued on a stream, and its address: torch's for tensors of torch, else the driver's."""
-    torch: Any = sys.modules.get("torch")
-    if library == "torch" and torch is not None:
-        stream = 0 if stream == 1 else stream  # two names of the default stream; torch's is 0
-        current = torch.cuda.current_stream(device).cuda_stream
-        wanted = torch.cuda.ExternalStream(stream, device) if stream else torch.cuda.default_stream(device)
-        on = torch.cuda.stream(wanted) if stream != current else contextlib.nullcontext()
-        with on:
-            memory = torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")
-        return memory, memory.data_ptr()
-    memory = _core.cuda.allocate_async(device, size, stream)
-    return memory, memory.address

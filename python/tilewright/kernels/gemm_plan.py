@@ -146,12 +146,18 @@ class GemmPlan(ABC):
 
     @abstractmethod
     def pointers(self) -> list[tuple[int, int, int]]:
-        """Where params has addresses: (0 for A, 1 B, 2 C, 3 bias; offset in bytes; bytes added to the address)."""
+        """Where params has addresses: (0 for A, 1 B, 2 C, 3 bias, 4 and 5 the two kinds of scratch; offset in bytes;
+        bytes added to the address)."""
 
     @property
     def programmatic(self) -> bool:
         """Whether a launch may begin before the one before it has ended, for which the kernel itself then waits."""
         return False
+
+    @property
+    def scratch(self) -> tuple[int, int]:
+        """The bytes of memory that a launch needs besides its tensors: those that are zero before it, and others."""
+        return 0, 0
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:
         """Where params has tensor maps of 128 bytes, with the same three numbers."""

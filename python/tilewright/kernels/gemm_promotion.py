@@ -26,6 +26,7 @@ Plan = TypeVar("Plan", bound="GemmPlan")
 
 __all__ = [
     "accumulators",
+    "is_exact",
     "promotion_by_mma",
     "promotion_by_simt",
     "promotion_by_wgmma",
@@ -44,7 +45,12 @@ MMA_BLOCK = 64  # rows and columns of a tile, of which there are few where cuBLA
 MOST_SUMS = 32  # of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory
 SHORT = 8  # steps along K, of which promoting after each one costs little
 REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; gemm_simt.cuh has the same
-SEVERAL = 2048  # terms of a sum of such threads, where A and B lie along M and N: there cuBLAS's sums are as short
+LONG_OF_FEW, LONG_OF_SHARES = 512, 192  # the same of Float32 where C has few tiles, and where these are shared
+# cuBLAS shares K where C has few tiles of 128 by 128, or the last round of them does not fill the device. Its sums are
+# as short where A and B lie along M and N, and of such problems where B does.
+TILE, ROUND, FEW_ROUNDS, FULL = 128, 264, 2, 0.95
+SHORT_SUM, MEDIUM_SUM, LONG_SUM = 256, 768, 2048
+TOLERATED = 1.25  # times as many terms are no reason to promote
 
 
 def with_promotion(plan: Plan, promote: int) -> Plan:
@@ -71,23 +77,70 @@ def promotion_by_simt(plan: Any) -> int:
     >>> [choose(problem_of(4096, n, 4096, Float32), (16, 16, 16)).promote for n in (16, 4096)]
     [2, 0]
     >>> choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), (16, 16, 16)).promote
-    256
+    96
     """
     p = plan.problem
     if not _shows(p) or p.acc_type not in (Float32, Float64):
         return 0
     sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.slices, 1)
+    chain = plan.longest_sum // plan.slices  # terms of a thread's sum
     if sums > REGISTER_SUMS:
-        along = p.a_type is Float32 and plan.unit("a") == plan.unit("b") == 0 and not (plan.padded_a or plan.padded_b)
-        return SEVERAL // terms_of_step if along and p.k // plan.slices >= 2 * SEVERAL and plan.reads_early else 0
-    words = sums * int(p.acc_type.bits) // 32
-    if 2 * words + BESIDE > min(REGISTERS // (plan.threads * plan.ctas_per_sm), OF_THREAD):
+        terms = _terms_in_shared(plan)
+        return terms // terms_of_step if plan.reads_early and 0 < TOLERATED * terms < chain else 0
+    if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm):
         return 0
-    chain = p.k // plan.slices  # terms of a thread's sum
     few = sums <= MOST_SUMS and plan.slices >= SLICES
     terms = max(LEAST_TERMS, math.isqrt(chain)) if few else max(2 * LEAST_TERMS, chain // CHUNKS)
-    promotes = chain > terms if plan.slices >= SLICES else chain >= LONG
+    long = LONG
+    if p.a_type is Float32 and is_shared(p):
+        long = LONG_OF_SHARES if plan.streams else LONG_OF_FEW
+    promotes = chain > terms if plan.slices >= SLICES else chain >= long
     return max(terms // terms_of_step, 1) if promotes else 0
+
+
+def _rounds(problem: GemmProblem) -> tuple[bool, bool]:
+    """Whether C has few tiles of 128 by 128, and whether the last round of them fills an H200."""
+    tiles = -(-problem.m // TILE) * -(-problem.n // TILE) * problem.batches
+    return tiles <= FEW_ROUNDS * ROUND, tiles >= FULL * ROUND * -(-tiles // ROUND)
+
+
+def is_shared(problem: GemmProblem) -> bool:
+    """Whether cuBLAS is expected to share K, so that its sums are short: those of Float32.
+
+    >>> from tilewright.kernels.gemm_problem import problem_of
+    >>> [is_shared(problem_of(n, n, 4096, Float32)) for n in (512, 2048, 2560, 4096)]
+    [True, False, True, False]
+    """
+    is_few, is_full = _rounds(problem)
+    return is_few and not is_full
+
+
+def _terms_in_shared(plan: Any) -> int:
+    """The terms after which a plan of gemm_simt with many sums of a thread promotes; 0: never."""
+    p = plan.problem
+    if p.a_type is not Float32:
+        return 0
+    is_few, is_full = _rounds(p)
+    if is_few:
+        return LONG_SUM if is_full else SHORT_SUM
+    along = [plan.unit(name) == 0 and not padded for name, padded in (("a", plan.padded_a), ("b", plan.padded_b))]
+    some = along[plan.out_mode] or plan.padded_a or plan.padded_b
+    return MEDIUM_SUM if all(along) or (some and not is_full) else 0
+
+
+def _has_registers(problem: GemmProblem, sums: int, threads: int) -> bool:
+    """Whether the threads of a multiprocessor have registers for their sums and as many totals."""
+    words = sums * int(problem.acc_type.bits) // 32
+    return 2 * words + BESIDE <= min(REGISTERS // threads, OF_THREAD)
+
+
+def is_exact(problem: GemmProblem, sums: int, threads: int, terms: float) -> bool:
+    """Whether sums of gemm_simt are short, or can be promoted, or cuBLAS's are expected to be as long.
+
+    `sums` of a thread, of so many `threads` on a multiprocessor and `terms` each.
+    """
+    as_short = terms <= TOLERATED * SHORT_SUM or not is_shared(problem) or not _shows(problem)
+    return as_short or sums > REGISTER_SUMS or _has_registers(problem, sums, threads)
 
 
 def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:

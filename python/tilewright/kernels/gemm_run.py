@@ -38,7 +38,7 @@ def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: t
     if operands.c.device[0] in (CPU, CUDA_HOST):
         _on_host(plan, operands, False)
         return None
-    if isinstance(plan, CompositeGemm):
+    if isinstance(plan, CompositeGemm) or any(plan.scratch):
         from tilewright.kernels import gemm_composite_run
 
         return gemm_composite_run.launch(plan, operands, stream)
@@ -110,7 +110,7 @@ def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
                 execute(plan, operands, None, POSITIONS)
 
         return bound
-    if isinstance(plan, CompositeGemm):
+    if isinstance(plan, CompositeGemm) or any(plan.scratch):
         from tilewright.kernels import gemm_composite_run
 
         return gemm_composite_run.bind(plan, operands)

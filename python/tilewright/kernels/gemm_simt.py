@@ -16,7 +16,9 @@ from tilewright.kernels.gemm_simt_layouts import (
     make_simt_smem,
     neighbours,
 )
+from tilewright.kernels.gemm_simt_model import fastest
 from tilewright.kernels.gemm_simt_plan import GemmSimt
+from tilewright.kernels.gemm_simt_streams import whole_group
 from tilewright.kernels.gemm_simt_tiles import (
     LOOSELY,
     PADDED_DEPTH,
@@ -24,7 +26,6 @@ from tilewright.kernels.gemm_simt_tiles import (
     accesses_of,
     deepest,
     depth_of,
-    fastest,
     fits,
     loose_tiles,
     stages_of,
@@ -54,6 +55,7 @@ def _plan(
     problem: GemmProblem,
     alignments: tuple[int, int, int],
     tile: SimtTile,
+    streams: int = 0,
     *,
     depth: int | None = None,
     stages: int | None = None,
@@ -96,6 +98,8 @@ def _plan(
         smem_c=image if tile.slices > 1 else None,
     )
     plan = _with_wide_stores(plan, alignments[2])
+    if streams:
+        plan = plan.replace(streams=streams, group=whole_group(plan.tiles[0]))
     narrow = tile.slices == 1 and plan.out_vector == 1 and p.c_strides[plan.out_mode] == 1
     if p.c_type is Float32 and narrow and fits(int(_core.cosize(image)) * 4, tile, facts):
         plan = plan.replace(smem_c=image)
@@ -135,15 +139,15 @@ def choose(
     """
     if not _takes(problem):
         return None
-    tile = fastest(problem, alignments, facts or H200, padded)
-    return _plan(problem, alignments, tile, facts=facts, padded=padded)
+    choice = fastest(problem, alignments, facts or H200, padded)
+    return _plan(problem, alignments, *choice, facts=facts, padded=padded)
 
 
 def plan_of_tile(
-    problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts
+    problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts, streams: int = 0
 ) -> GemmSimt:
-    """The plan in a tile."""
-    return _plan(problem, alignments, tile, facts=facts)
+    """The plan in a tile, which so many CTAs share along K."""
+    return _plan(problem, alignments, tile, streams, facts=facts)
 
 
 def variants(
@@ -163,7 +167,7 @@ def variants(
 
 
 def _candidates(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> Iterator[GemmSimt]:
-    chosen = _plan(problem, alignments, fastest(problem, alignments, facts), facts=facts)
+    chosen = _plan(problem, alignments, *fastest(problem, alignments, facts), facts=facts)
     yield chosen
     for tile in tiles_for(problem, facts):
         for depth in (8, 16, 32) if problem.a_type is Float32 else (chosen.tiler_mnk[2],):
@@ -173,8 +177,11 @@ def _candidates(problem: GemmProblem, alignments: tuple[int, int, int], facts: D
                     yield plan
     for tile in loose_tiles(problem, alignments, facts):
         yield _plan(problem, alignments, tile, facts=facts)
+    if problem.a_type is Float32 and problem.k:
+        for tile in tiles_for(problem, facts):
+            yield _plan(problem, alignments, tile, facts.multiprocessors * tile.ctas, facts=facts)
     for group in (4, 8, 32):
-        yield chosen.replace(group=group)
+        yield chosen.replace(group=group, streams=0)
 
 
 def given(
@@ -194,7 +201,7 @@ def given(
     """
     if not _takes(problem):
         raise TypeError(f"{FUNCTION}: gemm_simt has no products of {problem.a_type} and {problem.b_type}")
-    base = _plan(problem, alignments, fastest(problem, alignments, H200, may_be_loose=False))
+    base = _plan(problem, alignments, *fastest(problem, alignments, H200, may_be_loose=False))
     mma = base.tiled_mma if tiled_mma is None else tiled_mma
     tiler = tiler_mnk or base.tiler_mnk
     m, n, k = tiler

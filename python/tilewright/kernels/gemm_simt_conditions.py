@@ -40,6 +40,7 @@ def require_layouts(plan: GemmSimt) -> None:
         _require_copy(plan, name, tiled_copy, tile, dtype)
         _require_padding(plan, name, tile[0])
     _require_image(plan)
+    _require_streams(plan)
     if plan.totals and not plan.reads_early:
         raise LayoutError(
             f"GemmSimt: promote is {plan.promote} with {plan.totals} sums of a thread, whose totals are in shared "
@@ -125,6 +126,27 @@ def _require_image(plan: GemmSimt) -> None:
             f"they do not lie together at a multiple of {width}; use a stride of 1 along N and such multiples else"
         )
     plan.store_layout  # noqa: B018 (raises where threads do not divide the tile)
+
+
+def _require_streams(plan: GemmSimt) -> None:
+    """LayoutError where tiles cannot be shared along K."""
+    from tilewright.kernels.gemm_simt_plan import MAX_STEPS
+
+    if plan.streams == 0:
+        return
+    if plan.problem.k == 0:
+        raise LayoutError(f"GemmSimt: streams is {plan.streams}, but K is 0, so that there is no work to share; use 0")
+    run, runs, _ = plan._raster()
+    if run * runs != plan.tiles[0]:
+        raise LayoutError(
+            f"GemmSimt: streams is {plan.streams}, but {plan.tiles[0]} tiles along M are no whole runs of {run}; use a "
+            f"group by which they are, such as group={plan.tiles[0]}, or streams=0"
+        )
+    if (plan.shared_tiles + plan.streams) * plan.steps >= MAX_STEPS:
+        raise LayoutError(
+            f"GemmSimt: {plan.streams} CTAs share {plan.shared_tiles} tiles of {plan.steps} steps along K, but the "
+            "kernel counts up to 2^31; use a larger tile, or streams=0"
+        )
 
 
 def _require_copy(plan: GemmSimt, name: str, tiled_copy: Any, tile: tuple[int, int], dtype: Any) -> None:

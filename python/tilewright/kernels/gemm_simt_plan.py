@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import struct
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,17 +15,22 @@ from tilewright.kernels.epilogue import bias_offset, epilogue_type, pack_epilogu
 from tilewright.kernels.gemm_plan import GemmPlan
 from tilewright.kernels.gemm_promotion import REGISTER_SUMS, accumulators
 from tilewright.kernels.gemm_simt_layouts import ACCESS, copy_tv, mma_rows, neighbours, require_linear, store_tv
+from tilewright.kernels.gemm_simt_streams import whole_group
 from tilewright.kernels.render import device_type, numeric_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tilewright.kernels.gemm_operands import GemmOperands
+    from tilewright.kernels.gemm_problem import GemmProblem
+    from tilewright.kernels.gemm_scratch_run import ScratchLaunch
     from tilewright.kernels.gemm_tables import GemmTables
 
 __all__ = ["GemmSimt"]
 
 A_AT, B_AT, C_AT = 0, 48, 96  # where params has the addresses
 EPILOGUE_AT = 240
+MAX_STEPS = 1 << 31  # along K, of all tiles that are shared
 MAX_THREADS = 1024
 WIDE_K = 1 << 30  # from this K on it is counted in 64 bits
 
@@ -41,26 +47,25 @@ class GemmSimt(GemmPlan):
     - `ctas_per_sm`: the CTAs that are to share a multiprocessor, which bounds their registers
     - `padded_a`, `padded_b`: whether there is memory behind the rows of A and B, contiguous along M and N, up to whole
       tiles: it is read, whatever is there, and goes into sums that are not stored
-    - `chained`: whether the next launch may begin before this one ends; this one waits for the one before it only when
-      it comes to C
+    - `streams`: CTAs that share tiles of C along K, so that all of them have the same work (stream-K); 0: none do
     - `smem_c`: (row, column, slice) to the place of a sum in shared memory, through which C is written where atoms lie
       along K, or C does not allow wide accesses; None: every thread writes its own sums
     """
 
     __slots__ = (
-        "_cache", "chained", "ctas_per_sm", "group", "out_vector", "padded_a", "padded_b", "smem_a", "smem_b", "smem_c",
-        "tiled_copy_a", "tiled_copy_b", "wide_a", "wide_b",
+        "_cache", "ctas_per_sm", "group", "out_vector", "padded_a", "padded_b", "smem_a", "smem_b", "smem_c",
+        "streams", "tiled_copy_a", "tiled_copy_b", "wide_a", "wide_b",
     )  # fmt: skip
     KERNEL: ClassVar[str] = "simt"
     STEM: ClassVar[str] = "gemm_simt"
     MIN_ARCH: ClassVar[int] = 75
     FIELDS: ClassVar[tuple[str, ...]] = (
         *GemmPlan.FIELDS, "tiled_copy_a", "tiled_copy_b", "smem_a", "smem_b", "wide_a", "wide_b", "out_vector", "group",
-        "ctas_per_sm", "padded_a", "padded_b", "smem_c", "chained",
+        "ctas_per_sm", "padded_a", "padded_b", "smem_c", "streams",
     )  # fmt: skip
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         **GemmPlan.DEFAULTS, "wide_a": False, "wide_b": False, "out_vector": 1, "group": 16, "ctas_per_sm": 1,
-        "padded_a": False, "padded_b": False, "smem_c": None, "chained": False,
+        "padded_a": False, "padded_b": False, "smem_c": None, "streams": 0,
     }  # fmt: skip
     tiled_copy_a: Any
     tiled_copy_b: Any
@@ -74,7 +79,7 @@ class GemmSimt(GemmPlan):
     padded_a: bool
     padded_b: bool
     smem_c: Any
-    chained: bool
+    streams: int
     _cache: dict[str, Any]
 
     def require_fields(self) -> None:
@@ -166,6 +171,23 @@ class GemmSimt(GemmPlan):
         """The tiles along M and N."""
         return -(-self.problem.m // self.tiler_mnk[0]), -(-self.problem.n // self.tiler_mnk[1])
 
+    def for_problem(self, problem: GemmProblem) -> GemmSimt:
+        """The plan for other sizes; tiles are shared in whole runs."""
+        if self.streams == 0:
+            return self.replace(problem=problem)
+        if problem.k == 0:
+            return self.replace(problem=problem, streams=0)
+        rows = -(-problem.m // self.tiler_mnk[0])
+        runs = -(-rows // self.group)
+        group = self.group if runs and rows % runs == 0 else whole_group(rows)
+        return self.replace(problem=problem, group=group)
+
+    def prepare(self, operands: GemmOperands) -> ScratchLaunch:
+        """The launch of a plan with scratch for these operands."""
+        from tilewright.kernels.gemm_scratch_run import ScratchLaunch
+
+        return ScratchLaunch(self, operands)
+
     def _raster(self) -> tuple[int, int, int]:
         """The length of a run of tiles along M, the number of runs, and the tiles along N."""
         m, n = self.tiles
@@ -174,7 +196,54 @@ class GemmSimt(GemmPlan):
 
     def grid(self) -> tuple[int, int, int]:
         """The CTAs of a launch; where runs do not divide the tiles, some have none."""
-        return math.prod(self._raster()) * self.problem.batches, 1, 1
+        return self._places - self.shared_tiles + self.streams, 1, 1
+
+    @property
+    def _places(self) -> int:
+        """The tiles of all matrices, and those that do not exist."""
+        return math.prod(self._raster()) * self.problem.batches
+
+    @property
+    def steps(self) -> int:
+        """The tiles of A and B that a tile of C takes along K."""
+        return -(-self.problem.k // self.tiler_mnk[2])
+
+    @property
+    def shared_tiles(self) -> int:
+        """The tiles of C that `streams` CTAs share, the first ones: those of less than two rounds, more than of one."""
+        if self.streams == 0:
+            return 0
+        return self._places - max(self._places // self.streams - 1, 0) * self.streams
+
+    @property
+    def shares(self) -> list[int]:
+        """Where the shares begin, in steps along K of one shared tile after the other, and the end of the last one."""
+        steps, count = self.shared_tiles * self.steps, max(self.streams, 1)
+        return [i * (steps // count) + min(i, steps % count) for i in range(count + 1)]
+
+    @property
+    def parts_of_tiles(self) -> list[tuple[int, int, int]]:
+        """What CTAs have of the shared tiles: the tile's number, the first step and the steps, in the order of both."""
+        if "parts" not in self._cache:
+            steps = self.steps
+            cuts = sorted({*self.shares, *range(0, self.shared_tiles * steps + 1, max(steps, 1))})
+            self._cache["parts"] = [(a // steps, a % steps, b - a) for a, b in itertools.pairwise(cuts)]
+        found: list[tuple[int, int, int]] = self._cache["parts"]
+        return found
+
+    @property
+    def longest_sum(self) -> int:
+        """The steps along K of the longest part of a tile that a CTA has, in terms."""
+        if self.streams == 0 or self._places >= 2 * self.streams:
+            return self.problem.k
+        longest = self.shared_tiles * self.steps // self.streams + 1
+        return min(longest * self.tiler_mnk[2], self.problem.k)
+
+    @property
+    def scratch(self) -> tuple[int, int]:
+        """As GemmPlan.scratch: a flag of each share, and the sums of one tile."""
+        sums = accumulators(self) * self.threads * int(self.problem.acc_type.bits) // 8
+        return 4 * self.streams, sums * self.streams
 
     @property
     def shared_bytes(self) -> int:
@@ -203,9 +272,10 @@ class GemmSimt(GemmPlan):
         (m, n, k), values = self.tiler_mnk, [int(_core.size(x, mode=[1])) for x in (self.rows, self.columns)]
         operands = ", ".join(map(self._operand_type, "ab"))
         tile = f"{m}, {n}, {k}, {self.stages}, {self.threads}, {self.ctas_per_sm}"
-        last = f", {self.promote}, true" if self.chained else self._last_argument
-        if p.k >= WIDE_K:
-            last = f", {self.promote}, {str(self.chained).lower()}, int64"
+        last = self._last_argument
+        if p.k >= WIDE_K or self.streams:
+            last = f", {self.promote}, {'int64' if p.k >= WIDE_K else 'int'}"
+        last += ", true" if self.streams else ""
         widths = f"{self.fragment_vector('a')}, {self.fragment_vector('b')}"
         return (
             f"gemm_simt<GemmSimt<{operands}, {numeric_type(p.acc_type)}, {tile}, {int(self.tiled_mma.size)}, "
@@ -239,13 +309,24 @@ class GemmSimt(GemmPlan):
             for address, strides in ((a, p.a_strides), (b, p.b_strides), (c, p.c_strides))
             for x in (address, *strides[:2], *(*strides[2:], 0, 0, 0)[:3])
         ]
-        return struct.pack("<" + 3 * "Q5q" + "3q18I", *tensors, p.m, p.n, p.k, *words) + pack_epilogue(p, bias)
+        packed = struct.pack("<" + 3 * "Q5q" + "3q18I", *tensors, p.m, p.n, p.k, *words) + pack_epilogue(p, bias)
+        if self.streams == 0:
+            return packed
+        least, longer = divmod(self.shared_tiles * self.steps, self.streams)
+        shares = *fast_divisor(max(self.steps, 1)), self.streams, self.shared_tiles, least, longer
+        return packed.ljust(self._streams_at, b"\0") + struct.pack("<2Q7I4x", 0, 0, *shares)
+
+    @property
+    def _streams_at(self) -> int:
+        return EPILOGUE_AT + -(-len(pack_epilogue(self.problem, 0)) // 8) * 8
 
     def pointers(self) -> list[tuple[int, int, int]]:
         """Where params has addresses: those of A, B and C, and the bias's if there is one."""
         found = [(0, A_AT, 0), (1, B_AT, 0), (2, C_AT, 0)]
         if self.problem.epilogue.bias is not None:
             found.append((3, EPILOGUE_AT + bias_offset(self.problem), 0))
+        if self.streams:
+            found += [(5, self._streams_at, 0), (4, self._streams_at + 8, 0)]
         return found
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
@@ -277,6 +358,8 @@ class GemmSimt(GemmPlan):
             f"             columns {self.columns}",
         ]
         lines += [x + (", in shared memory" if self.totals else "") for x in self._promotion_text]
+        if self.streams:
+            lines.append(f"  stream-K   {self.streams} CTAs share {self.shared_tiles} tiles along K")
         lines += [self._operand_text(name) for name in "ab"]
         along = f" along {'MN'[self.out_mode]}" if self.out_vector > 1 else ""
         lines.append(f"  store C    {int(p.c_type.bits) * self.out_vector} bits{along}")

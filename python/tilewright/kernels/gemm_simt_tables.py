@@ -9,6 +9,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.kernels.gemm_partitions import by_modes, load_table, points, thread_coordinates
 from tilewright.kernels.gemm_simt_plan import by_cp_async
+from tilewright.kernels.gemm_simt_streams import stream_work
 from tilewright.kernels.gemm_tables import GemmTables, MmaTable, OperandTable, Pipeline, StoreTable
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def simt_tables(plan: GemmSimt) -> GemmTables:
     slice_of = mma.thread[:, 3]
     a, b = _operand(plan, "a", rows, slice_of), _operand(plan, "b", columns, slice_of)
     store = _store(plan, coordinates) if plan.smem_c is None else _shared_store(plan, rows, columns, slice_of)
-    return GemmTables(plan.tiler_mnk, a, b, mma, store, pipeline, promote=plan.promote)
+    work = stream_work(plan) if plan.streams else None
+    return GemmTables(plan.tiler_mnk, a, b, mma, store, pipeline, work=work, promote=plan.promote)
 
 
 def _operand(plan: GemmSimt, name: str, rows: IntArray, slice_of: IntArray) -> OperandTable:

@@ -4,8 +4,7 @@ Large tiles read less from shared memory for each multiplication, small ones kee
 are so few of these that a multiprocessor's warps are too few to hide latency, several groups of warps share the steps
 along K of a tile: slices. What lies along K goes there through registers, where there is room for one tile on its way;
 small tiles are multiplied in less time than that takes, and so have it brought element by element by cp.async, four to
-six tiles at a time. The choice is the tile with the least expected time: that of the multiprocessor which has most of
-the CTAs, at the tile's rate.
+six tiles at a time. gemm_simt_model.py says how long each takes.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ if TYPE_CHECKING:
 #        warps    groups   CTAs  rate  slices, stages    with 4 neighbours   each thread   registers up to
 TILES: tuple[SimtTile, ...] = (
     SimtTile(2, 2, 2, 4, 2, 0.90),  # 128 by 128          8 by 16       255
-    SimtTile(2, 4, 2, 4, 1, 0.89),  # 128 by 256          8 by 16       255
-    SimtTile(2, 2, 2, 2, 3, 0.82),  # 128 by 64           8 by 8        168
-    SimtTile(1, 2, 2, 2, 6, 0.74),  # 64 by 64            8 by 8        168
+    SimtTile(2, 4, 2, 4, 1, 0.885),  # 128 by 256          8 by 16       255
+    SimtTile(2, 2, 2, 2, 3, 0.81),  # 128 by 64           8 by 8        168
+    SimtTile(1, 2, 2, 2, 6, 0.77),  # 64 by 64            8 by 8        168
     SimtTile(1, 2, 2, 1, 6, 0.57),  # 64 by 32            8 by 4        168
-    SimtTile(1, 2, 1, 1, 8, 0.45),  # 32 by 32            4 by 4        128
-    SimtTile(1, 2, 2, 2, 2, 0.80, 2),  # 64 by 64         8 by 8        255
-    SimtTile(1, 2, 2, 2, 1, 0.80, 4),  # 64 by 64         8 by 8        255
-    SimtTile(1, 1, 1, 2, 4, 0.62, 4),  # 32 by 32         4 by 8        128
-    SimtTile(1, 1, 1, 1, 2, 0.40, 8),  # 32 by 16         4 by 4        128
+    SimtTile(1, 2, 1, 1, 8, 0.475),  # 32 by 32            4 by 4        128
+    SimtTile(1, 2, 2, 2, 2, 0.70, 2),  # 64 by 64         8 by 8        255
+    SimtTile(1, 2, 2, 2, 1, 0.63, 4),  # 64 by 64         8 by 8        255
+    SimtTile(1, 1, 1, 2, 4, 0.48, 4),  # 32 by 32         4 by 8        128
+    SimtTile(1, 1, 1, 1, 2, 0.26, 8),  # 32 by 16         4 by 4        128
 )
 LOOSE: tuple[SimtTile, ...] = (  # instead of those of 4 and more slices, where A and B are along K
-    SimtTile(1, 2, 2, 2, 1, 0.70, 4, 5),  # 64 by 64      8 by 8        255
-    SimtTile(1, 1, 2, 2, 2, 0.64, 4, 4),  # 64 by 32      8 by 8        255
-    SimtTile(1, 1, 2, 2, 1, 0.53, 8, 4),  # 64 by 32      8 by 8        255
-    SimtTile(1, 1, 1, 2, 4, 0.46, 4, 4),  # 32 by 32      4 by 8        128
-    SimtTile(1, 1, 1, 1, 1, 0.33, 8, 6),  # 32 by 16      4 by 4        255
+    SimtTile(1, 2, 2, 2, 1, 0.63, 4, 5),  # 64 by 64      8 by 8        255
+    SimtTile(1, 1, 2, 2, 2, 0.60, 4, 4),  # 64 by 32      8 by 8        255
+    SimtTile(1, 1, 2, 2, 1, 0.54, 8, 4),  # 64 by 32      8 by 8        255
+    SimtTile(1, 1, 1, 2, 4, 0.53, 4, 4),  # 32 by 32      4 by 8        128
+    SimtTile(1, 1, 1, 1, 1, 0.31, 8, 6),  # 32 by 16      4 by 4        255
 )
 LOADING = TILES[2]  # reached 0.56 only where elements came one by one
 OTHERS: tuple[SimtTile, ...] = (  # for elements of other sizes than 4 bytes
@@ -49,9 +48,6 @@ OTHERS: tuple[SimtTile, ...] = (  # for elements of other sizes than 4 bytes
     SimtTile(1, 2, 2, 1, 6, 0.64),
     SimtTile(1, 2, 1, 1, 8, 0.50),
 )
-ALONE = 0.8  # the part of its rate that a multiprocessor reaches with one CTA of four warps
-START = 24  # steps along K for which a CTA that starts or ends does not multiply
-ADDING = 8  # and so many more for each slice, while sums go through shared memory and are added up
 STEPS = 8  # along K, of each slice of a tile
 PADDED_DEPTH = 16  # of turned copies at most, where tiles are sliced or come by single elements
 RESERVED = 1024  # bytes of shared memory that the system takes of every CTA
@@ -171,48 +167,3 @@ def loose_tiles(
     accesses = accesses_of(problem, alignments, padded, 1, facts.capability >= 80)
     along = all(x.mode == 1 and x.is_async for x in accesses) and not any(padded)
     return tiles_for(problem, facts, LOOSE) if problem.a_type is Float32 and along else []
-
-
-def expected_time(problem: GemmProblem, tile: SimtTile, multiprocessors: int, parts: int = 1) -> float:
-    """The expected time, in products at a multiprocessor's peak; with K in parts, all of them under way at once."""
-    bm, bn = tile.extents(width_of(problem))
-    count = -(-problem.m // bm) * -(-problem.n // bn) * problem.batches * parts
-    busiest = -(-count // multiprocessors)  # its CTAs
-    least = min(128 / tile.threads / ALONE, 4.0)  # one CTA that shares with no others takes as long as so many
-    idle = START + (ADDING * tile.slices if tile.slices > 1 else 0)
-    return max(busiest, least) * bm * bn * (problem.k / parts + idle) / tile.rate
-
-
-def fastest(
-    problem: GemmProblem,
-    alignments: Alignments,
-    facts: DeviceFacts,
-    padded: tuple[bool, bool] = (False, False),
-    may_be_loose: bool = True,
-) -> SimtTile:
-    """The tile with the least expected time on a device; without `may_be_loose`, one by the widest accesses.
-
-    >>> from tilewright.kernels.gemm_plan import H200
-    >>> from tilewright.kernels.gemm_problem import problem_of
-    >>> fastest(problem_of(4096, 16, 4096, Float32), (16, 16, 16), H200)
-    SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.33, slices=8, stages=6)
-    """
-    tiles = candidate_tiles(problem, alignments, facts, padded, may_be_loose)
-    return min(tiles, key=lambda tile: expected_time(problem, tile, facts.multiprocessors))
-
-
-def candidate_tiles(
-    problem: GemmProblem,
-    alignments: Alignments,
-    facts: DeviceFacts,
-    padded: tuple[bool, bool] = (False, False),
-    may_be_loose: bool = True,
-) -> list[SimtTile]:
-    """The tiles that `fastest` chooses from."""
-    accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
-    tiles = tiles_for(problem, facts)
-    if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
-        tiles = [*(x for x in tiles if x.slices < LOOSE[0].slices), *loose]
-    if problem.a_type is Float32 and any(x.vector == 1 for x in accesses):
-        tiles.remove(LOADING)
-    return tiles

@@ -18,14 +18,13 @@ from tilewright.show.tables import Content, table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.kernels.gemm_chained import ChainedGemm
     from tilewright.kernels.gemm_packed import PackedGemm
     from tilewright.kernels.gemm_plan import GemmPlan
     from tilewright.kernels.gemm_tables import GemmTables
     from tilewright.show.axes import Shown
     from tilewright.show.picture import Axis, Panel
 
-__all__ = ["chained_gemm_picture", "gemm_plan_picture", "packed_gemm_picture"]
+__all__ = ["gemm_plan_picture", "packed_gemm_picture"]
 
 _LOADS = {"tma": "TMA", "cp.async": "cp.async", "registers": "loads into registers"}
 _STORES = {"tma": "by TMA", "direct": "from the registers", "shared": "through shared memory"}
@@ -75,13 +74,6 @@ def packed_gemm_picture(plan: PackedGemm) -> Picture:
         if copy is not None
     ]
     return Picture(picture.title, picture.panels, [*picture.notes, *copies], picture.links)
-
-
-def chained_gemm_picture(plan: ChainedGemm) -> Picture:
-    """A GEMM in parts along K: the picture of its GEMM, and where the parts begin."""
-    picture = gemm_plan_picture(plan.gemm)
-    note = f"a launch for each part of K, from {', '.join(map(str, plan.cuts[:-1]))} on, which adds to C"
-    return Picture(picture.title, picture.panels, [*picture.notes, note], picture.links)
 
 
 # ---- the tile of a CTA, by warp --------------------------------------------------------------------------------------
