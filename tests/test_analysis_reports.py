@@ -21,6 +21,7 @@ from tilewright.cute.nvgpu import cpasync
 from tilewright.kernels.choose_gemm import choose_gemm
 from tilewright.kernels.choose_gemm_sm90 import Config, plan_of
 from tilewright.kernels.gemm_devices import DEVICES
+from tilewright.kernels.gemm_edged import EdgedGemm, split
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import problem_of
 from tilewright.kernels.gemm_sm80_layouts import smem_layout
@@ -91,6 +92,18 @@ def test_advice_on_sums_in_shared_memory_is_followed(order):
         "C (to|from) shared' conflicts . ways, .*: no padding of smem_c takes fewer .*; the conflicts are .* % of the",
         plan.analyze().advice,
     )
+
+
+def test_advice_on_sums_of_a_gemm_with_an_edge():
+    gemm = simt(64, 64, 256, a="m", b="n")
+    rows, columns, slices = gemm.smem_c.shape
+    plain = gemm.replace(smem_c=cute.make_layout((rows, columns, slices), stride=(32, 1, 32 * rows)))
+    whole = plain.problem._replace(n=68)
+    plan = EdgedGemm(whole, plain, gemm.for_problem(split(whole, 1, 64)[1].problem), 1, 64)
+    image = re.search(r"pad its rows: smem_c = (\S+) takes", plan.analyze().advice)[1]
+    mended = plan.replace(gemm=plain.replace(smem_c=L(image))).analyze()
+    assert sum(x.conflicts for x in mended) < sum(x.conflicts for x in plan.analyze())
+    assert "no padding of smem_c takes fewer" in mended.advice
 
 
 def test_a_layout_that_no_field_decides_on_is_called_the_kernels_own():

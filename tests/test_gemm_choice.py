@@ -228,7 +228,7 @@ def test_totals_leave_room_for_the_ctas_of_a_multiprocessor(arch):
     for n, k in ((4096, 4096), (4097, 8192)):
         plan = chosen(n, n, k, Float32, facts, a="m", b="n")
         plan.require_device(facts)
-        gemm = getattr(plan, "gemm", plan)
+        gemm = getattr(plan, "kernel_plan", plan)
         assert gemm.promote == 0
         assert gemm.ctas_per_sm * (gemm.shared_bytes + 1024) <= facts.shared_bytes + 1024
 

@@ -32,7 +32,7 @@ def analyze_plan(
     addresses make of it. They count what is requested of the caches and of shared memory, not what caches then save.
 
     Args:
-        plan: a CopyPlan, a GemmPlan or a PackedGemm.
+        plan: a CopyPlan, a GemmPlan, a PackedGemm or an EdgedGemm.
         tensors: (src, dst) of a copy, (mA, mB) or (mA, mB, mC) of a GEMM; none: tensors of the plan's problem at
             `addresses`. bias: that of a GEMM.
         addresses: bytes, of (src, dst) or of (A, B, C, bias); None: multiples of 128. Those of A and B are as passed to
@@ -123,7 +123,7 @@ def _gemm(
     if isinstance(plan, CompositeGemm):
         plan.require(a, b, c, "analyze")
         found, own, (a, b) = plan.instructions(a, b, c, v)
-        gemm = plan.gemm
+        gemm = plan.kernel_plan
     else:
         from tilewright.analysis.gemm_plans import gemm_instructions
 

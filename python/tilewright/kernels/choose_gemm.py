@@ -6,7 +6,9 @@
    its tile, or refuses what it does not take. The first that takes the problem, in either orientation, does it.
 3. Where FMA would load A or B element by element, what has no accesses of 16 bytes is copied before, turned along M and
    N, if that is little of the time.
-4. Where a faster kernel refuses A or B as they lie in memory, but takes copies of them in rows that are contiguous and
+4. Where the last few rows or columns of a product by FMA would be tiles of their own, they are a GEMM of their own, if
+   that is expected to be faster.
+5. Where a faster kernel refuses A or B as they lie in memory, but takes copies of them in rows that are contiguous and
    aligned, and where the copies are expected to cost less than the slower kernel loses, they are copied before; where
    it takes either one as it lies, but not both, one of them.
 """
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
+EDGE_TILE, MOST_OF_EDGE = 128, 16  # rows or columns of a tile, and of what may be a GEMM of its own behind whole ones
+EDGE_LAUNCH, EDGE_GAIN = 1.5, 0.995  # microseconds; the part of the time that must be left
 ROW = 16  # bytes of whose multiple TMA wants rows to begin
 # Of the expected time: more than that is not gained by wide accesses, where single elements lie along K, or not.
 COPYING, COPYING_ALONG = 0.1, 0.075
@@ -85,9 +89,12 @@ def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
     for kernel in generation_of(facts).kernels:
         plan = _ask(kernel, problem, alignments, facts)
         if plan is not None:
+            packed = _packed(refused, problem, alignments, facts, expected(plan, facts))
+            if packed is not None or kernel != "simt":
+                return packed or plan
             return (
-                _packed(refused, problem, alignments, facts, expected(plan, facts))
-                or (_turned_copies(problem, alignments, facts, expected(plan, facts)) if kernel == "simt" else None)
+                _edged(problem, alignments, facts)
+                or _turned_copies(problem, alignments, facts, expected(plan, facts))
                 or plan
             )
         refused.append(kernel)
@@ -150,10 +157,24 @@ def _packed(
 
 def _turned_copies(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, seconds: float) -> Plan | None:
     """The plan of gemm_simt by copies in whole accesses; None where it has those, or where they take too much time."""
-    from tilewright.kernels.gemm_packed import PackedGemm, pack, packing_seconds
+    from tilewright.kernels.gemm_packed import PackedGemm, pack
 
-    p = problem
-    strides = p.a_strides, p.b_strides
+    p, sides = problem, _turned_sides(problem, alignments, facts, seconds)
+    if not any(sides):
+        return None
+    view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
+    padded = (sides[1], sides[0]) if swapped else sides
+    gemm = module("simt").choose(view, aligned, facts, padded)
+    return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
+
+
+def _turned_sides(
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, seconds: float
+) -> tuple[bool, bool]:
+    """Which of A and B are copied, turned, before gemm_simt: what has no accesses of 16 bytes, if that is worth it."""
+    from tilewright.kernels.gemm_packed import packing_seconds
+
+    p, strides = problem, (problem.a_strides, problem.b_strides)
     sides = (
         _is_loose(p.m, p.k, p.a_strides, p.a_type, alignments[0]),
         _is_loose(p.n, p.k, p.b_strides, p.b_type, alignments[1]),
@@ -161,11 +182,41 @@ def _turned_copies(problem: GemmProblem, alignments: Alignments, facts: DeviceFa
     along_k = any(loose and d[1] == 1 for loose, d in zip(sides, strides, strict=True))
     limit = (COPYING if along_k else COPYING_ALONG) * seconds
     if p.a_type is not Float32 or p.k == 0 or not any(sides) or packing_seconds(p, sides, facts) > limit:
+        return False, False
+    return sides
+
+
+def _time_by_simt(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> float:
+    """The microseconds that gemm_simt is expected to take, with copies where it would be given them."""
+    from tilewright.kernels.gemm_packed import pack, packing_seconds
+    from tilewright.kernels.gemm_simt_model import least_time
+
+    estimate = seconds(problem, (EDGE_TILE, EDGE_TILE, 8), "simt", facts)
+    sides = _turned_sides(problem, alignments, facts, estimate)
+    copying = packing_seconds(problem, sides, facts) * 1e6 if any(sides) else 0.0
+    packed, aligned = pack(problem, alignments, sides, is_turned=True) if any(sides) else (problem, alignments)
+    view, aligned, swapped = next(orientations(packed, aligned))
+    return copying + least_time(view, aligned, facts, (sides[1], sides[0]) if swapped else sides)
+
+
+def _edged(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan | None:
+    """The plan whose last few columns, or rows, are a GEMM of their own; None where that is not faster."""
+    from tilewright.kernels.gemm_edged import EdgedGemm, split
+
+    p = problem
+    if p.a_type is not Float32 or p.k == 0:
         return None
-    view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
-    padded = (sides[1], sides[0]) if swapped else sides
-    gemm = module("simt").choose(view, aligned, facts, padded)
-    return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
+    whole = None
+    for along, extent in ((1, p.n), (0, p.m)):
+        if extent < EDGE_TILE or not 0 < extent % EDGE_TILE <= MOST_OF_EDGE:
+            continue
+        parts = split(p, along, extent // EDGE_TILE * EDGE_TILE)
+        times = [_time_by_simt(part.problem, part.alignments(alignments), facts) for part in parts]
+        whole = _time_by_simt(p, alignments, facts) if whole is None else whole
+        if sum(times) + EDGE_LAUNCH < EDGE_GAIN * whole:
+            gemm, edge = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
+            return EdgedGemm(p, gemm, edge, along, extent // EDGE_TILE * EDGE_TILE)
+    return None
 
 
 def _is_loose(rows: int, k: int, strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:

@@ -1,4 +1,4 @@
-"""What plans of several launches have in common: such as PackedGemm.
+"""What plans of several launches have in common: PackedGemm, EdgedGemm.
 
 Each has a `gemm`, the plan whose tile, layouts and kernel it is about, and launches that and others one after another.
 """
@@ -70,6 +70,15 @@ class CompositeGemm(ABC):
 
     def __hash__(self) -> int:
         return hash((self.problem, self.gemm))
+
+    @property
+    def kernel_plan(self) -> GemmPlan:
+        """The plan of one launch that `gemm` is, or is about itself."""
+        found: Any = self.gemm
+        while isinstance(found, CompositeGemm):
+            found = found.gemm
+        plan: GemmPlan = found
+        return plan
 
     @property
     def tiler_mnk(self) -> tuple[int, int, int]:

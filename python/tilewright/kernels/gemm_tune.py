@@ -74,7 +74,7 @@ def candidates(operands: GemmOperands) -> list[Plan]:
 
 def text_of(plan: Plan) -> str:
     """What tells a plan from all others for one problem."""
-    name = plan.gemm.name if isinstance(plan, CompositeGemm) else plan.name
+    name = plan.kernel_plan.name if isinstance(plan, CompositeGemm) else plan.name
     return f"{plan}\n{name}"
 
 
@@ -184,7 +184,7 @@ class _Progress:
     def __call__(self, done: int, plan: Plan, seconds: float) -> None:
         if self.shown:
             rate = plan.problem.flops / seconds / 1e12
-            kernel = plan.gemm.KERNEL if isinstance(plan, CompositeGemm) else plan.KERNEL
+            kernel = plan.kernel_plan.KERNEL if isinstance(plan, CompositeGemm) else plan.KERNEL
             line = f"kernels.gemm.tune: {done} of {self.count}, {rate:.1f} TFLOP/s by {kernel} {plan.tiler_mnk}"
             sys.stderr.write(f"\r{line.ljust(self.width)}")
             sys.stderr.flush()

@@ -18,13 +18,14 @@ from tilewright.show.tables import Content, table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tilewright.kernels.gemm_edged import EdgedGemm
     from tilewright.kernels.gemm_packed import PackedGemm
     from tilewright.kernels.gemm_plan import GemmPlan
     from tilewright.kernels.gemm_tables import GemmTables
     from tilewright.show.axes import Shown
     from tilewright.show.picture import Axis, Panel
 
-__all__ = ["gemm_plan_picture", "packed_gemm_picture"]
+__all__ = ["edged_gemm_picture", "gemm_plan_picture", "packed_gemm_picture"]
 
 _LOADS = {"tma": "TMA", "cp.async": "cp.async", "registers": "loads into registers"}
 _STORES = {"tma": "by TMA", "direct": "from the registers", "shared": "through shared memory"}
@@ -74,6 +75,16 @@ def packed_gemm_picture(plan: PackedGemm) -> Picture:
         if copy is not None
     ]
     return Picture(picture.title, picture.panels, [*picture.notes, *copies], picture.links)
+
+
+def edged_gemm_picture(plan: EdgedGemm) -> Picture:
+    """A GEMM whose last rows or columns are one of their own: the picture of the first, and where the other begins."""
+    from tilewright.show.registry import show
+
+    picture = show(plan.gemm)
+    what = ("rows", "columns")[plan.along]
+    note = f"the {what} of C from {plan.begin} on are a GEMM of their own; show(plan.edge) draws it"
+    return Picture(picture.title, picture.panels, [*picture.notes, note], picture.links)
 
 
 # ---- the tile of a CTA, by warp --------------------------------------------------------------------------------------

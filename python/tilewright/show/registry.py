@@ -43,6 +43,7 @@ OBJECTS: dict[str, str] = {
     "tilewright.cute.tiled_mma.ThrMma": f"{_HERE}.partitions:thr_mma_picture",
     "tilewright.kernels.copy_plan.CopyPlan": f"{_HERE}.plans:copy_plan_picture",
     "tilewright.kernels.gemm_plan.GemmPlan": f"{_HERE}.gemm_plans:gemm_plan_picture",
+    "tilewright.kernels.gemm_edged.EdgedGemm": f"{_HERE}.gemm_plans:edged_gemm_picture",
     "tilewright.kernels.gemm_packed.PackedGemm": f"{_HERE}.gemm_plans:packed_gemm_picture",
 }
 """What draws an object, by the name of its class; a subclass is drawn as its nearest base that is listed.
