@@ -116,6 +116,24 @@ def ragged() -> Iterator[Case]:
         yield cube(name, 1000, limit=1.0)
 
 
+def sizes() -> Iterator[Case]:
+    """fp32 of few tiles and long sums, and of tiles that do not come in whole rounds."""
+    for m, n, k in (
+        (64, 64, 4096),
+        (300, 300, 16384),
+        (32, 1024, 8192),
+        (512, 512, 4096),
+        (768, 768, 768),
+        (257, 4096, 4096),
+        (1500, 1500, 4096),
+        (2500, 2500, 2500),
+        (3000, 3000, 3000),
+        (6000, 6000, 6000),
+    ):
+        for orders in ORDERS:
+            yield Case(TYPES["fp32"], m, n, k, orders=orders)
+
+
 def epilogues() -> Iterator[Case]:
     for epilogue in ("bias", "bias relu", "bias gelu_tanh", "residual"):
         yield cube("bf16", 4096, epilogue=epilogue)
@@ -130,6 +148,7 @@ SECTIONS = {
     "int8": lambda: (cube("int8", extent, limit=1.3) for extent in (4096, 8192)),
     "fp64": lambda: (cube("fp64", extent, limit=0.9) for extent in (4096, 8192)),
     "fp32": lambda: (cube("fp32", e, orders=o, limit=1.0) for e in (4096, 8192) for o in ORDERS),
+    "fp32 sizes": sizes,
     "ragged": ragged,
     "small M": small_m,
     "odd M": odd_m,
