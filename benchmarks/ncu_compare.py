@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tilewright.analysis import ncu, verify, warp_access
+from tilewright.analysis import ncu, verify
 from tilewright.kernels.probe import KINDS, Access
 
 # A field of analysis.Request, and the metric that counts the same for an instruction.
@@ -45,7 +45,8 @@ OTHER_WAVEFRONTS, CP_ASYNC_WAVEFRONTS = 1, 3
 REASONS = {
     "counter": "ncu's count for the instruction differs from the hardware's counter, which the prediction agrees with",
     "lost": "ncu attributed nothing to a cp.async that goes around L1; the hardware counted it",
-    "bypass": "ncu's wavefronts of cp.async around L1 that writes zeros, or of a plan; the hardware counts none",
+    "bypass": "ncu's wavefronts of cp.async around L1 of a plan; the hardware counts none",
+    "unread": "ncu's wavefronts of a cp.async around L1 that can write zeros: by its place in the kernel as if it did",
     "masked": "ncu counts sectors of a cp.async around L1 that no lane makes; its lines and the hardware do not",
     "race": "cp.async around L1 whose lanes write one address: which of them is read is not predicted",
 }
@@ -70,10 +71,8 @@ def predicted(access: Access) -> dict[tuple[str, str], float]:
     """(memory, field) -> what analysis says."""
     requests = access.predicted()
     values = {(r.memory, field): getattr(r, field) for r in requests for field in FIELDS[r.memory]}
-    if access.kind.startswith("cp.async.cg") and (both := access.asynchronous()):
-        written = len({access.shared[t] for t in access.active})
-        least = min(-(-written * KINDS[access.kind].size // 128), both.counted)
-        values |= {("shared", "wavefronts"): both.counted, ("shared", "ideal_wavefronts"): least}
+    if both := access.asynchronous():
+        values |= {("shared", "wavefronts"): both.counted, ("shared", "ideal_wavefronts"): both.ideal_counted}
     return values
 
 
@@ -87,13 +86,8 @@ def hardware_predicted(access: Access) -> dict[str, float]:
     found: dict[str, float] = {LOADED: both.asked_sectors, LOOKUPS: both.lookups}
     filled = access.kind.startswith("cp.async.filled")
     if both.wavefronts is not None:
-        off = [not taken for taken in access.mask]
-        zeros = warp_access(access.shared, KINDS[access.kind].size, memory="shared", op="store", active=off)
         found[f"{COUNTED}.sum"] = (
-            OTHER_WAVEFRONTS
-            + CP_ASYNC_WAVEFRONTS * bool(access.lanes or filled)
-            + both.wavefronts
-            + zeros.wavefronts * filled
+            OTHER_WAVEFRONTS + CP_ASYNC_WAVEFRONTS * bool(access.lanes or filled) + both.wavefronts
         )
     return found
 
@@ -103,7 +97,8 @@ def reason(row: dict[str, Any], field: str, value: float, values: dict[tuple[str
     read, kind = row["source"], row["kind"]
     if kind.startswith(("cp.async.cg", "cp.async.filled")):
         if "wavefronts" in field and kind.startswith("cp.async.filled"):
-            return "bypass"
+            unread = predicted(access_of(row)._replace(lanes=0))["shared", field]
+            return "unread" if read.get(FIELDS["shared"][field], 0) == unread else ""
         lost = row["lanes"] and not read.get(FIELDS["global"]["sectors"], 0) and field != "lines"
         return "lost" if lost else ""
     if kind.startswith("ld.shared"):

@@ -74,7 +74,7 @@ def test_what_is_excused_is_what_the_page_says(compare, rows):
     assert {r for r, _ in reasons} <= set(compare.REASONS)
     assert {kind for r, kind in reasons if r == "counter"} == {"ld.shared"}
     assert {kind for r, kind in reasons if r in ("lost", "race")} <= {"cp.async.cg", "cp.async.filled"}
-    assert {kind for r, kind in reasons if r == "bypass"} == {"cp.async.filled"}
+    assert {kind for r, kind in reasons if r == "unread"} == {"cp.async.filled"}
     assert reasons["counter", "ld.shared"] < compared["memory_l1_wavefronts_shared"] / 25
     assert sum(n for (r, _), n in reasons.items() if r == "race") <= 5
 
@@ -104,19 +104,25 @@ def test_the_hardware_takes_other_wavefronts_than_ncu_says(compare, rows):
     assert unknown <= 2
 
 
-def test_what_ncu_calls_wavefronts_around_the_cache(rows):
-    """Moves of sectors from line to line; of what was read with all lanes filled, which found no rule, most."""
-    counted = {"cg": [], "filled": []}
-    for row in (r for r in rows if r["kind"].startswith(("cp.async.cg", "cp.async.filled")) and r["lanes"]):
-        access = Access(row["kind"], tuple(row["offsets"]), row["lanes"], tuple(row["shared"]))
-        if access.lanes != 0xFFFFFFFF and "filled" in row["kind"]:
-            continue
-        read = row["source"].get("memory_l1_wavefronts_shared", 0)
-        counted[row["kind"].split(".")[2]].append(access.asynchronous().counted == read)
-    assert all(counted["cg"])
-    assert len(counted["cg"]) >= 80
-    assert sum(counted["filled"]) >= 16
-    assert len(counted["filled"]) == 19
+def test_what_ncu_calls_wavefronts_around_the_cache(compare, rows):
+    """Moves of sectors from line to line, and where some lanes write zeros, what they meet on the way.
+
+    Of the form that can write zeros, ncu counts some instructions as if all lanes did: always the same of a kernel.
+    """
+    read = {compare.access_of(row): row["source"] for row in rows if row["kind"].startswith("cp.async")}
+    around = [x for x in read if x.kind.startswith("cp.async.cg") and x.lanes]
+    assert len(around) >= 80
+    wavefronts, ideal = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
+    assert all(x.asynchronous().counted == read[x].get(wavefronts, 0) for x in around)
+    cases = importlib.import_module("ncu_cases").cases()
+    filled = [case.access for case in cases if case.access.kind.startswith("cp.async.filled")]
+    mixed = 0
+    for i, access in enumerate(filled):
+        unread = i % most(access.kind) in (0, 2, 4, 7)
+        found = access._replace(lanes=0).asynchronous() if unread else access.asynchronous()
+        assert (found.counted, found.ideal_counted) == (read[access][wavefronts], read[access][ideal]), access
+        mixed += not unread and 0 < access.lanes < 0xFFFFFFFF
+    assert (len(filled), mixed) == (35, 9)
 
 
 def test_the_lanes_are_those_of_the_mask(golden, rows):

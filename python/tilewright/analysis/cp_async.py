@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncAccess", "async_access"]
 
 SECTOR, LINE = 32, 128  # bytes
+WIDEST = 16  # bytes of a lane
 BANKS = 128  # bytes of a word of each bank
 # Tags of L1 are in four banks: each bit of a line's bank is the parity of some bits of address // 128. Of the ninth bit
 # and higher ones the readings say nothing.
@@ -32,9 +33,10 @@ class AsyncAccess(NamedTuple):
     - `lookups`, `asked_sectors`: with .cg a line of global memory is looked up once for each line of shared memory that
       gets a part of it, and asked for as many sectors as it fills there: what the hardware's counters of L1 say, unless
       lanes write one address: then which of them counts is not known
-    - `wavefronts`: what the hardware's counter says; 0 for .cg; None where the sources lie in different blocks of
-      32 KB, for which the rule is not known
-    - `counted`: the wavefronts that Nsight Compute says of the instruction
+    - `wavefronts`: what the hardware's counter says; with .cg those of a store by the lanes that write zeros; None
+      where the sources lie in different blocks of 32 KB or lanes write zeros with .ca, for which the rule is not known
+    - `counted`, `ideal_counted`: the wavefronts that Nsight Compute says of the instruction, and how many of them there
+      would be at best
 
     >>> row = range(0, 512, 16)
     >>> async_access(row, row, 16).source.sectors
@@ -47,6 +49,25 @@ class AsyncAccess(NamedTuple):
     asked_sectors: int
     wavefronts: int | None
     counted: int
+    ideal_counted: int
+
+
+class _Lanes(NamedTuple):
+    """The lanes that take part, and where each of them reads, None for one that writes zeros, and writes."""
+
+    number: list[int]
+    source: list[int | None]
+    destination: list[int]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The two addresses of those that read."""
+        return [(g, s) for g, s in zip(self.source, self.destination, strict=True) if g is not None]
+
+    @property
+    def fills(self) -> bool:
+        """Whether some write zeros."""
+        return None in self.source
 
 
 def async_access(
@@ -56,6 +77,7 @@ def async_access(
     *,
     cache: str = "cg",
     active: Sequence[bool] | None = None,
+    reads: Sequence[bool] | None = None,
 ) -> AsyncAccess:
     """What one cp.async of a warp costs, by the addresses on both sides.
 
@@ -71,13 +93,16 @@ def async_access(
     sectors moves each sector twice. Nsight Compute counts these moves together as one wavefront where they go from one
     line to one line, fill the same halves of sectors from the same, and all or none of them go from an even sector to
     an odd one or back, but each sector of the source once: `counted` = sum over the classes (g // 128, s // 128,
-    halves, parity of g // 32 + s // 32) of the most moves of one sector. No wavefront of the hardware stands for it.
+    halves, parity of g // 32 + s // 32) of the most moves of one sector. Where some lanes write zeros, it adds what it
+    counts through L1: of all lanes, where those that write zeros meet others in shared memory alone. No wavefront of
+    the hardware stands for these, but one of a store for the zeros.
 
     Args:
         sources, destinations: byte addresses in global and shared memory, one for each of up to 32 lanes.
         width: bytes of a lane: 4, 8 or 16; with "cg" 16.
         cache: "ca" or "cg".
         active: which lanes take part; None: all.
+        reads: which of these read, while the others write zeros (src-size 0); None: all.
     Raises: MisalignedError for a lane that would fault, and on which side; ValueError for another argument out of its
         range.
     Source: tilewright; rules read with Nsight Compute.
@@ -93,46 +118,76 @@ def async_access(
         (1, 8)
         >>> [async_access([x + shift for x in rows], rows, 16).counted for shift in (0, 16, 32, 48)]
         [4, 12, 8, 16]
+        >>> some = async_access(rows, rows, 16, reads=[t < 12 for t in range(32)])  # two moves, and a store's four
+        >>> some.source.sectors, some.wavefronts, some.counted
+        (6, 3, 6)
     """
     from tilewright.analysis.access import warp_access
 
-    if cache not in ("ca", "cg") or (cache == "cg" and width != 16):
+    if cache not in ("ca", "cg") or (cache == "cg" and width != WIDEST):
         raise ValueError(f'async_access: cache = "{cache}" with {width} bytes must be "ca", or "cg" with 16 bytes')
-    if len(sources) != len(destinations):
-        raise ValueError(
-            f"async_access: {len(sources)} sources must be as many as the {len(destinations)} destinations"
-        )
-    lanes = [t for t in range(len(sources)) if active is None or active[t]]
-    source = warp_access(sources, width, op="cp.async", active=active, operation="async_access: sources")
+    for name, other in (("sources", sources), ("reads", reads)):
+        if other is not None and len(other) != len(destinations):
+            raise ValueError(
+                f"async_access: {len(other)} {name} must be as many as the {len(destinations)} destinations"
+            )
+    taken = [True] * len(destinations) if active is None else [bool(x) for x in active]
+    read = taken if reads is None else [a and bool(b) for a, b in zip(taken, reads, strict=True)]
+    source = warp_access(sources, width, op="cp.async", active=read, operation="async_access: sources")
     destination = warp_access(
         destinations, width, memory="shared", op="cp.async", active=active, operation="async_access: destinations"
     )
-    pairs = [(int(sources[t]), int(destinations[t])) for t in lanes]
+    number = [t for t, x in enumerate(taken) if x]
+    lanes = _Lanes(
+        number, [int(sources[t]) if read[t] else None for t in number], [int(destinations[t]) for t in number]
+    )
     if cache == "cg":
-        first, last = ({s: g for g, s in order} for order in (reversed(pairs), pairs))
-        moves = _moves(first)
-        sectors = len(moves)
-        ideal = min(-(-len(first) * width // SECTOR), sectors)
-        lookups = len({(g // LINE, s // LINE) for g, s in pairs})
-        asked = len({(g // LINE, s // SECTOR) for s, g in last.items()})
-        source = source._replace(sectors=sectors, ideal_sectors=ideal)
-        return AsyncAccess(source, destination, lookups, asked, wavefronts=0, counted=_counted(moves))
-    of_pass = min(BANKS // width, 32)
-    wavefronts = alone = 0
+        filled = [a and not b for a, b in zip(taken, read, strict=True)]
+        zeros = warp_access(destinations, width, memory="shared", op="store", active=filled)
+        return _around(lanes, source, destination, zeros.wavefronts)
+    met, alone = _met(lanes, width)
+    ideal = min(-(-len(number) * width // BANKS), met)
+    destination = destination._replace(wavefronts=met, ideal_wavefronts=ideal, alone=alone)
+    return AsyncAccess(source, destination, source.lines, source.sectors, _taken(lanes, width), met, ideal)
+
+
+def _around(lanes: _Lanes, source: Request, destination: Request, zeros: int) -> AsyncAccess:
+    """Around L1, where lanes that write zeros take so many wavefronts; the requests are those of each side alone."""
+    pairs = lanes.pairs
+    first, last = ({s: g for g, s in order} for order in (reversed(pairs), pairs))
+    sectors = len(_moves(first))
+    source = source._replace(sectors=sectors, ideal_sectors=min(-(-len(first) * WIDEST // SECTOR), sectors))
+    lookups = len({(g // LINE, s // LINE) for g, s in pairs})
+    asked = len({(g // LINE, s // SECTOR) for s, g in last.items()})
+    # Of lanes that write one address Nsight Compute counts the first one, here also of those that write zeros.
+    written = dict(zip(reversed(lanes.destination), reversed(lanes.source), strict=True))
+    copied = {s: g for s, g in written.items() if g is not None}
+    counted = _counted(_moves(copied))
+    ideal = min(-(-len(copied) * WIDEST // BANKS), counted)
+    if lanes.fills:
+        met, _ = _met(lanes, WIDEST)
+        counted += met
+        ideal += min(-(-len(lanes.number) * WIDEST // BANKS), met)
+    return AsyncAccess(source, destination, lookups, asked, zeros, counted, ideal)
+
+
+def _met(lanes: _Lanes, width: int) -> tuple[int, int]:
+    """The most lanes that one meets, itself among them, and the most in one group of banks, pass by pass."""
+    met = alone = 0
+    of_pass = BANKS // width
     for begin in range(0, 32, of_pass):
         both = Counter(
-            (g % BANKS // width, s % BANKS // width)
-            for t, (g, s) in zip(lanes, pairs, strict=True)
+            (None if g is None else g % BANKS // width, s % BANKS // width)
+            for t, g, s in zip(*lanes, strict=True)
             if begin <= t < begin + of_pass
         )
-        met = (sum(n for other, n in both.items() if other[0] == g or other[1] == s) for g, s in both)
-        wavefronts += max(met, default=0)
-        sides = ([p[side] for p in both.elements()] for side in (0, 1))
+        found = (
+            sum(n for other, n in both.items() if other[1] == s or (other[0] == g and g is not None)) for g, s in both
+        )
+        met += max(found, default=0)
+        sides = ([p[side] for p in both.elements() if p[side] is not None] for side in (0, 1))
         alone += max(n for side in sides for n in (0, *Counter(side).values()))
-    ideal = min(-(-len(lanes) * width // BANKS), wavefronts)
-    destination = destination._replace(wavefronts=wavefronts, ideal_wavefronts=ideal, alone=alone)
-    taken = _taken(lanes, pairs, width, of_pass)
-    return AsyncAccess(source, destination, source.lines, source.sectors, taken, wavefronts)
+    return met, alone
 
 
 def _moves(sources: dict[int, int]) -> dict[tuple[int, int, int], set[tuple[int, int]]]:
@@ -153,10 +208,11 @@ def _counted(moves: dict[tuple[int, int, int], set[tuple[int, int]]]) -> int:
     return sum(max(of_sector.values()) for of_sector in classes.values())
 
 
-def _taken(lanes: Sequence[int], pairs: Sequence[tuple[int, int]], width: int, of_pass: int) -> int | None:
+def _taken(lanes: _Lanes, width: int) -> int | None:
     """The wavefronts of the hardware, through L1."""
+    pairs, of_pass = lanes.pairs, BANKS // width
     lines = dict.fromkeys(g // LINE for g, _ in pairs)
-    if len({line >> TAG_BITS for line in lines}) > 1:
+    if lanes.fills or len({line >> TAG_BITS for line in lines}) > 1:
         return None
     lookup, of_bank = {}, Counter[tuple[int, ...]]()
     for line in lines:
@@ -164,7 +220,7 @@ def _taken(lanes: Sequence[int], pairs: Sequence[tuple[int, int]], width: int, o
         lookup[line] = of_bank[bank]
         of_bank[bank] += 1
     busy, longest = dict[tuple[tuple[int, int], int, int], int](), Counter[tuple[int, int]]()
-    for t, (g, s) in zip(lanes, pairs, strict=True):
+    for t, (g, s) in zip(lanes.number, pairs, strict=True):
         turn = lookup[g // LINE], t // of_pass
         groups = [(turn, side, address % BANKS // width) for side, address in enumerate((g, s))]
         chain = 1 + max(busy.get(group, 0) for group in groups)

@@ -116,7 +116,8 @@ class Access(NamedTuple):
         if len(self.sides) == 1:
             return None
         cache = "ca" if self.kind.startswith("cp.async.ca") else "cg"
-        return async_access(self.offsets, self.shared, self.sides[0][2], cache=cache, active=self.mask)
+        lanes = "reads" if self.kind.startswith("cp.async.filled") else "active"
+        return async_access(self.offsets, self.shared, self.sides[0][2], cache=cache, **{lanes: self.mask})
 
 
 def most(kind: str) -> int:
