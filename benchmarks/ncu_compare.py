@@ -45,9 +45,8 @@ OTHER_WAVEFRONTS, CP_ASYNC_WAVEFRONTS = 1, 3
 REASONS = {
     "counter": "ncu's count for the instruction differs from the hardware's counter, which the prediction agrees with",
     "lost": "ncu attributed nothing to a cp.async that goes around L1; the hardware counted it",
-    "bypass": "ncu's wavefronts of cp.async around L1 of a plan; the hardware counts none",
     "unread": "ncu's wavefronts of a cp.async around L1 that can write zeros: by its place in the kernel as if it did",
-    "masked": "ncu counts sectors of a cp.async around L1 that no lane makes; its lines and the hardware do not",
+    "masked": "ncu counts sectors and wavefronts of a cp.async around L1 that no lane makes; the hardware does not",
     "race": "cp.async around L1 whose lanes write one address: which of them is read is not predicted",
 }
 NAMED = ("race",)  # each such reading is in the summary
@@ -196,8 +195,6 @@ def plan_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], list
 
 def plan_reason(one: verify.Comparison, loaded: float, seen: float) -> str:
     """Why the total of a class may differ from the prediction; "" where it may not."""
-    if one.modelled:
-        return "bypass"
     if one.masked and loaded == seen:
         return "masked"
     return "lost" if lost(one, loaded, seen) else ""
@@ -240,13 +237,13 @@ def report(data: dict[str, Any], out: Path, golden: Path | None) -> int:
     ]
     text += ["", "Readings that differ, but are no differences:", "", *(f"- {k}: {v}" for k, v in REASONS.items()), ""]
     unexplained = [d for d in wrong + plans_wrong if not d.reason]
-    for d in [d for d in wrong if d.reason in NAMED] + [d for d in plans_wrong if d.reason in ("bypass", "masked")]:
+    for d in [d for d in wrong if d.reason in NAMED] + [d for d in plans_wrong if d.reason == "masked"]:
         text += [f"- {d.reason}: {d.what}, {d.name}: {d.metric} predicted {d.predicted:.10g}, read {d.read:.10g}"]
     text += [""] * (text[-1] != "")
     of_plans = Counter(d.reason for d in plans_wrong)
     text += [
         f"Plans: {classes} totals of classes of instructions and of kernels were compared: {of_plans['']} differ, "
-        f"{of_plans['lost']} are lost, {of_plans['bypass']} are bypass, {of_plans['masked']} are masked.",
+        f"{of_plans['lost']} are lost, {of_plans['masked']} are masked.",
         "",
     ]
     text += [PLAN_COLUMNS, "| --- | --- | --- |", *plan_lines]

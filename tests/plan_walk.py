@@ -11,12 +11,15 @@ from collections import defaultdict
 import numpy as np
 
 from tilewright import _core
-from tilewright.analysis import async_access, warp_access, warp_accesses
+from tilewright.analysis import async_access, warp_accesses
 from tilewright.analysis.layouts import sass_name
 from tilewright.kernels.gemm_partitions import stage_image
 from tilewright.kernels.gemm_sm80_operand import coordinates_of
 
-FIELDS = ("requests", "lanes", "sectors", "ideal_sectors", "lines", "wavefronts", "ideal_wavefronts", "useful")
+FIELDS = (
+    "requests", "lanes", "sectors", "ideal_sectors", "lines", "wavefronts", "ideal_wavefronts", "useful", "counted",
+    "ideal_counted",
+)  # fmt: skip
 
 
 class Walk:
@@ -68,7 +71,7 @@ class Walk:
                     (
                         len(requests), int(found.lanes.sum()), int(found.sectors.sum()),
                         int(found.ideal_sectors.sum()), int(found.lines.sum()), int(found.wavefronts.sum()),
-                        int(found.ideal_wavefronts.sum()), useful,
+                        int(found.ideal_wavefronts.sum()), useful, 0, 0,
                     ),
                     strict=True,
                 )
@@ -78,29 +81,17 @@ class Walk:
 
 def async_request(lanes, width):
     """What async_access says of one request, as two rows of FIELDS; lanes that write zeros have no source."""
-    reads, writes = sorted(t for t in lanes if lanes[t][0] is not None), sorted(lanes)
-    sources, destinations = ([lanes[t][i] if t in lanes else None for t in range(32)] for i in (0, 1))
-    everyone = [t in reads for t in range(32)]
-    rows = [0] * len(FIELDS), [0] * len(FIELDS)
-    if reads:
-        cache = "cg" if width == 16 else "ca"
-        found = async_access(
-            [x or 0 for x in sources], [x or 0 for x in destinations], width, cache=cache, active=everyone
-        ).source
-        useful = sum(lanes[t][2] for t in reads)
-        rows[0][:] = 1, len(reads), found.sectors, found.ideal_sectors, found.lines, 0, 0, useful
+    sources, destinations = ([lanes[t][i] or 0 if t in lanes else 0 for t in range(32)] for i in (0, 1))
     there = [t in lanes for t in range(32)]
-    put = warp_access([x or 0 for x in destinations], width, memory="shared", op="cp.async", active=there)
-    wavefronts, ideal = put.wavefronts, put.ideal_wavefronts
-    if width < 16:
-        wavefronts, group = 0, 128 // width
-        for begin in range(0, 32, min(group, 32)):
-            inside = [lanes[t][:2] for t in writes if begin <= t < begin + min(group, 32)]
-            banks = [[None if at is None else at % 128 // width for at in both] for both in inside]
-            meets = [sum(g == h is not None or s == r for h, r in banks) for g, s in banks]
-            wavefronts += max(meets, default=0)
-        ideal = min(-(-len(writes) * width // 128), wavefronts)
-    rows[1][:] = 1, len(writes), 0, 0, 0, wavefronts, ideal, put.useful_bytes
+    reads = [t in lanes and lanes[t][0] is not None for t in range(32)]
+    cache = "cg" if width == 16 else "ca"
+    found = async_access(sources, destinations, width, cache=cache, active=there, reads=reads)
+    rows = [0] * len(FIELDS), [0] * len(FIELDS)
+    for row, x in zip(rows, (found.source, found.destination), strict=True):
+        if x.lanes:
+            row[:8] = 1, x.lanes, x.sectors, x.ideal_sectors, x.lines, x.wavefronts, x.ideal_wavefronts, x.useful_bytes
+    rows[0][7] = sum(useful for *_, useful in lanes.values())
+    rows[1][8:] = found.counted, found.ideal_counted
     return rows
 
 
@@ -112,7 +103,7 @@ def predicted(instructions):
                 FIELDS,
                 (
                     x.requests, round(x.lanes * x.requests), x.sectors, x.ideal_sectors, x.lines, x.wavefronts,
-                    x.ideal_wavefronts, x.bytes_useful,
+                    x.ideal_wavefronts, x.bytes_useful, x.counted or 0, x.ideal_counted or 0,
                 ),
                 strict=True,
             )

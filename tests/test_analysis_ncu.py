@@ -131,17 +131,27 @@ def test_the_lanes_are_those_of_the_mask(golden, rows):
         assert row["source"]["thread_inst_executed_true"] in (access.lanes.bit_count(), 32), row["name"]
 
 
+def completed(classes):
+    """What no lane makes was kept of the sectors alone; of the wavefronts it is the same part: requests are alike."""
+    for counts in classes.values():
+        for field in ("wavefronts", "ideal_wavefronts"):
+            if counts.get("unmade_sectors") and field in counts:
+                part = counts[field] * counts["unmade_sectors"]
+                counts.setdefault(f"unmade_{field}", part / counts["sectors"])
+    return classes
+
+
 def test_the_totals_of_plans(compare, golden):
     """Those plans that are chosen today as when they were measured."""
     cases = {case.name: case for case in importlib.import_module("ncu_plans").plan_cases()}
-    same, alone, differences = 0, 0, []
+    same, around, masked, differences = 0, 0, 0, []
     for name, text, addresses, classes, sectors in golden["plans"]:
         plan = cases[name].make("cpu").plan if name in cases and classes and text != "None" else None
         if plan is None or str(plan) != text:
             continue
         same += 1
         predicted = verify.classes_predicted(plan, addresses)
-        read = classes[-1] if len(classes) == 1 else verify.added(classes)
+        read = completed(classes[-1] if len(classes) == 1 else verify.added(classes))
         loaded, stored = ([s[i] or 0 for s in sectors] for i in (0, 1))
         for prefix, counted in (("LDG", loaded), ("STG", stored)):
             total = sum(counts.get("sectors", 0) for cls, counts in predicted.items() if cls.startswith(prefix))
@@ -150,12 +160,11 @@ def test_the_totals_of_plans(compare, golden):
         for one in verify.compare_classes(predicted, read):
             if not one.right and not compare.plan_reason(one, sum(loaded), sum(loaded)):
                 differences.append(f"{name}: {one.sass} {one.metric} {one.predicted}, {one.read}")
-            alone += one.modelled
-            # Of .cg ncu counts copies that no lane makes; and in this step each line is filled from two.
-            most = 2.05 if name.endswith(": mma chosen") else 1.05
-            assert not one.modelled or one.predicted < one.read < most * one.predicted
+            around += one.sass == "LDGSTS.128" and "wavefronts" in one.metric
+            masked += one.masked and "wavefronts" in one.metric
     assert not differences, "\n".join(differences)
-    assert alone <= 14
+    assert around >= 36
+    assert masked <= 12
     assert same >= len(golden["plans"]) - 16, f"only {same} of {len(golden['plans'])} plans are the same: measure again"
 
 
@@ -461,22 +470,21 @@ def test_what_ncu_leaves_out_is_no_difference():
     assert result
     assert "leaves out some" in str(result)
     assert str(result).endswith("all agree, but for 1 that are incomplete")
-    found = verify.compare_classes({"LDGSTS.128": {"wavefronts": 8}}, {"LDGSTS.128": {"wavefronts": 9}})
-    result = verify.Verification(tuple(found), (), "1.2.3")
-    assert result
-    assert "the hardware counts none of these" in str(result)
-    assert str(result).endswith("all agree, but for 1 that the hardware does not count")
-    found = verify.compare_classes({"LDGSTS": {"wavefronts": 8}}, {"LDGSTS": {"wavefronts": 9}})
-    assert not verify.Verification(tuple(found), (), "1.2.3")
+    for sass in ("LDGSTS", "LDGSTS.128"):
+        found = verify.compare_classes({sass: {"wavefronts": 8}}, {sass: {"wavefronts": 9}})
+        assert not verify.Verification(tuple(found), (), "1.2.3")
     threads = {"thread_inst_executed": 96, "thread_inst_executed_true": 64}  # one of three requests has no lane
-    line = ncu.Line(0, "@P0 LDGSTS.E.BYPASS.128 [R1], [R2.64]", {verify.METRICS["sectors"]: 12, **threads})
-    found = verify.compare_classes({"LDGSTS.128": {"sectors": 8}}, verify.classes_read([line]))
+    counts = {verify.METRICS["sectors"]: 12, verify.METRICS["wavefronts"]: 6}
+    line = ncu.Line(0, "@P0 LDGSTS.E.BYPASS.128 [R1], [R2.64]", {**counts, **threads})
+    expected = {"LDGSTS.128": {"sectors": 8, "wavefronts": 4}}
+    found = verify.compare_classes(expected, verify.classes_read([line]))
     result = verify.Verification(tuple(found), (), "1.2.3")
     assert result
     assert "requests that no lane makes" in str(result)
-    assert str(result).endswith("all agree, but for 1 with requests that no lane makes")
+    assert str(result).endswith("all agree, but for 2 with requests that no lane makes")
     for sectors in (7, 9):  # more or fewer than those
-        found = verify.compare_classes({"LDGSTS.128": {"sectors": sectors}}, verify.classes_read([line]))
+        other = {"LDGSTS.128": {"sectors": sectors, "wavefronts": 4}}
+        found = verify.compare_classes(other, verify.classes_read([line]))
         assert not verify.Verification(tuple(found), (), "1.2.3")
     for read in ({"sectors": 9, "lines": 2}, {"sectors": 8, "lines": 1}):
         found = verify.compare_classes({"LDGSTS.128": {"sectors": 8, "lines": 2}}, {"LDGSTS.128": read})

@@ -116,6 +116,7 @@ GEMMS = {
     "simt": lambda: simt(64, 64, 32),
     "simt ragged": lambda: simt(70, 41, 20, align=(4, 4, 4)),
     "simt by cp.async": lambda: simt(40, 72, 24, a="m", b="n"),
+    "simt by cp.async with zeros": lambda: simt(40, 72, 21, a="m", b="n"),
     "simt epilogue": lambda: simt(40, 36, 12, a="m", b="n", epilogue=ALL),
     "simt epilogue by row": lambda: simt(36, 40, 12, align=(16, 4, 16), c="m", epilogue=BY_ROW),
     "simt batch": lambda: simt(33, 20, 9, batch=(2, 3), align=(4, 4, 4)),

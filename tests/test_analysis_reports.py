@@ -391,7 +391,25 @@ def test_the_sides_of_a_cp_async_cost_each_other(mode, bits, source, destination
     assert [x.worst for x in found] == [expected.source, expected.destination]
     assert found["read"].sectors == expected.source.sectors
     assert found["write"].wavefronts == expected.destination.wavefronts
+    assert (found["write"].counted, found["write"].ideal_counted) == (expected.counted, expected.ideal_counted)
     assert found.svg().startswith("<svg")
+
+
+def test_what_ncu_says_otherwise_is_said():
+    """Around L1, where rows do not lie alike on both sides."""
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL), Float32, num_bits_per_copy=128)
+    copy = cute.make_tiled_copy_tv(atom, L("(4,8):(8,1)"), L("(1,4):(0,1)"))
+    gmem, smem = (
+        cute.make_ptr(Float32, 0, space, assumed_align=16) for space in (cute.AddressSpace.gmem, cute.AddressSpace.smem)
+    )
+    alike, apart = (
+        analyze(copy, cute.make_tensor(gmem, L(f"(8,32):({row},1)")), cute.make_tensor(smem, L("(8,32):(32,1)")))
+        for row in (64, 68)
+    )
+    assert (alike["write"].wavefronts, alike["write"].counted, alike["write"].note) == (8, 8, "")
+    assert (apart["write"].wavefronts, apart["write"].counted) == (8, 1 + 3 + 2 + 4 + 2 + 4 + 2 + 3)  # row by row
+    assert "\n  write: Nsight Compute says 21 wavefronts\n" in str(apart)
+    assert "Nsight Compute says 21 wavefronts" in apart._repr_html_()
 
 
 @pytest.mark.parametrize(("dtype", "step"), [(np.float16, 2), (np.int8, 2), (np.int8, 4)])

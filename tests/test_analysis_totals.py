@@ -193,7 +193,9 @@ def test_a_cp_async_is_as_the_rules_say(width):
         tally, one = AsyncTally("x", width), each_async(source[i], destination[i], active[i], width)
         row = slice(i, i + 1)
         tally.add(source[row], destination[row], active[row], active[row], {0: 1})
-        assert [side.instruction().worst for side in (tally.source, tally.destination)] == [one.source, one.destination]
+        sides = [side.instruction() for side in (tally.source, tally.destination)]
+        assert [side.worst for side in sides] == [one.source, one.destination]
+        assert (sides[1].counted, sides[1].ideal_counted) == (one.counted, one.ideal_counted)
         assert tally.source.lanes == tuple(source[i][active[i]].tolist())
         assert tally.destination.lanes == tuple(destination[i][active[i]].tolist())
 
@@ -219,6 +221,9 @@ def test_a_cp_async_is_the_sum_of_all_tiles(width):
         every_one = (found.worst, *one)
         beyond = [(x.alone or x.wavefronts) - x.ideal_wavefronts + x.sectors - x.ideal_sectors for x in every_one]
         assert beyond[0] == max(beyond[1:])
+    written = tally.destination.instruction()
+    assert written.counted == sum(x.counted for x in every)
+    assert written.ideal_counted == sum(x.ideal_counted for x in every)
 
 
 def test_the_worst_cp_async_is_the_one_with_the_most_ways():
@@ -244,3 +249,19 @@ def test_lanes_that_only_write():
     tally.add(row, row, np.arange(32)[None] < 8, everyone, {0: 2}, np.full((1, 32), 6))
     assert (tally.source.instruction().bytes_useful, tally.source.instruction().lanes) == (96, 8)
     assert tally.destination.instruction().lanes == 32
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+def test_lanes_that_write_zeros_are_counted_as_the_rules_say(width):
+    random = np.random.default_rng(width)
+    source, destination, there = asyncs(random, width, 200)
+    reads = there & (random.random(there.shape) < random.choice([0.1, 0.5, 1.1], (len(there), 1)))
+    for i in range(len(source)):
+        lanes = (source[i].tolist(), destination[i].tolist())
+        cache = "cg" if width == 16 else "ca"
+        one = async_access(*lanes, width, cache=cache, active=there[i].tolist(), reads=reads[i].tolist())
+        tally, row = AsyncTally("x", width), slice(i, i + 1)
+        tally.add(source[row], destination[row], reads[row], there[row], {0: 1})
+        made = tally.destination.instruction()
+        assert (made.worst, made.counted, made.ideal_counted) == (one.destination, one.counted, one.ideal_counted)
+        assert not reads[i].any() or tally.source.instruction().worst == one.source

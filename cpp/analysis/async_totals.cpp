@@ -1,7 +1,10 @@
 #include "async_totals.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <tuple>
+#include <utility>
 
 #include "rules.hpp"
 
@@ -39,18 +42,80 @@ Met met(const AsyncLanes& lanes, uint32_t pass, int width) {
   return most;
 }
 
-// The pieces of 32 bytes of the source that go to pieces of the destination, each at another distance.
-int64_t sectors_around(const Lanes& source, const Lanes& destination) {
-  std::array<std::array<int64_t, 3>, kWarp> pieces;
-  std::size_t count = 0;
-  rules::for_each_lane(source.active, [&](int lane) {
-    const int64_t from = source.at[static_cast<std::size_t>(lane)];
-    const int64_t to = destination.at[static_cast<std::size_t>(lane)];
-    pieces[count++] = {from & -kSector, to & -kSector, (from - to) & (kSector - 1)};
-  });
-  const auto end = pieces.begin() + static_cast<std::ptrdiff_t>(count);
-  std::sort(pieces.begin(), end);
-  return std::unique(pieces.begin(), end) - pieces.begin();
+// Of the lane that meets the most others, pass by pass.
+Met met(const AsyncLanes& lanes, int width) {
+  const int of_pass = rules::lanes_of_pass(width);
+  const auto pass = static_cast<uint32_t>((uint64_t{1} << of_pass) - 1);
+  Met sum;
+  for (int lane = 0; lane < kWarp; lane += of_pass) {
+    const Met most = met(lanes, pass << lane, width);
+    sum.on_both += most.on_both;
+    sum.alone += most.alone;
+  }
+  return sum;
+}
+
+// What goes from a piece of 32 bytes of the source to one of the destination at one distance, by where they begin,
+// which may be before 0; a bit of `halves` for each half of the one that goes to a half of the other.
+struct Move {
+  int64_t from = 0;
+  int64_t to = 0;
+  int64_t shift = 0;
+  uint32_t halves = 0;
+
+  auto place() const { return std::tuple(from, to, shift); }
+  // Nsight Compute counts those of one class together, but each piece of the source once.
+  auto of_class() const { return std::tuple(from & -kLine, to & -kLine, halves, (from ^ to) & kSector); }
+};
+
+class Moves {
+ public:
+  Moves(const Lanes& source, const Lanes& destination) {
+    rules::for_each_lane(source.active, [&](int lane) {
+      const int64_t from = source.at[static_cast<std::size_t>(lane)];
+      const int64_t to = destination.at[static_cast<std::size_t>(lane)];
+      const int half = 2 * ((from & kAround) != 0) + ((to & kAround) != 0);
+      moves_[count_++] = {from & -kSector, to & -kSector, (from - to) & (kSector - 1), 1U << half};
+    });
+    std::sort(begin(), end(), [](const Move& a, const Move& b) { return a.place() < b.place(); });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (kept > 0 && moves_[kept - 1].place() == moves_[i].place()) {
+        moves_[kept - 1].halves |= moves_[i].halves;
+      } else {
+        moves_[kept++] = moves_[i];
+      }
+    }
+    count_ = kept;
+  }
+
+  int64_t count() const { return static_cast<int64_t>(count_); }
+
+  // The sum over the classes of the most moves of one piece of the source.
+  int64_t counted() {
+    std::sort(begin(), end(), [](const Move& a, const Move& b) {
+      return std::tuple(a.of_class(), a.from) < std::tuple(b.of_class(), b.from);
+    });
+    int64_t sum = 0, most = 0, run = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const bool same_class = i > 0 && moves_[i].of_class() == moves_[i - 1].of_class();
+      if (!same_class) sum += std::exchange(most, 0);
+      run = same_class && moves_[i].from == moves_[i - 1].from ? run + 1 : 1;
+      most = std::max(most, run);
+    }
+    return sum + most;
+  }
+
+ private:
+  Move* begin() { return moves_.data(); }
+  Move* end() { return moves_.data() + count_; }
+
+  std::array<Move, kWarp> moves_;
+  std::size_t count_ = 0;
+};
+
+Counted ideal_of(int64_t lanes, int64_t wavefronts) {
+  return {wavefronts, rules::ideal_wavefronts(static_cast<int>(lanes), kAround, static_cast<int>(wavefronts))};
 }
 
 }  // namespace
@@ -59,23 +124,27 @@ AsyncRequest evaluate(const AsyncLanes& lanes, int width) {
   const Lanes& source = lanes.source;
   const Lanes& destination = lanes.destination;
   AsyncRequest found{evaluate(side_of(Memory::global, width), source.at.data(), source.active),
-                     evaluate(side_of(Memory::shared, width), destination.at.data(), destination.active)};
+                     evaluate(side_of(Memory::shared, width), destination.at.data(), destination.active),
+                     {}};
   if (width == kAround) {
-    found.source.sectors = sectors_around(source, destination);
+    Moves moves(source, destination);
+    found.source.sectors = moves.count();
     found.source.ideal_sectors =
         rules::ideal_sectors(static_cast<int>(found.source.lanes), width, static_cast<int>(found.source.sectors));
+    found.counted = ideal_of(found.source.lanes, moves.counted());
+    if (destination.active != source.active) {  // some write zeros
+      const Counted more = ideal_of(found.destination.lanes, met(lanes, width).on_both);
+      found.counted.wavefronts += more.wavefronts;
+      found.counted.ideal += more.ideal;
+    }
     return found;
   }
-  const int of_pass = rules::lanes_of_pass(width);
-  const auto pass = static_cast<uint32_t>((uint64_t{1} << of_pass) - 1);
-  found.destination.wavefronts = 0;
-  for (int lane = 0; lane < kWarp; lane += of_pass) {
-    const Met most = met(lanes, pass << lane, width);
-    found.destination.wavefronts += most.on_both;
-    found.destination.alone += most.alone;
-  }
+  const Met most = met(lanes, width);
+  found.destination.wavefronts = most.on_both;
+  found.destination.alone = most.alone;
   found.destination.ideal_wavefronts =
-      rules::ideal_wavefronts(static_cast<int>(found.destination.lanes), width, found.destination.wavefronts);
+      rules::ideal_wavefronts(static_cast<int>(found.destination.lanes), width, most.on_both);
+  found.counted = {found.destination.wavefronts, found.destination.ideal_wavefronts};
   return found;
 }
 
@@ -114,18 +183,21 @@ void AsyncTally::repeat(const Starts& starts) {
   pending_.reset();
 }
 
-std::array<std::optional<Totals>, 2> AsyncTally::totals() const {
-  std::array<std::optional<Totals>, 2> both;
+AsyncTotals AsyncTally::totals() const {
+  AsyncTotals both;
   std::array<Rank, 2> first;
   kinds_.for_each([&](const AsyncLanes& kind, int64_t place, int64_t times, const Rank& rank) {
     const AsyncLanes lanes{moved(kind.source, place), kind.destination, kind.useful};
     const AsyncRequest found = evaluate(lanes, width_);
+    both.counted.wavefronts += times * found.counted.wavefronts;
+    both.counted.ideal += times * found.counted.ideal;
     for (const std::size_t side : {0, 1}) {
       const Request& request = side == 0 ? found.source : found.destination;
       const Lanes& own = side == 0 ? lanes.source : lanes.destination;
       if (own.active == 0) continue;
-      if (!both[side]) both[side].emplace();
-      Totals& totals = *both[side];
+      std::optional<Totals>& of_side = side == 0 ? both.source : both.destination;
+      if (!of_side) of_side.emplace();
+      Totals& totals = *of_side;
       const Access access = side_of(side == 0 ? Memory::global : Memory::shared, width_);
       if (const int lane = first_fault(access, own.at.data(), own.active); lane >= 0) {
         totals.fault = {lane, own.at[static_cast<std::size_t>(lane)]};

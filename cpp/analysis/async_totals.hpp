@@ -1,7 +1,6 @@
 // Totals of cp.async, whose two sides cost each other something.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -18,16 +17,30 @@ struct AsyncLanes {
   bool operator==(const AsyncLanes&) const = default;
 };
 
+// What Nsight Compute calls the wavefronts of a cp.async, which around L1 are none of the hardware's.
+struct Counted {
+  int64_t wavefronts = 0;
+  int64_t ideal = 0;
+};
+
 struct AsyncRequest {
   Request source;
   Request destination;
+  Counted counted;
 };
 
 // Through L1 a wavefront takes one access of each group of banks out of the cache, and one of each group into shared
 // memory; around L1 (16 bytes of a lane) 32 bytes of L2 go to 32 bytes of shared memory. No two lanes write one place.
-// The wavefronts are what Nsight Compute counts for the instruction: those of the lane that meets the most others.
+// The wavefronts through L1 are what Nsight Compute counts for the instruction: those of the lane that meets the most
+// others; around L1 those of a store, and `counted` says what it counts.
 // Source: read with Nsight Compute on an H200, as tilewright/analysis/cp_async.py says.
 AsyncRequest evaluate(const AsyncLanes& lanes, int width);
+
+struct AsyncTotals {
+  std::optional<Totals> source;
+  std::optional<Totals> destination;
+  Counted counted;
+};
 
 // Adds up the requests of one cp.async, as a Tally does; starts are those of the source.
 class AsyncTally {
@@ -40,7 +53,7 @@ class AsyncTally {
                const int64_t* useful = nullptr);
   void repeat(const Starts& starts);
   const std::optional<AsyncLanes>& first() const { return first_; }  // as it was given
-  std::array<std::optional<Totals>, 2> totals() const;               // of both sides
+  AsyncTotals totals() const;
 
  private:
   int width_;

@@ -68,8 +68,13 @@ Examples:
     >>> tally = analysis.AsyncTally(16)
     >>> row, everyone = 16 * np.arange(32)[None], np.ones((1, 32), bool)
     >>> tally.add(row, row, everyone, everyone, {0: 1, 16: 1})
-    >>> [sums[0][2] for sums in tally.totals()]  # 16 sectors, and 32 that lie otherwise in shared memory
-    [48, 0])doc";
+    >>> source, destination, counted = tally.totals()
+    >>> source[0][2], counted  # 16 sectors, and 32 that lie otherwise in shared memory
+    (48, (16, 8)))doc";
+
+constexpr const char* kAsyncTotals =
+    R"doc(Of source and destination what totals of a Tally says, None of a side without requests; and what Nsight Compute
+calls wavefronts, and how many of them there would be at best.)doc";
 
 constexpr const char* kAddAsync =
     R"doc(Count requests, whose lanes read `source` and write `destination` (requests, 32).
@@ -345,9 +350,10 @@ void bind_totals(py::module_& m) {
           "totals",
           [](const AsyncTally& self) {
             const auto both = self.totals();
-            return py::make_tuple(to_python(both[0]), to_python(both[1]));
+            return py::make_tuple(to_python(both.source), to_python(both.destination),
+                                  py::make_tuple(both.counted.wavefronts, both.counted.ideal));
           },
-          "Of source and destination what totals of a Tally says; None of a side without requests.");
+          kAsyncTotals);
   m.def(
       "groups",
       [](const std::vector<std::array<int64_t, 7>>& modes, int64_t base, int64_t times) {

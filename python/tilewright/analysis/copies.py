@@ -155,10 +155,11 @@ def _both(instruction: str, source: Side, destination: Side) -> list[MemoryInstr
             known[key] = async_access(sources, destinations, width, cache=cache, active=lanes.tolist())
         found.append(known[key])
     sass = "LDGSTS.E.128" if cache == "ca" and width == WIDEST else sass_name("global", "cp.async", width)
-    return [
+    reads, writes = (
         _of_requests(x.instruction, sass, [getattr(one, side) for one in found], addresses, mask)
         for x, side, addresses in ((source, "source", read), (destination, "destination", written))
-    ]
+    )
+    return [reads, writes.counted_as(sum(x.counted for x in found), sum(x.ideal_counted for x in found))]
 
 
 def _of_requests(

@@ -29,6 +29,8 @@ class MemoryInstruction(NamedTuple):
     - `first`, `worst`: the first request, and the one that is farthest from its ideal; None where there are no lanes
     - `addresses`: byte addresses of the worst request's active lanes, and `lane_ids`, which lanes these are
     - `note`: what there is to say besides, such as a swizzle mode
+    - `counted`, `ideal_counted`: of what a cp.async writes, the wavefronts that Nsight Compute says and how many there
+      would be at best, as in `AsyncAccess`; None where they are `wavefronts` and `ideal_wavefronts`
 
     >>> MemoryInstruction.of_bytes("load A", "UTMALDG.2D", "tma", 16384).bytes_moved
     16384
@@ -53,6 +55,8 @@ class MemoryInstruction(NamedTuple):
     addresses: tuple[int, ...] = ()
     note: str = ""
     lane_ids: tuple[int, ...] = ()
+    counted: int | None = None
+    ideal_counted: int | None = None
 
     @staticmethod
     def of_bytes(
@@ -61,6 +65,11 @@ class MemoryInstruction(NamedTuple):
         """Of the copy engine or wgmma: no lane takes part, so there are no requests, sectors or wavefronts of lanes."""
         moved = count if moved is None else moved
         return MemoryInstruction(name, sass, memory, op, 0, 0, 0.0, 0, 0, 0, 0, 0, moved, count, note=note)
+
+    def counted_as(self, counted: int, ideal: int) -> MemoryInstruction:
+        """The same, of which Nsight Compute says so many wavefronts; where they are others, the note says it."""
+        note = self.note if counted == self.wavefronts else f"Nsight Compute says {counted} wavefronts"
+        return self._replace(counted=counted, ideal_counted=ideal, note=note)
 
     @property
     def by_lanes(self) -> bool:
