@@ -12,6 +12,7 @@ import pytest
 import tilewright
 from test_analysis_plans import ALL, GEMMS, array, seed_002, simt, sliced, sm80, sm90
 from tilewright import BFloat16, Float16, Float32, Float64, TFloat32, analysis, cute, kernels
+from tilewright._runtime import compiler as compiler_module
 from tilewright.analysis import MisalignedError, analyze, copy_plans, gemm_plans
 from tilewright.analysis.cp_async import async_access
 from tilewright.analysis.occupancy import occupancy
@@ -225,10 +226,16 @@ def test_addresses_count():
 # ---- occupancy ----
 
 
+@pytest.fixture
+def nothing_compiled(monkeypatch):
+    """As in a process that begins: what other tests have compiled is not known."""
+    monkeypatch.setattr(compiler_module, "_programs", {})
+
+
 @pytest.mark.parametrize(
     ("registers", "ctas", "limited_by"), [(None, 2, "shared memory"), (64, 2, "shared memory"), (168, 1, "registers")]
 )
-def test_occupancy(registers, ctas, limited_by):
+def test_occupancy(registers, ctas, limited_by, nothing_compiled):
     plan = sm80(4096, 4096, 4096)  # 256 threads and 98304 bytes
     found = occupancy(plan, registers=registers)
     assert (found.ctas, found.limited_by) == (ctas, (limited_by,))
@@ -237,7 +244,7 @@ def test_occupancy(registers, ctas, limited_by):
     assert limited_by in str(found)
 
 
-def test_occupancy_without_registers_goes_from_what_the_kernel_is_compiled_for():
+def test_occupancy_without_registers_goes_from_what_the_kernel_is_compiled_for(nothing_compiled):
     a = np.empty((4096, 4096), np.float32)
     plan = kernels.gemm.plan(a, a, arch="sm_90a")  # a simt plan of 128 threads
     found = occupancy(plan)
@@ -289,6 +296,42 @@ def test_registers_come_from_the_report(compiler):
     registers = plan.compile().report[plan.name].registers
     limits = plan.analyze(registers=registers).occupancy.limits
     assert limits["registers"] == 65536 // (-(-registers // 8) * 8 * plan.threads)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        GEMMS["simt by cp.async"],
+        lambda: kernels.tiled_copy.plan(array((64, 60)).T, array((60, 64))),
+        # One that copies its operands first.
+        lambda: kernels.gemm.plan(array((4095, 4103), np.float16), array((4097, 4103), np.float16), arch="sm_90a"),
+    ],
+)
+def test_registers_are_those_of_the_program(compiler, nothing_compiled, make):
+    plan, other = make(), kernels.tiled_copy.plan(array((64, 512)), array((64, 512)))
+    ampere = DEVICES["sm_80"]
+    assert plan.compiled() is plan.compiled("sm_80") is None
+    assert plan.analyze().occupancy.registers is None
+    program = plan.compile()
+    (known,) = (x.registers for x in program.report.values())
+    assert plan.compiled() is not None
+    assert make().analyze().occupancy.registers == known > 0
+    assert plan.analyze(registers=program).occupancy == plan.analyze().occupancy
+    assert plan.analyze(registers=17).occupancy.registers == 17
+    assert plan.analyze(device=ampere).occupancy.registers is None
+    assert other.analyze().occupancy.registers is None
+    with pytest.raises(ValueError, match=r"^analyze: registers = a program for sm_90a, but NVIDIA A100 needs .*sm_80"):
+        plan.analyze(device=ampere, registers=program)
+    with pytest.raises(ValueError, match=r"^analyze: registers = a program of \w+ without the kernel of this plan"):
+        other.analyze(registers=program)
+
+
+def test_a_program_for_a_device_without_its_own_instructions(compiler):
+    plan = GEMMS["simt by cp.async"]()
+    program = plan.compile("sm_90")
+    assert plan.analyze(registers=program).occupancy.registers == program.report[plan.name].registers
+    program = plan.compile("sm_80")
+    assert plan.analyze(device=DEVICES["sm_80"]).occupancy.registers == program.report[plan.name].registers
 
 
 # ---- kinds of plans and arguments ----

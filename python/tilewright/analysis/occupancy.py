@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright.analysis.arguments import whole
 
 if TYPE_CHECKING:
+    from tilewright._runtime.program import Program
     from tilewright.kernels.gemm_plan import DeviceFacts
 
 __all__ = ["Multiprocessor", "Occupancy", "multiprocessor_of", "occupancy"]
@@ -112,8 +113,32 @@ def _facts(operation: str, given: Any) -> DeviceFacts:
     return given
 
 
+def _registers(operation: str, plan: Any, facts: DeviceFacts, given: Any) -> int | None:
+    """Those of a thread, by number or by the plan's program; None: not known."""
+    from tilewright._runtime.program import Program
+
+    program = plan.compiled(facts.arch) if given is None else given
+    if program is None:
+        return None
+    if isinstance(program, Program):
+        if program.arch.removeprefix("sm_").rstrip("af") != str(facts.capability):
+            raise ValueError(
+                f"{operation}: registers = a program for {program.arch}, but {facts.name} needs one for {facts.arch}"
+            )
+        if plan.name not in program.report:
+            raise ValueError(f"{operation}: registers = a program of {program.stem} without the kernel of this plan")
+        return program.report[plan.name].registers
+    count = whole(operation, "registers", program)
+    if not 1 <= count <= MOST_REGISTERS:
+        raise ValueError(
+            f"{operation}: registers = {count} of a thread must be 1 to {MOST_REGISTERS}; plan.compile().report has "
+            "those of a kernel"
+        )
+    return count
+
+
 def occupancy(
-    plan: Any, facts: DeviceFacts | None = None, registers: int | None = None, operation: str = "occupancy"
+    plan: Any, facts: DeviceFacts | None = None, registers: int | Program | None = None, operation: str = "occupancy"
 ) -> Occupancy:
     """The CTAs of a plan that share a multiprocessor, by what each of them takes.
 
@@ -121,9 +146,11 @@ def occupancy(
 
     Args:
         plan: a CopyPlan or a GemmPlan. facts: the device's; None: an H200's.
-        registers: of a thread, 1 to 255, as `plan.compile().report` has them; None: they are left out.
+        registers: of a thread, 1 to 255, or the plan's program, plan.compile(...), for the device's architecture; None:
+            those of plan.compiled(facts.arch), and where there is none they are left out.
         operation: in whose name errors are said.
-    Raises: TypeError where `facts` are no DeviceFacts or `registers` no integer; ValueError for another number of them.
+    Raises: TypeError where `facts` are no DeviceFacts or `registers` no integer or program; ValueError for another
+        number of them, and for a program of another plan or architecture.
     Source: CUDA C++ Programming Guide, "Multiprocessor Level"; the allocation units are those of its occupancy
     calculator.
 
@@ -137,13 +164,7 @@ def occupancy(
     from tilewright.kernels.gemm_plan import H200
 
     facts = H200 if facts is None else _facts(operation, facts)
-    if registers is not None:
-        registers = whole(operation, "registers", registers)
-        if not 1 <= registers <= MOST_REGISTERS:
-            raise ValueError(
-                f"{operation}: registers = {registers} of a thread must be 1 to {MOST_REGISTERS}; "
-                "plan.compile().report has those of a kernel"
-            )
+    count = _registers(operation, plan, facts, registers)
     has = multiprocessor_of(facts)
     threads, shared = int(plan.threads), int(plan.shared_bytes)
     warps = -(-threads // WARP)
@@ -151,15 +172,15 @@ def occupancy(
     takes = -(-(shared + has.reserved_bytes) // has.shared_unit) * has.shared_unit
     if takes:
         limits["shared memory"] = has.shared_bytes // takes
-    if registers is not None:
-        of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+    if count is not None:
+        of_warp = -(-count * WARP // REGISTER_UNIT) * REGISTER_UNIT
         limits["registers"] = has.registers // (of_warp * -(-warps // WARP_UNIT) * WARP_UNIT)
     ctas = min(limits.values())
     limited = tuple(name for name, count in limits.items() if count == ctas)
     room = ctas * facts.multiprocessors
     compiled_for = int(getattr(plan, "ctas_per_sm", getattr(plan, "min_ctas", 1)))
-    at_least = min(ctas, max(compiled_for, 1)) if registers is None else ctas
+    at_least = min(ctas, max(compiled_for, 1)) if count is None else ctas
     return Occupancy(
-        ctas, at_least, ctas * warps, has.threads // WARP, limits, limited, threads, shared, registers,
+        ctas, at_least, ctas * warps, has.threads // WARP, limits, limited, threads, shared, count,
         plan.ctas / room if room else 0.0, facts.name,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from tilewright.analysis.instructions import Analysis
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tilewright._runtime.program import Program
     from tilewright.kernels.copy_plan import CopyPlan
     from tilewright.kernels.gemm_plan import DeviceFacts, GemmPlan
 
@@ -24,7 +25,7 @@ def analyze_plan(
     bias: Any = None,
     addresses: Sequence[int] | None = None,
     device: DeviceFacts | None = None,
-    registers: int | None = None,
+    registers: int | Program | None = None,
 ) -> Analysis:
     """Every memory instruction of a launch of a plan, with totals over the whole launch.
 
@@ -38,10 +39,11 @@ def analyze_plan(
         addresses: bytes, of (src, dst) or of (A, B, C, bias); None: multiples of 128. Those of A and B are as passed to
             kernels.gemm, also where the plan has exchanged them.
         device: the facts of the device that the occupancy is for, of kernels.gemm_devices.DEVICES; None: an H200's.
-        registers: of a thread, 1 to 255, for the occupancy, as `plan.compile().report` has them.
+        registers: of a thread, for the occupancy: 1 to 255, or the program that they are taken from, plan.compile(...);
+            None: those of plan.compiled(device.arch), the program that this process has compiled, if it has.
     Returns: an Analysis with an instruction for each kind of access, whose scope is "the whole launch".
-    Raises: ValueError where the plan does not fit the tensors and for registers that no thread has, TypeError for
-        another kind of plan, of device or of number.
+    Raises: ValueError where the plan does not fit the tensors, for registers that no thread has and for a program of
+        another plan or architecture; TypeError for another kind of plan, of device or of number.
     Source: tilewright; the rules are those of `warp_access`.
 
     Examples:
@@ -73,7 +75,7 @@ for this tensor
 
 
 def _copy(
-    plan: CopyPlan, tensors: Sequence[Any], addresses: Sequence[int] | None, device: Any, registers: int | None
+    plan: CopyPlan, tensors: Sequence[Any], addresses: Sequence[int] | None, device: Any, registers: Any
 ) -> Analysis:
     from tilewright.analysis.advice import advice_on_copy
     from tilewright.analysis.copy_plans import copy_instructions
@@ -109,7 +111,7 @@ def _numbers(addresses: Sequence[int] | None, count: int) -> tuple[int, ...]:
 
 
 def _gemm(
-    plan: Any, tensors: Sequence[Any], bias: Any, addresses: Sequence[int] | None, device: Any, registers: int | None
+    plan: Any, tensors: Sequence[Any], bias: Any, addresses: Sequence[int] | None, device: Any, registers: Any
 ) -> Analysis:
     from tilewright.analysis.advice import advice_on_gemm
     from tilewright.analysis.occupancy import occupancy

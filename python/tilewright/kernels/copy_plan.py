@@ -216,6 +216,12 @@ class CopyPlan:
             )
         return compile_program(STEM, [self.name], arch)
 
+    def compiled(self, arch: str = "sm_90a") -> Any:
+        """What `compile` gives, if this process has compiled it or run it on such a device; None if not."""
+        from tilewright._runtime.compiler import compiled_program
+
+        return compiled_program(STEM, [self.name], arch)
+
     @property
     def source(self) -> str:
         """The kernel's C++ source and, above it, the instantiation."""

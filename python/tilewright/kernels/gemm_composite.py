@@ -98,6 +98,10 @@ class CompositeGemm(ABC):
         """The compiled program of `gemm`."""
         return self.gemm.compile(arch)
 
+    def compiled(self, arch: str = "sm_90a") -> Any:
+        """The same, if this process has compiled it; as GemmPlan.compiled."""
+        return self.gemm.compiled(arch)
+
     def run(
         self, mA: Any, mB: Any, mC: Any = None, *, bias: Any = None, stream: int | None = None, check: bool = False
     ) -> Any:

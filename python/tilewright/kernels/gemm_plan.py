@@ -241,6 +241,12 @@ class GemmPlan(ABC):
             self._require_arch(int(generation), f"arch is {arch}", "plan.compile")
         return compile_program(self.STEM, [self.name], arch)
 
+    def compiled(self, arch: str = "sm_90a") -> Any:
+        """What `compile` gives, if this process has compiled it or run it on such a device; None if not."""
+        from tilewright._runtime.compiler import compiled_program
+
+        return compiled_program(self.STEM, [self.name], arch)
+
     @property
     def source(self) -> str:
         """The kernel's C++ source and, above it, the instantiation."""
