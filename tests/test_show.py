@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from tilewright import Float16, Float32, Int32, LayoutError, analysis, cute, kernels
+from tilewright import Float4E2M1FN, Float16, Float32, Int32, LayoutError, analysis, cute, kernels
 from tilewright.show import Cell, Label, Panel, Picture, Placed, Rule, below, beside
 from tilewright.show.axes import axis_of, rules_of, shown_of
 from tilewright.show.grids import grids_of
@@ -377,10 +377,14 @@ def test_a_text_is_a_layout_and_a_name_an_operation():
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "message"),
     [
-        ((object(),), {}, TypeError, "no picture of object; there are pictures of Analysis, Composed"),
-        ((analysis.warp_access(range(0, 128, 4), 4),), {}, TypeError, "no picture of Request; there are pictures of"),
-        ((analysis.swizzle_mode(parse("(64,64):(64,1)"), Float16),), {}, TypeError, "no picture of SwizzleMode"),
-        ((cute.Ratio(3, 4),), {}, TypeError, "no picture of Ratio"),
+        ((object(),), {}, TypeError, "no picture of object; there are pictures of Analysis, AsyncAccess, Composed"),
+        (
+            (analysis.warp_accesses([range(0, 128, 4)], 4),),
+            {},
+            TypeError,
+            "no picture of Requests; there are pictures of",
+        ),
+        ((cute.AddressSpace.smem,), {}, TypeError, "no picture of AddressSpace"),
         ((True,), {}, TypeError, "no picture of bool"),
         ((cute.rank, 3), {}, TypeError, "no picture of the operation 'rank'; the operations are composition"),
         (("(4,8):(8,1)",), {"colour": 1}, TypeError, "unexpected keyword argument 'colour'; .* options color, tile"),
@@ -433,6 +437,13 @@ def test_all_that_is_registered_is_there():
         ),
         kernels.gemm.plan(np.zeros((64, 64), np.float32), np.zeros((64, 64), np.float32)),
         kernels.visualize_tv(np.arange(24), parse("((2,2),(2,3)):((2,12),(1,4))")),
+        cute.make_ptr(Float32, 0x1054),
+        cute.Ratio(6, 4),
+        analysis.warp_access(range(0, 192, 6), 2),
+        analysis.async_access(range(0, 512, 16), range(0, 512, 16), 16),
+        analysis.analyze(parse("32:2"), Float32)["load"],
+        analysis.swizzle_mode(parse("(64,64):(64,1)"), Float16),
+        cute.nvgpu.cpasync.SwizzleMode.B128,
     ],
     ids=lambda x: type(x).__name__,
 )
@@ -460,6 +471,80 @@ def test_classes_of_python_have_what_a_notebook_asks_for():
 def test_an_analysis_is_drawn():
     found = analysis.analyze(parse("32:2"), Float32)
     assert cute.show(found).svg() == found.svg()
+
+
+def values(picture):
+    """The text of the cells, panel by panel."""
+    return [[line for cell in placed.panel.cells for line in cell.lines] for placed in picture.panels]
+
+
+def test_a_request_is_drawn_as_what_it_needs_and_what_is_beyond():
+    found = cute.show(analysis.warp_access(range(0, 4096, 128), 4, memory="shared"))
+    (panel,) = (placed.panel for placed in found.panels)
+    assert (found.title, panel.title) == (
+        "load of 4 bytes a lane, shared memory", "32 wavefronts, 32-way bank conflict, ideal 1"
+    )  # fmt: skip
+    assert values(found) == [["1", *(f"+{i}" for i in range(1, 32))]]
+    assert len({cell.owner for cell in panel.cells}) == 2 == len(panel.legend)
+    ideal = cute.show(analysis.warp_access(range(0, 256, 8), 8)).panels[0].panel
+    assert (len(ideal.cells), len(ideal.legend)) == (8, 1)
+    assert "beyond" not in cute.show(analysis.warp_access(range(0, 256, 8), 8)).text(color=False)
+    many = analysis.warp_access([0], 4)._replace(sectors=100)
+    assert "64 of 100 sectors are drawn" in cute.show(many).panels[0].panel.subtitle
+    with pytest.raises(LayoutError, match="a request without lanes has nothing to draw"):
+        cute.show(analysis.warp_access([0], 4, active=[False]))
+
+
+def test_both_sides_of_a_cp_async_are_drawn():
+    row = range(0, 512, 16)
+    found = cute.show(analysis.async_access(range(16, 528, 16), row, 16))
+    assert [placed.panel.title[:10] for placed in found.panels] == ["32 sectors", "4 wavefron"]
+    assert found.notes[-1] == "Nsight Compute: 12 wavefronts, ideal 4"
+    zeros = cute.show(analysis.async_access(row, row, 16, reads=[False] * 32))
+    assert [placed.panel.title for placed in zeros.panels] == ["4 wavefronts, ideal 4"]
+    far = cute.show(analysis.async_access([0, 1 << 20], [0, 4], 4, cache="ca"))
+    assert far.notes[0].endswith("wavefronts: not known")
+    with pytest.raises(LayoutError, match="without lanes"):
+        cute.show(analysis.async_access(row, row, 16, active=[False] * 32))
+
+
+def test_an_instruction_is_drawn_as_in_its_analysis():
+    found = analysis.analyze(parse("32:32"), Float32, memory="shared")
+    assert cute.show(found["load"]).panels == cute.show(found).panels
+    bulk = analysis.MemoryInstruction.of_bytes("load A", "UTMALDG.2D", "tma", 16384)
+    with pytest.raises(LayoutError, match=r"load A, UTMALDG\.2D, has no lanes to draw"):
+        cute.show(bulk)
+    assert bulk._repr_svg_() is None
+
+
+def test_pointers_and_ratios_are_tables():
+    smem, gmem = cute.AddressSpace.smem, cute.AddressSpace.gmem
+    assert values(cute.show(cute.make_ptr(Float16, 0x1086, smem))) == [
+        ["0x1086", "Float16, 16 bits", "smem", "2 bytes", "1"]
+    ]
+    assert values(cute.show(cute.make_ptr(Float16, 0x10E0, gmem, assumed_align=32)))[0][3:] == [
+        "32 bytes", "byte 96 of 128, sector 3"
+    ]  # fmt: skip
+    assert values(cute.show(cute.make_ptr(Float16, 0, cute.AddressSpace.rmem)))[0][2:] == ["rmem", "2 bytes"]
+    assert values(cute.show(cute.make_ptr(Float4E2M1FN, 16, gmem) + 1))[0][:2] == [
+        "0x10, bit 4",
+        "Float4E2M1FN, 4 bits",
+    ]
+    assert values(cute.show(cute.Ratio(8, 6))) == [["8", "6", "4/3", "3, 6, 9, ...", "4, 8, 12, ..."]]
+
+
+@pytest.mark.parametrize("name", ["NONE", "B32", "B64", "B128"])
+def test_swizzle_modes_are_drawn_as_their_swizzles(name):
+    """Of byte offsets, both as TMA is told and as a tile is found to be."""
+    mode = cute.nvgpu.cpasync.SwizzleMode[name]
+    assert cute.show(mode, at=16).panels == cute.show(mode.swizzle, at=16).panels
+    kind = {"NONE": "K_INTER", "B32": "K_SW32", "B64": "K_SW64", "B128": "K_SW128"}[name]
+    elements = max(mode.value + 3, 3)  # of a row of the atom, as a power of 2
+    tile = parse(f"S<{mode.value},3,3> o 0 o (8,{1 << elements}):({1 << elements},1)")
+    found = analysis.swizzle_mode(tile, Float16)
+    assert cute.show(found).title == f"{kind}: {mode.swizzle}"
+    assert cute.show(found).panels == cute.show(mode.swizzle).panels
+    assert cute.show(found).notes[-1] == str(found)
 
 
 def test_an_operation_of_an_atom_is_drawn_as_its_atom():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
+from tilewright._notebook import drawn
 from tilewright.analysis.arguments import bools, integers, named, whole
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class MisalignedError(ValueError):
         )
 
 
+@drawn
 class Request(NamedTuple):
     """What one memory instruction of one warp costs.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from tilewright._notebook import drawn
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -25,6 +27,7 @@ TAG_BANKS = (0b11011010, 0b10110101)
 TAG_BITS = 8
 
 
+@drawn
 class AsyncAccess(NamedTuple):
     """What a cp.async of one warp costs.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilewright._notebook import or_text
+from tilewright._notebook import drawn, or_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Analysis", "MemoryInstruction"]
 
 
+@drawn
 class MemoryInstruction(NamedTuple):
     """One memory instruction of a kernel, with totals over the scope of its analysis.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright._notebook import drawn
 from tilewright.analysis.arguments import element_bits
 from tilewright.cute.smem_layout import SmemLayoutAtomKind
 from tilewright.kernels.gemm_tables import canonical_addresses, swizzled, tma_offsets
@@ -74,6 +75,7 @@ class TmaBoxes(NamedTuple):
         return f"{self.name}, {boxes} of {self.extents[0]} x {self.extents[1]} along {_mode(self.major)}"
 
 
+@drawn
 class SwizzleMode(NamedTuple):
     """What a tile in shared memory is for wgmma and for TMA.
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tilewright._notebook import drawn
+
 __all__ = ["FastDivmodDivisor", "Ratio", "fast_divmod_create_divisor"]
 
 
+@drawn
 class Ratio:
     """The ratio n/d of two positive integers, kept as given.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tilewright import _core
+from tilewright._notebook import drawn
 
 __all__ = ["CacheEvictionPriority", "LoadCacheMode", "MemoryOrder", "MemoryScope", "SwizzleMode"]
 
@@ -60,6 +61,7 @@ class MemoryScope(Enum):
     SYS = "sys"
 
 
+@drawn
 class SwizzleMode(Enum):
     """How the tensor memory accelerator permutes the 16-byte chunks of a box in shared memory.
 

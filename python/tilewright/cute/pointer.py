@@ -7,6 +7,7 @@ import operator
 from enum import Enum
 from typing import Any
 
+from tilewright._notebook import drawn
 from tilewright.numeric import Int32, Int64, Numeric
 from tilewright.numeric.base import require_dtype
 
@@ -30,6 +31,7 @@ class AddressSpace(Enum):
         return self.name
 
 
+@drawn
 class Pointer:
     """The address of an element: its type, memory space, and the alignment in bytes that is known without looking.
 

@@ -1,0 +1,111 @@
+"""Requests as pictures: what one memory instruction takes beside the least that it could take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright._core import LayoutError
+from tilewright.show.picture import Cell, Entry, Panel, Picture, below
+
+if TYPE_CHECKING:
+    from tilewright.analysis.access import Request
+    from tilewright.analysis.cp_async import AsyncAccess
+    from tilewright.analysis.instructions import MemoryInstruction
+
+__all__ = ["async_picture", "instruction_picture", "request_picture"]
+
+ACROSS = 8  # cells of a row
+MOST = 64  # cells
+NEEDED, BEYOND = 0, 1  # colours
+
+
+def request_picture(request: Request) -> Picture:
+    """The sectors or wavefronts of a request, a cell each: those that its lanes need at least, and those beyond.
+
+    Which lane takes which is not known of a request; `analyze` draws it. Raises LayoutError where no lane takes part.
+
+    >>> from tilewright.analysis import warp_access
+    >>> print(request_picture(warp_access(range(0, 192, 6), 2)).text(color=False))
+    load of 2 bytes a lane, global memory
+    <BLANKLINE>
+    6 sectors in 2 lines, ideal 2
+    32 lanes want 64 of 192 bytes; +n: beyond the ideal
+    +----+----+----+----+----+----+
+    |  1 |  2 | +1 | +2 | +3 | +4 |
+    +----+----+----+----+----+----+
+    """
+    return Picture(_head(request), below(_panel(request)))
+
+
+def async_picture(access: AsyncAccess) -> Picture:
+    """The two sides of a cp.async, and below them what the hardware's counters and Nsight Compute say.
+
+    >>> from tilewright.analysis import async_access
+    >>> row = range(0, 512, 16)
+    >>> picture = async_picture(async_access(row, row, 16))
+    >>> picture.panels[0].panel.title, picture.notes[-1]
+    ('16 sectors in 4 lines, ideal 16', 'Nsight Compute: 4 wavefronts, ideal 4')
+    """
+    sides = [x for x in (access.source, access.destination) if x.lanes]
+    if not sides:
+        raise LayoutError("show: a cp.async without lanes has nothing to draw")
+    taken = "not known" if access.wavefronts is None else str(access.wavefronts)
+    notes = (
+        f"the hardware: {access.lookups} lookups, {access.asked_sectors} sectors asked for, wavefronts: {taken}",
+        f"Nsight Compute: {access.counted} wavefronts, ideal {access.ideal_counted}",
+    )
+    return Picture(f"cp.async of {sides[0].width} bytes a lane", below(*map(_panel, sides)), notes)
+
+
+def instruction_picture(instruction: MemoryInstruction) -> Picture:
+    """The worst request of an instruction, lanes over banks or over sectors, as the picture of an Analysis has it.
+
+    Raises LayoutError where no lanes take part.
+
+    >>> from tilewright import Float32, analysis, cute
+    >>> found = analysis.analyze(cute.make_layout(32, stride=2), Float32)
+    >>> instruction_picture(found["load"]).panels == cute.show(found).panels
+    True
+    """
+    from tilewright.analysis.instructions import Analysis
+    from tilewright.analysis.report import picture
+
+    if not instruction.addresses:
+        raise LayoutError(f"show: {instruction.name}, {instruction.sass}, has no lanes to draw")
+    drawn = picture(Analysis([instruction]))
+    return Picture(f"{instruction.name}, the worst request", drawn.panels, drawn.notes)
+
+
+def _head(request: Request) -> str:
+    row = "row" if request.op.endswith("matrix") else "lane"
+    return f"{request.op} of {request.width} bytes a {row}, {request.memory} memory"
+
+
+def _shown(number: int, ideal: int) -> tuple[tuple[str], int]:
+    """The text and the colour of a cell."""
+    return ((str(number),), NEEDED) if number <= ideal else ((f"+{number - ideal}",), BEYOND)
+
+
+def _panel(request: Request) -> Panel:
+    if not request.lanes:
+        raise LayoutError("show: a request without lanes has nothing to draw")
+    if request.memory == "global":
+        count, ideal, what = request.sectors, request.ideal_sectors, "sector"
+        where = f" in {request.lines} line{'s' * (request.lines != 1)}"
+        wanted = f"{request.useful_bytes} of {request.bytes_moved} bytes"
+    else:
+        count, ideal, what = request.wavefronts, request.ideal_wavefronts, "wavefront"
+        where = f", {request.ways}-way bank conflict" if request.ways > 1 else ""
+        wanted = f"{request.useful_bytes} bytes"
+    cells = tuple(
+        Cell(i // ACROSS, i % ACROSS, *_shown(i + 1, ideal), ((what, f"{i + 1} of {count}"),))
+        for i in range(min(count, MOST))
+    )
+    legend = [Entry(NEEDED, "needed")] + [Entry(BEYOND, "beyond the ideal")] * (count > ideal)
+    beyond = "; +n: beyond the ideal" if count > ideal else ""
+    cut = f"; {MOST} of {count} {what}s are drawn" if count > MOST else ""
+    return Panel(
+        f"{count} {what}{'s' * (count != 1)}{where}, ideal {ideal}",
+        f"{request.lanes} lane{'s' * (request.lanes != 1)} want {wanted}{beyond}{cut}",
+        -(-len(cells) // ACROSS), min(len(cells), ACROSS), cells, legend=tuple(legend),
+    )  # fmt: skip
