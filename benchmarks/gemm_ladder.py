@@ -47,7 +47,7 @@ def described(plan: Any) -> str:
 
 def wavefronts(plan: Any) -> str:
     """What the first accesses of shared memory take, and where that is more than the least, the least too."""
-    found, plan = [], getattr(plan, "gemm", plan)
+    found, plan = [], getattr(plan, "kernel_plan", plan)
     for operand in "AB":
         parts = [x for x in shared_accesses(plan) if x.operand == operand]
         ways = [("write " if x.writes else "read ") + str(x.wavefronts) for x in parts if x.wavefronts > x.least]

@@ -230,6 +230,7 @@ static void rcp_approx_ftz_f32(float& to, float from) { to = 1 / from; }
 static void cvt_rni_s32_f32(int& to, float from) { to = clamped(from); }
 static void cvt_rni_s32_f64(int& to, double from) { to = clamped(from); }
 static void st_release_gpu_u32(unsigned* to, unsigned x) { st(reinterpret_cast<char*>(to), &x, 4); }
+static void st_relaxed_gpu_u32(unsigned* to, unsigned x) { st_release_gpu_u32(to, x); }
 // Here CTAs follow each other: what is not there yet would be waited for forever.
 static void ld_acquire_gpu_u32(unsigned& x, const unsigned* from) {
   ld(&x, reinterpret_cast<unsigned long long>(from), 4);
@@ -362,6 +363,7 @@ class GemmKernels:
         found = self.library.run(self.index[plan.name], params, len(params), plan.ctas, reach)
         assert found != -1, f"the plan's {len(params)} bytes are not the kernel's parameter"
         assert found != -2, "some threads wait at a barrier that others never reach"
+        assert not zeros.any(), "flags stay set, which the next launch would take for its own"
         assert found != -3, "a CTA waits for sums of one that is launched after it"
         assert found == 0, f"{found} accesses are misaligned or outside of the tensors"
 

@@ -157,6 +157,11 @@ static int cuMemsetD8Async(unsigned long long memory, unsigned char value, size_
   snprintf(detail, sizeof detail, "%#llx to %d, %zu stream %zu", memory, value, count, (size_t)stream);
   return note("cuMemsetD8Async", detail);
 }
+// Stream 9 is being captured, and 8 has no number.
+static int cuStreamIsCapturing(void* stream, int* status) { return *status = (size_t)stream == 9, 0; }
+static int cuStreamGetId(void* stream, unsigned long long* id) {
+  return *id = 100 + (size_t)stream, (size_t)stream == 8 ? 1 : 0;
+}
 // Every byte of the map is 0xEE, but the first word is the address, and the second one the number of the type.
 static int cuTensorMapEncodeTiled(unsigned long long* map, int type, unsigned rank, void* address,
                                   const unsigned long long* shape, const unsigned long long* strides,
@@ -223,6 +228,8 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuMemAllocAsync),
       F(cuMemFreeAsync),
       F(cuMemsetD8Async),
+      F(cuStreamGetId),
+      F(cuStreamIsCapturing),
       F(cuTensorMapEncodeTiled),
       F(cuTensorMapReplaceAddress),
   };

@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import pytest
+
 import test_driver
 
 fake = test_driver.fake
@@ -36,6 +38,21 @@ def test_one_stream_waits_for_another(fake):
         assert calls() == ["push 0", "cuStreamSynchronize stream 7", "pop"]
     """
     run_calls(fake, code)
+
+
+def test_a_number_of_a_stream(fake):
+    code = """
+        assert [cuda.stream_identity(0, stream) for stream in (0, 7, 8, 9)] == [101, 108, 0, 0]
+        assert calls() == ["push 0", "pop"] * 4
+        assert "there is no CUDA device 2" in str(error_of(lambda: cuda.stream_identity(2, 0), ValueError))
+    """
+    run_calls(fake, code)
+
+
+@pytest.mark.parametrize("missing", ["cuStreamGetId", "cuStreamIsCapturing"])
+def test_streams_of_an_old_driver_have_no_number(fake, monkeypatch, missing):
+    monkeypatch.setenv("FAKE_MISSING", missing)
+    run_calls(fake, "assert cuda.stream_identity(0, 7) == 0")
 
 
 def test_a_dlpack_consumer_waits(fake):

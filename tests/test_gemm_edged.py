@@ -121,6 +121,17 @@ def test_which_problems_have_an_edge():
         assert other.KERNEL != "edged"
 
 
+def test_sums_are_as_short_as_those_of_the_whole():
+    """4992 columns come in nearly whole rounds, 5000 do not; there cuBLAS shares K where B lies along N."""
+    plan = choose_gemm(problem_of(5000, 5000, 5000, Float32, b="n"), ALIGNED, H200)
+    assert (plan.KERNEL, plan.kernel_plan.promote) == ("edged", 96)
+    alone = choose_gemm(plan.kernel_plan.problem._replace(m=4096, n=4096), ALIGNED, H200)
+    assert alone.promote == 0
+    plan = choose_gemm(problem_of(2049, 2049, 2049, Float32, a="m", b="n"), (4, 4, 4), H200)
+    terms = plan.kernel_plan.promote * plan.kernel_plan.tiler_mnk[2]
+    assert plan.KERNEL != "edged" or 0 < terms <= 256
+
+
 def test_alignments_of_parts():
     problem = problem_of(100, 100, 100, Float32)
     first, second = split(problem, 0, 64)

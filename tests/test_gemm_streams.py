@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import BFloat16, Float32, Float64, LayoutError, _core, kernels
-from tilewright.kernels import gemm_launch, gemm_run
+from tilewright.kernels import gemm_launch, gemm_run, gemm_scratch_run
 from tilewright.kernels.choose_gemm import choose_gemm
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import problem_of
@@ -136,35 +136,76 @@ def test_what_cannot_be_shared(fields, message):
         plan.replace(**{"group": 5, **fields})
 
 
-def test_launches_have_scratch_of_their_own(monkeypatch):
-    """Flags that are zero, and sums; again without planning; also behind copies, and in two parts."""
-    torch = pytest.importorskip("torch")
-    made = []
+@pytest.fixture
+def launches(monkeypatch):
+    """What launches with scratch do without a GPU: the last launch, and the memory that was made, (bytes, zero, where).
+
+    The stream is `identity[0]`; 0: none that memory is kept for.
+    """
+    recorder, made, identity = _core.cuda.Recorder(), [], [7]
 
     def workspace(device, size, stream, library, *, is_zero=False):
-        made.append((size, is_zero, library))
-        return object(), 4096 * len(made)
+        made.append((size, is_zero, 4096 * (len(made) + 1)))
+        return object(), made[-1][2]
 
-    recorder = _core.cuda.Recorder()
     monkeypatch.setattr(gemm_run, "CPU", -1)
     monkeypatch.setattr(gemm_launch, "function_of", lambda plan, device: recorder)
-    monkeypatch.setattr("tilewright.kernels.gemm_scratch_run.workspace", workspace)
-    a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
+    monkeypatch.setattr(gemm_scratch_run, "workspace", workspace)
+    monkeypatch.setattr(gemm_scratch_run, "_kept", {})
+    monkeypatch.setattr(_core.cuda, "stream_identity", lambda device, stream: identity[0])
+    return recorder, made, identity
+
+
+def in_shares(a, b, c, streams):
     plan = kernels.gemm.plan(a, b, c)
-    plan = plan_of_tile(plan.problem, ALIGNED, TILES[5], H200, 5).replace(swapped=plan.swapped)
+    return plan_of_tile(plan.problem, ALIGNED, TILES[5], H200, streams).replace(swapped=plan.swapped)
+
+
+def test_launches_take_the_scratch_of_their_stream(launches, monkeypatch):
+    """Flags that are zero, and sums; again without planning; more of it for a larger plan."""
+    torch = pytest.importorskip("torch")
+    recorder, made, identity = launches
+    a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
+    plan = in_shares(a, b, c, 5)
     kernels.gemm(a, b, c, plan=plan)
     zeros, others = plan.scratch
     assert (zeros, others) == (4 * 5, 5 * 32 * 32 * 4)
-    assert made == [(zeros, True, "torch"), (others, False, "torch")]
+    assert made == [(zeros, True, 4096), (others, False, 8192)]
     params = recorder.last[4]
     found = {argument: int.from_bytes(params[at : at + 8], "little") for argument, at, _ in plan.pointers()}
     assert (found[4], found[5]) == (4096, 8192)
     assert {found[0], found[1], found[2]} == {a.data_ptr(), b.data_ptr(), c.data_ptr()}
-    monkeypatch.setattr(gemm_run, "execute", None)
-    kernels.gemm(a, b, c, plan=plan)
-    assert (recorder.count, len(made)) == (2, 4)
+    with monkeypatch.context() as unplanned:
+        unplanned.setattr(gemm_run, "execute", None)
+        kernels.gemm(a, b, c, plan=plan)
     plan.bind(a, b, c)()
-    assert (recorder.count, len(made)) == (3, 6)
+    assert (recorder.count, len(made)) == (3, 2)
+    kernels.gemm(a, b, c, plan=in_shares(a, b, c, 6))
+    kernels.gemm(a, b, c, plan=plan)
+    assert (recorder.count, len(made)) == (5, 4)
+    identity[0] = 8
+    kernels.gemm(a, b, c, plan=plan)
+    assert len(made) == 6
+    for identity[0] in range(9, 40):
+        kernels.gemm(a, b, c, plan=plan)
+    assert len(gemm_scratch_run._kept) == gemm_scratch_run.MOST
+
+
+def test_launches_of_graphs_have_scratch_of_their_own(launches):
+    """And so have those for tensors of other libraries, whose memory is not torch's."""
+    torch = pytest.importorskip("torch")
+    _, made, identity = launches
+    a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
+    plan = in_shares(a, b, c, 5)
+    identity[0] = 0
+    for count in (2, 4):
+        kernels.gemm(a, b, c, plan=plan)
+        assert len(made) == count
+    identity[0] = 7
+    for count in (6, 8):
+        kernels.gemm(*(x.numpy() for x in (a, b, c)), plan=plan)
+        assert len(made) == count
+    assert not gemm_scratch_run._kept
 
 
 # ---- the choice ------------------------------------------------------------------------------------------------------

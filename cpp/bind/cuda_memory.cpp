@@ -106,6 +106,17 @@ void synchronize_stream(int device, uint64_t stream) {
   check(api.cuStreamSynchronize(to_stream(stream)), "cuStreamSynchronize");
 }
 
+// 0 where the driver has no such number, or the stream is being captured into a graph.
+uint64_t stream_identity(int device, uint64_t stream) {
+  const DriverApi& api = driver();
+  if (api.cuStreamGetId == nullptr || api.cuStreamIsCapturing == nullptr) return 0;
+  const CurrentContext current(api, primary_context(device));
+  int capturing = 0;
+  unsigned long long id = 0;
+  if (api.cuStreamIsCapturing(to_stream(stream), &capturing) != 0 || capturing != 0) return 0;
+  return api.cuStreamGetId(to_stream(stream), &id) == 0 ? id + 1 : 0;
+}
+
 }  // namespace
 
 void bind_cuda_memory(py::module_& parent) {
@@ -129,6 +140,9 @@ void bind_cuda_memory(py::module_& parent) {
       "graph allocates and frees it; free it before the capture ends.");
   m.def("order", &order, py::arg("device"), py::arg("earlier"), py::arg("later"),
         "Let one stream wait for what is enqueued on another; neither is waited for here.");
+  m.def("stream_identity", &stream_identity, py::arg("device"), py::arg("stream"),
+        "A number of a stream that no other one of the process has or will have, though its handle may be used again; "
+        "0 where the driver has none, and while the stream is captured into a graph.");
   m.def("synchronize_stream", &synchronize_stream, py::arg("device"), py::arg("stream"), ReleaseGil(),
         "Wait until all work of a stream has ended.");
 }

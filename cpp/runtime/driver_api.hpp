@@ -114,6 +114,8 @@ using DeviceAddress = unsigned long long;
   X(cuMemAllocAsync, 11020, (DeviceAddress * memory, size_t bytes, Stream stream))                                   \
   X(cuMemFreeAsync, 11020, (DeviceAddress memory, Stream stream))                                                    \
   X(cuMemsetD8Async, 3020, (DeviceAddress memory, unsigned char value, size_t count, Stream stream))                 \
+  X(cuStreamGetId, 12000, (Stream stream, unsigned long long* id))                                                   \
+  X(cuStreamIsCapturing, 10000, (Stream stream, int* status))                                                        \
   X(cuTensorMapEncodeTiled, 12000,                                                                                   \
     (TensorMap * map, int type, uint32_t rank, void* address, const uint64_t* shape, const uint64_t* strides,        \
      const uint32_t* box, const uint32_t* element_strides, int interleave, int swizzle, int l2_promotion, int fill)) \

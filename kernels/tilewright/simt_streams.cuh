@@ -31,7 +31,7 @@ struct SimtShare {
 template <class Acc>
 struct SimtStreams {
   Acc* parts;         // of each share, the sums of the CTA's threads
-  unsigned* arrived;  // of each share: 1 when its sums are there; 0 before the launch
+  unsigned* arrived;  // of each share: 1 when its sums are there; 0 before the launch, and behind it
   FastDivisor steps;  // of a tile
   unsigned ctas;      // those that share tiles
   unsigned tiles;     // which they share
@@ -60,23 +60,41 @@ struct SimtStreams {
     if (threadIdx.x == 0) asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(arrived + share.index), "r"(1) : "memory");
   }
 
-  // The sums of the tile `index` that other shares have are added.
+  // The sums of the tile `index` that other shares have are added: of two at a time, where a thread has few sums, since
+  // each is long on its way.
   template <int kThreads, int kRows, int kColumns>
   __device__ void add(const SimtShare& share, unsigned index, Acc (&sum)[kRows][kColumns]) const {
+    constexpr int kSums = kRows * kColumns, kAtOnce = kSums <= 16 ? 2 : 1;
     const unsigned end = (index + 1) * steps.divisor;
 #pragma unroll 1
-    for (unsigned other = share.index + 1; begin(other) < end; ++other) {
+    for (unsigned other = share.index + 1; begin(other) < end; other += kAtOnce) {
+      const bool both = kAtOnce > 1 && begin(other + 1) < end;
       if (threadIdx.x == 0) {
-        unsigned there;
-        do {
-          asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(arrived + other) : "memory");
-        } while (there == 0);
+        wait(other);
+        if (both) wait(other + 1);
       }
       __syncthreads();
-      const Acc* const from = parts + static_cast<int64>(other) * (kThreads * kRows * kColumns) + threadIdx.x;
+      const Acc* const from = parts + static_cast<int64>(other) * (kThreads * kSums) + threadIdx.x;
+      if (both) {
+        Acc part[2][kSums];
 #pragma unroll
-      for (int i = 0; i < kRows * kColumns; ++i) sum[i / kColumns][i % kColumns] += __ldcg(from + i * kThreads);
+        for (int i = 0; i < 2 * kSums; ++i) part[i / kSums][i % kSums] = __ldcg(from + i * kThreads);
+#pragma unroll
+        for (int i = 0; i < 2 * kSums; ++i) sum[i % kSums / kColumns][i % kColumns] += part[i / kSums][i % kSums];
+      } else {
+#pragma unroll
+        for (int i = 0; i < kSums; ++i) sum[i / kColumns][i % kColumns] += __ldcg(from + i * kThreads);
+      }
     }
+  }
+
+  // Until a share's sums are there; its flag is then as the next launch wants it.
+  __device__ void wait(unsigned share) const {
+    unsigned there;
+    do {
+      asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(there) : "l"(arrived + share) : "memory");
+    } while (there == 0);
+    asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(arrived + share), "r"(0) : "memory");
   }
 };
 

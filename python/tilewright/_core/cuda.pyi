@@ -32,6 +32,7 @@ __all__: list[str] = [
     "encode_tensor_map",
     "load",
     "order",
+    "stream_identity",
     "synchronize",
     "synchronize_stream",
 ]
@@ -438,6 +439,13 @@ def order(
 ) -> None:
     """
     Let one stream wait for what is enqueued on another; neither is waited for here.
+    """
+
+def stream_identity(
+    device: typing.SupportsInt | typing.SupportsIndex, stream: typing.SupportsInt | typing.SupportsIndex
+) -> int:
+    """
+    A number of a stream that no other one of the process has or will have, though its handle may be used again; 0 where the driver has none, and while the stream is captured into a graph.
     """
 
 def synchronize(device: typing.SupportsInt | typing.SupportsIndex) -> None:

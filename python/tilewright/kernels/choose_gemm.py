@@ -215,8 +215,18 @@ def _edged(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> 
         whole = _time_by_simt(p, alignments, facts) if whole is None else whole
         if sum(times) + EDGE_LAUNCH < EDGE_GAIN * whole:
             gemm, edge = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
-            return EdgedGemm(p, gemm, edge, along, extent // EDGE_TILE * EDGE_TILE)
+            return EdgedGemm(p, _as_of(gemm, p, facts), edge, along, extent // EDGE_TILE * EDGE_TILE)
     return None
+
+
+def _as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:
+    """The plan with sums as short as those of the whole problem, of which it does most."""
+    from tilewright.kernels.gemm_composite import CompositeGemm
+    from tilewright.kernels.gemm_simt_plan import GemmSimt
+
+    if isinstance(plan, CompositeGemm):
+        return plan.replace(gemm=_as_of(plan.gemm, whole, facts))
+    return module("simt").promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
 
 
 def _is_loose(rows: int, k: int, strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:

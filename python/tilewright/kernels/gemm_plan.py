@@ -156,7 +156,7 @@ class GemmPlan(ABC):
 
     @property
     def scratch(self) -> tuple[int, int]:
-        """The bytes of memory that a launch needs besides its tensors: those that are zero before it, and others."""
+        """The bytes of memory that a launch needs besides its tensors: what is zero before and after it, and others."""
         return 0, 0
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:

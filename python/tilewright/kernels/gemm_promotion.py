@@ -45,10 +45,11 @@ MMA_BLOCK = 64  # rows and columns of a tile, of which there are few where cuBLA
 MOST_SUMS = 32  # of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory
 SHORT = 8  # steps along K, of which promoting after each one costs little
 REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; gemm_simt.cuh has the same
-LONG_OF_FEW, LONG_OF_SHARES = 512, 192  # the same of Float32 where C has few tiles, and where these are shared
+LONG_OF_FEW = 640, 512  # the same of Float32 where C has few tiles; where A and B lie along M and N
+LONG_OF_SHARES = 192  # the same where the tiles are shared
 # cuBLAS shares K where C has few tiles of 128 by 128, or the last round of them does not fill the device. Its sums are
 # as short where A and B lie along M and N, and of such problems where B does.
-TILE, ROUND, FEW_ROUNDS, FULL = 128, 264, 2, 0.95
+TILE, ROUND, FEW_ROUNDS, FULL = 128, 264, 2, 0.965
 SHORT_SUM, MEDIUM_SUM, LONG_SUM = 256, 768, 2048
 TOLERATED = 1.25  # times as many terms are no reason to promote
 
@@ -69,8 +70,10 @@ def _shows(problem: GemmProblem) -> bool:
     return problem.c_type in (Float32, Float64)
 
 
-def promotion_by_simt(plan: Any) -> int:
+def promotion_by_simt(plan: Any, whole: GemmProblem | None = None) -> int:
     """The `promote` of a plan of gemm_simt: where the totals fit beside the sums of a thread, and these are long.
+
+    `whole` is the problem that the plan's own is most of.
 
     >>> from tilewright.kernels.gemm_problem import problem_of
     >>> from tilewright.kernels.gemm_simt import choose
@@ -85,7 +88,7 @@ def promotion_by_simt(plan: Any) -> int:
     sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.slices, 1)
     chain = plan.longest_sum // plan.slices  # terms of a thread's sum
     if sums > REGISTER_SUMS:
-        terms = _terms_in_shared(plan)
+        terms = _terms_in_shared(plan, whole or p)
         return terms // terms_of_step if plan.reads_early and 0 < TOLERATED * terms < chain else 0
     if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm):
         return 0
@@ -93,7 +96,8 @@ def promotion_by_simt(plan: Any) -> int:
     terms = max(LEAST_TERMS, math.isqrt(chain)) if few else max(2 * LEAST_TERMS, chain // CHUNKS)
     long = LONG
     if p.a_type is Float32 and is_shared(p):
-        long = LONG_OF_SHARES if plan.streams else LONG_OF_FEW
+        is_along = plan.unit("a") == plan.unit("b") == 0
+        long = LONG_OF_SHARES if plan.streams else LONG_OF_FEW[is_along]
     promotes = chain > terms if plan.slices >= SLICES else chain >= long
     return max(terms // terms_of_step, 1) if promotes else 0
 
@@ -115,9 +119,8 @@ def is_shared(problem: GemmProblem) -> bool:
     return is_few and not is_full
 
 
-def _terms_in_shared(plan: Any) -> int:
+def _terms_in_shared(plan: Any, p: GemmProblem) -> int:
     """The terms after which a plan of gemm_simt with many sums of a thread promotes; 0: never."""
-    p = plan.problem
     if p.a_type is not Float32:
         return 0
     is_few, is_full = _rounds(p)

@@ -22,6 +22,7 @@ from tilewright.kernels.gemm_simt_streams import whole_group
 from tilewright.kernels.gemm_simt_tiles import (
     LOOSELY,
     PADDED_DEPTH,
+    RESERVED,
     Access,
     accesses_of,
     deepest,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_plan import DeviceFacts
     from tilewright.kernels.gemm_problem import GemmProblem
 
-__all__ = ["GemmSimt", "choose", "given", "plan_of_tile", "variants"]
+__all__ = ["GemmSimt", "choose", "given", "plan_of_tile", "promoted", "variants"]
 
 FUNCTION = "kernels.gemm"
 TYPES = (Float32, Float64, Float16, BFloat16, Float8E4M3FN, Float8E5M2, Int8, Uint8)
@@ -103,8 +104,14 @@ def _plan(
     narrow = tile.slices == 1 and plan.out_vector == 1 and p.c_strides[plan.out_mode] == 1
     if p.c_type is Float32 and narrow and fits(int(_core.cosize(image)) * 4, tile, facts):
         plan = plan.replace(smem_c=image)
-    promoted = with_promotion(plan, promotion_by_simt(plan))
-    return promoted if fits(promoted.shared_bytes, tile, facts) or not promoted.totals else plan
+    return promoted(plan, facts)
+
+
+def promoted(plan: GemmSimt, facts: DeviceFacts, whole: GemmProblem | None = None) -> GemmSimt:
+    """The plan with sums promoted as promotion_by_simt says, if there is room for their totals."""
+    found = with_promotion(plan, promotion_by_simt(plan, whole))
+    room = (found.shared_bytes + RESERVED) * plan.ctas_per_sm <= facts.shared_bytes + RESERVED
+    return found if room or not found.totals else plan
 
 
 def _with_wide_stores(plan: GemmSimt, alignment: int) -> GemmSimt:

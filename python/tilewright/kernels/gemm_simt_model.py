@@ -29,8 +29,9 @@ OCCUPIED = 0.58  # of the time of all its CTAs, at least, a multiprocessor takes
 START = 26  # steps along K for which a CTA that starts or ends does not multiply
 ADDING = 8  # and so many more for each slice, while sums go through shared memory and are added up
 PRODUCTS = 225_000  # that a multiprocessor makes at its peak in a microsecond. In these:
-ZEROS = 1_100_000  # flags are made zero, which takes half as long; the host makes scratch, too
+SHARING = 300_000  # for what shares cost besides
 PART, PART_SUM = 116_000, 7  # another share's sums of a tile are added, and for each of them
+FEW_SUMS = 16  # of a thread, of which those of two shares are added together
 OWN_SUM = 14  # for each sum of a share, where it is left
 LEAST_TERMS = 128  # along K, of a share
 MOST_PARTS = 32  # of a tile
@@ -62,8 +63,9 @@ def expected_time(problem: GemmProblem, choice: Choice, multiprocessors: int, st
     shared = count - rounds * streams
     share = shared * k / streams + idle * (1 + shared / streams)
     sums = bm * bn * tile.slices
-    added = max(streams / shared, 1) * (PART + PART_SUM * sums)
-    return ZEROS + taken(streams, share + rounds * (k + idle)) + added + OWN_SUM * sums
+    alone = PART if sums > FEW_SUMS * tile.threads else PART // 2
+    added = max(streams / shared, 1) * (alone + PART_SUM * sums)
+    return SHARING + taken(streams, share + rounds * (k + idle)) + added + OWN_SUM * sums
 
 
 def _tiles(problem: GemmProblem, tile: SimtTile) -> int:

@@ -24,9 +24,10 @@ def workspace(device: int, size: int, stream: int, library: str, *, is_zero: boo
     torch: Any = sys.modules.get("torch")
     if library == "torch" and torch is not None:
         stream = 0 if stream == 1 else stream  # two names of the default stream; torch's is 0
-        current = torch.cuda.current_stream(device).cuda_stream
-        wanted = torch.cuda.ExternalStream(stream, device) if stream else torch.cuda.default_stream(device)
-        on = torch.cuda.stream(wanted) if stream != current else contextlib.nullcontext()
+        on: Any = contextlib.nullcontext()
+        if stream != torch.cuda.current_stream(device).cuda_stream:
+            wanted = torch.cuda.ExternalStream(stream, device) if stream else torch.cuda.default_stream(device)
+            on = torch.cuda.stream(wanted)
         with on:
             make = torch.zeros if is_zero else torch.empty
             memory = make(size, dtype=torch.uint8, device=f"cuda:{device}")
