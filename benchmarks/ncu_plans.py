@@ -91,6 +91,30 @@ def steps() -> Iterator[PlanCase]:
             yield PlanCase(f"step, {ladder.title}, {'x'.join(map(str, ladder.extents))}: {step.name}", make)
 
 
+def last_tiles() -> Iterator[PlanCase]:
+    """Small ones, much of which is tiles over an end: there some lanes of a cp.async write zeros."""
+    for dtype, m, n, k, orders in (
+        ("fp64", 200, 136, 192, "kk"),
+        ("tf32", 200, 136, 128, "mn"),
+        ("tf32", 72, 100, 40, "mn"),
+        ("fp32", 300, 260, 44, "mn"),
+        ("fp32", 132, 140, 300, "mk"),
+    ):
+
+        def make(
+            device: str = "cuda", dtype: str = dtype, m: int = m, n: int = n, k: int = k, orders: str = orders
+        ) -> Made:
+            of = torch.float64 if dtype == "fp64" else torch.float32
+            a = torch.empty((m, k) if orders[0] == "k" else (k, m), dtype=of, device=device)
+            b = torch.empty((n, k) if orders[1] == "k" else (k, n), dtype=of, device=device)
+            a, b = (a if orders[0] == "k" else a.mT), (b if orders[1] == "k" else b.mT)
+            c = torch.empty((m, n), dtype=of, device=device)
+            plan = kernels.gemm.plan(a, b, c, allow_tf32=dtype == "tf32")
+            return Made(plan, (a, b, c, None), lambda: kernels.gemm(a, b, c, allow_tf32=dtype == "tf32"))
+
+        yield PlanCase(f"last tiles, {m}x{n}x{k} {dtype} A:{orders[0]} B:{orders[1]}", make)
+
+
 def lanes() -> Iterator[PlanCase]:
     """visualize_tv by as many threads: no branch, so that only the last warp has lanes that do nothing."""
     from tilewright import cute
@@ -107,4 +131,6 @@ def lanes() -> Iterator[PlanCase]:
 
 def plan_cases() -> list[PlanCase]:
     """All of them, each name once."""
-    return list({case.name: case for family in (lanes(), copies(), gemms(), steps()) for case in family}.values())
+    return list(
+        {case.name: case for family in (lanes(), copies(), gemms(), last_tiles(), steps()) for case in family}.values()
+    )

@@ -69,10 +69,7 @@ struct SimtStreams {
 #pragma unroll 1
     for (unsigned other = share.index + 1; begin(other) < end; other += kAtOnce) {
       const bool both = kAtOnce > 1 && begin(other + 1) < end;
-      if (threadIdx.x == 0) {
-        wait(other);
-        if (both) wait(other + 1);
-      }
+      if (threadIdx.x == 0 || (both && threadIdx.x == 32)) wait(other + threadIdx.x / 32);
       __syncthreads();
       const Acc* const from = parts + static_cast<int64>(other) * (kThreads * kSums) + threadIdx.x;
       if (both) {
