@@ -131,41 +131,44 @@ def test_the_lanes_are_those_of_the_mask(golden, rows):
         assert row["source"]["thread_inst_executed_true"] in (access.lanes.bit_count(), 32), row["name"]
 
 
-def completed(classes):
-    """What no lane makes was kept of the sectors alone; of the wavefronts it is the same part: requests are alike."""
-    for counts in classes.values():
-        for field in ("wavefronts", "ideal_wavefronts"):
-            if counts.get("unmade_sectors") and field in counts:
-                part = counts[field] * counts["unmade_sectors"]
-                counts.setdefault(f"unmade_{field}", part / counts["sectors"])
-    return classes
-
-
 def test_the_totals_of_plans(compare, golden):
-    """Those plans that are chosen today as when they were measured."""
-    cases = {case.name: case for case in importlib.import_module("ncu_plans").plan_cases()}
-    same, around, masked, differences = 0, 0, 0, []
-    for name, text, addresses, classes, sectors in golden["plans"]:
-        plan = cases[name].make("cpu").plan if name in cases and classes and text != "None" else None
-        if plan is None or str(plan) != text:
-            continue
-        same += 1
-        predicted = verify.classes_predicted(plan, addresses)
-        read = completed(classes[-1] if len(classes) == 1 else verify.added(classes))
-        loaded, stored = ([s[i] or 0 for s in sectors] for i in (0, 1))
-        for prefix, counted in (("LDG", loaded), ("STG", stored)):
-            total = sum(counts.get("sectors", 0) for cls, counts in predicted.items() if cls.startswith(prefix))
-            if total != sum(counted):
-                differences.append(f"{name}: {prefix} {total}, the hardware {sum(counted)}")
-        for one in verify.compare_classes(predicted, read):
-            if not one.right and not compare.plan_reason(one, sum(loaded), sum(loaded)):
-                differences.append(f"{name}: {one.sass} {one.metric} {one.predicted}, {one.read}")
-            around += one.sass == "LDGSTS.128" and "wavefronts" in one.metric
-            masked += one.masked and "wavefronts" in one.metric
-    assert not differences, "\n".join(differences)
-    assert around >= 36
-    assert masked <= 12
-    assert same >= len(golden["plans"]) - 16, f"only {same} of {len(golden['plans'])} plans are the same: measure again"
+    """Those plans that are chosen today as when they were measured: their classes, and all sectors of the hardware."""
+    sys.modules.pop("ncu_plans", None)
+    importlib.import_module("ncu_plans")
+    plans = [row for row in compare.of_golden(golden)["plans"] if row["text"] != "None"]
+    differences, lines, compared = compare.plan_differences(plans)
+    unexplained = [d for d in differences if not d.reason]
+    assert not unexplained, "\n".join(f"{d.what}: {d.name} {d.metric} {d.predicted}, {d.read}" for d in unexplained)
+    reasons = Counter(d.reason for d in differences)
+    assert set(reasons) <= {"misread", "masked", "lost", "flags"}
+    assert (reasons["lost"], reasons["masked"]) <= (2, 24)
+    assert reasons["misread"] + reasons["flags"] < compared / 10
+    others = [line for line in lines if "not predicted" in line]
+    assert len(others) <= 16, "measure again:\n" + "\n".join(others)
+
+
+def test_what_ncu_misreads_has_the_predicate_p0():
+    """It is kept with the readings: by it all of them are explained."""
+    line = dict.fromkeys(("memory_l2_theoretical_sectors_global", "memory_l1_wavefronts_shared"), 8.0)
+    line["thread_inst_executed_true"] = 64
+    for sass, misread in (
+        ("@P2 LDGSTS.E.BYPASS.128 desc[UR8][R26.64], P3, [R19]", None),
+        ("@P2 LDGSTS.E.BYPASS.128 desc[UR8][R26.64], P0, [R19]", 2),
+        ("@P2 LDGSTS.E.BYPASS.128 desc[UR8][R26.64], !P0, [R19]", 2),
+        ("@!P0 LDGSTS.E.BYPASS.128 desc[UR8][R26.64], [R19]", 2),
+        ("LDGSTS.E.BYPASS.128 desc[UR8][R26.64], [R19]", None),
+        ("@!P3 LDGSTS.E.BYPASS.LTC128B.128.ZFILL desc[UR10][R26.64], P1, [R4]", 2),
+    ):
+        (counts,) = verify.classes_read([ncu.Line(0, sass, line)]).values()
+        assert counts.get("misread") == misread, sass
+    read = {"LDGSTS.128": {"wavefronts": 104, "sectors": 64, "misread": 2}}
+    for predicted, right in ((104, True), (168, True), (169, False), (40, True), (39, False)):
+        (one,) = (
+            x
+            for x in verify.compare_classes({"LDGSTS.128": {"wavefronts": predicted, "sectors": 64}}, read)
+            if x.metric == "wavefronts"
+        )
+        assert (one.right or one.is_misread) == right, predicted
 
 
 def test_the_readings_are_of_every_kind_and_of_many_forms(golden):
@@ -475,7 +478,7 @@ def test_what_ncu_leaves_out_is_no_difference():
         assert not verify.Verification(tuple(found), (), "1.2.3")
     threads = {"thread_inst_executed": 96, "thread_inst_executed_true": 64}  # one of three requests has no lane
     counts = {verify.METRICS["sectors"]: 12, verify.METRICS["wavefronts"]: 6}
-    line = ncu.Line(0, "@P0 LDGSTS.E.BYPASS.128 [R1], [R2.64]", {**counts, **threads})
+    line = ncu.Line(0, "@P1 LDGSTS.E.BYPASS.128 [R1], [R2.64]", {**counts, **threads})
     expected = {"LDGSTS.128": {"sectors": 8, "wavefronts": 4}}
     found = verify.compare_classes(expected, verify.classes_read([line]))
     result = verify.Verification(tuple(found), (), "1.2.3")

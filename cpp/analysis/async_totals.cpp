@@ -91,6 +91,15 @@ class Moves {
 
   int64_t count() const { return static_cast<int64_t>(count_); }
 
+  // Different pairs of a line of the source and a piece of the destination.
+  int64_t asked() {
+    const auto pair = [](const Move& move) { return std::tuple(move.from & -kLine, move.to); };
+    std::sort(begin(), end(), [&](const Move& a, const Move& b) { return pair(a) < pair(b); });
+    int64_t sum = 0;
+    for (std::size_t i = 0; i < count_; ++i) sum += i == 0 || pair(moves_[i]) != pair(moves_[i - 1]);
+    return sum;
+  }
+
   // The sum over the classes of the most moves of one piece of the source.
   int64_t counted() {
     std::sort(begin(), end(), [](const Move& a, const Move& b) {
@@ -126,12 +135,14 @@ AsyncRequest evaluate(const AsyncLanes& lanes, int width) {
   AsyncRequest found{evaluate(side_of(Memory::global, width), source.at.data(), source.active),
                      evaluate(side_of(Memory::shared, width), destination.at.data(), destination.active),
                      {}};
+  found.asked = found.source.sectors;
   if (width == kAround) {
     Moves moves(source, destination);
     found.source.sectors = moves.count();
     found.source.ideal_sectors =
         rules::ideal_sectors(static_cast<int>(found.source.lanes), width, static_cast<int>(found.source.sectors));
     found.counted = ideal_of(found.source.lanes, moves.counted());
+    found.asked = moves.asked();
     if (destination.active != source.active) {  // some write zeros
       const Counted more = ideal_of(found.destination.lanes, met(lanes, width).on_both);
       found.counted.wavefronts += more.wavefronts;
@@ -191,6 +202,7 @@ AsyncTotals AsyncTally::totals() const {
     const AsyncRequest found = evaluate(lanes, width_);
     both.counted.wavefronts += times * found.counted.wavefronts;
     both.counted.ideal += times * found.counted.ideal;
+    both.asked += times * found.asked;
     for (const std::size_t side : {0, 1}) {
       const Request& request = side == 0 ? found.source : found.destination;
       const Lanes& own = side == 0 ? lanes.source : lanes.destination;

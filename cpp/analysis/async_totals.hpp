@@ -27,6 +27,7 @@ struct AsyncRequest {
   Request source;
   Request destination;
   Counted counted;
+  int64_t asked = 0;  // sectors that L1 asks L2 for: one for each piece of the destination and line of the source
 };
 
 // Through L1 a wavefront takes one access of each group of banks out of the cache, and one of each group into shared
@@ -40,6 +41,7 @@ struct AsyncTotals {
   std::optional<Totals> source;
   std::optional<Totals> destination;
   Counted counted;
+  int64_t asked = 0;
 };
 
 // Adds up the requests of one cp.async, as a Tally does; starts are those of the source.

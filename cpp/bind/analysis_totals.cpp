@@ -68,13 +68,13 @@ Examples:
     >>> tally = analysis.AsyncTally(16)
     >>> row, everyone = 16 * np.arange(32)[None], np.ones((1, 32), bool)
     >>> tally.add(row, row, everyone, everyone, {0: 1, 16: 1})
-    >>> source, destination, counted = tally.totals()
-    >>> source[0][2], counted  # 16 sectors, and 32 that lie otherwise in shared memory
-    (48, (16, 8)))doc";
+    >>> source, destination, counted, asked = tally.totals()
+    >>> source[0][2], counted, asked  # 16 sectors, and 32 that lie otherwise in shared memory
+    (48, (16, 8), 36))doc";
 
 constexpr const char* kAsyncTotals =
     R"doc(Of source and destination what totals of a Tally says, None of a side without requests; and what Nsight Compute
-calls wavefronts, and how many of them there would be at best.)doc";
+calls wavefronts, how many of them there would be at best, and the sectors that L1 asks for.)doc";
 
 constexpr const char* kAddAsync =
     R"doc(Count requests, whose lanes read `source` and write `destination` (requests, 32).
@@ -351,7 +351,7 @@ void bind_totals(py::module_& m) {
           [](const AsyncTally& self) {
             const auto both = self.totals();
             return py::make_tuple(to_python(both.source), to_python(both.destination),
-                                  py::make_tuple(both.counted.wavefronts, both.counted.ideal));
+                                  py::make_tuple(both.counted.wavefronts, both.counted.ideal), both.asked);
           },
           kAsyncTotals);
   m.def(

@@ -91,9 +91,9 @@ class AsyncTally:
         >>> tally = analysis.AsyncTally(16)
         >>> row, everyone = 16 * np.arange(32)[None], np.ones((1, 32), bool)
         >>> tally.add(row, row, everyone, everyone, {0: 1, 16: 1})
-        >>> source, destination, counted = tally.totals()
-        >>> source[0][2], counted  # 16 sectors, and 32 that lie otherwise in shared memory
-        (48, (16, 8))
+        >>> source, destination, counted, asked = tally.totals()
+        >>> source[0][2], counted, asked  # 16 sectors, and 32 that lie otherwise in shared memory
+        (48, (16, 8), 36)
     """
 
     def __init__(self, width: typing.SupportsInt | typing.SupportsIndex) -> None: ...
@@ -115,10 +115,10 @@ class AsyncTally:
             useful: the bytes that each lane reads, if not all of the width.
         """
 
-    def totals(self) -> tuple[typing.Any, typing.Any, tuple[int, int]]:
+    def totals(self) -> tuple[typing.Any, typing.Any, tuple[int, int], int]:
         """
         Of source and destination what totals of a Tally says, None of a side without requests; and what Nsight Compute
-        calls wavefronts, and how many of them there would be at best.
+        calls wavefronts, how many of them there would be at best, and the sectors that L1 asks for.
         """
 
     @property

@@ -37,13 +37,15 @@ class AsyncTally:
     @functools.cached_property
     def instructions(self) -> tuple[MemoryInstruction | None, MemoryInstruction | None]:
         """The two sides; None where there are no requests."""
-        *sides, counted = self.counts.totals()
+        *sides, counted, asked = self.counts.totals()
         source, destination = (
             instruction_of(
                 side.name, sass_name(side.memory, side.op, self.width), side.memory, side.op, self.width, totals
             )
             for side, totals in zip((self.source, self.destination), sides, strict=True)
         )
+        if source is not None:
+            source = source._replace(asked_sectors=asked)
         if destination is not None:
             destination = destination.counted_as(*counted)
         return source, destination

@@ -30,6 +30,7 @@ class MemoryInstruction(NamedTuple):
     - `first`, `worst`: the first request, and the one that is farthest from its ideal; None where there are no lanes
     - `addresses`: byte addresses of the worst request's active lanes, and `lane_ids`, which lanes these are
     - `note`: what there is to say besides, such as a swizzle mode
+    - `asked_sectors`: of what a cp.async reads, the sectors that L1 asks L2 for
     - `counted`, `ideal_counted`: of what a cp.async writes, the wavefronts that Nsight Compute says and how many there
       would be at best, as in `AsyncAccess`; None where they are `wavefronts` and `ideal_wavefronts`
 
@@ -58,6 +59,7 @@ class MemoryInstruction(NamedTuple):
     lane_ids: tuple[int, ...] = ()
     counted: int | None = None
     ideal_counted: int | None = None
+    asked_sectors: int | None = None
 
     @staticmethod
     def of_bytes(
