@@ -18,7 +18,7 @@ from tilewright.kernels.gemm_sm80_operand import coordinates_of
 
 FIELDS = (
     "requests", "lanes", "sectors", "ideal_sectors", "lines", "wavefronts", "ideal_wavefronts", "useful", "counted",
-    "ideal_counted",
+    "ideal_counted", "asked",
 )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ class Walk:
                     (
                         len(requests), int(found.lanes.sum()), int(found.sectors.sum()),
                         int(found.ideal_sectors.sum()), int(found.lines.sum()), int(found.wavefronts.sum()),
-                        int(found.ideal_wavefronts.sum()), useful, 0, 0,
+                        int(found.ideal_wavefronts.sum()), useful, 0, 0, 0,
                     ),
                     strict=True,
                 )
@@ -91,7 +91,8 @@ def async_request(lanes, width):
         if x.lanes:
             row[:8] = 1, x.lanes, x.sectors, x.ideal_sectors, x.lines, x.wavefronts, x.ideal_wavefronts, x.useful_bytes
     rows[0][7] = sum(useful for *_, useful in lanes.values())
-    rows[1][8:] = found.counted, found.ideal_counted
+    rows[0][10] = found.asked_sectors if found.source.lanes else 0
+    rows[1][8:10] = found.counted, found.ideal_counted
     return rows
 
 
@@ -103,7 +104,7 @@ def predicted(instructions):
                 FIELDS,
                 (
                     x.requests, round(x.lanes * x.requests), x.sectors, x.ideal_sectors, x.lines, x.wavefronts,
-                    x.ideal_wavefronts, x.bytes_useful, x.counted or 0, x.ideal_counted or 0,
+                    x.ideal_wavefronts, x.bytes_useful, x.counted or 0, x.ideal_counted or 0, x.asked_sectors or 0,
                 ),
                 strict=True,
             )

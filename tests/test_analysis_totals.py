@@ -196,6 +196,7 @@ def test_a_cp_async_is_as_the_rules_say(width):
         sides = [side.instruction() for side in (tally.source, tally.destination)]
         assert [side.worst for side in sides] == [one.source, one.destination]
         assert (sides[1].counted, sides[1].ideal_counted) == (one.counted, one.ideal_counted)
+        assert sides[0].asked_sectors == one.asked_sectors
         assert tally.source.lanes == tuple(source[i][active[i]].tolist())
         assert tally.destination.lanes == tuple(destination[i][active[i]].tolist())
 
@@ -224,6 +225,7 @@ def test_a_cp_async_is_the_sum_of_all_tiles(width):
     written = tally.destination.instruction()
     assert written.counted == sum(x.counted for x in every)
     assert written.ideal_counted == sum(x.ideal_counted for x in every)
+    assert tally.source.instruction().asked_sectors == sum(x.asked_sectors for x in every)
 
 
 def test_the_worst_cp_async_is_the_one_with_the_most_ways():
