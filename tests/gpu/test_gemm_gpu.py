@@ -17,7 +17,7 @@ pytestmark = [
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from compile_plans import compile_all  # noqa: E402
+from compile_plans import SANITIZED, compile_all  # noqa: E402
 from gemm_samples import KINDS, Sample, assert_right, bound, error, exact, numbers, pattern, sample  # noqa: E402
 
 from copies import DEVICE, on_cpu  # noqa: E402
@@ -350,6 +350,8 @@ def shared(a, b, c, tile, streams, **asked):
 )
 def test_shares_of_tiles_wait_for_each_other(shape, tile, streams, how):
     """All bits, many times: those of the same pieces of K, one after the other, added up."""
+    if SANITIZED and how == "graph":
+        pytest.skip("without its cache torch's allocator makes no memory while a graph is captured")
     m, n, k = shape
     a, b = normal(m, k, dtype=torch.float32), normal(n, k, dtype=torch.float32)
     c = torch.full((m, n), float("nan"), device=DEVICE)
