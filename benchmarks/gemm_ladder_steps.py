@@ -133,10 +133,17 @@ FP32 = Ladder(
 
 
 def few_warps(a: Tensor, b: Tensor) -> Plan:
-    """The tile of the chosen plan without slices."""
+    """A small tile without slices."""
     chosen = kernels.gemm.plan(a, b)
     plans = gemm_simt.variants(chosen.problem, (16, 16, 16))
     return next(x for x in plans if x.tiler_mnk == (64, 64, 16) and x.slices == 1)
+
+
+def slices(a: Tensor, b: Tensor) -> Plan:
+    """The same tile, each by two groups of two warps."""
+    chosen = kernels.gemm.plan(a, b)
+    plans = gemm_simt.variants(chosen.problem, (16, 16, 16))
+    return next(x for x in plans if (x.tiler_mnk, x.slices, x.stages, x.streams) == ((64, 64, 16), 2, 3, 0))
 
 
 FEW_FMA = Ladder(
@@ -146,7 +153,8 @@ FEW_FMA = Ladder(
     "k",
     (
         Step("few warps", "64 x 64: 256 tiles of two warps", few_warps, ""),
-        Step("slices", "two groups of warps share the steps along K: the chosen plan", kernels.gemm.plan, ""),
+        Step("slices", "two groups of warps share the steps along K", slices, ""),
+        Step("shares", "CTAs share tiles of 128 x 128 along K: the chosen plan", kernels.gemm.plan, ""),
     ),
 )
 
