@@ -6,6 +6,7 @@ Nothing is classified or multiplied here; what `tilewright.analysis` says of a l
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 
 import numpy as np
@@ -279,8 +280,21 @@ class _Gemm:
             self.walk.access("load bias", "global", "load", self.bias_size, place, t, address)
 
 
+def pieces_of(plan, tile, tiles, steps):
+    """Where the parts of a tile of C begin and end along K, by the shares that it lies in."""
+    if not plan.streams:
+        return [(0, steps)]
+    shared = tiles - max(tiles // plan.streams - 1, 0) * plan.streams
+    if tile >= shared:
+        return [(0, steps)]
+    least, longer = divmod(shared * steps, plan.streams)
+    begins = (i * least + min(i, longer) for i in range(plan.streams))
+    cuts = sorted({0, steps, *(begin - tile * steps for begin in begins if 0 < begin - tile * steps < steps)})
+    return list(itertools.pairwise(cuts))
+
+
 def walk_simt(plan, addresses=(0, 0, 0, 0)):
-    """kernels/gemm_simt.cuh with simt_operand.cuh and simt_store.cuh."""
+    """kernels/gemm_simt.cuh with simt_operand.cuh, simt_streams.cuh and simt_store.cuh."""
     from tilewright.kernels.gemm_simt_layouts import neighbours
     from tilewright.kernels.gemm_simt_plan import by_cp_async
 
@@ -288,49 +302,59 @@ def walk_simt(plan, addresses=(0, 0, 0, 0)):
     walk, p, bk = g.walk, g.p, g.tile[2]
     steps = bk // plan.slices
     early = plan.stages > 1 and steps % 2 == 0
-    for cta, m0, n0, batch in g.ctas():
-        for which, name, first, extent, padded in ((0, "A", m0, p.m, plan.padded_a), (1, "B", n0, p.n, plan.padded_b)):
-            table = (g.tables.a, g.tables.b)[which]
-            load, size = table.load, g.sizes[which]
-            before = which * -(-g.tables.a.stage_elements * g.sizes[0] * plan.stages // 16) * 16
-            vector = load.smem.shape[2]
-            is_async = by_cp_async(plan.side(name.lower())[0]) and vector * size >= 4
-            together = vector == 1 or load.smem[0, 0, 1] - load.smem[0, 0, 0] == 1
-            rounds = g.k_tiles + (plan.stages - 1 if early and not is_async else 0)
-            for turn in range(rounds):
-                stage = turn % plan.stages * table.stage_elements
-                for t, i in np.ndindex(load.coord.shape[:2]):
-                    row, k = (int(x) for x in load.coord[t, i])
-                    place, to = (cta, turn, i), (stage + int(load.smem[t, i, 0])) * size
-                    width = vector * size
-                    reads = (padded or first + row < extent) and turn * bk + k < p.k
-                    where = g.at(which, first + row, turn * bk + k, batch) if reads else None
-                    if is_async:
-                        walk.cp_async(f"load {name}", width, place, t, where, to + before)
-                        continue
-                    if reads:
-                        walk.access(f"load {name}", "global", "load", width, place, t, where)
-                    if together:
-                        walk.access(f"write {name} to shared", "shared", "store", width, place, t, to)
-                    else:
-                        for j in range(vector):
-                            to = (stage + int(load.smem[t, i, j])) * size
-                            walk.access(f"write {name} to shared", "shared", "store", size, (*place, j), t, to)
-            wide = plan.fragment_vector(name.lower())
-            count, depth = table.fragment.shape[1:3]
-            reads = [(turn, step) for turn in range(g.k_tiles) for step in range(depth)]
-            if early:
-                reads.append((g.k_tiles, 0))
-            for (turn, step), value in itertools.product(reads, range(0, count, wide)):
-                for t in range(plan.threads):
-                    own = t if t < len(table.fragment) else 0
-                    at = (turn % plan.stages * table.stage_elements + int(table.fragment[own, value, step, 0])) * size
-                    walk.access(f"read {name}", "shared", "load", wide * size, (cta, turn, step, value), t, at)
-        for turn in range(plan.promote, g.k_tiles, plan.promote or 1) if plan.totals else ():
-            for i, t in np.ndindex(plan.totals, plan.threads):
-                at = (i * plan.threads + t) * g.acc
+    ctas = list(g.ctas())
+    for tile, (cta, m0, n0, batch) in enumerate(ctas):
+        for begin, end in pieces_of(plan, tile, len(ctas), g.k_tiles):
+            place = cta, begin
+            for which, name, first, extent, padded in (
+                (0, "A", m0, p.m, plan.padded_a), (1, "B", n0, p.n, plan.padded_b)
+            ):  # fmt: skip
+                table = (g.tables.a, g.tables.b)[which]
+                load, size = table.load, g.sizes[which]
+                before = which * -(-g.tables.a.stage_elements * g.sizes[0] * plan.stages // 16) * 16
+                vector = load.smem.shape[2]
+                is_async = by_cp_async(plan.side(name.lower())[0]) and vector * size >= 4
+                together = vector == 1 or load.smem[0, 0, 1] - load.smem[0, 0, 0] == 1
+                rounds = end - begin + (plan.stages - 1 if early and not is_async else 0)
+                for turn in range(rounds):
+                    stage = turn % plan.stages * table.stage_elements
+                    for t, i in np.ndindex(load.coord.shape[:2]):
+                        row, k = (int(x) for x in load.coord[t, i])
+                        at, to = (*place, turn, i), (stage + int(load.smem[t, i, 0])) * size
+                        width, depth = vector * size, (begin + turn) * bk + k
+                        reads = (padded or first + row < extent) and depth < p.k and begin + turn < end
+                        where = g.at(which, first + row, depth, batch) if reads else None
+                        if is_async:
+                            walk.cp_async(f"load {name}", width, at, t, where, to + before)
+                            continue
+                        if reads:
+                            walk.access(f"load {name}", "global", "load", width, at, t, where)
+                        if together:
+                            walk.access(f"write {name} to shared", "shared", "store", width, at, t, to)
+                        else:
+                            for j in range(vector):
+                                to = (stage + int(load.smem[t, i, j])) * size
+                                walk.access(f"write {name} to shared", "shared", "store", size, (*at, j), t, to)
+                wide = plan.fragment_vector(name.lower())
+                count, depth = table.fragment.shape[1:3]
+                reads = [(turn, step) for turn in range(end - begin) for step in range(depth)]
+                if early:
+                    reads.append((end - begin, 0))
+                for (turn, step), value in itertools.product(reads, range(0, count, wide)):
+                    for t in range(plan.threads):
+                        own = t if t < len(table.fragment) else 0
+                        at = turn % plan.stages * table.stage_elements + int(table.fragment[own, value, step, 0])
+                        at *= size
+                        walk.access(f"read {name}", "shared", "load", wide * size, (*place, turn, step, value), t, at)
+            for turn in range(plan.promote, end - begin, plan.promote or 1) if plan.totals else ():
+                for i, t in np.ndindex(plan.totals, plan.threads):
+                    at = (i * plan.threads + t) * g.acc
+                    for op in ("store", "load"):
+                        walk.access(f"{op} totals", "shared", op, g.acc, (*place, turn, i), t, at)
+            sums = plan.rows.shape[1], plan.columns.shape[1]
+            for i, t in np.ndindex(math.prod(map(_core.size, sums)), plan.threads) if begin > 0 else ():
                 for op in ("store", "load"):
-                    walk.access(f"{op} totals", "shared", op, g.acc, (cta, turn, i), t, at)
+                    walk.access(f"{op} parts", "global", op, g.acc, (*place, i), t, (i * plan.threads + t) * g.acc)
         store, size, vector = g.tables.store, g.sizes[2], plan.out_vector
         coord = g.tables.mma.c_coord
         if plan.smem_c is None and p.epilogue.bias is not None:

@@ -73,6 +73,14 @@ def simt(m, n, k, dtype=Float32, align=(16, 16, 16), tile=None, **options):
     return gemm_simt._plan(problem, align, tile) if tile else gemm_simt.choose(problem, align)
 
 
+def shared(m, n, k, streams, tile=None, **options):
+    """Of tiles that so many CTAs share along K."""
+    tile = tile or SimtTile(1, 1, 1, 1, 4, 1.0)
+    plan = gemm_simt._plan(problem_of(m, n, k, Float32, **options), (16, 16, 16), tile, streams)
+    assert any(first for _, first, _ in plan.parts_of_tiles)
+    return plan
+
+
 def padded(m, n, k, sides):
     """With memory behind the last row of A, B or both, up to a multiple of 256."""
     problem = problem_of(m, n, k, Float32, a="m", b="n", pads=(-m % 256, -n % 256, 0))
@@ -129,6 +137,11 @@ GEMMS = {
     "simt padded": lambda: padded(70, 41, 20, (True, True)),
     "simt padded on one side": lambda: padded(70, 71, 20, (True, False)),
     "simt totals": lambda: simt(140, 36, 40, a="m", b="n", tile=SimtTile(2, 2, 2, 4, 2, 0.9)).replace(promote=2),
+    "simt shares": lambda: shared(70, 100, 60, 4),
+    "simt shares by cp.async": lambda: shared(72, 100, 61, 11, a="m", b="n"),
+    "simt shares in slices": lambda: shared(70, 36, 200, 7, tile=SLICED, epilogue=ALL),
+    "simt shares, totals": lambda: shared(140, 136, 75, 3, b="n", tile=SimtTile(2, 2, 2, 4, 2, 0.9)).replace(promote=2),
+    "simt shares in batches": lambda: shared(33, 36, 70, 5, batch=(2, 2)),
     "simt one stage": lambda: gemm_simt._plan(problem_of(40, 36, 20, Float32), (16, 16, 16), SLICED, stages=1),
     "simt as given": lambda: seed_002(140, 132, 20)[0],
     "simt odd stages": lambda: seed_002(140, 132, 36)[0].replace(
