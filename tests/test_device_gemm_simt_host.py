@@ -110,6 +110,9 @@ def problems():
         yield case, plan.replace(promote=promote)
     case = Case(Float32, 65, 40, 517)
     yield case, gemm_simt._plan(case.problem, case.alignments, LOOSE[3], 11)
+    case = Case(Float32, 40, 33, 130)  # by one warp, which waits for one share at a time
+    mma = cute.make_tiled_mma(MmaUniversalOp(Float32), (8, 4, 1))
+    yield case, gemm_simt.given(case.problem, mma, None, None, (32, 16, 8), 2, case.alignments).replace(streams=40)
     # Rows that begin anywhere, strides in all modes, backwards, broadcast; C along M, padded, misaligned.
     for a, b, c in (
         ("01+1", "10@1", "01@1"), ("01/2", "10/2", "10+4"), ("01-", "10-", "10"), ("10+3", "01@3", "01/2"),

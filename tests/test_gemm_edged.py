@@ -144,7 +144,8 @@ def test_a_plan_is_a_value():
     plan = choose_gemm(problem_of(4096, 4097, 4096, Float32), ALIGNED, H200)
     assert isinstance(plan, EdgedGemm)
     assert pickle.loads(pickle.dumps(plan)) == plan == plan.replace(begin=4096)
-    assert plan != plan.replace(begin=2048)
+    other = choose_gemm(problem_of(4096, 4098, 4096, Float32), ALIGNED, H200)
+    assert plan != other
     assert str(plan).startswith("gemm of 4096 columns, and of those behind them: C (4096,4097)")
     with pytest.raises(AttributeError, match=r"plan.replace\(edge=...\) gives another one"):
         plan.edge = None
@@ -154,6 +155,10 @@ def test_a_plan_is_a_value():
         plan.replace(along=2)
     with pytest.raises(ValueError, match="begins behind the first of 4097 and before the last"):
         plan.replace(begin=4097)
+    with pytest.raises(ValueError, match=r"gemm is a plan of .*, but with along 1 and begin 2048 its part is"):
+        plan.replace(begin=2048)
+    with pytest.raises(ValueError, match=r"edge is a plan of .*; replace the plans, along and begin together"):
+        plan.replace(edge=other.edge)
 
 
 def test_pictures_and_analysis_have_both():

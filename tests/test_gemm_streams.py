@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright import BFloat16, Float32, Float64, LayoutError, _core, kernels
-from tilewright.kernels import gemm_launch, gemm_run, gemm_scratch_run
+from tilewright import BFloat16, Float32, Float64, LayoutError, _core, cute, kernels
+from tilewright._runtime.discovery import kernels_folder
+from tilewright.kernels import gemm_launch, gemm_run, gemm_scratch_run, gemm_simt, gemm_tune
 from tilewright.kernels.choose_gemm import choose_gemm
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_problem import problem_of
@@ -126,7 +127,7 @@ def test_other_sizes():
     [
         ({"streams": -1}, "streams is -1, but it must be an integer from 0 on"),
         ({"streams": 3, "group": 4}, "5 tiles along M are no whole runs of 3; use a group .* such as group=5"),
-        ({"streams": 2**30}, r"but the kernel counts up to 2\^31"),
+        ({"streams": 2**30}, r"5 tiles of 4 steps, but the kernel counts steps of all tiles up to 2\^31"),
         ({"streams": 3, "problem": problem_of(160, 32, 0, Float32)}, "streams is 3, but K is 0"),
     ],
 )
@@ -206,6 +207,40 @@ def test_launches_of_graphs_have_scratch_of_their_own(launches):
         kernels.gemm(*(x.numpy() for x in (a, b, c)), plan=plan)
         assert len(made) == count
     assert not gemm_scratch_run._kept
+
+
+def test_tune_launches_them(launches):
+    torch = pytest.importorskip("torch")
+    recorder, made, _ = launches
+    a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
+    plan = in_shares(a, b, c, 5)
+    launch = gemm_tune._launch_of(plan, gemm_run._operands("test", plan, a, b, c, None, None), 0)
+    launch()
+    assert (recorder.count, len(made)) == (1, 2)
+
+
+def test_more_steps_than_are_counted_are_not_shared():
+    """The kernel numbers the steps of all tiles, also of those that have a CTA each."""
+    most = problem_of(131072, 131072, 32768, Float32)
+    plan = streamed(4096, 4096, 4096, 264, tile=0)
+    assert plan.for_problem(most).streams == 0
+    with pytest.raises(LayoutError, match=r"the kernel counts steps of all tiles up to 2\^31"):
+        plan.replace(problem=most)
+    for problem in (problem_of(64, 64, 100_000_000, Float32), problem_of(65536, 65536, 65536, Float32)):
+        for one in gemm_simt.variants(problem, ALIGNED):
+            assert one.streams == 0 or (one.places + one.streams) * one.steps < 1 << 31
+
+
+def test_a_warp_alone_waits_for_one_share_at_a_time():
+    """It has no thread that would wait for the other; only its text can be looked at here."""
+    mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), cute.make_layout((8, 4, 1)))
+    given = gemm_simt.given(problem_of(128, 64, 512, Float32), mma, tiler_mnk=(32, 16, 8))
+    plan = given.replace(streams=64, group=4)
+    assert plan.threads == 32
+    text = (kernels_folder() / "tilewright/simt_streams.cuh").read_text()
+    assert "kSums <= 16 && kThreads > 32 ? 2 : 1" in text
+    a, b = numbers(128, 512), numbers(64, 512, seed=1)
+    np.testing.assert_allclose(plan.run(a, b), a @ b.T, rtol=1e-4, atol=1e-3)
 
 
 # ---- the choice ------------------------------------------------------------------------------------------------------

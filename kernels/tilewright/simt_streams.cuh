@@ -64,7 +64,7 @@ struct SimtStreams {
   // each is long on its way.
   template <int kThreads, int kRows, int kColumns>
   __device__ void add(const SimtShare& share, unsigned index, Acc (&sum)[kRows][kColumns]) const {
-    constexpr int kSums = kRows * kColumns, kAtOnce = kSums <= 16 ? 2 : 1;
+    constexpr int kSums = kRows * kColumns, kAtOnce = kSums <= 16 && kThreads > 32 ? 2 : 1;
     const unsigned end = (index + 1) * steps.divisor;
 #pragma unroll 1
     for (unsigned other = share.index + 1; begin(other) < end; other += kAtOnce) {

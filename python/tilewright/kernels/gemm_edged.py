@@ -78,6 +78,13 @@ class EdgedGemm(CompositeGemm):
             )
         object.__setattr__(self, "along", along)
         object.__setattr__(self, "begin", begin)
+        for name, (plan, part) in zip(("gemm", "edge"), self.parts, strict=True):
+            own = plan.problem.swapped() if plan.swapped else plan.problem
+            if own != part.problem:
+                raise ValueError(
+                    f"EdgedGemm: {name} is a plan of {own}, but with along {along} and begin {begin} its part is "
+                    f"{part.problem}; replace the plans, along and begin together"
+                )
 
     @property
     def parts(self) -> tuple[tuple[Any, Part], tuple[Any, Part]]:
@@ -87,6 +94,8 @@ class EdgedGemm(CompositeGemm):
 
     def for_problem(self, problem: GemmProblem) -> EdgedGemm:
         """The plan for other sizes; the edge begins at whole tiles of `gemm`, as far as there are such."""
+        if problem == self.problem:
+            return self
         extent, tile = (problem.n, self.tiler_mnk[1]) if self.along else (problem.m, self.tiler_mnk[0])
         begin = min(self.begin, extent - 1) if extent <= tile else (extent - 1) // tile * tile
         if begin < 1:

@@ -18,7 +18,7 @@ from tilewright.kernels.gemm_simt_layouts import (
 )
 from tilewright.kernels.gemm_simt_model import fastest
 from tilewright.kernels.gemm_simt_plan import GemmSimt
-from tilewright.kernels.gemm_simt_streams import whole_group
+from tilewright.kernels.gemm_simt_streams import counts_steps, whole_group
 from tilewright.kernels.gemm_simt_tiles import (
     LOOSELY,
     PADDED_DEPTH,
@@ -186,7 +186,10 @@ def _candidates(problem: GemmProblem, alignments: tuple[int, int, int], facts: D
         yield _plan(problem, alignments, tile, facts=facts)
     if problem.a_type is Float32 and problem.k:
         for tile in tiles_for(problem, facts):
-            yield _plan(problem, alignments, tile, facts.multiprocessors * tile.ctas, facts=facts)
+            plan = _plan(problem, alignments, tile, facts=facts)
+            streams = facts.multiprocessors * tile.ctas
+            if counts_steps(plan.places, plan.steps, streams):
+                yield _plan(problem, alignments, tile, streams, facts=facts)
     for group in (4, 8, 32):
         yield chosen.replace(group=group, streams=0)
 

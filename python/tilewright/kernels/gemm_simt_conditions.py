@@ -8,6 +8,7 @@ from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_simt_layouts import ACCESS, neighbours, require_linear
+from tilewright.kernels.gemm_simt_streams import counts_steps
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm_simt_plan import GemmSimt
@@ -130,8 +131,6 @@ def _require_image(plan: GemmSimt) -> None:
 
 def _require_streams(plan: GemmSimt) -> None:
     """LayoutError where tiles cannot be shared along K."""
-    from tilewright.kernels.gemm_simt_plan import MAX_STEPS
-
     if plan.streams == 0:
         return
     if plan.problem.k == 0:
@@ -142,10 +141,10 @@ def _require_streams(plan: GemmSimt) -> None:
             f"GemmSimt: streams is {plan.streams}, but {plan.tiles[0]} tiles along M are no whole runs of {run}; use a "
             f"group by which they are, such as group={plan.tiles[0]}, or streams=0"
         )
-    if (plan.shared_tiles + plan.streams) * plan.steps >= MAX_STEPS:
+    if not counts_steps(plan.places, plan.steps, plan.streams):
         raise LayoutError(
-            f"GemmSimt: {plan.streams} CTAs share {plan.shared_tiles} tiles of {plan.steps} steps along K, but the "
-            "kernel counts up to 2^31; use a larger tile, or streams=0"
+            f"GemmSimt: {plan.streams} CTAs share tiles along K, and there are {plan.places} tiles of {plan.steps} "
+            "steps, but the kernel counts steps of all tiles up to 2^31; use a larger tile, or streams=0"
         )
 
 

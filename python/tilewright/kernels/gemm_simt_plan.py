@@ -15,7 +15,7 @@ from tilewright.kernels.epilogue import bias_offset, epilogue_type, pack_epilogu
 from tilewright.kernels.gemm_plan import GemmPlan
 from tilewright.kernels.gemm_promotion import REGISTER_SUMS, accumulators
 from tilewright.kernels.gemm_simt_layouts import ACCESS, copy_tv, mma_rows, neighbours, require_linear, store_tv
-from tilewright.kernels.gemm_simt_streams import whole_group
+from tilewright.kernels.gemm_simt_streams import counts_steps, whole_group
 from tilewright.kernels.render import device_type, numeric_type
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ __all__ = ["GemmSimt"]
 
 A_AT, B_AT, C_AT = 0, 48, 96  # where params has the addresses
 EPILOGUE_AT = 240
-MAX_STEPS = 1 << 31  # along K, of all tiles that are shared
 MAX_THREADS = 1024
 WIDE_K = 1 << 30  # from this K on it is counted in 64 bits
 
@@ -177,10 +176,12 @@ class GemmSimt(GemmPlan):
             return self.replace(problem=problem)
         if problem.k == 0:
             return self.replace(problem=problem, streams=0)
-        rows = -(-problem.m // self.tiler_mnk[0])
+        bm, bn, bk = self.tiler_mnk
+        rows = -(-problem.m // bm)
         runs = -(-rows // self.group)
         group = self.group if runs and rows % runs == 0 else whole_group(rows)
-        return self.replace(problem=problem, group=group)
+        counted = counts_steps(rows * -(-problem.n // bn) * problem.batches, -(-problem.k // bk), self.streams)
+        return self.replace(problem=problem, group=group, streams=self.streams if counted else 0)
 
     def prepare(self, operands: GemmOperands) -> ScratchLaunch:
         """The launch of a plan with scratch for these operands."""
@@ -196,10 +197,10 @@ class GemmSimt(GemmPlan):
 
     def grid(self) -> tuple[int, int, int]:
         """The CTAs of a launch; where runs do not divide the tiles, some have none."""
-        return self._places - self.shared_tiles + self.streams, 1, 1
+        return self.places - self.shared_tiles + self.streams, 1, 1
 
     @property
-    def _places(self) -> int:
+    def places(self) -> int:
         """The tiles of all matrices, and those that do not exist."""
         return math.prod(self._raster()) * self.problem.batches
 
@@ -213,7 +214,7 @@ class GemmSimt(GemmPlan):
         """The tiles of C that `streams` CTAs share, the first ones: those of less than two rounds, more than of one."""
         if self.streams == 0:
             return 0
-        return self._places - max(self._places // self.streams - 1, 0) * self.streams
+        return self.places - max(self.places // self.streams - 1, 0) * self.streams
 
     @property
     def shares(self) -> list[int]:
@@ -234,7 +235,7 @@ class GemmSimt(GemmPlan):
     @property
     def longest_sum(self) -> int:
         """The steps along K of the longest part of a tile that a CTA has, in terms."""
-        if self.streams == 0 or self._places >= 2 * self.streams:
+        if self.streams == 0 or self.places >= 2 * self.streams:
             return self.problem.k
         longest = self.shared_tiles * self.steps // self.streams + 1
         return min(longest * self.tiler_mnk[2], self.problem.k)

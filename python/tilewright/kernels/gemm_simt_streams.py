@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_tables import IntArray
 
 LONGEST_RUN, SHORTEST_RUN = 16, 6
+MAX_STEPS = 1 << 31
+
+
+def counts_steps(tiles: int, steps: int, streams: int) -> bool:
+    """Whether the kernel can count the steps along K of all tiles, one after the other.
+
+    >>> counts_steps(1024, 512, 264), counts_steps(1 << 20, 1 << 11, 264)
+    (True, False)
+    """
+    return (tiles + streams) * steps < MAX_STEPS
 
 
 def whole_group(tiles: int) -> int:
@@ -30,11 +40,11 @@ def whole_group(tiles: int) -> int:
 def stream_work(plan: GemmSimt) -> IntArray:
     """GemmTables.work: the tiles in the order of the kernel's numbers, those that are shared in parts along K."""
     run, runs, columns = plan._raster()
-    matrix, within = np.divmod(np.arange(plan._places), run * runs * columns)
+    matrix, within = np.divmod(np.arange(plan.places), run * runs * columns)
     line, row = np.divmod(within, run)
     tiles = np.stack([row + line // columns * run, line % columns, matrix], axis=-1)
     parts = np.array(plan.parts_of_tiles, np.int64).reshape(-1, 3)
-    rest = np.arange(plan.shared_tiles, plan._places)
+    rest = np.arange(plan.shared_tiles, plan.places)
     whole = np.stack([rest, np.zeros_like(rest), np.full_like(rest, plan.steps)], axis=-1)
     units = np.concatenate([parts, whole])
     return np.ascontiguousarray(np.concatenate([tiles[units[:, 0]], units[:, 1:]], axis=1), np.int32)

@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilewright import _core
 from tilewright.kernels.copy_problem import CUDA, CUDA_MANAGED
@@ -20,6 +20,7 @@ from tilewright.kernels.gemm_composite import CompositeGemm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tilewright.kernels.gemm_composite_run import CompositeLaunch
     from tilewright.kernels.gemm_operands import GemmOperands
     from tilewright.kernels.gemm_problem import GemmProblem
     from tilewright.kernels.gemm_run import Plan
@@ -115,8 +116,8 @@ def _launch_of(plan: Plan, operands: GemmOperands, stream: int) -> Callable[[], 
     try:
         a, b, c, _ = operands.addresses
         plan.require(*((b, a) if plan.swapped else (a, b)), c, "kernels.gemm.tune")
-        if isinstance(plan, CompositeGemm):
-            composite = plan.prepare(operands)
+        if isinstance(plan, CompositeGemm) or any(plan.scratch):
+            composite: CompositeLaunch = cast("Any", plan).prepare(operands)
             addresses = [x.address if x is not None else 0 for x in operands.tensors]
             return lambda: composite.launch(addresses, stream)
         prepared = gemm_launch.prepare(plan, operands, (0, 1, 2, 3))
