@@ -74,6 +74,14 @@ def test_a_picture_that_there_is_not():
         PLANS["simt"].svg("warp")
 
 
+@pytest.mark.parametrize("name", ["simt", "sm80", "sm90"])
+def test_an_empty_c_has_no_order(name):
+    plan = PLANS[name]
+    empty = plan.for_problem(plan.problem._replace(m=0))
+    with pytest.raises(ValueError, match="C is 0 x 4096, so that it has no tiles whose order could be drawn"):
+        empty.svg("order")
+
+
 # ---- the tile ----
 
 

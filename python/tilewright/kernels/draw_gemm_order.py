@@ -117,14 +117,18 @@ def tiles_at_once(plan: GemmPlan, multiprocessors: int = 132) -> tuple[list[tupl
 def draw_order(plan: GemmPlan, multiprocessors: int = 132) -> str:
     """The tiles of C that are done at the same time at the beginning, coloured by the row of A that they need.
 
+    ValueError where C is empty.
+
     >>> from tilewright import Float32
     >>> from tilewright.kernels.gemm_problem import problem_of
     >>> from tilewright.kernels.gemm_simt import choose
     >>> draw_order(choose(problem_of(4096, 4096, 64, Float32), (16, 16, 16))).startswith("<svg")
     True
     """
-    tiles, needed = tiles_at_once(plan, multiprocessors)
     p, (bm, bn, _) = plan.problem, plan.tiler_mnk
+    if 0 in (p.m, p.n):
+        raise ValueError(f"plan.svg: C is {p.m} x {p.n}, so that it has no tiles whose order could be drawn")
+    tiles, needed = tiles_at_once(plan, multiprocessors)
     rows, columns = -(-p.m // bm), -(-p.n // bn)
     picture = Svg(f"the tiles of gemm_{plan.KERNEL}")
     width = picture.heading(
