@@ -61,7 +61,7 @@ struct SimtStreams {
   }
 
   // The sums of the tile `index` that other shares have are added: of two at a time, where a thread has few sums, since
-  // each is long on its way.
+  // each is long on its way. A second warp waits for the second of them, so that a CTA of one warp takes one at a time.
   template <int kThreads, int kRows, int kColumns>
   __device__ void add(const SimtShare& share, unsigned index, Acc (&sum)[kRows][kColumns]) const {
     constexpr int kSums = kRows * kColumns, kAtOnce = kSums <= 16 && kThreads > 32 ? 2 : 1;
