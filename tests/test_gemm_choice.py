@@ -30,6 +30,13 @@ def test_the_kernel_for_a_type(dtype, kernel, size):
     assert kernel == chosen(size, size, size, dtype).KERNEL
 
 
+@pytest.mark.parametrize("dtype", [Float16, BFloat16, TFloat32, Float8E4M3FN, Int8, Float64, Float32])
+@pytest.mark.parametrize(("m", "n", "k"), [(0, 64, 64), (64, 0, 64), (0, 0, 0), (64, 64, 0)])
+def test_a_problem_without_elements_has_a_plan(m, n, k, dtype):
+    problem = chosen(m, n, k, dtype).problem
+    assert {(m, n, k), (n, m, k)} >= {(problem.m, problem.n, problem.k)}
+
+
 @pytest.mark.parametrize(
     ("arch", "kernel"), [("sm_75", "simt"), ("sm_80", "sm80"), ("sm_86", "sm80"), ("sm_100a", "sm80")]
 )

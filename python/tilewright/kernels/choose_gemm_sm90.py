@@ -166,7 +166,7 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
     rounded_m, rounded_n = -(-p.m // (bM * cM)) * cM, -(-p.n // (bN * cN)) * cN
     tiles = rounded_m * rounded_n * p.batches * config.splits
     waves = -(-tiles // (sms * config.resident))
-    together = min(config.resident, -(-tiles // sms))  # CTAs that a multiprocessor really has
+    together = max(min(config.resident, -(-tiles // sms)), 1)  # CTAs that a multiprocessor really has
     multiply = max(bM * bN / 32, bM + bM * bN / 64)
     broken = [BROKEN_ROWS if _breaks(strides, p) else 1.0 for strides in (p.a_strides, p.b_strides)]
     ingest = (bM + bN) * SPAN / INGEST
