@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.kernels.gemm_promotion import is_exact
 from tilewright.kernels.gemm_simt_layouts import ACCESS, SimtTile
+from tilewright.kernels.gemm_simt_streams import counts_steps
 from tilewright.kernels.gemm_simt_tiles import LOADING, LOOSE, accesses_of, loose_tiles, tiles_for, width_of
 from tilewright.numeric import Float32
 
@@ -36,7 +37,6 @@ OWN_SUM = 14  # for each sum of a share, where it is left
 LEAST_TERMS = 128  # along K, of a share
 MOST_PARTS = 32  # of a tile
 TURNED = 0.08  # of its rate a sliced tile gains by each operand that need not be turned on its way
-MOST_STEPS = 1 << 30  # of all shared tiles
 
 
 class Choice(NamedTuple):
@@ -89,7 +89,7 @@ def _choices(problem: GemmProblem, tile: SimtTile, multiprocessors: int) -> Iter
     steps = -(-problem.k // 8)
     for streams in sorted(found):
         shared = min(count, 2 * streams) * problem.k // streams
-        if shared >= LEAST_TERMS and (count + streams) * steps < MOST_STEPS:
+        if shared >= LEAST_TERMS and counts_steps(count, steps, streams):
             yield Choice(tile, streams)
 
 
@@ -130,7 +130,11 @@ def _fastest(
 ) -> tuple[float, Choice]:
     accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
     straight = sum(x.is_async and x.vector > 1 for x in accesses)
-    tiles = _candidates(problem, alignments, facts, padded, may_be_loose)
+    tiles = tiles_for(problem, facts)
+    if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
+        tiles = [*(x for x in tiles if x.slices < LOOSE[0].slices), *loose]
+    if problem.a_type is Float32 and any(x.vector == 1 for x in accesses):
+        tiles.remove(LOADING)
     choices = [x for tile in tiles for x in _choices(problem, tile, facts.multiprocessors)]
     if not may_be_loose:
         choices = [x for x in choices if x.streams == 0]
@@ -145,15 +149,3 @@ def _has_short_sums(problem: GemmProblem, choice: Choice) -> bool:
     terms = min(problem.k, problem.k * count / streams) if count < 2 * streams else problem.k
     sums = bm * bn * tile.slices // tile.threads
     return is_exact(problem, sums, tile.threads * tile.ctas, terms / tile.slices)
-
-
-def _candidates(
-    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, padded: tuple[bool, bool], may_be_loose: bool
-) -> list[SimtTile]:
-    accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
-    tiles = tiles_for(problem, facts)
-    if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
-        tiles = [*(x for x in tiles if x.slices < LOOSE[0].slices), *loose]
-    if problem.a_type is Float32 and any(x.vector == 1 for x in accesses):
-        tiles.remove(LOADING)
-    return tiles
