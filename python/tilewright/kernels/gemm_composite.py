@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from typing_extensions import Self
 
     from tilewright.analysis.instructions import MemoryInstruction
@@ -16,8 +18,14 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm_operands import GemmOperands
     from tilewright.kernels.gemm_plan import DeviceFacts, GemmPlan
     from tilewright.kernels.gemm_problem import GemmProblem
+    from tilewright.kernels.gemm_run import Plan
 
-__all__ = ["CompositeGemm"]
+__all__ = ["CompositeGemm", "is_single"]
+
+
+def is_single(plan: Plan) -> TypeGuard[GemmPlan]:
+    """Whether a plan is one launch, of tensors alone, and not one whose `prepare` makes several or gives it scratch."""
+    return not isinstance(plan, CompositeGemm) and not any(plan.scratch)
 
 
 class CompositeGemm(ABC):

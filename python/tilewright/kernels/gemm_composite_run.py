@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright.kernels.gemm_composite import is_single
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm_operands import GemmOperands
     from tilewright.kernels.gemm_run import Plan
 
-__all__ = ["CompositeLaunch", "bind", "launch", "launched", "remember"]
+__all__ = ["CompositeLaunch", "bind", "launch", "launched", "prepare", "remember"]
 
 
 class CompositeLaunch(ABC):
@@ -41,11 +42,20 @@ class CompositeLaunch(ABC):
         """Enqueue them for tensors A, B, C and bias at these addresses (0: no bias)."""
 
 
+def prepare(plan: Plan, operands: GemmOperands) -> Any:
+    """What launches a plan of any kind; it has `launch` as CompositeLaunch does."""
+    from tilewright.kernels import gemm_launch
+
+    if is_single(plan):
+        return gemm_launch.prepare(plan, operands, (0, 1, 2, 3), result=False)
+    return plan.prepare(operands)
+
+
 def bind(plan: Plan, operands: GemmOperands) -> Any:
     """A callable that launches a plan on these tensors, on the current stream or on stream=...; it keeps them alive."""
     from tilewright.cute.runtime import work_stream
 
-    prepared: CompositeLaunch = cast("Any", plan).prepare(operands)
+    prepared = plan.prepare(operands)
     addresses = [x.address if x is not None else 0 for x in operands.tensors]
     kept = operands.tensors
 
@@ -60,7 +70,7 @@ def launch(plan: Plan, operands: GemmOperands, stream: int | None) -> CompositeL
     """Launch a plan on a stream, by default the current one; the launches, to be repeated."""
     from tilewright.cute.runtime import work_stream
 
-    prepared: CompositeLaunch = cast("Any", plan).prepare(operands)
+    prepared = plan.prepare(operands)
     on = work_stream(operands.c.device[1]) if stream is None else stream
     prepared.launch([x.address if x is not None else 0 for x in operands.tensors], on)
     return prepared

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._notebook import drawn
 from tilewright.kernels.gemm_composite import CompositeGemm
-from tilewright.kernels.gemm_composite_run import CompositeLaunch
+from tilewright.kernels.gemm_composite_run import CompositeLaunch, prepare
 from tilewright.kernels.gemm_plan import GemmPlan
 
 if TYPE_CHECKING:
@@ -168,17 +168,12 @@ class EdgedLaunch(CompositeLaunch):
     """Both parts, one after the other."""
 
     def __init__(self, plan: EdgedGemm, operands: GemmOperands) -> None:
-        from tilewright.kernels import gemm_launch
-
         super().__init__(operands)
         self.launches: list[Any] = []
         for own, part in plan.parts:
             a, b, c, v = (x + y for x, y in zip(operands.shifts, part.shifts, strict=True))
             moved = operands._replace(problem=part.problem, shifts=(a, b, c, v))
-            if isinstance(own, CompositeGemm) or any(own.scratch):
-                self.launches.append(own.prepare(moved))
-            else:
-                self.launches.append(gemm_launch.prepare(own, moved, (0, 1, 2, 3), result=False))
+            self.launches.append(prepare(own, moved))
 
     def launch(self, addresses: list[int], stream: int) -> None:
         """As CompositeLaunch.launch."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.kernels.gemm_composite_run import CompositeLaunch
+from tilewright.kernels.gemm_composite_run import CompositeLaunch, prepare
 from tilewright.kernels.gemm_packed import copy_operands
-from tilewright.kernels.gemm_scratch_run import ScratchLaunch
 from tilewright.kernels.workspace import library_of, workspace
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class PackedLaunch(CompositeLaunch):
     """Copies into a workspace, and the GEMM of what is there."""
 
     def __init__(self, plan: PackedGemm, operands: GemmOperands) -> None:
-        from tilewright.kernels import gemm_launch, launch
+        from tilewright.kernels import launch
 
         super().__init__(operands)
         self.bytes = plan.workspace[2]
@@ -59,11 +58,7 @@ class PackedLaunch(CompositeLaunch):
         assert b is not None
         assert c is not None
         replaced = operands._replace(a=a, b=b, c=c, bias=bias, shifts=(shifts[0], shifts[1], shifts[2], shifts[3]))
-        self.gemm = (
-            ScratchLaunch(plan.gemm, replaced)
-            if any(plan.gemm.scratch)
-            else gemm_launch.prepare(plan.gemm, replaced, (0, 1, 2, 3), result=False)
-        )
+        self.gemm = prepare(plan.gemm, replaced)
 
     def launch(self, addresses: list[int], stream: int) -> None:
         """As CompositeLaunch.launch."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from tilewright.kernels.gemm_composite_run import CompositeLaunch
+    from tilewright.kernels.gemm_operands import GemmOperands
     from tilewright.kernels.gemm_problem import GemmProblem
     from tilewright.kernels.gemm_tables import GemmTables
 
@@ -158,6 +160,12 @@ class GemmPlan(ABC):
     def scratch(self) -> tuple[int, int]:
         """The bytes of memory that a launch needs besides its tensors: what is zero before and after it, and others."""
         return 0, 0
+
+    def prepare(self, operands: GemmOperands) -> CompositeLaunch:
+        """The launch of a plan with scratch for these operands."""
+        from tilewright.kernels.gemm_scratch_run import ScratchLaunch
+
+        return ScratchLaunch(self, operands)
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:
         """Where params has tensor maps of 128 bytes, with the same three numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from tilewright.kernels.copy_problem import CPU, CUDA_HOST
-from tilewright.kernels.gemm_composite import CompositeGemm
+from tilewright.kernels.gemm_composite import CompositeGemm, is_single
 from tilewright.kernels.gemm_operands import GemmOperands, gemm_operands
 from tilewright.kernels.gemm_plan import GemmPlan
 from tilewright.kernels.tiled_copy import _require_stream
@@ -38,13 +38,13 @@ def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: t
     if operands.c.device[0] in (CPU, CUDA_HOST):
         _on_host(plan, operands, False)
         return None
-    if isinstance(plan, CompositeGemm) or any(plan.scratch):
-        from tilewright.kernels import gemm_composite_run
+    if is_single(plan):
+        from tilewright.kernels import gemm_launch
 
-        return gemm_composite_run.launch(plan, operands, stream)
-    from tilewright.kernels import gemm_launch
+        return gemm_launch.launch(plan, operands, stream, positions)
+    from tilewright.kernels import gemm_composite_run
 
-    return gemm_launch.launch(plan, operands, stream, positions)
+    return gemm_composite_run.launch(plan, operands, stream)
 
 
 def _on_host(plan: Plan, operands: GemmOperands, check: bool) -> Any:
@@ -110,10 +110,10 @@ def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
                 execute(plan, operands, None, POSITIONS)
 
         return bound
-    if isinstance(plan, CompositeGemm) or any(plan.scratch):
-        from tilewright.kernels import gemm_composite_run
+    if is_single(plan):
+        from tilewright.kernels import gemm_launch
 
-        return gemm_composite_run.bind(plan, operands)
-    from tilewright.kernels import gemm_launch
+        return gemm_launch.bind(plan, operands)
+    from tilewright.kernels import gemm_composite_run
 
-    return gemm_launch.bind(plan, operands)
+    return gemm_composite_run.bind(plan, operands)

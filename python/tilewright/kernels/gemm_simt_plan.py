@@ -21,9 +21,7 @@ from tilewright.kernels.render import device_type, numeric_type
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tilewright.kernels.gemm_operands import GemmOperands
     from tilewright.kernels.gemm_problem import GemmProblem
-    from tilewright.kernels.gemm_scratch_run import ScratchLaunch
     from tilewright.kernels.gemm_tables import GemmTables
 
 __all__ = ["GemmSimt"]
@@ -182,12 +180,6 @@ class GemmSimt(GemmPlan):
         group = self.group if runs and rows % runs == 0 else whole_group(rows)
         counted = counts_steps(rows * -(-problem.n // bn) * problem.batches, -(-problem.k // bk), self.streams)
         return self.replace(problem=problem, group=group, streams=self.streams if counted else 0)
-
-    def prepare(self, operands: GemmOperands) -> ScratchLaunch:
-        """The launch of a plan with scratch for these operands."""
-        from tilewright.kernels.gemm_scratch_run import ScratchLaunch
-
-        return ScratchLaunch(self, operands)
 
     def _raster(self) -> tuple[int, int, int]:
         """The length of a run of tiles along M, the number of runs, and the tiles along N."""

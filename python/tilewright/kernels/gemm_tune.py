@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.kernels.copy_problem import CUDA, CUDA_MANAGED
@@ -20,7 +20,6 @@ from tilewright.kernels.gemm_composite import CompositeGemm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.kernels.gemm_composite_run import CompositeLaunch
     from tilewright.kernels.gemm_operands import GemmOperands
     from tilewright.kernels.gemm_problem import GemmProblem
     from tilewright.kernels.gemm_run import Plan
@@ -111,16 +110,12 @@ def measured(plans: list[Plan], operands: GemmOperands, stream: int | None) -> P
 
 def _launch_of(plan: Plan, operands: GemmOperands, stream: int) -> Callable[[], None] | None:
     """A function that launches a plan, compiled; None for a plan that does not go with these tensors."""
-    from tilewright.kernels import gemm_launch
+    from tilewright.kernels import gemm_composite_run, gemm_launch
 
     try:
         a, b, c, _ = operands.addresses
         plan.require(*((b, a) if plan.swapped else (a, b)), c, "kernels.gemm.tune")
-        if isinstance(plan, CompositeGemm) or any(plan.scratch):
-            composite: CompositeLaunch = cast("Any", plan).prepare(operands)
-            addresses = [x.address if x is not None else 0 for x in operands.tensors]
-            return lambda: composite.launch(addresses, stream)
-        prepared = gemm_launch.prepare(plan, operands, (0, 1, 2, 3))
+        prepared = gemm_composite_run.prepare(plan, operands)
     except ValueError:
         return None
     places = gemm_launch.addresses_by_position(operands, (0, 1, 2, 3))
