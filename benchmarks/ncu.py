@@ -1,11 +1,11 @@
 """Predicted sectors, wavefronts and lanes beside what Nsight Compute counts, instruction by instruction.
 
-python benchmarks/ncu.py [--stages probes,hardware,plans] [--budget SECONDS] [--only REGEX] [--out FOLDER]
+python benchmarks/ncu.py [--stages probes,boxes,hardware,plans] [--budget SECONDS] [--only REGEX] [--out FOLDER]
 python benchmarks/ncu.py --readings FILE... [--golden FILE] [--out FOLDER]    compare earlier readings, without a GPU
 
-The first form runs this script under ncu: one access after another (ncu_cases.py), then every copy and GEMM of the
-benchmarks (ncu_plans.py). It keeps the readings in one file, so that a rule that is found wrong is corrected without
-measuring again.
+The first form runs this script under ncu: one access after another (ncu_cases.py), one box of the copy engine after
+another (ncu_boxes.py), then every copy and GEMM of the benchmarks (ncu_plans.py). It keeps the readings in one file, so
+that a rule that is found wrong is corrected without measuring again.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ncu_boxes import METRICS, boxes, launch_boxes
 from ncu_cases import Case, cases
-from ncu_compare import COUNTED, LOADED, LOOKUPS, STORED, access_of, of_golden, report
+from ncu_compare import COUNTED, LOADED, LOOKUPS, MULTIPLIED, STORED, access_of, of_golden, report
 
-from tilewright.analysis import ncu
+from tilewright.analysis import ncu, verify
 from tilewright.kernels.probe import GLOBAL_BYTES, KINDS, compile_probes, launch, most
 
 HERE = Path(__file__).parent
-STAGES = ("probes", "hardware", "plans")
+STAGES = ("probes", "boxes", "hardware", "plans")
 # What else is read of a cp.async that goes around L1: lookups, and what L2 sends. What a chip lacks is left out.
 OF_CP_ASYNC = (
     LOOKUPS,
@@ -46,13 +47,13 @@ IN_SHARED = (f"{COUNTED}_op_ld.sum", f"{COUNTED}_op_st.sum")
 IN_GLOBAL = (LOADED, STORED)
 TWICE = "cp.async.cg.16"
 SECTORS = "memory_l2_theoretical_sectors_global"
-OF_PLANS = (LOADED, STORED, *ncu.LANE_METRICS)
+OF_PLANS = (LOADED, STORED, MULTIPLIED, *verify.OF_BOXES.values(), *ncu.LANE_METRICS)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Predictions beside the readings of Nsight Compute")
     parser.add_argument("--stages", default=",".join(STAGES), help="what to measure, of " + ", ".join(STAGES))
-    parser.add_argument("--budget", type=float, default=600, help="seconds for each stage but the first")
+    parser.add_argument("--budget", type=float, default=600, help="seconds for the last two stages each")
     parser.add_argument("--only", default="", help="regular expression: only the plans whose name it matches")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder for the summary and the readings")
     parser.add_argument("--readings", type=Path, nargs="+", help="compare the readings in these files, newer ones last")
@@ -60,7 +61,7 @@ def arguments() -> argparse.Namespace:
         "--known", type=Path, help="earlier readings: what they have of the hardware's counters is kept"
     )
     parser.add_argument("--golden", type=Path, help="write the table that the tests read")
-    parser.add_argument("--child", choices=("probes", "hardware", "plans", "compile"), help=argparse.SUPPRESS)
+    parser.add_argument("--child", choices=("probes", "boxes", "hardware", "plans", "compile"), help=argparse.SUPPRESS)
     parser.add_argument("--cases", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--notes", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -173,6 +174,7 @@ class Readings:
         self.cases = cases()
         self.data: dict[str, Any] = {
             "cases": [{"name": c.name, **c.access._asdict()} for c in self.cases],
+            "boxes": [],
             "plans": [],
             "notes": [],
         }
@@ -224,6 +226,15 @@ class Readings:
                 row = self.data["cases"][place[case.access]] if case.access in place else {}
                 if SECTORS not in row.get("source", {}) or line.values.get(SECTORS):
                     row["source"] = {"sass": line.opcode, **line.values}
+
+    def boxes(self) -> None:
+        """One launch a box; of a kernel without other accesses the hardware's counters are those of the box."""
+        wanted, found = boxes(), self.profile("boxes", tuple(METRICS.values()))
+        if len(wanted) != len(found):
+            self.note(f"{len(wanted)} boxes, but {len(found)} profiles: not kept")
+            return
+        read = [int(profile.metrics[METRICS[box.op]]) for box, profile in zip(wanted, found, strict=True)]
+        self.data["boxes"] = [[list(box), sectors] for box, sectors in zip(wanted, read, strict=True)]
 
     def hardware(self) -> None:
         """One launch an access; accesses of which the same counters are compared by one process, in one pass each."""
@@ -299,7 +310,9 @@ def merged(several: list[dict[str, Any]]) -> dict[str, Any]:
     for row in (row for data in several for row in data["plans"]):
         if row["name"] in known and (row["name"] not in plans or row.get("kernels")):
             plans[row["name"]] = row
-    return {**several[-1], "cases": list(by_access(several).values()), "plans": list(plans.values())}
+    of_boxes = next((data["boxes"] for data in reversed(several) if data.get("boxes")), [])
+    found = list(by_access(several).values())
+    return {**several[-1], "cases": found, "boxes": of_boxes, "plans": list(plans.values())}
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -333,6 +346,9 @@ def main() -> int:
         if options.cases:
             chosen = [chosen[i] for i in json.loads(options.cases.read_text())]
         launch_probes(chosen, options.child == "hardware")
+        return 0
+    if options.child == "boxes":
+        launch_boxes()
         return 0
     if options.child:
         (launch_plans if options.child == "plans" else compile_plans)(options)

@@ -11,6 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ncu_boxes import METRICS, box_differences, box_of
+
 from tilewright.analysis import ncu, verify
 from tilewright.kernels.probe import KINDS, Access
 
@@ -29,6 +31,8 @@ FIELDS = {
 LANES = "thread_inst_executed_true"
 COUNTED = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 LOADED, STORED = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st"))
+MULTIPLIED = f"{COUNTED}_op_gmma.sum"  # what the tensor cores read from there
+TOTALS = (LOADED, STORED, MULTIPLIED)  # of a plan
 LOOKUPS = "l1tex__t_set_accesses_pipe_lsu_mem_global_op_ld.sum"
 # Of a kernel that is one access.
 HARDWARE = {
@@ -185,15 +189,18 @@ def plan_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], list
             if c.predicted != c.read
         ]
         stored = sum(c.predicted for c in found if c.metric == "sectors" and c.sass.startswith("STG"))
-        for metric, value in ((LOADED, loaded), (STORED, stored)):
+        totals = 0
+        multiplied = expected.get("GMMA", {}).get("wavefronts", 0)
+        for metric, value in ((LOADED, loaded), (STORED, stored), (MULTIPLIED, multiplied)):
             if all(k["metrics"].get(metric) is not None for k in kernels):
-                compared += 1
+                totals += 1
                 read = sum(k["metrics"][metric] for k in kernels)
                 why = flag_reason(plan, metric, read - value)
                 wrong += [Difference(row["name"], "all", metric, value, read, "", why)] * (value != read)
+        compared += totals
         differences += wrong
         unexplained = sum(not d.reason for d in wrong)
-        lines.append(f"| {row['name']} | {len(found) + 2} | {unexplained} |")
+        lines.append(f"| {row['name']} | {len(found) + totals} | {unexplained} |")
     return differences, lines, compared
 
 
@@ -202,7 +209,7 @@ def classes_of(kernel: dict[str, Any]) -> verify.Classes:
     if "classes" in kernel:
         found: verify.Classes = kernel["classes"]
         return found
-    return verify.classes_read([ncu.Line(*line) for line in kernel["lines"]])
+    return verify.classes_read([ncu.Line(*line) for line in kernel["lines"]], kernel["metrics"])
 
 
 def asked_of(predicted: verify.Classes) -> float:
@@ -242,6 +249,10 @@ def report(data: dict[str, Any], out: Path, golden: Path | None) -> int:
     """Write the summary and the golden table; print the differences last. 1 where there is one."""
     out.mkdir(parents=True, exist_ok=True)
     wrong, compared = probe_differences(data["cases"])
+    boxes = data.get("boxes", [])
+    for box, expected, read in box_differences(boxes):
+        wrong.append(Difference("box", box.op, METRICS[box.op], expected, read, str(box)))
+    compared.update(METRICS[box_of(box).op] for box, _ in boxes)
     plans_wrong, plan_lines, classes = plan_differences(data["plans"])
     machine = data.get("machine", {})
     text = [
@@ -250,7 +261,7 @@ def report(data: dict[str, Any], out: Path, golden: Path | None) -> int:
         f"{machine.get('device')}, driver {machine.get('driver')}, ncu {machine.get('ncu')}.",
         "",
         f"{compared['accesses']} accesses of one warp each: what was counted for the instruction, and by the hardware "
-        "for the kernel that consists of it.",
+        f"for the kernel that consists of it. {len(boxes)} boxes of the copy engine, a kernel each.",
         "",
         "| metric | compared | differences |",
         "| --- | --- | --- |",
@@ -310,11 +321,12 @@ def of_golden(table: dict[str, Any]) -> dict[str, Any]:
     plans = []
     for name, text, addresses, classes, sectors in table["plans"]:
         kernels = [
-            {"symbol": "tilewright", "classes": found, "metrics": dict(zip((LOADED, STORED), read, strict=True))}
+            {"symbol": "tilewright", "classes": found, "metrics": dict(zip(TOTALS, read, strict=False))}
             for found, read in zip(classes, sectors, strict=True)
         ]
         plans.append({"name": name, "text": text, "addresses": addresses, "kernels": kernels})
-    return {"machine": table["machine"], "cases": cases, "plans": plans, "notes": []}
+    boxes = table.get("boxes", [])
+    return {"machine": table["machine"], "cases": cases, "boxes": boxes, "plans": plans, "notes": []}
 
 
 def lanes_table(rows: list[dict[str, Any]]) -> list[str]:
@@ -341,8 +353,9 @@ def lanes_table(rows: list[dict[str, Any]]) -> list[str]:
 def write_golden(data: dict[str, Any], path: Path) -> None:
     """What was read, as far as it is predicted.
 
-    An access is [kind, name, lanes, offsets, shared offsets, readings of the instruction, {counter: reading}]; a plan
-    [name, its text, addresses, {class: {field: reading}} of each kernel, [sectors loaded, stored] of each kernel].
+    An access is [kind, name, lanes, offsets, shared offsets, readings of the instruction, {counter: reading}]; a box
+    [fields of Box, sectors]; a plan [name, its text, addresses, {class: {field: reading}} of each kernel, readings of
+    TOTALS of each kernel].
     """
     metrics = [m for fields in FIELDS.values() for m in fields.values()] + [LANES]
     accesses = [
@@ -360,11 +373,17 @@ def write_golden(data: dict[str, Any], path: Path) -> None:
             r["text"],
             [None if x is None else x % (1 << 20) for x in r["addresses"]],
             [classes_of(k) for k in r["kernels"] if "tilewright" in k["symbol"]],
-            [[k["metrics"].get(m) for m in (LOADED, STORED)] for k in r["kernels"] if "tilewright" in k["symbol"]],
+            [[k["metrics"].get(m) for m in TOTALS] for k in r["kernels"] if "tilewright" in k["symbol"]],
         ]
         for r in data["plans"]
         if r.get("kernels") and not r.get("error")
     ]
-    table = {"machine": data.get("machine"), "metrics": metrics, "accesses": accesses, "plans": plans}
+    table = {
+        "machine": data.get("machine"),
+        "metrics": metrics,
+        "accesses": accesses,
+        "boxes": data.get("boxes", []),
+        "plans": plans,
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(json.dumps(table, separators=(",", ":")).encode(), 9, mtime=0))

@@ -476,7 +476,9 @@ def test_elements_that_are_skipped_are_not_useful(dtype, step):
 def test_bytes_of_boxes(config, shape, a, b):
     plan = plan_of(config, problem_of(*shape, BFloat16), (True, True), (256,) * 3, H200)
     found = plan.analyze()
-    assert [found[f"load {x}"].bytes_moved for x in "AB"] == [a, b]
+    boxes = [re.findall(r"(\d+) boxes of (\d+) bytes", found[f"load {x}"].note) for x in "AB"]
+    assert [sum(int(count) * int(size) for count, size in of) for of in boxes] == [a, b]
+    assert [found[f"load {x}"].requests for x in "AB"] == [sum(int(count) for count, _ in of) for of in boxes]
 
 
 def test_text_and_html():

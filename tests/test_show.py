@@ -511,7 +511,7 @@ def test_both_sides_of_a_cp_async_are_drawn():
 def test_an_instruction_is_drawn_as_in_its_analysis():
     found = analysis.analyze(parse("32:32"), Float32, memory="shared")
     assert cute.show(found["load"]).panels == cute.show(found).panels
-    bulk = analysis.MemoryInstruction.of_bytes("load A", "UTMALDG.2D", "tma", 16384)
+    bulk = analysis.MemoryInstruction.of_engine("load A", "UTMALDG.2D", "tma", 16384)
     with pytest.raises(LayoutError, match=r"load A, UTMALDG\.2D, has no lanes to draw"):
         cute.show(bulk)
     assert bulk._repr_svg_() is None

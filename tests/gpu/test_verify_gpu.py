@@ -56,6 +56,25 @@ def test_function():
     assert {c.metric for c in result.comparisons} >= {"sectors", "lines", "wavefronts"}, str(result)
 
 
+def ragged_and_moved():
+    """Run by verify_with_ncu in another process: rows that begin within sectors, ends within boxes."""
+    torch.manual_seed(0)
+    for m, n, k in ((1000, 1000, 1000), (200, 264, 136)):
+        for dtype in (torch.bfloat16, torch.float32):
+            a, b = (torch.randn(extent, k + 8, device="cuda").to(dtype)[:, 8:] for extent in (m, n))
+            kernels.gemm(a, b, allow_tf32=True)
+
+
+def test_boxes_and_tensor_cores():
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("gemm_sm90 is for compute capability 9.0")
+    result = verify_with_ncu(ragged_and_moved)
+    assert result, str(result)
+    seen = {(c.sass, c.metric) for c in result.comparisons if c.kernel == "sm90"}
+    assert {("UTMALDG", "requests"), ("UTMALDG", "sectors"), ("GMMA", "wavefronts")} <= seen, str(result)
+    assert ("UTMASTG", "sectors") in seen, str(result)
+
+
 def test_script(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(SCRIPT)

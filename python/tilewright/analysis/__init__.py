@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tilewright.analysis.access import MisalignedError, Request, Requests, swizzled, warp_access, warp_accesses
+    from tilewright.analysis.boxes import BoxAccess, box_access
     from tilewright.analysis.copies import analyze_tiled_copy
     from tilewright.analysis.cp_async import AsyncAccess, async_access
     from tilewright.analysis.instructions import Analysis, MemoryInstruction
@@ -26,6 +27,7 @@ __all__ = [
     "Access",
     "Analysis",
     "AsyncAccess",
+    "BoxAccess",
     "MemoryInstruction",
     "MisalignedError",
     "Request",
@@ -37,6 +39,7 @@ __all__ = [
     "analyze_plan",
     "analyze_tiled_copy",
     "async_access",
+    "box_access",
     "by_rank",
     "suggest_padding",
     "suggest_swizzle",
@@ -53,6 +56,7 @@ _MODULES = {
     **dict.fromkeys(("MisalignedError", "Request", "Requests", "swizzled", "warp_access", "warp_accesses"), "access"),
     **dict.fromkeys(("Analysis", "MemoryInstruction"), "instructions"),
     **dict.fromkeys(("AsyncAccess", "async_access"), "cp_async"),
+    **dict.fromkeys(("BoxAccess", "box_access"), "boxes"),
     **dict.fromkeys(("Access", "suggest_padding", "suggest_swizzle", "suggest_tv"), "suggest"),
     **dict.fromkeys(("SwizzleMode", "swizzle_mode"), "swizzle_modes"),
     **dict.fromkeys(("Verification", "verify_with_ncu"), "verify"),

@@ -190,7 +190,7 @@ def _side(name: str, tiled_copy: TiledCopy, tensor: Tensor, parts: Any, memory: 
     if instruction.startswith("cp.async.bulk"):
         total = offsets.size * bits // 8
         sass = "UTMALDG" if memory == "global" and name == "read" else "UTMASTG"
-        return Side(MemoryInstruction.of_bytes(name, sass, "tma", total, memory=memory), WIDEST, "", "")
+        return Side(MemoryInstruction.of_engine(name, sass, "tma", total, memory=memory), WIDEST, "", "")
     table = Table(offsets, bits, base)
     legal, why = widest_access(table)
     values = call

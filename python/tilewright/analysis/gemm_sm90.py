@@ -1,7 +1,7 @@
 """The memory instructions of gemm_sm90: twin of kernels/gemm_sm90.cuh, sm90_store.cuh and sm90_split.cuh.
 
-What the copy engine and the tensor cores access has no lanes: of that there are bytes. Lanes access C and the bias, and
-shared memory where sums leave through it.
+What the copy engine and the tensor cores access has no lanes: boxes of a tensor (boxes.py), and rows of 32 bytes of
+shared memory. Lanes access C and the bias, and shared memory where sums leave through it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilewright.analysis.boxes import SECTOR, Lines, least_of
 from tilewright.analysis.gemm_plans import Lanes, Launch, by_warps
 from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals import WARP, Mode, Tally, groups
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 GROUP = 128  # threads of a warpgroup
 ROWS, SPAN = 64, 128  # of an instruction; bytes of a row of a box
+BANKS = 128  # bytes of all banks
 WGMMA = {"Float16": "HGMMA", "BFloat16": "HGMMA", "TFloat32": "HGMMA", "Int8": "IGMMA", "Uint8": "IGMMA"}
 
 
@@ -43,19 +45,29 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     tiles_m, tiles_n = plan.tiles()
     (cluster_m, cluster_n), (a, b) = plan.cluster_mn, plan.operands()
     sides = (
-        ("A", p.m, p.a_type, cluster_n, a.brought(p.m, tiles_m * cluster_m, plan.ragged[0]), tiles_n),
-        ("B", p.n, p.b_type, cluster_m, b.brought(p.n, tiles_n * cluster_n, plan.ragged[1]), tiles_m),
+        ("A", a, p.m, p.a_type, p.a_strides, cluster_n, a.brought(p.m, tiles_m * cluster_m, plan.ragged[0]), tiles_n),
+        ("B", b, p.n, p.b_type, p.b_strides, cluster_m, b.brought(p.n, tiles_n * cluster_n, plan.ragged[1]), tiles_m),
     )
-    for name, rows, dtype, sharers, brought, times in sides:
+    for i, (name, side, rows, dtype, strides, sharers, brought, times) in enumerate(sides):
         each = times * launch.k_tiles * p.batches
-        boxes = [(count * each, size) for count, size in brought if count]
-        shown = " and ".join(f"{count} boxes of {size} bytes" for count, size in boxes)
-        useful = rows * p.k * p.batches * times * int(dtype.bits) // 8
+        shown = " and ".join(f"{count * each} boxes of {size} bytes" for count, size in brought if count)
         shared = f", each to {sharers} CTAs" if sharers > 1 else ""
+        size = int(dtype.bits) // 8
+        batch = [(extent, stride * size) for extent, stride in zip(p.batch, strides[2:], strict=True)]
+        if side.k_major:
+            count = [(rows, strides[0] * size), *batch]
+            outside = sum(number * box for number, box in brought) // SPAN - rows
+            lines = Lines(p.k * size, count, launch.addresses[i], SPAN, launch.k_tiles, outside)
+        else:
+            count, depth = [(p.k, strides[1] * size), *batch], launch.k_tiles * plan.tiler_mnk[2]
+            boxes = sum(number for number, _ in brought)
+            lines = Lines(rows * size, count, launch.addresses[i], SPAN, boxes, depth - p.k)
+        access = lines.access("multicast" if sharers > 1 else "load", times, sharers, least_of(dtype))
         found.append(
-            MemoryInstruction.of_bytes(
-                f"load {name}", f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}", "tma", useful,
-                moved=sum(count * size for count, size in boxes),
+            MemoryInstruction.of_engine(
+                f"load {name}", f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}", "tma",
+                access.bytes_inside, requests=sum(number for number, _ in brought) * each,
+                sectors=(access.sectors, access.ideal_sectors), moved=access.sectors * SECTOR,
                 note=f"{shown}{shared}, with a swizzle of {SPAN} bytes",
             )
         )  # fmt: skip
@@ -81,9 +93,13 @@ def _wgmma(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
     conflicts = "no bank conflicts" if ways == 1 else f"{ways}-way bank conflicts"
     for name, rows in (("A", ROWS), ("B", bn))[plan.from_registers :]:
         note = f"{count} instructions read {rows} rows of 32 bytes, swizzled by {SPAN} bytes: {conflicts}"
+        size = count * rows * 32
         found.append(
-            MemoryInstruction.of_bytes(f"read {name}", sass, "wgmma", count * rows * 32, memory="shared", note=note)
-        )
+            MemoryInstruction.of_engine(
+                f"read {name}", sass, "wgmma", size, requests=count * GROUP // WARP, memory="shared", note=note,
+                wavefronts=(ways * size // BANKS, size // BANKS),
+            )
+        )  # fmt: skip
     return found
 
 
@@ -115,7 +131,7 @@ def _exchange(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
     take.add(lanes, np.ones((1, WARP), bool), {0: sent})
     note = f"{sent} requests of a warp; they go to other CTAs' shared memory"
     return [
-        MemoryInstruction.of_bytes("send sums", "STAS.128", "tma", sent * WARP * 16, memory="shared", note=note),
+        MemoryInstruction.of_engine("send sums", "STAS.128", "tma", sent * WARP * 16, memory="shared", note=note),
         take,
     ]
 
@@ -233,12 +249,33 @@ def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstructio
             units = units ^ 2 * (lane // (8 if plan.from_registers else 4) % 2)
             rows = (own * SPAN + ((2 * units + lane % 4 // 2 ^ own % 8) << 4) + lane % 2 * 8).reshape(-1, WARP)
     everyone, times = np.ones(rows.shape, bool), {0: count * GROUP // WARP}
-    useful, moved = p.m * p.n * p.batches * size, count * ROWS * SPAN
-    note = f"{count} boxes of {ROWS * SPAN} bytes, with a swizzle of {SPAN} bytes"
+    # A box of 64 columns along M and N is brought and stored in two halves, of 32 rows each.
+    rows_of_box = plan.box_columns if plan.store == "columns" else ROWS
+    tiles_m, tiles_n = (tiles * beside for tiles, beside in zip(plan.tiles(), plan.cluster_mn, strict=True))
+    batch = [(extent, stride * size) for extent, stride in zip(p.batch, p.c_strides[2:], strict=True)]
+    if plan.store == "columns":
+        lengths, step = (p.m, p.n), p.c_strides[1]
+        covered = tiles_m * bm, tiles_n * bn
+    else:
+        lengths, step = (p.n, p.m), p.c_strides[0]
+        covered = tiles_n * bn, tiles_m * bm
+    lines = Lines(
+        lengths[0] * size, [(lengths[1], step * size), *batch], launch.addresses[2], SPAN, covered[0] * size // SPAN,
+        covered[1] - lengths[1],
+    )  # fmt: skip
+    requests = count * ROWS // rows_of_box
+    note = f"{requests} boxes of {rows_of_box * SPAN} bytes, with a swizzle of {SPAN} bytes"
+
+    def moved(name: str, sass: str, op: str) -> MemoryInstruction:
+        access = lines.access(op)
+        return MemoryInstruction.of_engine(
+            name, f"{sass}.{2 + len(p.batch)}D", "tma", access.bytes_inside, requests=requests,
+            sectors=(access.sectors, access.ideal_sectors), moved=access.sectors * SECTOR, note=note,
+        )  # fmt: skip
+
     found: list[Tally | MemoryInstruction] = []
     if p.epilogue.beta != 0:
-        sass = f"UTMALDG.{2 + len(p.batch)}D"
-        found.append(MemoryInstruction.of_bytes("load C", sass, "tma", useful, moved=moved, note=note))
+        found.append(moved("load C", "UTMALDG", "load"))
         take = Tally("read C from shared", "shared", "ldmatrix" if size == 2 else "load", width, matrices=matrices)
         take.add(rows, everyone, times)
         found.append(take)
@@ -252,5 +289,4 @@ def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstructio
         found.append(bias)
     put = Tally("write C to shared", "shared", op, width, matrices=matrices)
     put.add(rows, everyone, times)
-    sass = f"UTMASTG.{2 + len(p.batch)}D"
-    return [*found, put, MemoryInstruction.of_bytes("store C", sass, "tma", useful, moved=moved, note=note)]
+    return [*found, put, moved("store C", "UTMASTG", "store")]

@@ -22,9 +22,10 @@ class MemoryInstruction(NamedTuple):
 
     - `name`: what it does in the kernel, such as "load A"; `sass`: its class as SASS shows it, such as "LDG.E.128"
     - `memory`, `op`, `width`: as in `Request`; of the copy engine and of wgmma, which have no lanes, `op` is "tma" or
-      "wgmma", and only bytes are counted
+      "wgmma"
     - `requests`: how often a warp executes it; `lanes`: active lanes of a request on average
-    - `sectors`, `ideal_sectors`, `lines`: of global memory; `wavefronts`, `ideal_wavefronts`: of shared memory
+    - `sectors`, `ideal_sectors`, `lines`: of global memory; `wavefronts`, `ideal_wavefronts`: of shared memory. Of the
+      copy engine the sectors that CTAs receive, or write (analysis/boxes.py)
     - `bytes_moved`: 32 bytes a sector (global), the bytes that the lanes take (shared); `bytes_useful`: the distinct
       bytes that were asked for, request by request
     - `first`, `worst`: the first request, and the one that is farthest from its ideal; None where there are no lanes
@@ -34,7 +35,7 @@ class MemoryInstruction(NamedTuple):
     - `counted`, `ideal_counted`: of what a cp.async writes, the wavefronts that Nsight Compute says and how many there
       would be at best, as in `AsyncAccess`; None where they are `wavefronts` and `ideal_wavefronts`
 
-    >>> MemoryInstruction.of_bytes("load A", "UTMALDG.2D", "tma", 16384).bytes_moved
+    >>> MemoryInstruction.of_engine("load A", "UTMALDG.2D", "tma", 16384).bytes_moved
     16384
     """
 
@@ -62,12 +63,15 @@ class MemoryInstruction(NamedTuple):
     asked_sectors: int | None = None
 
     @staticmethod
-    def of_bytes(
-        name: str, sass: str, op: str, count: int, *, moved: int | None = None, memory: str = "global", note: str = ""
-    ) -> MemoryInstruction:
-        """Of the copy engine or wgmma: no lane takes part, so there are no requests, sectors or wavefronts of lanes."""
-        moved = count if moved is None else moved
-        return MemoryInstruction(name, sass, memory, op, 0, 0, 0.0, 0, 0, 0, 0, 0, moved, count, note=note)
+    def of_engine(
+        name: str, sass: str, op: str, useful: int, *, requests: int = 0, moved: int | None = None,
+        sectors: tuple[int, int] = (0, 0), wavefronts: tuple[int, int] = (0, 0), memory: str = "global", note: str = "",
+    ) -> MemoryInstruction:  # fmt: skip
+        """Of the copy engine or wgmma, where no lane takes part. `sectors`, `wavefronts`: those, and the ideal ones."""
+        moved = useful if moved is None else moved
+        return MemoryInstruction(
+            name, sass, memory, op, 0, requests, 0.0, *sectors, 0, *wavefronts, moved, useful, note=note
+        )
 
     def counted_as(self, counted: int, ideal: int) -> MemoryInstruction:
         """The same, of which Nsight Compute says so many wavefronts; where they are others, the note says it."""
@@ -227,11 +231,11 @@ class Analysis:
 
 def _row(x: MemoryInstruction) -> tuple[str, ...]:
     def shown(value: int, of: str) -> str:
-        return str(value) if x.by_lanes and of == x.memory else ""
+        return str(value) if (x.by_lanes or (x.requests and value)) and of == x.memory else ""
 
     lanes = f"{x.lanes:.2f}".rstrip("0").rstrip(".") if x.by_lanes else ""
     return (
-        x.name, x.sass, str(x.requests) if x.by_lanes else "", lanes, shown(x.sectors, "global"),
+        x.name, x.sass, str(x.requests) if x.by_lanes or x.requests else "", lanes, shown(x.sectors, "global"),
         shown(x.ideal_sectors, "global"), shown(x.lines, "global"), shown(x.wavefronts, "shared"),
         shown(x.ideal_wavefronts, "shared"), shown(x.worst.ways, "shared") if x.worst is not None else "",
         str(x.bytes_moved), str(x.bytes_useful),
