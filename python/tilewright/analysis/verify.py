@@ -210,7 +210,7 @@ def classes_predicted(plan: Any, addresses: Sequence[int | None] = ()) -> Classe
         src, dst = (x or 0 for x in addresses[:2]) if addresses else (0, 0)
         instructions = copy_instructions(plan, src, dst)
     else:
-        instructions = analysis.analyze(plan)
+        instructions = analysis.analyze(plan, addresses=[x or 0 for x in addresses[:4]])
     found: Classes = {}
     for one in instructions:
         name = class_of(one.sass)
