@@ -1,5 +1,5 @@
-// One box of a tensor by the copy engine, which the host chooses: what a profiler counts for the kernel is what that box
-// costs, and nothing else. Of a cluster of kReceivers CTAs the first one asks for the box, which all of them get.
+// One box of a tensor by the copy engine, which the host chooses: what a profiler counts for the kernel is what that
+// box costs, and nothing else. Of a cluster of kReceivers CTAs the first one asks for the box, which all of them get.
 #pragma once
 
 #include "tilewright/tma.cuh"

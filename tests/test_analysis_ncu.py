@@ -147,6 +147,49 @@ def test_the_totals_of_plans(compare, golden):
     assert len(others) <= 16, "measure again:\n" + "\n".join(others)
 
 
+def test_no_box_moves_other_sectors_than_predicted(compare, golden):
+    """Loads, stores and multicasts of one box each, by the hardware's counters."""
+    boxes = [compare.box_of(box) for box, _ in golden["boxes"]]
+    assert not compare.box_differences(golden["boxes"])
+    assert len(set(boxes)) >= 1000
+    kinds = Counter((box.op, box.receivers) for box in boxes)
+    assert min(kinds[kind] for kind in (("load", 1), ("load", 2), ("load", 4), ("store", 1))) >= 250
+    assert sum(box.rounds for box in boxes) >= 250
+    wrong = [[box, read + 1] for box, read in golden["boxes"][:3]]
+    assert [found[2] - found[1] for found in compare.box_differences(wrong)] == [1, 1, 1]
+
+
+def test_boxes_and_wgmma_of_plans_were_read(compare, golden):
+    """Every plan of gemm_sm90: its boxes and their sectors, and what the tensor cores read of shared memory."""
+    plans = [row for row in compare.of_golden(golden)["plans"] if "sm90" in row["text"][:400]]
+    assert len(plans) >= 100
+    for row in plans:
+        classes = [kernel["classes"] for kernel in row["kernels"]]
+        loads = [of["UTMALDG"] for of in classes if of.get("UTMALDG", {}).get("sectors")]
+        assert len(loads) == 1, row["name"]
+        assert loads[0]["requests"] > 0, row["name"]
+        assert any(of.get("GMMA", {}).get("wavefronts") for of in classes), row["name"]
+        assert any(kernel["metrics"].get(compare.MULTIPLIED) for kernel in row["kernels"]), row["name"]
+
+
+def test_boxes_are_compared_by_the_hardwares_counter():
+    """Readings without it, as earlier ones and those of other chips, are no difference; others than predicted are."""
+    line = ncu.Line(0, "UTMALDG.2D [UR4], [UR8]", {"thread_inst_executed_true": 3.0, "inst_executed": 4.0})
+    expected = {"UTMALDG": {"requests": 3, "sectors": 96}, "GMMA": {"wavefronts": 5}}
+    assert verify.classes_read([line]) == {"UTMALDG": {"requests": 3.0}}
+    assert [c.right for c in verify.compare_classes(expected, verify.classes_read([line]))] == [True]
+    metrics = {verify.OF_BOXES["UTMALDG"]: 96.0, verify.OF_BOXES["UTMASTG"]: 0.0}
+    found = verify.compare_classes(expected, verify.classes_read([line], metrics))
+    assert [(c.sass, c.metric, c.right) for c in found] == [
+        ("UTMALDG", "requests", True),
+        ("UTMALDG", "sectors", True),
+    ]
+    more = verify.compare_classes({"UTMASTG": {"requests": 1, "sectors": 4}}, verify.classes_read([line], metrics))
+    assert {(c.sass, c.metric) for c in more if not c.right} == {
+        ("UTMALDG", "requests"), ("UTMALDG", "sectors"), ("UTMASTG", "sectors"),
+    }  # fmt: skip
+
+
 def test_what_ncu_misreads_has_the_predicate_p0():
     """It is kept with the readings: by it all of them are explained."""
     line = dict.fromkeys(("memory_l2_theoretical_sectors_global", "memory_l1_wavefronts_shared"), 8.0)

@@ -377,7 +377,7 @@ def test_a_text_is_a_layout_and_a_name_an_operation():
 @pytest.mark.parametrize(
     ("arguments", "options", "kind", "message"),
     [
-        ((object(),), {}, TypeError, "no picture of object; there are pictures of Analysis, AsyncAccess, Composed"),
+        ((object(),), {}, TypeError, "no picture of object; there are pictures of Analysis, AsyncAccess, BoxAccess"),
         (
             (analysis.warp_accesses([range(0, 128, 4)], 4),),
             {},
@@ -506,6 +506,23 @@ def test_both_sides_of_a_cp_async_are_drawn():
     assert far.notes[0].endswith("wavefronts: not known")
     with pytest.raises(LayoutError, match="without lanes"):
         cute.show(analysis.async_access(row, row, 16, active=[False] * 32))
+
+
+def test_a_box_is_its_rows_over_their_sectors():
+    """Rows of 2016 bytes begin anywhere in a line; the last box of 64 has 48 elements of each, and rows end in it."""
+    layout = cute.make_layout((100, 1008), stride=(1008, 1))
+    box = analysis.box_access(layout, Float16, (8, 64), (96, 960), address=16)
+    found = cute.show(box)
+    assert found.panels[0].panel.title == f"{box.sectors} sectors, ideal 12"
+    of_rows: dict[int, list[int]] = {}
+    for cell in found.panels[0].panel.cells:
+        of_rows.setdefault(cell.row, []).extend(int(x) for x in cell.lines)
+    assert [sum(row) for row in of_rows.values()] == [128] * 8
+    assert [row[-1] for row in of_rows.values()] == [32] * 4 + [128] * 4
+    large = analysis.box_access(layout, Float16, (64, 64), (0, 0))
+    assert "32 of 64 rows are drawn" in cute.show(large).panels[0].panel.subtitle
+    with pytest.raises(LayoutError, match="have no rows to draw; ask box_access"):
+        cute.show(large._replace(rows=()))
 
 
 def test_an_instruction_is_drawn_as_in_its_analysis():

@@ -16,6 +16,7 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright._notebook import drawn
 from tilewright.analysis.totals import Mode, groups
 
 if TYPE_CHECKING:
@@ -80,17 +81,22 @@ def least_of(dtype: Any) -> int:
     return LEAST_WORKED if dtype is TFloat32 else LEAST
 
 
+@drawn
 class BoxAccess(NamedTuple):
     """What boxes of a tensor cost:
 
     - `sectors`: of 32 bytes, which all CTAs that get them together receive; of a store, which are written
     - `ideal_sectors`: those that hold the bytes inside of the tensor, row by row, if every row began with one
     - `bytes_inside`: the bytes of the tensor in the boxes, for each CTA that gets them
+    - `span`: bytes of a row of one box, and `rows`: (address, bytes inside of the tensor) of each of its rows; of all
+      boxes of a launch they are left out
     """
 
     sectors: int
     ideal_sectors: int
     bytes_inside: int
+    span: int = 0
+    rows: tuple[tuple[int, int], ...] = ()
 
 
 def box_access(
@@ -125,24 +131,25 @@ def box_access(
         >>> rows = cute.make_layout((1000, 1000), stride=(1000, 1))  # every other row begins within a sector
         >>> box_access(rows, BFloat16, (128, 64), (0, 0)).sectors
         576
-        >>> box_access(rows, BFloat16, (128, 64), (0, 960))  # 80 of 128 bytes of each row lie inside
-        BoxAccess(sectors=640, ideal_sectors=384, bytes_inside=10240)
+        >>> found = box_access(rows, BFloat16, (128, 64), (0, 960))  # 80 of 128 bytes of each row lie inside
+        >>> found.sectors, found.ideal_sectors, found.bytes_inside
+        (640, 384, 10240)
         >>> box_access(rows, BFloat16, (128, 64), (0, 960), op="store").sectors
         384
     """
     shape, steps, unit, size = _checked(layout, dtype, box, at, address, op, receivers)
     kind = "multicast" if receivers > 1 else op
     span, inside = box[unit] * size, max(min(shape[unit] - at[unit], box[unit]), 0) * size
-    sectors = ideal = held = 0
+    sectors, found = 0, []
     others = [i for i in range(len(shape)) if i != unit]
     rows = itertools.product(*(range(at[i], at[i] + box[i]) for i in reversed(others)))
     for number, place in enumerate(tuple(reversed(row)) for row in rows):
         here = inside if all(x < shape[i] for i, x in zip(others, place, strict=True)) else 0
         start = address + at[unit] * size + sum(x * steps[i] for i, x in zip(others, place, strict=True))
         sectors += row_sectors(kind, start % LINE, here, span, number * span % LINE, least_of(dtype))
-        ideal += -(-here // SECTOR)
-        held += here
-    return BoxAccess(sectors * receivers, ideal * receivers, held * receivers)
+        found.append((start, here))
+    ideal = sum(-(-here // SECTOR) for _, here in found) * receivers
+    return BoxAccess(sectors * receivers, ideal, sum(here for _, here in found) * receivers, span, tuple(found))
 
 
 def _checked(

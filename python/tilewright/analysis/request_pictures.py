@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright._core import LayoutError
-from tilewright.show.picture import Cell, Entry, Panel, Picture, below
+from tilewright.show.picture import Cell, Entry, Label, Panel, Picture, below
 
 if TYPE_CHECKING:
     from tilewright.analysis.access import Request
+    from tilewright.analysis.boxes import BoxAccess
     from tilewright.analysis.cp_async import AsyncAccess
     from tilewright.analysis.instructions import MemoryInstruction
 
-__all__ = ["async_picture", "instruction_picture", "request_picture"]
+__all__ = ["async_picture", "box_picture", "instruction_picture", "request_picture"]
 
 ACROSS = 8  # cells of a row
-MOST = 64  # cells
+MOST, ROWS = 64, 32  # cells; rows of a box
 NEEDED, BEYOND = 0, 1  # colours
+WHOLE, PART, ZEROS = 0, 1, 2
+SECTOR, LINE = 32, 128  # bytes
 
 
 def request_picture(request: Request) -> Picture:
@@ -55,6 +58,53 @@ def async_picture(access: AsyncAccess) -> Picture:
         f"Nsight Compute: {access.counted} wavefronts, ideal {access.ideal_counted}",
     )
     return Picture(f"cp.async of {sides[0].width} bytes a lane", below(*map(_panel, sides)), notes)
+
+
+def box_picture(box: BoxAccess) -> Picture:
+    """The sectors that each row of a box touches, by the bytes of the tensor in them, and how much lies outside.
+
+    Raises LayoutError where there are no rows, as of all boxes of a launch.
+
+    >>> from tilewright import BFloat16, analysis, cute
+    >>> rows = cute.make_layout((1000, 1000), stride=(1000, 1))
+    >>> print(box_picture(analysis.box_access(rows, BFloat16, (2, 64), (0, 960))).text(color=False))
+    box of 2 rows of 128 bytes, 160 of 256 bytes inside of the tensor
+    <BLANKLINE>
+    10 sectors, ideal 6
+    sectors across, by their bytes of the tensor; rows down
+            +0  +32  +64  +96  +128 out
+          +----+----+----+----+----+----+
+    0x780 | 32 | 32 | 16 |    |    | 48 |
+          +----+----+----+----+----+----+
+    0xf50 |    |    | 16 | 32 | 32 | 48 |
+          +----+----+----+----+----+----+
+    """
+    if not box.rows:
+        raise LayoutError("show: the boxes of a launch have no rows to draw; ask box_access for one of them")
+    drawn = box.rows[:ROWS]
+    count = max(-(-(start % LINE + inside) // SECTOR) for start, inside in drawn)
+    cells = []
+    for row, (start, inside) in enumerate(drawn):
+        base = start // LINE * LINE
+        for column in range(count):
+            first = base + column * SECTOR
+            held = min(first + SECTOR, start + inside) - max(first, start)
+            hover = (("address", f"{first:#x}"), ("bytes", str(max(held, 0))))
+            colour = WHOLE if held == SECTOR else PART
+            cells.append(Cell(row, column, (str(held),) if held > 0 else (), colour if held > 0 else None, hover))
+        zeros = box.span - inside
+        cells.append(Cell(row, count, (str(zeros),) if zeros else (), ZEROS if zeros else None))
+    labels = tuple(Label(f"+{i * SECTOR}") for i in range(count))
+    cut = f"; {ROWS} of {len(box.rows)} rows are drawn" if len(box.rows) > ROWS else ""
+    panel = Panel(
+        f"{box.sectors} sectors, ideal {box.ideal_sectors}",
+        f"sectors across, by their bytes of the tensor; rows down{cut}", len(drawn), count + 1, tuple(cells),
+        row_axis=(tuple(Label(f"{start:#x}") for start, _ in drawn),), column_axis=((*labels, Label("out")),),
+        legend=(Entry(WHOLE, "whole sectors"), Entry(PART, "parts of sectors"), Entry(ZEROS, "out: zeros")),
+    )  # fmt: skip
+    size, rows = box.span * len(box.rows), f"{len(box.rows)} row{'s' * (len(box.rows) != 1)}"
+    inside = sum(here for _, here in box.rows)
+    return Picture(f"box of {rows} of {box.span} bytes, {inside} of {size} bytes inside of the tensor", below(panel))
 
 
 def instruction_picture(instruction: MemoryInstruction) -> Picture:

@@ -35,6 +35,7 @@ OBJECTS: dict[str, str] = {
     "tilewright.analysis.instructions.Analysis": "tilewright.analysis.report:picture",
     "tilewright.analysis.instructions.MemoryInstruction": "tilewright.analysis.request_pictures:instruction_picture",
     "tilewright.analysis.access.Request": "tilewright.analysis.request_pictures:request_picture",
+    "tilewright.analysis.boxes.BoxAccess": "tilewright.analysis.request_pictures:box_picture",
     "tilewright.analysis.cp_async.AsyncAccess": "tilewright.analysis.request_pictures:async_picture",
     "tilewright.analysis.swizzle_modes.SwizzleMode": f"{_HERE}.swizzle_modes:tile_mode_picture",
     "tilewright.cute.atom_modifiers.SwizzleMode": f"{_HERE}.swizzle_modes:box_mode_picture",
