@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from chromium import contrast, luminance
 from notebooks import bundle_of, page_of, value_of
-from tilewright import cute
+from tilewright import Float16, Float32, cute
 
 FOREIGN = "<svg id='foreign' width='90' height='20'><rect width='9' height='9'/><text y='15'>not ours</text></svg>"
 
@@ -130,6 +132,36 @@ def test_pointing_at_a_cell_shows_what_it_is(browser, bundles, tmp_path):
     shown = browser.run("document.querySelector('.tw-hover').textContent")
     assert "coordinate (1,2)" in shown
     assert "offset 10" in shown
+
+
+@pytest.mark.parametrize("thread", [None, 37])
+def test_pointing_at_one_of_many_cells_shows_where_it_is(browser, tmp_path, thread):
+    """64 x 64 of C beside A and B: an SVG has no room for titles, the script finds the cell under the pointer."""
+    mma = cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8, 16))
+    picture = cute.show(cute.make_tiled_mma(mma, (2, 2, 1), (64, 64, 16)), thread=thread)
+    file = tmp_path / "picture.html"
+    file.write_text(picture.html(), encoding="utf-8")
+    assert file.stat().st_size < 200_000
+    browser.open(file.as_uri(), width=1300)
+    for number, row, column in ((0, 3, 60), (1, 50, 9), (2, 0, 0), (2, 17, 42)):
+        panel = picture.panels[number].panel
+        x, y = browser.run(
+            f"""((many, row, column) => {{
+            const [left, top, width, height] = many.dataset.cells.split(" ").map(Number);
+            const point = new DOMPoint(left + (column + 0.5) * width, top + (row + 0.5) * height);
+            const place = point.matrixTransform(many.getScreenCTM());
+            many.closest(".tw-picture").scrollLeft = place.x - 400;
+            scrollTo(0, place.y - 300);
+            const at = point.matrixTransform(many.getScreenCTM());
+            return [at.x, at.y];
+            }})(document.querySelectorAll("[data-cells]")[{number}], {row}, {column})"""
+        )
+        cell = next(cell for cell in panel.cells if (cell.row, cell.column) == (row, column))
+        coordinate = f"({column},{row})" if panel.title.startswith("B") else f"({row},{column})"
+        expected = f"coordinate {coordinate}\n{' '.join(cell.lines)}"
+        browser("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        browser.wait(f"document.querySelector('.tw-hover').textContent === {json.dumps(expected)}")
+    assert browser.errors == []
 
 
 def test_a_notebook_that_prefers_svg_shows_it(browser, bundles, tmp_path):

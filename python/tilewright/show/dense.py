@@ -97,11 +97,14 @@ class Titles(NamedTuple):
     """What pointing at the cells of a panel shows: names, and the texts of each cell, as short as they are written.
 
     `text` is the name of what the text of each cell is, which the titles leave out; "" where it is nothing of them.
+    `place`, of titles for which there is no room: "ij" where each cell's coordinate is (row,column), "ji" where it is
+    (column,row), else "".
     """
 
     names: tuple[str, ...]
     text: str
     values: list[list[str]]  # of each name those of all cells
+    place: str = ""
 
     @staticmethod
     def of(panel: Panel) -> Titles:
@@ -118,7 +121,8 @@ class Titles(NamedTuple):
     @staticmethod
     def none(panel: Panel) -> Titles:
         """The names of what would be shown of the first cell, without the texts."""
-        return Titles(tuple(name for name, _ in next((cell.hover for cell in panel.cells if cell.hover), ())), "", [])
+        names = tuple(name for name, _ in next((cell.hover for cell in panel.cells if cell.hover), ()))
+        return Titles(names, "", [], next((place for place in ("ij", "ji") if _lies(panel, place)), ""))
 
     def shorter(self, panel: Panel, form: int) -> Titles:
         """With the coordinate as it is (form 0), mode by mode (1), with one number for each mode (2), or as one (3)."""
@@ -147,6 +151,15 @@ class Titles(NamedTuple):
         """The names and the values of some fields, as far as there are so many."""
         found = [i for i in fields if i < len(self.names)]
         return [self.names[i] for i in found], [self.values[i] for i in found]
+
+
+def _lies(panel: Panel, place: str) -> bool:
+    """Whether each cell says that its coordinate is (row,column), or (column,row)."""
+    turned = place == "ji"
+    return all(
+        cell.hover[:1] == (("coordinate", f"({cell.column},{cell.row})" if turned else f"({cell.row},{cell.column})"),)
+        for cell in panel.cells
+    )
 
 
 def _short(values: list[str]) -> list[str]:

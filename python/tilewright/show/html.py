@@ -17,6 +17,7 @@ __all__ = ["fragment", "page"]
 
 # The title of what is pointed at moves into a box beside the pointer, so that the browser does not show it as well. In
 # a large picture a title has the values alone, which the names of their panel's group go with; one is the cell's text.
+# In a larger one there are no titles: the cell is found by its place, and shows its coordinate and its text.
 SCRIPT = """
 (() => {
   for (const root of document.querySelectorAll('#ID')) {
@@ -26,6 +27,13 @@ SCRIPT = """
     box.className = 'tw-hover';
     root.appendChild(box);
     const hide = () => { box.style.display = 'none'; };
+    const show = (text, event) => {
+      box.textContent = text;
+      box.style.display = 'block';
+      const right = event.clientX + box.offsetWidth + 24 > innerWidth;
+      box.style.left = (right ? event.clientX - box.offsetWidth - 12 : event.clientX + 14) + 'px';
+      box.style.top = Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 4) + 'px';
+    };
     root.addEventListener('pointerleave', hide);
     root.addEventListener('pointermove', event => {
       let at = event.target;
@@ -33,20 +41,29 @@ SCRIPT = """
         const title = at.parentNode !== root && [...at.children].find(x => x.localName === 'title');
         if (title) { at.tw = title.textContent; title.remove(); } else at = at.parentNode;
       }
-      if (!at || at === root) return hide();
+      if (!at || at === root) return BARE;
       const many = at.closest('[data-names]');
       const names = many ? many.dataset.names.split('|') : [];
       const lines = many ? at.tw.split(' ').map((x, i) => names[i] + ' ' + x) : [at.tw];
       const first = names.filter(x => x.startsWith('coordinate')).length || 1;
       if (many && many.dataset.text) lines.splice(first, 0, many.dataset.text + ' ' + at.textContent.trim());
-      box.textContent = lines.join('\\n');
-      box.style.display = 'block';
-      const right = event.clientX + box.offsetWidth + 24 > innerWidth;
-      box.style.left = (right ? event.clientX - box.offsetWidth - 12 : event.clientX + 14) + 'px';
-      box.style.top = Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 4) + 'px';
+      show(lines.join('\\n'), event);
     });
   }
 })();
+""".strip()
+WITHOUT_TITLES = """
+((text => text ? show(text, event) : hide())((() => {
+        for (const many of root.querySelectorAll('[data-cells]')) {
+          const [left, top, width, height, rows, columns, letters, order] = many.dataset.cells.split(' ');
+          const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(many.getScreenCTM().inverse());
+          const row = Math.floor((at.y - top) / height), column = Math.floor((at.x - left) / width);
+          if (row < 0 || column < 0 || row >= rows || column >= columns) continue;
+          const lines = [...many.children].filter((_, i) => i % rows === row);
+          const text = lines.map(x => x.textContent.substr(column * letters, letters).trim()).join(' ').trim();
+          return text && `coordinate (${order === 'ij' ? [row, column] : [column, row]})\\n${text}`;
+        }
+      })()))
 """.strip()
 STYLE = (
     ".tw-hover{display:none;position:fixed;z-index:1000;pointer-events:none;padding:5px 8px;border-radius:4px;"
@@ -66,7 +83,7 @@ def fragment(picture: Picture) -> str:
     """
     drawing = svg(picture)
     name = f"tw-{sha256(drawing.encode()).hexdigest()[:12]}"
-    script = SCRIPT.replace("ID", name, 1)
+    script = SCRIPT.replace("ID", name, 1).replace("BARE", WITHOUT_TITLES if "data-cells=" in drawing else "hide()", 1)
     return f'<div id="{name}" class="tw-picture"><style>{STYLE}</style>\n{drawing}<script>{script}</script></div>\n'
 
 

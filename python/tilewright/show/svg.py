@@ -2,7 +2,8 @@
 
 Up to 900 cells each is a rectangle that shows all it knows when it is pointed at. Of more, the rectangles of one colour
 are one path, the texts of a row, and the labels of an axis, are one text, and pointing shows the values alone, with
-coordinates as short as they have to be, so that 64 x 64 cells take at most 200 kB.
+coordinates as short as they have to be, so that 64 x 64 cells take at most 200 kB. Where there is no room even for that
+it says where the cells are: by it the script of html.py finds what is pointed at.
 """
 
 from __future__ import annotations
@@ -273,7 +274,10 @@ def _key(titles: Sequence[Titles], fields: list[int]) -> str:
     if shown:
         return f"pointing at a cell shows {' or '.join(shown)}"
     known = any(x.names for x in titles)
-    return "there is no room for what each of so many cells would show when pointed at" if known else ""
+    missing = "there is no room for what each of so many cells would show when pointed at"
+    if any(x.place for x in titles):
+        return f"{missing}; as HTML, the picture shows coordinate and text"
+    return missing if known else ""
 
 
 def _lines(panel: Panel) -> int:
@@ -287,7 +291,11 @@ def _texts(box: Box, titles: Titles, fields: list[int]) -> list[str]:
     kept, values = titles.kept(fields)
     names = escape("|".join(kept))
     text = f' data-text="{escape(titles.text)}"' if titles.text and names else ""
-    body = [f'<g xml:space="preserve" data-names="{names}"{text}>' if names else '<g xml:space="preserve">']
+    known = f' data-names="{names}"{text}' if names else ""
+    if titles.place and not names:
+        sizes = " ".join(_length(x) for x in (box.left, box.top, *box.cell))
+        known = f' data-cells="{sizes} {panel.rows} {panel.columns} {letters} {titles.place}"'
+    body = [f'<g xml:space="preserve"{known}>']
     shown = _escaped([" ".join(each).rstrip() for each in zip(*values, strict=True)])
     for i in range(lines):
         texts = [cell.lines[i] if i < len(cell.lines) else "" for cell in panel.cells]
