@@ -98,5 +98,6 @@ def box_of(row: list[Any]) -> Box:
 
 def box_differences(rows: list[list[Any]]) -> list[tuple[Box, int, int]]:
     """Of rows [box, sectors read]: the boxes that differ, the sectors predicted and those read."""
-    found = [(box_of(box), read) for box, read in rows]
-    return [(box, box.predicted().sectors, read) for box, read in found if box.predicted().sectors != read]
+    boxes = [(box_of(box), read) for box, read in rows]
+    compared = [(box, box.predicted().sectors, read) for box, read in boxes]
+    return [(box, expected, read) for box, expected, read in compared if expected != read]

@@ -32,7 +32,7 @@ LANES = "thread_inst_executed_true"
 COUNTED = "l1tex__data_pipe_lsu_wavefronts_mem_shared"
 LOADED, STORED = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st"))
 MULTIPLIED = f"{COUNTED}_op_gmma.sum"  # what the tensor cores read from there
-TOTALS = (LOADED, STORED, MULTIPLIED)  # of a plan
+KEPT = (LOADED, STORED, MULTIPLIED, *ncu.LANE_METRICS)  # of what was counted for a kernel
 LOOKUPS = "l1tex__t_set_accesses_pipe_lsu_mem_global_op_ld.sum"
 # Of a kernel that is one access.
 HARDWARE = {
@@ -149,7 +149,12 @@ def probe_differences(rows: list[dict[str, Any]]) -> tuple[list[Difference], Cou
 
 
 def plan_of(row: dict[str, Any]) -> Any:
-    """The plan that was measured: unpickled, or made again where its class has changed but not its own description."""
+    """The plan that was measured: unpickled, or made again where its class has changed but not its own description.
+
+    None of a kernel that has no plan.
+    """
+    if row["text"] == str(None):
+        return None
     try:
         return pickle.loads(base64.b64decode(row["plan"]))
     except Exception:
@@ -321,7 +326,7 @@ def of_golden(table: dict[str, Any]) -> dict[str, Any]:
     plans = []
     for name, text, addresses, classes, sectors in table["plans"]:
         kernels = [
-            {"symbol": "tilewright", "classes": found, "metrics": dict(zip(TOTALS, read, strict=False))}
+            {"symbol": "tilewright", "classes": found, "metrics": dict(zip(KEPT, read, strict=True))}
             for found, read in zip(classes, sectors, strict=True)
         ]
         plans.append({"name": name, "text": text, "addresses": addresses, "kernels": kernels})
@@ -355,7 +360,7 @@ def write_golden(data: dict[str, Any], path: Path) -> None:
 
     An access is [kind, name, lanes, offsets, shared offsets, readings of the instruction, {counter: reading}]; a box
     [fields of Box, sectors]; a plan [name, its text, addresses, {class: {field: reading}} of each kernel, readings of
-    TOTALS of each kernel].
+    KEPT of each kernel].
     """
     metrics = [m for fields in FIELDS.values() for m in fields.values()] + [LANES]
     accesses = [
@@ -373,7 +378,7 @@ def write_golden(data: dict[str, Any], path: Path) -> None:
             r["text"],
             [None if x is None else x % (1 << 20) for x in r["addresses"]],
             [classes_of(k) for k in r["kernels"] if "tilewright" in k["symbol"]],
-            [[k["metrics"].get(m) for m in TOTALS] for k in r["kernels"] if "tilewright" in k["symbol"]],
+            [[k["metrics"].get(m) for m in KEPT] for k in r["kernels"] if "tilewright" in k["symbol"]],
         ]
         for r in data["plans"]
         if r.get("kernels") and not r.get("error")

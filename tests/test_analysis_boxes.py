@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 
+import numpy as np
 import pytest
 
-from tilewright import BFloat16, Float4E2M1FN, Float16, TFloat32, cute
+from tilewright import BFloat16, Float4E2M1FN, Float16, Float32, Int128, TFloat32, cute
 from tilewright.analysis import analyze, box_access
 from tilewright.analysis.boxes import row_sectors
 from tilewright.kernels.box_probe import Box, launch
 from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
+from tilewright.kernels.gemm_problem import Epilogue, problem_of
 from tilewright.kernels.gemm_sm90 import GemmSm90
 
 ROW = 128
@@ -78,18 +78,31 @@ def test_modes_in_any_order_cost_the_same():
         ({"layout": "x"}, TypeError, "expected the tensor's Layout, not str"),
         ({"layout": L(((2, 4), 64), ((64, 128), 1))}, TypeError, "must have 1 to 5 modes, each an integer; flatten it"),
         ({"layout": L((8, 64), (2048, 2))}, ValueError, "no mode of .* has stride 1"),
-        ({"layout": L((8, 64), (100, 1))}, ValueError, "mode 0 of .* has 200 bytes from row to row, no multiple of 16"),
+        ({"layout": L((8, 64), (100, 1))}, ValueError, "mode 0 of .* has 200 bytes from row to row; TMA needs"),
         ({"dtype": 3}, TypeError, "expected dtype to be an element type"),
-        ({"dtype": Float4E2M1FN}, ValueError, "have 4 bits; use a type of whole bytes"),
+        ({"layout": L((8, 64), (-64, 1))}, ValueError, "has -128 bytes from row to row"),
+        ({"layout": L((8, 64), (1 << 40, 1))}, ValueError, "bytes from row to row; .* up to 2\\^40"),
+        ({"dtype": Float4E2M1FN}, ValueError, "have 4 bits, and TMA's have 8, 16, 32 or 64"),
+        ({"dtype": Int128}, ValueError, "have 128 bits"),
+        ({"box": 8}, TypeError, "expected box to be a tuple of integers, one for each mode, not 8"),
+        ({"at": None}, TypeError, "expected at to be a tuple of integers"),
+        ({"box": (8, 64.0)}, TypeError, "expected box to be an integer, not 64.0"),
+        ({"address": None}, TypeError, "expected address to be an integer"),
+        ({"receivers": 2.5}, TypeError, "expected receivers to be an integer"),
+        ({"receivers": True}, TypeError, "expected receivers to be an integer"),
+        ({"at": (1 << 31, 0)}, ValueError, "must be 1 to 256 from a coordinate of 0 up to 2\\^31"),
+        ({"layout": L((8, 64, 8), (512, 1, 64)), "box": (256, 64, 8), "at": (0, 0, 0)}, ValueError, "of 262144 bytes"),
         ({"box": (8,)}, ValueError, "has 2 modes, but box has 1 and at 2"),
-        ({"box": (8, 12)}, ValueError, "box is 24 bytes along mode 1, no multiple of 16"),
+        ({"box": (8, 12)}, ValueError, "the box has 12, 24 bytes, no multiple of 16; take a multiple of 8"),
         ({"box": (257, 64)}, ValueError, "mode 0 of the box, 257 from 0 on, must be 1 to 256"),
-        ({"at": (0, 4)}, ValueError, "at 4 is 8 bytes along mode 1, no multiple of 16"),
+        ({"at": (0, 4)}, ValueError, "along mode 1 the box begins at 4, 8 bytes, no multiple of 16"),
         ({"at": (-8, 0)}, ValueError, "mode 0 of the box, 8 from -8 on"),
-        ({"address": 8}, ValueError, "address is 8 bytes"),
-        ({"op": "reduce"}, ValueError, 'op "reduce" with 1 receivers must be'),
-        ({"op": "store", "receivers": 2}, ValueError, "must be"),
-        ({"receivers": 0}, ValueError, "must be"),
+        ({"address": 8}, ValueError, "address = 8 must be a multiple of 16"),
+        ({"address": -16}, ValueError, "address = -16 must be a multiple of 16"),
+        ({"op": "reduce"}, ValueError, "op = 'reduce' must be"),
+        ({"op": "store", "receivers": 2}, ValueError, "a store to 2 receivers must be to 1"),
+        ({"receivers": 0}, ValueError, "a load to 0 receivers must be to 1 to 16"),
+        ({"receivers": 17}, ValueError, "to 17 receivers"),
     ],
 )  # fmt: skip
 def test_what_a_box_cannot_be(given, error, message):
@@ -99,10 +112,26 @@ def test_what_a_box_cannot_be(given, error, message):
         box_access(*positional, **asked)
 
 
+def test_integers_of_any_kind_count_the_same():
+    """Sums are those of Python's integers, and no argument changes what a later call says."""
+    layout = L((100, 1000), (1000, 1))
+    expected = box_access(layout, BFloat16, (8, 64), (0, 960))
+    for kind in (np.uint64, np.int16):
+        found = box_access(layout, BFloat16, (kind(8), kind(64)), (kind(0), kind(960)), address=kind(0))
+        assert found == expected
+        assert {type(x) for x in found[:4]} == {int}
+    far = box_access(layout, BFloat16, (np.int16(16), np.int16(64)), [np.int16(32760), np.int16(0)])
+    assert (far.sectors, far.bytes_inside) == (16 * 4, 0)
+    assert box_access(layout, BFloat16, (8, 64), (0, 960)) == expected
+
+
+def test_the_contiguous_mode_is_one_that_has_elements():
+    assert box_access(L((1, 1000), (1, 1)), Float16, (1, 64), (0, 0)).sectors == 4
+
+
 def test_a_probe_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="a box of 131072 bytes does not fit"):
         launch(0, 0, Box("load", 2, (1024, 8), 2048, 0, (256, 256), (0, 0), 0), None)
-    assert json.loads(json.dumps(Box("load", 2, (64, 8), 128, 0, (64, 8), (0, 0))))[2] == [64, 8]
 
 
 # ---- all boxes of a launch
@@ -170,6 +199,36 @@ def test_a_launch_is_its_boxes(m, n, k, dtype, orders, addresses):
         )
 
 
+@pytest.mark.parametrize(("m", "dtype"), [(200, BFloat16), (200, Float32), (4000, BFloat16), (4000, Float32)])
+def test_c_is_brought_whole_and_stored_as_far_as_it_exists(m, dtype):
+    """With beta C comes in boxes, those that reach over its ends with zeros."""
+    plan = chosen(m, 264, 64, BFloat16, "kk", out=dtype, epilogue=Epilogue(beta=1.0))
+    assert plan.store in ("boxes", "columns")
+    bm, bn, _ = plan.tiler_mnk
+    p, found = plan.problem, analyze(plan)
+    tiles = [n * by * beside for n, by, beside in zip(plan.tiles(), (bm, bn), plan.cluster_mn, strict=True)]
+    box = (64, plan.box_columns) if plan.store == "boxes" else (plan.box_columns, plan.box_columns)
+    layout = L((p.m, p.n), p.c_strides[:2])
+    every = list(itertools.product(range(0, tiles[0], box[0]), range(0, tiles[1], box[1])))
+    for name, op in (("load C", "load"), ("store C", "store")):
+        one = [box_access(layout, p.c_type, box, at, op=op) for at in every]
+        x = found[name]
+        assert x.requests == len(every), name
+        assert (x.sectors, x.bytes_useful) == (sum(b.sectors for b in one), p.m * p.n * p.c_type.bits // 8), name
+    assert found["load C"].sectors > found["store C"].sectors
+
+
+@pytest.mark.parametrize("orders", ["kk", "mn"])
+def test_each_matrix_of_a_batch_counts(orders):
+    """K = 72 is no multiple of a tile's depth, so that boxes of M- and N-major operands have lines outside."""
+    one, five = (chosen(256, 256, 72, Float16, orders, **batch) for batch in ({}, {"batch": (5,)}))
+    assert (one.tiler_mnk, one.cluster_mn) == (five.tiler_mnk, five.cluster_mn)
+    alone, together = analyze(one), analyze(five)
+    for name in ("load A", "load B", "store C"):
+        for field in ("requests", "sectors", "ideal_sectors", "bytes_moved", "bytes_useful"):
+            assert getattr(together[name], field) == 5 * getattr(alone[name], field), (name, field)
+
+
 def test_batches_begin_where_they_begin():
     """Matrices of 200 x 72 halves are 28800 bytes apart, every other one begins in the middle of a line."""
     plan = chosen(200, 128, 72, Float16, "kk", batch=(3,))
@@ -195,10 +254,24 @@ def test_the_tensor_cores_read_each_byte_once():
 
 def test_advice_on_rows_within_sectors():
     found = analyze(chosen(1000, 1000, 1000, BFloat16, "kk"))
-    assert "of B: its rows are 2000 bytes apart, no multiple of 128; pad them" in found.advice
+    assert found.advice.endswith("of B: its rows are 2000 bytes apart, no multiple of 128; pad them")
     assert analyze(chosen(1024, 1024, 1024, BFloat16, "kk")).advice == ""
     moved = analyze(chosen(1024, 1024, 1024, BFloat16, "kk"), addresses=(16, 0, 0))
-    assert "'load A' moves 655360 sectors where 524288 would do; of A: it begins within a sector" in moved.advice
+    assert (
+        "'load A' moves 655360 sectors where 524288 would do; of A: it begins at 0x10, no multiple of 32; move it"
+        in moved.advice
+    )
+    assert "of A: boxes of 128 bytes reach over the end of its rows of 16 bytes" in _advice(256, 256, 8)
+    assert "of A: boxes reach over the last of its rows" in _advice(65, 4096, 4096)
+    apart = chosen(512, 512, 512, BFloat16, "kk", batch=(8,))
+    strides = (*apart.problem.a_strides[:2], apart.problem.a_strides[2] + 8)
+    moved = analyze(apart.replace(problem=apart.problem._replace(a_strides=strides)))
+    assert "of A: its matrices are 524304 bytes apart, no multiple of" in moved.advice
+
+
+def _advice(m, n, k):
+    plan = chosen(m, n, k, BFloat16, "kk")
+    return " ".join(x.remedy and f"of {x.name[-1]}: {x.remedy}" for x in analyze(plan) if x.op == "tma")
 
 
 def test_tables_show_boxes():

@@ -363,7 +363,14 @@ def test_exchanged_operands_have_their_own_addresses():
     ("call", "error", "text"),
     [
         (lambda plan: plan.analyze(array((4, 4))), TypeError, "mA, mB"),
-        (lambda plan: plan.analyze(addresses=(0, "x")), TypeError, "must be at most 4 integers"),
+        (
+            lambda plan: plan.analyze(addresses=(0, "x")),
+            TypeError,
+            r"expected addresses\[1\] to be an integer",
+        ),
+        (lambda plan: plan.analyze(addresses=16), TypeError, "must be at most 4 integers"),
+        (lambda plan: plan.analyze(addresses=(0, 1 << 70)), ValueError, r"addresses\[1\] = .* is beyond 64 bits"),
+        (lambda plan: plan.analyze(addresses=(-16, 0)), ValueError, "must be bytes from 0 on"),
         (lambda plan: plan.analyze(addresses=(0,) * 5), TypeError, "must be at most 4 integers"),
         (lambda plan: plan.analyze(addresses=(2, 0)), ValueError, "analyze: "),
         (lambda _: analysis.plans.analyze_plan(3), TypeError, "expected a plan"),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
-from tilewright import Float4E2M1FN, Float16, Float32, Int32, LayoutError, analysis, cute, kernels
+from tilewright import Float4E2M1FN, Float16, Float32, Float64, Int32, LayoutError, analysis, cute, kernels
 from tilewright.show import Cell, Label, Panel, Picture, Placed, Rule, below, beside
 from tilewright.show.axes import axis_of, rules_of, shown_of
 from tilewright.show.grids import grids_of
@@ -519,6 +519,14 @@ def test_a_box_is_its_rows_over_their_sectors():
         of_rows.setdefault(cell.row, []).extend(int(x) for x in cell.lines)
     assert [sum(row) for row in of_rows.values()] == [128] * 8
     assert [row[-1] for row in of_rows.values()] == [32] * 4 + [128] * 4
+    stored = cute.show(analysis.box_access(layout, Float16, (8, 64), (96, 960), op="store")).panels[0].panel
+    assert [entry.text for entry in stored.legend][-1] == "out: not written"
+    several = cute.show(analysis.box_access(layout, Float16, (8, 64), (0, 0), receivers=2)).panels[0].panel
+    assert several.title == "72 sectors for 2 CTAs together, ideal 64"
+    wide = cute.make_layout((4, 512), stride=(512, 1))
+    long = cute.show(analysis.box_access(wide, Float64, (4, 256), (0, 0))).panels[0].panel
+    assert long.columns == 33
+    assert long.subtitle.endswith("; 32 of 64 sectors are drawn")
     large = analysis.box_access(layout, Float16, (64, 64), (0, 0))
     assert "32 of 64 rows are drawn" in cute.show(large).panels[0].panel.subtitle
     with pytest.raises(LayoutError, match="have no rows to draw; ask box_access"):

@@ -76,6 +76,15 @@ def test_where_there_is_no_room_for_hovers_the_picture_says_so(tile: int, says: 
     assert says in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", drawn))
 
 
+@pytest.mark.parametrize("tile", [(64, 64, 16), (64, 48, 16), (32, 64, 32)])
+def test_where_no_field_fits_the_cells_have_places(tile: tuple[int, int, int]) -> None:
+    drawn = cute.show(cute.make_tiled_mma(MMA, (2, 1, 1), tile)).svg()
+    assert len(drawn.encode()) < 200_000
+    assert drawn.count("<title>") == 1
+    assert re.findall(r' data-cells="[\d. ]+ (ij|ji)"', drawn) == ["ji", "ij", "ij"]
+    assert "as HTML, the picture shows coordinate and text" in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", drawn))
+
+
 @pytest.mark.parametrize("tiled", [FOUR, cute.make_tiled_mma(nvgpu.MmaUniversalOp(Float32), (4, 8, 1))])
 def test_a_multiplication_is_drawn_around_the_product(tiled: Any) -> None:
     picture = cute.show(tiled)

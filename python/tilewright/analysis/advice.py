@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
-from tilewright.analysis.boxes import LINE, SECTOR
 from tilewright.analysis.copy_plans import skips
 from tilewright.analysis.gemm_plans import kept_of
 from tilewright.analysis.suggest import ranked_swizzles, suggest_padding
@@ -105,23 +104,15 @@ def advice_on_gemm(plan: GemmPlan, found: Sequence[MemoryInstruction], limits: M
     """What to change in a GEMM's plan or its tensors; empty where nothing has to be. `limits`: by "A", "B" and "C"."""
 
     def on_sectors(x: MemoryInstruction) -> str:
-        return _in_global(x, limits.get(_tensor_of(x), "")) if x.by_lanes else _in_boxes(plan, x)
+        return _in_global(x, limits.get(_tensor_of(x), "")) if x.by_lanes else _in_boxes(x)
 
     return _joined(found, on_sectors, lambda x: _conflict_in_gemm(plan, x))
 
 
-def _in_boxes(plan: GemmPlan, x: MemoryInstruction) -> str:
-    """Sectors of boxes whose rows do not begin with one: with a line, where several CTAs get them."""
-    p, which = plan.problem, _tensor_of(x)
-    strides, dtype = {
-        "A": (p.a_strides, p.a_type), "B": (p.b_strides, p.b_type), "C": (p.c_strides, p.c_type),
-    }[which]  # fmt: skip
-    pitch = max(strides[:2]) * int(dtype.bits) // 8
-    step, name = (LINE, "line") if "MULTICAST" in x.sass else (SECTOR, "sector")
-    why = f"its rows are {pitch} bytes apart, no multiple of {step}; pad them"
-    if pitch % step == 0:
-        why = f"it begins within a {name}, or boxes reach beyond it"
-    return f"'{x.name}' moves {x.sectors} sectors where {x.ideal_sectors} would do; of {which}: {why}"
+def _in_boxes(x: MemoryInstruction) -> str:
+    """Sectors of boxes that hold no more bytes of the tensor than fewer would."""
+    which = _tensor_of(x)
+    return f"'{x.name}' moves {x.sectors} sectors where {x.ideal_sectors} would do; of {which}: {x.remedy}"
 
 
 def _tensor_of(x: MemoryInstruction) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.analysis.boxes import SECTOR, Lines, least_of
+from tilewright.analysis.boxes import LEAST, SECTOR, Lines, least_of
 from tilewright.analysis.gemm_plans import Lanes, Launch, by_warps
 from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals import WARP, Mode, Tally, groups
@@ -19,6 +19,7 @@ from tilewright.kernels.gemm_sm90 import BY_BOXES
 from tilewright.kernels.gemm_sm90_tables import fragments_of, sum_coordinates
 
 if TYPE_CHECKING:
+    from tilewright.analysis.boxes import BoxAccess
     from tilewright.analysis.totals import Integers
     from tilewright.kernels.gemm_sm90 import GemmSm90
 
@@ -57,47 +58,49 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
         if side.k_major:
             count = [(rows, strides[0] * size), *batch]
             outside = sum(number * box for number, box in brought) // SPAN - rows
-            lines = Lines(p.k * size, count, launch.addresses[i], SPAN, launch.k_tiles, outside)
+            lines = Lines(p.k * size, count, launch.addresses[i], SPAN, launch.k_tiles, outside, "rows")
         else:
             count, depth = [(p.k, strides[1] * size), *batch], launch.k_tiles * plan.tiler_mnk[2]
             boxes = sum(number for number, _ in brought)
-            lines = Lines(rows * size, count, launch.addresses[i], SPAN, boxes, depth - p.k)
-        access = lines.access("multicast" if sharers > 1 else "load", times, sharers, least_of(dtype))
-        found.append(
-            MemoryInstruction.of_engine(
-                f"load {name}", f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}", "tma",
-                access.bytes_inside, requests=sum(number for number, _ in brought) * each,
-                sectors=(access.sectors, access.ideal_sectors), moved=access.sectors * SECTOR,
-                note=f"{shown}{shared}, with a swizzle of {SPAN} bytes",
-            )
+            lines = Lines(rows * size, count, launch.addresses[i], SPAN, boxes, depth - p.k, "columns")
+        op, least = "multicast" if sharers > 1 else "load", least_of(dtype)
+        moved = MemoryInstruction.of_engine(
+            f"load {name}", f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}", "tma", 0,
+            requests=sum(number for number, _ in brought) * each,
+            note=f"{shown}{shared}, with a swizzle of {SPAN} bytes",
         )  # fmt: skip
+        found.append(_with(moved, lines, op, lines.access(op, times, sharers, least), least))
     return found
 
 
-def _ways() -> int:
-    """How many of the eight rows of 16 bytes that are read at a time lie in the same banks, of a swizzled box."""
-    from tilewright.kernels.gemm_tables import swizzled
-
-    rows: Integers = swizzled(np.arange(8) * SPAN, SPAN) // 16 % 8
-    return int(np.bincount(rows).max())
+def _with(
+    moved: MemoryInstruction, lines: Lines, op: str, access: BoxAccess, least: int = LEAST
+) -> MemoryInstruction:  # fmt: skip
+    """An instruction of boxes with what they cost."""
+    return moved._replace(
+        sectors=access.sectors, ideal_sectors=access.ideal_sectors, bytes_moved=access.sectors * SECTOR,
+        bytes_useful=access.bytes_inside, remedy=lines.remedy(op, least),
+    )  # fmt: skip
 
 
 def _wgmma(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
-    """What the tensor cores read: 64 rows of A and all of B, 32 bytes of K by one instruction."""
+    """What the tensor cores read: 64 rows of A and all of B, 32 bytes of K by one instruction.
+
+    A plan has boxes swizzled by 128 bytes only, of which eight rows of 16 bytes lie in different banks.
+    """
     p, (bm, bn, bk) = plan.problem, plan.tiler_mnk
     steps = bk * int(p.a_type.bits) // 8 // 32
     count = _cluster_tiles(plan) * launch.k_tiles * steps * (bm // ROWS)
     k = 32 * 8 // int(p.a_type.bits)
     sass = f"{WGMMA.get(p.a_type.__name__, 'QGMMA')}.64x{bn}x{k}"
-    ways, found = _ways(), []
-    conflicts = "no bank conflicts" if ways == 1 else f"{ways}-way bank conflicts"
+    found = []
     for name, rows in (("A", ROWS), ("B", bn))[plan.from_registers :]:
-        note = f"{count} instructions read {rows} rows of 32 bytes, swizzled by {SPAN} bytes: {conflicts}"
+        note = f"{count} instructions read {rows} rows of 32 bytes, swizzled by {SPAN} bytes: no bank conflicts"
         size = count * rows * 32
         found.append(
             MemoryInstruction.of_engine(
                 f"read {name}", sass, "wgmma", size, requests=count * GROUP // WARP, memory="shared", note=note,
-                wavefronts=(ways * size // BANKS, size // BANKS),
+                wavefronts=(size // BANKS, size // BANKS),
             )
         )  # fmt: skip
     return found
@@ -261,17 +264,14 @@ def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstructio
         covered = tiles_n * bn, tiles_m * bm
     lines = Lines(
         lengths[0] * size, [(lengths[1], step * size), *batch], launch.addresses[2], SPAN, covered[0] * size // SPAN,
-        covered[1] - lengths[1],
+        covered[1] - lengths[1], "columns" if plan.store == "columns" else "rows",
     )  # fmt: skip
     requests = count * ROWS // rows_of_box
     note = f"{requests} boxes of {rows_of_box * SPAN} bytes, with a swizzle of {SPAN} bytes"
 
     def moved(name: str, sass: str, op: str) -> MemoryInstruction:
-        access = lines.access(op)
-        return MemoryInstruction.of_engine(
-            name, f"{sass}.{2 + len(p.batch)}D", "tma", access.bytes_inside, requests=requests,
-            sectors=(access.sectors, access.ideal_sectors), moved=access.sectors * SECTOR, note=note,
-        )  # fmt: skip
+        one = MemoryInstruction.of_engine(name, f"{sass}.{2 + len(p.batch)}D", "tma", 0, requests=requests, note=note)
+        return _with(one, lines, op, lines.access(op))
 
     found: list[Tally | MemoryInstruction] = []
     if p.epilogue.beta != 0:

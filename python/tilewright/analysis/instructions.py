@@ -34,6 +34,7 @@ class MemoryInstruction(NamedTuple):
     - `asked_sectors`: of what a cp.async reads, the sectors that L1 asks L2 for
     - `counted`, `ideal_counted`: of what a cp.async writes, the wavefronts that Nsight Compute says and how many there
       would be at best, as in `AsyncAccess`; None where they are `wavefronts` and `ideal_wavefronts`
+    - `remedy`: of boxes that move more sectors than they need, why, and what mends it
 
     >>> MemoryInstruction.of_engine("load A", "UTMALDG.2D", "tma", 16384).bytes_moved
     16384
@@ -61,6 +62,7 @@ class MemoryInstruction(NamedTuple):
     counted: int | None = None
     ideal_counted: int | None = None
     asked_sectors: int | None = None
+    remedy: str = ""
 
     @staticmethod
     def of_engine(

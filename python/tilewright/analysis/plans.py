@@ -103,11 +103,16 @@ def _copy(
 
 
 def _numbers(addresses: Sequence[int] | None, count: int) -> tuple[int, ...]:
+    from tilewright.analysis.arguments import whole
+
     if addresses is None:
         return (0,) * count
-    if any(type(x) is not int for x in addresses) or len(addresses) > count:
+    if not isinstance(addresses, (tuple, list)) or len(addresses) > count:
         raise TypeError(f"analyze: addresses = {addresses!r} must be at most {count} integers, in bytes")
-    return (*addresses, *(0,) * (count - len(addresses)))
+    found = tuple(whole("analyze", f"addresses[{i}]", x) for i, x in enumerate(addresses))
+    if any(x < 0 or x >= 1 << 62 for x in found):
+        raise ValueError(f"analyze: addresses = {found} must be bytes from 0 on, below 2^62")
+    return (*found, *(0,) * (count - len(found)))
 
 
 def _gemm(

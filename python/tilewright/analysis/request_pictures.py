@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright._core import LayoutError
+from tilewright.analysis.boxes import LINE, SECTOR
 from tilewright.show.picture import Cell, Entry, Label, Panel, Picture, below
 
 if TYPE_CHECKING:
@@ -16,10 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["async_picture", "box_picture", "instruction_picture", "request_picture"]
 
 ACROSS = 8  # cells of a row
-MOST, ROWS = 64, 32  # cells; rows of a box
+MOST, ROWS, SECTORS = 64, 32, 32  # cells; rows of a box, and sectors of a row
 NEEDED, BEYOND = 0, 1  # colours
 WHOLE, PART, ZEROS = 0, 1, 2
-SECTOR, LINE = 32, 128  # bytes
 
 
 def request_picture(request: Request) -> Picture:
@@ -68,7 +68,7 @@ def box_picture(box: BoxAccess) -> Picture:
     >>> from tilewright import BFloat16, analysis, cute
     >>> rows = cute.make_layout((1000, 1000), stride=(1000, 1))
     >>> print(box_picture(analysis.box_access(rows, BFloat16, (2, 64), (0, 960))).text(color=False))
-    box of 2 rows of 128 bytes, 160 of 256 bytes inside of the tensor
+    load of 2 rows of 128 bytes, 160 of 256 bytes inside of the tensor
     <BLANKLINE>
     10 sectors, ideal 6
     sectors across, by their bytes of the tensor; rows down
@@ -82,7 +82,8 @@ def box_picture(box: BoxAccess) -> Picture:
     if not box.rows:
         raise LayoutError("show: the boxes of a launch have no rows to draw; ask box_access for one of them")
     drawn = box.rows[:ROWS]
-    count = max(-(-(start % LINE + inside) // SECTOR) for start, inside in drawn)
+    wanted = max(-(-(start % LINE + inside) // SECTOR) for start, inside in drawn)
+    count = min(wanted, SECTORS)
     cells = []
     for row, (start, inside) in enumerate(drawn):
         base = start // LINE * LINE
@@ -96,15 +97,20 @@ def box_picture(box: BoxAccess) -> Picture:
         cells.append(Cell(row, count, (str(zeros),) if zeros else (), ZEROS if zeros else None))
     labels = tuple(Label(f"+{i * SECTOR}") for i in range(count))
     cut = f"; {ROWS} of {len(box.rows)} rows are drawn" if len(box.rows) > ROWS else ""
+    cut += f"; {SECTORS} of {wanted} sectors are drawn" if wanted > SECTORS else ""
+    to = f" for {box.receivers} CTAs together" if box.receivers > 1 else ""
+    beside = "out: not written" if box.op == "store" else "out: zeros"
     panel = Panel(
-        f"{box.sectors} sectors, ideal {box.ideal_sectors}",
+        f"{box.sectors} sectors{to}, ideal {box.ideal_sectors}",
         f"sectors across, by their bytes of the tensor; rows down{cut}", len(drawn), count + 1, tuple(cells),
         row_axis=(tuple(Label(f"{start:#x}") for start, _ in drawn),), column_axis=((*labels, Label("out")),),
-        legend=(Entry(WHOLE, "whole sectors"), Entry(PART, "parts of sectors"), Entry(ZEROS, "out: zeros")),
+        legend=(Entry(WHOLE, "whole sectors"), Entry(PART, "parts of sectors"), Entry(ZEROS, beside)),
     )  # fmt: skip
     size, rows = box.span * len(box.rows), f"{len(box.rows)} row{'s' * (len(box.rows) != 1)}"
     inside = sum(here for _, here in box.rows)
-    return Picture(f"box of {rows} of {box.span} bytes, {inside} of {size} bytes inside of the tensor", below(panel))
+    return Picture(
+        f"{box.op} of {rows} of {box.span} bytes, {inside} of {size} bytes inside of the tensor", below(panel)
+    )
 
 
 def instruction_picture(instruction: MemoryInstruction) -> Picture:

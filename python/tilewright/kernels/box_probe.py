@@ -16,8 +16,8 @@ SOURCE = '#include "box_probe.cuh"\nusing namespace tilewright;\n'
 MEMORY_BYTES = 1 << 20  # of the memory that a box's tensor lies in
 SHARED_BYTES = 1 << 16
 BARRIER = 16  # bytes behind the box
-ELEMENTS = {1: "uint8", 2: "bfloat16", 4: "float32"}  # by their bytes
-ROUNDED = "tfloat32"
+ELEMENTS = {1: "Uint8", 2: "BFloat16", 4: "Float32"}  # by their bytes
+ROUNDED = "TFloat32"
 
 
 class Box(NamedTuple):
@@ -43,12 +43,17 @@ class Box(NamedTuple):
     receivers: int = 1
     rounds: bool = False
 
+    @property
+    def element(self) -> str:
+        """The name of the element type."""
+        return ROUNDED if self.rounds else ELEMENTS[self.size]
+
     def predicted(self) -> BoxAccess:
         """What analysis says of it."""
-        from tilewright import BFloat16, Float32, TFloat32, Uint8, cute
+        from tilewright import cute, numeric
         from tilewright.analysis.boxes import box_access
 
-        dtype = {1: Uint8, 2: BFloat16, 4: TFloat32 if self.rounds else Float32}[self.size]
+        dtype = getattr(numeric, self.element)
         layout = cute.make_layout(self.extents, stride=(1, self.pitch // self.size))
         return box_access(
             layout, dtype, self.box, self.at, address=self.offset, op=self.op, receivers=self.receivers
@@ -97,8 +102,7 @@ def launch(device: int, address: int, box: Box, program: Any, *, stream: int = 1
     if size + BARRIER > SHARED_BYTES:
         raise ValueError(f"box_probe: a box of {size} bytes does not fit the {SHARED_BYTES} bytes of shared memory")
     tensor_map = _core.cuda.encode_tensor_map(
-        address + box.offset, ROUNDED if box.rounds else ELEMENTS[box.size], list(box.extents), [box.pitch],
-        list(box.box), swizzle=box.swizzle,
+        address + box.offset, box.element.lower(), list(box.extents), [box.pitch], list(box.box), swizzle=box.swizzle,
     )  # fmt: skip
     function = kernel(program, kernel_name(box.op, box.receivers), device)
     function.set_dynamic_shared(SHARED_BYTES)
