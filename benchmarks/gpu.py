@@ -6,6 +6,7 @@ import argparse
 import ctypes
 import datetime
 import importlib.metadata
+import importlib.util
 import math
 import os
 import platform
@@ -65,10 +66,12 @@ class Report:
 
 
 def version(package: str) -> str:
+    """Of what is installed, or runs from its source tree."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "none"
+        found = importlib.util.find_spec(package) and importlib.import_module(package)
+        return str(getattr(found, "__version__", "none"))
 
 
 def machine(options: argparse.Namespace) -> list[str]:

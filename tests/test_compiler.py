@@ -369,7 +369,7 @@ def test_spills_and_stack_are_reported():
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
 def test_every_header_compiles_alone(arch):
     for path in sorted(kernels_folder().rglob("*.cuh")):
-        if path.stem == "gemm_sm90" and arch == "sm_80":  # which has no clusters
+        if path.stem in ("gemm_sm90", "box_probe") and arch == "sm_80":  # which has no clusters
             continue
         compile_real([], arch, f'#include "{path.relative_to(kernels_folder())}"\n')
 
