@@ -81,7 +81,9 @@ def test_where_no_field_fits_the_cells_have_places(tile: tuple[int, int, int]) -
     drawn = cute.show(cute.make_tiled_mma(MMA, (2, 1, 1), tile)).svg()
     assert len(drawn.encode()) < 200_000
     assert drawn.count("<title>") == 1
-    assert re.findall(r' data-cells="[\d. ]+ (ij|ji)"', drawn) == ["ji", "ij", "ij"]
+    assert re.findall(r' data-cells="[\d. ]+ (\d)"', drawn) == ["1", "0", "0"]
+    assert drawn.count('data-rows="(0,|(1,|(2,') == 2
+    assert drawn.count('data-columns="(0,|(1,|(2,') == 1
     assert "as HTML, the picture shows coordinate and text" in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", drawn))
 
 

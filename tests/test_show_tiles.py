@@ -165,17 +165,17 @@ def test_the_elements_of_a_thread_of_a_thread_layout() -> None:
 @pytest.mark.parametrize(
     "operands",
     [
-        ("composition", L("(64,64):(64,1)"), L("(64,64):(1,64)")),
-        ("coalesce", L("(64,64):(1,64)")),
+        ("composition", L("(65,64):(64,1)"), L("(65,64):(1,65)")),
+        ("composition", L("(64,64):(64,10000000)"), L("(64,64):(1,64)")),
+        ("coalesce", L("(64,128):(1,64)")),
         ("complement", L("(64,8):(1,512)"), 4096),
-        ("logical_divide", L("(64,64):(64,1)"), (16, 16)),
-        ("flat_divide", L("(64,64):(64,1)"), (8, 8)),
+        ("logical_divide", L("(80,64):(64,1)"), (16, 16)),
+        ("flat_divide", L("(128,64):(64,1)"), (8, 8)),
         ("raked_product", L("(64,64):(64,1)"), L("(64,64):(1,64)")),
         ("predication", (4095, 4097), (64, 64)),
         ("local_tile", L("(4096,4096):(4096,1)"), (64, 64), (3, None)),
         ("local_partition", L("(4096,4096):(4096,1)"), L("(16,16):(16,1)"), 5),
     ],
-    ids=lambda operands: operands[0],
 )
 def test_pictures_of_large_operands_stay_small(operands: tuple[object, ...]) -> None:
     picture = cute.show(*operands)
@@ -228,6 +228,12 @@ def test_an_index_of_no_thread_is_said() -> None:
         ("local_partition", ("((8,8),(8,8)):((1,512),(8,64))", "(4,8):(8,1)", 3), [4096, 128]),
         ("composition", ("((8,8),(8,8)):((1,512),(8,64))", ("8:2", "16:2")), [4096, 128]),
         ("zipped_divide", ("(48,48):(48,1)", (6, 8)), [2304, 2304]),
+        ("zipped_divide", ("(64,64):(64,1)", (8, 8)), [4096, 4096]),
+        ("logical_divide", ("(64,64):(65,1)", (16, 16)), [4096, 4096]),
+        ("flat_divide", ("(64,64):(64,1)", (8, 8)), [4096, 4096]),
+        ("coalesce", ("((8,8),(8,8)):((8,64),(1,512))",), [4096, 4096]),
+        ("composition", ("(64,64):(64,1)", "(64,64):(1,64)"), [4096, 4096, 4096]),
+        ("composition", ("((8,8),(8,8)):((1,512),(8,64))", "(64,64):(64,1)"), [4096, 4096, 4096]),
     ],
 )
 def test_64_by_64_are_drawn_whole_where_there_is_room(
@@ -239,15 +245,18 @@ def test_64_by_64_are_drawn_whole_where_there_is_room(
     picture = cute.show(name, *map(layouts, operands))
     assert sorted(len(placed.panel.cells) for placed in picture.panels) == sorted(whole)
     assert not any("are drawn" in note for note in picture.notes)
-    assert len(picture.svg().encode()) <= 200_000
+    drawn = picture.svg()
+    assert len(drawn.encode()) <= 200_000
+    assert len(picture.html().encode()) <= 200_000
+    assert drawn.count("<title>") > 1 or drawn.count("data-cells=") == len(picture.panels)  # by SVG or by HTML
 
 
 @pytest.mark.parametrize(
     ("name", "operands", "side"),
     [
-        ("zipped_divide", ("(64,64):(64,1)", (8, 8)), 43),
-        ("coalesce", ("((8,8),(8,8)):((8,64),(1,512))",), 43),
-        ("composition", ("(64,64):(64,1)", "(64,64):(1,64)"), 35),
+        ("zipped_divide", ("(128,64):(64,1)", (8, 8)), 43),
+        ("coalesce", ("((8,16),(16,8)):((8,64),(1,1024))",), 43),
+        ("composition", ("(80,80):(80,1)", "(80,80):(1,80)"), 35),
         ("blocked_product", ("(64,64):(64,1)", "(64,64):(1,64)"), 35),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +46,7 @@ def cut_note(what: str, rows: int, columns: int, most: int = MOST) -> str:
     return f"{what} has {rows} x {columns} elements, of which {r} x {c} are drawn: the first ones and the last"
 
 
+@lru_cache(maxsize=1024)
 def extents(shape: Any) -> tuple[int, ...]:
     """The extents of a shape's leaves, those of 1 left out; a shape of one element has one leaf.
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["copy_atom_picture", "copy_op_picture", "tile_extents", "tiled_copy_picture"]
 
-PAIR, ALONE = 40, 64  # rows and columns of each of two panels, and of one
-
 
 def tile_extents(tiled: TiledCopy) -> tuple[int, ...]:
     """The extents of the tile of a tiled copy."""
@@ -47,7 +45,7 @@ def tiled_copy_picture(tiled: TiledCopy) -> Picture:
     owners = [owners_of(tv, extents) for _, tv in sides]
     if owners[0] == owners[1]:
         sides = [("source and destination", tiled.layout_tv_tiled)]
-    grids, notes = grids_of(extents, PAIR if len(sides) > 1 else ALONE)
+    grids, notes = grids_of(extents)
     subtitle = f"the tile {text(extents)}: thread and value of each element"
 
     def panel(name: str, tv: Any, owned: Owners, which: int) -> Panel:
@@ -78,7 +76,7 @@ def copy_atom_picture(atom: CopyAtom) -> Picture:
     count = max(int(_core.cosize(tv)) for _, tv in sides)
     width = max(int(_core.size(tv, mode=[1])) for _, tv in sides)
     rows = -(-count // width)
-    grids, notes = grids_of((rows, width) if rows > 1 else (width,), PAIR)
+    grids, notes = grids_of((rows, width) if rows > 1 else (width,))
     panels = []
     for name, tv in sides:
         # Elements are numbered row by row, as they lie in memory.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tilewright.show.picture import Panel
 
-__all__ = ["FORMS", "Titles", "bytes_of", "grid_of_colors", "strokes_of"]
+__all__ = ["FORMS", "Place", "Titles", "bytes_of", "grid_of_colors", "strokes_of"]
 
 FORMS = 4  # of a coordinate
 Strokes = dict[tuple[str, str], list[tuple[int, int, int]]]
@@ -93,18 +93,26 @@ def _of_line(line: tuple[str, ...]) -> list[tuple[tuple[str, str], int, int]]:
     return found
 
 
+class Place(NamedTuple):
+    """Where the cells of a panel are: a coordinate is rows[row] + columns[column], or the other way round."""
+
+    rows: list[str]
+    columns: list[str]
+    turned: bool
+
+
 class Titles(NamedTuple):
     """What pointing at the cells of a panel shows: names, and the texts of each cell, as short as they are written.
 
     `text` is the name of what the text of each cell is, which the titles leave out; "" where it is nothing of them.
-    `place`, of titles for which there is no room: "ij" where each cell's coordinate is (row,column), "ji" where it is
-    (column,row), else "".
+    `place`, of titles for which there is no room: the texts of rows and of columns that make up each cell's
+    coordinate, and whether the column's comes first; None where it is not made up so.
     """
 
     names: tuple[str, ...]
     text: str
     values: list[list[str]]  # of each name those of all cells
-    place: str = ""
+    place: Place | None = None
 
     @staticmethod
     def of(panel: Panel) -> Titles:
@@ -122,7 +130,15 @@ class Titles(NamedTuple):
     def none(panel: Panel) -> Titles:
         """The names of what would be shown of the first cell, without the texts."""
         names = tuple(name for name, _ in next((cell.hover for cell in panel.cells if cell.hover), ()))
-        return Titles(names, "", [], next((place for place in ("ij", "ji") if _lies(panel, place)), ""))
+        if names[:1] != ("coordinate",):
+            return Titles(names, "", [])
+        texts = [[""] * panel.columns for _ in range(panel.rows)]
+        for cell in panel.cells:
+            texts[cell.row][cell.column] = cell.hover[0][1] if cell.hover else ""
+        if found := _parts(texts):
+            return Titles(names, "", [], Place(*found, False))
+        found = _parts([*zip(*texts, strict=True)])
+        return Titles(names, "", [], Place(found[1], found[0], True) if found else None)
 
     def shorter(self, panel: Panel, form: int) -> Titles:
         """With the coordinate as it is (form 0), mode by mode (1), with one number for each mode (2), or as one (3)."""
@@ -153,13 +169,24 @@ class Titles(NamedTuple):
         return [self.names[i] for i in found], [self.values[i] for i in found]
 
 
-def _lies(panel: Panel, place: str) -> bool:
-    """Whether each cell says that its coordinate is (row,column), or (column,row)."""
-    turned = place == "ji"
-    return all(
-        cell.hover[:1] == (("coordinate", f"({cell.column},{cell.row})" if turned else f"({cell.row},{cell.column})"),)
-        for cell in panel.cells
-    )
+def _parts(texts: Sequence[Sequence[str]]) -> tuple[list[str], list[str]] | None:
+    """Rows of texts as sums begins[i] + ends[j], where begins end with a comma; None where they are none.
+
+    >>> _parts([["(0,0)", "(0,1)"], ["(1,0)", ""]])
+    (['(0,', '(1,'], ['0)', '1)'])
+    """
+    begins = []
+    for row in texts:
+        first, last = min(filter(None, row), default=""), max(row)
+        same = next((i for i, (x, y) in enumerate(zip(first, last, strict=False)) if x != y), len(first))
+        begins.append(first[: first.rfind(",", 0, same) + 1])
+    ends = []
+    for column in zip(*texts, strict=True):
+        ends.append(next((x[len(begin) :] for begin, x in zip(begins, column, strict=True) if x), ""))
+    for begin, row in zip(begins, texts, strict=True):
+        if any(x and x != begin + end for x, end in zip(row, ends, strict=True)):
+            return None
+    return begins, ends
 
 
 def _short(values: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.operations import layout_of, operand_panel, traced, values_of
 from tilewright.show.picture import Link, Picture, Rule
-from tilewright.show.tables import Content, arranged, ends, grids_for, refusal
+from tilewright.show.tables import Content, arranged, ends, grids_for, refusal, room_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,19 +30,15 @@ class Cut(NamedTuple):
 
     tile: int
     tiles: int
-    elements: Any  # the element at place + tile * number
-    places: Any  # of each element: place + tile * number; -1 where no tile has it
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether each tile is a run of neighbours."""
-        return bool((self.elements[1:] == self.elements[:-1] + 1).all())
+    elements: list[int]  # the element at place + tile * number
+    places: list[int]  # of each element: place + tile * number; -1 where no tile has it
+    in_blocks: bool  # whether each tile is a run of neighbours
 
 
 def cut_of(extent: int, tiler: Any) -> Cut:
     """A mode of `extent` elements, cut by a tiler: an extent or a layout; None leaves it whole.
 
-    >>> cut_of(6, 2).places.tolist(), cut_of(6, _core.make_layout(2, stride=3)).places.tolist()
+    >>> cut_of(6, 2).places, cut_of(6, _core.make_layout(2, stride=3)).places
     ([0, 1, 2, 3, 4, 5], [0, 2, 4, 1, 3, 5])
     """
     if extent > LARGEST:
@@ -53,7 +49,8 @@ def cut_of(extent: int, tiler: Any) -> Cut:
     places = np.full(extent, -1)
     inside = np.flatnonzero(elements < extent)[::-1]  # the first place of an element is the one that stays
     places[elements[inside]] = inside
-    return Cut(tile, tiles, elements, places)
+    in_blocks = bool((elements[1:] == elements[:-1] + 1).all())
+    return Cut(tile, tiles, elements.tolist(), places.tolist(), in_blocks)
 
 
 class Cuts(NamedTuple):
@@ -63,36 +60,49 @@ class Cuts(NamedTuple):
     extents: tuple[int, ...]
     tiled: int  # modes that the tiler has
 
-    def number(self, index: int) -> int | None:
-        """The number of the tile to which an element belongs."""
+    def find(self, index: int) -> tuple[int | None, tuple[int, ...]]:
+        """The number of the tile to which an element belongs, None where it is in none; its place there, by mode."""
         number, scale = 0, 1
+        places = []
         for cut, extent in zip(self.modes, self.extents, strict=True):
             index, element = divmod(index, extent)
-            place = int(cut.places[element])
+            place = cut.places[element]
             if place < 0:
-                return None
-            number += place // cut.tile * scale
+                return None, ()
+            tile, inside = divmod(place, cut.tile)
+            number += tile * scale
             scale *= cut.tiles
-        return number
+            places.append(inside)
+        return number, tuple(places[: self.tiled])
 
-    def place(self, index: int) -> tuple[int, ...]:
-        """The place of an element in its tile, mode by mode."""
-        found = []
-        for cut, extent in zip(self.modes, self.extents, strict=True):
-            index, element = divmod(index, extent)
-            found.append(int(cut.places[element]) % cut.tile)
-        return tuple(found[: self.tiled])
+    def finder(self, by_mode: bool) -> Callable[[int], tuple[int | None, int]]:
+        """Of an index of the result the element, None past the end of a mode, and the number of its tile.
 
-    def element(self, places: list[int], numbers: list[int]) -> int | None:
-        """The element at a place of a tile; None past the end of a mode."""
-        index, scale = 0, 1
-        for cut, extent, place, number in zip(self.modes, self.extents, places, numbers, strict=True):
-            element = int(cut.elements[place + cut.tile * number])
-            if element >= extent:
-                return None
-            index += element * scale
-            scale *= extent
-        return index
+        by_mode, a logical divide: ((place, tile), ..) of each mode. Otherwise the places of all modes and then the
+        tiles.
+        """
+        count = len(self.modes)
+        tiles = [(cut.tile, cut.tiles) for cut in self.modes]
+        sizes = [size for pair in (tiles if by_mode else zip(*tiles, strict=True)) for size in pair]
+        modes = [(cut.elements, *pair, e) for cut, pair, e in zip(self.modes, tiles, self.extents, strict=True)]
+
+        def find(index: int) -> tuple[int | None, int]:
+            digits = []
+            for size in sizes:
+                index, digit = divmod(index, size)
+                digits.append(digit)
+            places, numbers = (digits[0::2], digits[1::2]) if by_mode else (digits[:count], digits[count:])
+            source: int | None = 0
+            number, step, scale = 0, 1, 1
+            for place, at, (elements, tile, count_of, extent) in zip(places, numbers, modes, strict=True):
+                number += at * scale
+                scale *= count_of
+                element = elements[place + tile * at]
+                source = None if source is None or element >= extent else source + element * step
+                step *= extent
+            return source, number
+
+        return find
 
 
 def cuts_of(target: Any, tiler: Any) -> Cuts:
@@ -106,33 +116,6 @@ def cuts_of(target: Any, tiler: Any) -> Cuts:
         return Cuts(tuple(cuts), extents, len(tiler))
     size = int(_core.size(target))
     return Cuts((cut_of(size, tiler),), (size,), 1)
-
-
-def _split(index: int, sizes: list[int]) -> list[int]:
-    found = []
-    for size in sizes:
-        index, digit = divmod(index, size)
-        found.append(digit)
-    return found
-
-
-def _element(cuts: Cuts, by_mode: bool, index: int) -> tuple[int | None, int]:
-    """The element at an index of the result, and the number of its tile.
-
-    by_mode, a logical divide: ((place, tile), ..) of each mode. Otherwise the places of all modes and then the tiles.
-    """
-    whole = [cut.tile for cut in cuts.modes], [cut.tiles for cut in cuts.modes]
-    if by_mode:
-        digits = _split(index, [size for pair in zip(*whole, strict=True) for size in pair])
-        places, numbers = digits[0::2], digits[1::2]
-    else:
-        digits = _split(index, whole[0] + whole[1])
-        places, numbers = digits[: len(whole[0])], digits[len(whole[0]) :]
-    number, scale = 0, 1
-    for digit, size in zip(numbers, whole[1], strict=True):
-        number += digit * scale
-        scale *= size
-    return cuts.element(places, numbers), number
 
 
 def divide_picture(operation: str, target: Any, tiler: Any, *, at: Any = None) -> Picture:
@@ -150,27 +133,32 @@ def divide_picture(operation: str, target: Any, tiler: Any, *, at: Any = None) -
     cuts = cuts_of(layout, tiler)
     by_mode = operation == "logical_divide"
     down = cuts.tiled if operation == "flat_divide" else 1
-    grids = grids_for((layout.shape, result.shape), SIDE, (1, down))
+    grids = grids_for((layout.shape, result.shape), SIDE, (1, down), room_for(layout))
+
+    find = cuts.finder(by_mode)
 
     def follows(i: int) -> bool:
-        source = _element(cuts, by_mode, i)[0]
+        source = find(i)[0]
         return source is not None and grids[0].place(source) is not None
 
     index = traced(operation, grids[1], at, follows)
-    element = _element(cuts, by_mode, index)[0]
+    element = find(index)[0]
+
+    shown: dict[tuple[int, ...], str] = {}  # places, as texts
 
     def before(i: int) -> Content:
         offset, hover = values_of(layout, grids[0], i)
-        number = cuts.number(i)
+        number, place = cuts.find(i)
         if number is None:
             return Content((offset,), None, hover, faded=True)
-        place = cuts.place(i)
-        more = (("tile", str(number)), ("place in it", text(place if len(place) > 1 else place[0])))
+        if place not in shown:
+            shown[place] = text(place if len(place) > 1 else place[0])
+        more = (("tile", str(number)), ("place in it", shown[place]))
         return Content((offset,), number, hover + more, marked=i == element)
 
     def after(i: int) -> Content:
         offset, hover = values_of(result, grids[1], i)
-        source, number = _element(cuts, by_mode, i)
+        source, number = find(i)
         more = (("tile", str(number)), ("of", "outside" if source is None else grids[0].coordinate(source)))
         return Content((offset,), None if source is None else number, hover + more, source is None, i == index)
 

@@ -55,13 +55,15 @@ SCRIPT = """
 WITHOUT_TITLES = """
 ((text => text ? show(text, event) : hide())((() => {
         for (const many of root.querySelectorAll('[data-cells]')) {
-          const [left, top, width, height, rows, columns, letters, order] = many.dataset.cells.split(' ');
+          const [left, top, width, height, letters, turned] = many.dataset.cells.split(' ').map(Number);
+          const rows = many.dataset.rows.split('|'), columns = many.dataset.columns.split('|');
           const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(many.getScreenCTM().inverse());
           const row = Math.floor((at.y - top) / height), column = Math.floor((at.x - left) / width);
-          if (row < 0 || column < 0 || row >= rows || column >= columns) continue;
-          const lines = [...many.children].filter((_, i) => i % rows === row);
+          if (!(row in rows && column in columns)) continue;
+          const lines = [...many.children].filter((_, i) => i % rows.length === row);
           const text = lines.map(x => x.textContent.substr(column * letters, letters).trim()).join(' ').trim();
-          return text && `coordinate (${order === 'ij' ? [row, column] : [column, row]})\\n${text}`;
+          const parts = turned ? [columns[column], rows[row]] : [rows[row], columns[column]];
+          return text && `coordinate ${parts.join('')}\\n${text}`;
         }
       })()))
 """.strip()

@@ -8,7 +8,17 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.axes import MOST, extents
 from tilewright.show.picture import Entry, Link, Picture, Rule, below
-from tilewright.show.tables import Content, Grid, arranged, grid_of, grids_for, leaf_of, refusal, table
+from tilewright.show.tables import (
+    Content,
+    Grid,
+    arranged,
+    grid_of,
+    grids_for,
+    leaf_of,
+    refusal,
+    room_for,
+    table,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +56,7 @@ def values_of(layout: Any, grid: Grid, index: int) -> tuple[str, tuple[tuple[str
 
 def operand_panel(name: str, layout: Any, subtitle: str = "", marked: tuple[int, ...] = ()) -> Panel:
     """A layout as a plain table of offsets, with some of its indices marked."""
-    grid = grid_of(layout.shape, PAIR)
+    grid = grid_of(layout.shape)
 
     def content(index: int) -> Content:
         offset, hover = values_of(layout, grid, index)
@@ -105,7 +115,8 @@ def _path(a: Any, b: Any, result: Any, at: Any) -> Picture:
     of_a = _size(a, b) if isinstance(a, _core.Swizzle) else a.shape
     # One mode that became several stays on one line.
     shape = (result.shape,) if _core.rank(b) == 1 < _core.rank(result) else result.shape
-    grids = grids_for((b.shape, of_a, shape), SIDE)
+    whole = room_for(b, result) if isinstance(a, _core.Swizzle) else room_for(a, b, result)
+    grids = grids_for((b.shape, of_a, shape), SIDE, room=whole)
     grids = *grids[:2], grids[2]._replace(shape=result.shape)
 
     def through(index: int) -> int:
@@ -159,7 +170,7 @@ def _no_composition(a: Any, b: Any, error: _core.LayoutError) -> Picture:
     links = []
     if not isinstance(a, _core.Swizzle):
         panels.append(operand_panel("A", a, "an index to an offset", marks[0]))
-        places = [grid_of(x.shape, PAIR).place(mark[0]) if mark else None for x, mark in ((b, marks[1]), (a, marks[0]))]
+        places = [grid_of(x.shape).place(mark[0]) if mark else None for x, mark in ((b, marks[1]), (a, marks[0]))]
         if places[0] is not None and places[1] is not None:
             links.append(Link((0, *places[0]), (1, *places[1]), str(via)))
     return refusal(error, panels, links)
@@ -171,7 +182,7 @@ def _composition_by_mode(a: Any, tiler: tuple[Any, ...]) -> Picture:
         result = _core.composition(a, tiler)
     except _core.LayoutError as error:
         return refusal(error, [operand_panel("A", a)])
-    grids = grids_for((a.shape, result.shape), PAIR)
+    grids = grids_for((a.shape, result.shape), PAIR, room=room_for(a))
     taken = _core.composition(_core.make_layout(_core.product_each(a.shape)), tiler)
     owners = {int(taken(i)): leaf_of(result.shape, i) for i in range(min(int(_core.size(taken)), EVALUATED))}
 
@@ -206,7 +217,7 @@ def coalesce_picture(layout: Any, target_profile: Any = None, *, at: Any = None)
         after = _core.coalesce(before, target_profile)
     except _core.LayoutError as error:
         return refusal(error, [operand_panel("L", before)])
-    grids = grids_for((before.shape, after.shape), PAIR)
+    grids = grids_for((before.shape, after.shape), PAIR, room=room_for(before))
     index = traced("coalesce", grids[0], at, lambda i: grids[1].place(i) is not None)
 
     def panel(which: int, name: str, x: Any) -> Panel:

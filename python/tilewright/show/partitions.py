@@ -107,7 +107,7 @@ def _others(owners: Owners, tiler: tuple[Any, ...], shape: tuple[int, ...], grid
         rest, element, step = index, 0, 1
         for cut, extent in zip(cuts, shape, strict=False):
             rest, at = divmod(rest, extent)
-            element, step = element + int(cut.places[at]) % cut.tile * step, step * cut.tile
+            element, step = element + cut.places[at] % cut.tile * step, step * cut.tile
         if element in owners:
             found[index] = owners[element][0][0]
     return found

@@ -9,7 +9,7 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.operations import layout_of, operand_panel, traced, values_of
 from tilewright.show.picture import Link, Picture, Rule
-from tilewright.show.tables import Content, arranged, ends, grids_for, refusal
+from tilewright.show.tables import Content, arranged, ends, grids_for, refusal, room_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,7 +88,7 @@ def product_picture(operation: str, block: Any, tiler: Any, *, at: Any = None) -
     flat = operation == "flat_product"
     down = int(_core.rank(a)) if flat else 1
     shapes = [a.shape, result.shape, *([] if isinstance(b, tuple) else [b.shape])]
-    first, product, *tilers = grids_for(shapes, SIDE, (1, down, 1)[: len(shapes)])
+    first, product, *tilers = grids_for(shapes, SIDE, (1, down, 1)[: len(shapes)], room_for(result))
     grids = first, tilers[0] if tilers else None
     index = traced(operation, product, at, lambda i: grids[0].place(copies.of(i)[0]) is not None)
     element, copy = copies.of(index)

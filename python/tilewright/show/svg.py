@@ -294,7 +294,9 @@ def _texts(box: Box, titles: Titles, fields: list[int]) -> list[str]:
     known = f' data-names="{names}"{text}' if names else ""
     if titles.place and not names:
         sizes = " ".join(_length(x) for x in (box.left, box.top, *box.cell))
-        known = f' data-cells="{sizes} {panel.rows} {panel.columns} {letters} {titles.place}"'
+        begins, ends, turned = titles.place
+        known = f' data-cells="{sizes} {letters} {int(turned)}" data-rows="{escape("|".join(begins))}"'
+        known += f' data-columns="{escape("|".join(ends))}"'
     body = [f'<g xml:space="preserve"{known}>']
     shown = _escaped([" ".join(each).rstrip() for each in zip(*values, strict=True)])
     for i in range(lines):

@@ -18,10 +18,24 @@ if TYPE_CHECKING:
     from tilewright.show.axes import Shown
     from tilewright.show.picture import Axis, Entry, Hover, Link, Placed
 
-__all__ = ["Content", "Grid", "arranged", "ends", "grid_of", "grids_for", "leaf_of", "owner_hover", "refusal", "table"]
+__all__ = [
+    "Content",
+    "Grid",
+    "arranged",
+    "ends",
+    "grid_of",
+    "grids_for",
+    "leaf_of",
+    "owner_hover",
+    "refusal",
+    "room_for",
+    "table",
+]
 
 PAGE, LETTER = 1300.0, 7.3  # pixels
-ROOM = 5 << 10  # cells of which a picture can say in 200 kB what pointing at them shows
+ROOM = 3 * MOST * MOST  # cells of which a picture has 200 kB and 50 ms for each one's text
+HOVERED = 5 << 10  # and for all that pointing at them shows
+LETTERS = 8  # of the texts of so many
 
 
 class Content(NamedTuple):
@@ -137,17 +151,27 @@ def grid_of(shape: Any, most: int = MOST, down: int = 1) -> Grid:
     return Grid(shape, sheet, notes, (1, int(_core.size(sides[0]))), names)
 
 
-def grids_for(shapes: Sequence[Any], most: int, downs: Sequence[int] = ()) -> tuple[Grid, ...]:
-    """The grids of the shapes of one picture: of 64 rows and columns where that is not too much, else of `most`.
+def room_for(*layouts: Any) -> int:
+    """How many cells a picture of these layouts has at most, where none is cut: texts that are long take more room."""
+    last = (layout(int(_core.size(layout)) - 1) for layout in layouts)
+    return ROOM if max(len(text(x) if isinstance(x, tuple) else str(x)) for x in last) <= LETTERS else HOVERED
 
-    `downs` are the modes of each that run down, by default one.
 
-    >>> [len(grid.rows) for grid in grids_for([(64, 64), (8, 8)], 44)], len(grids_for([(64, 64)] * 2, 44)[0].rows)
-    ([64, 8], 44)
+def grids_for(
+    shapes: Sequence[Any], most: int, downs: Sequence[int] = (), room: int = HOVERED
+) -> tuple[Grid, ...]:  # fmt: skip
+    """The grids of the shapes of one picture: of 64 rows and columns where there is room, else of `most`.
+
+    There is room for as many cells as pointing at them shows all of, or, where no shape has more rows or columns, for
+    `room` of them. `downs` are the modes of each that run down, by default one.
+
+    >>> [[len(grid.rows) for grid in grids_for([(64, n)] * 2, 44, room=ROOM)] for n in (8, 64, 65)]
+    [[64, 64], [64, 64], [44, 44]]
     """
     pairs = list(zip(shapes, downs or (1,) * len(shapes), strict=True))
     found = tuple(grid_of(shape, MOST, down) for shape, down in pairs)
-    if sum(len(grid.rows) * len(grid.columns) for grid in found) <= ROOM:
+    count = sum(len(grid.rows) * len(grid.columns) for grid in found)
+    if count <= HOVERED or (count <= room and not any(grid.notes for grid in found)):
         return found
     return tuple(grid_of(shape, most, down) for shape, down in pairs)
 
