@@ -140,8 +140,13 @@ NESTED = [cute.parse(f"((8,8),(8,8)):{stride}") for stride in ("((1,64),(8,512))
 
 @pytest.mark.parametrize(
     "picture",
-    [cute.show(MMA), cute.show(MMA, thread=37), cute.show(cute.composition, *NESTED)],
-    ids=["TiledMma", "of a thread", "composition"],
+    [
+        cute.show(MMA),
+        cute.show(MMA, thread=37),
+        cute.show(cute.composition, *NESTED),
+        cute.show(cute.composition, *map(cute.parse, ("4096:2", "4096:1"))),
+    ],
+    ids=["TiledMma", "of a thread", "composition", "one mode"],
 )
 def test_pointing_at_one_of_many_cells_shows_where_it_is(browser, tmp_path, picture):
     """Panels of 64 x 64 cells: an SVG has no room for titles, the script finds the cell under the pointer."""

@@ -87,6 +87,14 @@ def test_where_no_field_fits_the_cells_have_places(tile: tuple[int, int, int]) -
     assert "as HTML, the picture shows coordinate and text" in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", drawn))
 
 
+@pytest.mark.parametrize("thread", [None, 37])
+def test_both_sides_of_a_copy_of_64_by_64_are_drawn_whole(thread: int | None) -> None:
+    tiled = cute.make_tiled_copy_A(LDMATRIX, cute.make_tiled_mma(MMA, (2, 2, 1), (64, 64, 64)))
+    picture = cute.show(tiled if thread is None else tiled.get_slice(thread))
+    assert [len(placed.panel.cells) for placed in picture.panels] == [4096, 4096]
+    assert len(picture.html().encode()) < 200_000
+
+
 @pytest.mark.parametrize("tiled", [FOUR, cute.make_tiled_mma(nvgpu.MmaUniversalOp(Float32), (4, 8, 1))])
 def test_a_multiplication_is_drawn_around_the_product(tiled: Any) -> None:
     picture = cute.show(tiled)

@@ -94,7 +94,10 @@ def _of_line(line: tuple[str, ...]) -> list[tuple[tuple[str, str], int, int]]:
 
 
 class Place(NamedTuple):
-    """Where the cells of a panel are: a coordinate is rows[row] + columns[column], or the other way round."""
+    """Where the cells of a panel are: a coordinate is rows[row] + columns[column], or the other way round.
+
+    Where all of them are numbers, so is it: their sum.
+    """
 
     rows: list[str]
     columns: list[str]
@@ -172,9 +175,13 @@ class Titles(NamedTuple):
 def _parts(texts: Sequence[Sequence[str]]) -> tuple[list[str], list[str]] | None:
     """Rows of texts as sums begins[i] + ends[j], where begins end with a comma; None where they are none.
 
-    >>> _parts([["(0,0)", "(0,1)"], ["(1,0)", ""]])
-    (['(0,', '(1,'], ['0)', '1)'])
+    Numbers, all of them, are sums of numbers.
+
+    >>> _parts([["(0,0)", "(0,1)"], ["(1,0)", ""]]), _parts([["0", "1"], ["2", ""]])
+    ((['(0,', '(1,'], ['0)', '1)']), (['0', '2'], ['0', '1']))
     """
+    if all(x.isdecimal() or not x for row in texts for x in row):
+        return _numbers(texts)
     begins = []
     for row in texts:
         first, last = min(filter(None, row), default=""), max(row)
@@ -187,6 +194,18 @@ def _parts(texts: Sequence[Sequence[str]]) -> tuple[list[str], list[str]] | None
         if any(x and x != begin + end for x, end in zip(row, ends, strict=True)):
             return None
     return begins, ends
+
+
+def _numbers(texts: Sequence[Sequence[str]]) -> tuple[list[str], list[str]] | None:
+    """Rows of numbers as sums begins[i] + ends[j], of rows that have a number in the first column."""
+    if not all(row[0] for row in texts):
+        return None
+    begins = [int(row[0]) for row in texts]
+    ends = [int(x or 0) - begins[0] for x in texts[0]]
+    same = all(
+        not x or int(x) == a + b for a, row in zip(begins, texts, strict=True) for b, x in zip(ends, row, strict=True)
+    )
+    return (list(map(str, begins)), list(map(str, ends))) if same else None
 
 
 def _short(values: list[str]) -> list[str]:

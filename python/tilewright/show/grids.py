@@ -168,7 +168,7 @@ def grids_of(shape: Any, most: int = MOST) -> tuple[tuple[Grid, ...], tuple[str,
     """
     shape = static(shape)
     if not isinstance(shape, tuple) or len(shape) < 2:
-        row_shape, column_shape = _lines(shape)
+        row_shape, column_shape = _lines(shape, most)
     else:
         row_shape, column_shape = shape[:2]
     rows, columns = (math.prod(extents(x)) for x in (row_shape, column_shape))
@@ -186,17 +186,25 @@ def grids_of(shape: Any, most: int = MOST) -> tuple[tuple[Grid, ...], tuple[str,
     return tuple(Grid(shape, row_shape, column_shape, *shown, rest) for rest in rests), tuple(notes)
 
 
-def _lines(shape: Any) -> tuple[Any, Any]:
-    """One mode in lines: the first leaves across as long as they fit, the others down; a long leaf is cut in pieces."""
+def _lines(shape: Any, most: int) -> tuple[Any, Any]:
+    """One mode in lines: the first leaves across as long as they fit, the others down; a long leaf is cut in pieces.
+
+    Lines are as long as the panel is wide where all elements fit in only so.
+
+    >>> [_lines((size,), 64) for size in (96, 2100, 4000, 4096, 8192)]
+    [(3, 32), (35, 60), (63, 64), (64, 64), (256, 32)]
+    """
     leaves = extents(shape)
     size = math.prod(leaves)
     if size <= LINE:
         return 1, leaves
+    line = most if LINE * most < size <= most * most else LINE
     count, width = 0, 1
-    while width * leaves[count] <= LINE:
+    while width * leaves[count] <= line:
         width *= leaves[count]
         count += 1
     if count:
         return leaves[count:], leaves[:count]
-    width = next((n for n in range(LINE, LINE // 2, -1) if leaves[0] % n == 0), LINE)
+    even = (n for n in range(line, line // 2, -1) if leaves[0] % n == 0)
+    width = next((n for n in even if line == LINE or size <= n * most), line)
     return -(-size // width), width

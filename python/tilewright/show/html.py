@@ -63,7 +63,8 @@ WITHOUT_TITLES = """
           const lines = [...many.children].filter((_, i) => i % rows.length === row);
           const text = lines.map(x => x.textContent.substr(column * letters, letters).trim()).join(' ').trim();
           const parts = turned ? [columns[column], rows[row]] : [rows[row], columns[column]];
-          return text && `coordinate ${parts.join('')}\\n${text}`;
+          const sum = parts.every(x => /^\\d+$/.test(x)) ? +parts[0] + +parts[1] : parts.join('');
+          return text && `coordinate ${sum}\\n${text}`;
         }
       })()))
 """.strip()

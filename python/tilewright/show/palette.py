@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 __all__ = ["fill", "thread_ansi", "thread_color"]
 
 # Paul Tol's "light" scheme: told apart with every kind of colour vision, and black text is readable on each.
@@ -12,6 +14,7 @@ _FADED = 0.72
 _GREY = "#f0f0f0"
 
 
+@cache
 def _tinted(hue: str, tint: float) -> str:
     channels = (int(hue[i : i + 2], 16) for i in (1, 3, 5))
     return "#" + "".join(f"{round(c + (255 - c) * tint):02x}" for c in channels)

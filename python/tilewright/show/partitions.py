@@ -17,7 +17,7 @@ from tilewright.show.memory import Memory
 from tilewright.show.mma import tiled_mma_picture
 from tilewright.show.operations import layout_of
 from tilewright.show.picture import Picture
-from tilewright.show.tables import Content, Grid, arranged, grid_of, grids_for, refusal
+from tilewright.show.tables import ROOM, Content, Grid, arranged, grid_of, grids_for, refusal
 from tilewright.show.tv import owners_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def thr_copy_picture(thread: ThrCopy, *, tensor: Any = None) -> Picture:
     tvs = [thread.layout_src_tv_tiled, thread.layout_dst_tv_tiled]
     if tvs[0] == tvs[1]:
         parts = parts[:1]
-    grid = grids_for((shape,) * len(parts), PAIR)[0]
+    grid = grids_for((shape,) * len(parts), PAIR, room=ROOM)[0]
     panels = []
     for (side, partition), tv in zip(parts, tvs, strict=False):
         found = partition(_places(shape))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tilewright.show.picture import Axis, Entry, Hover, Link, Placed
 
 __all__ = [
+    "ROOM",
     "Content",
     "Grid",
     "arranged",
