@@ -19,7 +19,6 @@ from tilewright.kernels.gemm_sm90 import BY_BOXES
 from tilewright.kernels.gemm_sm90_tables import fragments_of, sum_coordinates
 
 if TYPE_CHECKING:
-    from tilewright.analysis.boxes import BoxAccess
     from tilewright.analysis.totals import Integers
     from tilewright.kernels.gemm_sm90 import GemmSm90
 
@@ -64,22 +63,21 @@ def _boxes(plan: GemmSm90, launch: Launch) -> list[MemoryInstruction]:
             boxes = sum(number for number, _ in brought)
             lines = Lines(rows * size, count, launch.addresses[i], SPAN, boxes, depth - p.k, "columns")
         op, least = "multicast" if sharers > 1 else "load", least_of(dtype)
-        moved = MemoryInstruction.of_engine(
-            f"load {name}", f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}", "tma", 0,
-            requests=sum(number for number, _ in brought) * each,
-            note=f"{shown}{shared}, with a swizzle of {SPAN} bytes",
-        )  # fmt: skip
-        found.append(_with(moved, lines, op, lines.access(op, times, sharers, least), least))
+        sass = f"UTMALDG.{2 + len(p.batch)}D{'.MULTICAST' if sharers > 1 else ''}"
+        requests, note = sum(number for number, _ in brought) * each, f"{shown}{shared}, with a swizzle of {SPAN} bytes"
+        found.append(_moved(f"load {name}", sass, lines, op, requests, note, times, sharers, least))
     return found
 
 
-def _with(
-    moved: MemoryInstruction, lines: Lines, op: str, access: BoxAccess, least: int = LEAST
+def _moved(
+    name: str, sass: str, lines: Lines, op: str, requests: int, note: str, times: int = 1, receivers: int = 1,
+    least: int = LEAST,
 ) -> MemoryInstruction:  # fmt: skip
     """An instruction of boxes with what they cost."""
-    return moved._replace(
-        sectors=access.sectors, ideal_sectors=access.ideal_sectors, bytes_moved=access.sectors * SECTOR,
-        bytes_useful=access.bytes_inside, remedy=lines.remedy(op, least),
+    access = lines.access(op, times, receivers, least)
+    return MemoryInstruction.of_engine(
+        name, sass, "tma", access.bytes_inside, requests=requests, moved=access.sectors * SECTOR,
+        sectors=(access.sectors, access.ideal_sectors), note=note, remedy=lines.remedy(op, least),
     )  # fmt: skip
 
 
@@ -270,8 +268,7 @@ def _boxes_of_c(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstructio
     note = f"{requests} boxes of {rows_of_box * SPAN} bytes, with a swizzle of {SPAN} bytes"
 
     def moved(name: str, sass: str, op: str) -> MemoryInstruction:
-        one = MemoryInstruction.of_engine(name, f"{sass}.{2 + len(p.batch)}D", "tma", 0, requests=requests, note=note)
-        return _with(one, lines, op, lines.access(op))
+        return _moved(name, f"{sass}.{2 + len(p.batch)}D", lines, op, requests, note)
 
     found: list[Tally | MemoryInstruction] = []
     if p.epilogue.beta != 0:

@@ -68,11 +68,12 @@ class MemoryInstruction(NamedTuple):
     def of_engine(
         name: str, sass: str, op: str, useful: int, *, requests: int = 0, moved: int | None = None,
         sectors: tuple[int, int] = (0, 0), wavefronts: tuple[int, int] = (0, 0), memory: str = "global", note: str = "",
+        remedy: str = "",
     ) -> MemoryInstruction:  # fmt: skip
         """Of the copy engine or wgmma, where no lane takes part. `sectors`, `wavefronts`: those, and the ideal ones."""
         moved = useful if moved is None else moved
         return MemoryInstruction(
-            name, sass, memory, op, 0, requests, 0.0, *sectors, 0, *wavefronts, moved, useful, note=note
+            name, sass, memory, op, 0, requests, 0.0, *sectors, 0, *wavefronts, moved, useful, note=note, remedy=remedy
         )
 
     def counted_as(self, counted: int, ideal: int) -> MemoryInstruction:
