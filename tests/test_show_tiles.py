@@ -301,3 +301,17 @@ def test_vectors_that_predication_does_not_have(
 ) -> None:
     with pytest.raises(error, match=says):
         cute.show("predication", *operands, **options)
+
+
+def test_operands_without_a_result_say_what_is_left_out() -> None:
+    picture = cute.show(cute.composition, L("(4096,66):(41,170000)"), L("(64,65):(3,7000001)"))
+    assert picture.error is not None
+    subtitles = [placed.panel.subtitle for placed in picture.panels]
+    assert subtitles[0].endswith("; 64 x 63 of 64 x 65 elements are drawn: the first ones and the last")
+    assert subtitles[1].endswith("; 63 x 63 of 4096 x 66 elements are drawn: the first ones and the last")
+
+
+def test_a_composition_mode_by_mode_draws_as_much_as_its_notes_say() -> None:
+    picture = cute.show(cute.composition, L("(128,128):(128,1)"), (L("100:1"), L("100:1")))
+    assert [len(placed.panel.cells) for placed in picture.panels] == [43 * 43, 43 * 43]
+    assert sum("43 x 43 of" in note for note in picture.notes) == 2

@@ -18,7 +18,7 @@ from tilewright.show.tables import (
     refusal,
     room_for,
     table,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,9 +54,16 @@ def values_of(layout: Any, grid: Grid, index: int) -> tuple[str, tuple[tuple[str
     return offset, (("coordinate", grid.coordinate(index)), ("offset", offset))
 
 
-def operand_panel(name: str, layout: Any, subtitle: str = "", marked: tuple[int, ...] = ()) -> Panel:
-    """A layout as a plain table of offsets, with some of its indices marked."""
-    grid = grid_of(layout.shape)
+def operand_panel(
+    name: str, layout: Any, subtitle: str = "", marked: tuple[int, ...] = (), grid: Grid | None = None
+) -> Panel:
+    """A layout as a plain table of offsets, with some of its indices marked; it says itself what has no place in it.
+
+    `grid`: of a picture whose notes say that.
+    """
+    if grid is None:
+        grid = grid_of(layout.shape)
+        subtitle = "; ".join(filter(None, (subtitle, *grid.notes)))
 
     def content(index: int) -> Content:
         offset, hover = values_of(layout, grid, index)
@@ -195,7 +202,7 @@ def _composition_by_mode(a: Any, tiler: tuple[Any, ...]) -> Picture:
         arranged(
             [
                 grids[0].panel(f"A = {a}", "pale: not taken", content),
-                operand_panel("A o B", result, "mode by mode"),
+                operand_panel("A o B", result, "mode by mode", grid=grids[1]),
             ]
         ),
         [*grids[0].note(f"A = {a}"), *grids[1].note(f"A o B = {result}")],
