@@ -20,13 +20,16 @@ def _tinted(hue: str, tint: float) -> str:
     return "#" + "".join(f"{round(c + (255 - c) * tint):02x}" for c in channels)
 
 
+_COLORS = tuple(_tinted(hue, tint) for tint in _TINTS for hue in _PALETTE)
+
+
 def thread_color(thread: int) -> str:
     """The colour of a thread: eight hues, then the same ones lighter; it repeats after 24.
 
     >>> thread_color(0), thread_color(8), thread_color(24)
     ('#77aadd', '#a7c8e9', '#77aadd')
     """
-    return _tinted(_PALETTE[thread % len(_PALETTE)], _TINTS[thread // len(_PALETTE) % len(_TINTS)])
+    return _COLORS[thread % len(_COLORS)]
 
 
 def fill(owner: int | None, faded: bool = False) -> str:

@@ -114,6 +114,8 @@ class Grid(NamedTuple):
             column, row = divmod(index, self.steps[1])
             if row in self.names[0] and column in self.names[1]:
                 return f"({self.names[0][row]},{self.names[1][column]})"
+        elif type(self.shape) is int:
+            return str(index)
         return text(_core.idx2crd(index, self.shape))
 
     def panel(
@@ -158,9 +160,7 @@ def room_for(*layouts: Any) -> int:
     return ROOM if max(len(text(x) if isinstance(x, tuple) else str(x)) for x in last) <= LETTERS else HOVERED
 
 
-def grids_for(
-    shapes: Sequence[Any], most: int, downs: Sequence[int] = (), room: int = HOVERED
-) -> tuple[Grid, ...]:  # fmt: skip
+def grids_for(shapes: Sequence[Any], most: int, downs: Sequence[int] = (), room: int = HOVERED) -> tuple[Grid, ...]:
     """The grids of the shapes of one picture: of 64 rows and columns where there is room, else of `most`.
 
     There is room for as many cells as pointing at them shows all of, or, where no shape has more rows or columns, for
