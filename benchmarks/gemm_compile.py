@@ -1,6 +1,8 @@
-"""What compiling a GEMM costs: run as a program, it compiles one kernel twice and prints the milliseconds as JSON.
+"""What compiling a GEMM costs: run as a program, it compiles for two element types and prints the milliseconds as JSON.
 
-python benchmarks/gemm_compile.py gemm_sm90|gemm_sm80|gemm_simt [ARCHITECTURE]
+python benchmarks/gemm_compile.py gemm_sm90|gemm_sm80|gemm_simt|together|in-turn [ARCHITECTURE]
+
+The last two are plans of several kernels, which are compiled at the same time, or one after another.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 LIMITS = {"gemm_sm90": 350.0, "gemm_sm80": 250.0, "gemm_simt": 150.0}  # milliseconds
+RAGGED = (4095, 4097, 4103)
 
 
 def compile_twice(stem: str, arch: str | None) -> list[float]:
@@ -38,6 +42,45 @@ def compile_twice(stem: str, arch: str | None) -> list[float]:
     return taken
 
 
+def compile_composites(together: bool, arch: str | None) -> list[float]:
+    """The plans of copies and a GEMM, and of a GEMM of the last column, that RAGGED is multiplied by."""
+    from tilewright import BFloat16, Float32
+    from tilewright._runtime.device import arch_of
+    from tilewright.kernels.choose_gemm import choose_gemm
+    from tilewright.kernels.gemm_plan import H200
+    from tilewright.kernels.gemm_problem import problem_of
+
+    arch = arch or arch_of(0)
+    taken = []
+    for element in (Float32, BFloat16):
+        plan: Any = choose_gemm(problem_of(*RAGGED, element), (element.bits // 8,) * 3, H200)
+        assert all(one.name for one in plan.single_plans)
+        begin = time.perf_counter()
+        for one in (plan,) if together else plan.single_plans:
+            one.compile(arch)
+        taken.append((time.perf_counter() - begin) * 1e3)
+    return taken
+
+
+def measured(what: str, arch: str | None, samples: int) -> list[list[float]] | str:
+    """What a process of its own, with an empty cache, prints, `samples` times; or why one failed."""
+    found: list[list[float]] = []
+    for _ in range(samples):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, __file__, what, *([arch] if arch else [])]
+            environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": folder}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            return (done.stderr.strip() or "no output").splitlines()[-1][:200]
+        found.append(json.loads(done.stdout))
+    return found
+
+
+def shown(numbers: Sequence[float]) -> str:
+    """Their median and range."""
+    return f"{statistics.median(numbers):.0f} ({min(numbers):.0f} to {max(numbers):.0f})"
+
+
 def table(add: Callable[..., None], arch: str | None, samples: int) -> list[str]:
     """Adds a table of one process a sample, each with an empty cache; returns the names of the limits missed."""
     add("", "## compile", "", "Milliseconds of plan.compile with an empty cache: median (range) over processes.")
@@ -45,27 +88,35 @@ def table(add: Callable[..., None], arch: str | None, samples: int) -> list[str]
     add("| kernel | first | next | limit | met |", "| --- | --- | --- | --- | --- |")
     missed = []
     for stem, limit in LIMITS.items():
-        found: list[list[float]] = []
-        for _ in range(samples):
-            with tempfile.TemporaryDirectory() as folder:
-                command = [sys.executable, __file__, stem, *([arch] if arch else [])]
-                environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": folder}
-                done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            if done.returncode != 0:
-                reason = (done.stderr.strip() or "no output").splitlines()[-1]
-                add(f"| {stem} | failed: {reason[:200]} |")
-                missed.append(f"compiling {stem} failed")
-                break
-            found.append(json.loads(done.stdout))
-        else:
-            first, following = zip(*found, strict=True)
-            met = statistics.median(first) <= limit
-            if not met:
-                missed.append(f"compiling {stem}")
-            shown = [f"{statistics.median(x):.0f} ({min(x):.0f} to {max(x):.0f})" for x in (first, following)]
-            add(f"| {stem} | {' | '.join(shown)} | {limit:.0f} | {'yes' if met else '**no**'} |")
+        found = measured(stem, arch, samples)
+        if isinstance(found, str):
+            add(f"| {stem} | failed: {found} |")
+            missed.append(f"compiling {stem} failed")
+            continue
+        first, following = zip(*found, strict=True)
+        met = statistics.median(first) <= limit
+        if not met:
+            missed.append(f"compiling {stem}")
+        add(f"| {stem} | {shown(first)} | {shown(following)} | {limit:.0f} | {'yes' if met else '**no**'} |")
+    add(
+        "",
+        f"All kernels of the plans for {'x'.join(map(str, RAGGED))}: fp32, copies and two of gemm_simt; then bf16 in",
+    )
+    add("the same process, copies and gemm_sm90.", "")
+    add("| compiled | fp32 | bf16 |", "| --- | --- | --- |")
+    for what, name in (("together", "at the same time"), ("in-turn", "one after another")):
+        found = measured(what, arch, samples)
+        add(
+            f"| {name} | "
+            + (found if isinstance(found, str) else " | ".join(map(shown, zip(*found, strict=True))))
+            + " |"
+        )
     return missed
 
 
 if __name__ == "__main__":
-    print(json.dumps(compile_twice(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None)))
+    wanted, chosen_arch = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
+    if wanted in LIMITS:
+        print(json.dumps(compile_twice(wanted, chosen_arch)))
+    else:
+        print(json.dumps(compile_composites(wanted == "together", chosen_arch)))

@@ -81,13 +81,16 @@ def test_a_part_that_is_not_sound_is_reported(unsound, monkeypatch):
 def test_launches(monkeypatch):
     """Each part with its own addresses, and again unplanned."""
     torch = pytest.importorskip("torch")
-    recorder, functions = _core.cuda.Recorder(), []
+    recorder, functions, compiled = _core.cuda.Recorder(), [], []
     monkeypatch.setattr(gemm_run, "CPU", -1)
+    monkeypatch.setattr(gemm_launch, "facts_of", lambda device: H200)
+    monkeypatch.setattr(EdgedGemm, "compile", lambda plan, arch: compiled.append(arch))
     monkeypatch.setattr(gemm_launch, "function_of", lambda plan, device: functions.append(plan) or recorder)
     a, b, c, bias = torch.zeros(64, 32), torch.zeros(70, 32), torch.zeros(64, 70), torch.zeros(70)
     plan = edged(a, b, c, 1, 64, bias=bias)
     kernels.gemm(a, b, c, bias=bias, plan=plan)
     assert len(functions) == 2
+    assert compiled == ["sm_90a"]  # both kernels at the same time
     params = recorder.last[4]
     found = {argument: int.from_bytes(params[at : at + 8], "little") for argument, at, _ in plan.edge.pointers()}
     order = (1, 0, 2, 3) if plan.edge.swapped else (0, 1, 2, 3)

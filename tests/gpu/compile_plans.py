@@ -17,17 +17,12 @@ def compile_one(plan, arch):
     plan.compile(arch)
 
 
-def kernels_of(plan):
-    """The plans of one launch that a plan of a GEMM consists of, but for copies."""
-    parts = [getattr(plan, name) for name in ("gemm", "edge") if hasattr(plan, name)]
-    return [one for part in parts for one in kernels_of(part)] or [plan]
-
-
 def compile_all(plans):
     """Those of the GPU's architecture; of plans for the same kernel only one."""
     if SANITIZED:
         return
-    kernels = {(one.STEM, one.name): one for plan in plans for one in kernels_of(plan)}
+    singles = (one for plan in plans for one in getattr(plan, "single_plans", (plan,)))
+    kernels = {(type(one), one.name): one for one in singles}
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(os.cpu_count(), len(kernels)), mp_context=context) as pool:
         list(pool.map(compile_one, kernels.values(), [arch_of(0)] * len(kernels)))

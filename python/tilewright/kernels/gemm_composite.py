@@ -6,6 +6,7 @@ Each has a `gemm`, the plan whose tile, layouts and kernel it is about, and laun
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -103,12 +104,26 @@ class CompositeGemm(ABC):
         self.gemm.require_device(facts, function)
 
     def compile(self, arch: str = "sm_90a") -> Any:
-        """The compiled program of `gemm`."""
+        """The compiled program of `gemm`; the other launches' are compiled at the same time, each by its own thread."""
+        plans = {(type(plan), plan.name): plan for plan in self.single_plans}
+        missing = [x for x in plans.values() if x.compiled(arch) is None] if isinstance(arch, str) else []
+        if missing:
+            with ThreadPoolExecutor(len(missing)) as pool:
+                list(pool.map(lambda plan: plan.compile(arch), missing))
         return self.gemm.compile(arch)
 
     def compiled(self, arch: str = "sm_90a") -> Any:
         """The same, if this process has compiled it; as GemmPlan.compiled."""
         return self.gemm.compiled(arch)
+
+    def prepare(self, operands: GemmOperands) -> CompositeLaunch:
+        """The launches for these operands; kernels that have to be compiled are so at the same time."""
+        from tilewright.kernels.gemm_launch import facts_of
+
+        facts = facts_of(operands.c.device[1])
+        self.require_device(facts)
+        self.compile(facts.arch)
+        return self._prepared(operands)
 
     def run(
         self, mA: Any, mB: Any, mC: Any = None, *, bias: Any = None, stream: int | None = None, check: bool = False
@@ -135,6 +150,15 @@ class CompositeGemm(ABC):
 
     # ---- what each kind says ----
 
+    @property
+    @abstractmethod
+    def single_plans(self) -> tuple[Any, ...]:
+        """The plans of one launch each that this one is made of, in the order of the launches."""
+
+    @abstractmethod
+    def _prepared(self, operands: GemmOperands) -> CompositeLaunch:
+        """The launches for these operands, whose kernels are compiled."""
+
     @abstractmethod
     def for_problem(self, problem: GemmProblem) -> Self:
         """The plan for other sizes."""
@@ -142,10 +166,6 @@ class CompositeGemm(ABC):
     @abstractmethod
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
         """Check what the launches rely on; ValueError where it does not hold."""
-
-    @abstractmethod
-    def prepare(self, operands: GemmOperands) -> CompositeLaunch:
-        """The launches for these operands."""
 
     @abstractmethod
     def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:

@@ -120,8 +120,13 @@ class EdgedGemm(CompositeGemm):
         for plan, _ in self.parts:
             plan.require_device(facts, function)
 
-    def prepare(self, operands: GemmOperands) -> EdgedLaunch:
-        """As CompositeGemm.prepare."""
+    @property
+    def single_plans(self) -> tuple[Any, ...]:
+        """As CompositeGemm.single_plans: those of `gemm`, then those of `edge`."""
+        both = (self.gemm, self.edge)
+        return tuple(x for plan in both for x in (plan.single_plans if isinstance(plan, CompositeGemm) else (plan,)))
+
+    def _prepared(self, operands: GemmOperands) -> EdgedLaunch:
         return EdgedLaunch(self, operands)
 
     def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:

@@ -145,8 +145,12 @@ class PackedGemm(CompositeGemm):
         a, b = (WORKSPACE if packed else x for packed, x in zip(self.sides, (a_address, b_address), strict=True))
         self.gemm.require(*((b, a) if self.gemm.swapped else (a, b)), c_address, function)
 
-    def prepare(self, operands: GemmOperands) -> PackedLaunch:
-        """As CompositeGemm.prepare."""
+    @property
+    def single_plans(self) -> tuple[Any, ...]:
+        """As CompositeGemm.single_plans: the copies, then the GEMM."""
+        return (*(copy for copy in (self.pack_a, self.pack_b) if copy is not None), self.gemm)
+
+    def _prepared(self, operands: GemmOperands) -> PackedLaunch:
         from tilewright.kernels.gemm_packed_run import PackedLaunch
 
         return PackedLaunch(self, operands)

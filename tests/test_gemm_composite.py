@@ -1,0 +1,89 @@
+"""Plans of several launches: which kernels they consist of, and that these are compiled at the same time."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from compiling import nvrtc
+from tilewright import BFloat16, Float32
+from tilewright._runtime import compiler
+from tilewright._runtime.errors import CompileError
+from tilewright.kernels.choose_gemm import choose_gemm
+from tilewright.kernels.gemm_edged import EdgedGemm
+from tilewright.kernels.gemm_packed import PackedGemm
+from tilewright.kernels.gemm_plan import H200
+from tilewright.kernels.gemm_problem import problem_of
+
+RAGGED = (4095, 4097, 4103)
+
+
+def plan_of(dtype):
+    alignments = (dtype.bits // 8,) * 3
+    return choose_gemm(problem_of(*RAGGED, dtype), alignments, H200)
+
+
+def test_the_plans_of_single_launches():
+    edged, packed = plan_of(Float32), plan_of(BFloat16)
+    assert isinstance(edged, EdgedGemm)
+    assert isinstance(edged.gemm, PackedGemm)
+    inner = edged.gemm
+    assert edged.single_plans == (inner.pack_a, inner.pack_b, inner.gemm, edged.edge)
+    assert isinstance(packed, PackedGemm)
+    assert packed.single_plans == (packed.pack_a, packed.pack_b, packed.gemm)
+    assert packed.replace(pack_b=None).single_plans == (packed.pack_a, packed.gemm)
+
+
+class Compiler:
+    """In place of the real one. Compilations wait for each other: they end only if all of them are under way."""
+
+    def __init__(self, monkeypatch, together, failing=None):
+        self.barrier = threading.Barrier(together)
+        self.failing = failing
+        self.programs = {}
+        monkeypatch.setattr(compiler, "compile_program", self.compile_program)
+        monkeypatch.setattr(compiler, "compiled_program", lambda stem, names, arch: self.programs.get((*names, arch)))
+
+    def compile_program(self, stem, names, arch):
+        key = (*names, arch)
+        if key not in self.programs:
+            self.barrier.wait(20)
+            if stem == self.failing:
+                raise CompileError("no", "", (), names, {}, "NVRTC")
+            self.programs[key] = f"program of {stem}"
+        return self.programs[key]
+
+
+@pytest.mark.parametrize("dtype", [Float32, BFloat16], ids=str)
+def test_all_kernels_are_compiled_at_the_same_time(dtype, monkeypatch):
+    plan = plan_of(dtype)
+    kernels = {one.name for one in plan.single_plans}
+    fake = Compiler(monkeypatch, len(kernels))
+    assert len(kernels) > 1
+    assert plan.compile("sm_90a") == f"program of {plan.kernel_plan.STEM}"
+    assert fake.programs.keys() == {(name, "sm_90a") for name in kernels}
+    threads = threading.active_count()
+    fake.barrier.abort()  # whoever compiled now would fail
+    assert plan.compile("sm_90a") == plan.compiled("sm_90a")
+    assert threading.active_count() == threads
+
+
+def test_an_error_of_the_compiler_is_raised_after_the_others_have_ended(monkeypatch):
+    plan = plan_of(BFloat16)
+    fake = Compiler(monkeypatch, 2, failing="tiled_copy")
+    with pytest.raises(CompileError):
+        plan.compile("sm_90a")
+    assert [*fake.programs] == [(plan.gemm.name, "sm_90a")]
+
+
+def test_a_bad_architecture_is_told_as_by_other_plans():
+    with pytest.raises(TypeError, match="expected arch to be a string such as sm_90a, but got 90"):
+        plan_of(BFloat16).compile(90)
+
+
+@nvrtc
+def test_a_plan_of_several_launches_is_compiled_ahead_as_a_whole():
+    plan = plan_of(BFloat16)
+    assert plan.compile("sm_90a").stem == "gemm_sm90"
+    assert all(one.compiled("sm_90a").lowered for one in plan.single_plans)
