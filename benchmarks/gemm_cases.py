@@ -97,6 +97,14 @@ def small_m() -> Iterator[Case]:
             yield Case(TYPES["bf16"], m, n, k, limit=0.97)
 
 
+def vectors() -> Iterator[Case]:
+    """fp32 of a few rows: the time of reading B."""
+    for m in (1, 2, 4):
+        for n, k in ((1024, 1024), (4096, 4096), (14336, 4096), (4096, 14336), (512, 16384), (16384, 256)):
+            for order in "kn":
+                yield Case(TYPES["fp32"], m, n, k, orders=("k", order))
+
+
 def odd_m() -> Iterator[Case]:
     """Rows that fill no tiles of 128."""
     for m in (80, 129, 200, 257, 320, 640):
@@ -152,6 +160,7 @@ SECTIONS = {
     "ragged": ragged,
     "small M": small_m,
     "odd M": odd_m,
+    "fp32 few rows": vectors,
     "batched": batches,
     "epilogue": epilogues,
 }

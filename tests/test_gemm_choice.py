@@ -107,7 +107,7 @@ def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
 @pytest.mark.parametrize(
     ("shape", "tiler", "slices", "stages"),
     [
-        ((1, 4096, 4096), (32, 16, 64), 8, 6),
+        ((5, 4096, 4096), (32, 16, 64), 8, 6),
         ((16, 4096, 4096), (32, 16, 64), 8, 6),
         ((64, 4096, 1000), (64, 32, 64), 8, 4),
         ((512, 512, 512), (64, 32, 32), 4, 4),

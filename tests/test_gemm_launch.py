@@ -9,6 +9,7 @@ import pytest
 from tilewright import LayoutError, _core, kernels
 from tilewright.kernels import gemm_launch, gemm_run, launch
 from tilewright.kernels.epilogue import bias_offset
+from tilewright.kernels.gemm_packed import PackedGemm
 from tilewright.kernels.gemm_plan import H200
 from tilewright.kernels.gemm_sm90 import GemmSm90
 
@@ -166,6 +167,8 @@ def test_copies_before(recorder, monkeypatch):
 
     monkeypatch.setattr(gemm_packed_run, "workspace", workspace)
     monkeypatch.setattr(gemm_composite_run, "_launched", {})
+    monkeypatch.setattr(gemm_launch, "facts_of", lambda device: H200)
+    monkeypatch.setattr(PackedGemm, "compile", lambda plan, arch: None)
     # There is no driver that encodes tensor maps: the addresses are put where the maps are.
     monkeypatch.setattr(cuda, "encode_tensor_map", lambda *args, **options: bytes(128))
     pointers, maps = GemmSm90.pointers, GemmSm90.tensor_maps

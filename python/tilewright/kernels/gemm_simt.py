@@ -19,6 +19,7 @@ from tilewright.kernels.gemm_simt_layouts import (
 from tilewright.kernels.gemm_simt_model import fastest
 from tilewright.kernels.gemm_simt_plan import GemmSimt
 from tilewright.kernels.gemm_simt_streams import counts_steps, whole_group
+from tilewright.kernels.gemm_simt_thin import thin_plan
 from tilewright.kernels.gemm_simt_tiles import (
     LOOSELY,
     PADDED_DEPTH,
@@ -146,8 +147,16 @@ def choose(
     """
     if not _takes(problem):
         return None
-    choice = fastest(problem, alignments, facts or H200, padded)
-    return _plan(problem, alignments, *choice, facts=facts, padded=padded)
+    thin = None if any(padded) else _thin(problem, alignments, facts or H200)
+    return thin or _plan(
+        problem, alignments, *fastest(problem, alignments, facts or H200, padded), facts=facts, padded=padded
+    )
+
+
+def _thin(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
+    """The plan for a few columns, ready to be run; None if it takes the problem not."""
+    plan = thin_plan(problem, alignments, facts)
+    return None if plan is None else promoted(_with_wide_stores(plan, alignments[2]), facts)
 
 
 def plan_of_tile(
@@ -174,6 +183,9 @@ def variants(
 
 
 def _candidates(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> Iterator[GemmSimt]:
+    thin = _thin(problem, alignments, facts)
+    if thin is not None:
+        yield thin
     chosen = _plan(problem, alignments, *fastest(problem, alignments, facts), facts=facts)
     yield chosen
     for tile in tiles_for(problem, facts):

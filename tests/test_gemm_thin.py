@@ -1,0 +1,128 @@
+"""Plans for up to four columns of C: what they multiply on the CPU, which are chosen, what they ask of the banks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tilewright import BFloat16, Float32, Float64, analysis, kernels
+from tilewright.kernels.choose_gemm import choose_gemm
+from tilewright.kernels.gemm_devices import H200
+from tilewright.kernels.gemm_problem import problem_of
+from tilewright.kernels.gemm_simt import choose, variants
+from tilewright.kernels.gemm_simt_thin import DEPTH, SLICES, thin_plan
+
+ALIGNED = (16, 16, 16)
+
+
+def thin(m, n, k, alignments=ALIGNED, **options):
+    return thin_plan(problem_of(m, n, k, **{"dtype": Float32, **options}), alignments, H200)
+
+
+def numbers(*shape, order="k", seed=0):
+    """(rows, k), contiguous along one of them."""
+    found = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return found if order == "k" else np.asfortranarray(found)
+
+
+@pytest.mark.parametrize("order", ["k", "m"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+@pytest.mark.parametrize(("rows", "k"), [(64, 256), (100, 260), (1025, 516), (132 * 32, 300)])
+def test_what_is_multiplied(rows, k, columns, order):
+    """As C or as C transposed, with all that an epilogue has; the report says that nothing raced."""
+    rows -= rows % 4 if order == "m" else 0
+    a, b = numbers(rows, k, order=order), numbers(columns, k, seed=1)
+    c, bias = numbers(rows, columns, seed=2), numbers(rows, seed=3)
+    expected = np.maximum(0.5 * a.astype(np.float64) @ b.T + 2.0 * c + bias[:, None], 0)
+    for x, y, z, along in ((a, b, c, "m"), (b, a, c.T, "n")):
+        out = z.copy()
+        plan = kernels.gemm.plan(x, y, out, alpha=0.5, beta=2.0, bias=bias, activation="relu")
+        assert plan.tiler_mnk[1:] == ({1: 1, 2: 2, 3: 4, 4: 4}[columns], DEPTH)
+        assert plan.swapped == (along == "n")
+        kernels.gemm(x, y, out, alpha=0.5, beta=2.0, bias=bias, activation="relu", plan=plan)
+        np.testing.assert_allclose(out if along == "m" else out.T, expected, rtol=2e-5, atol=2e-4)
+        assert plan.run(x, y, z.copy(), bias=bias, check=True)
+
+
+@pytest.mark.parametrize("stride", [(1, 4), (1, 5), (600, 2)], ids=str)
+def test_vectors_that_lie_otherwise(stride):
+    """Side by side, or with gaps: brought element by element."""
+    a = numbers(64, 256)
+    memory = numbers(4 * 600)
+    b = np.lib.stride_tricks.as_strided(memory, (3, 256), [4 * d for d in stride])
+    c = np.zeros((64, 3), np.float32)
+    plan = kernels.gemm.plan(a, b, c)
+    assert plan.tiler_mnk == (8, 4, DEPTH)
+    kernels.gemm(a, b, c, plan=plan)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.T, rtol=2e-5, atol=2e-5)
+
+
+def test_a_batch_of_vectors():
+    a = np.random.default_rng(0).standard_normal((5, 64, 256)).astype(np.float32)
+    b = np.random.default_rng(1).standard_normal((5, 1, 256)).astype(np.float32)
+    c = np.zeros((64, 1, 5), np.float32)
+    plan = kernels.gemm.plan(a.transpose(1, 2, 0), b.transpose(1, 2, 0), c)
+    assert plan.tiler_mnk[2] == DEPTH
+    kernels.gemm(a.transpose(1, 2, 0), b.transpose(1, 2, 0), c, plan=plan)
+    np.testing.assert_allclose(c.transpose(2, 0, 1), a.astype(np.float64) @ b.transpose(0, 2, 1), rtol=2e-5, atol=2e-5)
+
+
+def test_tiles_are_as_large_as_the_device_is_filled_by():
+    def chosen(m, order="k", k=4096, n=1):
+        plan = thin(m, n, k, a=order)
+        return plan.tiler_mnk[0], plan.stages, plan.streams
+
+    assert [chosen(m) for m in (4096, 2048, 1024, 512)] == [(32, 6, 0), (16, 6, 0), (16, 6, 0), (8, 6, 0)]
+    assert [chosen(m, "m") for m in (14336, 4096, 1024)] == [(64, 4, 0), (32, 4, 0), (32, 4, 0)]
+    assert [chosen(m, k=16384) for m in (512, 1024, 2048)] == [(8, 6, 264), (16, 6, 264), (16, 6, 0)]
+    assert chosen(512, "m", 16384) == (32, 4, 264)
+    batched = thin_plan(problem_of(512, 1, 4096, Float32, batch=(8,)), ALIGNED, H200)
+    assert batched.tiler_mnk[0] == 32
+
+
+def test_what_is_not_for_them():
+    assert thin(4096, 4, 4096) is not None
+    assert [thin(4096, 5, 4096), thin(4096, 0, 4096), thin(63, 1, 4096), thin(4096, 1, 255)] == [None] * 4
+    assert thin(4096, 1, 4097) is None  # rows that are not aligned
+    assert thin(4098, 1, 4096, a="m") is None
+    assert thin(4096, 1, 4096, (4, 16, 16)) is None
+    assert thin(4096, 1, 4096, (16, 4, 4)) is not None
+    assert thin(4096, 1, 4096, dtype=Float64) is None
+    assert thin(4096, 1, 4096, dtype=BFloat16) is None
+    old = H200._replace(capability=75)
+    assert thin_plan(problem_of(4096, 1, 4096, Float32), ALIGNED, old) is None
+    assert choose(problem_of(4096, 1, 4096, Float32), ALIGNED, old) is not None
+
+
+def test_there_is_room_on_smaller_devices():
+    """Of 100 KiB there are fewer stages."""
+    small = H200._replace(capability=86, shared_bytes=99 * 1024, multiprocessors=82)
+    for order in "km":
+        plan = thin_plan(problem_of(8192, 4, 4096, Float32, a=order), ALIGNED, small)
+        assert plan.stages >= 3
+        assert plan.shared_bytes <= small.shared_bytes
+
+
+def test_it_is_the_first_of_the_plans_to_be_measured():
+    problem = problem_of(4096, 1, 4096, Float32)
+    plans = variants(problem, ALIGNED, H200)
+    assert plans[0] == choose(problem, ALIGNED, H200)
+    assert plans[0].slices == SLICES
+    assert any(plan.tiler_mnk[2] != DEPTH for plan in plans)
+
+
+def test_sums_are_short():
+    """Of 16 terms, added to totals, where cuBLAS shares K."""
+    plan = choose_gemm(problem_of(1, 4096, 4096, Float32), ALIGNED, H200)
+    assert (plan.swapped, plan.promote * DEPTH // SLICES) == (True, 16)
+
+
+@pytest.mark.parametrize("order", ["k", "m"])
+@pytest.mark.parametrize("columns", [1, 4])
+def test_what_is_asked_of_memory(order, columns):
+    """No sector is moved in vain. Of A along K every bank is asked twice in the main loop, otherwise once."""
+    plan = choose(problem_of(8192, columns, 4096, Float32, a=order), ALIGNED, H200)
+    found = {x.name: x for x in analysis.analyze(plan).instructions}
+    assert [found[name].sectors / found[name].ideal_sectors for name in ("load A", "load B", "store C")] == [1, 1, 1]
+    times = [found[name].wavefronts / found[name].ideal_wavefronts for name in ("read A", "read B")]
+    assert times == [2 if order == "k" else 1, 1]
