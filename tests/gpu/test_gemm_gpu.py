@@ -414,6 +414,33 @@ def test_totals_in_shared_memory(shape):
     assert torch.equal(plan.run(a, b), c)
 
 
+@pytest.mark.parametrize("order", "kn")
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param((1, 520, 516), marks=sanitized),
+        pytest.param((4, 100, 8192), marks=sanitized),  # shares
+        (1, 4096, 4096),
+        (2, 1024, 1024),
+        (3, 14336, 516),
+        (4, 512, 16384),
+    ],
+    ids=str,
+)
+def test_few_rows_of_float32(shape, order):
+    """Tiles of 1, 2 and 4 columns, and errors as small as those of cuBLAS."""
+    m, n, k = shape
+    a = normal(m, k, dtype=torch.float32)
+    b = normal(n, k, dtype=torch.float32) if order == "k" else normal(k, n, dtype=torch.float32).T
+    plan = kernels.gemm.plan(a, b)
+    assert plan.slices == 16
+    assert plan.tiler_mnk[1] == {1: 1, 2: 2, 3: 4, 4: 4}[m]
+    right = exact(a, b)
+    c = kernels.gemm(a, b, plan=plan)
+    assert error(c, right) < 1e-6 if SANITIZED else error(c, right) <= 1.1 * error(a @ b.T, right)
+    assert torch.equal(kernels.gemm(a, b, plan=plan), c)
+
+
 # ---- streams, graphs, torch ------------------------------------------------------------------------------------------
 
 
