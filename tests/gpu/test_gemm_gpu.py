@@ -428,7 +428,7 @@ def test_totals_in_shared_memory(shape):
     ids=str,
 )
 def test_few_rows_of_float32(shape, order):
-    """Tiles of 1, 2 and 4 columns, and errors as small as those of cuBLAS."""
+    """Tiles of 1, 2 and 4 columns, and with long sums errors as small as those of cuBLAS."""
     m, n, k = shape
     a = normal(m, k, dtype=torch.float32)
     b = normal(n, k, dtype=torch.float32) if order == "k" else normal(k, n, dtype=torch.float32).T
@@ -437,7 +437,9 @@ def test_few_rows_of_float32(shape, order):
     assert plan.tiler_mnk[1] == {1: 1, 2: 2, 3: 4, 4: 4}[m]
     right = exact(a, b)
     c = kernels.gemm(a, b, plan=plan)
-    assert error(c, right) < 1e-6 if SANITIZED else error(c, right) <= 1.1 * error(a @ b.T, right)
+    assert error(c, right) < 2e-7
+    if k >= 1024 and not SANITIZED:
+        assert error(c, right) <= 1.1 * error(a @ b.T, right)
     assert torch.equal(kernels.gemm(a, b, plan=plan), c)
 
 

@@ -13,6 +13,7 @@ H200 that costs 2 to 18 %, and asking twice nothing.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
@@ -20,7 +21,7 @@ from tilewright.kernels.gemm_simt_layouts import ACCESS, LANES_M, make_simt_copy
 from tilewright.kernels.gemm_simt_plan import GemmSimt
 from tilewright.kernels.gemm_simt_streams import counts_steps, whole_group
 from tilewright.kernels.gemm_simt_tiles import RESERVED, Access, accesses_of
-from tilewright.numeric import Float32
+from tilewright.numeric import Float32, Float64
 
 if TYPE_CHECKING:
     from tilewright.cute.tiled_copy import TiledCopy
@@ -65,7 +66,8 @@ ALONG_M = ThinTile(4, 2, 4, 1), ThinTile(4, 1, 4, 2)
 def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
     """The plan for up to four columns; None where there are more, or A has no aligned accesses of 16 bytes.
 
-    Its sums are not promoted, and C is written element by element.
+    C is written element by element. Of a thread's n terms sqrt(n) are added up before they go to totals, but at least
+    those of a tile: see gemm_promotion.py.
 
     >>> from tilewright.kernels.gemm_plan import H200
     >>> from tilewright.kernels.gemm_problem import problem_of
@@ -87,7 +89,9 @@ def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: Dev
         return None
     columns = 1 << (p.n - 1).bit_length()
     tile = _tile(p, columns, ALONG_K if a.mode == 1 else ALONG_M, facts)
-    return _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)
+    plan = _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)
+    terms = math.isqrt(plan.longest_sum // SLICES)
+    return plan.replace(promote=max(terms * SLICES // DEPTH, 1) if p.c_type in (Float32, Float64) else 0)
 
 
 def _tile(p: GemmProblem, columns: int, tiles: tuple[ThinTile, ...], facts: DeviceFacts) -> ThinTile:
