@@ -107,9 +107,11 @@ class CompositeGemm(ABC):
         """The compiled program of `gemm`; the other launches' are compiled at the same time, each by its own thread."""
         plans = {(type(plan), plan.name): plan for plan in self.single_plans}
         missing = [x for x in plans.values() if x.compiled(arch) is None] if isinstance(arch, str) else []
-        if missing:
+        if len(missing) > 1:
             with ThreadPoolExecutor(len(missing)) as pool:
                 list(pool.map(lambda plan: plan.compile(arch), missing))
+        elif missing:
+            missing[0].compile(arch)
         return self.gemm.compile(arch)
 
     def compiled(self, arch: str = "sm_90a") -> Any:
