@@ -8,7 +8,7 @@ of which is a thread's; or four neighbours of every 32, where A lies along M.
 A that lies along K stays so in shared memory, in rows of PAD elements more than a tile has along K: a sector more. With
 half of that the 8 rows and 4 steps that a warp reads at once would be in all 32 banks, where now every bank is asked
 twice; but every other row would begin in the middle of a sector, for which cp.async moves half as many again. On an
-H200 that costs 2 to 18 %, and asking twice nothing.
+H200 that was slower in six of seven shapes, by 2 to 21 % (docs/gemm.md).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["ThinTile", "thin_plan"]
 
 MOST_COLUMNS = 4
-LEAST_ROWS, LEAST_DEPTH = 64, 256  # of a matrix; smaller ones take no longer in other tiles
+LEAST_ROWS, LEAST_DEPTH = 64, 256  # of a matrix; smaller ones were not measured in these tiles
 SLICES = 16
 DEPTH = 128  # of a tile along K
 PAD = 8  # elements behind the rows of shared memory that lie along K
