@@ -115,7 +115,8 @@ def test_sums_are_short():
     """Of about sqrt(n) terms of a thread, added to totals; what goes to fewer bits does not show it."""
 
     def terms(k, m=4096, **options):
-        return thin(m, 1, k, **options).promote * DEPTH // SLICES
+        plan = choose(problem_of(m, 1, k, **{"dtype": Float32, **options}), ALIGNED, H200)
+        return plan.promote * DEPTH // SLICES
 
     assert [terms(k) for k in (256, 1024, 4096, 14336)] == [8, 8, 16, 24]
     assert terms(16384, 512) == 16  # of a share

@@ -6,7 +6,6 @@ Each has a `gemm`, the plan whose tile, layouts and kernel it is about, and laun
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -108,6 +107,8 @@ class CompositeGemm(ABC):
         plans = {(type(plan), plan.name): plan for plan in self.single_plans}
         missing = [x for x in plans.values() if x.compiled(arch) is None] if isinstance(arch, str) else []
         if len(missing) > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(len(missing)) as pool:
                 list(pool.map(lambda plan: plan.compile(arch), missing))
         elif missing:

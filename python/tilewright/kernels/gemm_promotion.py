@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 LEAST_TERMS = 16  # of a sum
+OF_SLICES = 128  # the same of those of all slices of a sum: more slices are more sums to be added up in the end
 CHUNKS = 4  # of a thread with many sums, whose additions take time
 SLICES = 4  # so many groups of warps share K where a multiprocessor waits for memory most of the time
 LONG = 768  # terms from which on others promote, too
@@ -93,7 +94,8 @@ def promotion_by_simt(plan: Any, whole: GemmProblem | None = None) -> int:
     if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm):
         return 0
     few = sums <= MOST_SUMS and plan.slices >= SLICES
-    terms = max(LEAST_TERMS, math.isqrt(chain)) if few else max(2 * LEAST_TERMS, chain // CHUNKS)
+    least = min(LEAST_TERMS, OF_SLICES // plan.slices)
+    terms = max(least, math.isqrt(chain)) if few else max(2 * LEAST_TERMS, chain // CHUNKS)
     long = LONG
     if p.a_type is Float32 and is_shared(p):
         is_along = plan.unit("a") == plan.unit("b") == 0

@@ -156,7 +156,7 @@ def choose(
 def _thin(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
     """The plan for a few columns, ready to be run; None if it takes the problem not."""
     plan = thin_plan(problem, alignments, facts)
-    return None if plan is None else _with_wide_stores(plan, alignments[2])
+    return None if plan is None else promoted(_with_wide_stores(plan, alignments[2]), facts)
 
 
 def plan_of_tile(

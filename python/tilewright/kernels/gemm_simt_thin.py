@@ -13,7 +13,6 @@ H200 that was slower in six of seven shapes, by 2 to 21 % (docs/gemm.md).
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
@@ -21,7 +20,7 @@ from tilewright.kernels.gemm_simt_layouts import ACCESS, LANES_M, make_simt_copy
 from tilewright.kernels.gemm_simt_plan import GemmSimt
 from tilewright.kernels.gemm_simt_streams import counts_steps, whole_group
 from tilewright.kernels.gemm_simt_tiles import RESERVED, Access, accesses_of
-from tilewright.numeric import Float32, Float64
+from tilewright.numeric import Float32
 
 if TYPE_CHECKING:
     from tilewright.cute.tiled_copy import TiledCopy
@@ -66,8 +65,7 @@ ALONG_M = ThinTile(4, 2, 4, 1), ThinTile(4, 1, 4, 2)
 def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
     """The plan for up to four columns; None where there are more, or A has no aligned accesses of 16 bytes.
 
-    C is written element by element. Of a thread's n terms sqrt(n) are added up before they go to totals, but at least
-    those of a tile: see gemm_promotion.py.
+    Its sums are not promoted, and C is written element by element.
 
     >>> from tilewright.kernels.gemm_plan import H200
     >>> from tilewright.kernels.gemm_problem import problem_of
@@ -89,9 +87,7 @@ def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: Dev
         return None
     columns = 1 << (p.n - 1).bit_length()
     tile = _tile(p, columns, ALONG_K if a.mode == 1 else ALONG_M, facts)
-    plan = _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)
-    terms = math.isqrt(plan.longest_sum // SLICES)
-    return plan.replace(promote=max(terms * SLICES // DEPTH, 1) if p.c_type in (Float32, Float64) else 0)
+    return _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)
 
 
 def _tile(p: GemmProblem, columns: int, tiles: tuple[ThinTile, ...], facts: DeviceFacts) -> ThinTile:
@@ -155,7 +151,7 @@ def _copy(rows: int, threads: int, access: Access) -> TiledCopy:
     from tilewright.cute.tiled_copy_makers import make_tiled_copy_tv
 
     mode, vector = access.mode, access.vector
-    if mode == 0 and vector > 1:
+    if mode == 0:
         return make_simt_copy(Float32, (rows, DEPTH), threads, mode, vector, True)
     deep = min(DEPTH // vector, threads)
     across = max(min(threads // deep, rows), 1)
