@@ -98,19 +98,14 @@ def table(add: Callable[..., None], arch: str | None, samples: int) -> list[str]
         if not met:
             missed.append(f"compiling {stem}")
         add(f"| {stem} | {shown(first)} | {shown(following)} | {limit:.0f} | {'yes' if met else '**no**'} |")
-    add(
-        "",
-        f"All kernels of the plans for {'x'.join(map(str, RAGGED))}: fp32, copies and two of gemm_simt; then bf16 in",
-    )
-    add("the same process, copies and gemm_sm90.", "")
+    size = "x".join(map(str, RAGGED))
+    add("", f"All kernels of the plans for {size}: fp32, copies and two of gemm_simt; then, in the same process,")
+    add("bf16, copies and gemm_sm90.", "")
     add("| compiled | fp32 | bf16 |", "| --- | --- | --- |")
     for what, name in (("together", "at the same time"), ("in-turn", "one after another")):
         found = measured(what, arch, samples)
-        add(
-            f"| {name} | "
-            + (found if isinstance(found, str) else " | ".join(map(shown, zip(*found, strict=True))))
-            + " |"
-        )
+        cells = [f"failed: {found}"] if isinstance(found, str) else map(shown, zip(*found, strict=True))
+        add(f"| {name} | {' | '.join(cells)} |")
     return missed
 
 
