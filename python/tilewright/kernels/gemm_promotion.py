@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 LEAST_TERMS = 16  # of a sum
-OF_SLICES = 128  # the same of those of all slices of a sum: more slices are more sums to be added up in the end
+OF_SLICES = 128  # the same of those of all slices of a sum: more of them are more sums to be added up in the end
 CHUNKS = 4  # of a thread with many sums, whose additions take time
 SLICES = 4  # so many groups of warps share K where a multiprocessor waits for memory most of the time
 LONG = 768  # terms from which on others promote, too
@@ -95,6 +95,8 @@ def promotion_by_simt(plan: Any, whole: GemmProblem | None = None) -> int:
         return 0
     few = sums <= MOST_SUMS and plan.slices >= SLICES
     least = min(LEAST_TERMS, OF_SLICES // plan.slices)
+    if chain >= least * LEAST_TERMS:  # from here on sqrt(chain) is nearer to the larger of the two
+        least = LEAST_TERMS
     terms = max(least, math.isqrt(chain)) if few else max(2 * LEAST_TERMS, chain // CHUNKS)
     long = LONG
     if p.a_type is Float32 and is_shared(p):
