@@ -229,14 +229,22 @@ def test_long_sums_of_fp32_are_promoted():
     assert chosen(4096, 4096, 8192, Float32, a="m").promote == 0
 
 
+def test_sums_of_single_elements_are_promoted():
+    """Rows that are not aligned leave as much room for totals as others do."""
+    plan = chosen(777, 1777, 2777, Float32, alignments=(4, 4, 4))
+    assert (plan.tiler_mnk, plan.stages, plan.promote) == ((128, 128, 8), 2, 32)
+    assert plan.totals
+
+
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89"])
 def test_totals_leave_room_for_the_ctas_of_a_multiprocessor(arch):
+    """On an A100 in two stages, on smaller ones there are none."""
     facts = DEVICES[arch]
     for n, k in ((4096, 4096), (4097, 8192)):
         plan = chosen(n, n, k, Float32, facts, a="m", b="n")
         plan.require_device(facts)
         gemm = getattr(plan, "kernel_plan", plan)
-        assert gemm.promote == 0
+        assert (gemm.promote > 0, gemm.stages) == ((True, 2) if arch == "sm_80" else (False, gemm.stages))
         assert gemm.ctas_per_sm * (gemm.shared_bytes + 1024) <= facts.shared_bytes + 1024
 
 

@@ -123,15 +123,15 @@ def test_the_tiles_that_were_measured_to_be_the_fastest(size, order, tiler):
 
 
 @pytest.mark.parametrize("order", ["mn", "mk", "kn", "kk"])
-def test_misaligned_rows_come_in_tiles_of_16(order):
+def test_misaligned_rows_come_in_tiles_of_8(order):
     plan = gemm_simt.choose(problem_of(4095, 4097, 4103, Float32, a=order[0], b=order[1]), ODD)
-    assert (plan.tiler_mnk, plan.stages) == ((128, 128, 16), 3)
+    assert (plan.tiler_mnk, plan.stages) == ((128, 128, 8), 2 if plan.totals else 3)
 
 
 @pytest.mark.parametrize(
     ("facts", "depth", "stages"),
     [
-        (DeviceFacts("NVIDIA A100", 80, 108, 166912), 8, 3),
+        (DeviceFacts("NVIDIA A100", 80, 108, 166912), 8, 2),
         (DeviceFacts("NVIDIA GeForce RTX 4090", 89, 128, 101376), 8, 3),
         (DeviceFacts("Tesla T4", 75, 40, 65536), 8, 2),
     ],

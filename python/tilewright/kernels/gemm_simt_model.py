@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tilewright.kernels.gemm_promotion import is_exact
 from tilewright.kernels.gemm_simt_layouts import ACCESS, SimtTile
 from tilewright.kernels.gemm_simt_streams import counts_steps
-from tilewright.kernels.gemm_simt_tiles import LOADING, LOOSE, accesses_of, loose_tiles, tiles_for, width_of
+from tilewright.kernels.gemm_simt_tiles import LOOSE, accesses_of, loose_tiles, tiles_for, width_of
 from tilewright.numeric import Float32
 
 if TYPE_CHECKING:
@@ -133,8 +133,6 @@ def _fastest(
     tiles = tiles_for(problem, facts)
     if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
         tiles = [*(x for x in tiles if x.slices < LOOSE[0].slices), *loose]
-    if problem.a_type is Float32 and any(x.vector == 1 for x in accesses):
-        tiles.remove(LOADING)
     choices = [x for tile in tiles for x in _choices(problem, tile, facts.multiprocessors)]
     if not may_be_loose:
         choices = [x for x in choices if x.streams == 0]

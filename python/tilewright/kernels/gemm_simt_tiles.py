@@ -41,7 +41,6 @@ LOOSE: tuple[SimtTile, ...] = (  # instead of those of 4 and more slices, where 
     SimtTile(1, 1, 1, 2, 4, 0.53, 4, 4),  # 32 by 32      4 by 8        128
     SimtTile(1, 1, 1, 1, 1, 0.31, 8, 6),  # 32 by 16      4 by 4        255
 )
-LOADING = TILES[2]  # reached 0.56 only where elements came one by one
 OTHERS: tuple[SimtTile, ...] = (  # for elements of other sizes than 4 bytes
     SimtTile(2, 2, 2, 2, 3, 0.82),
     SimtTile(1, 2, 2, 2, 6, 0.83),
@@ -78,8 +77,7 @@ def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most:
     """The tile along K, at most `most` for Float32: deeper ones have fewer barriers for each product.
 
     What is in registers on its way takes too many of them in deep tiles, except where threads have few sums. What goes
-    by cp.async was the fastest in 8, where a tile has no branch; one element at a time in 16. Slices share the steps of
-    a tile.
+    by cp.async was the fastest in 8, by 16 bytes as by single elements. Slices share the steps of a tile.
     """
     if int(problem.a_type.bits) < 32:
         return 16
@@ -88,13 +86,8 @@ def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most:
     groups = tile.groups_m * tile.groups_n
     if tile.slices > 1:
         return min((2 * STEPS if groups == 8 else STEPS) * tile.slices, most)
-    if any(not x.is_async for x in accesses):
-        depth = 16 if groups == 1 else 8
-    elif any(x.vector == 1 for x in accesses):
-        depth = 16
-    else:
-        depth = 8
-    return min(depth, most)
+    is_turned = any(not x.is_async for x in accesses)
+    return min(16 if is_turned and groups == 1 else 8, most)
 
 
 def fits(shared_bytes: int, tile: SimtTile, facts: DeviceFacts) -> bool:
