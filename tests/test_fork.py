@@ -74,3 +74,22 @@ with meanwhile(multiply):
     for number in range(60):
         in_child(lambda: multiply(number))
 """)
+
+
+@nvrtc
+@pytest.mark.parametrize("cache", ["off", "on"])
+def test_threads_compile(cache, tmp_path):
+    """NVRTC has locks of its own."""
+    code = """
+from tilewright._runtime.compiler import compile_program
+
+def compile(number):
+    source = f"template <int N> __global__ void k(int* x) {{ *x = {number}; }} // {threading.get_ident()} {os.getpid()}"
+    assert compile_program("probe", ["k<1>"], "sm_80", source=source).lowered
+
+compile(0)
+with meanwhile(compile):
+    for number in range(15):
+        in_child(lambda: compile(number))
+"""
+    run(code, TILEWRIGHT_CACHE_DIR="off" if cache == "off" else str(tmp_path / "cache"))
