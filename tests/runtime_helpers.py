@@ -24,7 +24,7 @@ import warnings
 from pathlib import Path
 
 from tilewright._runtime.cache import Cache
-from tilewright._runtime.keys import digest
+from tilewright._runtime.entry import digest
 
 NOBODY = 65534
 CALLS = [(os, name) for name in ("open", "write", "fsync", "rename", "unlink", "close")] + [(fcntl, "flock")]

@@ -16,9 +16,8 @@ import runtime_helpers as helpers
 from tilewright._runtime import cache as cache_module
 from tilewright._runtime import folder as folders
 from tilewright._runtime.cache import Cache, default_cache
-from tilewright._runtime.entry import seal, unseal
+from tilewright._runtime.entry import digest, digest_of_texts, encode, seal, unseal
 from tilewright._runtime.errors import CacheWarning
-from tilewright._runtime.keys import digest, digest_of_texts, encode
 
 KEY = digest("one")
 OTHER = digest("another")

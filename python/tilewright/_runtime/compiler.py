@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tilewright._runtime.cache import default_cache
 from tilewright._runtime.device import is_architecture
 from tilewright._runtime.discovery import Library, advice, driver_cuda, find_nvrtc, kernels_path
-from tilewright._runtime.keys import digest, digest_of_texts
+from tilewright._runtime.entry import digest, digest_of_texts
 from tilewright._runtime.program import OPTIONS, Program, from_sections, to_sections
 
 if TYPE_CHECKING:
