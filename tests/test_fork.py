@@ -93,3 +93,21 @@ with meanwhile(compile):
         in_child(lambda: compile(number))
 """
     run(code, TILEWRIGHT_CACHE_DIR="off" if cache == "off" else str(tmp_path / "cache"))
+
+
+def test_threads_plan():
+    """What a plan finds out once is kept with it; before Python 3.12 functools.cached_property has a lock for that."""
+    run("""
+from tilewright import kernels
+a, b = np.ones((64, 64), np.float16), np.ones((64, 64), np.float16)
+
+def plan(number):
+    rows = number % 8 + 1
+    kernels.gemm.plan(a[:8 * rows], b[:8 * rows], arch="sm_80").tables()
+
+for number in range(8):
+    plan(number)
+with meanwhile(plan):
+    for number in range(40):
+        in_child(lambda: plan(number))
+""")
