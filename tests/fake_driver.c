@@ -2,10 +2,12 @@
 //
 // Built by tests/test_driver.py as libcuda.so.1 and put in front of the loader's path. Two devices; a call fails with
 // the code that fake_fail(name, code) set for it. FAKE_MISSING names a function that cuGetProcAddress does not find;
-// FAKE_PARAMETER is the size of the one kernel's parameter, 16 bytes unless it is set.
+// FAKE_PARAMETER is the size of the one kernel's parameter, 16 bytes unless it is set; FAKE_SLOW the one function, of
+// cuInit and cuGetProcAddress, of which a call takes half a second.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static char text[1 << 16];
 static char failing[64];
@@ -28,7 +30,12 @@ static int note(const char* name, const char* detail) {
   return strcmp(name, failing) == 0 ? failing_code : 0;
 }
 
-static int cuInit(unsigned flags) { return (void)flags, note("cuInit", ""); }
+static void take_time(const char* name) {
+  const char* slow = getenv("FAKE_SLOW");
+  if (slow && strcmp(name, slow) == 0) usleep(500000);
+}
+
+static int cuInit(unsigned flags) { return (void)flags, take_time("cuInit"), note("cuInit", ""); }
 static int cuDriverGetVersion(int* version) { return *version = 13000, note("cuDriverGetVersion", ""); }
 static int cuGetErrorName(int error, const char** name) {
   *name = error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 1 ? "CUDA_ERROR_INVALID_VALUE" : NULL;
@@ -234,6 +241,7 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuTensorMapReplaceAddress),
   };
   (void)version, (void)flags;
+  if (strcmp(name, "cuInit") == 0) take_time("cuGetProcAddress");
   const char* missing = getenv("FAKE_MISSING");
   *address = NULL;
   *status = 1;

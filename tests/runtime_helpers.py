@@ -17,13 +17,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import warnings
 from pathlib import Path
 
 from tilewright._runtime.cache import Cache
-from tilewright._runtime.keys import digest
+from tilewright._runtime.entry import digest
 
 NOBODY = 65534
 CALLS = [(os, name) for name in ("open", "write", "fsync", "rename", "unlink", "close")] + [(fcntl, "flock")]
@@ -244,6 +245,29 @@ def unwritable(folder: Path) -> dict:
     if os.geteuid() == 0:
         os.setuid(NOBODY)
     return memory_only(Cache(folder / "tilewright"))
+
+
+def unreadable(folder: Path) -> dict:
+    """An entry and a lock that the user, who is not root, whom no mode stops, may not read."""
+    folder = Path(tempfile.mkdtemp(dir=folder))  # below it all may look for files
+    made: list[bool] = []
+    try:
+        cache, key = Cache(folder), digest("unreadable")
+        check(cache, key)  # imports what is needed: the package may be out of that user's reach
+        cache.clear()
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, -1)
+            os.seteuid(NOBODY)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for suffix in ("entry", "lock"):
+                cache.clear()
+                Path(folder, f"{key}.{suffix}").touch(0)
+                made += [cache.get_or_make(key, lambda: sections(key))[1] for _ in range(2)]
+        return {"made": made, "warnings": [str(warning.message) for warning in caught]}
+    finally:
+        os.seteuid(os.getuid())
+        shutil.rmtree(folder)
 
 
 def full_disk(folder: Path) -> dict:

@@ -16,9 +16,8 @@ import runtime_helpers as helpers
 from tilewright._runtime import cache as cache_module
 from tilewright._runtime import folder as folders
 from tilewright._runtime.cache import Cache, default_cache
-from tilewright._runtime.entry import seal, unseal
+from tilewright._runtime.entry import digest, digest_of_texts, encode, seal, unseal
 from tilewright._runtime.errors import CacheWarning
-from tilewright._runtime.keys import digest, digest_of_texts, encode
 
 KEY = digest("one")
 OTHER = digest("another")
@@ -171,16 +170,6 @@ def test_a_symbolic_link_is_not_followed(cache, tmp_path):
     assert unseal(KEY, target.read_bytes()) == {"cubin": b"planted"}
 
 
-def test_a_lock_that_is_a_symbolic_link_is_not_followed(cache, tmp_path):
-    os.mkdir(cache.folder, 0o700)
-    Path(cache.folder, f"{KEY}.lock").symlink_to(tmp_path / "made")
-    with pytest.warns(CacheWarning):
-        assert cache.get_or_make(KEY, lambda: SMALL) == (SMALL, False)
-    assert not (tmp_path / "made").exists()
-    assert cache.clear() == 1
-    assert os.listdir(cache.folder) == []
-
-
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
 def test_a_file_that_others_could_write_is_not_loaded(cache, mode):
     cache.put(KEY, SMALL)
@@ -194,15 +183,6 @@ def test_a_file_of_another_user_is_not_loaded(cache):
     cache.put(KEY, SMALL)
     os.chown(path_of(cache), helpers.NOBODY, -1)
     assert cache.get(KEY) is None
-
-
-def test_what_is_no_file_is_not_waited_for(cache):
-    os.mkdir(cache.folder, 0o700)
-    os.mkfifo(path_of(cache), 0o600)
-    assert cache.get(KEY) is None
-    path_of(cache).mkdir()
-    with pytest.warns(CacheWarning):
-        assert cache.get_or_make(KEY, lambda: SMALL) == (SMALL, False)
 
 
 # Folders that are not trusted

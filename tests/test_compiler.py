@@ -18,11 +18,12 @@ import pytest
 from compiling import nvrtc, run_python
 from tilewright._core import cuda
 from tilewright._runtime import compiler, discovery
+from tilewright._runtime import nvrtc as nvrtc_module
 from tilewright._runtime.device import architecture
 from tilewright._runtime.discovery import kernels_folder
 from tilewright._runtime.entry import unseal
 from tilewright._runtime.errors import CacheWarning, CompileError, NvrtcError
-from tilewright._runtime.program import elf_sections
+from tilewright._runtime.ptxas import elf_sections
 
 SOURCE = """\
 #include "tilewright/layout.cuh"
@@ -74,7 +75,7 @@ def fake(monkeypatch, tmp_path):
         return fake
 
     open_nvrtc.cache_clear = lambda: None
-    monkeypatch.setattr(compiler, "open_nvrtc", open_nvrtc)
+    monkeypatch.setattr(nvrtc_module, "open_nvrtc", open_nvrtc)
     return fake
 
 

@@ -37,12 +37,16 @@ def plant(folder: Path, major: int) -> str:
     return str(folder / f"libnvrtc.so.{major}")
 
 
+def facts(search) -> tuple:
+    return search.found.path, search.found.origin, search.found.major
+
+
 def test_nothing_is_found_where_nothing_is(nowhere, monkeypatch):
     plant(nowhere / "relative/nvidia/cu13/lib", 13)
     monkeypatch.chdir(nowhere)
-    found, tried = find_nvrtc()
-    assert found is None
-    assert [line.split(":")[0] for line in tried][:4] == [
+    search = find_nvrtc()
+    assert search.found is None
+    assert [line.split(":")[0] for line in search.tried][:4] == [
         "loaded in this process",
         "pip packages nvidia-cuda-nvrtc*",
         "CUDA_HOME",
@@ -62,29 +66,29 @@ def test_the_first_place_that_has_one_is_taken(nowhere, monkeypatch):
     nvcc.write_text("")
     nvcc.chmod(0o700)
     (nowhere / "nvcc").symlink_to(nvcc)
-    assert find_nvrtc().found == (str(nowhere / "toolkit/lib64/libnvrtc.so.13"), "nvcc on PATH", 13)
+    assert facts(find_nvrtc()) == (str(nowhere / "toolkit/lib64/libnvrtc.so.13"), "nvcc on PATH", 13)
 
     conda = plant(nowhere / "prefix/lib", 12)
     assert find_nvrtc().found.path == conda
     for name in ("CUDA_PATH", "CUDA_HOME"):
         toolkit = plant(nowhere / name / "lib", 13)
         monkeypatch.setenv(name, str(nowhere / name))
-        assert find_nvrtc().found == (toolkit, name, 13)
+        assert facts(find_nvrtc()) == (toolkit, name, 13)
     cuda12 = plant(nowhere / "site-packages/nvidia/cuda_nvrtc/lib", 12)
     assert find_nvrtc().found.path == cuda12
     cuda13 = plant(nowhere / "site-packages/nvidia/cu13/lib", 13)
-    assert find_nvrtc().found == (cuda13, "pip packages nvidia-cuda-nvrtc*", 13)
+    assert facts(find_nvrtc()) == (cuda13, "pip packages nvidia-cuda-nvrtc*", 13)
     monkeypatch.setattr(discovery, "_loaded", lambda: ["/opt/libnvrtc.so.12"])
     assert find_nvrtc().found.path == "/opt/libnvrtc.so.12"
     monkeypatch.setenv("TILEWRIGHT_NVRTC", nvcc.as_posix())
-    assert find_nvrtc().found == (nvcc.as_posix(), "TILEWRIGHT_NVRTC", None)
+    assert facts(find_nvrtc()) == (nvcc.as_posix(), "TILEWRIGHT_NVRTC", None)
 
 
 def test_one_that_is_newer_than_the_driver_is_the_last_resort(nowhere):
     cuda13 = plant(nowhere / "site-packages/nvidia/cu13/lib", 13)
-    found, tried = find_nvrtc(12)
-    assert found.path == cuda13
-    assert any("is of CUDA 13, the driver of CUDA 12" in line for line in tried)
+    search = find_nvrtc(12)
+    assert search.found.path == cuda13
+    assert any("is of CUDA 13, the driver of CUDA 12" in line for line in search.tried)
     cuda12 = plant(nowhere / "site-packages/nvidia/cuda_nvrtc/lib", 12)
     assert find_nvrtc(12).found.path == cuda12
     assert find_nvrtc(13).found.path == cuda13
@@ -128,4 +132,4 @@ def test_the_package_loads_nothing_of_this_by_itself():
         import sys, tilewright, tilewright.cute, tilewright.kernels
         print([name for name in sys.modules if name.startswith("tilewright._runtime.")])
     """
-    assert run_python(code) == "[]"
+    assert run_python(code) == "['tilewright._runtime.device']"  # which architecture a device has

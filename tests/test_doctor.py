@@ -11,7 +11,7 @@ import pytest
 
 from tilewright.__main__ import main
 from tilewright._core import cuda
-from tilewright._runtime import compiler, discovery
+from tilewright._runtime import compiler, discovery, nvrtc
 from tilewright._runtime import doctor as doctor_module
 from tilewright._runtime.device import properties
 from tilewright._runtime.discovery import Library, Search
@@ -62,7 +62,7 @@ def machine(monkeypatch, tmp_path):
         return opened
 
     open_nvrtc.cache_clear = lambda: None
-    monkeypatch.setattr(compiler, "open_nvrtc", open_nvrtc)
+    monkeypatch.setattr(nvrtc, "open_nvrtc", open_nvrtc)
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("TILEWRIGHT_CACHE_SIZE", raising=False)
     monkeypatch.delenv("TILEWRIGHT_NVRTC", raising=False)
@@ -210,7 +210,7 @@ def test_no_kernels(machine, monkeypatch):
 
 
 PARTS = [(cuda, name) for name in ("driver_path", "driver_version", "device_count", "device", "load", "synchronize")]
-PARTS += [(discovery, "find_nvrtc"), (discovery, "kernels_folder"), (compiler, "open_nvrtc")]
+PARTS += [(discovery, "find_nvrtc"), (discovery, "kernels_folder"), (nvrtc, "open_nvrtc")]
 PARTS += [(doctor_module, "_version"), (doctor_module.os, "statvfs"), (doctor_module.os, "walk")]
 
 

@@ -340,6 +340,31 @@ def test_forked_child(fake):
     run(fake, code)
 
 
+@pytest.mark.parametrize("step", ["cuGetProcAddress", "cuInit"])
+def test_a_fork_while_another_thread_opens_the_driver(fake, step):
+    """Each step takes half a second; nobody would finish it in the child."""
+    code = """
+        import signal, time, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        thread = threading.Thread(target=lambda: cuda.load(0, b""))
+        thread.start()
+        time.sleep(0.2)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            try:
+                assert cuda.driver_version() == 13000
+                assert os.environ["FAKE_SLOW"] != "cuInit" or "forked" in str(error_of(cuda.device_count))
+                os._exit(0)
+            finally:
+                os._exit(1)
+        thread.join()
+        assert cuda.device_count() == 2
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    run(fake, code, FAKE_SLOW=step)
+
+
 def test_another_thread_has_no_context_before(fake):
     code = """
         f = load()

@@ -10,7 +10,7 @@ import pytest
 from host_gemms import STORED, Gemm, decoded, encoded
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, TFloat32, Uint8
 from tilewright.kernels import gemm_simt, gemm_sm80, gemm_sm90
-from tilewright.kernels.gemm_host import MAX_PROGRAMS, Programs, run_on_host
+from tilewright.kernels.gemm_host import MAX_PROGRAMS, program_of, run_on_host
 from tilewright.kernels.gemm_problem import Epilogue
 
 KERNELS = {
@@ -108,12 +108,12 @@ def test_the_check_without_memory():
 
 
 def test_programs_are_kept():
-    programs = Programs()
+    program_of.cache_clear()
     plans = [gemm_simt.choose(Gemm(16, 16, k).problem, ALIGNED) for k in range(1, MAX_PROGRAMS + 3)]
-    first = programs.of(plans[0])
-    assert programs.of(gemm_simt.choose(Gemm(16, 16, 1).problem, ALIGNED)) is first
+    first = program_of(plans[0])
+    assert program_of(gemm_simt.choose(Gemm(16, 16, 1).problem, ALIGNED)) is first
     for plan in plans[1:]:
-        programs.of(plan)
-        programs.of(plans[0])
-    assert programs.of(plans[0]) is first
-    assert len(programs._programs) == MAX_PROGRAMS
+        program_of(plan)
+        program_of(plans[0])
+    assert program_of(plans[0]) is first
+    assert program_of.cache_info().currsize == MAX_PROGRAMS

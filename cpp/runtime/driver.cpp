@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 #include <type_traits>
 
 #include "runtime/library.hpp"
@@ -63,21 +64,43 @@ OpenDriver* open() {
   }
 }
 
+std::mutex opening;
+std::atomic<bool> used = false;  // from the moment on in which the driver is being initialised
+
+// In the child of a fork only the thread that forked goes on. So a fork waits until no other one is opening the driver,
+// which nobody would finish in the child; whoever is initialising it would not finish that either, but there it is not
+// asked for any more.
+void before_fork() { opening.lock(); }
+void after_fork() { opening.unlock(); }
+void after_fork_in_child() {
+  opening.unlock();
+  if (used.load(std::memory_order_relaxed)) forked.store(true, std::memory_order_relaxed);
+}
+[[maybe_unused]] const int registered = pthread_atfork(before_fork, after_fork, after_fork_in_child);
+
 // Opened, not initialised. Leaked on purpose: nothing may be closed while the process ends. What throws is tried again.
 const OpenDriver& opened() {
-  static const OpenDriver* const instance = open();
-  return *instance;
+  static std::atomic<const OpenDriver*> instance = nullptr;
+  if (const OpenDriver* known = instance.load(std::memory_order_acquire)) return *known;
+  const std::lock_guard lock(opening);
+  const OpenDriver* known = instance.load(std::memory_order_relaxed);
+  if (known == nullptr) {
+    known = open();
+    instance.store(known, std::memory_order_release);
+  }
+  return *known;
 }
 
 const DriverApi* initialise() {
   const DriverApi& api = opened().api;
+  used.store(true, std::memory_order_relaxed);
   const DriverResult result = api.cuInit(0);
+  if (result != 0) used.store(false, std::memory_order_relaxed);
   if (result == kNotInitialized) {
     fail_driver(result, "cuInit", "",
                 "if this process was forked from one that had used CUDA, use the spawn start method");
   }
   if (result != 0) fail_driver(result, "cuInit");
-  pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
   return &api;
 }
 

@@ -34,7 +34,7 @@ int driver_version();
 // The initialised driver. DriverError where there is none, where it is too old and in a forked child.
 const DriverApi& driver();
 
-// Set in a child that was forked after the driver was initialised: the driver doesn't work there.
+// Set in a child that was forked after its parent had begun to initialise the driver: it doesn't work there.
 extern std::atomic<bool> forked;
 [[noreturn]] void fail_forked();
 inline void check_not_forked() {

@@ -3,7 +3,8 @@
 An entry is looked up without a lock. On a miss the key's lock is taken, with a time limit, and the entry looked up
 again, so that of many processes that want one kernel a single one compiles it. It is written to a file of its own in
 the same folder, synced and renamed: whoever reads sees all of it or nothing. A file that is not exactly what was
-written is removed and counts as a miss. Whatever the file system refuses makes a miss, and one warning.
+written is removed and counts as a miss, and so is what is no file at all, or larger than all entries may be together.
+Whatever the file system refuses makes a miss, and one warning.
 
 Files: KEY.entry; KEY.lock, empty, while it is being compiled; KEY.RANDOM.tmp, while it is written. The writer holds a
 lock on the temporary file too, so that one left behind by a killed process is told from one that is needed.
@@ -14,45 +15,30 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import io
 import os
-import re
 import stat
 import time
-import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tilewright._runtime import folder as folders
 from tilewright._runtime.entry import seal, unseal
-from tilewright._runtime.errors import CacheWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from tilewright._runtime.upkeep import Listed
 
 DEFAULT_MIB = 512
 LOCK_SECONDS = 30.0
 WRITE_ATTEMPTS = 10
 TOUCH_SECONDS = 60.0  # an entry's time of last use is not kept more exactly, so that most hits write nothing
-ABANDONED_SECONDS = 3600.0  # age of a file in the making after which it is given up where locks do not work
-KEY = re.compile(r"[0-9a-f]{64}")
-OURS = re.compile(r"([0-9a-f]{64})\.(entry|lock|[0-9a-f]{16}\.tmp)")
+DIGITS = "0123456789abcdef"
+UNUSABLE = (errno.ELOOP, errno.EACCES, errno.ENXIO, errno.EISDIR)  # a link, a file without a mode, a socket, a folder
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a named pipe must not make us wait
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _warned: set[str] = set()
-
-
-class Listed(NamedTuple):
-    """An entry, without what is in it: key, size of its file, time of its last use (seconds since 1970).
-
-    >>> Listed("0" * 64, 4096, 0.0).bytes
-    4096
-    """
-
-    key: str
-    bytes: int
-    used: float
 
 
 class Cache:
@@ -82,7 +68,7 @@ class Cache:
         _check_key(key)
         try:
             with folders.opened(self.folder) as folder:
-                return _read(folder, key)
+                return _read(folder, key, self.limit_bytes)
         except folders.Refused as error:
             self._warn(error)
         except OSError:
@@ -91,6 +77,8 @@ class Cache:
 
     def put(self, key: str, sections: Mapping[str, bytes]) -> bool:
         """Keep an entry; False if that was not possible."""
+        from tilewright._runtime.upkeep import trim
+
         _check_key(key)
         data = seal(key, sections)
         if len(data) > self.limit_bytes:
@@ -99,7 +87,7 @@ class Cache:
             try:
                 with folders.opened(self.folder, create=True) as folder:
                     _write(folder, key, data)
-                    self._trim(folder, newest=key)
+                    trim(folder, self.limit_bytes, newest=key)
                     return True
             except FileNotFoundError:
                 # Another process has removed the folder, or the temporary file before it was locked.
@@ -154,56 +142,34 @@ class Cache:
 
     def list(self) -> tuple[Listed, ...]:
         """The entries, those used last first; OSError where the folder cannot be used."""
+        from tilewright._runtime.upkeep import entries
+
         try:
             with folders.opened(self.folder) as folder:
-                found = _scan(folder)
+                return entries(folder)
         except FileNotFoundError:
             return ()
-        entries = [Listed(key, s.st_size, s.st_mtime) for name, key, s in found if name.endswith(".entry")]
-        return tuple(sorted(entries, key=lambda entry: -entry.used))
 
     def clear(self) -> int:
         """Remove all entries and what killed processes have left; the number of entries removed.
 
         OSError where the folder cannot be used.
         """
-        removed = 0
+        from tilewright._runtime.upkeep import clear
+
         try:
             with folders.opened(self.folder) as folder:
-                for name, _, _ in _scan(folder):
-                    if name.endswith(".entry"):
-                        removed += _unlink(folder, name)
-                    else:
-                        _unlink_if_abandoned(folder, name)
+                return clear(folder)
         except FileNotFoundError:
-            pass
-        return removed
-
-    def _trim(self, folder: int, newest: str) -> None:
-        """Remove entries, those used least recently first, until the rest is within the limit; and old rubbish."""
-        kept = []
-        for name, key, found in _scan(folder):
-            if name.endswith(".entry"):
-                kept.append((found.st_mtime_ns, found.st_size, key))
-            elif time.time() - found.st_mtime > TOUCH_SECONDS:
-                _unlink_if_abandoned(folder, name)
-        total = sum(size for _, size, _ in kept)
-        for _, size, key in sorted(kept):
-            if total <= self.limit_bytes:
-                break
-            if key != newest:
-                _unlink(folder, f"{key}.entry")
-                total -= size
+            return 0
 
     def _warn(self, error: OSError) -> None:
         if self.folder not in _warned:
             _warned.add(self.folder)
             reason = str(error) if isinstance(error, folders.Refused) else f"{self.folder}: {error.strerror or error}"
-            warnings.warn(
+            _say(
                 f"compiled kernels are kept in memory only: {reason} (TILEWRIGHT_CACHE_DIR names another folder, or "
-                "'off')",
-                CacheWarning,
-                stacklevel=3,
+                "'off')"
             )
 
 
@@ -230,31 +196,40 @@ def limit() -> int:
     if text and "TILEWRIGHT_CACHE_SIZE" not in _warned:
         _warned.add("TILEWRIGHT_CACHE_SIZE")
         message = f"TILEWRIGHT_CACHE_SIZE is {text!r}, not a whole number of MiB; the limit is {DEFAULT_MIB} MiB"
-        warnings.warn(message, CacheWarning, stacklevel=3)
+        _say(message)
     return DEFAULT_MIB << 20
 
 
+def _say(message: str) -> None:
+    import warnings
+
+    from tilewright._runtime.errors import CacheWarning
+
+    warnings.warn(message, CacheWarning, stacklevel=4)
+
+
 def _check_key(key: str) -> None:
-    if not KEY.fullmatch(key):
+    if len(key) != 64 or key.strip(DIGITS):
         raise ValueError(f"a key of the cache is 64 hexadecimal digits, not {key!r}")
 
 
-def _read(folder: int, key: str) -> dict[str, bytes] | None:
-    """An entry, its digest compared; what is there instead of an entry is removed."""
+def _read(folder: int, key: str, most: int) -> dict[str, bytes] | None:
+    """An entry of at most so many bytes, its digest compared; what is there instead of an entry is removed."""
     name = f"{key}.entry"
     try:
         file = os.open(name, READ, dir_fd=folder)
     except OSError as error:
-        if error.errno == errno.ELOOP:  # a symbolic link
-            _unlink(folder, name)
+        if error.errno in UNUSABLE:
+            folders.remove(folder, name)
         raise
     try:
         found = os.fstat(file)
         sections = None
-        if _is_private_file(found):
-            sections = unseal(key, io.FileIO(file, closefd=False).readall())
+        if _is_private_file(found) and found.st_size <= most:
+            with contextlib.suppress(MemoryError), open(file, "rb", closefd=False) as stream:
+                sections = unseal(key, stream.read(found.st_size + 1))
         if sections is None:
-            _unlink(folder, name)
+            folders.remove(folder, name)
         elif time.time() - found.st_mtime > TOUCH_SECONDS:
             with contextlib.suppress(OSError):
                 os.utime(file)
@@ -269,6 +244,7 @@ def _is_private_file(found: os.stat_result) -> bool:
 
 
 def _write(folder: int, key: str, data: bytes) -> None:
+    name = f"{key}.entry"
     temporary = f"{key}.{os.urandom(8).hex()}.tmp"
     file = os.open(temporary, NEW, 0o600, dir_fd=folder)
     try:
@@ -278,9 +254,13 @@ def _write(folder: int, key: str, data: bytes) -> None:
         while rest:
             rest = rest[os.write(file, rest) :]
         os.fsync(file)
-        os.rename(temporary, f"{key}.entry", src_dir_fd=folder, dst_dir_fd=folder)
+        try:
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except IsADirectoryError:  # the one thing that a file does not replace
+            folders.remove(folder, name)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        _unlink(folder, temporary)
+        folders.remove(folder, temporary)
         raise
     finally:
         os.close(file)
@@ -292,10 +272,10 @@ def _acquire(folder: int, key: str, deadline: float) -> int | None:
     """A descriptor that holds the key's lock; None when the entry has appeared or the time is over."""
     name, pause = f"{key}.lock", 0.001
     while True:
-        file = os.open(name, LOCK, 0o600, dir_fd=folder)
+        file = _open_lock(folder, name)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_named(folder, name, file):  # else its last holder has removed it: try again
+            if folders.is_named(folder, name, file):  # else its last holder has removed it: try again
                 return file
         except BlockingIOError:
             time.sleep(pause)
@@ -308,12 +288,14 @@ def _acquire(folder: int, key: str, deadline: float) -> int | None:
             return None
 
 
-def _is_named(folder: int, name: str, file: int) -> bool:
-    """Whether the folder has this very file under this name."""
+def _open_lock(folder: int, name: str) -> int:
+    """A lock's file, made if there is none; what cannot be opened is none that anybody holds, and is removed."""
     try:
-        return os.path.samestat(os.stat(name, dir_fd=folder, follow_symlinks=False), os.fstat(file))
-    except FileNotFoundError:
-        return False
+        return os.open(name, LOCK, 0o600, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in UNUSABLE or not folders.remove(folder, name):
+            raise
+    return os.open(name, LOCK, 0o600, dir_fd=folder)
 
 
 def _exists(folder: int, name: str) -> bool:
@@ -322,45 +304,3 @@ def _exists(folder: int, name: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _scan(folder: int) -> list[tuple[str, str, os.stat_result]]:
-    """Name, key and state of each file that is the cache's; others are not touched."""
-    found = []
-    with os.scandir(folder) as items:
-        for item in items:
-            ours = OURS.fullmatch(item.name)
-            if ours:
-                with contextlib.suppress(OSError):  # removed in the meantime
-                    found.append((item.name, ours[1], item.stat(follow_symlinks=False)))
-    return found
-
-
-def _unlink(folder: int, name: str) -> bool:
-    try:
-        os.unlink(name, dir_fd=folder)
-    except OSError:
-        return False
-    return True
-
-
-def _unlink_if_abandoned(folder: int, name: str) -> bool:
-    """Remove a temporary file or a lock if no process holds it."""
-    try:
-        file = os.open(name, READ, dir_fd=folder)
-    except OSError as error:
-        return error.errno == errno.ELOOP and _unlink(folder, name)
-    try:
-        return _is_abandoned(folder, name, file) and _unlink(folder, name)
-    finally:
-        os.close(file)
-
-
-def _is_abandoned(folder: int, name: str, file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return time.time() - os.fstat(file).st_mtime > ABANDONED_SECONDS
-    return _is_named(folder, name, file)

@@ -54,8 +54,7 @@ def cache_command(arguments: Sequence[str]) -> int:
 def describe(program: Program) -> str:
     """What is known about a program, without its texts.
 
-    >>> from tilewright._runtime.program import Report
-    >>> print(describe(Program("probe", ("k<1>",), "sm_80", ("-arch=sm_80",), report={"k<1>": Report(8)})))
+    >>> print(describe(Program("probe", ("k<1>",), "sm_80", ("-arch=sm_80",), report={"k<1>": (8, 0, 0, 0, 0)})))
     probe for sm_80
     options: -arch=sm_80
     k<1>

@@ -6,19 +6,17 @@ opens no file, and in particular none of the current directory.
 
 from __future__ import annotations
 
-import copy
 import functools
 import itertools
 import os
-import re
 import threading
 from typing import TYPE_CHECKING
 
 from tilewright._runtime.cache import default_cache
-from tilewright._runtime.discovery import Library, find_nvrtc, install_command, kernels_path
-from tilewright._runtime.errors import CompileError, NvrtcError
-from tilewright._runtime.keys import digest, digest_of_texts
-from tilewright._runtime.program import Program, flatten, from_sections, pack, parse_report, to_sections
+from tilewright._runtime.device import is_architecture
+from tilewright._runtime.discovery import Library, advice, driver_cuda, find_nvrtc, kernels_path
+from tilewright._runtime.entry import digest, digest_of_texts
+from tilewright._runtime.program import OPTIONS, Program, from_sections, to_sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +25,6 @@ if TYPE_CHECKING:
     from tilewright._runtime.cache import Cache
 
 SCHEMA = "tilewright program 1"  # to be changed with the meaning of an entry's sections
-ARCH = re.compile(r"sm_\d+[af]?")
-# --no-source-include: otherwise a header that is not among those given is looked for in the current directory.
-OPTIONS = ("--std=c++20", "-default-device", "--no-source-include", "--minimal", "--ptxas-options=-v")
-OLDEST = (12, 3)  # versions of NVRTC before this one have no __builtin_bit_cast
-MINIMAL = (12, 4)  # and those before this one no --minimal, which only saves time
 
 _guard = threading.Lock()
 _building: dict[object, threading.Lock] = {}
@@ -66,8 +59,7 @@ def compile_program(
         program = _programs.get(wanted)
         if program is None:
             program = _look_up(stem, tuple(dict.fromkeys(names)), arch, headers or {}, source)
-            _programs[wanted] = copy.copy(program)
-            _programs[wanted].from_cache = "memory"
+            _programs[wanted] = program.in_memory()
     return program
 
 
@@ -106,6 +98,8 @@ def forget() -> None:
 
     >>> forget()
     """
+    from tilewright._runtime.nvrtc import open_nvrtc
+
     for memory in (_building, _programs, _builds, _modules, _functions):
         memory.clear()
     for memoised in (_kernel_headers, _search, open_nvrtc):
@@ -121,23 +115,10 @@ def kernels_digest() -> str:
     return _kernel_headers()[1]
 
 
-def driver_cuda() -> int | None:
-    """The major version of the driver's CUDA; None without a driver.
-
-    >>> driver_cuda() in (None, 11, 12, 13)
-    True
-    """
-    from tilewright._core import cuda
-
-    try:
-        return cuda.driver_version() // 1000 if cuda.driver_path() else None
-    except cuda.DriverError:
-        return None
-
-
 def nvrtc_library() -> Library:
     """The NVRTC that compiles; NvrtcError, with all places that were tried and what to do, where there is none.
 
+    >>> from tilewright._runtime.errors import NvrtcError
     >>> try:
     ...     found = nvrtc_library().major in (None, 12, 13)
     ... except NvrtcError as error:
@@ -148,55 +129,8 @@ def nvrtc_library() -> Library:
     return _search(os.environ.get("TILEWRIGHT_NVRTC"))
 
 
-@functools.cache
-def open_nvrtc(path: str) -> cuda.Nvrtc:
-    """The NVRTC at a path, loaded.
-
-    >>> try:
-    ...     open_nvrtc("/nowhere/libnvrtc.so")
-    ... except NvrtcError as error:
-    ...     print(str(error).split(":")[0])
-    NVRTC cannot be loaded
-    """
-    from tilewright._core import cuda
-
-    try:
-        nvrtc = cuda.Nvrtc(path)
-    except (OSError, RuntimeError) as error:
-        raise NvrtcError(f"NVRTC cannot be loaded: {error}; TILEWRIGHT_NVRTC names another, or {_advice()}") from error
-    require_version(nvrtc.version, path)
-    return nvrtc
-
-
-def require_version(version: tuple[int, int], path: str) -> None:
-    """NvrtcError where an NVRTC is too old for the kernels.
-
-    >>> require_version((13, 0), "/lib/libnvrtc.so.13")
-    >>> try:
-    ...     require_version((12, 1), "/lib/libnvrtc.so.12")
-    ... except NvrtcError as error:
-    ...     print(str(error).split(";")[0])
-    NVRTC 12.1 (/lib/libnvrtc.so.12) is too old: the kernels need 12.3 or newer
-    """
-    if version < OLDEST:
-        found, least = (".".join(map(str, x)) for x in (version, OLDEST))
-        raise NvrtcError(
-            f"NVRTC {found} ({path}) is too old: the kernels need {least} or newer; TILEWRIGHT_NVRTC names another, or "
-            + install_command(version[0])
-        )
-
-
-def options_for(version: tuple[int, int], arch: str) -> list[str]:
-    """What an NVRTC is told.
-
-    >>> len(options_for((12, 4), "sm_80")) - len(options_for((12, 3), "sm_80"))
-    1
-    """
-    return [f"-arch={arch}", *(x for x in OPTIONS if x != "--minimal" or version >= MINIMAL)]
-
-
 def _look_up(stem: str, names: tuple[str, ...], arch: str, extra: Mapping[str, str], source: str | None) -> Program:
-    if not ARCH.fullmatch(arch):
+    if not is_architecture(arch):
         raise ValueError(f"compile_program: arch is {arch!r}, which is no architecture such as sm_90a")
     own, tree = _kernel_headers()
     headers = {**own, **extra}
@@ -207,46 +141,23 @@ def _look_up(stem: str, names: tuple[str, ...], arch: str, extra: Mapping[str, s
     library, cache, options = nvrtc_library(), default_cache(), (f"-arch={arch}", *OPTIONS)
     first: list[Program] = []
 
+    def compiled() -> Program:
+        from tilewright._runtime.nvrtc import compiled_by
+
+        return compiled_by(library.path, stem, names, arch, headers, source)
+
     def first_program() -> dict[str, bytes]:
-        first.append(_compile(stem, names, arch, headers, source, library))
+        first.append(compiled())
         return {"build": _build(first[0].ptx).encode()}
 
     build = _build_line(library.path, cache, first_program)
     key = digest(SCHEMA, build, options, tree, digest_of_texts(extra), stem, source, names)
 
     def make() -> dict[str, bytes]:
-        return to_sections(first.pop() if first else _compile(stem, names, arch, headers, source, library))
+        return to_sections(first.pop() if first else compiled())
 
     sections, kept = cache.get_or_make(key, make) if cache else (make(), False)
     return from_sections(key, sections, "disk" if kept else None)
-
-
-def _compile(
-    stem: str,
-    names: tuple[str, ...],
-    arch: str,
-    headers: Mapping[str, str],
-    source: str,
-    library: Library,
-) -> Program:
-    nvrtc = open_nvrtc(library.path)
-    options = tuple(options_for(nvrtc.version, arch))
-    result = nvrtc.compile(source, f"{stem}.cu", dict(headers), list(options), list(names))
-    if not result.ok or result.cubin is None:
-        version = ".".join(map(str, nvrtc.version))
-        raise CompileError(result.log, source, options, names, headers, f"NVRTC {version} ({library.path})")
-    return Program(
-        stem=stem,
-        names=names,
-        arch=arch,
-        options=options,
-        cubin=result.cubin,
-        lowered=dict(result.lowered),
-        report=parse_report(result.log, result.lowered, result.cubin),
-        log=result.log,
-        packed_ptx=pack(result.ptx or ""),
-        packed_source=pack(flatten(source, headers)),
-    )
 
 
 def _build_line(path: str, cache: Cache | None, first_program: Callable[[], dict[str, bytes]]) -> str:
@@ -293,16 +204,13 @@ def _kernel_headers() -> tuple[dict[str, str], str]:
 
 @functools.cache
 def _search(_chosen: str | None) -> Library:
-    cuda_version = driver_cuda()
-    found, tried = find_nvrtc(cuda_version)
-    if found is None:
-        places = "".join(f"\n  {line}" for line in tried)
-        raise NvrtcError(f"no NVRTC, the library that compiles kernels, was found; {_advice()}. Tried:{places}")
-    return found
+    search = find_nvrtc(driver_cuda())
+    if search.found is None:
+        from tilewright._runtime.errors import NvrtcError
 
-
-def _advice() -> str:
-    return f"`{install_command(driver_cuda())}` installs one"
+        places = "".join(f"\n  {line}" for line in search.tried)
+        raise NvrtcError(f"no NVRTC, the library that compiles kernels, was found; {advice()}. Tried:{places}")
+    return search.found
 
 
 def _lock_of(wanted: object) -> threading.Lock:

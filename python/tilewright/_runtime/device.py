@@ -37,3 +37,14 @@ def architecture(major: int, minor: int) -> str:
     ('sm_80', 'sm_90a', 'sm_100a')
     """
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+
+
+def is_architecture(name: str) -> bool:
+    """Whether this is the name of an architecture: sm_, its number, and a or f where it is one of those.
+
+    >>> [is_architecture(name) for name in ("sm_80", "sm_90a", "90", "compute_90", "sm_90 -I/")]
+    [True, True, False, False, False]
+    """
+    number = name.removeprefix("sm_")
+    number = number[:-1] if number.endswith(("a", "f")) else number
+    return name.startswith("sm_") and number.isascii() and number.isdecimal()

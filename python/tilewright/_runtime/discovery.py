@@ -7,41 +7,45 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NAME = re.compile(r"libnvrtc\.so(?:\.(\d+)(?:\.\d+)*)?")  # not libnvrtc-builtins, not libnvrtc.alt
-MAPPED = re.compile(rb"^\S+ \S+ \S+ \S+ \d+ +(/.*/libnvrtc\.so[.\d]*)$", re.M)
+NAME = "libnvrtc.so"
 VARIABLE = "TILEWRIGHT_NVRTC"
 MAJORS = (13, 12)  # CUDA versions, the newest first
 
 
-class Library(NamedTuple):
+class Library:
     """An NVRTC that was found: its path, where that came from, the major version of its CUDA (None: unknown).
 
     >>> Library("/usr/local/cuda/lib64/libnvrtc.so.13", "/usr/local/cuda", 13).major
     13
     """
 
-    path: str
-    origin: str
-    major: int | None
+    __slots__ = ("major", "origin", "path")
+
+    def __init__(self, path: str, origin: str, major: int | None) -> None:
+        self.path = path
+        self.origin = origin
+        self.major = major
 
 
-class Search(NamedTuple):
+class Search:
     """What a search found, and a line for each place before it that was of no use.
 
     >>> Search(None, ("loaded in this process: none",)).found is None
     True
     """
 
-    found: Library | None
-    tried: tuple[str, ...]
+    __slots__ = ("found", "tried")
+
+    def __init__(self, found: Library | None, tried: tuple[str, ...]) -> None:
+        self.found = found
+        self.tried = tried
 
 
 def find_nvrtc(cuda: int | None = None) -> Search:
@@ -81,6 +85,29 @@ def install_command(cuda: int | None = None) -> str:
     """
     package = '"nvidia-cuda-nvrtc-cu12==12.*"' if cuda == 12 else f'"nvidia-cuda-nvrtc=={cuda or MAJORS[0]}.*"'
     return f"{sys.executable or 'python'} -m pip install {package}"
+
+
+def driver_cuda() -> int | None:
+    """The major version of the driver's CUDA; None without a driver.
+
+    >>> driver_cuda() in (None, 11, 12, 13)
+    True
+    """
+    from tilewright._core import cuda
+
+    try:
+        return cuda.driver_version() // 1000 if cuda.driver_path() else None
+    except cuda.DriverError:
+        return None
+
+
+def advice() -> str:
+    """What to do where there is no NVRTC.
+
+    >>> advice().endswith("` installs one")
+    True
+    """
+    return f"`{install_command(driver_cuda())}` installs one"
 
 
 def kernels_folder() -> Path:
@@ -127,9 +154,11 @@ def _loaded() -> list[str]:
             maps = file.read()
     except OSError:
         return []
-    if b"/libnvrtc.so" not in maps:
+    place = b"/" + NAME.encode()
+    if place not in maps:
         return []
-    return _newest_first({os.fsdecode(path) for path in MAPPED.findall(maps)})
+    paths = {os.fsdecode(line[line.index(b"/") :]) for line in maps.splitlines() if place in line}
+    return _newest_first(path for path in paths if _version(os.path.basename(path)) is not None)
 
 
 def _pip_packages() -> list[str]:
@@ -139,7 +168,7 @@ def _pip_packages() -> list[str]:
             packages = os.path.join(base, "nvidia")
             if os.path.isdir(packages):
                 for package in os.listdir(packages):
-                    if re.fullmatch(r"cu\d+|cuda_nvrtc", package):
+                    if package == "cuda_nvrtc" or (package.startswith("cu") and package[2:].isdecimal()):
                         found += _libraries(os.path.join(packages, package, "lib"))
     return _newest_first(found)
 
@@ -156,7 +185,7 @@ def _libraries(folder: str) -> list[str]:
         names = os.listdir(folder)
     except OSError:
         return []
-    return _newest_first(os.path.join(folder, name) for name in names if NAME.fullmatch(name))
+    return _newest_first(os.path.join(folder, name) for name in names if _version(name) is not None)
 
 
 def _by_loader() -> list[str]:
@@ -171,7 +200,7 @@ def _by_loader() -> list[str]:
     return []
 
 
-def _newest_first(paths: Iterator[str] | list[str] | set[str]) -> list[str]:
+def _newest_first(paths: Iterator[str] | list[str]) -> list[str]:
     """One path for each library, that with the shortest name; the highest major version first."""
     by_file: dict[str, str] = {}
     for path in sorted(paths, key=lambda path: (len(path), path)):
@@ -181,7 +210,17 @@ def _newest_first(paths: Iterator[str] | list[str] | set[str]) -> list[str]:
 
 def _major(path: str) -> int | None:
     for name in (os.path.basename(path), os.path.basename(os.path.realpath(path))):
-        named = NAME.fullmatch(name)
-        if named and named[1]:
-            return int(named[1])
+        version = _version(name)
+        if version:
+            return int(version[0])
     return None
+
+
+def _version(name: str) -> list[str] | None:
+    """The numbers in the name of an NVRTC's file; None for another file, such as libnvrtc-builtins and libnvrtc.alt.
+
+    >>> _version("libnvrtc.so"), _version("libnvrtc.so.13.0"), _version("libnvrtc.so.13 (deleted)")
+    ([], ['13', '0'], None)
+    """
+    stem, *numbers = name.removeprefix(NAME).split(".")
+    return numbers if name.startswith(NAME) and not stem and all(number.isdecimal() for number in numbers) else None

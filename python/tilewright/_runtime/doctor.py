@@ -161,15 +161,15 @@ def _devices(examination: Examination) -> list[tuple[int, str]]:
 
 
 def _nvrtc(examination: Examination, cuda: int | None) -> Library | None:
-    from tilewright._runtime.compiler import open_nvrtc
     from tilewright._runtime.discovery import find_nvrtc, install_command
     from tilewright._runtime.errors import NvrtcError
+    from tilewright._runtime.nvrtc import open_nvrtc
 
-    found, tried = find_nvrtc(cuda)
-    mend = install_command(cuda)
+    search = find_nvrtc(cuda)
+    found, mend = search.found, install_command(cuda)
     if found is None:
         examination.problem("NVRTC", "none", mend)
-        for line in tried:
+        for line in search.tried:
             examination.line("", line)
         return None
     try:
@@ -228,12 +228,13 @@ def _cache(examination: Examination) -> None:
 
 def _compile(examination: Examination, library: Library, arch: str, cuda: int | None) -> tuple[bytes, str] | None:
     """A kernel that does nothing, compiled without the cache: its cubin and symbol."""
-    from tilewright._runtime.compiler import open_nvrtc, options_for
     from tilewright._runtime.discovery import install_command
+    from tilewright._runtime.nvrtc import no_fork, open_nvrtc, options_for
 
     begin = time.perf_counter()
     nvrtc = open_nvrtc(library.path)
-    result = nvrtc.compile(PROBE, "probe.cu", {}, options_for(nvrtc.version, arch), [PROBE_NAME])
+    with no_fork():
+        result = nvrtc.compile(PROBE, "probe.cu", {}, options_for(nvrtc.version, arch), [PROBE_NAME])
     seconds = time.perf_counter() - begin
     if not result.ok or result.cubin is None:
         examination.problem("compiling", f"fails for {arch}: {' '.join(result.log.split())}", install_command(cuda))

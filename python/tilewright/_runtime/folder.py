@@ -53,6 +53,34 @@ def opened(path: str, create: bool = False) -> Iterator[int]:
         os.close(folder)
 
 
+def remove(folder: int, name: str) -> bool:
+    """Remove what has that name in a folder, whatever it is: a folder with all that is in it, of a link the link alone.
+
+    False where that cannot be done.
+    """
+    try:
+        if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=folder)
+            return True
+        for _, folders, files, inside in os.fwalk(name, topdown=False, dir_fd=folder):
+            for file in files:
+                os.unlink(file, dir_fd=inside)
+            for deeper in folders:  # empty by now, or a link to a folder
+                remove(inside, deeper)
+        os.rmdir(name, dir_fd=folder)
+    except (OSError, RecursionError):
+        return False
+    return True
+
+
+def is_named(folder: int, name: str, file: int) -> bool:
+    """Whether the folder has this very file under this name."""
+    try:
+        return os.path.samestat(os.stat(name, dir_fd=folder, follow_symlinks=False), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
 def _open(path: str, create: bool) -> int:
     if not os.path.isabs(path):
         # Whoever fills the current directory, say with a cloned repository, would have their code run.

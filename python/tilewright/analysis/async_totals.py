@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from tilewright import _core
+from tilewright._cached import cached_property
 from tilewright.analysis.layouts import sass_name
 from tilewright.analysis.totals import instruction_of
 
@@ -34,7 +34,7 @@ class AsyncTally:
         """
         self.counts.add(source, destination, reads, writes, residues, useful)
 
-    @functools.cached_property
+    @cached_property
     def instructions(self) -> tuple[MemoryInstruction | None, MemoryInstruction | None]:
         """The two sides; None where there are no requests."""
         *sides, counted, asked = self.counts.totals()

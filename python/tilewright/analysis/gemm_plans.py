@@ -5,11 +5,11 @@ Who addresses what is taken from the plan's tables, by which the CPU runs it too
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from tilewright._cached import cached_property
 from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals import WARP, Group, Mode, Repeated, Tally, groups
 
@@ -111,19 +111,19 @@ class Launch:
             units = self.kept.units[name] = make()
         return Repeated(units, times)
 
-    @functools.cached_property
+    @cached_property
     def a(self) -> Side:
         """A, K tile by K tile, once for each tile along N."""
         p, (bm, _, bk) = self.plan.problem, self.plan.tiler_mnk
         return self._side(0, p.a_type, (p.m, p.k), (bm, bk), p.a_strides, self.n_tiles)
 
-    @functools.cached_property
+    @cached_property
     def b(self) -> Side:
         """B, K tile by K tile, once for each tile along M."""
         p, (_, bn, bk) = self.plan.problem, self.plan.tiler_mnk
         return self._side(1, p.b_type, (p.n, p.k), (bn, bk), p.b_strides, self.m_tiles)
 
-    @functools.cached_property
+    @cached_property
     def c(self) -> Side:
         """C, tile by tile."""
         p, (bm, bn, _) = self.plan.problem, self.plan.tiler_mnk
@@ -193,7 +193,7 @@ class Kept:
         self.units: dict[str, Sequence[Tally]] = {}
         self.advice: dict[str, str] = {}
 
-    @functools.cached_property
+    @cached_property
     def tables(self) -> GemmTables:
         """The plan's tables."""
         return self.plan.tables()

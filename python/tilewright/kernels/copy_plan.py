@@ -10,6 +10,7 @@ from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.copy_conditions import constant_step, require, require_fields, require_shared
 from tilewright.kernels.copy_problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
 from tilewright.kernels.render import device_type
 
@@ -78,8 +79,6 @@ class CopyPlan:
         object.__setattr__(self, "_name", "")
         if fields:
             raise TypeError(f"CopyPlan: no field named {', '.join(fields)}; the fields are {', '.join(FIELDS)}")
-        from tilewright.kernels.copy_conditions import require_fields
-
         require_fields(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -186,8 +185,6 @@ class CopyPlan:
 
     def _smem_step(self) -> int:
         """The distance in shared memory between the elements of an access along dst_mode; 0 if that is not constant."""
-        from tilewright.kernels.copy_conditions import constant_step
-
         return constant_step(self)
 
     def _units(self) -> tuple[int, int]:
@@ -260,14 +257,10 @@ class CopyPlan:
 
     def require(self, src_address: int, dst_address: int, function: str = "plan.run") -> None:
         """Check what the kernel relies on, for tensors at these addresses; ValueError where it does not hold."""
-        from tilewright.kernels.copy_conditions import require
-
         require(self, src_address, dst_address, function)
 
     def require_shared(self, function: str = "plan.run") -> None:
         """Check what the kernel relies on in shared memory; ValueError where it does not hold."""
-        from tilewright.kernels.copy_conditions import require_shared
-
         if self.smem is not None:
             require_shared(self, function)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tilewright._cached import cached_property
 from tilewright.kernels.bank_conflicts import BANKS, WARP, WORD
 
 if TYPE_CHECKING:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
@@ -15,28 +14,10 @@ if TYPE_CHECKING:
 MAX_PROGRAMS = 32  # plans whose tables are kept
 
 
-class Programs:
-    """The programs of the plans that were run last, for a plan is mostly run again."""
-
-    def __init__(self) -> None:
-        self._programs: OrderedDict[Any, Any] = OrderedDict()
-        self._lock = Lock()
-
-    def of(self, plan: GemmPlan) -> Any:
-        """The plan's tables in the form in which C++ runs them."""
-        with self._lock:
-            if plan in self._programs:
-                self._programs.move_to_end(plan)
-                return self._programs[plan]
-        program = _core.host.GemmProgram(plan.tables())
-        with self._lock:
-            self._programs[plan] = program
-            while len(self._programs) > MAX_PROGRAMS:
-                self._programs.popitem(last=False)
-        return program
-
-
-PROGRAMS = Programs()
+@lru_cache(MAX_PROGRAMS)  # which holds no lock that a fork could leave locked in the child
+def program_of(plan: GemmPlan) -> Any:
+    """A plan's tables in the form in which C++ runs them; kept, for a plan is mostly run again."""
+    return _core.host.GemmProgram(plan.tables())
 
 
 def run_on_host(
@@ -58,7 +39,7 @@ def run_on_host(
     """
     from tilewright.kernels.epilogue import compute_type
 
-    problem, program = plan.problem, PROGRAMS.of(plan)
+    problem, program = plan.problem, program_of(plan)
     arguments = (problem, compute_type(problem), a_address, b_address, c_address, bias_address)
     if not check:
         program.run(*arguments, threads=threads)

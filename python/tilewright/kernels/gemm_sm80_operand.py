@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright import _core
+from tilewright._cached import cached_property
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.fragments import contiguous_mode, fragment_copy, modes_of, value_coordinates

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright import _core
+from tilewright._cached import cached_property
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.epilogue import bias_offset, epilogue_type, pack_epilogue

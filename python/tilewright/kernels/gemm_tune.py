@@ -221,7 +221,7 @@ def _environment(device: int) -> tuple[str, ...]:
 
 def key_of(operands: GemmOperands) -> str:
     """The key of the cache's entry for a problem on a device."""
-    from tilewright._runtime.keys import digest
+    from tilewright._runtime.entry import digest
 
     problem, aligned, device = _subject(operands)
     return digest(SCHEMA, *_environment(device), str(problem), " ".join(map(str, aligned)))

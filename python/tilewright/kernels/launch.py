@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import _core
+from tilewright._runtime.device import arch_of
 from tilewright.kernels.copy_plan import CopyPlan, check_static
 from tilewright.kernels.copy_problem import Operand
 
@@ -17,8 +18,6 @@ _limits: dict[int, tuple[int, str, str]] = {}
 def device_limits(device: int) -> tuple[int, str, str]:
     """Shared memory of a CTA, the architecture to compile for, and the device's name."""
     if device not in _limits:
-        from tilewright._runtime.device import arch_of
-
         facts = _core.cuda.device(device)
         _limits[device] = facts["shared_per_block_optin"], arch_of(device), facts["name"]
     return _limits[device]

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.choose_copy import choose_copy
+from tilewright.kernels.copy_plan import CopyPlan
+from tilewright.kernels.copy_problem import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Operand, copy_problem, operand
+from tilewright.kernels.host import run_on_host
+from tilewright.kernels.launch import launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from tilewright.kernels.copy_plan import CopyPlan
-    from tilewright.kernels.copy_problem import Operand
 
 __all__ = ["permute", "tiled_copy", "transpose"]
 
 
 def launched_again(function: Callable[..., tuple[Any, Any]]) -> Any:
     """A callable that repeats, for arguments of the same kind, the launch that the function returns with its result."""
-    launcher = _core.cuda.Launcher(function, tuple(inspect.signature(function).parameters))
+    code = function.__code__  # inspect.signature would say the same, and take ten times as long to import
+    launcher = _core.cuda.Launcher(function, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     return functools.update_wrapper(launcher, function)
 
 
 def make_plan(function: str, src: Any, dst: Any, tiled_copy: Any = None, stream: int | None = None) -> Any:
     """The plan of a copy and its operands; None in place of the plan where there is nothing to copy."""
-    from tilewright.kernels.copy_problem import operand
-
     return plan_operands(
         function, operand(src, function, "src", stream), operand(dst, function, "dst", stream), tiled_copy
     )
 
 
 def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = None) -> Any:
-    from tilewright.kernels.choose_copy import choose_copy
-    from tilewright.kernels.copy_problem import copy_problem
-
     problem = copy_problem(src, dst, function, tiled_copy is None)
     if src.size == 0:
         return None, src, dst
@@ -76,16 +73,10 @@ def _require_stream(function: str, stream: Any) -> None:
 
 def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
     """Run a plan where its tensors are; the prepared launch on a GPU, None on the CPU."""
-    from tilewright.kernels.copy_problem import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
-
     if src.device[0] in (CPU, CUDA_HOST):
-        from tilewright.kernels.host import run_on_host
-
         run_on_host(plan, src.address, dst.address)
         return None
     if src.device[0] in (CUDA, CUDA_MANAGED):
-        from tilewright.kernels.launch import launch
-
         return launch(plan, src, dst, stream)
     raise ValueError(f"kernels.tiled_copy: src lies on {src.place}; copies run on the CPU and on CUDA devices")
 
@@ -124,8 +115,6 @@ def tiled_copy(
     """
     _require_stream("kernels.tiled_copy", stream)
     if plan is not None:
-        from tilewright.kernels.copy_plan import CopyPlan
-
         if not isinstance(plan, CopyPlan):
             raise TypeError(f"kernels.tiled_copy: expected plan to be a CopyPlan, but got {type(plan).__name__}")
         if tiled_copy is not None:
@@ -153,8 +142,6 @@ tiled_copy.plan = _plan
 
 @launched_again
 def _permute(src: Any, dst: Any, dims: tuple[int, ...], function: str, stream: int | None = None) -> Any:
-    from tilewright.kernels.copy_problem import operand
-
     a, b = operand(src, function, "src", stream), operand(dst, function, "dst", stream)
     order = _order(dims, len(a.shape))
     view = a._replace(

@@ -1,0 +1,43 @@
+"""What a first call loads before it does anything: the modules, which are the same on every machine, not the time."""
+
+from __future__ import annotations
+
+import json
+
+from compiling import nvrtc, run_python
+
+IMPORT = """
+import json, sys
+from tilewright import kernels
+imported = set(sys.modules)
+import numpy as np
+x, y = np.zeros((1024, 1024), np.float32), np.empty((1024, 1024), np.float32)
+before = set(sys.modules)
+"""
+SHOW = "print(json.dumps([name for name in sys.modules if name not in before]))"
+# What a hit in the disk cache needs: finding NVRTC, the key, the entry.
+HIT = ["compiler", "cache", "folder", "entry", "discovery", "program"]
+
+
+def test_the_package_loads_what_every_copy_needs_and_no_more():
+    loaded = set(json.loads(run_python(f"{IMPORT}print(json.dumps(sorted(imported)))")))
+    ours = {name.removeprefix("tilewright.kernels.") for name in loaded if name.startswith("tilewright.kernels.")}
+    copies = "bank_conflicts choose_copy copy_conditions copy_plan copy_problem host launch render".split()
+    assert ours == {*copies, "gemm", "tiled_copy", "visualize_tv"}
+    slow = {"ast", "dataclasses", "dis", "glob", "hashlib", "inspect", "threading", "tokenize", "zlib"}
+    assert loaded & slow == set()
+
+
+def test_a_first_transpose_on_the_cpu_loads_nothing():
+    assert json.loads(run_python(f"{IMPORT}kernels.transpose(x, y); {SHOW}")) == []
+
+
+@nvrtc
+def test_a_first_kernel_from_disk_loads_what_a_hit_needs(tmp_path):
+    """As on a GPU, where it is loaded and launched, too; that is C++."""
+    code = IMPORT + f"plan = kernels.tiled_copy.plan(x.T, y); program = plan.compile('sm_90a'); {SHOW}"
+    cold, hit = (json.loads(run_python(code, TILEWRIGHT_CACHE_DIR=str(tmp_path))) for _ in range(2))
+    ours = [name for name in hit if name.startswith("tilewright.")]
+    assert sorted(ours) == sorted(f"tilewright._runtime.{name}" for name in HIT)
+    compiling = {f"tilewright._runtime.{name}" for name in ("errors", "nvrtc", "ptxas", "upkeep")}
+    assert compiling <= set(cold)
