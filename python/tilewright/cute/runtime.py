@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright._names import names_of
 from tilewright.cute import pointer as _pointer
 from tilewright.cute.pointer import AddressSpace, Pointer
 from tilewright.cute.runtime_tensor import RuntimePointer, RuntimeTensor, spaced
@@ -202,3 +203,7 @@ def nullptr(
 ) -> RuntimePointer:
     """The null pointer as an argument for a @cute.jit function."""
     return make_ptr(dtype, 0, mem_space, assumed_align=assumed_align)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)
