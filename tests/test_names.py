@@ -58,7 +58,9 @@ def test_what_is_like_no_name_and_what_programs_ask_for_get_no_advice():
 )
 def test_an_interpreter_says_it_once(line):
     run = subprocess.run(
-        [sys.executable, "-c", f"import tilewright; from tilewright import cute; {line}"], text=True, capture_output=True
+        [sys.executable, "-c", f"import tilewright; from tilewright import cute; {line}"],
+        text=True,
+        capture_output=True,
     )
     assert run.returncode == 1
     assert run.stderr.lower().count("did you mean") == 1
