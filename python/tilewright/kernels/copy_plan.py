@@ -278,7 +278,7 @@ class CopyPlan:
         """Copy src to dst by this plan, on the GPU that they are on, or on the CPU; dst is returned.
 
         On the CPU `check=True` runs it with marks on every element and returns a report: elements never written,
-        written twice, read before they are written.
+        written twice, read before they are written. dst is written, as without a check.
         """
         from tilewright.kernels.tiled_copy import run_plan
 

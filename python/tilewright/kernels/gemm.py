@@ -167,7 +167,8 @@ def gemm(
     Raises LayoutError for shapes that do not agree, for an mC that has one element for several coordinates or overlaps
     another tensor, for a tiler that the TiledMma does not divide and for tiles that shared memory does not hold;
     TypeError for element types that no atom takes; ValueError for different devices, a read-only mC, an unknown
-    activation, a plan that does not fit or whose instructions the device lacks. A call that repeats an earlier one at
+    activation, a plan that does not fit or whose instructions the device lacks; BufferError for a tensor that
+    requires grad. A call that repeats an earlier one at
     other addresses is launched again without these checks, but for overlaps. torch's autograd is not told of it:
     tilewright.torch.matmul is an operation of torch.
     Source: CuTe C++ `examples/cute/tutorial/sgemm_1.cu`, for the name and the modes.

@@ -279,7 +279,8 @@ class GemmPlan(ABC):
         """Multiply by this plan, on the GPU that the tensors are on or on the CPU, with the plan's own epilogue.
 
         mC, which is returned, is made where it is None. On the CPU `check=True` returns a report instead: races on
-        shared memory, reads of what was never written, elements of C that are never or twice written.
+        shared memory, reads of what was never written, elements of C that are never or twice written. What it reports
+        on is a whole run: mC then holds what the plan computes, as without a check.
         """
         from tilewright.kernels.gemm_run import run_plan
 
