@@ -37,7 +37,8 @@ VALUES = [
     *(COPY_PLAN.run(A, A.copy(), check=True), cute.explain("composition", LAYOUT, LAYOUT), cute.show(LAYOUT)),
     *(cute.is_admissible(LAYOUT, 23), cute.equivalent(LAYOUT, cute.make_layout((4, 5))), refusal()),
     *(analysis.analyze(LAYOUT, Float32), PLAN.analyze(), analysis.warp_access([4 * i for i in range(32)], 4)),
-    *(analysis.box_access(cute.make_layout((64, 64)), Float16, (64, 8), (0, 0)), analysis.swizzle_mode(SWIZZLED, Float16)),
+    *(analysis.box_access(cute.make_layout((64, 64)), Float16, (64, 8), (0, 0)), TILED_COPY.layout_tv_tiled),
+    *(analysis.swizzle_mode(SWIZZLED, Float16),),
 ]  # fmt: skip
 WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda x: pickle.loads(pickle.dumps(x))}
 

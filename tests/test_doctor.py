@@ -322,4 +322,6 @@ def test_cache_that_is_off(capsys, monkeypatch):
 def test_cache_arguments_that_are_not_understood(capsys, arguments):
     status, out, err = command(capsys, *arguments)
     assert (status, out) == (2, "")
-    assert err.startswith(f"python -m tilewright: not understood: {' '.join(['cache', *arguments])}\nusage: ")
+    meant = ". Did you mean: 'list'?" if arguments == ["lst"] else ""
+    first = f"python -m tilewright: not understood: {' '.join(['cache', *arguments])}{meant}\n"
+    assert err.startswith(f"{first}usage: python -m tilewright cache list\n")

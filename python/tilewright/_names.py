@@ -23,7 +23,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     known = list(known)
-    found = get_close_matches(name, known, 1, 0.7) or get_close_matches(name.lower(), known, 1, 0.7)
+    found = get_close_matches(name, known, 1) or get_close_matches(name.lower(), known, 1)
     return f". Did you mean: {found[0]!r}?" if found else ""
 
 

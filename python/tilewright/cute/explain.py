@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +75,10 @@ def explain(op: str | Callable[..., Any], *args: Any) -> Explanation:
     name = op if isinstance(op, str) else getattr(op, "__name__", type(op).__name__)
     derive = DERIVATIONS.get(name)
     if derive is None:
-        raise ValueError(f"explain: there is no derivation of {name!r}; the operations are {', '.join(DERIVATIONS)}")
+        raise ValueError(
+            f"explain: there is no derivation of {name!r}; the operations are {', '.join(DERIVATIONS)}"
+            f"{did_you_mean(name, DERIVATIONS)}"
+        )
     result, error = None, None
     try:
         result = getattr(_core, name)(*args)
