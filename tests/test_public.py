@@ -141,3 +141,26 @@ def test_a_program_shows_its_own_line_and_the_error():
     assert run.returncode == 1
     assert run.stderr.count('  File "') == (1 if sys.version_info >= (3, 11) else 2)
     assert run.stderr.splitlines()[-1].startswith(f"tilewright.{LayoutError.__name__}: kernels.gemm: mA = ")
+
+
+# ---- a check is a run ----
+
+
+@pytest.mark.parametrize("beta", [0, 2])
+def test_a_check_of_a_gemm_writes_c_as_a_run_does(beta):
+    a, b = np.arange(12, dtype=np.float32).reshape(4, 3), np.arange(6, dtype=np.float32).reshape(2, 3)
+    plan = kernels.gemm.plan(a, b, np.zeros((4, 2), np.float32), beta=beta)
+    run, checked = np.ones((4, 2), np.float32), np.ones((4, 2), np.float32)
+    assert plan.run(a, b, run) is run
+    assert plan.run(a, b, checked, check=True)
+    np.testing.assert_array_equal(checked, run)
+    np.testing.assert_array_equal(run, a @ b.T + beta)
+    assert "mC then holds" in plan.run.__doc__
+
+
+def test_a_check_of_a_copy_writes_the_destination_as_a_run_does():
+    src, dst = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros((2, 3), np.float32)
+    plan = kernels.tiled_copy.plan(src, dst)
+    assert plan.run(src, dst, check=True)
+    np.testing.assert_array_equal(dst, src)
+    assert "dst is written" in plan.run.__doc__
