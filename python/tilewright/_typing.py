@@ -11,18 +11,34 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import DTypeLike
 
+    from tilewright._core import ComposedLayout, Layout
     from tilewright._core.cuda import Prepared
+    from tilewright.cute.tensor import Tensor
     from tilewright.numeric import Numeric
 
+    AnyLayout: TypeAlias = Layout | ComposedLayout
     # What a function that is launched again returns: its result, and the launch if it can be repeated.
     Answer: TypeAlias = tuple["T", Prepared | None]
     DType: TypeAlias = type[Numeric] | torch.dtype | DTypeLike
 
-__all__ = ["Answer", "Array", "DType", "Launched", "Planned", "SupportsDLPack", "Tuned"]
+__all__ = [
+    "Answer",
+    "AnyLayout",
+    "Array",
+    "DType",
+    "Divided",
+    "Launched",
+    "Planned",
+    "S",
+    "SupportsDLPack",
+    "T",
+    "Tuned",
+]
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = ParamSpec("R")
+S = TypeVar("S")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
@@ -36,6 +52,7 @@ class SupportsDLPack(Protocol):
 
 
 Array = TypeVar("Array", bound=SupportsDLPack)
+Divided = TypeVar("Divided", "Layout", "ComposedLayout", "Tensor")  # what an operation gives back in its kind
 
 
 class Launched(Protocol[P, T_co]):

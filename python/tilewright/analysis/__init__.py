@@ -68,7 +68,7 @@ _MODULES = {
 }
 
 
-def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
+def analyze(x: object, *args: object, **kwargs: object) -> Analysis:
     """What each memory instruction costs that a layout, a tensor, a tiled copy or a plan stands for.
 
     - `analyze(layout, dtype, *, width=None, memory="global", op="load", base=0, threads=None, active=None)`, and

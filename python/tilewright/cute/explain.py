@@ -10,6 +10,8 @@ from tilewright._names import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tilewright._typing import AnyLayout
+
 __all__ = ["Explanation", "explain"]
 
 
@@ -43,7 +45,7 @@ class Explanation:
     __repr__ = __str__
 
 
-def explain(op: str | Callable[..., Any], *args: Any) -> Explanation:
+def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Explanation:
     """The derivation of op(*args), step by step.
 
     `op` is an operation or its name: composition, coalesce, complement, the divides and products, right_inverse,

@@ -14,6 +14,9 @@ from tilewright.cute.runtime_tensor import RuntimePointer, RuntimeTensor, spaced
 from tilewright.numeric import Float32, Numeric, TFloat32
 from tilewright.numeric.dlpack import from_dlpack_code
 
+if TYPE_CHECKING:
+    from tilewright._typing import SupportsDLPack
+
 __all__ = ["from_dlpack", "make_ptr", "nullptr"]
 
 # DLPack devices; what they are called in memory terms.
@@ -29,7 +32,7 @@ _CODES = (
 
 
 def from_dlpack(
-    tensor: Any,
+    tensor: SupportsDLPack,
     assumed_align: int | None = None,
     use_32bit_stride: bool = False,
     *,

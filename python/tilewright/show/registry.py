@@ -87,7 +87,7 @@ def _of_object(x: Any) -> Callable[..., Picture] | None:
     return None
 
 
-def show(x: Any, /, *operands: Any, **options: Any) -> Picture:
+def show(x: object, /, *operands: object, **options: object) -> Picture:
     """The picture of an object, `show(x)`, or of an operation with its operands, `show(cute.composition, a, b)`.
 
     At a prompt it prints as tables, in a notebook it is drawn; `.svg()`, `.html()`, `.text()`, `.tikz()` give the
