@@ -227,17 +227,16 @@ def permute(src: Array, dims: Iterable[SupportsIndex], dst: Array | None = None,
     [[[0, 3]], [[1, 4]], [[2, 5]]]
     """
     try:
-        return _reordered("kernels.permute", src, _dims(dims), dst, stream)
+        try:
+            order = tuple(operator.index(i) for i in dims)
+        except TypeError:
+            raise TypeError(
+                f"kernels.permute: expected dims to be integers, one for each mode, but got {dims!r}"
+            ) from None
+        return _reordered("kernels.permute", src, order, dst, stream)
     except REFUSALS as error:
         shorten(error)
         raise
-
-
-def _dims(dims: Iterable[SupportsIndex]) -> tuple[int, ...]:
-    try:
-        return tuple(operator.index(i) for i in dims)
-    except TypeError:
-        raise TypeError(f"kernels.permute: expected dims to be integers, one for each mode, but got {dims!r}") from None
 
 
 def _shape(src: Any, function: str) -> tuple[int, ...]:
