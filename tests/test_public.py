@@ -53,6 +53,19 @@ def test_help_of_a_launched_function_is_that_of_a_function(function):
     assert Holder().held is function  # it does not become a method
 
 
+@pytest.mark.parametrize("name", ["gemm.plan", "gemm.tune", "tiled_copy.plan"])
+def test_what_stands_beside_a_launched_function_has_its_name(name):
+    outer, inner = name.split(".")
+    function = getattr(getattr(kernels, outer), inner)
+    assert repr(function).startswith(f"<function {name} at ")
+    assert (
+        pydoc.render_doc(function, renderer=pydoc.plaintext)
+        .splitlines()[0]
+        .startswith(f"Python Library Documentation: function {inner} in ")
+    )
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
 def test_plans_have_the_keywords_of_the_call():
     asked = inspect.signature(kernels.gemm).parameters
     for function in (kernels.gemm.plan, kernels.gemm.tune):
@@ -122,6 +135,17 @@ def test_frames_of_the_users_own_code_stay():
     with pytest.raises(BufferError, match=r"kernels\.tiled_copy: src: out of order") as caught:
         kernels.tiled_copy(Broken(), A)
     assert [frame.name for frame in traceback.extract_tb(caught.value.__cause__.__traceback__)] == ["__dlpack__"]
+
+
+def test_a_mistake_behind_a_refusal_is_shown_whole():
+    scope = {"__name__": "tilewright.made_up", "short": short}
+    body = "try:\n        {}['x']\n    except KeyError as error:\n        raise ValueError('refused') from error"
+    code = f"@short\ndef outer():\n    {body}"
+    exec(code, scope)
+    with pytest.raises(ValueError, match="refused") as caught:
+        scope["outer"]()
+    assert len(traceback.extract_tb(caught.value.__traceback__)) <= 2
+    assert [frame.name for frame in traceback.extract_tb(caught.value.__cause__.__traceback__)] == ["outer"]
 
 
 def test_what_is_no_refusal_is_shown_whole():

@@ -46,7 +46,9 @@ def launched_again(**functions: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
         launcher: Any = _core.cuda.Launcher(function, tuple(signature.parameters))
         functools.update_wrapper(launcher, function)
-        vars(launcher).update(functions)
+        for name, beside in functions.items():
+            beside.__name__, beside.__qualname__ = name, f"{function.__qualname__}.{name}"
+            setattr(launcher, name, beside)
         returned = signature.return_annotation.removeprefix("Answer[").removesuffix("]")
         launcher.__signature__ = signature.replace(return_annotation=returned)
         return launcher
