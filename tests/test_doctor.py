@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tilewright import kernels
 from tilewright.__main__ import main
 from tilewright._core import cuda
 from tilewright._runtime import compiler, discovery, nvrtc
@@ -101,6 +102,48 @@ def test_all_is_well(machine):
         assert line in text.splitlines()
     assert len(machine.launched) == 2
     assert not (machine.tmp / "cache").exists()
+
+
+WORKS = "works          layouts and their algebra, pictures, analyses\n"
+WORKS += "works          plans of copies and GEMMs on the CPU\n"
+
+
+def test_what_works_is_said_first(machine, monkeypatch):
+    assert examined(0).startswith(
+        f"{WORKS}works          compiling kernels, for sm_90a\nworks          launching kernels, on device 0, 1\n\n"
+    )
+    monkeypatch.setattr(cuda, "driver_path", lambda: None)
+    missing = "missing        launching kernels: how to get that is said below\n\ntilewright "
+    assert examined(1).startswith(f"{WORKS}works          compiling kernels, for sm_90a and other GPUs\n{missing}")
+    monkeypatch.setattr(discovery, "find_nvrtc", lambda driver=None: Search(None, ()))
+    no_compiler = "missing        compiling kernels: how to get that is said below\n"
+    assert examined(1).startswith(f"{WORKS}{no_compiler}{missing}")
+
+
+def test_a_machine_on_which_plans_are_wrong(machine, monkeypatch):
+    monkeypatch.setattr(kernels, "tiled_copy", lambda src, dst: dst)
+    text = examined(1)
+    assert "\nmissing        plans of copies and GEMMs on the CPU: " in text
+    assert mending(text)[0][0] == "to mend: on the CPU: a copy by its plan is wrong"
+
+
+def test_a_machine_without_numpy(machine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tilewright.kernels.host", None)
+    (what, command), *_ = mending(examined(1))
+    assert what.startswith("to mend: on the CPU: import of tilewright.kernels.host halted")
+    assert command == f"{sys.executable} -m pip install numpy"
+
+
+def test_what_was_found_is_said_where_the_user_gives_up(machine, monkeypatch):
+    def wait():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cuda, "device_count", wait)
+    lines: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        doctor(lines.append)
+    assert lines[0].startswith("works ")
+    assert lines[-1].startswith("driver ")
 
 
 def test_no_driver(machine, monkeypatch):
@@ -229,9 +272,9 @@ def test_whatever_fails_is_said(machine, monkeypatch, owner, name):
 
 
 def test_on_this_machine(tmp_path):
-    """Whatever is here: an exit status, no traceback, and torch and numpy are not imported."""
+    """Whatever is here: an exit status, no traceback, and torch, which takes seconds, is not imported."""
     code = "import sys; from tilewright._runtime.doctor import doctor; status = doctor()\n"
-    code += "assert not {'torch', 'numpy'} & set(sys.modules); sys.exit(status)"
+    code += "assert 'torch' not in sys.modules; sys.exit(status)"
     environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60, env=environment)
     assert done.stderr == ""
@@ -322,4 +365,6 @@ def test_cache_that_is_off(capsys, monkeypatch):
 def test_cache_arguments_that_are_not_understood(capsys, arguments):
     status, out, err = command(capsys, *arguments)
     assert (status, out) == (2, "")
-    assert err.startswith(f"python -m tilewright: not understood: {' '.join(['cache', *arguments])}\nusage: ")
+    meant = ". Did you mean: 'list'?" if arguments == ["lst"] else ""
+    first = f"python -m tilewright: not understood: {' '.join(['cache', *arguments])}{meant}\n"
+    assert err.startswith(f"{first}usage: python -m tilewright cache list\n")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, kernels
 from tilewright.kernels.choose_gemm import choose_gemm, ranked
 from tilewright.kernels.gemm_devices import DEVICES, GENERATIONS
 from tilewright.kernels.gemm_estimate import seconds
@@ -45,6 +46,24 @@ def test_the_kernel_for_a_device(arch, kernel):
     assert kernel == plan.KERNEL
     plan.require_device(DEVICES[arch])
     assert chosen(1024, 1024, 1024, TFloat32, DEVICES["sm_75"]).problem.a_type is Float32
+
+
+@pytest.mark.parametrize("arch", DEVICES)
+@pytest.mark.parametrize("dtype", [Float16, BFloat16, TFloat32, Float8E4M3FN, Int8, Float64, Float32])
+def test_every_device_offers_the_kind_of_plan_that_is_chosen(arch, dtype):
+    found = ranked(problem_of(256, 256, 256, dtype), ALIGNED, DEVICES[arch])
+    assert {plan.problem.a_type for plan in found} == {chosen(256, 256, 256, dtype, DEVICES[arch]).problem.a_type}
+    for plan in found:
+        plan.require_device(DEVICES[arch])
+
+
+def test_what_is_asked_for_in_vain_is_said_with_what_there_is():
+    x = np.zeros((64, 64), np.float32)
+    with pytest.raises(ValueError, match=r"no kernel has a plan of 4 stages for these tensors, but of 2, 3; with"):
+        kernels.gemm.plan(x, x, arch="sm_75", allow_tf32=True, stages=4)
+    plan = kernels.gemm.plan(x, x, arch="sm_75", allow_tf32=True, stages=3)
+    assert (plan.stages, plan.problem.a_type) == (3, Float32)
+    assert plan.run(x, x).shape == (64, 64)
 
 
 SOME = ((4096, 4096), (14336, 4096), (4096, 14336), (1024, 4096), (6144, 4096), (40000, 1024))

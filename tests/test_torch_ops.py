@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tilewright import analysis, cute, kernels  # noqa: E402
 from tilewright import torch as twt  # noqa: E402
 
 SHAPES = [
@@ -224,3 +225,48 @@ def test_tf32_is_taken_where_torch_allows_it():
 def test_tilewright_does_not_import_torch():
     code = "import sys, tilewright, tilewright.kernels; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---- tensors that require grad, where autograd is not told of anything ----
+
+M = torch.zeros(4, 4)
+GEMM = kernels.gemm.plan(M, M)
+LEAF = torch.zeros(4, 4, requires_grad=True)
+CALLS = {
+    "kernels.gemm: mA": (lambda x: kernels.gemm(x, M), True),
+    "kernels.gemm: mB": (lambda x: kernels.gemm(M, x), True),
+    "kernels.gemm: mC": (lambda x: kernels.gemm(M, M, x), True),
+    "kernels.gemm: bias": (lambda x: kernels.gemm(M, M, M.clone(), bias=x[0]), True),
+    "kernels.gemm.plan: mA": (lambda x: kernels.gemm.plan(x, M), True),
+    "kernels.gemm.tune: mB": (lambda x: kernels.gemm.tune(M, x), True),
+    "plan.run: mA": (lambda x: GEMM.run(x, M), True),
+    "plan.bind: mA": (lambda x: GEMM.bind(x, M, M.clone()), True),
+    "kernels.tiled_copy: src": (lambda x: kernels.tiled_copy(x, M), False),
+    "kernels.tiled_copy: dst": (lambda x: kernels.tiled_copy(M, x), False),
+    "kernels.transpose: src": (lambda x: kernels.transpose(x), False),
+    "kernels.permute: src": (lambda x: kernels.permute(x, (1, 0)), False),
+    "visualize_tv: tensor": (lambda x: kernels.visualize_tv(x, cute.make_layout((4, 4))), False),
+    "from_dlpack: tensor": (lambda x: cute.from_dlpack(x), False),
+    "analyze: x": (lambda x: analysis.analyze(x), False),
+}
+
+
+@pytest.mark.parametrize("where", CALLS)
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_tensor_that_requires_grad_is_refused_with_what_to_call(where, leaf):
+    call, is_gemm = CALLS[where]
+    x = LEAF if leaf else LEAF * 2
+    with pytest.raises(BufferError) as caught:
+        call(x)
+    name = where.split()[-1]
+    instead = "use tilewright.torch.matmul, which is differentiable, or pass" if is_gemm else "pass"
+    assert str(caught.value) == (
+        f"{where} requires grad, but torch's autograd is not told of what reads or writes its memory here; "
+        f"{instead} {name}.detach()"
+    )
+    assert caught.value.__cause__ is None
+    call(x.detach()) if "tune" not in where else None
+
+
+def test_what_the_error_names_does_it():
+    assert twt.matmul(LEAF, M).requires_grad

@@ -105,6 +105,12 @@ void bind_dlpack(py::module_& module) {
       .def_static(
           "device_name", [](int type, int id) { return device_name({static_cast<DLDeviceType>(type), id}); },
           py::arg("type"), py::arg("id"), "`cpu`, `cuda:0`, ... of DLPack's type and id.")
+      .def("__reduce__",
+           [](const Memory&) -> py::object {
+             throw py::type_error(
+                 "a tensor is a view of memory, which is neither pickled nor copied with it: copy or pickle the array "
+                 "that the memory belongs to, and import that with from_dlpack; copy.copy makes another view");
+           })
       .def_static("allocate", &Memory::allocate, py::arg("size"), py::arg("alignment"),
                   "Zeroed memory of `size` bytes at a multiple of `alignment`.")
       .def(

@@ -35,7 +35,11 @@ void bind_function(py::module_& m) {
           "The smallest (coordinate, a(i), b(i)) that differ, or None.")
       .def("__bool__", [](const Verdict& v) { return v.holds; })
       .def("__repr__",
-           [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); });
+           [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); })
+      .def(py::pickle([](const Verdict& v) { return py::make_tuple(v.holds, v.reason, v.witness); },
+                      [](const py::tuple& state) {
+                        return Verdict{state[0].cast<bool>(), state[1].cast<std::string>(), state[2]};
+                      }));
 
   m.def(
       "is_injective",

@@ -221,6 +221,39 @@ void dealloc(PyObject* object) {
   Py_DECREF(type);
 }
 
+// What functools.update_wrapper has put there, or null with no error set.
+PyObject* wrapped(PyObject* object, const char* name) {
+  PyObject* dict = self_of(object)->dict;
+  return dict != nullptr ? PyDict_GetItemString(dict, name) : nullptr;
+}
+
+PyObject* repr(PyObject* object) {
+  const Launcher* self = self_of(object);
+  PyObject* module = wrapped(object, "__module__");
+  PyObject* name = wrapped(object, "__qualname__");
+  if (module == nullptr || name == nullptr) return PyUnicode_FromFormat("<launcher of %R>", self->slow);
+  return python_call([&]() -> PyObject* {
+    const py::str parameters = py::str(", ").attr("join")(py::handle(self->parameters));
+    return PyUnicode_FromFormat("<function %S.%S(%U)>", module, name, parameters.ptr());
+  });
+}
+
+// As a function, it is copied and pickled by name.
+PyObject* reduce(PyObject* object, PyObject*) {
+  if (PyObject* name = wrapped(object, "__qualname__")) {
+    Py_INCREF(name);
+    return name;
+  }
+  PyErr_Format(PyExc_TypeError, "%R has no name by which it could be pickled or copied", object);
+  return nullptr;
+}
+
+// An attribute of a class stays what it is. That there is __get__ tells inspect and help() that this is a function.
+PyObject* get(PyObject* object, PyObject*, PyObject*) {
+  Py_INCREF(object);
+  return object;
+}
+
 PyObject* forget(PyObject* object, PyObject*) {
   self_of(object)->table.clear();
   Py_RETURN_NONE;
@@ -239,6 +272,7 @@ PyMemberDef members[] = {
 
 PyMethodDef methods[] = {
     {"clear", forget, METH_NOARGS, "Forget all launches."},
+    {"__reduce__", reduce, METH_NOARGS, "By name, as a function."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -263,6 +297,8 @@ void bind_launcher(py::module_& m) {
       {Py_tp_doc, const_cast<char*>(doc)},
       {Py_tp_new, slot(make)},
       {Py_tp_call, slot(PyVectorcall_Call)},
+      {Py_tp_repr, slot(repr)},
+      {Py_tp_descr_get, slot(get)},
       {Py_tp_traverse, slot(traverse)},
       {Py_tp_clear, slot(clear)},
       {Py_tp_dealloc, slot(dealloc)},

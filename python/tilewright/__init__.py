@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewright import _core, cute
 from tilewright._core import LayoutError, __version__
 from tilewright._core.cuda import DriverError
+from tilewright._names import names_of
 from tilewright.cute.jit import Constexpr, and_, const_expr, dynamic_expr, not_, or_, range_constexpr
 from tilewright.cute.jit import max_ as max
 from tilewright.cute.jit import min_ as min
@@ -48,6 +49,7 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
+    from tilewright import analysis, kernels
     from tilewright._runtime.errors import CompileError
     from tilewright.analysis import analyze
 
@@ -86,11 +88,13 @@ __all__ = [
     "Uint64",
     "Uint128",
     "__version__",
+    "analysis",
     "analyze",
     "and_",
     "const_expr",
     "cute",
     "dynamic_expr",
+    "kernels",
     "max",
     "min",
     "not_",
@@ -101,21 +105,15 @@ __all__ = [
 
 
 # What few programs need at once is imported when it is first used.
-_LAZY = {"CompileError": "tilewright._runtime.errors", "analyze": "tilewright.analysis"}
+_LAZY = {
+    "CompileError": "tilewright._runtime.errors",
+    "analysis": "tilewright.analysis",
+    "analyze": "tilewright.analysis",
+    "kernels": "tilewright.kernels",
+}
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = globals()[name] = getattr(import_module(_LAZY[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones
+    __getattr__, __dir__ = names_of(__name__, _LAZY)
 
 # How C++ makes dynamic integers and tensors.
 _core._register(int32=Int32, int64=Int64, tensor=Tensor)

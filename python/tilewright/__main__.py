@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -101,9 +102,27 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def not_understood(arguments: Sequence[str]) -> int:
-    if arguments:
-        print(f"python -m tilewright: not understood: {' '.join(arguments)}", file=sys.stderr)
-    print(USAGE, end="", file=sys.stderr)
+    """Say which word is wrong, if one is, and what there is."""
+    if not arguments:
+        print(USAGE, end="", file=sys.stderr)
+        return 2
+    from tilewright._names import did_you_mean
+
+    lines = [line[len("usage: ") :] for line in USAGE.partition("\n\n")[0].splitlines()]
+    commands = {line.split()[3]: line for line in lines}
+    words, known = arguments[:1], list(commands)
+    if words[0] in commands:
+        lines = [line for line in lines if line.split()[3] == words[0]]
+        words, known = arguments[1:], re.findall(r"[\w-]+", " ".join(lines))
+    else:
+        lines = [f"python -m tilewright {' | '.join(commands)}"]
+    meant = next(filter(None, (did_you_mean(word, known) for word in words if word not in known)), "")
+    print(
+        f"python -m tilewright: not understood: {' '.join(arguments)}{meant}",
+        *(("       " if at else "usage: ") + line for at, line in enumerate(lines)),
+        sep="\n",
+        file=sys.stderr,
+    )
     return 2
 
 

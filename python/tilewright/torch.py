@@ -6,13 +6,14 @@ is the only module that imports torch.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
 from tilewright import kernels
+from tilewright._names import names_of
 from tilewright.kernels.gemm_operands import number
 
 __all__ = ["addmm", "linear", "matmul"]
@@ -271,3 +272,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, activation:
     rows = x[None] if x.dim() == 1 else x
     result = _run(function, rows, weight.mT, None, bias, activation=activation)
     return result[0] if x.dim() == 1 else result
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

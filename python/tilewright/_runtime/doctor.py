@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
 PROBE = "struct Probe { int value; };\ntemplate <int N> __global__ void probe(Probe p) {}\n"
 PROBE_NAME = "probe<1>"
+REPORT = "report this, with all of the output above"
+ALGEBRA, HOST = "layouts and their algebra, pictures, analyses", "plans of copies and GEMMs on the CPU"
+COMPILING, LAUNCHING = "compiling kernels", "launching kernels"
+ABILITIES = (ALGEBRA, HOST, COMPILING, LAUNCHING)
 FULL = 1 << 20  # bytes; a file system with less space left holds no cache
 
 
 class Examination:
     """Looks at one thing after the other, writes a line for each, and collects what is wrong with how to mend it.
 
-    `problems` keep kernels from being compiled or launched, `remarks` do not.
+    `problems` keep kernels from being compiled or launched, `remarks` do not. `able` is what works, with its extent.
 
     >>> examination = Examination(print)
     >>> examination.line("Python", "3.11")
@@ -38,6 +42,7 @@ class Examination:
         self.write = write
         self.problems: list[tuple[str, str]] = []
         self.remarks: list[tuple[str, str]] = []
+        self.able: dict[str, str] = {ALGEBRA: ""}  # else this program would not have been imported
 
     def line(self, subject: str, text: str) -> None:
         self.write(f"{subject:14} {text}")
@@ -49,7 +54,7 @@ class Examination:
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             self.line(subject, text)
-            self.problems.append((f"{subject}: {text}", "report this, with all of the output above"))
+            self.problems.append((f"{subject}: {text}", REPORT))
             return None
 
     def problem(self, subject: str, what: str, mend: str) -> None:
@@ -60,12 +65,44 @@ class Examination:
 def doctor(write: Callable[[str], None] = print) -> int:
     """Examine this installation; the exit status: 0 if kernels can be compiled and launched, else 1.
 
+    What works is said first, then what was found, then how to get the rest.
+
     >>> lines = []
-    >>> doctor(lines.append) in (0, 1) and lines[0].startswith("tilewright")
+    >>> doctor(lines.append) in (0, 1)
     True
+    >>> print(*lines[:2], sep="\\n")
+    works          layouts and their algebra, pictures, analyses
+    works          plans of copies and GEMMs on the CPU
     """
-    examination = Examination(write)
+    found: list[str] = []
+    examination = Examination(found.append)
+    try:
+        _examine(examination)
+    finally:  # also where the driver does not answer, and the user gives up
+        for ability in ABILITIES:
+            if ability in examination.able:
+                write(f"{'works':14} {ability}{examination.able[ability]}")
+            else:
+                write(f"{'missing':14} {ability}: how to get that is said below")
+        write("")
+        for line in found:
+            write(line)
+    write("")
+    for title, listed in (("to mend", examination.problems), ("to know", examination.remarks)):
+        for what, mend in listed:
+            write(f"{title}: {what}\n  {mend}")
+    if not examination.problems:
+        write("kernels can be compiled and launched")
+        return 0
+    write(
+        "kernels can be compiled but not launched" if COMPILING in examination.able else "kernels can not be compiled"
+    )
+    return 1
+
+
+def _examine(examination: Examination) -> None:
     examination.look("packages", _packages)
+    examination.look("on the CPU", _host)
     cuda = examination.look("driver", _driver)
     devices = (examination.look("devices", _devices) if cuda else None) or []
     library = examination.look("NVRTC", _nvrtc, cuda)
@@ -74,19 +111,35 @@ def doctor(write: Callable[[str], None] = print) -> int:
     compiled = {}
     for arch in sorted({arch for _, arch in devices} or {"sm_90a"}) if library else []:
         compiled[arch] = examination.look("compiling", _compile, library, arch, cuda)
+    if any(compiled.values()):
+        examination.able[COMPILING] = f", for {', '.join(arch for arch in compiled if compiled[arch])}"
+        examination.able[COMPILING] += "" if devices else " and other GPUs"
+    on = []
     for device, arch in devices:
-        if compiled.get(arch):
-            examination.look("launching", _launch, device, *compiled[arch])
-    write("")
-    for title, found in (("to mend", examination.problems), ("to know", examination.remarks)):
-        for what, mend in found:
-            write(f"{title}: {what}\n  {mend}")
-    if not examination.problems:
-        write("kernels can be compiled and launched")
-        return 0
-    able = "kernels can be compiled but not launched" if any(compiled.values()) else "kernels can not be compiled"
-    write(able)
-    return 1
+        if compiled.get(arch) and examination.look("launching", _launch, device, *compiled[arch]):
+            on.append(str(device))
+    if on:
+        examination.able[LAUNCHING] = f", on device {', '.join(on)}"
+
+
+def _host(examination: Examination) -> None:
+    """A copy by a plan, of a tensor to another one."""
+    from tilewright import Int32, cute, kernels
+
+    src, dst = (cute.make_rmem_tensor((4, 8), Int32) for _ in range(2))
+    src.fill(7)
+    begin = time.perf_counter()
+    try:
+        kernels.tiled_copy(src, dst)
+    except ImportError as error:
+        examination.problem("on the CPU", str(error), f"{sys.executable} -m pip install numpy")
+        return
+    seconds = time.perf_counter() - begin
+    if [int(dst[i]) for i in range(32)] != [7] * 32:
+        examination.problem("on the CPU", "a copy by its plan is wrong", REPORT)
+        return
+    examination.line("on the CPU", f"a copy of 32 elements by its plan: {seconds * 1000:.0f} ms")
+    examination.able[HOST] = ""
 
 
 def _packages(examination: Examination) -> None:
@@ -243,7 +296,7 @@ def _compile(examination: Examination, library: Library, arch: str, cuda: int | 
     return result.cubin, result.lowered[PROBE_NAME]
 
 
-def _launch(examination: Examination, device: int, cubin: bytes, symbol: str) -> None:
+def _launch(examination: Examination, device: int, cubin: bytes, symbol: str) -> bool:
     from tilewright._core import cuda
 
     begin = time.perf_counter()
@@ -253,6 +306,7 @@ def _launch(examination: Examination, device: int, cubin: bytes, symbol: str) ->
     except cuda.DriverError as error:
         mend = "`nvidia-smi` shows the state of the device; the driver has to be of NVRTC's CUDA version or newer"
         examination.problem("launching", f"device {device}: {error}", mend)
-    else:
-        seconds = time.perf_counter() - begin
-        examination.line("launching", f"device {device}: loaded, launched and ended in {seconds * 1000:.0f} ms")
+        return False
+    seconds = time.perf_counter() - begin
+    examination.line("launching", f"device {device}: loaded, launched and ended in {seconds * 1000:.0f} ms")
+    return True

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tilewright._names import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ _MODULES = {
 }
 
 
-def analyze(x: Any, *args: Any, **kwargs: Any) -> Analysis:
+def analyze(x: object, *args: object, **kwargs: object) -> Analysis:
     """What each memory instruction costs that a layout, a tensor, a tiled copy or a plan stands for.
 
     - `analyze(layout, dtype, *, width=None, memory="global", op="load", base=0, threads=None, active=None)`, and
@@ -132,13 +133,5 @@ def _called(function: Callable[..., Analysis], x: Any, args: tuple[Any, ...], kw
         raise
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones
+    __getattr__, __dir__ = names_of(__name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+
 __all__ = ["MisalignedError", "Request", "Requests", "swizzled", "warp_access", "warp_accesses"]
 
 WARP = 32  # lanes
@@ -260,12 +261,12 @@ def accesses_of_layout(
 
 
 def warp_access(
-    addresses: Any,
+    addresses: npt.ArrayLike,
     width: int,
     *,
     memory: str = "global",
     op: str = "load",
-    active: Any = None,
+    active: npt.ArrayLike | None = None,
     matrices: int | None = None,
     operation: str = "warp_access",
 ) -> Request:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tilewright import _core
 from tilewright.analysis.copy_plans import skips
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tilewright.analysis.instructions import MemoryInstruction
     from tilewright.kernels.copy_plan import CopyPlan
     from tilewright.kernels.gemm_plan import GemmPlan
+    from tilewright.numeric import Numeric
 
 WORTH = 0.05  # the part of all wavefronts or sectors from which on their loss is worth a sentence
 ROW = 16  # bytes of a row of a matrix
@@ -88,7 +89,7 @@ def _conflict_in_copy(plan: CopyPlan, x: MemoryInstruction) -> str:
         layout,
         Access(plan.load_tv, "store", plan.smem_store * size),
         Access(plan.store_tv, "load", size),
-        dtype=_Bytes(size),
+        dtype=cast("type[Numeric]", _Bytes(size)),
     )[0]
     return f"{head}: pad it to smem = {best.layout}" if best.layout != layout else other
 

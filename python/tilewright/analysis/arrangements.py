@@ -15,6 +15,9 @@ from tilewright.analysis.tile_access import Access, Ranking, offsets_of, warps_o
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tilewright._typing import AnyLayout
+    from tilewright.numeric import Numeric
+
 __all__ = ["TvChoice", "suggest_tv"]
 
 WIDEST = 16  # bytes
@@ -46,9 +49,9 @@ class TvChoice(NamedTuple):
 
 
 def suggest_tv(
-    src: Any,
-    dst: Any,
-    dtype: Any,
+    src: AnyLayout,
+    dst: AnyLayout,
+    dtype: type[Numeric],
     threads: int,
     *,
     src_memory: str = "global",

@@ -23,6 +23,9 @@ from tilewright.analysis.totals import Mode, groups
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tilewright._core import Layout
+    from tilewright.numeric import Numeric
+
 __all__ = ["BoxAccess", "Lines", "box_access", "row_sectors"]
 
 GRANULE, SECTOR, LINE = 16, 32, 128  # bytes
@@ -106,7 +109,7 @@ class BoxAccess(NamedTuple):
 
 
 def box_access(
-    layout: Any, dtype: Any, box: Sequence[int], at: Sequence[int], *, address: int = 0, op: str = "load",
+    layout: Layout, dtype: type[Numeric], box: Sequence[int], at: Sequence[int], *, address: int = 0, op: str = "load",
     receivers: int = 1,
 ) -> BoxAccess:  # fmt: skip
     """What a box of a tensor costs that TMA moves between global and shared memory.

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from tilewright._typing import AnyLayout, SupportsDLPack
+    from tilewright.numeric import Numeric
+
     Integers = npt.NDArray[np.int64]
 
 __all__ = ["Table", "analyze_layout", "instruction_of", "sass_name", "widest_access"]
@@ -127,15 +130,15 @@ def _obstacle(table: Table, values: int, count: int, wanted: int) -> str:
 
 
 def analyze_layout(
-    x: Any,
-    dtype: Any = None,
+    x: SupportsDLPack | AnyLayout,
+    dtype: type[Numeric] | None = None,
     *,
     width: int | None = None,
     memory: str | None = None,
     op: str = "load",
     base: int | None = None,
     threads: int | None = None,
-    active: Any = None,
+    active: npt.ArrayLike | None = None,
 ) -> Analysis:
     """What the threads of a layout's mode 0 cost when they access the values of its other modes.
 
@@ -200,7 +203,7 @@ def analyze_layout(
     instruction = instruction_of(op, sass_name(memory, op, width, matrices), found, addresses, flags)
     scope = "one warp" if threads <= WARP else "one tile"
     advice = advice_on_access(instruction, widest, table, addresses, flags, matrices)
-    layout = x.layout if _is_tensor(x) else x
+    layout = getattr(x, "layout", x)
     mode = mode_of_access(layout, table.offsets, table.bits, table.base) if memory == "shared" else None
     return Analysis(
         [instruction], title=str(layout), scope=scope, widest=widest, limit=limit, advice=advice, swizzle_mode=mode

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tilewright._runtime.program import Program
+    from tilewright._typing import SupportsDLPack
     from tilewright.kernels.copy_plan import CopyPlan
     from tilewright.kernels.gemm_plan import DeviceFacts, GemmPlan
+    from tilewright.kernels.gemm_run import Plan
 
 __all__ = ["analyze_plan"]
 
@@ -20,9 +22,9 @@ WIDEST = 16  # bytes
 
 
 def analyze_plan(
-    plan: Any,
-    *tensors: Any,
-    bias: Any = None,
+    plan: Plan | CopyPlan,
+    *tensors: SupportsDLPack,
+    bias: SupportsDLPack | None = None,
     addresses: Sequence[int] | None = None,
     device: DeviceFacts | None = None,
     registers: int | Program | None = None,

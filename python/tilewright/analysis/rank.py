@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import Request
 from tilewright.analysis.arguments import element_bits
 
+if TYPE_CHECKING:
+    from tilewright._typing import AnyLayout
+    from tilewright.numeric import Numeric
+
 __all__ = ["by_rank"]
 
 
 def by_rank(
-    layout: Any,
-    dtype: Any,
+    layout: AnyLayout,
+    dtype: type[Numeric],
     width: int | None = None,
     *,
     memory: str = "shared",

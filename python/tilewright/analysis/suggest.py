@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from tilewright._core import Layout
+    from tilewright.numeric import Numeric
+
     Integers = npt.NDArray[np.int64]
 
 __all__ = [
@@ -110,7 +113,7 @@ def _ideal(warps: Warps) -> int:
     return int((-(-lanes * warps.width // ROW_OF_BANKS)).sum())
 
 
-def suggest_swizzle(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> Ranking:
+def suggest_swizzle(layout: Layout, *accesses: Layout | Access, dtype: type[Numeric], base: int = 0) -> Ranking:
     """Every Swizzle<B,M,S> of a tile in shared memory, ranked by the wavefronts that the accesses take under it.
 
     wavefronts(S) = sum over accesses of wavefronts of (S o layout o access). Swizzles that take apart what a lane
@@ -160,7 +163,7 @@ def ranked_swizzles(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> I
         yield SwizzleChoice(swizzle, choice, int(totals[i]), ideal, costs, int(elements[i]))
 
 
-def suggest_padding(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> Ranking:
+def suggest_padding(layout: Layout, *accesses: Layout | Access, dtype: type[Numeric], base: int = 0) -> Ranking:
     """Paddings of a tile in shared memory, ranked by the wavefronts that the accesses take under them, then by
     instructions, then by memory.
 

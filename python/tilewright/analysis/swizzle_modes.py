@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from tilewright._typing import AnyLayout
+    from tilewright.numeric import Numeric
+
     Integers = npt.NDArray[np.int64]
 
 __all__ = ["Difference", "SwizzleMode", "TmaBoxes", "mode_of_access", "swizzle_mode"]
@@ -124,7 +127,7 @@ class SwizzleMode(NamedTuple):
         return f"{self.kind.name}, {fields}{but}; {written}"
 
 
-def swizzle_mode(layout: Any, dtype: Any) -> SwizzleMode:
+def swizzle_mode(layout: AnyLayout, dtype: type[Numeric]) -> SwizzleMode:
     """Which operand of wgmma a tile in shared memory is, and by which boxes TMA writes it.
 
     A tile is of a kind where every element lies at swizzle(start + x), x as in `descriptor_offsets`: atoms of 8 rows of

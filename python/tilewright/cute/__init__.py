@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewright._core import (
     ComposedLayout,
@@ -125,6 +125,7 @@ from tilewright._core import (
     zipped_divide,
     zipped_product,
 )
+from tilewright._names import names_of
 from tilewright._notebook import drawn
 from tilewright.cute import arch, runtime
 from tilewright.cute.arithmetic import FastDivmodDivisor, Ratio, fast_divmod_create_divisor
@@ -426,22 +427,9 @@ _LAZY = {
     "printf": "tilewright.cute.printing",
     "show": "tilewright.show.registry",
 }
-_LAZY_MODULES = ("nvgpu",)
 
 for _class in (ComposedLayout, Explanation, IntTuple, Layout, Swizzle, Tensor):
     drawn(_class)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    module = import_module(_LAZY[name])
-    value = module if name in _LAZY_MODULES else getattr(module, name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones
+    __getattr__, __dir__ = names_of(__name__, _LAZY)

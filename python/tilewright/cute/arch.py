@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
+from tilewright._names import names_of
 from tilewright.numeric import Int32
 
 __all__ = [
@@ -109,3 +111,7 @@ def sync_warp() -> None:
     x, y, z = _get("sync_warp", 2)
     first = _linear_thread("sync_warp") // WARP_SIZE * WARP_SIZE
     _sync("sync_warp", min(x * y * z - first, WARP_SIZE), "warp")
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

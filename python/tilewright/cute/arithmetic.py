@@ -102,7 +102,7 @@ class FastDivmodDivisor:
         return x % self.divisor
 
 
-def fast_divmod_create_divisor(divisor: int, *, loc: Any = None, ip: Any = None) -> FastDivmodDivisor:
+def fast_divmod_create_divisor(divisor: int, *, loc: object = None, ip: object = None) -> FastDivmodDivisor:
     """The divisor object of FastDivmodDivisor.
 
     >>> 29 // fast_divmod_create_divisor(8), 29 % fast_divmod_create_divisor(8)

@@ -155,8 +155,8 @@ def make_copy_atom(
     copy_internal_type: type[Numeric],
     *,
     num_bits_per_copy: int | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    loc: object = None,
+    ip: object = None,
 ) -> CopyAtom:
     """The copy operation for elements of a type, `num_bits_per_copy` bits by each thread.
 

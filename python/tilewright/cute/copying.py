@@ -18,22 +18,26 @@ from tilewright.cute.tensor import as_tensor
 from tilewright.numeric import Numeric
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tilewright.cute.atom import CopyAtom
+    from tilewright.cute.pointer import Pointer
+    from tilewright.cute.tensor import Tensor
 
 __all__ = ["autovec_copy", "basic_copy", "basic_copy_if", "copy", "copy_atom_call"]
 
 
 def copy(
     atom: CopyAtom,
-    src: Any,
-    dst: Any,
+    src: Tensor | Sequence[Tensor],
+    dst: Tensor | Sequence[Tensor],
     *,
-    pred: Any = None,
+    pred: Tensor | None = None,
     unroll_factor: int | None = None,
-    tma_bar_ptr: Any = None,
-    cache_policy: Any = None,
-    loc: Any = None,
-    ip: Any = None,
+    tma_bar_ptr: Pointer | None = None,
+    cache_policy: object = None,
+    loc: object = None,
+    ip: object = None,
 ) -> None:
     """Copy what one thread has: dst[v, r..] = src[v, r..], a call of the atom for each group of its values.
 
@@ -79,7 +83,9 @@ def _copy(function: str, atom: Any, src: Any, dst: Any, pred: Any) -> None:
     execute(function, atom, src, read, dst, write, chosen)
 
 
-def copy_atom_call(atom: CopyAtom, src: Any, dst: Any, *, pred: Any = None, loc: Any = None, ip: Any = None) -> None:
+def copy_atom_call(
+    atom: CopyAtom, src: Tensor, dst: Tensor, *, pred: Tensor | None = None, loc: object = None, ip: object = None
+) -> None:
     """Copy tensors that have nothing but the values of a thread, one mode: `copy` without a loop over other modes.
 
     Raises as `copy`, and ValueError for a tensor with more modes. Source: CuTeDSL `cute.copy_atom_call`.
@@ -102,7 +108,7 @@ def copy_atom_call(atom: CopyAtom, src: Any, dst: Any, *, pred: Any = None, loc:
     _copy("copy_atom_call", atom, src, dst, pred)
 
 
-def basic_copy(src: Any, dst: Any, *, loc: Any = None, ip: Any = None) -> None:
+def basic_copy(src: Tensor, dst: Tensor, *, loc: object = None, ip: object = None) -> None:
     """Copy element by element, converting where the types differ: dst[i] = src[i], colexicographically.
 
     Raises ValueError where the sizes differ. Source: CuTeDSL `cute.basic_copy`.
@@ -117,7 +123,7 @@ def basic_copy(src: Any, dst: Any, *, loc: Any = None, ip: Any = None) -> None:
     _basic("basic_copy", None, src, dst)
 
 
-def basic_copy_if(pred: Any, src: Any, dst: Any, *, loc: Any = None, ip: Any = None) -> None:
+def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor, *, loc: object = None, ip: object = None) -> None:
     """Copy the elements where a predicate is true: dst[i] = src[i] if pred[i].
 
     Raises ValueError where the sizes differ. Source: CuTeDSL `cute.basic_copy_if`.
@@ -158,7 +164,9 @@ def _converted(source: type[Numeric], value: Any, target: type[Numeric]) -> Any:
     return source(value).to(target)
 
 
-def autovec_copy(src: Any, dst: Any, *, l1c_evict_priority: Any = None, loc: Any = None, ip: Any = None) -> None:
+def autovec_copy(
+    src: Tensor, dst: Tensor, *, l1c_evict_priority: object = None, loc: object = None, ip: object = None
+) -> None:
     """Copy element by element with vectors as wide as both layouts and alignments allow: dst[i] = src[i].
 
     The width makes no difference to the result, and on the CPU none at all. Raises LayoutError for layouts that are not

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["copy_threads", "copy_tiled"]
 
 
-def copy_threads(tiled_copy: TiledCopy, src: Any, dst: Any, *, pred: Any = None) -> None:
+def copy_threads(tiled_copy: TiledCopy, src: Tensor, dst: Tensor, *, pred: Tensor | None = None) -> None:
     """Copy what all threads have, in tensors with the modes (thread, values, tiles): tidfrg_S and tidfrg_D make them.
 
     Executes atoms that move data between threads exactly: with ldmatrix, `src` holds the rows that threads name and
@@ -118,7 +118,7 @@ def _all_threads(function: str, tiled_copy: TiledCopy, src: Tensor, dst: Tensor,
     move(function, src, read[source].ravel(), dst, write[target].ravel())
 
 
-def copy_tiled(tiled_copy: TiledCopy, src: Any, dst: Any, *, pred: Any = None) -> None:
+def copy_tiled(tiled_copy: TiledCopy, src: Tensor, dst: Tensor, *, pred: Tensor | None = None) -> None:
     """Copy a whole tensor as all threads of a tiled copy do: dst[c] = src[c], tile after tile.
 
     src and dst have equal extents. Where the tiles reach beyond these, the calls that lie outside are left out; `pred`,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from tilewright._typing import AnyLayout
 
 __all__ = ["Explanation", "explain"]
 
@@ -42,7 +45,7 @@ class Explanation:
     __repr__ = __str__
 
 
-def explain(op: str | Callable[..., Any], *args: Any) -> Explanation:
+def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Explanation:
     """The derivation of op(*args), step by step.
 
     `op` is an operation or its name: composition, coalesce, complement, the divides and products, right_inverse,
@@ -74,7 +77,10 @@ def explain(op: str | Callable[..., Any], *args: Any) -> Explanation:
     name = op if isinstance(op, str) else getattr(op, "__name__", type(op).__name__)
     derive = DERIVATIONS.get(name)
     if derive is None:
-        raise ValueError(f"explain: there is no derivation of {name!r}; the operations are {', '.join(DERIVATIONS)}")
+        raise ValueError(
+            f"explain: there is no derivation of {name!r}; the operations are {', '.join(DERIVATIONS)}"
+            f"{did_you_mean(name, DERIVATIONS)}"
+        )
     result, error = None, None
     try:
         result = getattr(_core, name)(*args)

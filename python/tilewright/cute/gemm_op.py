@@ -112,7 +112,9 @@ def _steps(atom: MmaAtom, left: Array, right: Array, total: Array) -> Array:
 # ---- one thread ------------------------------------------------------------------------------------------------------
 
 
-def mma_atom_call(atom: MmaAtom, d: Any, a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None) -> None:
+def mma_atom_call(
+    atom: MmaAtom, d: Tensor, a: Tensor, b: Tensor, c: Tensor, *, loc: object = None, ip: object = None
+) -> None:
     """Multiply what an atom of one thread has, tensors of one mode: d = a b + c.
 
     Raises as `gemm`, and ValueError for a tensor with more modes. Source: CuTeDSL `cute.mma_atom_call`.
@@ -135,7 +137,7 @@ def mma_atom_call(atom: MmaAtom, d: Any, a: Any, b: Any, c: Any, *, loc: Any = N
     _gemm(function, atom, d, a, b, c)
 
 
-def gemm(atom: MmaAtom, d: Any, a: Any, b: Any, c: Any, *, loc: Any = None, ip: Any = None) -> None:
+def gemm(atom: MmaAtom, d: Tensor, a: Tensor, b: Tensor, c: Tensor, *, loc: object = None, ip: object = None) -> None:
     """Multiply what one thread has: d[m,n] = sum_k a[m,k] b[n,k] + c[m,n], an atom for each m, n and k.
 
     By the modes of a, b and c, where V holds the values of one atom:
@@ -226,7 +228,7 @@ def _check_values(function: str, atom: MmaAtom, shapes: Shapes) -> None:
 # ---- all threads -----------------------------------------------------------------------------------------------------
 
 
-def gemm_threads(tiled_mma: TiledMma, d: Any, a: Any, b: Any, c: Any) -> None:
+def gemm_threads(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     """Multiply what all threads have in registers: a is (thread,V,M,K), b (thread,V,N,K), c and d (thread,V,M,N).
 
     The other modes are those of make_fragment_A, make_fragment_B and make_fragment_C. Atoms that use the registers of
@@ -283,7 +285,7 @@ def _without_threads(tensor: Tensor) -> Tensor:
     return tensor[0, None, None, None]  # type: ignore[no-any-return]
 
 
-def gemm_tiled(tiled_mma: TiledMma, d: Any, a: Any, b: Any, c: Any) -> None:
+def gemm_tiled(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> None:
     """Multiply matrices as all threads of a TiledMma do: d = a b + c, where a is (M,K), b is (N,K), c and d are (M,N).
 
     Every thread reads and writes its partition. Atoms along K add to the same sum, one after the other. Raises

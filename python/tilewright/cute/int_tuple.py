@@ -9,6 +9,8 @@ from tilewright._core import Layout, ScaledBasis
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tilewright._typing import S, T
+
 __all__ = [
     "Coord",
     "Shape",
@@ -42,7 +44,7 @@ def text(x: Any) -> str:
     return "_" if x is None else str(x)
 
 
-def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
+def tuple_cat(*tuples: object) -> tuple[Any, ...]:
     """Join tuples: tuple_cat(a, b) = a + b; what is not a tuple counts as a tuple of one.
 
     Source: CuTe C++ `cute::tuple_cat`.
@@ -53,7 +55,7 @@ def tuple_cat(*tuples: Any) -> tuple[Any, ...]:
     return tuple(mode for x in tuples for mode in (x if isinstance(x, tuple) else (x,)))
 
 
-def transform_leaf(f: Callable[..., Any], *trees: Any) -> Any:
+def transform_leaf(f: Callable[..., Any], *trees: object) -> Any:
     """Replace every leaf: transform_leaf(f, a, b)[path] = f(a[path], b[path]), for congruent trees.
 
     Raises TypeError where the profiles differ. Source: CuTe C++ `cute::transform_leaf`.
@@ -73,7 +75,7 @@ def transform_leaf(f: Callable[..., Any], *trees: Any) -> Any:
     return tuple(transform_leaf(f, *children) for children in zip(*trees, strict=True))
 
 
-def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
+def transform_apply(*args: object, f: Callable[..., S], g: Callable[..., T]) -> T:
     """Map, then reduce: transform_apply(a, b, f=f, g=g) = g(f(a[0], b[0]), f(a[1], b[1]), ...) over the top modes.
 
     Raises ValueError where the ranks differ. Source: CuTe C++ `cute::transform_apply`.
@@ -84,7 +86,7 @@ def transform_apply(*args: Any, f: Callable[..., Any], g: Callable[..., Any]) ->
     return g(*_map_modes("transform_apply", f, args))
 
 
-def filter_tuple(*args: Any, f: Callable[..., Any]) -> tuple[Any, ...]:
+def filter_tuple(*args: object, f: Callable[..., Any]) -> tuple[Any, ...]:
     """Map to tuples, then join: filter_tuple(a, f=f) = f(a[0]) + f(a[1]) + ...; an empty tuple drops a mode.
 
     Raises ValueError where the ranks differ. Source: CuTe C++ `cute::filter_tuple`.
@@ -103,7 +105,7 @@ def _map_modes(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> list[
     return [f(*modes) for modes in zip(*args, strict=True)]
 
 
-def find(t: Any, x: Any, *, hierarchical: bool = True) -> int | tuple[int, ...] | None:
+def find(t: object, x: object, *, hierarchical: bool = True) -> int | tuple[int, ...] | None:
     """The position of the first leaf equal to x, None where there is none; see `find_if`.
 
     >>> find((1, (5, 2)), 2), find((1, (5, 2)), 2, hierarchical=False), find((1, 2), 7)
@@ -112,7 +114,9 @@ def find(t: Any, x: Any, *, hierarchical: bool = True) -> int | tuple[int, ...] 
     return find_if(t, lambda leaf, _: leaf == x, hierarchical=hierarchical)
 
 
-def find_if(t: Any, pred_fn: Callable[[Any, Any], bool], *, hierarchical: bool = True) -> int | tuple[int, ...] | None:
+def find_if(
+    t: object, pred_fn: Callable[[Any, Any], bool], *, hierarchical: bool = True
+) -> int | tuple[int, ...] | None:
     """The position of the first leaf with pred_fn(leaf, position), None where there is none.
 
     A position is an int at the top level and a tuple of ints below; with hierarchical=False it is the leaf's number in
@@ -134,7 +138,7 @@ def _paths(t: Any, path: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], An
     return [found for i, child in enumerate(t) for found in _paths(child, (*path, i))]
 
 
-def get_leaves(x: Any) -> list[Any]:
+def get_leaves(x: object) -> list[Any]:
     """The leaves of a nested tuple, in order.
 
     >>> get_leaves((4, (2, (3,))))
@@ -143,7 +147,7 @@ def get_leaves(x: Any) -> list[Any]:
     return [leaf for _, leaf in _paths(x)]
 
 
-def static(value: Any) -> Any:
+def static(value: object) -> Any:
     """The same numbers as static ones: Python's int, bool and float instead of Int32 and its kin.
 
     >>> from tilewright import Int32

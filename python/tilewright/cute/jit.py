@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import numeric
 from tilewright.cute.arch import _place
@@ -18,9 +18,10 @@ from tilewright.cute.tensor import Tensor
 from tilewright.numeric import Int32, Numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Annotated, TypeVar
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Annotated, SupportsIndex, TypeVar
 
+    N = TypeVar("N", bound=Numeric)
     T = TypeVar("T")
     Constexpr = Annotated[T, "compile-time constant"]
 else:
@@ -46,7 +47,11 @@ __all__ = [
 ]
 
 
-def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+@overload
+def jit(function: Callable[..., T], **options: object) -> Callable[..., T]: ...
+@overload
+def jit(function: None = None, **options: object) -> Callable[[Callable[..., T]], Callable[..., T]]: ...
+def jit(function: Callable[..., Any] | None = None, **options: object) -> Callable[..., Any]:
     """Run a function written for CuTeDSL's host side, here and now.
 
     Arrays with __dlpack__ become tensors with a dynamic layout, as if marked by mark_layout_dynamic; a parameter
@@ -70,7 +75,13 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return body.wrap(call)
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+@overload
+def kernel(function: Callable[..., object], **options: object) -> Callable[..., KernelLauncher]: ...
+@overload
+def kernel(
+    function: None = None, **options: object
+) -> Callable[[Callable[..., object]], Callable[..., KernelLauncher]]: ...
+def kernel(function: Callable[..., object] | None = None, **options: object) -> Callable[..., Any]:
     """Make a function a kernel: calling it binds the arguments, and `.launch(grid=, block=)` runs it for every thread.
 
     Arguments are converted as by `jit`.
@@ -172,10 +183,12 @@ class _Compile:
     40
     """
 
-    def __getitem__(self, options: Any) -> _Compile:
+    def __getitem__(self, options: object) -> _Compile:
         return self
 
-    def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> Compiled:
+    def __call__(
+        self, function: Callable[..., object], *args: object, options: object = None, **kwargs: object
+    ) -> Compiled:
         """A callable that runs a @jit function; arguments of Constexpr parameters are fixed now and left out later."""
         return Compiled(function, args, kwargs)
 
@@ -224,12 +237,12 @@ class KernelLauncher:
     def launch(
         self,
         *,
-        grid: Any = (1, 1, 1),
-        block: Any = (1, 1, 1),
-        cluster: Any = None,
-        smem: Any = None,
-        stream: Any = None,
-        **options: Any,
+        grid: SupportsIndex | Sequence[SupportsIndex] = (1, 1, 1),
+        block: SupportsIndex | Sequence[SupportsIndex] = (1, 1, 1),
+        cluster: SupportsIndex | Sequence[SupportsIndex] | None = None,
+        smem: object = None,
+        stream: object = None,
+        **options: object,
     ) -> None:
         """Run the kernel for every thread of every block, one after another, x fastest, on the CPU.
 
@@ -270,14 +283,14 @@ def _indices(extents: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
 
 
 def range_(
-    start: Any,
-    stop: Any = None,
-    step: Any = 1,
+    start: SupportsIndex,
+    stop: SupportsIndex | None = None,
+    step: SupportsIndex = 1,
     *,
-    unroll: Any = None,
-    unroll_full: Any = None,
-    prefetch_stages: Any = None,
-    vectorize: Any = None,
+    unroll: object = None,
+    unroll_full: object = None,
+    prefetch_stages: object = None,
+    vectorize: object = None,
 ) -> Iterator[Int32]:
     """The integers of Python's range as dynamic ones; the hints to a compiler are ignored.
 
@@ -288,7 +301,7 @@ def range_(
     return map(Int32, builtins.range(*map(operator.index, (*bounds, step))))
 
 
-def range_constexpr(*args: Any) -> builtins.range:
+def range_constexpr(*args: SupportsIndex) -> builtins.range:
     """Python's range: static integers.
 
     >>> list(range_constexpr(3))
@@ -297,28 +310,42 @@ def range_constexpr(*args: Any) -> builtins.range:
     return builtins.range(*map(operator.index, args))
 
 
-def const_expr(expression: Any) -> Any:
+def const_expr(expression: T) -> T:
     """The expression, marked as known at compile time."""
     return expression
 
 
-def dynamic_expr(expression: Any) -> Any:
+def dynamic_expr(expression: T) -> T:
     """The expression, marked as known at run time."""
     return expression
 
 
-def min_(*args: Any) -> Any:
+@overload
+def min_(*args: int) -> int: ...
+@overload
+def min_(*args: N) -> N: ...
+@overload
+def min_(*args: float | Numeric) -> float | Numeric: ...
+def min_(*args: float | Numeric) -> float | Numeric:
     """The smallest of the arguments, dynamic if one of them is.
 
     >>> print(min_(3, 2), min_(Int32(3), 2))
     2 ?
     """
-    return _extreme("min", builtins.min, args)
+    least: float | Numeric = _extreme("min", builtins.min, args)
+    return least
 
 
-def max_(*args: Any) -> Any:
+@overload
+def max_(*args: int) -> int: ...
+@overload
+def max_(*args: N) -> N: ...
+@overload
+def max_(*args: float | Numeric) -> float | Numeric: ...
+def max_(*args: float | Numeric) -> float | Numeric:
     """The largest of the arguments, dynamic if one of them is."""
-    return _extreme("max", builtins.max, args)
+    greatest: float | Numeric = _extreme("max", builtins.max, args)
+    return greatest
 
 
 def _extreme(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -331,16 +358,16 @@ def _extreme(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> 
     return result
 
 
-def and_(*args: Any) -> bool:
+def and_(*args: object) -> bool:
     """Whether all arguments are true."""
     return all(args)
 
 
-def or_(*args: Any) -> bool:
+def or_(*args: object) -> bool:
     """Whether any argument is true."""
     return any(args)
 
 
-def not_(x: Any) -> bool:
+def not_(x: object) -> bool:
     """Whether the argument is false."""
     return not x

@@ -11,6 +11,8 @@ from tilewright.cute.int_tuple import text
 from tilewright.cute.mma_ops import Field, MmaOp
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from tilewright.cute.mma_traits import MmaTraits
     from tilewright.numeric import Numeric
 
@@ -60,7 +62,7 @@ class MmaAtom:
     tv_layout_A: _core.Layout
     tv_layout_B: _core.Layout
     tv_layout_C: _core.Layout
-    _fields: dict[Field, Any]
+    _fields: dict[Field, bool]
 
     def __init__(self, op: MmaOp) -> None:
         self.op = op
@@ -96,7 +98,7 @@ class MmaAtom:
             raise ValueError(f"dtype_of: expected operand to be 'A', 'B' or 'C', but got {operand!r}")
         return types[operand]
 
-    def set(self, field: Field, value: Any, *, loc: Any = None, ip: Any = None) -> None:
+    def set(self, field: Field, value: object, *, loc: object = None, ip: object = None) -> None:
         """Say at run time what a field is: Field.ACCUMULATE, whether C is added. It is no part of the atom's value.
 
         >>> from tilewright import Float32, cute
@@ -108,12 +110,12 @@ class MmaAtom:
         self._require_field("set", field)
         self._fields[field] = bool(value)
 
-    def get(self, field: Field, *, loc: Any = None, ip: Any = None) -> Any:
+    def get(self, field: Field, *, loc: object = None, ip: object = None) -> bool:
         """What a field is now."""
         self._require_field("get", field)
         return self._fields[field]
 
-    def with_(self, **fields: Any) -> Any:
+    def with_(self, **fields: object) -> Self:
         """The atom with other fields, by name: with_(accum_c=False). The original keeps its own.
 
         >>> from tilewright import Float32, cute
@@ -127,7 +129,7 @@ class MmaAtom:
         if unknown:
             raise TypeError(f"with_: there is no field {unknown[0]!r}; an MMA atom has {', '.join(known)}")
         function, arguments = self.__reduce__()
-        atom = function(*arguments)
+        atom: Self = function(*arguments)
         atom._fields = {**self._fields, **{known[name]: bool(value) for name, value in fields.items()}}
         return atom
 
@@ -168,7 +170,7 @@ class MmaAtom:
         return MmaAtom, self._key()
 
 
-def make_mma_atom(op: MmaOp, *, loc: Any = None, ip: Any = None) -> MmaAtom:
+def make_mma_atom(op: MmaOp, *, loc: object = None, ip: object = None) -> MmaAtom:
     """The matrix multiply operation as an atom. TypeError for what is none. Source: CuTeDSL `cute.make_mma_atom`.
 
     >>> from tilewright import Float32, cute

@@ -25,7 +25,7 @@ def _tile(function: str, tiled_mma: Any, operand: str) -> tuple[int, ...]:
     return tuple(tiled_mma.get_tile_size(mode) for mode in OPERAND_MODES[operand])
 
 
-def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> TiledCopy:
+def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma, *, loc: object = None, ip: object = None) -> TiledCopy:
     """The tiled copy in which each thread has what it multiplies of A: layout_tv_tiled is tv_layout_A_tiled.
 
     Raises LayoutError where the atom takes more values at once than a thread has. Source: CuTeDSL
@@ -42,7 +42,7 @@ def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, i
     return checked_tiled_copy("make_tiled_copy_A", atom, tiled_mma.tv_layout_A_tiled, tile)
 
 
-def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> TiledCopy:
+def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma, *, loc: object = None, ip: object = None) -> TiledCopy:
     """The tiled copy in which each thread has what it multiplies of B: layout_tv_tiled is tv_layout_B_tiled.
 
     Raises LayoutError as make_tiled_copy_A. Source: CuTeDSL `cute.make_tiled_copy_B`.
@@ -57,7 +57,7 @@ def make_tiled_copy_B(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, i
     return checked_tiled_copy("make_tiled_copy_B", atom, tiled_mma.tv_layout_B_tiled, tile)
 
 
-def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> TiledCopy:
+def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma, *, loc: object = None, ip: object = None) -> TiledCopy:
     """The tiled copy in which each thread has what it accumulates of C: layout_tv_tiled is tv_layout_C_tiled.
 
     Raises LayoutError as make_tiled_copy_A. Source: CuTeDSL `cute.make_tiled_copy_C`.
@@ -73,7 +73,7 @@ def make_tiled_copy_C(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, i
     return checked_tiled_copy("make_tiled_copy_C", atom, tiled_mma.tv_layout_C_tiled, tile)
 
 
-def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> TiledCopy:
+def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: TiledMma, *, loc: object = None, ip: object = None) -> TiledCopy:
     """The smallest tiled copy with the threads of C and, of each, the first values: as many as the atom moves at once.
 
     Its tiler has a layout for each mode, because these values need not lie side by side. Raises LayoutError where the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
@@ -10,10 +10,17 @@ from tilewright.cute.int_tuple import text, transform_leaf
 from tilewright.cute.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32, Int64
 
+if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright._typing import SupportsDLPack
+    from tilewright.cute.int_tuple import Coord, Tiler
+
 __all__ = ["inner_partition", "local_partition", "local_tile", "outer_partition"]
 
 
-def inner_partition(tensor: Any, tiler: Any, coord: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+def inner_partition(
+    tensor: SupportsDLPack, tiler: Tiler, coord: Coord, *, loc: object = None, ip: object = None
+) -> Tensor:
     """The tile at a coordinate of the grid of tiles: zipped_divide(tensor, tiler)[(None, ..), coord].
 
     A coordinate of lower rank than the grid keeps the grid's remaining modes. Raises LayoutError where the tiler does
@@ -28,7 +35,9 @@ def inner_partition(tensor: Any, tiler: Any, coord: Any, *, loc: Any = None, ip:
     return tiled[_all_modes(tile), _pad("inner_partition", coord, rest)]  # type: ignore[no-any-return]
 
 
-def outer_partition(tensor: Any, tiler: Any, coord: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+def outer_partition(
+    tensor: SupportsDLPack, tiler: Tiler, coord: Coord, *, loc: object = None, ip: object = None
+) -> Tensor:
     """The elements at one coordinate of every tile: zipped_divide(tensor, tiler)[coord, (None, ..)].
 
     Source: CuTe C++ `outer_partition`.
@@ -68,7 +77,9 @@ def _project(function: str, argument: str, x: Any, proj: Any) -> Any:
     return tuple(mode for mode, keep in zip(x, proj, strict=True) if keep is not None)
 
 
-def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None, *, loc: Any = None, ip: Any = None) -> Tensor:
+def local_tile(
+    tensor: SupportsDLPack, tiler: Tiler, coord: Coord, proj: Coord = None, *, loc: object = None, ip: object = None
+) -> Tensor:
     """The tile of a block: the modes of the tile, then the modes of the grid where coord has None.
 
     proj keeps the modes of tiler and coord where it is not None, so that one (M,N,K) tiler serves three matrices.
@@ -84,7 +95,15 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None, *, loc: An
     return inner_partition(as_tensor(tensor, "local_tile"), tiler, coord)
 
 
-def local_partition(target: Any, tiler: Any, index: Any, proj: Any = 1, *, loc: Any = None, ip: Any = None) -> Tensor:
+def local_partition(
+    target: SupportsDLPack,
+    tiler: Layout,
+    index: int | Int32 | Int64,
+    proj: Coord = 1,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Tensor:
     """The elements of one thread: outer_partition at the coordinate where the thread layout `tiler` is index.
 
     proj keeps the modes of the thread layout where it is not None. Source: CuTe C++ `local_partition`.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright._notebook import drawn
 from tilewright.numeric import Int32, Int64, Numeric
 from tilewright.numeric.base import require_dtype
+
+if TYPE_CHECKING:
+    from tilewright._core import Swizzle
 
 __all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr", "require_alignment"]
 
@@ -134,15 +137,18 @@ class Pointer:
             )
         return memory
 
-    def load(self) -> Any:
+    def load(self) -> float:
         """The element as a Python bool, int or float. IndexError outside the owner's memory."""
         memory = self._accessible("load from")
         address, shift, bits = self._bits >> 3, self._bits & 7, self.dtype.bits
         if bits <= 64:
-            return self.dtype._decode(memory.load(address, shift, bits))
-        return self.dtype._decode(memory.load(address, 0, 64) | memory.load(address + 8, 0, bits - 64) << 64)
+            found = memory.load(address, shift, bits)
+        else:
+            found = memory.load(address, 0, 64) | memory.load(address + 8, 0, bits - 64) << 64
+        value: float = self.dtype._decode(found)
+        return value
 
-    def store(self, value: Any) -> None:
+    def store(self, value: object) -> None:
         """Write a number as the element. IndexError outside the owner's memory, ValueError where it is read-only."""
         memory = self._accessible("store to")
         address, shift, bits = self._bits >> 3, self._bits & 7, self.dtype.bits
@@ -181,8 +187,8 @@ def make_ptr(
     mem_space: AddressSpace = AddressSpace.generic,
     *,
     assumed_align: int | None = None,
-    loc: Any = None,
-    ip: Any = None,
+    loc: object = None,
+    ip: object = None,
 ) -> Pointer:
     """A pointer to an address in bytes; its memory has no known owner, so its elements cannot be accessed on the CPU.
 
@@ -203,7 +209,12 @@ def make_ptr(
 
 
 def recast_ptr(
-    ptr: Pointer, swizzle_: Any = None, dtype: type[Numeric] | None = None, *, loc: Any = None, ip: Any = None
+    ptr: Pointer,
+    swizzle_: Swizzle | None = None,
+    dtype: type[Numeric] | None = None,
+    *,
+    loc: object = None,
+    ip: object = None,
 ) -> Pointer:
     """The same address seen as another element type.
 

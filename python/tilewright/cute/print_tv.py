@@ -12,6 +12,8 @@ from tilewright.cute.printing import LATEX_HEAD, LATEX_TAIL
 from tilewright.cute.tensor import Tensor, make_identity_tensor
 
 if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright.cute.int_tuple import Tiler
     from tilewright.cute.tiled_copy import TiledCopy
     from tilewright.cute.tiled_mma import TiledMma
 
@@ -112,7 +114,7 @@ def format_latex_tiled_copy(tiled_copy: TiledCopy) -> str:
     return "\n".join([*lines, *LATEX_TAIL])
 
 
-def print_latex_tiled_copy(tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None) -> None:
+def print_latex_tiled_copy(tiled_copy: TiledCopy, *, loc: object = None, ip: object = None) -> None:
     """Print a LaTeX document that draws who reads and who writes each element of the tile of a tiled copy.
 
     Raises LayoutError for a tile that has not two modes. Source: CuTe C++ `cute::print_latex(TiledCopy)`, less the
@@ -154,7 +156,7 @@ def format_latex_tiled_mma(tiled_mma: TiledMma) -> str:
     return "\n".join([*lines, *LATEX_TAIL])
 
 
-def print_latex_tiled_mma(tiled_mma: TiledMma, *, loc: Any = None, ip: Any = None) -> None:
+def print_latex_tiled_mma(tiled_mma: TiledMma, *, loc: object = None, ip: object = None) -> None:
     """Print a LaTeX document that draws who has which element of A, B and C in a tile of a TiledMma.
 
     Source: CuTe C++ `cute::print_latex(TiledMMA)`, less the underscore of static integers.
@@ -187,7 +189,7 @@ def format_latex_tv(layout_tv: Any, tile_mn: Any) -> str:
     return "\n".join([_heading("TV", places), *LATEX_HEAD, *_table(places, rows, columns, 0, -1), *LATEX_TAIL])
 
 
-def print_latex_tv(layout_tv: Any, tile_mn: Any, *, loc: Any = None, ip: Any = None) -> None:
+def print_latex_tv(layout_tv: Layout, tile_mn: Tiler, *, loc: object = None, ip: object = None) -> None:
     """Print a LaTeX document that draws which thread has which value: a layout from (thread, value) to a tile's index.
 
     Raises LayoutError for a layout that leads outside the tile. Source: CuTeDSL `utils.print_latex_tv`; the text is

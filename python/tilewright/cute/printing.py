@@ -7,12 +7,15 @@ Every `print_x(...)` writes what `format_x(...)` returns to standard output.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.pointer import Pointer
 from tilewright.cute.tensor import Tensor
 from tilewright.numeric import Numeric
+
+if TYPE_CHECKING:
+    from tilewright._typing import AnyLayout
 
 __all__ = [
     "cpp_text",
@@ -83,7 +86,7 @@ def _tensor_text(x: Tensor) -> str:
     return f"{head} = \n  ( {', '.join(values)} )"
 
 
-def pretty_str(x: Any, *, loc: Any = None, ip: Any = None) -> str:
+def pretty_str(x: object, *, loc: object = None, ip: object = None) -> str:
     """CuTe's text of anything: nested tuples without spaces, also around layouts; None is `_`, a dynamic integer `?`.
 
     Source: CuTeDSL `cute.pretty_str`.
@@ -113,7 +116,7 @@ def format_printf(fmt: Any, *args: Any, end: str = "\n") -> str:
     return "".join(piece + text for piece, text in zip(pieces, texts, strict=True))
 
 
-def printf(fmt: Any, *args: Any, end: str = "\n", loc: Any = None, ip: Any = None) -> None:
+def printf(fmt: object, *args: object, end: str = "\n", loc: object = None, ip: object = None) -> None:
     """Print values as they are at run time: dynamic integers, pointers, the elements of a tensor.
 
     `{}` stands for the next argument; without a format the arguments are separated by commas. A tensor of static layout
@@ -170,7 +173,7 @@ def format_layout(layout: Any) -> str:
     return "".join(lines)
 
 
-def print_layout(layout: Any, *, loc: Any = None, ip: Any = None) -> None:
+def print_layout(layout: AnyLayout, *, loc: object = None, ip: object = None) -> None:
     """Print a layout of rank 2 as a table of its offsets; one of rank 1 is a column.
 
     Raises ValueError for another rank. Source: CuTe C++ `cute::print_layout`, less the underscore of static integers.
@@ -208,7 +211,7 @@ def format_latex(layout: Any) -> str:
     return "\n".join(lines)
 
 
-def print_latex(layout: Any, *, loc: Any = None, ip: Any = None) -> None:
+def print_latex(layout: AnyLayout, *, loc: object = None, ip: object = None) -> None:
     """Print a LaTeX document that draws a layout of rank 1 or 2 as a table, shaded by offset.
 
     Raises ValueError for another rank. Source: CuTe C++ `cute::print_latex`, less the underscore of static integers.

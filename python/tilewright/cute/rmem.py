@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
 from tilewright._core import LayoutError
@@ -11,12 +11,19 @@ from tilewright.cute.tensor import Tensor, as_layout, as_tensor, offset_range
 from tilewright.numeric import Numeric
 from tilewright.numeric.base import require_dtype
 
+if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright._typing import AnyLayout, SupportsDLPack
+    from tilewright.cute.int_tuple import Shape
+
 __all__ = ["make_fragment_like", "make_rmem_tensor", "make_rmem_tensor_like", "size_in_bytes"]
 
 RMEM_ALIGNMENT = 32
 
 
-def make_rmem_tensor(layout_or_shape: Any, dtype: type[Numeric], *, loc: Any = None, ip: Any = None) -> Tensor:
+def make_rmem_tensor(
+    layout_or_shape: AnyLayout | Shape, dtype: type[Numeric], *, loc: object = None, ip: object = None
+) -> Tensor:
     """A zeroed tensor of its own in register memory, aligned to 32 bytes; on the CPU ordinary memory stands for it.
 
     Raises LayoutError for a layout that is not static. Source: CuTeDSL `cute.make_rmem_tensor`.
@@ -38,7 +45,9 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: type[Numeric], *, loc: Any = N
     return Tensor(Pointer(dtype, memory.address - first, AddressSpace.rmem, RMEM_ALIGNMENT, memory), layout)
 
 
-def make_rmem_tensor_like(src: Any, dtype: type[Numeric] | None = None, *, loc: Any = None, ip: Any = None) -> Tensor:
+def make_rmem_tensor_like(
+    src: SupportsDLPack | AnyLayout, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> Tensor:
     """A register tensor with the shape and the order of strides of another tensor, compact.
 
     Source: CuTe C++ `make_tensor_like`.
@@ -51,7 +60,17 @@ def make_rmem_tensor_like(src: Any, dtype: type[Numeric] | None = None, *, loc: 
     return make_rmem_tensor(_core.make_layout_like(layout), dtype)
 
 
-def make_fragment_like(src: Any, dtype: type[Numeric] | None = None, *, loc: Any = None, ip: Any = None) -> Any:
+@overload
+def make_fragment_like(src: AnyLayout, dtype: None = None, *, loc: object = None, ip: object = None) -> Layout: ...
+@overload
+def make_fragment_like(src: AnyLayout, dtype: type[Numeric], *, loc: object = None, ip: object = None) -> Tensor: ...
+@overload
+def make_fragment_like(
+    src: SupportsDLPack, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> Tensor: ...
+def make_fragment_like(
+    src: SupportsDLPack | AnyLayout, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> Tensor | Layout:
     """A register tensor like another tensor, its mode 0 (the elements of one atom) compact and first.
 
     Of a layout, without an element type: the layout alone. Source: CuTe C++ `make_fragment_like`.
@@ -76,7 +95,7 @@ def _layout_and_dtype(function: str, src: Any, dtype: type[Numeric] | None) -> t
     return src, dtype
 
 
-def size_in_bytes(dtype: type[Numeric], layout: Any, *, loc: Any = None, ip: Any = None) -> int:
+def size_in_bytes(dtype: type[Numeric], layout: AnyLayout | None, *, loc: object = None, ip: object = None) -> int:
     """The bytes that the offsets 0 to cosize(layout) - 1 take: ceil(cosize * bits / 8); None takes 0.
 
     >>> from tilewright import Float16, cute

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright._names import names_of
 from tilewright.cute import pointer as _pointer
 from tilewright.cute.pointer import AddressSpace, Pointer
 from tilewright.cute.runtime_tensor import RuntimePointer, RuntimeTensor, spaced
 from tilewright.numeric import Float32, Numeric, TFloat32
 from tilewright.numeric.dlpack import from_dlpack_code
+
+if TYPE_CHECKING:
+    from tilewright._typing import SupportsDLPack
 
 __all__ = ["from_dlpack", "make_ptr", "nullptr"]
 
@@ -28,7 +32,7 @@ _CODES = (
 
 
 def from_dlpack(
-    tensor: Any,
+    tensor: SupportsDLPack,
     assumed_align: int | None = None,
     use_32bit_stride: bool = False,
     *,
@@ -111,18 +115,26 @@ def work_stream(device: int) -> int:
     return 1
 
 
-def _export(array: Any, where: str, stream: int | None = None) -> Any:
+def _export(array: Any, where: str, stream: int | None = None, differentiable: str = "") -> Any:
     """The memory of an array, on which work of that stream, by default work_stream's, may begin.
 
-    A versioned capsule is asked for first: it can say that the memory is read-only.
+    A versioned capsule is asked for first: it can say that the memory is read-only. `differentiable` names a function
+    that does the same and of which autograd is told.
     """
+    torch = sys.modules.get("torch")
+    is_torch = torch is not None and isinstance(array, torch.Tensor)
+    if is_torch and array.requires_grad:
+        instead = f"use {differentiable}, which is differentiable, or pass" if differentiable else "pass"
+        raise BufferError(
+            f"{where} requires grad, but torch's autograd is not told of what reads or writes its memory here; "
+            f"{instead} {where.split()[-1]}.detach()"
+        )
     if type(array).__module__.startswith("numpy.ma"):
         raise TypeError(f"{where}: a masked array has elements that do not count; pass its .data, or .filled(value)")
     options: dict[str, Any] = {}
     try:
         device = array.__dlpack_device__() if hasattr(array, "__dlpack_device__") else (1, 0)
-        torch = sys.modules.get("torch")
-        if torch is not None and isinstance(array, torch.Tensor):
+        if torch is not None and is_torch:
             if array.is_neg():
                 raise BufferError("torch has yet to negate this view (is_neg()); call resolve_neg() first")
             if array.is_cuda and torch.cuda.current_device() != device[1]:
@@ -202,3 +214,7 @@ def nullptr(
 ) -> RuntimePointer:
     """The null pointer as an argument for a @cute.jit function."""
     return make_ptr(dtype, 0, mem_space, assumed_align=assumed_align)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

@@ -35,6 +35,9 @@ class RuntimeTensor(Tensor):
         self._stride_order = None
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _copied, (self.iterator, self.layout, self._wide, self._stride_order)
+
     @property
     def shape(self) -> Any:
         return tuple(self.layout.shape)
@@ -211,3 +214,9 @@ def spaced(x: Any) -> str:
     if len(x) == 1:
         return f"({x[0]},)"
     return "(" + ", ".join(map(str, x)) + ")"
+
+
+def _copied(pointer: Pointer, layout: Any, wide: bool, stride_order: Any) -> RuntimeTensor:
+    tensor = RuntimeTensor._imported(pointer, layout, not wide)
+    tensor._stride_order = stride_order
+    return tensor

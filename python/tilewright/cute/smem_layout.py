@@ -9,7 +9,7 @@ S<B,4,3> with B = 0, 1, 2, 3.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewright import _core
 from tilewright.numeric.base import require_dtype
@@ -54,7 +54,7 @@ class SmemLayoutAtomKind(Enum):
 
 
 def make_smem_layout_atom(
-    kind: SmemLayoutAtomKind, element_type: type[Numeric], *, loc: Any = None, ip: Any = None
+    kind: SmemLayoutAtomKind, element_type: type[Numeric], *, loc: object = None, ip: object = None
 ) -> _core.Layout | _core.ComposedLayout:
     """The smallest tile of an operand in shared memory that wgmma reads: (M or N, K) to the offset in elements.
 

@@ -16,9 +16,13 @@ from tilewright.numeric import Int4, Int32, Int64, Numeric
 from tilewright.numeric.base import require_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
+
+    from tilewright._core import ScaledBasis, Swizzle
+    from tilewright._typing import AnyLayout, SupportsDLPack
+    from tilewright.cute.int_tuple import Coord, Shape
 
 __all__ = ["Tensor", "as_layout", "as_tensor", "make_identity_tensor", "make_tensor", "offset_range", "recast_tensor"]
 
@@ -175,7 +179,7 @@ class Tensor:
                 f"shape {text(self.shape)} allows 0 to {extent - 1} there"
             )
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         """Store one number in every element: tensor[c] = value.
 
         >>> from tilewright import Float32, cute
@@ -237,10 +241,10 @@ class Tensor:
             values = (data.view(f"uint{dtype.bits}")[:, 0].astype(np.uint32) << (32 - dtype.bits)).view(np.float32)
         return values
 
-    def store(self, value: Any) -> None:
+    def store(self, value: Tensor | Iterable[object]) -> None:
         """Store a sequence of size(tensor) numbers in colexicographic order: tensor[i] = value[i]."""
         pointer = self._memory_iterator("store to")
-        values = value.load() if isinstance(value, Tensor) else value
+        values: Any = value.load() if isinstance(value, Tensor) else value
         size = int(_core.size(self.shape))
         count = len(values) if hasattr(values, "__len__") and getattr(values, "ndim", 1) == 1 else None
         if count != size:
@@ -289,7 +293,9 @@ def as_tensor(x: Any, function: str, argument: str = "tensor") -> Tensor:
     )
 
 
-def make_tensor(iterator: Any, layout: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+def make_tensor(
+    iterator: Pointer | Coord | ScaledBasis, layout: AnyLayout | Shape, *, loc: object = None, ip: object = None
+) -> Tensor:
     """The tensor iterator o layout; a shape in place of a layout means its compact column-major layout.
 
     The iterator is a Pointer, an integer (tensor[c] = iterator + layout(c)) or a coordinate.
@@ -309,7 +315,7 @@ def make_tensor(iterator: Any, layout: Any, *, loc: Any = None, ip: Any = None) 
     return Tensor(iterator, as_layout(layout))
 
 
-def make_identity_tensor(shape: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+def make_identity_tensor(shape: Shape, *, loc: object = None, ip: object = None) -> Tensor:
     """The tensor of coordinates of a shape: tensor[c] = c. Source: CuTe C++ `make_identity_tensor`.
 
     >>> from tilewright import cute
@@ -326,7 +332,9 @@ def _zeros(shape: Any) -> Any:
     return tuple(_zeros(s) for s in shape) if isinstance(shape, tuple) else 0
 
 
-def recast_tensor(src: Any, dtype: type[Numeric], swizzle_: Any = None, *, loc: Any = None, ip: Any = None) -> Tensor:
+def recast_tensor(
+    src: SupportsDLPack, dtype: type[Numeric], swizzle_: Swizzle | None = None, *, loc: object = None, ip: object = None
+) -> Tensor:
     """The same memory seen as another element type, its layout recast from old to new bits.
 
     Raises LayoutError where the layout cannot be recast. Source: CuTe C++ `cute::recast`.

@@ -14,6 +14,8 @@ from tilewright.numeric import Boolean, Float32, Float64, Integer, TFloat32
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tilewright._typing import SupportsDLPack
+
 __all__ = ["format_tensor", "print_tensor"]
 
 EDGE = 3  # print_tensor shows this many rows and columns at each end
@@ -34,7 +36,13 @@ def format_tensor(t: Any, verbose: bool = False, *, style: str = "dsl", print_ty
 
 
 def print_tensor(
-    t: Any, verbose: bool = False, *, style: str = "dsl", print_type: bool = True, loc: Any = None, ip: Any = None
+    t: SupportsDLPack,
+    verbose: bool = False,
+    *,
+    style: str = "dsl",
+    print_type: bool = True,
+    loc: object = None,
+    ip: object = None,
 ) -> None:
     """Print a tensor: its pointer, layout and elements, rows along mode 0 and columns along mode 1.
 

@@ -14,7 +14,7 @@ A tensor is partitioned in three steps, each an operation of the algebra: `zippe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atom import CopyAtom
@@ -22,6 +22,10 @@ from tilewright.cute.int_tuple import text
 from tilewright.cute.layout_error import layout_error
 from tilewright.cute.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32, Int64
+
+if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright._typing import Divided, SupportsDLPack
 
 __all__ = ["ThrCopy", "TiledCopy", "extents_of"]
 
@@ -76,16 +80,18 @@ class TiledCopy(CopyAtom):
         return int(_core.size(self.layout_tv_tiled, mode=[0]))
 
     @property
-    def layout_src_tv_tiled(self) -> Any:
+    def layout_src_tv_tiled(self) -> Layout:
         """(thread, value) to the tile as the source is read: with ldmatrix, a thread reads for others."""
-        return _core.composition(_core.make_layout(extents_of(self.tiler_mn)), self._src)
+        layout: Layout = _core.composition(_core.make_layout(extents_of(self.tiler_mn)), self._src)
+        return layout
 
     @property
-    def layout_dst_tv_tiled(self) -> Any:
+    def layout_dst_tv_tiled(self) -> Layout:
         """(thread, value) to the tile as the destination is written."""
-        return _core.composition(_core.make_layout(extents_of(self.tiler_mn)), self._dst)
+        layout: Layout = _core.composition(_core.make_layout(extents_of(self.tiler_mn)), self._dst)
+        return layout
 
-    def tidfrg_S(self, src: Any) -> Any:
+    def tidfrg_S(self, src: Divided) -> Divided:
         """A source by threads: (thread, (values of one call, calls), (tiles along each mode)); a Layout or a Tensor.
 
         Raises LayoutError where the tensor has fewer modes than the tiler, or where the tiler does not divide it.
@@ -97,9 +103,10 @@ class TiledCopy(CopyAtom):
         >>> print(tiled.tidfrg_S(cute.make_layout((16, 16))))
         ((2,4),(2,2),(2,4)):((4,16),(1,2),(8,64))
         """
-        return self._by_threads("tidfrg_S", src, self._src)
+        parts: Divided = self._by_threads("tidfrg_S", src, self._src)
+        return parts
 
-    def tidfrg_D(self, dst: Any) -> Any:
+    def tidfrg_D(self, dst: Divided) -> Divided:
         """A destination by threads, as tidfrg_S.
 
         >>> from tilewright import Float16, cute
@@ -109,7 +116,8 @@ class TiledCopy(CopyAtom):
         >>> tiled.tidfrg_S(tile), tiled.tidfrg_D(tile)
         (((8,4),(8,1),(1,1)):((8,0),(1,0),(0,0)), ((4,8),(2,1),(1,1)):((2,8),(1,0),(0,0)))
         """
-        return self._by_threads("tidfrg_D", dst, self._dst)
+        parts: Divided = self._by_threads("tidfrg_D", dst, self._dst)
+        return parts
 
     def _by_threads(self, function: str, x: Any, side: Any) -> Any:
         if not isinstance(x, (_core.Layout, _core.ComposedLayout)):
@@ -125,7 +133,7 @@ class TiledCopy(CopyAtom):
         tiles = _core.zipped_divide(x, self.tiler_mn)
         return _core.slice_(_core.composition(tiles, (side, None)), ((None, None), None))
 
-    def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrCopy:
+    def get_slice(self, thr_idx: int | Int32 | Int64, *, loc: object = None, ip: object = None) -> ThrCopy:
         """The part of one thread; the index may be a dynamic integer. ValueError where there is no such thread.
 
         >>> from tilewright import Float32, cute
@@ -136,7 +144,7 @@ class TiledCopy(CopyAtom):
         """
         return ThrCopy(self, thr_idx)
 
-    def retile(self, src: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def retile(self, src: SupportsDLPack, *, loc: object = None, ip: object = None) -> Tensor:
         """A thread's registers, laid out for another copy or multiplication of the same tiles, as this copy sees them.
 
         The tensor's mode 0 holds the values of one instruction and the other modes count instructions along the modes
@@ -231,7 +239,7 @@ class ThrCopy(TiledCopy):
             setattr(self, name, getattr(tiled_copy, name))
         self.thr_idx = thr_idx
 
-    def partition_S(self, src: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def partition_S(self, src: SupportsDLPack, *, loc: object = None, ip: object = None) -> Tensor:
         """The elements that this thread reads: ((values of one call, calls), tiles along mode 0, along mode 1, ..).
 
         Raises LayoutError where the tensor has fewer modes than the tiler, or where the tiler does not divide it.
@@ -245,7 +253,7 @@ class ThrCopy(TiledCopy):
         """
         return self._partition("partition_S", src, self._src)
 
-    def partition_D(self, dst: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def partition_D(self, dst: SupportsDLPack, *, loc: object = None, ip: object = None) -> Tensor:
         """The elements that this thread writes, as partition_S.
 
         >>> from tilewright import Float32, cute

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atom import CopyAtom
 from tilewright.cute.int_tuple import text
 from tilewright.cute.layout_error import layout_error
 from tilewright.cute.tiled_copy import TiledCopy, extents_of
+
+if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright.cute.int_tuple import Tiler
 
 __all__ = [
     "checked_tiled_copy",
@@ -89,7 +93,9 @@ def _cover(function: str, layout_tv: Any, tiler: tuple[Any, ...], operands: tupl
         )
 
 
-def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any, *, loc: Any = None, ip: Any = None) -> TiledCopy:
+def make_tiled_copy(
+    atom: CopyAtom, layout_tv: Layout, tiler_mn: Tiler, *, loc: object = None, ip: object = None
+) -> TiledCopy:
     """The tiled copy of a layout from (thread, value) to the index in a tile.
 
     The tiler is an extent or a layout for each mode. Elements may belong to several threads. Raises LayoutError where
@@ -106,7 +112,7 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Any, tiler_mn: Any, *, loc: Any =
 
 
 def make_tiled_copy_tv(
-    atom: CopyAtom, thr_layout: Any, val_layout: Any, *, loc: Any = None, ip: Any = None
+    atom: CopyAtom, thr_layout: Layout, val_layout: Layout, *, loc: object = None, ip: object = None
 ) -> TiledCopy:
     """The tiled copy of threads laid out as `thr_layout`, each with values as `val_layout` side by side.
 
@@ -130,7 +136,7 @@ def _another(function: str, tiled_copy: Any) -> TiledCopy:
     return tiled_copy
 
 
-def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None) -> TiledCopy:
+def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: object = None, ip: object = None) -> TiledCopy:
     """The tiled copy in which each thread has what it reads in another tiled copy.
 
     Source: CuTeDSL `cute.make_tiled_copy_S`.
@@ -146,7 +152,7 @@ def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None,
     return checked_tiled_copy("make_tiled_copy_S", atom, other.layout_src_tv_tiled, other.tiler_mn)
 
 
-def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None, ip: Any = None) -> TiledCopy:
+def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: object = None, ip: object = None) -> TiledCopy:
     """The tiled copy in which each thread has what it writes in another tiled copy.
 
     Source: CuTeDSL `cute.make_tiled_copy_D`.
@@ -163,7 +169,7 @@ def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy, *, loc: Any = None,
 
 
 def make_cotiled_copy(
-    atom: CopyAtom, atom_layout_tv: Any, data_layout: Any, *, loc: Any = None, ip: Any = None
+    atom: CopyAtom, atom_layout_tv: Layout, data_layout: Layout, *, loc: object = None, ip: object = None
 ) -> TiledCopy:
     """The tiled copy of a layout from (thread, value) to offsets in memory, where data_layout has the elements.
 

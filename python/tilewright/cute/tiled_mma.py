@@ -14,7 +14,7 @@ A tensor is partitioned in four steps, each an operation of the algebra: a permu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
@@ -25,6 +25,11 @@ from tilewright.cute.pointer import AddressSpace
 from tilewright.cute.rmem import make_rmem_tensor
 from tilewright.cute.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32, Int64
+
+if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright._typing import AnyLayout, Divided, SupportsDLPack
+    from tilewright.cute.int_tuple import Shape
 
 __all__ = ["ThrMma", "TiledMma"]
 
@@ -119,7 +124,7 @@ class TiledMma(MmaAtom):
                     f"{'MNK'[m]}; partition a tile whose extent is a multiple of {tile}",
                 )
 
-    def thrfrg_A(self, a: Any) -> Any:
+    def thrfrg_A(self, a: Divided) -> Divided:
         """A by threads: ((thread of the atom, (atoms along M, K)), (values of the atom, (repetitions along M, K, ..))).
 
         A Layout or a Tensor with the modes (M,K,..). Raises LayoutError where an extent is no multiple of the tile's.
@@ -130,18 +135,21 @@ class TiledMma(MmaAtom):
         >>> print(tiled.thrfrg_A(cute.make_layout((8, 3))))
         ((1,(2,1)),(1,(4,3))):((0,(1,0)),(0,(2,8)))
         """
-        return self._by_threads("thrfrg_A", a, "A")
+        parts: Divided = self._by_threads("thrfrg_A", a, "A")
+        return parts
 
-    def thrfrg_B(self, b: Any) -> Any:
+    def thrfrg_B(self, b: Divided) -> Divided:
         """B by threads, modes (N,K,..), as thrfrg_A."""
-        return self._by_threads("thrfrg_B", b, "B")
+        parts: Divided = self._by_threads("thrfrg_B", b, "B")
+        return parts
 
-    def thrfrg_C(self, c: Any) -> Any:
+    def thrfrg_C(self, c: Divided) -> Divided:
         """C by threads, modes (M,N,..), as thrfrg_A."""
-        return self._by_threads("thrfrg_C", c, "C")
+        parts: Divided = self._by_threads("thrfrg_C", c, "C")
+        return parts
 
     @property
-    def tv_layout_A_tiled(self) -> Any:
+    def tv_layout_A_tiled(self) -> Layout:
         """(thread, value) to an element of A's tile, (M,K) of get_tile_size; the tiled copy of A has this layout.
 
         >>> from tilewright import Float16, Float32, cute
@@ -152,12 +160,12 @@ class TiledMma(MmaAtom):
         return self._tv_layout("A")
 
     @property
-    def tv_layout_B_tiled(self) -> Any:
+    def tv_layout_B_tiled(self) -> Layout:
         """(thread, value) to an element of B's tile, (N,K)."""
         return self._tv_layout("B")
 
     @property
-    def tv_layout_C_tiled(self) -> Any:
+    def tv_layout_C_tiled(self) -> Layout:
         """(thread, value) to an element of C's tile, (M,N).
 
         Raises LayoutError where atoms lie along K and along N: threads then have parts of the same sum, but CuTe's
@@ -165,14 +173,14 @@ class TiledMma(MmaAtom):
         """
         return self._tv_layout("C")
 
-    def _tv_layout(self, operand: str) -> Any:
-        layout = self._tv.get(operand)
+    def _tv_layout(self, operand: str) -> Layout:
+        layout: Layout | None = self._tv.get(operand)
         if layout is None:
             layout = self._tv_layout_of(operand)
             self._tv[operand] = layout
         return layout
 
-    def _tv_layout_of(self, operand: str) -> Any:
+    def _tv_layout_of(self, operand: str) -> Layout:
         modes = OPERAND_MODES[operand]
         tile = _core.make_layout(tuple(self.get_tile_size(m) for m in modes))
         threads = self.thr_layout_vmnk
@@ -184,7 +192,7 @@ class TiledMma(MmaAtom):
             layout = _core.composition(layout, ((None, (_core.make_layout((m, n), stride=stride), None)), None))
         # Of a thread its atom and its place in the atom: the inverse of thr_layout_vmnk, gaps filled.
         inverse = _core.right_inverse(_core.make_layout([threads, _core.complement(threads)]))
-        tiled = _core.composition(layout, (inverse, None))
+        tiled: Layout = _core.composition(layout, (inverse, None))
         if operand == "C" and k > 1:
             self._require_same_sums(layout, inverse, tiled)
         return tiled
@@ -208,7 +216,7 @@ class TiledMma(MmaAtom):
                 (index, int(found[index]), int(wanted[index])),
             )
 
-    def partition_shape_A(self, shape_mk: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    def partition_shape_A(self, shape_mk: Shape, *, loc: object = None, ip: object = None) -> tuple[Any, ...]:
         """The shape of a thread's part of A: (values of the atom, atoms along M, atoms along K, ..).
 
         Raises LayoutError where an extent is no multiple of the tile's. Source: CuTeDSL `TiledMma.partition_shape_A`.
@@ -220,20 +228,20 @@ class TiledMma(MmaAtom):
         """
         return self._partition_shape("A", shape_mk)
 
-    def partition_shape_B(self, shape_nk: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    def partition_shape_B(self, shape_nk: Shape, *, loc: object = None, ip: object = None) -> tuple[Any, ...]:
         """The shape of a thread's part of B: (values of the atom, atoms along N, atoms along K, ..)."""
         return self._partition_shape("B", shape_nk)
 
-    def partition_shape_C(self, shape_mn: Any, *, loc: Any = None, ip: Any = None) -> Any:
+    def partition_shape_C(self, shape_mn: Shape, *, loc: object = None, ip: object = None) -> tuple[Any, ...]:
         """The shape of a thread's part of C: (values of the atom, atoms along M, atoms along N, ..)."""
         return self._partition_shape("C", shape_mn)
 
-    def _partition_shape(self, operand: str, shape: Any) -> Any:
+    def _partition_shape(self, operand: str, shape: Shape) -> tuple[Any, ...]:
         parts = self._by_threads(f"partition_shape_{operand}", _core.make_layout(shape), operand)
         values, repetitions = parts.shape[1]
         return (values, *repetitions)
 
-    def make_fragment_A(self, x: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def make_fragment_A(self, x: Tensor | AnyLayout | Shape, *, loc: object = None, ip: object = None) -> Tensor:
         """What the atom reads A from: new registers for a partition, or for its shape.
 
         An instruction that reads shared memory itself needs none, and its fragment is the partition. Raises TypeError
@@ -246,11 +254,11 @@ class TiledMma(MmaAtom):
         """
         return self._fragment("A", x)
 
-    def make_fragment_B(self, x: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def make_fragment_B(self, x: Tensor | AnyLayout | Shape, *, loc: object = None, ip: object = None) -> Tensor:
         """What the atom reads B from, as make_fragment_A."""
         return self._fragment("B", x)
 
-    def make_fragment_C(self, x: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def make_fragment_C(self, x: Tensor | AnyLayout | Shape, *, loc: object = None, ip: object = None) -> Tensor:
         """Accumulators of a thread: new registers for a partition of C, or for its shape.
 
         >>> from tilewright import Float32, cute
@@ -279,7 +287,7 @@ class TiledMma(MmaAtom):
             layout = _core.make_fragment_like_layout(given)
         return make_rmem_tensor(layout, self.dtype_of(operand))
 
-    def get_slice(self, thr_idx: Any, *, loc: Any = None, ip: Any = None) -> ThrMma:
+    def get_slice(self, thr_idx: int | Int32 | Int64, *, loc: object = None, ip: object = None) -> ThrMma:
         """The part of one thread; the index may be a dynamic integer. ValueError where there is no such thread.
 
         >>> from tilewright import Float32, cute
@@ -337,7 +345,7 @@ class ThrMma(TiledMma):
         self._fields = dict(tiled_mma._fields)
         self.thr_idx = thr_idx
 
-    def partition_A(self, a: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def partition_A(self, a: SupportsDLPack, *, loc: object = None, ip: object = None) -> Tensor:
         """What this thread multiplies of A: (values of the atom, atoms along M, atoms along K, ..).
 
         Raises LayoutError where the tensor has fewer than two modes, or an extent that is no multiple of the tile's.
@@ -351,11 +359,11 @@ class ThrMma(TiledMma):
         """
         return self._partition("A", a)
 
-    def partition_B(self, b: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def partition_B(self, b: SupportsDLPack, *, loc: object = None, ip: object = None) -> Tensor:
         """What this thread multiplies of B: (values of the atom, atoms along N, atoms along K, ..)."""
         return self._partition("B", b)
 
-    def partition_C(self, c: Any, *, loc: Any = None, ip: Any = None) -> Tensor:
+    def partition_C(self, c: SupportsDLPack, *, loc: object = None, ip: object = None) -> Tensor:
         """What this thread has of C: (values of the atom, atoms along M, atoms along N, ..)."""
         return self._partition("C", c)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
@@ -11,16 +11,20 @@ from tilewright.cute.mma_atom import MmaAtom, require_op
 from tilewright.cute.mma_ops import MmaOp
 from tilewright.cute.tiled_mma import TiledMma
 
+if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright.cute.int_tuple import Shape, Tiler
+
 __all__ = ["make_tiled_mma"]
 
 
 def make_tiled_mma(
     op_or_atom: MmaOp | MmaAtom,
-    atom_layout_mnk: Any = (1, 1, 1),
-    permutation_mnk: Any = None,
+    atom_layout_mnk: Layout | Shape = (1, 1, 1),
+    permutation_mnk: Tiler = None,
     *,
-    loc: Any = None,
-    ip: Any = None,
+    loc: object = None,
+    ip: object = None,
 ) -> TiledMma:
     """The multiplication of a tile by atoms laid out along (M,N,K), each by its own threads.
 

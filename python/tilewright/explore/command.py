@@ -6,9 +6,10 @@ import argparse
 import re
 import sys
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright import _core
+from tilewright._names import did_you_mean
 from tilewright.explore.operands import element_type, operand
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ FORMATS = {"svg": "SVG", "html": "a page of its own", "tikz": "LaTeX with TikZ",
 
 
 class Parser(argparse.ArgumentParser):
-    """With a text below the options, as it is written."""
+    """With a text below the options, as it is written, and with errors of one line that say what was meant."""
 
     def __init__(self, name: str, description: str, below: str = NOTATION) -> None:
         super().__init__(
@@ -35,6 +36,28 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+
+    def parse_args(self, arguments: Sequence[str]) -> argparse.Namespace:  # type: ignore[override]
+        for option in (word.partition("=")[0] for word in arguments if word.startswith("--")):
+            if option not in self._option_string_actions:  # else what is missing would be named first
+                self.error(f"there is no option {option}{did_you_mean(option, self._option_string_actions)}")
+        return super().parse_args(arguments)
+
+    def error(self, message: str) -> NoReturn:
+        more = "" if message.endswith("?") else f"; `{self.prog} --help` says more"
+        self.exit(2, f"{self.prog}: {message}{more}\n")
+
+
+def _one_of(*names: str) -> Callable[[str], str]:
+    """What an option takes."""
+
+    def chosen(text: str) -> str:
+        if text not in names:
+            meant = did_you_mean(text, names)
+            raise argparse.ArgumentTypeError(f"expected {', '.join(names[:-1])} or {names[-1]}, not {text!r}{meant}")
+        return text
+
+    return chosen
 
 
 def _listed(what: str, names: Iterable[str]) -> str:
@@ -46,7 +69,8 @@ def layout_command(arguments: Sequence[str]) -> int:
     """Run `show`, `explain`, `analyze` or `explore` with its arguments; the exit status.
 
     It is 0; 1 if a file cannot be written or a port not be opened; 2 if the arguments are not understood or have no
-    answer, such as an operation without a result: what `show` and `explain` have to say of it is printed all the same.
+    answer, such as an operation without a result: what `show` and `explain` have to say of it is printed, and after
+    it, on standard error, why there is none.
 
     >>> layout_command(["explain", "(4,8):(8,1)", "(1,2)"])
     crd2idx((1,2), (4,8):(8,1))
@@ -62,9 +86,11 @@ def layout_command(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # nobody reads on, as in `... | head`
         raise
     except OSError as error:
-        print(f"python -m tilewright {name}: {error}", file=sys.stderr)
+        reason = f"cannot write {error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"python -m tilewright {name}: {reason}", file=sys.stderr)
         return 1
     except (ImportError, TypeError, ValueError) as error:
+        sys.stdout.flush()
         reason = str(error).removeprefix(f"{name}: ")  # the function has the command's name
         print(f"python -m tilewright {name}: {reason}", file=sys.stderr)
         return 2
@@ -94,15 +120,18 @@ def _check_count(name: str, count: int) -> None:
 
 
 def _operation(name: str) -> Callable[..., Any]:
+    from tilewright import cute
     from tilewright.show.registry import OPERATIONS
 
     found = getattr(_core, name, None)
     if found is None or isinstance(found, type):
-        raise ValueError(f"there is no operation {name!r}; those with pictures are {', '.join(OPERATIONS)}")
+        meant = did_you_mean(name, [*OPERATIONS, *(each for each in cute.__all__ if hasattr(_core, each))])
+        raise ValueError(f"there is no operation {name!r}; those with pictures are {', '.join(OPERATIONS)}{meant}")
     return found  # type: ignore[no-any-return]
 
 
 def _show(arguments: Sequence[str]) -> int:
+    from tilewright.show.picture import Picture
     from tilewright.show.registry import OPERATIONS
 
     drawn = _listed("Operations with a picture of their own; of others the result is drawn", OPERATIONS)
@@ -130,10 +159,12 @@ def _show(arguments: Sequence[str]) -> int:
     files = {name: getattr(given, name) for name in FORMATS if getattr(given, name) is not None}
     for name, file in files.items():
         _write(picture, name, file)
+    if picture.error is not None:
+        if not files:
+            print(Picture("", picture.panels, picture.notes, picture.links))  # the title would say it, too
+        raise picture.error
     if not files:
         print(picture)
-    if picture.error is not None:
-        raise picture.error
     return 0
 
 
@@ -177,9 +208,10 @@ def _explain(arguments: Sequence[str]) -> int:
         found = explain(operands[0], operands[1])
     else:
         raise ValueError(f"expected {EXPLAINED}")
-    print(found)
     if found.error is not None:
+        print("\n".join(found.steps[:-1]))  # the last one says it, too
         raise found.error
+    print(found)
     return 0
 
 
@@ -189,8 +221,11 @@ def _analyze(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("layout", metavar="LAYOUT", help="threads, or (threads, values), to offsets in elements")
     parser.add_argument("--dtype", required=True, metavar="TYPE", help="element type, such as f32, bf16, i8")
-    parser.add_argument("--memory", choices=("global", "shared"), default="global", help="default: global")
-    parser.add_argument("--op", choices=("load", "store", "cp.async", "ldmatrix", "stmatrix"), default="load")
+    memories, ops = ("global", "shared"), ("load", "store", "cp.async", "ldmatrix", "stmatrix")
+    parser.add_argument(
+        "--memory", type=_one_of(*memories), metavar="|".join(memories), default="global", help="default: global"
+    )
+    parser.add_argument("--op", type=_one_of(*ops), metavar="|".join(ops), default="load", help="default: load")
     parser.add_argument("--width", type=int, metavar="BYTES", help="of one access; default: the widest that is legal")
     parser.add_argument("--base", type=_integer, default=0, metavar="ADDRESS", help="of offset 0 in bytes; default: 0")
     parser.add_argument("--threads", type=int, metavar="N", help="that execute it; default: those of mode 0")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import _core
+from tilewright._names import did_you_mean
 
 __all__ = ["element_type", "operand"]
 
@@ -62,4 +63,5 @@ def element_type(name: str) -> Any:
     try:
         return known[name.lower()]
     except KeyError:
-        raise ValueError(f"there is no element type {name!r}; there are {', '.join(sorted(known))}") from None
+        meant = did_you_mean(name.lower(), known)
+        raise ValueError(f"there is no element type {name!r}; there are {', '.join(sorted(known))}{meant}") from None

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tilewright._names import names_of
 from tilewright.kernels.gemm import gemm
 from tilewright.kernels.tiled_copy import permute, tiled_copy, transpose
 from tilewright.kernels.visualize_tv import visualize_tv
 
 __all__ = ["gemm", "permute", "tiled_copy", "transpose", "visualize_tv"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

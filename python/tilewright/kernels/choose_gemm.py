@@ -102,8 +102,12 @@ def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
     if packed is not None:
         return packed
     if problem.a_type is TFloat32:  # allowed, but the device has none: then not in TF32
-        return choose_gemm(problem._replace(a_type=Float32, b_type=Float32), alignments, facts)
+        return choose_gemm(_without_tf32(problem), alignments, facts)
     raise ValueError(f"kernels.gemm: no kernel of sm_{facts.capability} takes {problem}")
+
+
+def _without_tf32(problem: GemmProblem) -> GemmProblem:
+    return problem._replace(a_type=Float32, b_type=Float32)
 
 
 def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
@@ -257,4 +261,6 @@ def ranked(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> 
             for plan in module(kernel).variants(view, aligned, facts):
                 if plan.shared_bytes <= facts.shared_bytes:
                     found.append(plan.replace(swapped=True) if swapped else plan)
+    if not found and problem.a_type is TFloat32:
+        return ranked(_without_tf32(problem), alignments, facts)
     return sorted(found, key=lambda plan: expected(plan, facts))

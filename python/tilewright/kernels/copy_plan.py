@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
+from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy_conditions import constant_step, require, require_fields, require_shared
 from tilewright.kernels.copy_problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
@@ -202,6 +203,7 @@ class CopyPlan:
 
     # ---- compiling, without a GPU ----
 
+    @short
     def compile(self, arch: str = "sm_90a") -> Any:
         """The compiled program: `.ptx`, `.cubin`, `.source`, `.report` of registers and spills. Needs NVRTC, no GPU."""
         from tilewright._runtime.compiler import compile_program
@@ -264,11 +266,12 @@ class CopyPlan:
         if self.smem is not None:
             require_shared(self, function)
 
+    @short
     def run(self, src: Any, dst: Any, *, stream: int | None = None, check: bool = False) -> Any:
         """Copy src to dst by this plan, on the GPU that they are on, or on the CPU; dst is returned.
 
         On the CPU `check=True` runs it with marks on every element and returns a report: elements never written,
-        written twice, read before they are written.
+        written twice, read before they are written. dst is written, as without a check.
         """
         from tilewright.kernels.tiled_copy import run_plan
 
@@ -287,6 +290,7 @@ class CopyPlan:
 
         return run_on_host(plan, a.address, b.address, check=True)
 
+    @short
     def bind(self, src: Any, dst: Any) -> Any:
         """A callable that runs this plan on these two tensors: bound(). It keeps them alive; their memory must stay."""
         plan, a, b = self.fit(src, dst)

@@ -60,8 +60,11 @@ class Operand(NamedTuple):
         return f"{self.name} = {self.shown}"
 
 
-def operand(x: Any, function: str, name: str, stream: int | None = None) -> Operand:
-    """An array of any library with DLPack, or a Tensor, as an operand; errors name the function and the argument."""
+def operand(x: Any, function: str, name: str, stream: int | None = None, differentiable: str = "") -> Operand:
+    """An array of any library with DLPack, or a Tensor, as an operand; errors name the function and the argument.
+
+    `differentiable` names a function that does the same and of which torch's autograd is told.
+    """
     where = f"{function}: {name}"
     if isinstance(x, Tensor):
         pointer, layout = x.iterator, x.layout
@@ -86,7 +89,7 @@ def operand(x: Any, function: str, name: str, stream: int | None = None) -> Oper
             raise TypeError(f"{where}: expected an array with __dlpack__, or a Tensor, but got {type(x).__name__}")
         from tilewright.cute.runtime import _export
 
-        memory = _export(x, where, stream)
+        memory = _export(x, where, stream, differentiable)
         code, width, lanes = memory.dtype
         bits = -(-width // 8) * 8 if memory.padded else width * lanes
         known = from_dlpack_code(code, width) if lanes == 1 else None

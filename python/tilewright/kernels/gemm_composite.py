@@ -8,6 +8,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tilewright._traceback import short
+
 if TYPE_CHECKING:
     from typing import TypeGuard
 
@@ -102,6 +104,7 @@ class CompositeGemm(ABC):
         """ValueError or LayoutError where a device lacks what the GEMM needs."""
         self.gemm.require_device(facts, function)
 
+    @short
     def compile(self, arch: str = "sm_90a") -> Any:
         """The compiled program of `gemm`; the other launches' are compiled at the same time, each by its own thread."""
         plans = {(type(plan), plan.name): plan for plan in self.single_plans}
@@ -128,6 +131,7 @@ class CompositeGemm(ABC):
         self.compile(facts.arch)
         return self._prepared(operands)
 
+    @short
     def run(
         self, mA: Any, mB: Any, mC: Any = None, *, bias: Any = None, stream: int | None = None, check: bool = False
     ) -> Any:
@@ -136,6 +140,7 @@ class CompositeGemm(ABC):
 
         return run_plan(self, mA, mB, mC, bias, stream, check)
 
+    @short
     def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
         """A callable that runs this plan on these tensors; as GemmPlan.bind. A workspace is made at each call."""
         from tilewright.kernels.gemm_run import bind_plan

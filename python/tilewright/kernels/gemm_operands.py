@@ -23,6 +23,7 @@ from tilewright.kernels.gemm_types import names, require_types, type_named, type
 from tilewright.numeric import BFloat16, Float16, Float32, Float64, Int32, Numeric, TFloat32
 
 FLOAT32_MOST = 3.4028235677973366e38  # what is less than this is finite when rounded to Float32
+DIFFERENTIABLE = "tilewright.torch.matmul"
 PITCH = 16  # bytes to which the unused stride of a mode of extent 1 is rounded
 
 
@@ -95,8 +96,9 @@ def gemm_operands(
     Elements of Float32 are multiplied in TF32 if `tf32`. Batch modes that A, B and C allow to be one are merged, and
     strides of C made positive by starting at its other end.
     """
-    a, b, c = (operand(x, function, name, stream) for x, name in ((mA, "mA"), (mB, "mB"), (mC, "mC")))
-    d = None if bias is None else operand(bias, function, "bias", stream)
+    given = ((mA, "mA"), (mB, "mB"), (mC, "mC"))
+    a, b, c = (operand(x, function, name, stream, DIFFERENTIABLE) for x, name in given)
+    d = None if bias is None else operand(bias, function, "bias", stream, DIFFERENTIABLE)
     operands = [x for x in (a, b, c, d) if x is not None]
     types = [type_of(x, function) for x in (a, b, c)]
     a_type, b_type = (TFloat32 if t is Float32 and tf32 else t for t in types[:2])

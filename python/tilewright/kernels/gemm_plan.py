@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
+from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm_fields import require_kinds
 from tilewright.kernels.gemm_promotion import require_promotion
@@ -238,6 +239,7 @@ class GemmPlan(ABC):
 
     # ---- compiling, without a GPU ----
 
+    @short
     def compile(self, arch: str = "sm_90a") -> Any:
         """The compiled program: `.ptx`, `.cubin`, `.source`, `.report` of registers and spills. Needs NVRTC, no GPU."""
         from tilewright._runtime.compiler import compile_program
@@ -270,18 +272,21 @@ class GemmPlan(ABC):
 
     # ---- running ----
 
+    @short
     def run(
         self, mA: Any, mB: Any, mC: Any = None, *, bias: Any = None, stream: int | None = None, check: bool = False
     ) -> Any:
         """Multiply by this plan, on the GPU that the tensors are on or on the CPU, with the plan's own epilogue.
 
         mC, which is returned, is made where it is None. On the CPU `check=True` returns a report instead: races on
-        shared memory, reads of what was never written, elements of C that are never or twice written.
+        shared memory, reads of what was never written, elements of C that are never or twice written. What it reports
+        on is a whole run: mC then holds what the plan computes, as without a check.
         """
         from tilewright.kernels.gemm_run import run_plan
 
         return run_plan(self, mA, mB, mC, bias, stream, check)
 
+    @short
     def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
         """A callable that runs this plan on these tensors: bound(). It keeps them alive; their memory must stay."""
         from tilewright.kernels.gemm_run import bind_plan

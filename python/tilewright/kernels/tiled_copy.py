@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright._traceback import REFUSALS, short, shorten
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.choose_copy import choose_copy
 from tilewright.kernels.copy_plan import CopyPlan
@@ -16,16 +17,45 @@ from tilewright.kernels.host import run_on_host
 from tilewright.kernels.launch import launch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from typing import ParamSpec, SupportsIndex, TypeVar
+
+    from tilewright._typing import Answer, Array, Launched, Planned, SupportsDLPack, Tuned
+    from tilewright.cute.tiled_copy import TiledCopy
+
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = ParamSpec("R")
+    S = TypeVar("S")
+    T = TypeVar("T")
 
 __all__ = ["permute", "tiled_copy", "transpose"]
 
 
-def launched_again(function: Callable[..., tuple[Any, Any]]) -> Any:
-    """A callable that repeats, for arguments of the same kind, the launch that the function returns with its result."""
-    code = function.__code__  # inspect.signature would say the same, and take ten times as long to import
-    launcher = _core.cuda.Launcher(function, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    return functools.update_wrapper(launcher, function)
+@overload
+def launched_again() -> Callable[[Callable[P, Answer[T]]], Launched[P, T]]: ...
+@overload
+def launched_again(*, plan: Callable[Q, S]) -> Callable[[Callable[P, Answer[T]]], Planned[P, T, Q, S]]: ...
+@overload
+def launched_again(
+    *, plan: Callable[Q, S], tune: Callable[R, S]
+) -> Callable[[Callable[P, Answer[T]]], Tuned[P, T, Q, S, R]]: ...
+def launched_again(**functions: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator: a callable that repeats, for arguments of the same kind, the launch that the function returns with
+    its result. It has other functions beside it, such as `plan`, as attributes."""
+
+    def decorate(function: Callable[..., tuple[Any, Any]]) -> Any:
+        code = function.__code__  # inspect.signature would say the same, and take ten times as long to import
+        parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        launcher: Any = functools.update_wrapper(_core.cuda.Launcher(function, parameters), function)
+        answer = function.__annotations__["return"]
+        function.__annotations__["return"] = answer.removeprefix("Answer[").removesuffix("]")
+        for name, beside in functions.items():
+            beside.__name__, beside.__qualname__ = name, f"{function.__qualname__}.{name}"
+            setattr(launcher, name, beside)
+        return launcher
+
+    return decorate
 
 
 def make_plan(function: str, src: Any, dst: Any, tiled_copy: Any = None, stream: int | None = None) -> Any:
@@ -81,10 +111,24 @@ def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> 
     raise ValueError(f"kernels.tiled_copy: src lies on {src.place}; copies run on the CPU and on CUDA devices")
 
 
-@launched_again
+@short
+def _plan(src: SupportsDLPack, dst: SupportsDLPack, tiled_copy: TiledCopy | None = None) -> CopyPlan:
+    """The plan of kernels.tiled_copy for these tensors, without running it. ValueError where they have no elements."""
+    plan, a, _ = make_plan("kernels.tiled_copy.plan", src, dst, tiled_copy)
+    if plan is None:
+        raise ValueError(f"kernels.tiled_copy.plan: {a} has no elements, so there is nothing to plan")
+    return plan  # type: ignore[no-any-return]
+
+
+@launched_again(plan=_plan)
 def tiled_copy(
-    src: Any, dst: Any, tiled_copy: Any = None, *, plan: CopyPlan | None = None, stream: int | None = None
-) -> Any:
+    src: SupportsDLPack,
+    dst: Array,
+    tiled_copy: TiledCopy | None = None,
+    *,
+    plan: CopyPlan | None = None,
+    stream: int | None = None,
+) -> Answer[Array]:
     """Copy src to dst, element by element: dst[c] = src[c] for every coordinate c. Returns dst.
 
     src and dst are arrays of torch, CuPy, JAX, NumPy or another library with DLPack, or Tensors, of one shape, one
@@ -113,35 +157,31 @@ def tiled_copy(
       load       128 bits along mode 0: ((2),(4)):((4@0),(1@0))
       store      128 bits along mode 0: ((2),(4)):((4@0),(1@0))
     """
-    _require_stream("kernels.tiled_copy", stream)
-    if plan is not None:
-        if not isinstance(plan, CopyPlan):
-            raise TypeError(f"kernels.tiled_copy: expected plan to be a CopyPlan, but got {type(plan).__name__}")
-        if tiled_copy is not None:
-            raise TypeError(
-                "kernels.tiled_copy: pass a tiled_copy or a plan, not both; plan.tiled_copy tells what it was made of"
-            )
-        fitted, a, b = plan.fit(src, dst, stream)
-    else:
-        fitted, a, b = make_plan("kernels.tiled_copy", src, dst, tiled_copy, stream)
-    if a.size == 0:
-        return dst, None
-    return dst, run_plan(fitted, a, b, stream)
+    try:
+        _require_stream("kernels.tiled_copy", stream)
+        if plan is not None:
+            if not isinstance(plan, CopyPlan):
+                raise TypeError(f"kernels.tiled_copy: expected plan to be a CopyPlan, but got {type(plan).__name__}")
+            if tiled_copy is not None:
+                raise TypeError(
+                    "kernels.tiled_copy: pass a tiled_copy or a plan, not both; plan.tiled_copy "
+                    "tells what it was made of"
+                )
+            fitted, a, b = plan.fit(src, dst, stream)
+        else:
+            fitted, a, b = make_plan("kernels.tiled_copy", src, dst, tiled_copy, stream)
+        if a.size == 0:
+            return dst, None
+        return dst, run_plan(fitted, a, b, stream)
+    except REFUSALS as error:
+        shorten(error)
+        raise
 
 
-def _plan(src: Any, dst: Any, tiled_copy: Any = None) -> CopyPlan:
-    """The plan of kernels.tiled_copy for these tensors, without running it. ValueError where they have no elements."""
-    plan, a, _ = make_plan("kernels.tiled_copy.plan", src, dst, tiled_copy)
-    if plan is None:
-        raise ValueError(f"kernels.tiled_copy.plan: {a} has no elements, so there is nothing to plan")
-    return plan  # type: ignore[no-any-return]
-
-
-tiled_copy.plan = _plan
-
-
-@launched_again
-def _permute(src: Any, dst: Any, dims: tuple[int, ...], function: str, stream: int | None = None) -> Any:
+@launched_again()
+def _permute(
+    src: SupportsDLPack, dst: Array, dims: tuple[int, ...], function: str, stream: int | None = None
+) -> Answer[Array]:
     a, b = operand(src, function, "src", stream), operand(dst, function, "dst", stream)
     order = _order(dims, len(a.shape))
     view = a._replace(
@@ -163,7 +203,7 @@ def _order(dims: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return order
 
 
-def permute(src: Any, dims: Any, dst: Any = None, *, stream: int | None = None) -> Any:
+def permute(src: Array, dims: Iterable[SupportsIndex], dst: Array | None = None, *, stream: int | None = None) -> Array:
     """Copy src to dst with its modes in another order: dst[c[dims[0]], c[dims[1]], ..] = src[c[0], c[1], ..].
 
     dims as in torch.permute: mode i of dst is mode dims[i] of src. Without dst, a compact row-major one of the same
@@ -176,10 +216,16 @@ def permute(src: Any, dims: Any, dst: Any = None, *, stream: int | None = None) 
     [[[0, 3]], [[1, 4]], [[2, 5]]]
     """
     try:
-        order = tuple(operator.index(i) for i in dims)
-    except TypeError:
-        raise TypeError(f"kernels.permute: expected dims to be integers, one for each mode, but got {dims!r}") from None
-    return _reordered("kernels.permute", src, order, dst, stream)
+        try:
+            order = tuple(operator.index(i) for i in dims)
+        except TypeError:
+            raise TypeError(
+                f"kernels.permute: expected dims to be integers, one for each mode, but got {dims!r}"
+            ) from None
+        return _reordered("kernels.permute", src, order, dst, stream)
+    except REFUSALS as error:
+        shorten(error)
+        raise
 
 
 def _shape(src: Any, function: str) -> tuple[int, ...]:
@@ -195,7 +241,7 @@ def _shape(src: Any, function: str) -> tuple[int, ...]:
     return shape
 
 
-def _reordered(function: str, src: Any, order: tuple[int, ...], dst: Any, stream: int | None) -> Any:
+def _reordered(function: str, src: Array, order: tuple[int, ...], dst: Array | None, stream: int | None) -> Array:
     _require_stream(function, stream)
     if dst is None:
         shape = _shape(src, function)
@@ -203,7 +249,7 @@ def _reordered(function: str, src: Any, order: tuple[int, ...], dst: Any, stream
     return _permute(src, dst, order, function) if stream is None else _permute(src, dst, order, function, stream=stream)
 
 
-def transpose(src: Any, dst: Any = None, *, stream: int | None = None) -> Any:
+def transpose(src: Array, dst: Array | None = None, *, stream: int | None = None) -> Array:
     """Copy src to dst with its last two modes exchanged: dst[.., j, i] = src[.., i, j].
 
     Without dst, a compact row-major one of the same library is made. Returns dst; errors as of kernels.tiled_copy, of
@@ -214,11 +260,15 @@ def transpose(src: Any, dst: Any = None, *, stream: int | None = None) -> Any:
     >>> kernels.transpose(numpy.arange(6, dtype=numpy.int8).reshape(2, 3)).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
-    shape = _shape(src, "kernels.transpose")
-    rank = len(shape)
-    if rank < 2:
-        raise LayoutError(f"kernels.transpose: src has shape {text(shape)}, but only two modes can be exchanged")
-    return _reordered("kernels.transpose", src, (*range(rank - 2), rank - 1, rank - 2), dst, stream)
+    try:
+        shape = _shape(src, "kernels.transpose")
+        rank = len(shape)
+        if rank < 2:
+            raise LayoutError(f"kernels.transpose: src has shape {text(shape)}, but only two modes can be exchanged")
+        return _reordered("kernels.transpose", src, (*range(rank - 2), rank - 1, rank - 2), dst, stream)
+    except REFUSALS as error:
+        shorten(error)
+        raise
 
 
 def _empty_like(src: Any, shape: tuple[int, ...], function: str) -> Any:

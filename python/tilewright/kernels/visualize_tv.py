@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
+from tilewright._traceback import short
 from tilewright.cute.pointer import Pointer
 from tilewright.cute.printing import PRINTF_VALUES, format_printf, pretty_str
 from tilewright.cute.tensor import Tensor, as_tensor
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from tilewright._typing import SupportsDLPack
 
 __all__ = ["Coverage", "ThreadValues", "visualize_tv"]
 
@@ -205,7 +208,10 @@ def _elements(tensor: Tensor) -> Any:
     return elements
 
 
-def visualize_tv(tensor: Any, tv_layout: Any, *, printf: bool = False, loc: Any = None, ip: Any = None) -> ThreadValues:
+@short
+def visualize_tv(
+    tensor: SupportsDLPack, tv_layout: _core.Layout, *, printf: bool = False, loc: object = None, ip: object = None
+) -> ThreadValues:
     """Run the thread-value kernel: thread t reads tensor(TV(t, v)) for every value v.
 
     `tensor` is a Tensor, or an array of torch, NumPy or another library with DLPack; `tv_layout` has rank 2 and maps

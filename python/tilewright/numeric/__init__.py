@@ -8,6 +8,9 @@ in the structure of a layout, so they print as `?`, and they carry a number know
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tilewright._names import names_of
 from tilewright.numeric.base import Numeric
 from tilewright.numeric.floats import (
     BFloat16,
@@ -71,3 +74,6 @@ __all__ = [
     "Uint64",
     "Uint128",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

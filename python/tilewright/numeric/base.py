@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from tilewright._typing import T
+
 __all__ = ["BITWISE", "Numeric", "NumericMeta", "require_dtype"]
 
 BITWISE = ("&", "|", "^", "<<", ">>")
@@ -102,7 +104,7 @@ class Numeric(metaclass=NumericMeta):
         """What the type keeps of an exact result; None where that is out of range."""
         return result
 
-    def to(self, dtype: type[Any]) -> Any:
+    def to(self, dtype: type[T]) -> T:
         """Convert as C does: integers wrap around, fractions are cut off, floats round to nearest, ties to even.
 
         Raises OverflowError for a float whose integer part the integer type does not hold.
@@ -113,7 +115,7 @@ class Numeric(metaclass=NumericMeta):
         (Int8(3), Uint8(44), Float16(0.0999755859375))
         """
         if dtype in (bool, int, float):
-            return dtype(self._value)
+            return dtype(self._value)  # type: ignore[call-arg]
         if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
             raise TypeError(f"{type(self)}.to: expected a numeric type such as Float32, but got {dtype!r}")
         return dtype._converted(self)

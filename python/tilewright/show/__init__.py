@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tilewright._names import names_of
 from tilewright.show.picture import (
     Axis,
     Cell,
@@ -33,3 +36,6 @@ __all__ = [
     "beside",
     "show",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

@@ -12,6 +12,7 @@ from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,7 @@ def _of_object(x: Any) -> Callable[..., Picture] | None:
     return None
 
 
-def show(x: Any, /, *operands: Any, **options: Any) -> Picture:
+def show(x: object, /, *operands: object, **options: object) -> Picture:
     """The picture of an object, `show(x)`, or of an operation with its operands, `show(cute.composition, a, b)`.
 
     At a prompt it prints as tables, in a notebook it is drawn; `.svg()`, `.html()`, `.text()`, `.tikz()` give the
@@ -123,7 +124,7 @@ def show(x: Any, /, *operands: Any, **options: Any) -> Picture:
     if operands:
         raise TypeError(
             f"show: there is no picture of the operation {name or type(x).__name__!r}; the operations are "
-            f"{', '.join(OPERATIONS)}"
+            f"{', '.join(OPERATIONS)}{did_you_mean(name, OPERATIONS)}"
         )
     if _of_object(x) is None and hasattr(x, "__dlpack__"):
         from tilewright.cute.tensor import as_tensor

@@ -1,6 +1,9 @@
 """Operations of NVIDIA GPUs: those of one thread here, asynchronous copies in `cpasync`, those of a warp in `warp`, and
 of a warpgroup in `warpgroup`."""
 
+from typing import TYPE_CHECKING
+
+from tilewright._names import names_of
 from tilewright.cute.copy_ops import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp
 from tilewright.cute.mma_ops import MmaUniversalOp
 from tilewright.cute.mma_warpgroup import OperandMajorMode
@@ -19,3 +22,6 @@ __all__ = [
     "warp",
     "warpgroup",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

@@ -1,5 +1,8 @@
 """Copies and multiplications that the threads of a warp execute together."""
 
+from typing import TYPE_CHECKING
+
+from tilewright._names import names_of
 from tilewright.cute.copy_ops import LdMatrix8x8x16bOp, StMatrix8x8x16bOp
 from tilewright.cute.mma_ops import Field, MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 
@@ -13,3 +16,6 @@ __all__ = [
     "MmaTF32Op",
     "StMatrix8x8x16bOp",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

@@ -1,5 +1,8 @@
 """Multiplications of a warpgroup, and the shared memory that they read."""
 
+from typing import TYPE_CHECKING
+
+from tilewright._names import names_of
 from tilewright.cute.mma_ops import Field
 from tilewright.cute.mma_warpgroup import (
     MmaF8Op,
@@ -22,3 +25,6 @@ __all__ = [
     "SmemLayoutAtomKind",
     "make_smem_layout_atom",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

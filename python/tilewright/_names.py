@@ -1,0 +1,59 @@
+"""Names: what is imported when it is first used, and what a name that is unknown was meant to be."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["did_you_mean", "names_of"]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the known one that is most like it, if one is.
+
+    >>> did_you_mean("make_layot", ["make_layout", "composition"])
+    ". Did you mean: 'make_layout'?"
+    >>> did_you_mean("xyz", ["make_layout"])
+    ''
+    """
+    from difflib import get_close_matches
+
+    known = list(known)
+    found = get_close_matches(name, known, 1) or get_close_matches(name.lower(), known, 1)
+    return f". Did you mean: {found[0]!r}?" if found else ""
+
+
+def names_of(
+    package: str, lazy: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module with an `__all__`.
+
+    `lazy` says where each name is found that is imported when it is first used: in that module, or as that module.
+
+    >>> __getattr__, __dir__ = names_of("tilewright.kernels")
+    >>> __getattr__("gem")
+    Traceback (most recent call last):
+    AttributeError: module 'tilewright.kernels' has no attribute 'gem'. Did you mean: 'gemm'?
+    """
+    places = lazy or {}
+
+    def find(name: str) -> Any:
+        module = sys.modules[package]
+        if name in places:
+            place = import_module(places[name])
+            value = place if place.__name__ == f"{package}.{name}" else getattr(place, name)
+            setattr(module, name, value)
+            return value
+        # Without `name`, so that Python does not add a suggestion of its own. Programs ask for names such as __path__.
+        meant = "" if name.startswith("__") else did_you_mean(name, module.__all__)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{meant}", obj=module)
+
+    def names() -> list[str]:
+        module = sys.modules[package]
+        return sorted({*(name for name in vars(module) if name.startswith("__")), *module.__all__})
+
+    return find, names
