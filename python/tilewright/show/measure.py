@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -80,7 +81,7 @@ def _cell_size(panel: Panel, dense: bool) -> tuple[float, float]:
         lines = [cell.lines for cell in panel.cells]
         letters = max(map(len, chain.from_iterable(lines)), default=1)
         count = max(map(len, lines), default=1)
-        return (letters + 1) * SMALL, 4.0 + 12 * max(count, 1)
+        return 2.0 * math.ceil((letters + 1) * SMALL / 2), 4.0 + 12 * max(count, 1)
     first = max((len(cell.lines[0]) for cell in panel.cells if cell.lines), default=1)
     rest = max((len(line) for cell in panel.cells for line in cell.lines[1:]), default=0)
     count = max((len(cell.lines) for cell in panel.cells), default=1)
