@@ -15,7 +15,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from tilewright.show.arrows import arrow, longest
+from tilewright.show.arrows import Points, arrow, label_place
 from tilewright.show.dense import FORMS, Titles, bytes_of, grid_of_colors, strokes_of
 from tilewright.show.measure import HEADING, LEVEL, MARGIN, NOTE, SUBTITLE, Box, Sheet, heading_height, measure
 from tilewright.show.palette import fill
@@ -96,7 +96,8 @@ def svg(picture: Picture) -> str:
         body += [line for box, found in zip(sheet.boxes, titles, strict=True) for line in _texts(box, found, fields)]
         sheet = sheet.with_note(_key(titles, fields))
     for link in picture.links:
-        body += _arrow(arrow(sheet, link), link.text)
+        points = arrow(sheet, link)
+        body += _arrow(points, link.text, label_place(sheet, points, link.text))
     body += [_text(MARGIN, sheet.notes_y + 10 + NOTE * i, line, "u") for i, line in enumerate(sheet.notes)]
     w, h = _length(math.ceil(sheet.width)), _length(math.ceil(sheet.height))
     return "\n".join(
@@ -307,15 +308,14 @@ def _escaped(texts: list[str]) -> list[str]:
     return list(map(escape, texts)) if SPECIAL.search("".join(texts)) else texts
 
 
-def _arrow(points: tuple[tuple[float, float], ...], text: str) -> list[str]:
-    """A line with its head, and a text at the middle of its longest part."""
+def _arrow(points: Points, text: str, place: tuple[float, float]) -> list[str]:
+    """A line with its head, and a text at its place."""
     (x0, y0), (x1, y1) = points[-2:]
     far = math.hypot(x1 - x0, y1 - y0) or 1.0
     dx, dy = (x1 - x0) / far, (y1 - y0) / far
-    head = ((x1, y1), (x1 - 9 * dx - 4 * dy, y1 - 9 * dy + 4 * dx), (x1 - 9 * dx + 4 * dy, y1 - 9 * dy - 4 * dx))
+    head = ((x1, y1), (x1 - 8 * dx - 3 * dy, y1 - 8 * dy + 3 * dx), (x1 - 8 * dx + 3 * dy, y1 - 8 * dy - 3 * dx))
     line, tip = ("L".join(f"{_length(x)} {_length(y)}" for x, y in ends) for ends in (points, head))
     body = [f'<path d="M{line}" class="k"/><path d="M{tip}z" class="a"/>']
     if text:
-        (x0, y0), (x1, y1) = longest(points)
-        body += [_text((x0 + x1) / 2, (y0 + y1) / 2 + 4, text, kind) for kind in ("w", "n")]
+        body += [_text(place[0], place[1] + 4, text, kind) for kind in ("w", "n")]
     return body
