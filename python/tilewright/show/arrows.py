@@ -21,6 +21,7 @@ __all__ = ["Points", "Rect", "arrow", "cells_of", "label_place", "texts_of"]
 
 OUT = 8.0  # pixels from a panel to an arrow along its side
 TURN = 40.0  # pixels of a detour that is as bad as another corner
+INSIDE = 3.0  # how much worse than outside a way is between cells
 CLEAR = 2.0  # pixels between an arrow's middle and a text
 WIDTHS = {"t": 8.5, "h": 7.9, "u": 6.7, "n": 6.7}  # of a letter, by the kind of a text
 
@@ -94,11 +95,11 @@ class _Field:
             self.ys |= {box.y - OUT, bottom + OUT, max([bottom, *(y + 12 for _, y, _ in box.legend)]) + OUT}
         closed += [(a + 0.1, b + 0.1, c - 0.1, d - 0.1) for _, _, (a, b, c, d) in self.cells]
         self.closed: dict[tuple[bool, float], list[Point]] = {}
-        areas = [cells_of(box) for box in sheet.boxes]
+        self.areas = [cells_of(box) for box in sheet.boxes]
         for across, lines in ((True, self.ys), (False, self.xs)):
             for line in lines:
                 parts = [_part(rect, across) for rect in closed if _meets(rect, across, line)]
-                for i, area in enumerate(areas):
+                for i, area in enumerate(self.areas):
                     own = [n for n, (j, _, _) in enumerate(ends) if j == i]
                     if _meets(area, across, line) and not any(line in self.cells[n][across] for n in own):
                         parts.append(_part(area, across))
@@ -108,6 +109,10 @@ class _Field:
         across = a[1] == b[1]
         low, high = sorted((a[not across], b[not across]))
         return all(high <= start or end <= low for start, end in self.closed[across, a[across]])
+
+    def inside(self, a: Point, b: Point) -> bool:
+        x, y = (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
+        return any(left < x < right and top < y < bottom for left, top, right, bottom in self.areas)
 
     def doors(self, end: int) -> Iterator[tuple[Point, Point]]:
         """Points on the sides of a cell, in a lane, with the direction that leads out of it."""
@@ -160,7 +165,8 @@ def arrow(sheet: Sheet, link: Link) -> Points:
             to = (xs[i], ys[j])
             if not field.free(point, to):
                 continue
-            more = abs(to[0] - point[0]) + abs(to[1] - point[1]) + (0 if step == way else TURN)
+            far = abs(to[0] - point[0]) + abs(to[1] - point[1])
+            more = far * (INSIDE if field.inside(point, to) else 1) + (0 if step == way else TURN)
             if cost + more < costs.get((to, step), float("inf")):
                 costs[to, step] = cost + more
                 came[to, step] = state
@@ -180,7 +186,7 @@ def _corners(state: tuple[Point, Point], came: dict[tuple[Point, Point], tuple[P
 
 
 def label_place(sheet: Sheet, points: Points, text: str) -> Point:
-    """The middle of an arrow's text: on a long part of the arrow, over no other text and no cell, as far as there is room."""
+    """The middle of an arrow's text: on a long part of it, over no other text and no cell as far as there is room."""
     half = len(text) * WIDTHS["n"] / 2 + 2
     taken = [*texts_of(sheet), *map(cells_of, sheet.boxes)]
     parts = sorted(pairwise(points), key=lambda ends: -abs(ends[1][0] - ends[0][0]) - abs(ends[1][1] - ends[0][1]))

@@ -1,6 +1,6 @@
 """A picture as HTML: an image, with a small script that shows what is pointed at. It needs no other assets.
 
-The image is all that a page shows that forbids scripts and drops SVG: a notebook that its reader has not run, or a forge.
+The image is all that is shown where scripts and SVG are dropped: a notebook that its reader has not run, or a forge.
 The script takes the drawing from the image, so that a notebook's file has it once.
 """
 
@@ -52,21 +52,21 @@ SCRIPT = """
     };
     const placed = event => {
       for (const many of root.querySelectorAll('[data-cells]')) {
-        const [width, height, rows, columns] = many.dataset.cells.split(' ').map(Number);
+        const [left, top, width, height, rows, columns] = many.dataset.cells.split(' ').map(Number);
         const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(many.getScreenCTM().inverse());
-        const row = Math.floor(at.y / height), column = Math.floor(at.x / width);
+        const row = Math.floor((at.y - top) / height * rows), column = Math.floor((at.x - left) / width * columns);
         if (row < 0 || column < 0 || row >= rows || column >= columns) continue;
         const lines = [...many.children].filter((_, i) => i % rows === row);
-        const here = x => Math.floor(x.getAttribute('x') / width) === column;
-        const texts = lines.flatMap(x => [...x.children]).filter(here);
-        const text = texts.map(x => x.textContent).join(' ');
+        const letters = Math.round(width / columns / 6.02);
+        const texts = lines.map(x => x.textContent.substr(column * letters, letters).trim()).filter(x => x);
+        const text = texts.join(' ');
         const { names, text: kind, rows: begins, columns: ends, turned } = many.dataset;
         if (names) {
           const values = lines[0].dataset.hover.split('|')[column], all = names.split('|');
           if (!values) return;
           const found = values.split(' ').map((x, i) => all[i] + ' ' + x);
           const first = all.filter(x => x.startsWith('coordinate')).length || 1;
-          if (kind) found.splice(first, 0, kind + ' ' + texts[0].textContent);
+          if (kind) found.splice(first, 0, kind + ' ' + texts[0]);
           return found.join('\\n');
         }
         const parts = [begins.split('|')[row], ends.split('|')[column]];

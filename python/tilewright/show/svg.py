@@ -1,7 +1,8 @@
 """A picture in SVG: deterministic text, no script, no other assets, and no ground: it reads on light and dark pages.
 
 Texts outside of cells have a mid-tone, since an image cannot know whether the page around it is dark. All that is used
-of SVG is what browsers, librsvg, Inkscape and CairoSVG draw alike: a text has one place, a thin line is not scaled.
+of SVG is what browsers, librsvg, Inkscape and CairoSVG draw alike: a text has one place and no parts, a thin line is
+not scaled, and the first of the fonts is as wide as the texts of a row of cells are set.
 
 Up to 900 cells each is a rectangle that shows all it knows when it is pointed at. Of more, the rectangles of one colour
 are one path, and each row says what its cells show, the values alone, with coordinates as short as they have to be, so
@@ -13,11 +14,12 @@ from __future__ import annotations
 
 import math
 import re
+from html import unescape
 from typing import TYPE_CHECKING
 
 from tilewright.show.arrows import Points, arrow, label_place
 from tilewright.show.dense import FORMS, Titles, bytes_of, grid_of_colors, strokes_of
-from tilewright.show.measure import HEADING, LEVEL, MARGIN, NOTE, SUBTITLE, Box, Sheet, heading_height, measure
+from tilewright.show.measure import ADVANCE, HEADING, LEVEL, MARGIN, NOTE, SUBTITLE, Box, Sheet, heading_height, measure
 from tilewright.show.palette import fill
 
 if TYPE_CHECKING:
@@ -27,18 +29,17 @@ if TYPE_CHECKING:
 
 __all__ = ["escape", "svg"]
 
-LIMIT = 197_300  # bytes of a picture of 64 x 64 cells but its frame and a page around it; hovering takes what is left
+LIMIT = 144_500  # bytes of a picture of 64 x 64 cells, of which base64 makes 200 kB; hovering takes what is left
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
 SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
-CELL_TAGS = len('<text x="1234"></text>')
-ROW_TAGS = len('<g transform="translate(0 1234.5)"></g>')
 INK = "#777"  # on white and on the grounds of dark themes it has a contrast of more than 4
 FAMILY = "DejaVu Sans Mono,Menlo,Consolas,monospace"  # CairoSVG looks for the first one only
 STYLE = "".join(
     f".tw-show {rule}"  # a notebook applies it to the whole page
     for rule in (
         f"text{{font-family:{FAMILY};font-size:12px;fill:#111;text-anchor:middle;white-space:pre}}",
-        ".s,.tw-show .c text{font-size:10px}",
+        ".s{font-size:10px}",
+        ".c{text-anchor:start;font-size:10px}",
         f".g{{font-size:10px;fill:{INK}}}",
         ".f{fill:#666}",
         f".u{{text-anchor:start;font-size:11px;fill:{INK}}}",
@@ -231,8 +232,9 @@ def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
     """
     for box in sheet.boxes:
         lines = _lines(box.panel)
-        room -= sum(CELL_TAGS + len(line.encode()) for cell in box.panel.cells for line in cell.lines)
-        room -= ROW_TAGS * box.panel.rows * (lines + 1)
+        letters = round(box.cell[0] / ADVANCE)
+        room -= (len(_row_text(box, 0, 0, lines, "")) + 3 + letters * box.panel.columns) * box.panel.rows * lines
+        room -= (len(' data-hover=""') + box.panel.columns) * box.panel.rows
     if room <= 0:
         return [Titles.none(box.panel) for box in sheet.boxes], []
     full = [Titles.of(box.panel) for box in sheet.boxes]
@@ -281,31 +283,37 @@ def _texts(box: Box, titles: Titles, fields: list[int]) -> list[str]:
         known = f' data-rows="{escape("|".join(begins))}" data-columns="{escape("|".join(ends))}"'
         known += ' data-turned="1"' * turned
     if known:
-        known += f' data-cells="{_length(w)} {_length(h)} {panel.rows} {panel.columns}"'
+        sizes = " ".join(_length(x) for x in (box.left, box.top, panel.columns * w, panel.rows * h))
+        known += f' data-cells="{sizes} {panel.rows} {panel.columns}"'
     shown = _escaped([" ".join(x).rstrip() for x in zip(*values, strict=True)])
     hovers = [[""] * panel.columns for _ in range(panel.rows if kept else 0)]
     for cell, value in zip(panel.cells, shown, strict=bool(kept)):
         hovers[cell.row][cell.column] = value if cell.hover else ""
-    contents = [[""] for _ in range(lines * panel.rows)]
-    xs = [f'<text x="{_length((column + 0.5) * w)}">' for column in range(panel.columns)]
+    letters = round(w / ADVANCE)
+    body = [f'<g xml:space="preserve"{known}>']
     for i in range(lines):
-        texts = _escaped([cell.lines[i] if i < len(cell.lines) else "" for cell in panel.cells])
+        texts = _escaped(
+            [" " + (cell.lines[i] if i < len(cell.lines) else "").center(letters - 1) for cell in panel.cells]
+        )
+        rows = [[" " * letters] * panel.columns for _ in range(panel.rows)]
         for cell, text in zip(panel.cells, texts, strict=True):
-            if text:
-                contents[i * panel.rows + cell.row].append(f"{xs[cell.column]}{text}</text>")
-    for n, row in enumerate(contents):
-        i, at = divmod(n, panel.rows)
-        y = _length((at + 0.5) * h + 4 - 6 * (lines - 1) + 12 * i)
-        hover = f' data-hover="{"|".join(hovers[at])}"' if hovers and not i else ""
-        row[0] = f'<g transform="translate(0 {y})"{hover}>'
-    body = [f'<g transform="translate({_length(box.left)} {_length(box.top)})" class="c"{known}>']
-    body += ["".join(row) + "</g>" for row in contents]
+            rows[cell.row][cell.column] = text
+        for row, parts in enumerate(rows):
+            hover = f' data-hover="{"|".join(hovers[row])}"' if hovers and not i else ""
+            body.append(_row_text(box, row, i, lines, "".join(parts).rstrip(" "), hover))
     return [*body, "</g>"]
 
 
 def _escaped(texts: list[str]) -> list[str]:
     """Each of them; as they are where all of them are plain."""
     return list(map(escape, texts)) if SPECIAL.search("".join(texts)) else texts
+
+
+def _row_text(box: Box, row: int, line: int, lines: int, content: str, hover: str = "") -> str:
+    """One of the lines of a row: a letter has its place by the font, or, of a font of another width, by the length."""
+    y = _length(box.top + (row + 0.5) * box.cell[1] + 4 - 6 * (lines - 1) + 12 * line)
+    length = _length(len(unescape(content)) * ADVANCE)
+    return f'<text class="c" x="{_length(box.left)}" y="{y}" textLength="{length}"{hover}>{content}</text>'
 
 
 def _arrow(points: Points, text: str, place: tuple[float, float]) -> list[str]:
