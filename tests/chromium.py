@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -98,13 +99,17 @@ class Chromium:
             raise RuntimeError(found["exceptionDetails"]["exception"].get("description", found))
         return found["result"].get("value")
 
-    def wait(self, condition: str) -> None:
-        """Until an expression is true."""
+    def wait(self, condition: str, *, errors: bool = True) -> None:
+        """Until an expression is true; an error of a page that is not ours may be none of the test's."""
         begin = time.monotonic()
         while not self.run(f"Boolean({condition})"):
-            assert not self.errors, self.errors
+            assert not (errors and self.errors), self.errors
             assert time.monotonic() - begin < TIME_LIMIT, condition
             time.sleep(0.01)
+
+    def screenshot(self) -> bytes:
+        """What is seen of the page, as PNG."""
+        return base64.b64decode(self("Page.captureScreenshot")["data"])
 
     def press(self, key: str) -> None:
         code = {"ArrowDown": 40, "ArrowRight": 39, "Tab": 9}[key]

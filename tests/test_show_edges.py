@@ -135,5 +135,5 @@ def test_a_notebook_shows_text_where_a_picture_fails(monkeypatch):
     monkeypatch.setattr(notebook, "_picture", fail)
     monkeypatch.setattr("tilewright.analysis.report.picture", fail)
     assert [x._repr_html_() for x in shown] == [None] * len(shown)
-    assert L("4:1")._repr_svg_() is None
+    assert L("4:1")._repr_html_() is None
     assert notebook.or_text(fail)(3) is None

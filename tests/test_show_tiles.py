@@ -251,7 +251,7 @@ def test_64_by_64_are_drawn_whole_where_there_is_room(
     drawn = picture.svg()
     assert len(drawn.encode()) <= 200_000
     assert len(picture.html().encode()) <= 200_000
-    assert drawn.count("<title>") > 1 or drawn.count("data-cells=") == len(picture.panels)  # by SVG or by HTML
+    assert "data-hover" in drawn or drawn.count("<title>") > 1 or drawn.count("data-cells=") == len(picture.panels)  # by SVG or by HTML
 
 
 @pytest.mark.parametrize(

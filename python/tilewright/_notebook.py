@@ -41,25 +41,20 @@ def or_text(function: Callable[[T], str]) -> Callable[[T], str | None]:
 
 
 @or_text
-def _repr_svg_(self: Any) -> str:
-    """The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture."""
-    return _picture(self).svg()
-
-
-@or_text
 def _repr_html_(self: Any) -> str:
     """The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture."""
     return _picture(self)._repr_html_()
 
 
 def drawn(cls: type[T]) -> type[T]:
-    """Give a class what a notebook asks for, besides what it has; a class of the C++ module too.
+    """Give a class what a notebook asks for, unless it has it; a class of the C++ module too.
+
+    A notebook stores every form of a result that there is. Of a picture there is one, HTML, which is shown everywhere.
 
     >>> from tilewright import cute
-    >>> cute.make_layout(4)._repr_svg_().startswith("<svg"), cute.make_layout(()).shape._repr_html_() is None
+    >>> "<img " in cute.make_layout(4)._repr_html_(), cute.make_layout(()).shape._repr_html_() is None
     (True, True)
     """
-    for function in (_repr_svg_, _repr_html_):
-        if function.__name__ not in vars(cls):
-            setattr(cls, function.__name__, function)
+    if "_repr_html_" not in vars(cls):
+        cls._repr_html_ = _repr_html_  # type: ignore[attr-defined]
     return cls

@@ -180,10 +180,6 @@ class IntTuple(tuple[typing.Any, ...]):
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def _repr_svg_(self) -> str:
-        """
-        The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
-        """
 
 class Layout:
     """
@@ -225,10 +221,6 @@ class Layout:
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def _repr_svg_(self) -> str:
-        """
-        The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
-        """
 
     def get_1d_coord(self, offset: typing.Any) -> typing.Any:
         """
@@ -351,10 +343,6 @@ class Swizzle:
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def _repr_svg_(self) -> str:
-        """
-        The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
-        """
 
     @property
     def num_base(self) -> int: ...
@@ -409,10 +397,6 @@ class ComposedLayout:
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def _repr_svg_(self) -> str:
-        """
-        The picture for a notebook, in SVG; None, so that the text is shown, where there is no picture.
-        """
 
     def offsets(self, out: typing.Any = None) -> numpy.typing.NDArray[numpy.int64]:
         """

@@ -229,8 +229,6 @@ class Analysis:
 
         return svg(self)
 
-    _repr_svg_ = or_text(svg)
-
 
 def _row(x: MemoryInstruction) -> tuple[str, ...]:
     def shown(value: int, of: str) -> str:

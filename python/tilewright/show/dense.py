@@ -213,4 +213,6 @@ def _short(values: list[str]) -> list[str]:
     together = "".join(values)
     if "(" in together:
         values = [value[1:-1] if value[:1] == "(" and value[-1:] == ")" else value for value in values]
+    if "|" in together:  # which stands between the values of two cells
+        values = [value.replace("|", "¦") for value in values]
     return [value.replace(" ", "\xa0") for value in values] if " " in together else values

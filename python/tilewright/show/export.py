@@ -27,30 +27,24 @@ def _cairosvg(kind: str) -> Any:
     return cairosvg
 
 
-def _drawn(picture: Picture) -> bytes:
-    from tilewright.show.svg import svg
-
-    return svg(picture, plain=True).encode()
-
-
 def png(picture: Picture, path: str | Path, scale: float = 2.0) -> None:
     """Write a picture as PNG. Raises ImportError without cairosvg, TypeError, ValueError for a scale that is none."""
     if isinstance(scale, bool) or not isinstance(scale, (int, float)):
         raise TypeError(f"png: expected scale to be a number, not {scale!r}")
     if not 0 < scale < math.inf:
         raise ValueError(f"png: scale is positive, but got {scale}")
-    sheet = measure(picture, dense=False)
+    sheet = measure(picture)
     if max(sheet.width, sheet.height) * scale > LARGEST:
         raise ValueError(
             f"png: scale = {scale} makes a picture of {sheet.width * scale:.4g} x {sheet.height * scale:.4g} pixels; "
             f"there is room for {LARGEST} each way, so scale is at most {LARGEST / max(sheet.width, sheet.height):.3g}"
         )
-    Path(path).write_bytes(_cairosvg("png").svg2png(bytestring=_drawn(picture), scale=scale))
+    Path(path).write_bytes(_cairosvg("png").svg2png(bytestring=picture.svg().encode(), scale=scale))
 
 
 def pdf(picture: Picture, path: str | Path) -> None:
     """Write a picture as PDF. Raises ImportError without cairosvg."""
-    Path(path).write_bytes(_cairosvg("pdf").svg2pdf(bytestring=_drawn(picture)))
+    Path(path).write_bytes(_cairosvg("pdf").svg2pdf(bytestring=picture.svg().encode()))
 
 
 def save(picture: Picture, path: str | Path) -> None:

@@ -1,10 +1,13 @@
-"""A picture as HTML: its SVG with a small script that shows at once what is pointed at. It needs no other assets.
+"""A picture as HTML: an image, with a small script that shows what is pointed at. It needs no other assets.
 
-Without the script, in a page that forbids it, the browser shows the same after a moment.
+The image is all that is shown where scripts and SVG are dropped: a notebook that its reader has not run, or a forge.
+The script takes the drawing from the image, so that a notebook's file has it once.
 """
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -13,16 +16,22 @@ from tilewright.show.svg import escape, svg
 if TYPE_CHECKING:
     from tilewright.show.picture import Picture
 
-__all__ = ["fragment", "page"]
+__all__ = ["fragment", "image", "page"]
 
-# The title of what is pointed at moves into a box beside the pointer, so that the browser does not show it as well. In
-# a large picture a title has the values alone, which the names of their panel's group go with; one is the cell's text.
-# In a larger one there are no titles: the cell is found by its place, and shows its coordinate and its text.
+HIGHEST = 1000  # pixels of an image in a page, and of the drawing in its place
+
+# Where scripts run, the script puts the drawing in place of its image, so that its texts have the page's colour, and
+# shows beside the pointer what is pointed at: the title of a cell, which is taken out so that the browser does not show
+# it as well, or, of many cells, what their row says at the place of the pointer: values, whose names are the panel's,
+# or the coordinate alone.
 SCRIPT = """
 (() => {
   for (const root of document.querySelectorAll('#ID')) {
-    if (root.dataset.ready) continue;
-    root.dataset.ready = '1';
+    const image = root.querySelector('img');
+    if (!image) continue;
+    const bytes = Uint8Array.from(atob(image.src.split(',')[1]), x => x.charCodeAt(0));
+    const drawn = new DOMParser().parseFromString(new TextDecoder().decode(bytes), 'image/svg+xml').documentElement;
+    image.replaceWith(drawn);
     const box = document.createElement('div');
     box.className = 'tw-hover';
     root.appendChild(box);
@@ -34,46 +43,69 @@ SCRIPT = """
       box.style.left = (right ? event.clientX - box.offsetWidth - 12 : event.clientX + 14) + 'px';
       box.style.top = Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 4) + 'px';
     };
+    const titled = event => {
+      for (let at = event.target; at && at !== root; at = at.parentNode) {
+        const title = at.parentNode !== root && [...at.children].find(x => x.localName === 'title');
+        if (title) { at.tw = title.textContent; title.remove(); }
+        if (at.tw) return at.tw;
+      }
+    };
+    const placed = event => {
+      for (const many of root.querySelectorAll('[data-cells]')) {
+        const [left, top, width, height, rows, columns] = many.dataset.cells.split(' ').map(Number);
+        const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(many.getScreenCTM().inverse());
+        const row = Math.floor((at.y - top) / height * rows), column = Math.floor((at.x - left) / width * columns);
+        if (row < 0 || column < 0 || row >= rows || column >= columns) continue;
+        const lines = [...many.children].filter((_, i) => i % rows === row);
+        const letters = Math.round(width / columns / 6.02);
+        const texts = lines.map(x => x.textContent.substr(column * letters, letters).trim()).filter(x => x);
+        const text = texts.join(' ');
+        const { names, text: kind, rows: begins, columns: ends, turned } = many.dataset;
+        if (names) {
+          const values = lines[0].dataset.hover.split('|')[column], all = names.split('|');
+          if (!values) return;
+          const found = values.split(' ').map((x, i) => all[i] + ' ' + x);
+          const first = all.filter(x => x.startsWith('coordinate')).length || 1;
+          if (kind) found.splice(first, 0, kind + ' ' + texts[0]);
+          return found.join('\\n');
+        }
+        const parts = [begins.split('|')[row], ends.split('|')[column]];
+        if (turned) parts.reverse();
+        const sum = parts.every(x => /^\\d+$/.test(x)) ? +parts[0] + +parts[1] : parts.join('');
+        return text && `coordinate ${sum}\\n${text}`;
+      }
+    };
     root.addEventListener('pointerleave', hide);
     root.addEventListener('pointermove', event => {
-      let at = event.target;
-      while (at && at !== root && !at.tw) {
-        const title = at.parentNode !== root && [...at.children].find(x => x.localName === 'title');
-        if (title) { at.tw = title.textContent; title.remove(); } else at = at.parentNode;
-      }
-      if (!at || at === root) return BARE;
-      const many = at.closest('[data-names]');
-      const names = many ? many.dataset.names.split('|') : [];
-      const lines = many ? at.tw.split(' ').map((x, i) => names[i] + ' ' + x) : [at.tw];
-      const first = names.filter(x => x.startsWith('coordinate')).length || 1;
-      if (many && many.dataset.text) lines.splice(first, 0, many.dataset.text + ' ' + at.textContent.trim());
-      show(lines.join('\\n'), event);
+      const text = titled(event) || placed(event);
+      if (text) show(text, event); else hide();
     });
   }
 })();
-""".strip()
-WITHOUT_TITLES = """
-((text => text ? show(text, event) : hide())((() => {
-        for (const many of root.querySelectorAll('[data-cells]')) {
-          const [left, top, width, height, letters, turned] = many.dataset.cells.split(' ').map(Number);
-          const rows = many.dataset.rows.split('|'), columns = many.dataset.columns.split('|');
-          const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(many.getScreenCTM().inverse());
-          const row = Math.floor((at.y - top) / height), column = Math.floor((at.x - left) / width);
-          if (!(row in rows && column in columns)) continue;
-          const lines = [...many.children].filter((_, i) => i % rows.length === row);
-          const text = lines.map(x => x.textContent.substr(column * letters, letters).trim()).join(' ').trim();
-          const parts = turned ? [columns[column], rows[row]] : [rows[row], columns[column]];
-          const sum = parts.every(x => /^\\d+$/.test(x)) ? +parts[0] + +parts[1] : parts.join('');
-          return text && `coordinate ${sum}\\n${text}`;
-        }
-      })()))
 """.strip()
 STYLE = (
     ".tw-hover{display:none;position:fixed;z-index:1000;pointer-events:none;padding:5px 8px;border-radius:4px;"
     "background:#222;color:#fff;font:12px/1.45 ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
     "white-space:pre;box-shadow:0 1px 4px rgba(0,0,0,.4)}"
-    ".tw-picture{overflow-x:auto}.tw-picture>svg{max-width:none}"
+    f".tw-picture>*{{max-width:100%;max-height:{HIGHEST}px}}"
+    ".tw-picture text:is(.t,.h,.u,.g,.l){fill:currentColor;opacity:.85}"
 )
+
+
+def image(picture: Picture) -> str:
+    """The picture as an image of a page, as wide as there is room for: shown where neither scripts nor SVG are allowed.
+
+    >>> from tilewright import cute
+    >>> image(cute.show("(4,8):(8,1)"))[:37]
+    '<img src="data:image/svg+xml;base64,P'
+    """
+    drawing = svg(picture)
+    width, height = (float(x) for x in re.findall(r' (?:width|height)="([\d.]+)"', drawing)[:2])
+    shown = min(width, width * HIGHEST / height)  # of a page that drops the style, the attribute keeps the limit
+    return (
+        f'<img src="data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}" alt="{escape(picture.title)}" '
+        f'width="{shown:.0f}" style="max-width:100%;height:auto">'
+    )
 
 
 def fragment(picture: Picture) -> str:
@@ -81,13 +113,13 @@ def fragment(picture: Picture) -> str:
 
     >>> from tilewright import cute
     >>> text = fragment(cute.show("(4,8):(8,1)"))
-    >>> text.startswith('<div id="tw-'), text.count("<svg"), text.count("<script>")
-    (True, 1, 1)
+    >>> text.startswith('<div id="tw-'), text.count("<svg"), text.count("<img"), text.count("<script>")
+    (True, 0, 1, 1)
     """
-    drawing = svg(picture)
-    name = f"tw-{sha256(drawing.encode()).hexdigest()[:12]}"
-    script = SCRIPT.replace("ID", name, 1).replace("BARE", WITHOUT_TITLES if "data-cells=" in drawing else "hide()", 1)
-    return f'<div id="{name}" class="tw-picture"><style>{STYLE}</style>\n{drawing}<script>{script}</script></div>\n'
+    drawn = image(picture)
+    name = f"tw-{sha256(drawn.encode()).hexdigest()[:12]}"
+    script = SCRIPT.replace("ID", name, 1)
+    return f'<div id="{name}" class="tw-picture">{drawn}<style>{STYLE}</style><script>{script}</script></div>\n'
 
 
 def page(picture: Picture) -> str:

@@ -166,7 +166,7 @@ class Picture:
         return mine == others
 
     def svg(self) -> str:
-        """The picture in SVG: one file without script or other assets, on a white ground."""
+        """The picture in SVG: one file without script or other assets, for light and dark pages."""
         from tilewright.show.svg import svg
 
         return svg(self)
@@ -213,8 +213,6 @@ class Picture:
         from tilewright.show.export import save
 
         save(self, path)
-
-    _repr_svg_ = svg
 
     def _repr_html_(self) -> str:
         from tilewright.show.html import fragment

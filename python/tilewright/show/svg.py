@@ -1,20 +1,25 @@
-"""A picture in SVG: deterministic text, no script, no other assets, on a white ground that reads on a dark page too.
+"""A picture in SVG: deterministic text, no script, no other assets, and no ground: it reads on light and dark pages.
+
+Texts outside of cells have a mid-tone, since an image cannot know whether the page around it is dark. All that is used
+of SVG is what browsers, librsvg, Inkscape and CairoSVG draw alike: a text has one place and no parts, a thin line is
+not scaled, and the first of the fonts is as wide as the texts of a row of cells are set.
 
 Up to 900 cells each is a rectangle that shows all it knows when it is pointed at. Of more, the rectangles of one colour
-are one path, the texts of a row, and the labels of an axis, are one text, and pointing shows the values alone, with
-coordinates as short as they have to be, so that 64 x 64 cells take at most 200 kB. Where there is no room even for that
-it says where the cells are: by it the script of html.py finds what is pointed at.
+are one path, and each row says what its cells show, the values alone, with coordinates as short as they have to be, so
+that 64 x 64 cells take at most 200 kB. Where there is no room even for that it says where the cells are. The script of
+html.py finds what is pointed at by its place.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from html import unescape
 from typing import TYPE_CHECKING
 
-from tilewright.show.arrows import arrow, longest
+from tilewright.show.arrows import Points, arrow, label_place
 from tilewright.show.dense import FORMS, Titles, bytes_of, grid_of_colors, strokes_of
-from tilewright.show.measure import HEADING, LEVEL, MARGIN, NOTE, SMALL, SUBTITLE, Box, Sheet, heading_height, measure
+from tilewright.show.measure import ADVANCE, HEADING, LEVEL, MARGIN, NOTE, SUBTITLE, Box, Sheet, heading_height, measure
 from tilewright.show.palette import fill
 
 if TYPE_CHECKING:
@@ -24,32 +29,30 @@ if TYPE_CHECKING:
 
 __all__ = ["escape", "svg"]
 
-LIMIT = 197_300  # bytes of a picture of 64 x 64 cells but its frame and a page around it; hovering takes what is left
+LIMIT = 144_500  # bytes of a picture of 64 x 64 cells, of which base64 makes 200 kB; hovering takes what is left
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
 SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
-LETTERS = re.compile("[!-~…]+")  # of which each has one place
-ADVANCE = 6.02  # pixels from one letter of 10 pixels to the next, in most fonts
-TITLE_TAGS = len("<a><title></title></a>") - 1  # no blank before the first value
-FAMILY = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+INK = "#777"  # on white and on the grounds of dark themes it has a contrast of more than 4
+FAMILY = "DejaVu Sans Mono,Menlo,Consolas,monospace"  # CairoSVG looks for the first one only
 STYLE = "".join(
     f".tw-show {rule}"  # a notebook applies it to the whole page
     for rule in (
-        f"text{{font:12px {FAMILY};fill:#111;text-anchor:middle;white-space:pre}}",
+        f"text{{font-family:{FAMILY};font-size:12px;fill:#111;text-anchor:middle;white-space:pre}}",
         ".s{font-size:10px}",
-        ".g{font-size:10px;fill:#555}",
-        ".f{fill:#888}",
-        ".u{text-anchor:start;font-size:11px;fill:#444}",
-        ".h{text-anchor:start;font-size:13px;font-weight:bold}",
-        ".t{text-anchor:start;font-size:14px;font-weight:bold}",
-        ".l{text-anchor:start;font-size:10px;fill:#333}",
+        ".c{text-anchor:start;font-size:10px}",
+        f".g{{font-size:10px;fill:{INK}}}",
+        ".f{fill:#666}",
+        f".u{{text-anchor:start;font-size:11px;fill:{INK}}}",
+        f".h{{text-anchor:start;font-size:13px;font-weight:bold;fill:{INK}}}",
+        f".t{{text-anchor:start;font-size:14px;font-weight:bold;fill:{INK}}}",
+        f".l{{text-anchor:start;font-size:10px;fill:{INK}}}",
         "rect{stroke:#555;stroke-width:.8}",
-        ".p{stroke:none}",
         ".b{fill:none;stroke:#999}",
         ".m{fill:none;stroke:#111;stroke-width:3}",
-        ".k{fill:none;stroke:#b00020;stroke-width:1.8;stroke-linejoin:round}",
-        ".a{fill:#b00020}",
+        ".k{fill:none;stroke:#d63346;stroke-width:1.8;stroke-linejoin:round}",
+        ".a{fill:#d63346}",
         ".w{font-size:11px;font-weight:bold;stroke:#fff;stroke-width:4}",  # a white ground for what follows
-        ".n{font-size:11px;font-weight:bold;fill:#b00020}",
+        ".n{font-size:11px;font-weight:bold;fill:#d63346}",
     )
 )
 
@@ -76,26 +79,26 @@ def _text(x: float, y: float, text: str, kind: str = "") -> str:
     return f'<text x="{_length(x)}" y="{_length(y)}"{css}>{escape(text)}</text>'
 
 
-def svg(picture: Picture, *, plain: bool = False) -> str:
-    r"""The picture as SVG; a plain one, for programs that know less of SVG than browsers, has each cell for itself and
-    shows nothing on hover.
+def svg(picture: Picture) -> str:
+    r"""The picture as SVG.
 
     >>> from tilewright import cute
     >>> text = svg(cute.show("(4,8):(8,1)"))
     >>> text.startswith("<svg"), text.count("<rect"), "<title>coordinate (1,2)\noffset 10\nbank (f32) 10\n" in text
-    (True, 33, True)
+    (True, 32, True)
     """
-    sheet = measure(picture, False if plain else None)
+    sheet = measure(picture)
     body = [_text(MARGIN, MARGIN + 10 + 22 * i, line, "t") for i, line in enumerate(sheet.title)]
     for box in sheet.boxes:
-        body += _panel(box, sheet.dense, not plain)
+        body += _panel(box, sheet.dense)
     if sheet.dense:
         lines = (STYLE, *body, *sheet.notes, picture.title, picture.title)  # a page has another title
         titles, fields = _fields(sheet, LIMIT - sum(len(line.encode()) + 1 for line in lines))
         body += [line for box, found in zip(sheet.boxes, titles, strict=True) for line in _texts(box, found, fields)]
         sheet = sheet.with_note(_key(titles, fields))
     for link in picture.links:
-        body += _arrow(arrow(sheet, link), link.text)
+        points = arrow(sheet, link)
+        body += _arrow(points, link.text, label_place(sheet, points, link.text))
     body += [_text(MARGIN, sheet.notes_y + 10 + NOTE * i, line, "u") for i, line in enumerate(sheet.notes)]
     w, h = _length(math.ceil(sheet.width)), _length(math.ceil(sheet.height))
     return "\n".join(
@@ -103,8 +106,7 @@ def svg(picture: Picture, *, plain: bool = False) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" class="tw-show" '
             'role="img">',
             f"<title>{escape(picture.title)}</title>",
-            f"<style>{STYLE.replace(FAMILY, 'monospace') if plain else STYLE}</style>",
-            f'<rect width="{w}" height="{h}" rx="6" fill="#fff" class="p"/>',
+            f"<style>{STYLE}</style>",
             *body,
             "</svg>",
             "",
@@ -112,15 +114,15 @@ def svg(picture: Picture, *, plain: bool = False) -> str:
     )
 
 
-def _panel(box: Box, dense: bool, hover: bool) -> list[str]:
+def _panel(box: Box, dense: bool) -> list[str]:
     panel, (w, h) = box.panel, box.cell
     y = box.y
     body = []
     body += [_text(box.x, y + 13 + HEADING * i, line, "h") for i, line in enumerate(box.title)]
     y += heading_height(box.title)
     body += [_text(box.x, y + 11 + SUBTITLE * i, line, "u") for i, line in enumerate(box.subtitle)]
-    body += _labels(box, panel.column_axis, True, dense) + _labels(box, panel.row_axis, False, dense)
-    body += _colors(box) if dense else _rich(box, hover)
+    body += _labels(box, panel.column_axis, True) + _labels(box, panel.row_axis, False)
+    body += _colors(box) if dense else _rich(box)
     for rules, across in ((panel.row_rules, True), (panel.column_rules, False)):
         for weight in sorted({rule.weight for rule in rules}):
             path = "".join(
@@ -146,7 +148,7 @@ def _panel(box: Box, dense: bool, hover: bool) -> list[str]:
     return body
 
 
-def _labels(box: Box, axis: Axis, across: bool, dense: bool) -> list[str]:
+def _labels(box: Box, axis: Axis, across: bool) -> list[str]:
     """The labels of an axis; those of several rows or columns with a line along what they stand for."""
     body, lines = [], ""
     size = box.cell[0] if across else box.cell[1]
@@ -161,45 +163,27 @@ def _labels(box: Box, axis: Axis, across: bool, dense: bool) -> list[str]:
                 texts.append((x, y, label.text))
                 ends.append((at, at + label.span))
             at += label.span
-        if dense and LETTERS.fullmatch("".join(text for _, _, text in texts)):
-            body.append(_spread(texts, across))
-        else:
-            body += [_text(*text, "g") for text in texts]
+        body += [_text(*text, "g") for text in texts]
         if level is axis[-1]:
             break
         edge = place + (LEVEL if across else box.level_width(level)) / 2 - 2
-        dashes = ""
-        if dense and len(ends) == len(level) and len({label.span for label in level}) == 1:  # as one dashed line
-            dashes, ends = f"{_length(level[0].span * size - 6)} 6", [(0, at)]
-        path = "".join(
+        lines += "".join(
             f"M{_length(begin + i * size + 3)} {_length(edge)}h{_length((j - i) * size - 6)}"
             if across
             else f"M{_length(edge)} {_length(begin + i * size + 3)}v{_length((j - i) * size - 6)}"
             for i, j in ends
         )
-        if dashes:
-            body.append(f'<path d="{path}" class="b" stroke-dasharray="{dashes}"/>')
-        else:
-            lines += path
     return [*body, f'<path d="{lines}" class="b"/>'] if lines else body
 
 
-def _spread(texts: list[tuple[float, float, str]], across: bool) -> str:
-    """Labels of one line, or one column, as one text, with a place for each letter."""
-    letters = [(x + (i - (len(text) - 1) / 2) * ADVANCE, y) for x, y, text in texts for i in range(len(text))]
-    xs = " ".join(_length(x) for x, _ in letters)
-    ys = _length(letters[0][1]) if across else " ".join(_length(y) for _, y in letters)
-    return f'<text x="{xs}" y="{ys}" class="g">{escape("".join(text for _, _, text in texts))}</text>'
-
-
-def _rich(box: Box, hover: bool) -> list[str]:
+def _rich(box: Box) -> list[str]:
     """Each cell as a rectangle with its text and with a title, which shows on hover."""
     w, h = box.cell
     body = []
     for cell in sorted(box.panel.cells, key=lambda cell: cell[:2]):
         x, y = box.left + cell.column * w, box.top + cell.row * h
         title = "\n".join(f"{name} {text}" for name, text in cell.hover)
-        body.append("<g>" + (f"<title>{escape(title)}</title>" if title and hover else ""))
+        body.append("<g>" + (f"<title>{escape(title)}</title>" if title else ""))
         body.append(
             f'<rect x="{_length(x)}" y="{_length(y)}" width="{_length(w)}" height="{_length(h)}" '
             f'fill="{fill(cell.owner, cell.faded)}"/>'
@@ -233,10 +217,12 @@ def _colors(box: Box) -> list[str]:
             x, y = (end, i) if across else (i, end)
         dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
         body.append(f'<path d="{"".join(path)}" stroke="{color}"{dashed}/>')
-    rules = "".join(f"M0 {row}h{panel.columns}" for row in range(panel.rows + 1))
-    rules += "".join(f"M{column} 0v{panel.rows}" for column in range(panel.columns + 1))
-    body.append(f'<path d="{rules}" stroke="#555" stroke-opacity=".45" vector-effect="non-scaling-stroke"/></g>')
-    return body
+    left, top = _length(box.left), _length(box.top)
+    rules = "".join(
+        f"M{left} {_length(box.top + row * h)}h{_length(panel.columns * w)}" for row in range(panel.rows + 1)
+    )
+    rules += "".join(f"M{_length(box.left + i * w)} {top}v{_length(panel.rows * h)}" for i in range(panel.columns + 1))
+    return [*body, f'</g><path d="{rules}" stroke="#555" stroke-opacity=".45"/>']
 
 
 def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
@@ -246,9 +232,9 @@ def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
     """
     for box in sheet.boxes:
         lines = _lines(box.panel)
-        length = len(_row_text(box, 0, 0, lines, "")) + 3 + round(box.cell[0] / SMALL) * box.panel.columns
-        room -= length * box.panel.rows * lines
-    room -= TITLE_TAGS * sum(1 for box in sheet.boxes for cell in box.panel.cells if cell.hover)
+        letters = round(box.cell[0] / ADVANCE)
+        room -= (len(_row_text(box, 0, 0, lines, "")) + 3 + letters * box.panel.columns) * box.panel.rows * lines
+        room -= (len(' data-hover=""') + box.panel.columns) * box.panel.rows
     if room <= 0:
         return [Titles.none(box.panel) for box in sheet.boxes], []
     full = [Titles.of(box.panel) for box in sheet.boxes]
@@ -272,7 +258,7 @@ def _key(titles: Sequence[Titles], fields: list[int]) -> str:
         ", ".join(names) + (f" of the {x.text} in it" if x.text else "") for x in titles if (names := x.kept(fields)[0])
     )
     if shown:
-        return f"pointing at a cell shows {' or '.join(shown)}"
+        return f"as HTML, pointing at a cell shows {' or '.join(shown)}"
     known = any(x.names for x in titles)
     missing = "there is no room for what each of so many cells would show when pointed at"
     if any(x.place for x in titles):
@@ -285,32 +271,36 @@ def _lines(panel: Panel) -> int:
 
 
 def _texts(box: Box, titles: Titles, fields: list[int]) -> list[str]:
-    """The texts, one for each line of a row, with short titles of so many fields."""
-    panel = box.panel
-    letters, lines = round(box.cell[0] / SMALL), _lines(panel)
+    """The texts, a group for each line of a row, and what pointing at each cell shows, by so many fields."""
+    panel, (w, h), lines = box.panel, box.cell, _lines(box.panel)
     kept, values = titles.kept(fields)
-    names = escape("|".join(kept))
-    text = f' data-text="{escape(titles.text)}"' if titles.text and names else ""
-    known = f' data-names="{names}"{text}' if names else ""
-    if titles.place and not names:
-        sizes = " ".join(_length(x) for x in (box.left, box.top, *box.cell))
+    known = ""
+    if kept:
+        text = f' data-text="{escape(titles.text)}"' if titles.text else ""
+        known = f' data-names="{escape("|".join(kept))}"{text}'
+    elif titles.place:
         begins, ends, turned = titles.place
-        known = f' data-cells="{sizes} {letters} {int(turned)}" data-rows="{escape("|".join(begins))}"'
-        known += f' data-columns="{escape("|".join(ends))}"'
+        known = f' data-rows="{escape("|".join(begins))}" data-columns="{escape("|".join(ends))}"'
+        known += ' data-turned="1"' * turned
+    if known:
+        sizes = " ".join(_length(x) for x in (box.left, box.top, panel.columns * w, panel.rows * h))
+        known += f' data-cells="{sizes} {panel.rows} {panel.columns}"'
+    shown = _escaped([" ".join(x).rstrip() for x in zip(*values, strict=True)])
+    hovers = [[""] * panel.columns for _ in range(panel.rows if kept else 0)]
+    for cell, value in zip(panel.cells, shown, strict=bool(kept)):
+        hovers[cell.row][cell.column] = value if cell.hover else ""
+    letters = round(w / ADVANCE)
     body = [f'<g xml:space="preserve"{known}>']
-    shown = _escaped([" ".join(each).rstrip() for each in zip(*values, strict=True)])
     for i in range(lines):
-        texts = [cell.lines[i] if i < len(cell.lines) else "" for cell in panel.cells]
-        contents = _escaped([" " + line.center(letters - 1) for line in texts])
-        if shown and not i:
-            contents = [
-                f"<a>{content}<title>{title}</title></a>" if cell.hover else content
-                for content, title, cell in zip(contents, shown, panel.cells, strict=True)
-            ]
+        texts = _escaped(
+            [" " + (cell.lines[i] if i < len(cell.lines) else "").center(letters - 1) for cell in panel.cells]
+        )
         rows = [[" " * letters] * panel.columns for _ in range(panel.rows)]
-        for content, cell in zip(contents, panel.cells, strict=True):
-            rows[cell.row][cell.column] = content
-        body += [_row_text(box, row, i, lines, "".join(texts)) for row, texts in enumerate(rows)]
+        for cell, text in zip(panel.cells, texts, strict=True):
+            rows[cell.row][cell.column] = text
+        for row, parts in enumerate(rows):
+            hover = f' data-hover="{"|".join(hovers[row])}"' if hovers and not i else ""
+            body.append(_row_text(box, row, i, lines, "".join(parts).rstrip(" "), hover))
     return [*body, "</g>"]
 
 
@@ -319,23 +309,21 @@ def _escaped(texts: list[str]) -> list[str]:
     return list(map(escape, texts)) if SPECIAL.search("".join(texts)) else texts
 
 
-def _row_text(box: Box, row: int, line: int, lines: int, content: str) -> str:
-    """One of the lines of a row: before each cell's text there is a blank, and the text has to be in the middle."""
-    panel, (w, h) = box.panel, box.cell
-    x = _length(box.left + panel.columns * w / 2 - SMALL / 2)
-    y = _length(box.top + (row + 0.5) * h + 4 - 6 * (lines - 1) + 12 * line)
-    return f'<text class="s" x="{x}" y="{y}" textLength="{_length(panel.columns * w)}">{content}</text>'
+def _row_text(box: Box, row: int, line: int, lines: int, content: str, hover: str = "") -> str:
+    """One of the lines of a row: a letter has its place by the font, or, of a font of another width, by the length."""
+    y = _length(box.top + (row + 0.5) * box.cell[1] + 4 - 6 * (lines - 1) + 12 * line)
+    length = _length(len(unescape(content)) * ADVANCE)
+    return f'<text class="c" x="{_length(box.left)}" y="{y}" textLength="{length}"{hover}>{content}</text>'
 
 
-def _arrow(points: tuple[tuple[float, float], ...], text: str) -> list[str]:
-    """A line with its head, and a text at the middle of its longest part."""
+def _arrow(points: Points, text: str, place: tuple[float, float]) -> list[str]:
+    """A line with its head, and a text at its place."""
     (x0, y0), (x1, y1) = points[-2:]
     far = math.hypot(x1 - x0, y1 - y0) or 1.0
     dx, dy = (x1 - x0) / far, (y1 - y0) / far
-    head = ((x1, y1), (x1 - 9 * dx - 4 * dy, y1 - 9 * dy + 4 * dx), (x1 - 9 * dx + 4 * dy, y1 - 9 * dy - 4 * dx))
+    head = ((x1, y1), (x1 - 8 * dx - 3 * dy, y1 - 8 * dy + 3 * dx), (x1 - 8 * dx + 3 * dy, y1 - 8 * dy - 3 * dx))
     line, tip = ("L".join(f"{_length(x)} {_length(y)}" for x, y in ends) for ends in (points, head))
     body = [f'<path d="M{line}" class="k"/><path d="M{tip}z" class="a"/>']
     if text:
-        (x0, y0), (x1, y1) = longest(points)
-        body += [_text((x0 + x1) / 2, (y0 + y1) / 2 + 4, text, kind) for kind in ("w", "n")]
+        body += [_text(place[0], place[1] + 4, text, kind) for kind in ("w", "n")]
     return body

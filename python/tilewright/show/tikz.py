@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.show.arrows import arrow, longest
+from tilewright.show.arrows import arrow, label_place
 from tilewright.show.measure import LEVEL, MARGIN, NOTE, SUBTITLE, TITLE, Box, measure
 from tilewright.show.palette import fill
 
@@ -76,8 +76,7 @@ def tikz(picture: Picture) -> str:
         points = arrow(sheet, link)
         lines.append(rf"\draw[trace] {' -- '.join(_at(*point) for point in points)};")
         if link.text:
-            (x0, y0), (x1, y1) = longest(points)
-            lines.append(_node((x0 + x1) / 2, (y0 + y1) / 2, "small,fill=white,inner sep=1pt", link.text))
+            lines.append(_node(*label_place(sheet, points, link.text), "small,fill=white,inner sep=1pt", link.text))
     lines += [_node(MARGIN, sheet.notes_y + 10 + NOTE * i, "note", line) for i, line in enumerate(sheet.notes)]
     return "\n".join([*lines, *TAIL])
 

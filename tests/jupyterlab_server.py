@@ -1,0 +1,67 @@
+"""JupyterLab's server on this machine, for notebooks of a folder, in its light or its dark theme."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+TIME_LIMIT = 40  # seconds to start
+
+
+@contextmanager
+def server(folder: Path, *, dark: bool) -> Iterator[str]:
+    """The address of a server that shows the notebooks of a folder, which nobody has trusted."""
+    settings = folder / "settings"
+    settings.mkdir()
+    chosen = {
+        "@jupyterlab/apputils-extension:themes": {"theme": f"JupyterLab {'Dark' if dark else 'Light'}"},
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    }
+    (settings / "overrides.json").write_text(json.dumps(chosen), encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = {f"JUPYTER_{name}_DIR": str(folder / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+    options = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": folder,
+        "ServerApp.allow_root": True,
+        "ServerApp.open_browser": False,
+        "IdentityProvider.token": "",
+        "LabApp.app_settings_dir": settings,
+        "LabApp.extension_manager": "readonly",
+    }
+    command = [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
+    with open(folder / "server.log", "wb") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | own)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        begin = time.monotonic()
+        while not _answers(f"{address}/api"):
+            said = (folder / "server.log").read_text(encoding="utf-8")
+            assert process.poll() is None, said
+            assert time.monotonic() - begin < TIME_LIMIT, said
+            time.sleep(0.05)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=5):
+            return True
+    except urllib.error.URLError:
+        return False
