@@ -129,3 +129,17 @@ with meanwhile(copy):
     for number in range(60):
         in_child(lambda: copy(number))
 """)
+
+
+def test_a_thread_imports():
+    """The first call of a thread imports what it needs."""
+    for milliseconds in (2, 5, 8, 12):
+        run(f"""
+from tilewright import kernels
+a, b = np.ones((24, 40), np.float32), np.ones((16, 40), np.float32)
+thread = threading.Thread(target=lambda: kernels.gemm(a, b))
+thread.start()
+time.sleep({milliseconds / 1000})
+in_child(lambda: kernels.gemm(a, b))
+thread.join()
+""")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright import _core, cute
+from tilewright import _core, _forking, cute  # noqa: F401 - _forking is there for what it registers
 from tilewright._core import LayoutError, __version__
 from tilewright._core.cuda import DriverError
 from tilewright.cute.jit import Constexpr, and_, const_expr, dynamic_expr, not_, or_, range_constexpr
