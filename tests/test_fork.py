@@ -111,3 +111,35 @@ with meanwhile(plan):
     for number in range(40):
         in_child(lambda: plan(number))
 """)
+
+
+def test_threads_copy():
+    """On the CPU: the tables of a plan are made without the GIL, and look basis elements up."""
+    run("""
+from tilewright import cute, kernels
+a = np.arange(300 * 64, dtype=np.int32).reshape(300, 64)
+
+def copy(number):
+    rows = number % 250 + 1
+    assert (kernels.transpose(a[:rows]) == a[:rows].T).all()
+    assert str(cute.make_identity_layout((2, 3))) == "(2,3):(1@0,1@1)"
+
+copy(0)
+with meanwhile(copy):
+    for number in range(60):
+        in_child(lambda: copy(number))
+""")
+
+
+def test_a_thread_imports():
+    """The first call of a thread imports what it needs."""
+    for milliseconds in (2, 5, 8, 12):
+        run(f"""
+from tilewright import kernels
+a, b = np.ones((24, 40), np.float32), np.ones((16, 40), np.float32)
+thread = threading.Thread(target=lambda: kernels.gemm(a, b))
+thread.start()
+time.sleep({milliseconds / 1000})
+in_child(lambda: kernels.gemm(a, b))
+thread.join()
+""")

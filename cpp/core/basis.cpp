@@ -1,6 +1,7 @@
 #include "basis.hpp"
 
-#include <deque>
+#include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -9,11 +10,25 @@ namespace tilewright {
 namespace {
 
 constexpr BasisId kMaxPaths = 1u << 20;  // each stays for good; a Node's tag has room for 2^28
+constexpr BasisId kBlock = 1u << 10;
 
+using Block = std::array<BasisPath, kBlock>;
+
+// Paths are read without a lock: that is done without Python's, too, and a process may fork in that moment.
 struct Table {
-  std::mutex mutex;
+  std::mutex mutex;  // of what is added
   std::map<BasisPath, BasisId> ids;
-  std::deque<BasisPath> paths{BasisPath{}};  // a deque: references stay valid while it grows
+  BasisId count = 0;
+  std::array<std::atomic<Block*>, kMaxPaths / kBlock> blocks{};  // references stay valid while it grows
+
+  Table() { add({}); }
+
+  BasisId add(const BasisPath& path) {
+    std::atomic<Block*>& block = blocks[count / kBlock];
+    if (count % kBlock == 0) block.store(new Block, std::memory_order_release);
+    (*block.load(std::memory_order_relaxed))[count % kBlock] = path;
+    return count++;
+  }
 };
 
 Table& table() {
@@ -29,17 +44,14 @@ BasisId basis_id(const BasisPath& path) {
   const std::lock_guard<std::mutex> lock(t.mutex);
   const auto found = t.ids.find(path);
   if (found != t.ids.end()) return found->second;
-  if (t.paths.size() >= kMaxPaths) fail(concat("a process has at most ", kMaxPaths, " different basis elements"));
-  const auto id = static_cast<BasisId>(t.paths.size());
-  t.paths.push_back(path);
+  if (t.count >= kMaxPaths) fail(concat("a process has at most ", kMaxPaths, " different basis elements"));
+  const BasisId id = t.add(path);
   t.ids.emplace(path, id);
   return id;
 }
 
 const BasisPath& basis_path(BasisId id) {
-  Table& t = table();
-  const std::lock_guard<std::mutex> lock(t.mutex);
-  return t.paths[id];
+  return (*table().blocks[id / kBlock].load(std::memory_order_acquire))[id % kBlock];
 }
 
 std::string basis_suffix(BasisId id) {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright import _core, cute
+from tilewright import _core, _forking, cute  # noqa: F401 - _forking is there for what it registers
 from tilewright._core import LayoutError, __version__
 from tilewright._core.cuda import DriverError
 from tilewright._names import names_of
