@@ -249,7 +249,7 @@ def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
                 left -= takes
         if all(field in found or name == "index" for x in titles for field, name in enumerate(x.names)):
             break
-    return (titles, found) if found else ([Titles.none(box.panel) for box in sheet.boxes], [])
+    return (titles, found) if 0 in found else ([Titles.none(box.panel) for box in sheet.boxes], [])
 
 
 def _key(titles: Sequence[Titles], fields: list[int]) -> str:
