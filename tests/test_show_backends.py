@@ -196,7 +196,7 @@ def test_coordinates_are_as_short_as_the_other_fields_need_them():
     assert first_field("(64,64):(64,1)") == ("coordinate", "63,63")
     assert first_field("((8,8),(8,8)):((8,512),(1,64))", dtype=Float16) == ("coordinate", "(7,7),(7,7)")
     assert first_field(nested(1)) == ("2-D coordinate", "63,63")
-    assert first_field(f"S<3,2,5> o 0 o {nested(100)}") == ("1-D coordinate", "4095")
+    assert first_field(f"S<3,2,5> o 0 o {nested(100)}") == ("2-D coordinate", "63,63")
 
 
 def seconds(*drawn, **options) -> float:

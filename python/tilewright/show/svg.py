@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tilewright.show.arrows import Points, arrow, label_place
 from tilewright.show.dense import FORMS, Titles, bytes_of, grid_of_colors, strokes_of
 from tilewright.show.measure import ADVANCE, HEADING, LEVEL, MARGIN, NOTE, SUBTITLE, Box, Sheet, heading_height, measure
-from tilewright.show.palette import fill
+from tilewright.show.palette import FAMILY, INK, fill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,6 @@ __all__ = ["escape", "svg"]
 LIMIT = 144_500  # bytes of a picture of 64 x 64 cells, of which base64 makes 200 kB; hovering takes what is left
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
 SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
-INK = "#777"  # on white and on the grounds of dark themes it has a contrast of more than 4
-FAMILY = "DejaVu Sans Mono,Menlo,Consolas,monospace"  # CairoSVG looks for the first one only
 STYLE = "".join(
     f".tw-show {rule}"  # a notebook applies it to the whole page
     for rule in (
