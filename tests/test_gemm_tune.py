@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -147,11 +149,78 @@ def test_progress_is_shown_on_a_terminal_only(device, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     kernels.gemm.tune(*tensors())
     lines = terminal.getvalue().split("\r")
-    assert lines[1].startswith("kernels.gemm.tune: 1 of ")
-    assert "TFLOP/s by" in lines[1]
+    assert lines[1].startswith("kernels.gemm.tune: compiling: 1 of ")
+    (first,) = [line for line in lines if line.startswith("kernels.gemm.tune: 1 of ")]
+    assert "TFLOP/s by" in first
     assert "\n" not in terminal.getvalue()
     assert lines[-2].strip() == lines[-1] == ""
     quiet = io.StringIO()
     monkeypatch.setattr(sys, "stderr", quiet)
     kernels.gemm.tune(*tensors(), alpha=2)
     assert quiet.getvalue() == ""
+
+
+class Kernel:
+    """IPython as it is in a notebook."""
+
+    kernel = object()
+
+    @classmethod
+    def get_ipython(cls):
+        return cls
+
+
+class Bar:
+    """tqdm's bar, with what it was asked to show."""
+
+    made: ClassVar = []
+
+    def __init__(self, total, desc, leave):
+        self.total, self.desc, self.n, self.texts, self.closed = total, desc, 0, [], False
+        self.made.append(self)
+
+    def set_postfix_str(self, text, refresh):
+        self.texts.append(text)
+
+    def update(self, steps):
+        self.n += steps
+
+    def close(self):
+        self.closed = True
+
+
+def test_progress_is_a_bar_in_a_notebook(device, monkeypatch):
+    quiet = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", quiet)
+    monkeypatch.setitem(sys.modules, "IPython", Kernel)
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=Bar))
+    monkeypatch.setattr(Bar, "made", [])
+    kernels.gemm.tune(*tensors())
+    compiling, measuring = Bar.made
+    assert compiling.desc == "kernels.gemm.tune: compiling"
+    assert measuring.desc == "kernels.gemm.tune"
+    assert compiling.n == compiling.total == measuring.n == measuring.total > 1
+    assert all("TFLOP/s by" in text for text in measuring.texts)
+    assert compiling.closed
+    assert measuring.closed
+    assert quiet.getvalue() == ""
+
+
+def test_progress_is_a_line_in_a_notebook_without_tqdm(device, monkeypatch):
+    page = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", page)
+    monkeypatch.setitem(sys.modules, "IPython", Kernel)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    kernels.gemm.tune(*tensors())
+    assert "\rkernels.gemm.tune: compiling: 1 of " in page.getvalue()
+    assert "\rkernels.gemm.tune: 1 of " in page.getvalue()
+
+
+def test_progress_ends_with_an_error(device, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(gemm_tune, "_launch_of", lambda plan, operands, stream: None)
+    with pytest.raises(ValueError, match="none of the plans could be launched"):
+        kernels.gemm.tune(*tensors())
+    assert terminal.getvalue().split("\r")[-2].strip() == terminal.getvalue().split("\r")[-1] == ""

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from chromium import contrast, luminance
-from jupyterlab_server import server
+from lab_server import choose_theme, server
 from notebooks import bundle_of
 from tilewright import Float32, cute
 
@@ -43,19 +43,27 @@ def notebook_of(path):
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
 
 
+@pytest.fixture(scope="module")
+def jupyterlab(tmp_path_factory):
+    """The folder of a server, and its address."""
+    pytest.importorskip("jupyterlab")
+    folder = tmp_path_factory.mktemp("notebooks")
+    notebook_of(folder / "given.ipynb")
+    with server(folder) as address:
+        yield folder, address
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_an_untrusted_notebook_shows_pictures_in_jupyterlab(browser, tmp_path, dark):
-    notebook_of(tmp_path / "given.ipynb")
-    with server(tmp_path, dark=dark) as address:
-        browser.open(f"{address}/lab/tree/given.ipynb", width=1100, height=5600)
-        count = len(VALUES)
-        browser.wait(f"document.querySelectorAll('.jp-OutputArea-output').length === {count}", errors=False)
-        browser.wait("document.body.dataset.jpThemeName", errors=False)
-        browser.wait("[...document.images].every(image => image.complete)", errors=False)
-        found = browser.run(LOOK)
-        ground = browser.run("getComputedStyle(document.querySelector('.jp-Notebook')).backgroundColor")
-        picture = browser.screenshot()
-    (tmp_path / "seen.png").write_bytes(picture)
+def test_an_untrusted_notebook_shows_pictures_in_jupyterlab(browser, jupyterlab, dark):
+    folder, address = jupyterlab
+    choose_theme(folder, dark=dark)
+    browser.open(f"{address}/lab/tree/given.ipynb", width=1100, height=5600)
+    count = len(VALUES)
+    browser.wait(f"document.querySelectorAll('.jp-OutputArea-output').length === {count}", errors=False)
+    browser.wait("document.body.dataset.jpThemeName", errors=False)
+    browser.wait("[...document.images].every(image => image.complete)", errors=False)
+    found = browser.run(LOOK)
+    ground = browser.run("getComputedStyle(document.querySelector('.jp-Notebook')).backgroundColor")
     assert (luminance(ground) < 0.2) == dark
     for name, seen in zip(VALUES, found, strict=True):
         assert seen["natural"], name

@@ -51,7 +51,7 @@ LOOK = """[...document.querySelectorAll(".jp-OutputArea-output")].map(output => 
     const svg = output.querySelector("svg.tw-show, svg.tilewright");
     if (!svg) return { text: output.textContent.trim() };
     const box = svg.getBoundingClientRect(), area = output.getBoundingClientRect();
-    const texts = [...svg.querySelectorAll("text")];
+    const texts = [...svg.querySelectorAll("text")].filter(text => text.textContent);
     const ground = text => {
         const at = text.getBoundingClientRect(), x = at.x + at.width / 2, y = at.y + at.height / 2;
         const behind = [...svg.querySelectorAll("rect")].filter(rect => {

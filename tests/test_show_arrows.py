@@ -75,7 +75,7 @@ def test_arrows_cover_no_text_and_no_line():
                 part = (min(x0, x1) - 0.7, min(y0, y1) - 0.7, max(x0, x1) + 0.7, max(y0, y1) + 0.7)
                 assert not [rect for rect in texts if overlap(part, rect)], (picture.title, points)
                 for i, box in enumerate(sheet.boxes):
-                    left, top, right, bottom = area = cells_of(box)
+                    left, top, _, _ = area = cells_of(box)
                     assert i in ends or not overlap(part, area), (picture.title, points)
                     if overlap(part, area):
                         at, size = (y0 - top, box.cell[1]) if y0 == y1 else (x0 - left, box.cell[0])

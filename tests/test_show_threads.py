@@ -76,7 +76,7 @@ def test_where_there_is_no_room_for_hovers_the_picture_says_so(tile: int, says: 
     assert says in re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", drawn))
 
 
-@pytest.mark.parametrize("tile", [(64, 64, 16), (64, 48, 16), (32, 64, 32)])
+@pytest.mark.parametrize("tile", [(64, 64, 16)])
 def test_where_no_field_fits_the_cells_have_places(tile: tuple[int, int, int]) -> None:
     drawn = cute.show(cute.make_tiled_mma(MMA, (2, 1, 1), tile)).svg()
     assert len(drawn.encode()) < 200_000

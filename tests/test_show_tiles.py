@@ -251,7 +251,9 @@ def test_64_by_64_are_drawn_whole_where_there_is_room(
     drawn = picture.svg()
     assert len(drawn.encode()) <= 200_000
     assert len(picture.html().encode()) <= 200_000
-    assert "data-hover" in drawn or drawn.count("<title>") > 1 or drawn.count("data-cells=") == len(picture.panels)  # by SVG or by HTML
+    assert (
+        "data-hover" in drawn or drawn.count("<title>") > 1 or drawn.count("data-cells=") == len(picture.panels)
+    )  # by SVG or by HTML
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,7 @@ def test_two_or_three_large_panels_are_cut_and_said_so(name: str, operands: tupl
     picture = cute.show(name, *(L(x) if isinstance(x, str) else x for x in operands))
     cut = [note for note in picture.notes if f": {side} x {side} of " in note]
     assert len(cut) == len(picture.panels)
-    assert "<title>" in picture.svg().split("</title>", 1)[1]  # pointing at a cell shows something
+    assert "data-hover" in picture.svg()  # pointing at a cell shows something
     assert len(picture.svg().encode()) <= 200_000
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright.show.palette import FAMILY, INK
+
 __all__ = ["Svg"]
 
 
@@ -16,7 +18,7 @@ def _length(x: float) -> str:
 
 
 class Svg:
-    """A picture on a white ground, so that it reads the same on a dark page."""
+    """A picture without a ground: its texts outside of cells have a mid-tone that reads on light and on dark pages."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -57,13 +59,13 @@ class Svg:
     def render(self, width: float, height: float) -> str:
         w, h = _length(width), _length(height)
         rules = (
-            "text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#111;text-anchor:middle}",
+            f"text{{font-family:{FAMILY};font-size:12px;fill:#111;text-anchor:middle}}",
             ".s{font-size:10px}",
-            ".g{font-size:10px;fill:#555}",
-            ".u{text-anchor:start;font-size:11px;fill:#555}",
-            ".h{text-anchor:start;font-size:13px;font-weight:bold}",
+            ".c{font-size:10px;text-anchor:start}",
+            f".g{{font-size:10px;fill:{INK}}}",
+            f".u{{text-anchor:start;font-size:11px;fill:{INK}}}",
+            f".h{{text-anchor:start;font-size:13px;font-weight:bold;fill:{INK}}}",
             "rect{stroke:#444;stroke-width:1}",
-            ".p{stroke:none}",
             ".n{stroke-dasharray:3 2}",
             ".r{stroke-width:2.5}",
         )
@@ -71,10 +73,9 @@ class Svg:
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" '
-                'class="tilewright" style="max-width:100%;height:auto" role="img">',
+                'class="tilewright" role="img">',
                 f"<title>{_escape(self._title)}</title>",
                 f"<style>{style}</style>",
-                f'<rect width="{w}" height="{h}" rx="6" fill="#fff" class="p"/>',
                 *self._body,
                 "</svg>",
                 "",

@@ -180,7 +180,6 @@ class IntTuple(tuple[typing.Any, ...]):
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-
 class Layout:
     """
     A function from coordinates to offsets, given by a shape and a congruent stride.
@@ -220,7 +219,6 @@ class Layout:
         """
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
-
 
     def get_1d_coord(self, offset: typing.Any) -> typing.Any:
         """
@@ -343,7 +341,6 @@ class Swizzle:
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-
     @property
     def num_base(self) -> int: ...
     @property
@@ -396,7 +393,6 @@ class ComposedLayout:
         """
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
-
 
     def offsets(self, out: typing.Any = None) -> numpy.typing.NDArray[numpy.int64]:
         """

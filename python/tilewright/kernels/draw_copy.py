@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright._svg import Svg
 from tilewright.kernels.bank_conflicts import BANKS, WORD, coordinate
-from tilewright.show.palette import thread_color
+from tilewright.show.palette import INK, thread_color
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,10 +54,10 @@ class Picture(Svg):
         cell = letters * LETTER
         width, height = columns * cell, rows * ROW
 
-        def line(y: float, kind: str, labels: list[str]) -> None:
-            joined = "".join(f"{label:^{letters}}" for label in labels)
+        def line(y: float, fill: str, labels: list[str]) -> None:
+            joined = "".join(f"{label:^{letters}}" for label in labels).rstrip()
             self._body.append(
-                f'<text class="{kind}" x="{left + width / 2:.1f}" y="{y:.1f}" textLength="{width:.1f}">{joined}</text>'
+                f'<text class="c" x="{left:.1f}" y="{y:.1f}" textLength="{LETTER * len(joined):.1f}"{fill}>{joined}</text>'
             )
 
         # One unit is a cell: it is a line, as thick as a cell is high, or wide.
@@ -76,10 +76,10 @@ class Picture(Svg):
         self._body.append(
             f'</g><g pointer-events="none" xml:space="preserve"><path d="{rules}" stroke="#444" stroke-opacity=".4"/>'
         )
-        line(top - 5, "g", table.grid.column_names)
+        line(top - 5, f' style="fill:{INK}"', table.grid.column_names)
         for row, name in enumerate(table.grid.row_names):
             self.text(left - 18, top + (row + 0.5) * ROW, name, "g")
-            line(top + row * ROW + 12.5, "s", [table.labels.get((row, n), "-") for n in range(columns)])
+            line(top + row * ROW + 12.5, "", [table.labels.get((row, n), "-") for n in range(columns)])
         self._body.append("</g>")
         return left + width, top + height
 

@@ -11,11 +11,13 @@ import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.kernels.copy_problem import CUDA, CUDA_MANAGED
 from tilewright.kernels.gemm_composite import CompositeGemm
+from tilewright.kernels.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,25 +89,35 @@ def measured(plans: list[Plan], operands: GemmOperands, stream: int | None) -> P
 
     on = work_stream(operands.c.device[1]) if stream is None else stream
     clock = _clock(operands.c.device[1], on)
-    show = _Progress(len(plans))
-    with ThreadPoolExecutor(THREADS) as pool:
-        launches = list(pool.map(lambda plan: _launch_of(plan, operands, on), plans))
+    show = Progress("kernels.gemm.tune: compiling", len(plans))
+    launches = []
+    with closing(show), ThreadPoolExecutor(THREADS) as pool:
+        for launch in pool.map(lambda plan: _launch_of(plan, operands, on), plans):
+            launches.append(launch)
+            show(len(launches), "")
     times: dict[int, list[float]] = {}
-    for i, launch in enumerate(launches):
-        if launch is not None:
-            times[i] = [_sample(launch, clock)]
-            best = min(times, key=lambda j: times[j][0])
-            show(i + 1, plans[best], times[best][0])
-    if not times:
-        raise ValueError("kernels.gemm.tune: none of the plans could be launched")
-    finalists = sorted(times, key=lambda i: times[i][0])[:FINALISTS]
-    for _ in range(ROUNDS):
-        for i in finalists:
-            launch = launches[i]
-            assert launch is not None
-            times[i].append(_sample(launch, clock))
-    show.close()
+    show = Progress("kernels.gemm.tune", len(plans))
+    with closing(show):
+        for i, launch in enumerate(launches):
+            if launch is not None:
+                times[i] = [_sample(launch, clock)]
+                best = min(times, key=lambda j: times[j][0])
+                show(i + 1, _said(plans[best], times[best][0]))
+        if not times:
+            raise ValueError("kernels.gemm.tune: none of the plans could be launched")
+        finalists = sorted(times, key=lambda i: times[i][0])[:FINALISTS]
+        for _ in range(ROUNDS):
+            for i in finalists:
+                launch = launches[i]
+                assert launch is not None
+                times[i].append(_sample(launch, clock))
     return plans[min(finalists, key=lambda i: statistics.median(times[i][1:]))]
+
+
+def _said(plan: Plan, seconds: float) -> str:
+    """How fast a plan is, in a few words."""
+    kernel = plan.kernel_plan.KERNEL if isinstance(plan, CompositeGemm) else plan.KERNEL
+    return f"{plan.problem.flops / seconds / 1e12:.1f} TFLOP/s by {kernel} {plan.tiler_mnk}"
 
 
 def _launch_of(plan: Plan, operands: GemmOperands, stream: int) -> Callable[[], None] | None:
@@ -167,29 +179,6 @@ def _clock(device: int, stream: int) -> Callable[[Callable[[], None]], float]:
         return time.perf_counter() - begin
 
     return by_waiting
-
-
-class _Progress:
-    """One line on a terminal: how many plans are measured, and the best so far."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.shown = sys.stderr.isatty()
-        self.width = 0
-
-    def __call__(self, done: int, plan: Plan, seconds: float) -> None:
-        if self.shown:
-            rate = plan.problem.flops / seconds / 1e12
-            kernel = plan.kernel_plan.KERNEL if isinstance(plan, CompositeGemm) else plan.KERNEL
-            line = f"kernels.gemm.tune: {done} of {self.count}, {rate:.1f} TFLOP/s by {kernel} {plan.tiler_mnk}"
-            sys.stderr.write(f"\r{line.ljust(self.width)}")
-            sys.stderr.flush()
-            self.width = len(line)
-
-    def close(self) -> None:
-        if self.shown:
-            sys.stderr.write(f"\r{' ' * self.width}\r")
-            sys.stderr.flush()
 
 
 # ---- keeping ----

@@ -12,6 +12,7 @@ from tilewright.show.picture import Axis, Label, Rule
 __all__ = ["ELISION", "MOST", "Shown", "axis_of", "cut_note", "digits", "extents", "rules_of", "shown_of"]
 
 MOST = 64  # a panel draws this many rows and columns
+LARGEST = 512  # of them that may be asked for
 ENDING = 8  # of them at the end of what is cut
 ELISION = "…"
 
@@ -20,13 +21,15 @@ Shown = tuple["int | None", ...]
 
 
 def shown_of(extent: int, most: int = MOST) -> Shown:
-    """All indices, or, beyond `most`, the first ones, a gap, and the last ones. ValueError for a `most` below 2.
+    """All indices, or, beyond `most`, the first ones, a gap, and the last ones. ValueError for a `most` not in [2, 512].
 
     >>> shown_of(5), shown_of(100, most=12)
     ((0, 1, 2, 3, 4), (0, 1, 2, 3, 4, 5, 6, 7, None, 97, 98, 99))
     """
-    if not isinstance(most, int) or most < 2:
-        raise ValueError(f"show: most must be a whole number of rows and columns, at least 2, not {most!r}")
+    if not isinstance(most, int) or not 2 <= most <= LARGEST:
+        raise ValueError(
+            f"show: most must be a whole number of rows and columns, at least 2 and at most {LARGEST}, not {most!r}"
+        )
     if extent <= most:
         return tuple(range(extent))
     last = min(ENDING, most // 4)

@@ -195,6 +195,6 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
     right = max([right, *(MARGIN + 8.5 * len(x) for x in title)])
     notes = tuple(line for note in picture.notes for line in _note_lines(note, right - MARGIN))
     right = max([right, *(MARGIN + 6.7 * len(x) for x in notes)])
-    notes_y = bottom + 12
+    notes_y = bottom + (24 if picture.links else 12)  # an arrow below the panels has a text of its own
     height = notes_y + NOTE * len(notes) + 4 if notes else bottom
     return Sheet(right + MARGIN, height + MARGIN, tuple(boxes), dense, title, notes, notes_y)

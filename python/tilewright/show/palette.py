@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["fill", "thread_ansi", "thread_color"]
+__all__ = ["FAMILY", "INK", "fill", "thread_ansi", "thread_color"]
+
+INK = "#777"  # of texts on the page: on white and on the grounds of dark themes its contrast is more than 4
+FAMILY = "DejaVu Sans Mono,Menlo,Consolas,monospace"  # CairoSVG looks for the first one only
 
 # Paul Tol's "light" scheme: told apart with every kind of colour vision, and black text is readable on each.
 _PALETTE = ("#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00")

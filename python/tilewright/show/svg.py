@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tilewright.show.arrows import Points, arrow, label_place
 from tilewright.show.dense import FORMS, Titles, bytes_of, grid_of_colors, strokes_of
 from tilewright.show.measure import ADVANCE, HEADING, LEVEL, MARGIN, NOTE, SUBTITLE, Box, Sheet, heading_height, measure
-from tilewright.show.palette import fill
+from tilewright.show.palette import FAMILY, INK, fill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,6 @@ __all__ = ["escape", "svg"]
 LIMIT = 144_500  # bytes of a picture of 64 x 64 cells, of which base64 makes 200 kB; hovering takes what is left
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
 SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
-INK = "#777"  # on white and on the grounds of dark themes it has a contrast of more than 4
-FAMILY = "DejaVu Sans Mono,Menlo,Consolas,monospace"  # CairoSVG looks for the first one only
 STYLE = "".join(
     f".tw-show {rule}"  # a notebook applies it to the whole page
     for rule in (
@@ -249,7 +247,7 @@ def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
                 left -= takes
         if all(field in found or name == "index" for x in titles for field, name in enumerate(x.names)):
             break
-    return (titles, found) if found else ([Titles.none(box.panel) for box in sheet.boxes], [])
+    return (titles, found) if 0 in found else ([Titles.none(box.panel) for box in sheet.boxes], [])
 
 
 def _key(titles: Sequence[Titles], fields: list[int]) -> str:

@@ -17,16 +17,20 @@ from pathlib import Path
 TIME_LIMIT = 40  # seconds to start
 
 
-@contextmanager
-def server(folder: Path, *, dark: bool) -> Iterator[str]:
-    """The address of a server that shows the notebooks of a folder, which nobody has trusted."""
-    settings = folder / "settings"
-    settings.mkdir()
+def choose_theme(folder: Path, *, dark: bool) -> None:
+    """The theme of the pages that are opened from now on."""
     chosen = {
         "@jupyterlab/apputils-extension:themes": {"theme": f"JupyterLab {'Dark' if dark else 'Light'}"},
         "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     }
-    (settings / "overrides.json").write_text(json.dumps(chosen), encoding="utf-8")
+    (folder / "settings").mkdir(exist_ok=True)
+    (folder / "settings" / "overrides.json").write_text(json.dumps(chosen), encoding="utf-8")
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """The address of a server that shows the notebooks of a folder, which nobody has trusted."""
+    choose_theme(folder, dark=False)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -39,7 +43,7 @@ def server(folder: Path, *, dark: bool) -> Iterator[str]:
         "ServerApp.allow_root": True,
         "ServerApp.open_browser": False,
         "IdentityProvider.token": "",
-        "LabApp.app_settings_dir": settings,
+        "LabApp.app_settings_dir": folder / "settings",
         "LabApp.extension_manager": "readonly",
     }
     command = [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]

@@ -1,0 +1,60 @@
+"""How far a long run is: one line on a terminal, a bar in a notebook, nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+__all__ = ["Progress"]
+
+
+def _in_notebook() -> bool:
+    """Whether IPython runs in a kernel, whose pages are no terminals."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def _bar(title: str, count: int) -> Any:
+    """tqdm's bar for a notebook; None where tqdm is not installed."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=count, desc=title, leave=False)
+
+
+class Progress:
+    """Steps of a run with a title.
+
+    On a terminal it rewrites a line of stderr; in a notebook it is tqdm's bar, or, without tqdm, such a line too.
+
+    >>> progress = Progress("compiling", 2)
+    >>> progress(1, "one")  # neither a terminal nor a notebook: nothing is shown
+    >>> progress.close()
+    """
+
+    def __init__(self, title: str, count: int) -> None:
+        self.title, self.count, self.width = title, count, 0
+        notebook = _in_notebook()
+        self.bar = _bar(title, count) if notebook else None
+        self.line = self.bar is None and (notebook or sys.stderr.isatty())
+
+    def __call__(self, done: int, text: str) -> None:
+        """Show that so many steps are done, and a text about them."""
+        if self.bar is not None:
+            self.bar.set_postfix_str(text, refresh=False)
+            self.bar.update(done - self.bar.n)
+        if self.line:
+            line = f"{self.title}: {done} of {self.count}" + (f", {text}" if text else "")
+            sys.stderr.write(f"\r{line.ljust(self.width)}")
+            sys.stderr.flush()
+            self.width = len(line)
+
+    def close(self) -> None:
+        """Take it away."""
+        if self.bar is not None:
+            self.bar.close()
+        if self.line:
+            sys.stderr.write(f"\r{' ' * self.width}\r")
+            sys.stderr.flush()
