@@ -98,9 +98,10 @@ class _Field:
         self.areas = [cells_of(box) for box in sheet.boxes]
         for across, lines in ((True, self.ys), (False, self.xs)):
             for line in lines:
-                parts = [_part(rect, across) for rect in closed if _meets(rect, across, line)]
-                for i, area in enumerate(self.areas):
-                    own = [n for n, (j, _, _) in enumerate(ends) if j == i]
+                i = int(across)  # many texts: no calls
+                parts = [(rect[1 - i], rect[3 - i]) for rect in closed if rect[i] <= line <= rect[i + 2]]
+                for panel, area in enumerate(self.areas):
+                    own = [n for n, (j, _, _) in enumerate(ends) if j == panel]
                     if _meets(area, across, line) and not any(line in self.cells[n][across] for n in own):
                         parts.append(_part(area, across))
                 self.closed[across, line] = parts
