@@ -189,7 +189,7 @@ def _corners(state: tuple[Point, Point], came: dict[tuple[Point, Point], tuple[P
 def label_place(sheet: Sheet, points: Points, text: str) -> Point:
     """The middle of an arrow's text: on a long part of it, over no other text and no cell as far as there is room."""
     half = len(text) * WIDTHS["n"] / 2 + 2
-    taken = [*texts_of(sheet), *map(cells_of, sheet.boxes)]
+    taken = [*texts_of(sheet), *map(cells_of, sheet.boxes)] if text else []
     parts = sorted(pairwise(points), key=lambda ends: -abs(ends[1][0] - ends[0][0]) - abs(ends[1][1] - ends[0][1]))
     for ((x0, y0), (x1, y1)), n in product(parts, range(1, 20)):
         at = 0.5 + (n // 2) * (-1) ** n / 20  # from the middle on to both sides
