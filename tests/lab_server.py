@@ -20,11 +20,13 @@ TIME_LIMIT = 40  # seconds to start
 def choose_theme(folder: Path, *, dark: bool) -> None:
     """The theme of the pages that are opened from now on."""
     chosen = {
-        "@jupyterlab/apputils-extension:themes": {"theme": f"JupyterLab {'Dark' if dark else 'Light'}"},
-        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+        "themes": {"theme": f"JupyterLab {'Dark' if dark else 'Light'}"},
+        "notification": {"fetchNews": "false", "checkForUpdates": False},
     }
-    (folder / "settings").mkdir(exist_ok=True)
-    (folder / "settings" / "overrides.json").write_text(json.dumps(chosen), encoding="utf-8")
+    settings = folder / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True, exist_ok=True)
+    for name, values in chosen.items():
+        (settings / f"{name}.jupyterlab-settings").write_text(json.dumps(values), encoding="utf-8")
 
 
 @contextmanager
@@ -43,7 +45,6 @@ def server(folder: Path) -> Iterator[str]:
         "ServerApp.allow_root": True,
         "ServerApp.open_browser": False,
         "IdentityProvider.token": "",
-        "LabApp.app_settings_dir": folder / "settings",
         "LabApp.extension_manager": "readonly",
     }
     command = [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]

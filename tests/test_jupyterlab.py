@@ -1,4 +1,4 @@
-"""Notebooks that their reader has not run, in real JupyterLab: it shows their pictures as images, and runs no script."""
+"""Notebooks that their reader has not run, in real JupyterLab: pictures are images, and no script runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_untrusted_notebook_shows_pictures_in_jupyterlab(browser, jupyterlab,
     browser.open(f"{address}/lab/tree/given.ipynb", width=1100, height=5600)
     count = len(VALUES)
     browser.wait(f"document.querySelectorAll('.jp-OutputArea-output').length === {count}", errors=False)
-    browser.wait("document.body.dataset.jpThemeName", errors=False)
+    browser.wait(f"document.body.dataset.jpThemeName === 'JupyterLab {'Dark' if dark else 'Light'}'", errors=False)
     browser.wait("[...document.images].every(image => image.complete)", errors=False)
     found = browser.run(LOOK)
     ground = browser.run("getComputedStyle(document.querySelector('.jp-Notebook')).backgroundColor")

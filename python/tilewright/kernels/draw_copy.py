@@ -56,9 +56,8 @@ class Picture(Svg):
 
         def line(y: float, fill: str, labels: list[str]) -> None:
             joined = "".join(f"{label:^{letters}}" for label in labels).rstrip()
-            self._body.append(
-                f'<text class="c" x="{left:.1f}" y="{y:.1f}" textLength="{LETTER * len(joined):.1f}"{fill}>{joined}</text>'
-            )
+            place = f'x="{left:.1f}" y="{y:.1f}" textLength="{LETTER * len(joined):.1f}"'
+            self._body.append(f'<text class="c" {place}{fill}>{joined}</text>')
 
         # One unit is a cell: it is a line, as thick as a cell is high, or wide.
         across, down = (_runs(table.owners, way) for way in ((0, 1), (1, 0)))

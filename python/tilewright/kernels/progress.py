@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 __all__ = ["Progress"]
@@ -18,7 +19,7 @@ def _in_notebook() -> bool:
 def _bar(title: str, count: int) -> Any:
     """tqdm's bar for a notebook; None where tqdm is not installed."""
     try:
-        from tqdm.auto import tqdm
+        tqdm = import_module("tqdm.auto").tqdm
     except ImportError:
         return None
     return tqdm(total=count, desc=title, leave=False)

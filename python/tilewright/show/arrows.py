@@ -98,9 +98,10 @@ class _Field:
         self.areas = [cells_of(box) for box in sheet.boxes]
         for across, lines in ((True, self.ys), (False, self.xs)):
             for line in lines:
-                parts = [_part(rect, across) for rect in closed if _meets(rect, across, line)]
-                for i, area in enumerate(self.areas):
-                    own = [n for n, (j, _, _) in enumerate(ends) if j == i]
+                i = int(across)  # many texts: no calls
+                parts = [(rect[1 - i], rect[3 - i]) for rect in closed if rect[i] <= line <= rect[i + 2]]
+                for panel, area in enumerate(self.areas):
+                    own = [n for n, (j, _, _) in enumerate(ends) if j == panel]
                     if _meets(area, across, line) and not any(line in self.cells[n][across] for n in own):
                         parts.append(_part(area, across))
                 self.closed[across, line] = parts
@@ -188,7 +189,7 @@ def _corners(state: tuple[Point, Point], came: dict[tuple[Point, Point], tuple[P
 def label_place(sheet: Sheet, points: Points, text: str) -> Point:
     """The middle of an arrow's text: on a long part of it, over no other text and no cell as far as there is room."""
     half = len(text) * WIDTHS["n"] / 2 + 2
-    taken = [*texts_of(sheet), *map(cells_of, sheet.boxes)]
+    taken = [*texts_of(sheet), *map(cells_of, sheet.boxes)] if text else []
     parts = sorted(pairwise(points), key=lambda ends: -abs(ends[1][0] - ends[0][0]) - abs(ends[1][1] - ends[0][1]))
     for ((x0, y0), (x1, y1)), n in product(parts, range(1, 20)):
         at = 0.5 + (n // 2) * (-1) ** n / 20  # from the middle on to both sides

@@ -21,7 +21,7 @@ Shown = tuple["int | None", ...]
 
 
 def shown_of(extent: int, most: int = MOST) -> Shown:
-    """All indices, or, beyond `most`, the first ones, a gap, and the last ones. ValueError for a `most` not in [2, 512].
+    """All indices, or, beyond `most`, the first ones, a gap, and the last ones. ValueError for `most` not in [2, 512].
 
     >>> shown_of(5), shown_of(100, most=12)
     ((0, 1, 2, 3, 4), (0, 1, 2, 3, 4, 5, 6, 7, None, 97, 98, 99))

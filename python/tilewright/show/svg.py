@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["escape", "svg"]
 
 LIMIT = 144_500  # bytes of a picture of 64 x 64 cells, of which base64 makes 200 kB; hovering takes what is left
+COORDINATE = 6  # bytes that a coordinate takes at least where there is little room
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
 SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
 STYLE = "".join(
@@ -233,7 +234,7 @@ def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
         letters = round(box.cell[0] / ADVANCE)
         room -= (len(_row_text(box, 0, 0, lines, "")) + 3 + letters * box.panel.columns) * box.panel.rows * lines
         room -= (len(' data-hover=""') + box.panel.columns) * box.panel.rows
-    if room <= 0:
+    if room <= COORDINATE * sum(len(box.panel.cells) for box in sheet.boxes):
         return [Titles.none(box.panel) for box in sheet.boxes], []
     full = [Titles.of(box.panel) for box in sheet.boxes]
     for form in range(FORMS):
