@@ -433,9 +433,9 @@ Examples:
     ((3, (0, 1)), (3, 2)))doc";
 
 inline constexpr const char* increment_coord =
-    R"doc(The next coordinate, mode 0 fastest; after the last comes the first.
+    R"doc(The next coordinate, mode 0 fastest; the last mode goes on past its extent.
 
-    crd2idx(increment_coord(c, S), S) = (crd2idx(c, S) + 1) mod |S|
+    increment_coord(c, S) = idx2crd(crd2idx(c, S) + 1, S)
 
 Args:
     coord: a coordinate congruent with the shape.
@@ -446,7 +446,7 @@ Source: CuTe `increment_coord`.
 
 Examples:
     >>> cute.increment_coord((3, 0), (4, 2)), cute.increment_coord((3, 1), (4, 2))
-    ((0, 1), (0, 0)))doc";
+    ((0, 1), (0, 2)))doc";
 
 inline constexpr const char* is_static = R"doc(Whether every integer of an object is static, that is a Python int.
 
