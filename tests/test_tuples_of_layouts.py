@@ -70,7 +70,7 @@ def test_tiles_of_a_layout(shape, tiler, tiles):
 
 
 def test_tiles_of_a_layout_are_the_rest_of_its_division():
-    """The second mode of zipped_divide, wherever that exists. (That divides the coalesced shape: so no mode may merge.)"""
+    """The second mode of zipped_divide, wherever that exists; it divides the coalesced shape, so no mode may merge."""
     found = 0
     for extents, strides, shape in product(
         product((1, 2, 3, 4), repeat=2), product((1, 2, 3, 4, 8), repeat=2), (12, 24, (4, 6), (2, 3, 4), (6, 2, 2))
@@ -144,25 +144,21 @@ def test_complement_within_a_tuple_reaches_its_end():
 def test_thread_value_layouts_have_every_thread_and_value():
     """M(tv(t, v)) = t + |thr| * v, or the first place where CuTe's answer breaks it."""
     held = refused = 0
-    modes = [(Layout(s, d), Layout(t, e)) for s, t in product((1, 2, 3, 4), repeat=2) for d, e in product((1, 2, 8), repeat=2)]
-    for thr, val in modes:
+    modes = [Layout(s, d) for s, d in product((1, 2, 3, 4), (1, 2, 8))]
+    for thr, val in product(modes, repeat=2):
         tile = None
         try:
             tile = cute.raked_product(as_cute(thr), as_cute(val))
             _, tv = cute.make_layout_tv(as_cute(thr), as_cute(val))
         except LayoutError as error:
             refused += tile is not None
-            known = error.counterexample is not None or "CuTe rejects it too" in str(error)
-            assert tile is None or known, str(error)
+            if tile is not None and error.counterexample is None and "CuTe rejects it too" not in str(error):
+                raise
             continue
         held += 1
-        assert [tile(tv(i)) for i in range(cute.size(tv))] == list(range(cute.size(thr_size(thr, val))))
+        assert [tile(tv(i)) for i in range(cute.size(tv))] == list(range(m.size(thr) * m.size(val)))
     assert held > 20
     assert refused > 20
-
-
-def thr_size(thr, val):
-    return m.size(thr) * m.size(val)
 
 
 def test_thread_value_layout_of_threads_with_gaps():

@@ -32,10 +32,10 @@ void by_entry(TupleView codomain, BasisPath& outermost_first, LayoutBuilder& bui
 // The same in the profile of the layout's own codomain, a leaf for integers.
 template <class F>
 Layout by_entry_of(LayoutView layout, F&& part) {
+  if (!has_basis(layout.stride)) return part(BasisId{0});
   LayoutBuilder builder;
   BasisPath path;
-  const IntTuple codomain = has_basis(layout.stride) ? coshape(layout) : IntTuple(static_int(0));
-  by_entry(codomain, path, builder, part);
+  by_entry(coshape(layout), path, builder, part);
   return builder.take();
 }
 

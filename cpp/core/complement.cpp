@@ -29,12 +29,12 @@ void verify_gap(const Node& gap, const Mode& mode, const Node& reached, LayoutVi
   // With dynamic extents CuTe does not see it.
   const bool rejected = gap.is(0);
   if (gap.value > 0 || !(rejected || checks_enabled())) return;
-  const std::string cause =
-      concat("the modes of ", to_string(layout), " overlap or interleave: the mode ", mode.extent.value, ":",
-             mode.stride.value, " starts below offset ", reached.value,
-             " that the modes with smaller strides fill (needs stride >= ", reached.value, ")");
+  const std::string cause = concat("the modes of ", to_string(layout), " overlap or interleave: the mode ",
+                                   mode.extent.value, ":", mode.stride.value, " starts below offset ", reached.value,
+                                   " that the modes with smaller strides fill (needs stride >= ", reached.value, ")");
   if (rejected) fail(cause + "; CuTe rejects it too");
-  throw LayoutError(cause + "; CuTe's answer has an extent of 0, so it lacks even R(0) = 0", CounterExample(0, "_", "0"));
+  throw LayoutError(cause + "; CuTe's answer has an extent of 0, so it lacks even R(0) = 0",
+                    CounterExample(0, "_", "0"));
 }
 
 void require_complement(const Modes& modes) {
@@ -106,6 +106,7 @@ Layout lifted(const Layout& part, BasisId basis) {
                            }));
 }
 
+// The complement of a layout with basis strides, each entry of its codomain within that of the cotarget.
 class Complement {
  public:
   Complement(LayoutView layout, Reach reach) : layout_(layout), modes_(filtered(layout)), reach_(reach) {}
@@ -117,19 +118,19 @@ class Complement {
 
  private:
   void append(TupleView cotarget) {
-    Modes own;
     int64_t entries = 0;  // how many the basis elements inside of this entry need
-    for (const Mode& mode : modes_) {
-      const BasisPath& path = basis_path(mode.stride.basis());
-      if (!lies_in(path, path_)) continue;
-      if (path.size() == path_.size()) {
-        own.push_back({mode.extent, without_basis(mode.stride)});
-      } else {
-        entries = std::max<int64_t>(entries, path[path.size() - 1 - path_.size()] + 1);
-      }
-    }
+    for_each_leaf(layout_.stride, [&](const Node& stride) {
+      if (!stride.has_basis()) return;
+      const BasisPath& path = basis_path(stride.basis());
+      if (!lies_in(path, path_) || path.size() == path_.size()) return;
+      entries = std::max<int64_t>(entries, path[path.size() - 1 - path_.size()] + 1);
+    });
     if (entries == 0) {
       const BasisId basis = basis_id(BasisPath(path_.rbegin(), path_.rend()));
+      Modes own;
+      for (const Mode& mode : modes_) {
+        if (mode.stride.basis() == basis) own.push_back({mode.extent, without_basis(mode.stride)});
+      }
       builder_.copy(lifted(complement_of(own, cotarget, layout_, reach_), basis));
       return;
     }
@@ -157,19 +158,17 @@ class Complement {
 }  // namespace
 
 Layout complement(LayoutView layout, TupleView cotarget, Reach reach) {
-  if (has_basis(layout.stride)) coshape(layout);  // raises where the offsets mix integers and coordinates
   for_each_leaf(cotarget, [&](const Node& leaf) {
     if (leaf.value <= 0 || leaf.has_basis())
       fail(concat("the entries of the cotarget ", to_string(cotarget), " must be positive integers"));
   });
+  if (!has_basis(layout.stride)) return complement_of(filtered(layout), cotarget, layout, reach);
+  coshape(layout);  // raises where the offsets mix integers and coordinates
   return Complement(layout, reach).within(cotarget);
 }
 
 Layout complement(LayoutView layout, TupleView cotarget) { return complement(layout, cotarget, Reach::kCotarget); }
 
-Layout complement(LayoutView layout) {
-  const Layout filtered = filter(layout);
-  return complement(filtered, coshape(filtered));
-}
+Layout complement(LayoutView layout) { return complement(layout, coshape(layout)); }
 
 }  // namespace tilewright

@@ -230,8 +230,8 @@ void verify(LayoutView a, LayoutView b, const Composed& composed) {
   };
   if (found != count) {
     // The first coordinate that only one of the two has.
-    const CounterExample example = found < count ? CounterExample(found, "_", demanded(found))
-                                                 : CounterExample(count, given(count), "_");
+    const CounterExample example =
+        found < count ? CounterExample(found, "_", demanded(found)) : CounterExample(count, given(count), "_");
     throw LayoutError(concat(composed.cause, "; CuTe gives ", to_string(r), " of size ", found,
                              ", but the right layout has size ", count),
                       example);

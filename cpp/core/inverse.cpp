@@ -95,9 +95,10 @@ std::optional<Doubt> doubt_of(const Places& sorted) {
       const int64_t end = checked_mul(smaller.extent.value, smaller.stride.value);
       const int64_t from = abs(below->position).value;
       if (end > mode.stride.value) {
-        const std::string reach = concat("the mode ", smaller.extent.value, ":", smaller.stride.value,
-                                         " reaches offset ", end - smaller.stride.value, " and meets the mode with stride ",
-                                         mode.stride.value, " at offset ", mode.stride.value);
+        const std::string reach =
+            concat("the mode ", smaller.extent.value, ":", smaller.stride.value, " reaches offset ",
+                   end - smaller.stride.value, " and meets the mode with stride ", mode.stride.value, " at offset ",
+                   mode.stride.value);
         return Doubt{moves ? concat("the layout is not injective: ", reach, ", so no left inverse exists") : reach,
                      checked_mul(mode.stride.value / smaller.stride.value, from)};
       }

@@ -34,9 +34,9 @@ void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutV
   const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
   const FlatFunction truth(modes_of(all)), steps(modes_of(copies)), result(modes_of(placed));
   const int64_t size_of_copies = size(copies).value;
-  const std::string cause = concat("the complement of the block within size(A)*cosize(B) = ",
-                                   mul(size(block), cosize(copies)).value, " has ", count,
-                                   " places, but the tiler needs ", needed);
+  const std::string cause =
+      concat("the complement of the block within size(A)*cosize(B) = ", mul(size(block), cosize(copies)).value, " has ",
+             count, " places, but the tiler needs ", needed);
   const int64_t scanned = std::min(size_of_copies, kScanLimit);
   for (int64_t i = 0; i < scanned; ++i) {
     if (result(i) == truth(steps(i))) continue;
@@ -148,9 +148,8 @@ void verify_tv(LayoutView tile, LayoutView inverse, LayoutView tv) {
   }
   const int64_t count = size(tv).value, first = size(inverse).value;
   if (first >= count) return;
-  const std::string cause =
-      concat("the raked product M = ", to_string(tile), " has the offsets below ", first, " only, of the ", count,
-             " that threads and values need");
+  const std::string cause = concat("the raked product M = ", to_string(tile), " has the offsets below ", first,
+                                   " only, of the ", count, " that threads and values need");
   const FlatFunction outer(modes_of(tile)), inner(modes_of(tv));
   const int64_t end = std::min(count, first + kScanLimit);
   for (int64_t i = first; i < end; ++i) {

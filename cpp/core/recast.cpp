@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 #include "algebra.hpp"
 #include "modes.hpp"
@@ -8,24 +9,58 @@ namespace tilewright {
 
 namespace {
 
+// Raises with the first coordinate c where A(c) is not in the wide element R(c'), or does not begin it although it is
+// the first of those that c' packs.
+[[noreturn]] void refuse_upcast(const std::string& cause, LayoutView layout, LayoutView result, int64_t n,
+                                const SmallVector<int64_t, 8>& packs) {
+  const FlatFunction values(modes_of(layout));
+  const Modes modes = modes_of(layout), wide = modes_of(result);
+  const int64_t count = std::min(size(layout).value, kScanLimit);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i, start = 0;
+    bool first = true;
+    for (std::size_t k = 0; k < modes.size(); ++k) {
+      const int64_t digit = rest % modes[k].extent.value;
+      rest /= modes[k].extent.value;
+      first = first && digit % packs[k] == 0;
+      start += digit / packs[k] * wide[k].stride.value * n;
+    }
+    const int64_t offset = values(i);
+    if (offset >= start && offset - start < (first ? 1 : n)) continue;
+    throw LayoutError(concat(cause, "; coordinate ", i, " is at offset ", offset, ", but CuTe's answer ",
+                             to_string(result), " puts it into the element that starts at ", start),
+                      CounterExample(i, start, offset));
+  }
+  fail(cause);
+}
+
 // n*R(c') is where A puts the first of the coordinates that c' packs, and every A(c) lies in the element R(c').
-void verify_upcast(LayoutView layout, int64_t n, const SmallVector<int64_t, 8>& packs) {
+void verify_upcast(LayoutView layout, LayoutView result, int64_t n, const SmallVector<int64_t, 8>& packs) {
   int64_t inside = 0;  // the greatest offset that the packed coordinates reach inside one element
   const Modes modes = modes_of(layout);
+  auto refuse = [&](const std::string& cause) { refuse_upcast(cause, layout, result, n, packs); };
   for (std::size_t i = 0; i < modes.size(); ++i) {
     const int64_t s = modes[i].extent.value, d = modes[i].stride.value;
     if (s <= 1 || d == 0) continue;
     if (d < 0 && d % n != 0)
-      fail(concat("the negative stride ", d, " is not a multiple of ", n, ": elements would be read backwards"));
+      refuse(concat("the negative stride ", d, " is not a multiple of ", n, ": elements would be read backwards"));
     if (packs[i] == 1 && d % n != 0) {
-      fail(concat("the dynamic stride ", d, " is not a multiple of ", n, ": it would point inside an element"));
+      refuse(concat("the dynamic stride ", d, " is not a multiple of ", n, ": it would point inside an element"));
     }
     if (d % n != 0 || packs[i] > 1) inside = checked_add(inside, checked_mul(std::min(s, packs[i]) - 1, d));
   }
   if (inside >= n) {
-    fail(concat("the modes that lie inside an element of ", n, " reach offset ", inside,
-                " together and overlap the next element"));
+    refuse(concat("the modes that lie inside an element of ", n, " reach offset ", inside,
+                  " together and overlap the next element"));
   }
+}
+
+// Raises with the first coordinate that only CuTe's answer has, or that it lacks.
+[[noreturn]] void refuse_size(const std::string& cause, LayoutView result, int64_t count) {
+  const int64_t found = size(result).value;
+  const CounterExample example = found > count ? CounterExample(count, std::to_string(evaluate(result, count)), "_")
+                                               : CounterExample(found, "_", "_");
+  throw LayoutError(cause, example);
 }
 
 }  // namespace
@@ -56,8 +91,9 @@ Layout upcast(LayoutView layout, int64_t n) {
     extent = ceil_div(extent, pack);
     step = mul(sign(step), ceil_div(width, factor));
   }
-  if (checks_enabled()) verify_upcast(layout, n, packs);
-  return Layout::unchecked(IntTuple(std::move(shape)), IntTuple(std::move(stride)));
+  Layout result = Layout::unchecked(IntTuple(std::move(shape)), IntTuple(std::move(stride)));
+  if (checks_enabled()) verify_upcast(layout, result, n, packs);
+  return result;
 }
 
 Layout downcast(LayoutView layout, int64_t n) {
@@ -83,13 +119,22 @@ Layout downcast(LayoutView layout, int64_t n) {
     }
   }
   if (!adjacent) fail("downcast requires adjacent elements: no mode has a static stride of 1; CuTe rejects it too");
+  Layout result = Layout::unchecked(IntTuple(std::move(shape)), IntTuple(std::move(stride)));
   if (checks_enabled() && n > 1 && backwards) {
-    fail("a mode has stride -1: the parts of its elements would be counted backwards");
+    int64_t step = 1;  // the coordinate of the second part of the first element
+    for (const Mode& mode : modes_of(result)) {
+      if (mode.stride.is(-1)) break;
+      step = checked_mul(step, mode.extent.value);
+    }
+    throw LayoutError("a mode has stride -1: the parts of its elements would be counted backwards",
+                      CounterExample(step, -1, 1));
   }
   if (checks_enabled() && n > 1 && units > 1) {
-    fail(concat(units, " modes have stride 1: each would be split, and the parts counted ", units, " times over"));
+    refuse_size(
+        concat(units, " modes have stride 1: each would be split, and the parts counted ", units, " times over"),
+        result, checked_mul(size(layout).value, n));
   }
-  return Layout::unchecked(IntTuple(std::move(shape)), IntTuple(std::move(stride)));
+  return result;
 }
 
 Layout recast(LayoutView layout, int64_t old_bits, int64_t new_bits) {
@@ -106,7 +151,8 @@ Layout recast(LayoutView layout, int64_t old_bits, int64_t new_bits) {
   const int64_t before = checked_mul(size(layout).value, old_bits);
   const int64_t after = checked_mul(size(result).value, new_bits);
   if (checks_enabled() && before != after) {
-    fail(concat("the layout holds ", before, " bits, but CuTe's answer ", to_string(result), " holds ", after));
+    refuse_size(concat("the layout holds ", before, " bits, but CuTe's answer ", to_string(result), " holds ", after),
+                result, before / new_bits);
   }
   return result;
 }

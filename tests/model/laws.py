@@ -107,8 +107,8 @@ def tileable(a: Layout, end: int) -> bool:
 
 
 def complement(a: Layout, cotarget: Any, r: Layout) -> Broken | None:
-    """R increases, meets A only in 0, (A, R) is injective if A is, reaches the cotarget's end, and covers it if A's image
-    can tile it."""
+    """R increases, meets A only in 0, and reaches the end of the cotarget; (A, R) is injective if A is, and covers the
+    cotarget if A can tile it."""
     if bad := positive(r):
         return bad
     image, rest = m.offsets(a), m.offsets(r)

@@ -117,7 +117,7 @@ def by_cotarget(notes: Notes, a: Any, cotarget: Any, at: tuple[int, ...]) -> Any
 def derive_complement(notes: Notes, a: Any, cotarget: Any = None) -> str:
     pair = as_pair(a)
     if cotarget is None:
-        target = coshape(filtered(pair))
+        target = coshape(pair)
         notes.say(f"no cotarget is given, so it is the {'coshape' if has_basis(pair) else 'cosize'}, {text(target)}")
     else:
         target = as_tuple(cotarget.shape if isinstance(cotarget, _core.Layout) else cotarget)
