@@ -83,8 +83,8 @@ def test_every_error_of_a_recast_has_a_counterexample(name):
 
 def test_counterexamples_of_recasts():
     for operands, wanted in (
-        ((cute.upcast, L("(4,3):(1,2)"), 4), (6, 0, 4)),
-        ((cute.upcast, cute.make_layout((2, 4), stride=(1, Int32(6))), 4), (2, 4, 6)),
+        ((cute.upcast, L("(4,3):(1,2)"), 4), (6, 0, 1)),
+        ((cute.upcast, cute.make_layout((2, 4), stride=(1, Int32(6))), 4), (4, 2, 3)),
         ((cute.upcast, L("4:-1"), 4), (1, 0, -1)),
         ((cute.downcast, L("4:-1"), 2), (1, -1, 1)),
         ((cute.downcast, L("(8,1):(1,1)"), 3), (24, 1, None)),
@@ -109,7 +109,7 @@ def test_the_smallest_counterexample_of_all_entries():
             first = next(k for k in range(cute.size(b)) if components(given(k)) != components(a(b(k))))
             i, got, wanted = error.counterexample
             assert (i, got, components(wanted)) == (first, given(first), components(a(b(first))))
-    assert found > 20
+    assert found > 8
 
 
 # ---- larger than what is compared ------------------------------------------------------------------------------------

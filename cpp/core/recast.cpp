@@ -9,27 +9,37 @@ namespace tilewright {
 
 namespace {
 
-// Raises with the first coordinate c where A(c) is not in the wide element R(c'), or does not begin it although it is
-// the first of those that c' packs.
+// Raises with the first coordinate c where A(c) is not in the wide element R(c'), else with the first c' where R(c')
+// does not begin where A puts the first of the coordinates that c' packs.
 [[noreturn]] void refuse_upcast(const std::string& cause, LayoutView layout, LayoutView result, int64_t n,
                                 const SmallVector<int64_t, 8>& packs) {
-  const FlatFunction values(modes_of(layout));
-  const Modes modes = modes_of(layout), wide = modes_of(result);
-  const int64_t count = std::min(size(layout).value, kScanLimit);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i, start = 0;
-    bool first = true;
-    for (std::size_t k = 0; k < modes.size(); ++k) {
-      const int64_t digit = rest % modes[k].extent.value;
-      rest /= modes[k].extent.value;
-      first = first && digit % packs[k] == 0;
-      start += digit / packs[k] * wide[k].stride.value * n;
+  const Modes narrow = modes_of(layout), wide = modes_of(result);
+  const FlatFunction values(narrow);
+  for (int64_t i = 0; i < std::min(size(layout).value, kScanLimit); ++i) {
+    int64_t rest = i, element = 0;
+    for (std::size_t k = 0; k < narrow.size(); ++k) {
+      element += rest % narrow[k].extent.value / packs[k] * wide[k].stride.value;
+      rest /= narrow[k].extent.value;
     }
     const int64_t offset = values(i);
-    if (offset >= start && offset - start < (first ? 1 : n)) continue;
-    throw LayoutError(concat(cause, "; coordinate ", i, " is at offset ", offset, ", but CuTe's answer ",
-                             to_string(result), " puts it into the element that starts at ", start),
-                      CounterExample(i, start, offset));
+    const int64_t inside = offset / n - (offset % n < 0 ? 1 : 0);
+    if (element == inside) continue;
+    throw LayoutError(concat(cause, "; coordinate ", i, " at offset ", offset, " is in element ", inside,
+                             ", but CuTe's answer ", to_string(result), " gives ", element),
+                      CounterExample(i, element, inside));
+  }
+  for (int64_t j = 0; j < std::min(size(result).value, kScanLimit); ++j) {
+    int64_t rest = j, start = 0, first = 0;
+    for (std::size_t k = 0; k < wide.size(); ++k) {
+      const int64_t digit = rest % wide[k].extent.value;
+      start += digit * wide[k].stride.value * n;
+      first += digit * packs[k] * narrow[k].stride.value;
+      rest /= wide[k].extent.value;
+    }
+    if (start == first) continue;
+    throw LayoutError(concat(cause, "; element ", j, " of CuTe's answer ", to_string(result), " begins at offset ",
+                             start, ", but its first coordinate is at ", first),
+                      CounterExample(j, start, first));
   }
   fail(cause);
 }

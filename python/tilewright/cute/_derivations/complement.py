@@ -118,7 +118,8 @@ def derive_complement(notes: Notes, a: Any, cotarget: Any = None) -> str:
     pair = as_pair(a)
     if cotarget is None:
         target = coshape(pair)
-        notes.say(f"no cotarget is given, so it is the {'coshape' if has_basis(pair) else 'cosize'}, {text(target)}")
+        name = "coshape" if has_basis(pair) else "cosize"
+        notes.say(f"no cotarget is given, so it is the {name}, {text(target)}")
     else:
         target = as_tuple(cotarget.shape if isinstance(cotarget, _core.Layout) else cotarget)
     return layout(complement(notes, pair, target))

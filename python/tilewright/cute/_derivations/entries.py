@@ -16,22 +16,26 @@ def has_basis(a: Any) -> bool:
     return any(isinstance(d, Basis) for d in leaves(a[1]))
 
 
-def paths(a: Any) -> set[tuple[int, ...]]:
-    """The entries of the coordinates that the modes move, the outermost mode first."""
-    return {tuple(reversed(d.mode)) for d in leaves(a[1]) if isinstance(d, Basis)}
+def paths(a: Any) -> list[tuple[int, ...]]:
+    """The entry of the coordinates that each mode with a basis stride moves, the outermost mode first."""
+    return [tuple(reversed(d.mode)) for d in leaves(a[1]) if isinstance(d, Basis)]
 
 
 def count(a: Any, at: tuple[int, ...]) -> int:
     """How many entries the modes need inside of one entry; 0 where it is a number."""
-    return max((path[len(at)] + 1 for path in paths(a) if path[: len(at)] == at and path != at), default=0)
+    depth = len(at)
+    return max([0, *[path[depth] + 1 for path in paths(a) if len(path) > depth and path[:depth] == at]])
 
 
 def part(a: Any, at: tuple[int, ...]) -> Any:
     """The layout in one entry, of integers; 1:0 where no mode moves it."""
-    if at not in paths(a):
+    if not any(path == at for path in paths(a)):
         return 1, 0
-    mode = tuple(reversed(at))
-    return join([(s, d.value if isinstance(d, Basis) and d.mode == mode else 0) for s, d in flat_modes(a)])
+    modes = []
+    for s, d in flat_modes(a):
+        inside = isinstance(d, Basis) and tuple(reversed(d.mode)) == at
+        modes.append((s, d.value if inside else 0))
+    return join(modes)
 
 
 def heading(at: tuple[int, ...], a: Any) -> str:
@@ -40,7 +44,8 @@ def heading(at: tuple[int, ...], a: Any) -> str:
 
 def by_entry(notes: Notes, a: Any, f: Callable[[Notes, Any], Any], at: tuple[int, ...] = ()) -> Any:
     """f of the layout in each entry, in the profile of the coordinates."""
-    if n := count(a, at):
+    n = count(a, at)
+    if n:
         return join([by_entry(notes, a, f, (*at, i)) for i in range(n)])
     inside = part(a, at)
     notes.say(heading(at, inside))
@@ -50,7 +55,8 @@ def by_entry(notes: Notes, a: Any, f: Callable[[Notes, Any], Any], at: tuple[int
 
 def coshape(a: Any, at: tuple[int, ...] = ()) -> Any:
     """One more than the largest number in each entry."""
-    if n := count(a, at):
+    n = count(a, at)
+    if n:
         return tuple(coshape(a, (*at, i)) for i in range(n))
     return cosize(part(a, at)) if has_basis(a) else cosize(a)
 

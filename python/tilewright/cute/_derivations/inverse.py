@@ -28,8 +28,10 @@ def by_stride(notes: Notes, a: Any, mirrored: bool) -> list[tuple[Any, Any, Any]
         index = times(index, s)
     for i in range(len(modes)):
         for j in range(i + 1, len(modes)):
-            if modes[j][1] < modes[i][1]:
-                modes[i], modes[j] = modes[j], modes[i]
+            later = modes[j]
+            if later[1] < modes[i][1]:
+                modes[j] = modes[i]
+                modes[i] = later
     listed = ", ".join(f"{layout((s, d))} ({index})" for s, d, index in modes)
     notes.say(f"the modes by stride, each with the index of its coordinate 1: {listed}")
     return modes
