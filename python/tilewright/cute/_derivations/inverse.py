@@ -27,9 +27,8 @@ def by_stride(notes: Notes, a: Any, mirrored: bool) -> list[tuple[Any, Any, Any]
             modes.append((s, -d, times(-1, index)) if mirrored and d < 0 else (s, d, index))
         index = times(index, s)
     for i in range(len(modes)):
-        for j in range(i + 1, len(modes)):
-            later = modes[j]
-            if later[1] < modes[i][1]:
+        for j, later in enumerate(modes):
+            if j > i and later[1] < modes[i][1]:
                 modes[j] = modes[i]
                 modes[i] = later
     listed = ", ".join(f"{layout((s, d))} ({index})" for s, d, index in modes)
