@@ -143,6 +143,7 @@ Node to_leaf(py::handle object) {
 namespace {
 
 bool holds_layouts_at(py::handle object, int depth) {
+  if (PyLong_CheckExact(object.ptr())) return false;
   if (!is_sequence(object)) return is_layout_like(object);
   check_depth(depth);
   for (const py::handle item : items_of(object)) {

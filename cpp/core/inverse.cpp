@@ -156,17 +156,17 @@ Layout left_inverse(LayoutView layout) {
     stride = abs(stride);
   }
   std::optional<Doubt> doubt;
-  std::vector<Component> components;
   Layout inverse = by_entry_of(layout, [&](BasisId basis) {
     const Places sorted = by_stride(placed, basis);
-    const Modes chain = left_chain(sorted);
-    if (checked) {
-      if (!doubt) doubt = doubt_of(sorted);
-      components.push_back({along(layout, basis), FlatFunction(chain)});
-    }
-    return from_modes(chain);
+    if (checked && !doubt) doubt = doubt_of(sorted);
+    return from_modes(left_chain(sorted));
   });
-  if (doubt) verify_left_inverse(*doubt, components, size(layout).value, repeats, inverse);
+  if (!doubt) return inverse;
+  std::vector<Component> components;
+  for (const BasisId basis : bases_of(layout)) {
+    components.push_back({along(layout, basis), FlatFunction(left_chain(by_stride(placed, basis)))});
+  }
+  verify_left_inverse(*doubt, components, size(layout).value, repeats, inverse);
   return inverse;
 }
 
