@@ -370,3 +370,28 @@ def test_the_files_of_the_derivations_have_distinct_names():
     names = Counter(node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef))
     assert len(names) > 50
     assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("op", "args"),
+    [
+        ("right_inverse", ("(4,5):(1@1,1@0)",)),
+        ("right_inverse", ("(2,(3,4)):(1@0,(1@0@1,1@2@1))",)),
+        ("right_inverse", ("(4,2):(-1,4)",)),
+        ("right_inverse", ("(3,((2,4),2)):(1,((1,0),10))",)),
+        ("left_inverse", ("(4,5):(2@0,1@2)",)),
+        ("left_inverse", ("(4,2):(-1,4)",)),
+        ("left_inverse", ("(2,2):(1@0,1@0)",)),
+        ("complement", ("(2,4):(2@0,1@1)",)),
+        ("complement", ("(2,4):(2@0,1@1)", (8, (2, 4)))),
+        ("complement", ("2:1@1", 8)),
+        ("complement", ("3:2", (4, 12))),
+        ("logical_divide", ("(8,8):(9,1)", "(4,4):(1@1,2@0)")),
+        ("zipped_divide", ("8:1", "4:1@0")),
+        ("logical_product", ("(4,5):(1@0,1@1)", "2:1")),
+        ("logical_product", ("(2,3):(1@0,2@1)", "(2,2):(1@0,1@1)")),
+        ("blocked_product", ("(2,2):(1@0,1@1)", "(3,2):(1@0,1@1)")),
+    ],
+)
+def test_basis_strides_and_negative_ones(op, args):
+    check(op, *(L(x) if isinstance(x, str) else x for x in args))

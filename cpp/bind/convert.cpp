@@ -140,6 +140,22 @@ Node to_leaf(py::handle object) {
   return static_int(long_value(number.ptr()));
 }
 
+namespace {
+
+bool holds_layouts_at(py::handle object, int depth) {
+  if (PyLong_CheckExact(object.ptr())) return false;
+  if (!is_sequence(object)) return is_layout_like(object);
+  check_depth(depth);
+  for (const py::handle item : items_of(object)) {
+    if (holds_layouts_at(item, depth + 1)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool holds_layouts(py::handle object) { return is_sequence(object) && holds_layouts_at(object, 1); }
+
 IntTuple to_int_tuple(py::handle object) {
   TupleBuilder builder;
   append(object.ptr(), builder, 0);

@@ -69,6 +69,9 @@ bool is_tensor(py::handle object);
 bool is_sequence(py::handle object);  // tuple or list
 inline bool is_layout_like(py::handle object) { return is_layout(object) || is_composed(object) || is_tensor(object); }
 
+// Whether a nested tuple holds layouts or tensors.
+bool holds_layouts(py::handle object);
+
 const Layout& as_layout(py::handle object);  // where is_layout(object), and so on
 const ComposedLayout& as_composed(py::handle object);
 const Swizzle& as_swizzle(py::handle object);

@@ -90,34 +90,39 @@ inline constexpr const char* complement = R"doc(The layout of what L leaves over
     R(i-1) < R(i), im(L) and im(R) meet in 0 only, (L, R) is injective if L is;
     (L, R) is a bijection onto [0, M) where is_admissible(L, M)
 
+With basis strides the law holds in each entry of the codomain, which M and R have in their profile.
 Args:
     layout: L: a Layout, ComposedLayout (its outer layout) or Tensor.
-    cotarget: M, in elements: an int, a shape (divided mode by mode) or a Layout; by default cosize(filter(L)).
+    cotarget: M, in elements: an int, a shape (divided mode by mode) or a Layout; by default coshape(filter(L)).
 Returns: a coalesced Layout. Where the sizes do not divide, it rounds up.
-Raises: LayoutError when modes of L overlap, a stride is negative or a basis element, or M is not positive.
+Raises: LayoutError when modes of L overlap, a stride is negative, M is not positive, or, with a counter-example, where
+    a shape that L does not divide mode by mode would end below M.
 Source: CuTe `complement`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
 
 Examples:
     >>> cute.complement(cute.parse("4:2"), 24), cute.complement(cute.parse("(2,2):(1,6)"), 24)
     ((2,3):(1,8), (3,2):(2,12))
     >>> cute.complement(cute.parse("4:1"), (6, 4)), cute.complement(cute.parse("(4,6):(1,4)"), 24)
-    (8:4, 1:0))doc";
+    (8:4, 1:0)
+    >>> cute.complement(cute.parse("(2,4):(2@0,1@1)"), (8, 8))
+    ((2,2),2):((1@0,4@0),4@1))doc";
 
 inline constexpr const char* right_inverse =
     R"doc(The layout that finds a coordinate for the offsets 0, 1, 2, .. as far as they are contiguous.
 
-    A(R(i)) = i for i < |R|
+    A(R(i)) = i for i < |R|; with basis strides A(R(c)) = c for the coordinates c of R, which has the codomain's profile
 
 Args:
     layout: A: a Layout, or a swizzled layout with offset 0.
 Returns: a Layout (swizzled for a swizzled one), as large as static strides prove; 1:0 where there is no stride 1.
-Raises: LayoutError with a counter-example when CuTe's answer breaks the law (negative strides, swizzles);
-    TypeError for other kinds.
+Raises: LayoutError with a counter-example when CuTe's answer breaks the law (swizzles); TypeError for other kinds.
 Source: CuTe `right_inverse`.
 
 Examples:
     >>> cute.right_inverse(cute.parse("(4,8):(8,1)")), cute.right_inverse(cute.parse("(3,2):(4,1)"))
-    ((8,4):(4,1), 2:3))doc";
+    ((8,4):(4,1), 2:3)
+    >>> cute.right_inverse(cute.parse("(4,5):(1@1,1@0)"))
+    (5,4):(4,1))doc";
 
 inline constexpr const char* left_inverse = R"doc(The layout that finds the coordinate of an offset.
 
@@ -125,9 +130,10 @@ inline constexpr const char* left_inverse = R"doc(The layout that finds the coor
 
 Args:
     layout: A: a Layout with static strides, or a swizzled layout with offset 0.
-Returns: a Layout (swizzled for a swizzled one). Offsets that A skips map to some coordinate.
-Raises: LayoutError when modes of A overlap, a stride is dynamic, a basis element, or no multiple of the next smaller
-    one, or CuTe's answer breaks the law (negative strides, swizzles); TypeError for other kinds.
+Returns: a Layout (swizzled for a swizzled one). Offsets that A skips map to some coordinate. With basis strides it has
+    the profile of A's codomain.
+Raises: LayoutError when modes of A overlap, a stride is dynamic or no multiple of the next smaller one, or the answer
+    breaks the law (negative strides next to positive ones, swizzles); TypeError for other kinds.
 Source: CuTe `left_inverse`.
 
 Examples:

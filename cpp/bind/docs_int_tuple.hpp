@@ -149,17 +149,20 @@ Examples:
 inline constexpr const char* ceil_div = R"doc(How many tiles cover a shape, mode by mode.
 
     ceil_div(a, b) = ceil(a / b) per mode; modes beyond b stay; one integer b for a tuple a is used up mode by mode
+    ceil_div(a, B) = shape(complement(B, a)) for a Layout B: mode 1 of zipped_divide(make_layout(a), B)
 
 Args:
     a: an integer or nested tuple, in elements.
-    b: an integer, a tuple of at most as many modes, or a Layout, whose shape counts.
+    b: an integer, a Layout, or a tuple of them with at most as many modes.
 Returns: tiles per mode.
-Raises: LayoutError for a divisor of 0, or when b has more modes.
+Raises: LayoutError for a divisor of 0, or when b has more modes; as complement.
 Source: CuTe `ceil_div`.
 
 Examples:
     >>> cute.ceil_div((10, 6), (4, 4)), cute.ceil_div((10, 6), 4), cute.ceil_div((10, 6), 20)
-    ((3, 2), (3, 6), (1, 3)))doc";
+    ((3, 2), (3, 6), (1, 3))
+    >>> cute.ceil_div((16, 32), cute.parse("(4,8):(1,4)")), cute.ceil_div((16, 32), (cute.parse("4:2"), 8))
+    (16, ((2, 2), 4)))doc";
 
 inline constexpr const char* round_up = R"doc(The smallest multiple that covers a shape, mode by mode.
 
@@ -200,7 +203,7 @@ inline constexpr const char* evenly_divides = R"doc(Whether tiles cover a shape 
 
 Args:
     a: the shape, an integer or nested tuple.
-    b: the tile, an integer, a tuple or a Layout, whose shape counts.
+    b: the tile, an integer, a Layout, or a tuple of them.
 Returns: a bool; False when b has more modes than a.
 Source: CuTe C++ `evenly_divides`.
 
@@ -299,7 +302,8 @@ inline constexpr const char* size = R"doc(The number of elements: the product of
     |L| = product(shape(L)); size(x, mode=[i,j]) is that of mode j of mode i
 
 Args:
-    x: an integer, tuple, Layout, ComposedLayout or Tensor; a TiledCopy or TiledMma gives its threads.
+    x: an integer, Layout, ComposedLayout or Tensor, or a nested tuple of them; a TiledCopy or TiledMma gives its
+        threads.
     mode: an int or a sequence of ints, the path of a mode; size[i,j](x) means the same.
 Returns: an integer, dynamic where an extent is.
 Raises: LayoutError when a mode does not exist.
@@ -433,9 +437,9 @@ Examples:
     ((3, (0, 1)), (3, 2)))doc";
 
 inline constexpr const char* increment_coord =
-    R"doc(The next coordinate, mode 0 fastest; after the last comes the first.
+    R"doc(The next coordinate, mode 0 fastest; the last mode goes on past its extent.
 
-    crd2idx(increment_coord(c, S), S) = (crd2idx(c, S) + 1) mod |S|
+    increment_coord(c, S) = idx2crd(crd2idx(c, S) + 1, S)
 
 Args:
     coord: a coordinate congruent with the shape.
@@ -446,7 +450,7 @@ Source: CuTe `increment_coord`.
 
 Examples:
     >>> cute.increment_coord((3, 0), (4, 2)), cute.increment_coord((3, 1), (4, 2))
-    ((0, 1), (0, 0)))doc";
+    ((0, 1), (0, 2)))doc";
 
 inline constexpr const char* is_static = R"doc(Whether every integer of an object is static, that is a Python int.
 

@@ -175,7 +175,7 @@ Args:
     thr_layout: Layout from coordinates to threads.
     val_layout: Layout from coordinates to the values of one thread.
 Returns: (tiler, tv): the extents of the tile, a tuple, and the layout.
-Raises: as logical_product and right_inverse.
+Raises: LayoutError with a counter-example where M lacks one of the offsets t + |thr| * v; as logical_product.
 Source: CuTe `make_layout_tv`.
 
 Examples:

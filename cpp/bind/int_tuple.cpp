@@ -14,24 +14,49 @@ struct ModeFunction {
   std::vector<int64_t> bound;
 };
 
-py::object at_mode(py::handle object, const std::vector<int64_t>& mode) {
-  if (mode.empty()) return py::reinterpret_borrow<py::object>(object);
-  if (is_layout_like(object)) return lift(object, [&](LayoutView layout) { return get(layout, mode); });
-  const IntTuple tuple = to_int_tuple(object);
-  TupleView part = tuple;
-  for (const int64_t i : mode) part = part.mode(i);
-  return from_int_tuple(part);
-}
+void append_shape(py::handle object, TupleBuilder& builder);
 
 IntTuple shape_of(py::handle object) {
   if (is_layout(object)) return as_layout(object).shape();
   if (is_composed(object)) return as_composed(object).outer().shape();
   if (is_tensor(object)) return shape_of(layout_of(object));
-  return to_int_tuple(object);
+  if (!holds_layouts(object)) return to_int_tuple(object);
+  TupleBuilder builder;
+  append_shape(object, builder);
+  return builder.take();
+}
+
+// A tuple may hold layouts: their shapes count.
+void append_shape(py::handle object, TupleBuilder& builder) {
+  if (!is_sequence(object)) return builder.copy(shape_of(object));
+  builder.open();
+  for (const py::handle item : items_of(object)) append_shape(item, builder);
+  builder.close();
 }
 
 // The same where None has no meaning.
-IntTuple integers_of(py::handle object) { return is_layout_like(object) ? shape_of(object) : to_integers(object); }
+IntTuple integers_of(py::handle object) {
+  IntTuple shape = shape_of(object);
+  if (has_none(shape)) wrong_kind(object, "an integer or a nested tuple of integers");
+  return shape;
+}
+
+py::object at_mode(py::handle object, const std::vector<int64_t>& mode) {
+  if (mode.empty()) return py::reinterpret_borrow<py::object>(object);
+  if (is_layout_like(object)) return lift(object, [&](LayoutView layout) { return get(layout, mode); });
+  if (holds_layouts(object)) {
+    const py::tuple items = items_of(object);
+    if (mode[0] < 0 || mode[0] >= static_cast<int64_t>(items.size())) {
+      fail(concat("mode ", mode[0], " does not exist: ", notation(object), " has ",
+                  counted(static_cast<int64_t>(items.size()), "mode")));
+    }
+    return at_mode(items[static_cast<std::size_t>(mode[0])], {mode.begin() + 1, mode.end()});
+  }
+  const IntTuple tuple = to_int_tuple(object);
+  TupleView part = tuple;
+  for (const int64_t i : mode) part = part.mode(i);
+  return from_int_tuple(part);
+}
 
 py::object size_at(py::handle object, const std::vector<int64_t>& mode) {
   if (!is_layout_like(object) && !is_sequence(object) && !PyIndex_Check(object.ptr()) && py::hasattr(object, "size")) {
@@ -140,6 +165,38 @@ void binary(py::module_& m, const char* name, const char* text) {
       py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
 }
 
+const Layout& outer_of(const AnyLayout& layout) {
+  const auto* plain = std::get_if<Layout>(&layout);
+  return plain != nullptr ? *plain : std::get<ComposedLayout>(layout).outer();
+}
+
+// How many tiles cover a shape: a layout leaves its complement, a tuple that holds layouts divides mode by mode.
+IntTuple tiles_of(TupleView shape, py::handle tiler) {
+  if (is_layout_like(tiler)) return complement(outer_of(as_any_layout(tiler)), shape).shape();
+  if (!holds_layouts(tiler)) return ceil_div(shape, to_integers(tiler));
+  const py::tuple tilers = items_of(tiler);
+  const auto count = static_cast<int64_t>(tilers.size());
+  if (shape.is_leaf() || count > shape.rank()) {
+    fail(concat("the tiler ", notation(tiler), " has ", counted(count, "mode"), ", but ", to_string(shape), " is ",
+                shape.is_leaf() ? "an integer" : concat("a tuple of ", shape.rank())));
+  }
+  TupleBuilder builder;
+  builder.open();
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    const py::handle part = i < count ? py::handle(tilers[static_cast<std::size_t>(i)]) : py::handle(Py_None);
+    builder.copy(part.is_none() ? IntTuple(shape.mode(i)) : in_mode(i, [&] { return tiles_of(shape.mode(i), part); }));
+  }
+  builder.close();
+  return builder.take();
+}
+
+bool covered_evenly(py::handle shape, py::handle tiler) {
+  const IntTuple whole = integers_of(shape), tile = integers_of(tiler);
+  if (!is_layout_like(tiler) && !holds_layouts(tiler)) return evenly_divides(whole, tile);
+  const Unchecked answer_of_cute;  // that does not reach the end does not divide
+  return product(whole).value == checked_mul(product(tile).value, product(tiles_of(whole, tiler)).value);
+}
+
 // A question about two profiles, or about two tuples of numbers.
 template <bool (*F)(TupleView, TupleView), IntTuple (*Read)(py::handle) = integers_of>
 void predicate(py::module_& m, const char* name, const char* text) {
@@ -152,11 +209,7 @@ void predicate(py::module_& m, const char* name, const char* text) {
 }
 
 bool contains_basis(py::handle object) {
-  if (is_layout_like(object)) {
-    const AnyLayout layout = as_any_layout(object);
-    const auto* plain = std::get_if<Layout>(&layout);
-    return has_basis((plain ? *plain : std::get<ComposedLayout>(layout).outer()).stride());
-  }
+  if (is_layout_like(object)) return has_basis(outer_of(as_any_layout(object)).stride());
   return has_basis(to_int_tuple(object));
 }
 
@@ -192,7 +245,14 @@ void bind_int_tuple(py::module_& m) {
   unary<flatten_to_tuple>(m, "flatten_to_tuple", doc::flatten_to_tuple);
   unary<unwrap>(m, "unwrap", doc::unwrap);
   unary<wrap>(m, "wrap", doc::wrap);
-  binary<ceil_div>(m, "ceil_div", doc::ceil_div);
+  m.def(
+      "ceil_div",
+      [](Arg a, Arg b, Arg, Arg) {
+        return guarded("ceil_div", {a.handle, b.handle},
+                       [&] { return Result(from_int_tuple(tiles_of(integers_of(a.handle), b.handle))); });
+      },
+      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::ceil_div);
   binary<round_up>(m, "round_up", doc::round_up);
   binary<shape_div>(m, "shape_div", doc::shape_div);
   binary<elem_scale>(m, "elem_scale", doc::elem_scale);
@@ -203,7 +263,13 @@ void bind_int_tuple(py::module_& m) {
   predicate<elem_less>(m, "elem_less", doc::elem_less);
   predicate<lex_less>(m, "lex_less", doc::lex_less);
   predicate<colex_less>(m, "colex_less", doc::colex_less);
-  predicate<evenly_divides>(m, "evenly_divides", doc::evenly_divides);
+  m.def(
+      "evenly_divides",
+      [](Arg a, Arg b, Arg, Arg) {
+        return guarded("evenly_divides", {a.handle, b.handle}, [&] { return covered_evenly(a.handle, b.handle); });
+      },
+      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
+      doc::evenly_divides);
 
   m.def(
       "product",

@@ -74,7 +74,17 @@ py::object repeat(py::handle x, int64_t n, bool unwrap_one) {
   return result;
 }
 
+void flatten_items(py::handle object, py::list& flat) {
+  if (!is_sequence(object)) return flat.append(object);
+  for (const py::handle item : items_of(object)) flatten_items(item, flat);
+}
+
 py::object flatten_any(py::handle object) {
+  if (holds_layouts(object)) {
+    py::list flat;  // a layout in a tuple is a leaf
+    flatten_items(object, flat);
+    return py::tuple(flat);
+  }
   if (is_layout_like(object)) return lift(object, [](LayoutView l) { return flatten(l); });
   return from_int_tuple(flatten(to_int_tuple(object)));
 }

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "algebra.hpp"
-#include "modes.hpp"
+#include "codomain.hpp"
 
 namespace tilewright {
 
@@ -25,6 +25,19 @@ void enter_unchecked() { ++unchecked_depth; }
 void leave_unchecked() { unchecked_depth = unchecked_depth > 0 ? unchecked_depth - 1 : 0; }
 Unchecked::Unchecked() { enter_unchecked(); }
 Unchecked::~Unchecked() { leave_unchecked(); }
+
+LayoutView at_path(LayoutView layout, BasisId basis) {
+  if (basis == 0) return layout;
+  const BasisPath& path = basis_path(basis);
+  for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
+    if (*mode >= layout.rank()) {
+      fail(concat("the right layout has a stride of 1", basis_suffix(basis), ", but the left layout has no such mode (",
+                  to_string(layout), " has ", counted(layout.rank(), "mode"), ")"));
+    }
+    layout = layout.mode(*mode);
+  }
+  return layout;
+}
 
 namespace {
 
@@ -52,19 +65,6 @@ struct State {
     return text.empty() ? "mode 0" : text;
   }
 };
-
-LayoutView at_path(LayoutView layout, BasisId basis) {
-  if (basis == 0) return layout;
-  const BasisPath& path = basis_path(basis);
-  for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
-    if (*mode >= layout.rank()) {
-      fail(concat("the right layout has a stride of 1", basis_suffix(basis), ", but the left layout has no such mode (",
-                  to_string(layout), " has ", counted(layout.rank(), "mode"), ")"));
-    }
-    layout = layout.mode(*mode);
-  }
-  return layout;
-}
 
 Domain make_domain(LayoutView a, BasisId basis) {
   Domain domain{basis, coalesced(modes_of(at_path(a, basis)), LastExtent::kKeep), {}};
@@ -167,26 +167,6 @@ void compose_into(LayoutView b, LayoutBuilder& builder, State& state) {
   builder.flat(result);
 }
 
-// The distinct bases among the strides, in order of appearance.
-std::vector<BasisId> bases_of(LayoutView layout) {
-  std::vector<BasisId> bases;
-  for_each_leaf(layout, [&](const Node&, const Node& stride) {
-    if (!stride.is(0) && std::find(bases.begin(), bases.end(), stride.basis()) == bases.end())
-      bases.push_back(stride.basis());
-  });
-  if (bases.empty()) bases.push_back(0);
-  return bases;
-}
-
-// The component of a layout along one basis: its other strides become 0.
-FlatFunction along(LayoutView layout, BasisId basis) {
-  Modes modes = modes_of(layout);
-  for (Mode& mode : modes) {
-    if (mode.stride.basis() != basis) mode.stride = static_int(0);
-  }
-  return FlatFunction(modes);
-}
-
 // A(B(i)) along one basis of A's codomain, where B's codomain may itself have several.
 class Chain {
  public:
@@ -207,36 +187,60 @@ class Chain {
   std::vector<FlatFunction> outer_;
 };
 
-void verify(LayoutView a, LayoutView b, const Composed& composed) {
-  const LayoutView r = composed.layout;
-  const int64_t count = size(b).value;
-  if (size(r).value != count) {
-    throw LayoutError(concat(composed.cause, "; CuTe gives ", to_string(r), " of size ", size(r).value,
-                             ", but the right layout has size ", count));
+// A value of B as a coordinate of A, which may have more modes: those that no basis element names are at 0.
+IntTuple in_profile(TupleView value, TupleView shape) {
+  const BasisPath path = value.is_leaf() ? basis_path(value->basis()) : BasisPath{};
+  if (value.is_leaf() && path.empty()) return IntTuple(value);
+  if (shape.is_leaf()) {
+    if (!value.is_leaf()) return in_profile(value.mode(0), shape);
+    return in_profile(IntTuple(with_basis(*value, basis_id({path.begin(), path.end() - 1}))), shape);
   }
-  for (const BasisId codomain : bases_of(a)) {
-    const Chain chain(a, b, codomain);
-    const FlatFunction flat = along(r, codomain);
-    auto test = [&](int64_t i) {
-      const int64_t got = flat(i);
-      const int64_t expected = chain(i);
-      if (got == expected) return;
-      const IntTuple at(static_int(i));
-      const IntTuple index = crd2idx(at, b);
-      const CounterExample example(i, values_text(crd2idx(at, r)), values_text(crd2idx(index, a)));
-      throw LayoutError(concat(composed.cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A(B(", i,
-                               ")) = A(", values_text(index), ") = ", example.expected),
-                        example);
-    };
-    const int64_t scanned = std::min(count, kScanLimit);
-    for (int64_t i = 0; i < scanned; ++i) test(i);
-    if (scanned < count) {
-      test(count - 1);
-      fail(
-          concat(composed.cause, "; the first ", scanned, " of ", count,
-                 " coordinates agree with A(B(i)), the rest were not compared: use unchecked() to take CuTe's answer"));
+  TupleBuilder builder;
+  builder.open();
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    if (!value.is_leaf() && i < value.rank()) {
+      builder.copy(in_profile(value.mode(i), shape.mode(i)));
+    } else if (value.is_leaf() && i == path.back()) {
+      const Node rest = with_basis(*value, basis_id({path.begin(), path.end() - 1}));
+      builder.copy(in_profile(IntTuple(rest), shape.mode(i)));
+    } else {
+      builder.leaf(static_int(0));
     }
   }
+  builder.close();
+  return builder.take();
+}
+
+void verify(LayoutView a, LayoutView b, const Composed& composed) {
+  const LayoutView r = composed.layout;
+  const int64_t count = size(b).value, found = size(r).value;
+  std::vector<std::pair<FlatFunction, Chain>> components;
+  for (const BasisId codomain : bases_of(a)) components.emplace_back(along(r, codomain), Chain(a, b, codomain));
+  auto inside = [&](int64_t i) { return in_profile(crd2idx(IntTuple(static_int(i)), b), a.shape); };
+  auto demanded = [&](int64_t i) { return values_text(crd2idx(inside(i), a)); };
+  auto given = [&](int64_t i) { return values_text(crd2idx(IntTuple(static_int(i)), r)); };
+  auto test = [&](int64_t i) {
+    for (const auto& [flat, chain] : components) {
+      if (flat(i) == chain(i)) continue;
+      const CounterExample example(i, given(i), demanded(i));
+      throw LayoutError(concat(composed.cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A(B(", i,
+                               ")) = A(", values_text(inside(i)), ") = ", example.expected),
+                        example);
+    }
+  };
+  if (found != count) {
+    // The first coordinate that only one of the two has.
+    const CounterExample example =
+        found < count ? CounterExample(found, "_", demanded(found)) : CounterExample(count, given(count), "_");
+    throw LayoutError(concat(composed.cause, "; CuTe gives ", to_string(r), " of size ", found,
+                             ", but the right layout has size ", count),
+                      example);
+  }
+  const int64_t scanned = std::min(count, kScanLimit);
+  for (int64_t i = 0; i < scanned; ++i) test(i);
+  if (scanned == count) return;
+  test(count - 1);
+  not_compared(composed.cause, scanned, count);
 }
 
 }  // namespace
@@ -280,6 +284,11 @@ Layout composition(LayoutView a, const Tiler& tiler) {
   }
   builder.close();
   return builder.take();
+}
+
+void not_compared(const std::string& cause, int64_t scanned, int64_t count) {
+  fail(concat(cause, "; the first ", scanned, " of ", count,
+              " coordinates agree with the law, the rest were not compared: use unchecked() to take CuTe's answer"));
 }
 
 Layout with_shape(LayoutView layout, TupleView shape) { return composition(layout, make_layout(shape)); }

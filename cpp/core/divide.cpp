@@ -1,7 +1,8 @@
+#include <algorithm>
 #include <vector>
 
 #include "algebra.hpp"
-#include "modes.hpp"
+#include "codomain.hpp"
 #include "regroup.hpp"
 
 namespace tilewright {
@@ -27,48 +28,96 @@ int64_t chain_end(LayoutView tiling) {
   return end;
 }
 
-void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
+// Whether the strides prove that every coordinate of A is in a tile: each mode of A that a basis element names is
+// filled, and together they are all of A.
+bool covers(LayoutView a, LayoutView tiling) {
   const int64_t domain = size(a).value;
-  if (composed.proved && chain_end(tiling) >= domain) return;
+  if (!has_basis(tiling.stride)) return chain_end(tiling) >= domain;
+  int64_t covered = 1;
+  for (const BasisId basis : bases_of(tiling)) {
+    Modes modes = modes_of(tiling);
+    for (Mode& mode : modes) {
+      mode.stride = mode.stride.basis() == basis ? without_basis(mode.stride) : static_int(0);
+    }
+    const int64_t extent = size(at_path(a, basis)).value;
+    if (chain_end(from_modes(modes)) < extent) return false;
+    covered = checked_mul(covered, extent);
+  }
+  return covered == domain;
+}
+
+// Where (B, B*) lies in A: one part for each basis element of its strides, which names a mode of A.
+class Tiling {
+ public:
+  Tiling(LayoutView a, LayoutView tiling) {
+    for (const BasisId basis : bases_of(tiling)) {
+      parts_.push_back({along(tiling, basis), size(at_path(a, basis)).value, step_of(a, basis)});
+    }
+  }
+
+  // The 1-D coordinate in A, -1 outside of A.
+  int64_t operator()(int64_t i) const {
+    int64_t coordinate = 0;
+    for (const Part& part : parts_) {
+      const int64_t t = part.function(i);
+      if (t < 0 || t >= part.extent) return -1;
+      coordinate += t * part.step;
+    }
+    return coordinate;
+  }
+
+ private:
+  struct Part {
+    FlatFunction function;
+    int64_t extent;
+    int64_t step;
+  };
+
+  // The size of what comes before a mode of A.
+  static int64_t step_of(LayoutView a, BasisId basis) {
+    int64_t step = 1;
+    if (basis == 0) return step;
+    const BasisPath& path = basis_path(basis);
+    for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
+      for (int64_t i = 0; i < *mode; ++i) step = checked_mul(step, size(a.mode(i)).value);
+      a = a.mode(*mode);
+    }
+    return step;
+  }
+
+  std::vector<Part> parts_;
+};
+
+void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
+  if (composed.proved && covers(a, tiling)) return;
+  const Tiling place(a, tiling);
+  const int64_t domain = size(a).value;
   const std::string cause = composed.cause.empty() ? "the tiles do not fit into the layout" : composed.cause;
-  const int64_t count = size(tiling).value;
-  if (size(composed.layout).value != count) {
-    fail(concat(cause, "; CuTe gives ", to_string(composed.layout), " of size ", size(composed.layout).value,
-                ", but (B, B*) has size ", count));
+  const int64_t count = size(tiling).value, found = size(composed.layout).value;
+  auto given = [&](int64_t i) { return values_text(crd2idx(IntTuple(static_int(i)), LayoutView(composed.layout))); };
+  auto demanded = [&](int64_t t) { return values_text(crd2idx(IntTuple(static_int(t)), a)); };
+  if (found != count) {
+    // The first coordinate that only one of the two has.
+    const int64_t i = std::min(found, count);
+    const int64_t t = place(i);
+    throw LayoutError(concat(cause, "; CuTe gives ", to_string(composed.layout), " of size ", found,
+                             ", but (B, B*) has size ", count),
+                      CounterExample(i, found < count ? "_" : given(i), found < count && t >= 0 ? demanded(t) : "_"));
   }
   if (count > kScanLimit || domain > kScanLimit) {
     fail(concat(cause, "; the result could not be proved and is too large to compare coordinate by coordinate (size ",
                 count, ", limit ", kScanLimit, "): use unchecked() to take CuTe's answer"));
   }
-  const FlatFunction inner(modes_of(tiling));
   std::vector<bool> seen(static_cast<std::size_t>(domain), false);
-  // With basis strides the components are compared one by one; plain strides are the one component 0.
   std::vector<std::pair<FlatFunction, FlatFunction>> components;
-  SmallVector<BasisId, 4> bases;
-  for_each_leaf(a, [&](const Node&, const Node& stride) {
-    for (const BasisId known : bases) {
-      if (known == stride.basis()) return;
-    }
-    bases.push_back(stride.basis());
-  });
-  for (const BasisId basis : bases) {
-    auto component = [basis](LayoutView layout) {
-      Modes modes = modes_of(layout);
-      for (Mode& mode : modes) {
-        if (mode.stride.basis() != basis) mode.stride = static_int(0);
-      }
-      return FlatFunction(modes);
-    };
-    components.emplace_back(component(a), component(composed.layout));
-  }
+  for (const BasisId basis : bases_of(a)) components.emplace_back(along(a, basis), along(composed.layout, basis));
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t t = inner(i);
-    if (t < 0 || t >= domain) continue;
+    const int64_t t = place(i);
+    if (t < 0) continue;
     seen[static_cast<std::size_t>(t)] = true;
     for (const auto& [whole, part] : components) {
       if (part(i) == whole(t)) continue;
-      const CounterExample example(i, values_text(crd2idx(IntTuple(static_int(i)), LayoutView(composed.layout))),
-                                   values_text(crd2idx(IntTuple(static_int(t)), a)));
+      const CounterExample example(i, given(i), demanded(t));
       throw LayoutError(concat(cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A((B,B*)(", i,
                                ")) = A(", t, ") = ", example.expected),
                         example);
@@ -78,13 +127,15 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
     if (!seen[static_cast<std::size_t>(t)]) {
       throw LayoutError(concat("the division loses elements: coordinate ", t, " of the layout is in no tile of ",
                                to_string(composed.layout), " (size ", count, ", the layout has ", domain, ")"),
-                        CounterExample(t, "_", values_text(crd2idx(IntTuple(static_int(t)), a))));
+                        CounterExample(t, "_", demanded(t)));
     }
   }
 }
 
 Layout divide_by_layout(LayoutView a, const Layout& tiler) {
-  const Layout rest = complement(tiler, coalesce(a).shape());
+  // Basis strides name the modes of A, which coalescing would merge.
+  const IntTuple cotarget = has_basis(tiler.stride()) ? IntTuple(a.shape) : coalesce(a).shape();
+  const Layout rest = complement(tiler, cotarget, Reach::kAny);
   const Layout tiling = pair(tiler, rest);
   return in_context([&] { return concat("(B, B*) = ", to_string(tiling)); },
                     [&] {

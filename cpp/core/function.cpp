@@ -127,8 +127,9 @@ Layout sorted_layout(LayoutView layout) {
 Admissibility is_admissible(LayoutView layout, int64_t cotarget) {
   if (has_basis(layout.stride)) return {false, "basis strides have no order"};
   Modes modes;
+  // As complement does: an extent that is 1 at run time counts, because its stride does.
   for (const Mode& mode : modes_of(layout)) {
-    if (mode.extent.value != 1) modes.push_back(mode);
+    if (!mode.extent.is(1)) modes.push_back(mode);
   }
   std::stable_sort(modes.begin(), modes.end(),
                    [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });

@@ -147,13 +147,12 @@ Node sign(const Node& a) {
 
 Node shape_div(const Node& a, const Node& b) {
   require_divisor(a, b);
-  const bool divides = a.value % b.value == 0;
   const bool decided = (a.is_static() && b.is_static()) || checks_enabled();
-  if (!divides && decided && magnitude(b.value) % magnitude(a.value) != 0) {
+  if (a.value % b.value == 0) return div(a, b);
+  if (decided && magnitude(b.value) % magnitude(a.value) != 0) {
     fail(concat("neither of ", a.value, " and ", b.value, " divides the other"));
   }
-  if (divides) return div(a, b);
-  return combine(a, b, ((a.value > 0) == (b.value > 0)) ? 1 : -1, 1);
+  return combine(a, b, checked_add(a.value, b.value - 1) / b.value, 1);
 }
 
 }  // namespace tilewright

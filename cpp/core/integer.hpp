@@ -75,7 +75,8 @@ Node min(const Node& a, const Node& b);
 Node max(const Node& a, const Node& b);
 Node abs(const Node& a);
 Node sign(const Node& a);
-// CuTe's rounding division: a / b where b divides a, else 1 (where a divides b, or where that can't be known).
+// CuTe's division of extents: a / b where b divides a, else 1 where a divides b. Where neither divides the other CuTe
+// rounds up, if it does not know; that is the answer inside an Unchecked scope.
 Node shape_div(const Node& a, const Node& b);
 
 // Statically known to be equal.

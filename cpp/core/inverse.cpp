@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
+#include <optional>
+#include <vector>
 
 #include "algebra.hpp"
-#include "modes.hpp"
+#include "codomain.hpp"
 
 namespace tilewright {
 
@@ -12,9 +15,10 @@ struct Placed {
   Mode mode;
   Node position;  // stride of the mode in the compact layout of the same shape: where its 1-D coordinate counts
 };
+using Places = SmallVector<Placed, 8>;
 
-SmallVector<Placed, 8> place(const Modes& modes) {
-  SmallVector<Placed, 8> placed;
+Places place(const Modes& modes) {
+  Places placed;
   Node position = static_int(1);
   for (const Mode& mode : modes) {
     placed.push_back({mode, mode.extent.is(1) ? static_int(0) : position});
@@ -23,96 +27,157 @@ SmallVector<Placed, 8> place(const Modes& modes) {
   return placed;
 }
 
-bool any_negative(const Modes& modes) {
-  return std::any_of(modes.begin(), modes.end(), [](const Mode& mode) { return mode.stride.value < 0; });
-}
-
-void verify_inverse(const FlatFunction& outer, const FlatFunction& inner, const char* law) {
-  const int64_t count = std::min(inner.size(), kScanLimit);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t got = outer(inner(i));
-    if (got != i) {
-      throw LayoutError(concat("negative strides: ", law, " fails at ", i, " for CuTe's answer, which gives ", got),
-                        CounterExample{i, got, i});
+// The modes along one basis by their strides, which become integers. CuTe sorts by exchanges, which moves equal
+// strides about: the first of them decides the answer.
+Places by_stride(const Places& placed, BasisId basis) {
+  Places sorted;
+  for (const Placed& entry : placed) {
+    if (entry.mode.stride.basis() != basis) continue;
+    sorted.push_back({{entry.mode.extent, without_basis(entry.mode.stride)}, entry.position});
+  }
+  for (Placed* first = sorted.begin(); first != sorted.end(); ++first) {
+    for (Placed* other = first + 1; other != sorted.end(); ++other) {
+      if (other->mode.stride.value < first->mode.stride.value) std::swap(*first, *other);
     }
   }
+  return sorted;
+}
+
+// From stride 1 on, each mode that statically continues the last one.
+Modes right_chain(const Places& sorted) {
+  Modes result;
+  Node wanted = static_int(1);
+  for (const Placed& entry : sorted) {
+    if (!static_equal(entry.mode.stride, wanted)) continue;
+    result.push_back({entry.mode.extent, entry.position});
+    wanted = mul(entry.mode.extent, wanted);
+  }
+  return result;
+}
+
+// The digits of an offset in the strides, each counted where its mode has its coordinate.
+Modes left_chain(const Places& sorted) {
+  Modes result;
+  if (sorted.empty()) return result;
+  Node reached = static_int(1);
+  Node position = static_int(0);  // offsets below the least stride come from coordinate 0
+  for (const Placed& entry : sorted) {
+    const Node& stride = entry.mode.stride;
+    if (stride.is(0)) continue;
+    if (mod(stride, reached).value != 0) {
+      fail(concat("stride ", stride.value, " is not a multiple of the next smaller stride ", reached.value,
+                  "; CuTe rejects it too"));
+    }
+    result.push_back({div(stride, reached), position});
+    position = entry.position;
+    reached = stride;
+  }
+  result.push_back({sorted.back().mode.extent, position});
+  return coalesced(result, LastExtent::kDrop);
+}
+
+// Why L(A(i)) = i may fail, and a coordinate where it does.
+struct Doubt {
+  std::string cause;
+  int64_t coordinate;
+};
+
+// The digits of an offset are the coordinates of its modes where each stride lies beyond the modes below it and all
+// strides have one sign: between neighbours of different sign the smaller borrows from the larger.
+std::optional<Doubt> doubt_of(const Places& sorted) {
+  const Placed* below = nullptr;  // the last mode that moves
+  for (const Placed& entry : sorted) {
+    const Mode& mode = entry.mode;
+    if (mode.stride.value == 0) continue;
+    const bool moves = mode.extent.value > 1;
+    if (below != nullptr) {
+      const Mode& smaller = below->mode;
+      const int64_t end = checked_mul(smaller.extent.value, smaller.stride.value);
+      const int64_t from = abs(below->position).value;
+      if (end > mode.stride.value) {
+        const std::string reach =
+            concat("the mode ", smaller.extent.value, ":", smaller.stride.value, " reaches offset ",
+                   end - smaller.stride.value, " and meets the mode with stride ", mode.stride.value, " at offset ",
+                   mode.stride.value);
+        return Doubt{moves ? concat("the layout is not injective: ", reach, ", so no left inverse exists") : reach,
+                     checked_mul(mode.stride.value / smaller.stride.value, from)};
+      }
+      if (moves && (below->position.value < 0) != (entry.position.value < 0)) {
+        return Doubt{"negative strides next to positive ones", checked_add(from, abs(entry.position).value)};
+      }
+    }
+    if (moves) below = &entry;
+  }
+  return std::nullopt;
+}
+
+// A and L along one entry of A's codomain.
+struct Component {
+  FlatFunction layout;
+  FlatFunction inverse;
+};
+
+// Where A repeats by stride 0, one of the coordinates with its offset will do.
+void verify_left_inverse(const Doubt& doubt, const std::vector<Component>& components, int64_t count, bool repeats,
+                         const Layout& inverse) {
+  auto test = [&](int64_t i, bool exact) {
+    int64_t got = 0;
+    for (const Component& part : components) got = checked_add(got, part.inverse(part.layout(i)));
+    auto same = [&](const Component& part) { return part.layout(got) == part.layout(i); };
+    const bool inside = got >= 0 && got < count;
+    if (got == i || (!exact && inside && std::all_of(components.begin(), components.end(), same))) return;
+    throw LayoutError(
+        concat(doubt.cause, "; L(A(i)) = i fails at ", i, " for ", to_string(inverse), ", which gives ", got),
+        CounterExample{i, got, i});
+  };
+  for (int64_t i = 0; i < std::min(count, kScanLimit); ++i) test(i, !repeats);
+  test(doubt.coordinate, true);
+  if (count > kScanLimit) not_compared(doubt.cause, kScanLimit, count);
 }
 
 }  // namespace
 
 Layout right_inverse(LayoutView layout) {
-  const Modes modes = coalesced(modes_of(layout), LastExtent::kDrop);
-  const auto placed = place(modes);
-  Modes result;
-  Node wanted = static_int(1);
-  // From stride 1 on, each mode that statically continues the last one.
-  for (bool found = true; found && wanted.is_static();) {
-    found = false;
-    for (const Placed& candidate : placed) {
-      if (!static_equal(abs(candidate.mode.stride), wanted) || candidate.mode.stride.has_basis()) continue;
-      result.push_back({candidate.mode.extent, mul(sign(candidate.mode.stride), candidate.position)});
-      wanted = mul(candidate.mode.extent, wanted);
-      found = true;
-      break;
-    }
-  }
-  Layout inverse = from_modes(result);
-  if (checks_enabled() && any_negative(modes)) {
-    verify_inverse(FlatFunction(modes), FlatFunction(modes_of(inverse)), "A(R(i)) = i");
-  }
-  return inverse;
+  const Places placed = place(coalesced(modes_of(layout), LastExtent::kDrop));
+  return by_entry_of(layout, [&](BasisId basis) { return from_modes(right_chain(by_stride(placed, basis))); });
 }
 
 Layout left_inverse(LayoutView layout) {
-  const Modes modes = coalesced(modes_of(layout), LastExtent::kDrop);
-  const auto placed = place(modes);
-  SmallVector<Placed, 8> sorted;
-  for (const Placed& entry : placed) {
-    const Node& stride = entry.mode.stride;
-    if (stride.is(0)) continue;
-    if (stride.has_basis()) fail("a layout with basis strides has no left inverse: its offsets are coordinates");
+  Places placed = place(coalesced(modes_of(layout), LastExtent::kDrop));
+  const bool checked = checks_enabled();
+  bool repeats = false;
+  for (Placed& entry : placed) {
+    Node& stride = entry.mode.stride;
     if (stride.is_dynamic()) fail("the strides must be static; CuTe rejects it too");
-    sorted.push_back(entry);
+    repeats = repeats || (stride.value == 0 && entry.mode.extent.value > 1);
+    if (!checked || stride.value >= 0) continue;
+    // CuTe's answer would have negative extents. The digits of the magnitude are right where all strides are negative.
+    entry.position = mul(static_int(-1), entry.position);
+    stride = abs(stride);
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Placed& a, const Placed& b) {
-    return abs(a.mode.stride).value < abs(b.mode.stride).value;
+  std::optional<Doubt> doubt;
+  Layout inverse = by_entry_of(layout, [&](BasisId basis) {
+    const Places sorted = by_stride(placed, basis);
+    if (checked && !doubt) doubt = doubt_of(sorted);
+    return from_modes(left_chain(sorted));
   });
-  Modes result;
-  Node reached = static_int(1);
-  Node position = static_int(0);  // offsets below the least stride come from coordinate 0
-  for (std::size_t k = 0; k < sorted.size(); ++k) {
-    const Node stride = abs(sorted[k].mode.stride);
-    if (stride.value % reached.value != 0) {
-      fail(concat("stride ", stride.value, " is not a multiple of the next smaller stride ", reached.value,
-                  "; CuTe rejects it too"));
-    }
-    result.push_back({div(stride, reached), position});
-    if (checks_enabled() && k > 0) {
-      const Mode& below = sorted[k - 1].mode;
-      const int64_t filled = checked_mul(below.extent.value, abs(below.stride).value);
-      if (filled > stride.value) {
-        fail(concat("the layout is not injective: the mode ", below.extent.value, ":", below.stride.value,
-                    " reaches offset ", filled - abs(below.stride).value, " and meets the mode with stride ",
-                    stride.value, " at offset ", stride.value, ", so no left inverse exists"));
-      }
-    }
-    position = mul(sign(sorted[k].mode.stride), sorted[k].position);
-    reached = stride;
+  if (!doubt) return inverse;
+  std::vector<Component> components;
+  for (const BasisId basis : bases_of(layout)) {
+    components.push_back({along(layout, basis), FlatFunction(left_chain(by_stride(placed, basis)))});
   }
-  if (!sorted.empty()) result.push_back({sorted.back().mode.extent, position});
-  if (sorted.empty()) return Layout::leaf(product(layout.shape), static_int(0));  // every offset is 0
-  const bool scan = checks_enabled() && any_negative(modes);
-  Layout inverse = from_modes(coalesced(result, LastExtent::kDrop));
-  if (scan) verify_inverse(FlatFunction(modes_of(inverse)), FlatFunction(modes), "L(A(i)) = i");
+  verify_left_inverse(*doubt, components, size(layout).value, repeats, inverse);
   return inverse;
 }
 
 Layout max_common_layout(LayoutView a, LayoutView b) {
+  const Layout nothing = Layout::leaf(static_int(1), static_int(0));
+  if (has_basis(b.stride)) return nothing;
   const Layout inverse = right_inverse(b);
   Composed composed = compose(a, inverse);
   const Modes common = coalesced(modes_of(composed.layout), LastExtent::kDrop);
   const bool contiguous = !common.empty() && common[0].extent.is_static() && common[0].stride.is(1);
-  if (!contiguous) return Layout::leaf(static_int(1), static_int(0));
+  if (!contiguous) return nothing;
   Layout result = composition(inverse, Layout::leaf(common[0].extent, static_int(1)));
   if (!composed.proved && checks_enabled()) {
     const FlatFunction outer(modes_of(a)), vector(modes_of(result));
@@ -124,6 +189,7 @@ Layout max_common_layout(LayoutView a, LayoutView b) {
                           CounterExample{i, outer(vector(i)), i});
       }
     }
+    if (count < vector.size()) not_compared(composed.cause, count, vector.size());
   }
   return result;
 }
@@ -138,7 +204,7 @@ Node max_alignment(LayoutView layout) {
     found = false;
     for (std::size_t i = 0; i < modes.size() && !found; ++i) {
       if (used[i] || modes[i].extent.is_dynamic() || modes[i].stride.has_basis()) continue;
-      if (!static_equal(abs(modes[i].stride), static_int(contiguous))) continue;
+      if (!static_equal(modes[i].stride, static_int(contiguous))) continue;
       contiguous = checked_mul(contiguous, modes[i].extent.value);
       used[i] = found = true;
     }
@@ -149,11 +215,16 @@ Node max_alignment(LayoutView layout) {
     const Node& stride = modes[i].stride;
     if (stride.is_static()) alignment = stride.has_basis() ? 1 : std::gcd(alignment, stride.value);
   }
+  int64_t position = 1;
   for (std::size_t i = 0; i < modes.size() && checks_enabled(); ++i) {
-    if (modes[i].stride.is_dynamic() && modes[i].extent.value > 1 && modes[i].stride.value % alignment != 0) {
-      fail(concat("CuTe answers ", alignment, " without looking at the dynamic stride ", modes[i].stride.value,
-                  ", which is not a multiple of it"));
+    const int64_t stride = modes[i].stride.value;
+    if (modes[i].stride.is_dynamic() && modes[i].extent.value > 1 && stride % alignment != 0) {
+      throw LayoutError(concat("CuTe answers ", alignment, " without looking at the dynamic stride ", stride,
+                               ", which is not a multiple of it: the offset of coordinate ", position, " is ", stride,
+                               ", and ", std::abs(stride % alignment), " is left over"),
+                        CounterExample{position, stride % alignment, 0});
     }
+    position = checked_mul(position, modes[i].extent.value);
   }
   return static_int(alignment);
 }

@@ -1,6 +1,5 @@
 #include "layout.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "algebra.hpp"
@@ -272,77 +271,25 @@ IntTuple crd2crd(TupleView coord, TupleView source, TupleView target) {
   return idx2crd(IntTuple(crd2idx(coord, source)), target);
 }
 
-namespace {
-
-// The smallest coordinate with the offset, by trying them all; -1 where there is none.
-int64_t search(int64_t offset, LayoutView layout) {
-  constexpr int64_t kLimit = int64_t{1} << 22;
-  const int64_t count = size(layout).value;
-  if (count > kLimit) {
-    fail(concat("the strides do not nest, and a layout of size ", count, " is too large to search (limit ", kLimit,
-                ")"));
-  }
-  const FlatFunction function(modes_of(layout));
-  for (int64_t i = 0; i < count; ++i) {
-    if (function(i) == offset) return i;
-  }
-  return -1;
-}
-
-// Whether each stride jumps over all offsets of the smaller ones, so that the digits (offset / d) mod s are the only
-// candidate.
-bool nests(Modes modes) {
-  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
-  int64_t below = 1;
-  for (const Mode& mode : modes) {
-    if (mode.extent.value <= 1 || mode.stride.value == 0) continue;
-    if (mode.stride.value < below || mode.stride.value % below != 0) return false;
-    below = checked_mul(mode.extent.value, mode.stride.value);
-  }
-  return true;
-}
-
-}  // namespace
-
-IntTuple offset_to_coord(const Node& offset, LayoutView layout) {
-  if (has_basis(layout.stride)) fail("the layout has basis strides: an offset of it is a coordinate already");
-  auto number = [&](int64_t value) {
-    return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
-  };
-  const Modes modes = modes_of(layout);
-  SmallVector<int64_t, 8> digits;
-  int64_t reached = 0;
-  for (const Mode& mode : modes) {
-    const bool moves = mode.extent.value > 1 && mode.stride.value != 0;
-    digits.push_back(moves ? div(static_int(offset.value), static_int(mode.stride.value)).value % mode.extent.value
-                           : 0);
-    reached = checked_add(reached, checked_mul(digits.back(), mode.stride.value));
-  }
-  if (reached != offset.value && !nests(modes)) {
-    const int64_t index = search(offset.value, layout);
-    if (index >= 0) return idx2crd(IntTuple(number(index)), layout.shape);
-  }
-  // Outside the image the digits are a projection: a thread's index in the modes that a partition keeps.
-  Nodes nodes;
-  nodes.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
-  std::size_t next = 0;
-  for (Node& node : nodes) {
-    if (node.is_tuple()) continue;
-    node = node.is(1) ? static_int(0) : number(digits[next]);
-    ++next;
-  }
-  return IntTuple(std::move(nodes));
-}
-
 IntTuple increment_coord(TupleView coord, TupleView shape) {
   if (!congruent(coord, shape)) bad_coordinate(coord, shape);
   Nodes nodes;
   nodes.append(coord.get(), static_cast<std::size_t>(coord.span()));
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
+  std::size_t last = nodes.size();
+  while (last > 0 && nodes[last - 1].is_tuple()) --last;
+  // A carry that depends on a dynamic extent is dynamic, and so is every digit that it may change.
+  Node carry = static_int(1);
+  for (std::size_t i = 0; i < last && !carry.is(0); ++i) {
     if (nodes[i].is_tuple()) continue;
-    nodes[i] = add(nodes[i], static_int(1));
-    if (nodes[i].value < shape.get()[i].value) break;
-    nodes[i] = static_int(0);
+    nodes[i] = add(nodes[i], carry);
+    if (i + 1 == last) break;  // the last digit goes on past its extent, as in idx2crd
+    const Node& extent = shape.get()[i];
+    const bool known = nodes[i].is_static() && extent.is_static();
+    const bool wraps = carry.value != 0 && nodes[i].value == extent.value;
+    const bool wide = nodes[i].is_wide() || extent.is_wide();
+    if (wraps) nodes[i].value = 0;
+    if (!known) nodes[i] = dynamic_int(nodes[i].value, 1, wide);
+    carry = known ? static_int(wraps) : dynamic_int(wraps, 1, wide);
   }
   return IntTuple(std::move(nodes));
 }

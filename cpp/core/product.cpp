@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "algebra.hpp"
-#include "modes.hpp"
+#include "codomain.hpp"
 #include "regroup.hpp"
 
 namespace tilewright {
@@ -15,6 +15,14 @@ Layout by_value(LayoutView layout) {
   return from_modes(modes);
 }
 
+// The offsets in which A* has its places. With basis strides each entry of the codomain has room for all copies, so
+// that copies counted by one number go along the first.
+IntTuple room_for(LayoutView block, LayoutView copies) {
+  const Node count = cosize(copies);
+  if (!has_basis(block.stride)) return IntTuple(mul(size(block), count));
+  return map_leaves(coshape(block), [&](const Node& entry) { return mul(entry, count); });
+}
+
 // CuTe gives the complement room for size(A) * cosize(B) offsets. Where A has gaps that may be too little: B then runs
 // past the end of A*, which goes on with its last stride, into offsets that A has. The complement with room enough is
 // the truth.
@@ -25,13 +33,34 @@ void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutV
   const int64_t top = checked_add(offset_range(block).max, 1);
   const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
   const FlatFunction truth(modes_of(all)), steps(modes_of(copies)), result(modes_of(placed));
-  for (int64_t i = 0; i < std::min(size(copies).value, kScanLimit); ++i) {
+  const int64_t size_of_copies = size(copies).value;
+  const std::string cause =
+      concat("the complement of the block within size(A)*cosize(B) = ", mul(size(block), cosize(copies)).value, " has ",
+             count, " places, but the tiler needs ", needed);
+  const int64_t scanned = std::min(size_of_copies, kScanLimit);
+  for (int64_t i = 0; i < scanned; ++i) {
     if (result(i) == truth(steps(i))) continue;
-    throw LayoutError(concat("the complement of the block within size(A)*cosize(B) = ",
-                             mul(size(block), cosize(copies)).value, " has ", count, " places, but the tiler needs ",
-                             needed, "; at coordinate ", i, " of the copies CuTe gives ", result(i), ", but A*(B(", i,
+    throw LayoutError(concat(cause, "; at coordinate ", i, " of the copies CuTe gives ", result(i), ", but A*(B(", i,
                              ")) = A*(", steps(i), ") = ", truth(steps(i))),
                       CounterExample(i, result(i), truth(steps(i))));
+  }
+  if (scanned < size_of_copies) not_compared(cause, scanned, size_of_copies);
+}
+
+// Copies with basis strides have to stay inside of the modes of A* that they name.
+void verify_entries(LayoutView places, LayoutView copies, LayoutView placed) {
+  for (const BasisId basis : bases_of(copies)) {
+    const FlatFunction steps = along(copies, basis);
+    const int64_t count = size(at_path(places, basis)).value;
+    const int64_t scanned = std::min(steps.size(), kScanLimit);
+    for (int64_t i = 0; i < scanned; ++i) {
+      if (steps(i) < count) continue;
+      const std::string got = values_text(crd2idx(IntTuple(static_int(i)), placed));
+      throw LayoutError(concat("at coordinate ", i, " the copies are at place ", steps(i), basis_suffix(basis),
+                               ", but the complement of the block has ", count, " there; CuTe gives ", got),
+                        CounterExample(i, got, "_"));
+    }
+    if (scanned < steps.size()) not_compared("the copies have basis strides", scanned, steps.size());
   }
 }
 
@@ -41,12 +70,15 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
   if (tiler.kind() == Tiler::Kind::kNone) return Layout(block);
   if (tiler.kind() != Tiler::Kind::kModes) {
     const Layout copies = tiler.as_layout();
-    const Node room = mul(size(block), cosize(copies));
-    const Layout places = complement(block, IntTuple(room));
+    const Layout places = complement(block, room_for(block, copies));
     return in_context([&] { return concat("A* = ", to_string(places)); },
                       [&] {
                         Layout placed = composition(places, copies);
-                        if (checks_enabled()) verify_room(block, places, copies, placed);
+                        if (checks_enabled() && has_basis(copies.stride())) {
+                          verify_entries(places, copies, placed);
+                        } else if (checks_enabled() && !has_basis(block.stride)) {
+                          verify_room(block, places, copies, placed);
+                        }
                         return pair(block, placed);
                       });
   }
@@ -107,6 +139,30 @@ Layout raked_product(LayoutView block, LayoutView tiler) {
   return zip({Layout(product.view().mode(1)), Layout(product.view().mode(0))});
 }
 
+namespace {
+
+// M(tv(t, v)) = t + |thr| * v: the tile has to have the offsets 0, 1, .. up to the last value of the last thread.
+void verify_tv(LayoutView tile, LayoutView inverse, LayoutView tv) {
+  if (has_basis(tile.stride)) {
+    fail(concat("the raked product M = ", to_string(tile), " has basis strides: its offsets are no thread and value"));
+  }
+  const int64_t count = size(tv).value, first = size(inverse).value;
+  if (first >= count) return;
+  const std::string cause = concat("the raked product M = ", to_string(tile), " has the offsets below ", first,
+                                   " only, of the ", count, " that threads and values need");
+  const FlatFunction outer(modes_of(tile)), inner(modes_of(tv));
+  const int64_t end = std::min(count, first + kScanLimit);
+  for (int64_t i = first; i < end; ++i) {
+    const int64_t got = outer(inner(i));
+    if (got == i) continue;
+    throw LayoutError(concat(cause, "; CuTe gives tv = ", to_string(tv), ", and M(tv(", i, ")) = ", got),
+                      CounterExample(i, got, i));
+  }
+  if (end < count) not_compared(cause, end, count);
+}
+
+}  // namespace
+
 TvLayout make_layout_tv(LayoutView threads, LayoutView values) {
   const Layout tile = raked_product(threads, values);
   TupleBuilder domain;
@@ -114,7 +170,10 @@ TvLayout make_layout_tv(LayoutView threads, LayoutView values) {
   domain.leaf(size(threads));
   domain.leaf(size(values));
   domain.close();
-  return {product_each(tile.shape()), composition(right_inverse(tile), make_layout(domain.take()))};
+  const Layout inverse = right_inverse(tile);
+  Layout tv = composition(inverse, make_layout(domain.take()));
+  if (checks_enabled()) verify_tv(tile, inverse, tv);
+  return {product_each(tile.shape()), std::move(tv)};
 }
 
 namespace {

@@ -107,7 +107,8 @@ def tileable(a: Layout, end: int) -> bool:
 
 
 def complement(a: Layout, cotarget: Any, r: Layout) -> Broken | None:
-    """R increases, meets A only in 0, (A, R) is injective if A is and covers the cotarget if A's image can tile it."""
+    """R increases, meets A only in 0, and reaches the end of the cotarget; (A, R) is injective if A is, and covers the
+    cotarget if A can tile it."""
     if bad := positive(r):
         return bad
     image, rest = m.offsets(a), m.offsets(r)
@@ -121,19 +122,12 @@ def complement(a: Layout, cotarget: Any, r: Layout) -> Broken | None:
     if len(set(both)) != len(both) and len(tile) == len(image):
         return Broken("(A, R) is injective")
     end = m.product(cotarget)
-    if tileable(a, end) and divides(cotarget, a) and (missing := set(range(end)) - set(both)):
+    reached = max([s * d for s, d in [*m.pairs(a), *m.pairs(r)] if s > 1 and d > 0], default=1)
+    if reached < end:
+        return Broken(f"(A, R) ends at {reached}, below {end}")
+    if tileable(a, end) and (missing := set(range(end)) - set(both)):
         return Broken(f"(A, R) covers {min(missing)}")
     return None
-
-
-def divides(cotarget: Any, a: Layout) -> bool:
-    """The extent of the layout, up to the end of its last stride, divides through the leading cotarget modes."""
-    extent = max([s * d for s, d in m.pairs(a) if s > 1 and d > 0], default=1)
-    for s in m.leaves(cotarget)[:-1]:
-        if s % extent and extent % s:
-            return False
-        extent = max(1, extent // s)
-    return True
 
 
 # ---- inverses --------------------------------------------------------------------------------------------------------
@@ -333,9 +327,6 @@ def layout_tv(thr: Layout, val: Layout, r: dict[str, Any]) -> Broken | None:
         return Broken(f"tiler {r['tiler_mn']} is the size of each mode of {mn}")
     if [m.size(x) for x in m.modes(tv)] != [m.size(thr), m.size(val)]:
         return Broken(f"the sizes of {tv} are threads and values")
-    bijective = sorted(m.offsets(mn)) == list(range(m.size(mn)))
-    if not bijective:
-        return None
     return compare("MN(TV(i)) = i", [m.at(mn, v) for v in m.offsets(tv)], list(range(m.size(tv))))
 
 

@@ -787,17 +787,20 @@ def ceil_div(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing
     How many tiles cover a shape, mode by mode.
 
         ceil_div(a, b) = ceil(a / b) per mode; modes beyond b stay; one integer b for a tuple a is used up mode by mode
+        ceil_div(a, B) = shape(complement(B, a)) for a Layout B: mode 1 of zipped_divide(make_layout(a), B)
 
     Args:
         a: an integer or nested tuple, in elements.
-        b: an integer, a tuple of at most as many modes, or a Layout, whose shape counts.
+        b: an integer, a Layout, or a tuple of them with at most as many modes.
     Returns: tiles per mode.
-    Raises: LayoutError for a divisor of 0, or when b has more modes.
+    Raises: LayoutError for a divisor of 0, or when b has more modes; as complement.
     Source: CuTe `ceil_div`.
 
     Examples:
         >>> cute.ceil_div((10, 6), (4, 4)), cute.ceil_div((10, 6), 4), cute.ceil_div((10, 6), 20)
         ((3, 2), (3, 6), (1, 3))
+        >>> cute.ceil_div((16, 32), cute.parse("(4,8):(1,4)")), cute.ceil_div((16, 32), (cute.parse("4:2"), 8))
+        (16, ((2, 2), 4))
     """
 
 def coalesce(
@@ -884,11 +887,13 @@ def complement(
         R(i-1) < R(i), im(L) and im(R) meet in 0 only, (L, R) is injective if L is;
         (L, R) is a bijection onto [0, M) where is_admissible(L, M)
 
+    With basis strides the law holds in each entry of the codomain, which M and R have in their profile.
     Args:
         layout: L: a Layout, ComposedLayout (its outer layout) or Tensor.
-        cotarget: M, in elements: an int, a shape (divided mode by mode) or a Layout; by default cosize(filter(L)).
+        cotarget: M, in elements: an int, a shape (divided mode by mode) or a Layout; by default coshape(filter(L)).
     Returns: a coalesced Layout. Where the sizes do not divide, it rounds up.
-    Raises: LayoutError when modes of L overlap, a stride is negative or a basis element, or M is not positive.
+    Raises: LayoutError when modes of L overlap, a stride is negative, M is not positive, or, with a counter-example, where
+        a shape that L does not divide mode by mode would end below M.
     Source: CuTe `complement`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
 
     Examples:
@@ -896,6 +901,8 @@ def complement(
         ((2,3):(1,8), (3,2):(2,12))
         >>> cute.complement(cute.parse("4:1"), (6, 4)), cute.complement(cute.parse("(4,6):(1,4)"), 24)
         (8:4, 1:0)
+        >>> cute.complement(cute.parse("(2,4):(2@0,1@1)"), (8, 8))
+        ((2,2),2):((1@0,4@0),4@1)
     """
 
 def composition(lhs: typing.Any, rhs: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
@@ -1121,7 +1128,7 @@ def evenly_divides(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: 
 
     Args:
         a: the shape, an integer or nested tuple.
-        b: the tile, an integer, a tuple or a Layout, whose shape counts.
+        b: the tile, an integer, a Layout, or a tuple of them.
     Returns: a bool; False when b has more modes than a.
     Source: CuTe C++ `evenly_divides`.
 
@@ -1399,9 +1406,9 @@ def increment_coord(
     coord: typing.Any, shape: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
-    The next coordinate, mode 0 fastest; after the last comes the first.
+    The next coordinate, mode 0 fastest; the last mode goes on past its extent.
 
-        crd2idx(increment_coord(c, S), S) = (crd2idx(c, S) + 1) mod |S|
+        increment_coord(c, S) = idx2crd(crd2idx(c, S) + 1, S)
 
     Args:
         coord: a coordinate congruent with the shape.
@@ -1412,7 +1419,7 @@ def increment_coord(
 
     Examples:
         >>> cute.increment_coord((3, 0), (4, 2)), cute.increment_coord((3, 1), (4, 2))
-        ((0, 1), (0, 0))
+        ((0, 1), (0, 2))
     """
 
 def inner_product(a: typing.Any, b: typing.Any) -> typing.Any:
@@ -1623,9 +1630,10 @@ def left_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any =
 
     Args:
         layout: A: a Layout with static strides, or a swizzled layout with offset 0.
-    Returns: a Layout (swizzled for a swizzled one). Offsets that A skips map to some coordinate.
-    Raises: LayoutError when modes of A overlap, a stride is dynamic, a basis element, or no multiple of the next smaller
-        one, or CuTe's answer breaks the law (negative strides, swizzles); TypeError for other kinds.
+    Returns: a Layout (swizzled for a swizzled one). Offsets that A skips map to some coordinate. With basis strides it has
+        the profile of A's codomain.
+    Raises: LayoutError when modes of A overlap, a stride is dynamic or no multiple of the next smaller one, or the answer
+        breaks the law (negative strides next to positive ones, swizzles); TypeError for other kinds.
     Source: CuTe `left_inverse`.
 
     Examples:
@@ -1874,7 +1882,7 @@ def make_layout_tv(
         thr_layout: Layout from coordinates to threads.
         val_layout: Layout from coordinates to the values of one thread.
     Returns: (tiler, tv): the extents of the tile, a tuple, and the layout.
-    Raises: as logical_product and right_inverse.
+    Raises: LayoutError with a counter-example where M lacks one of the offsets t + |thr| * v; as logical_product.
     Source: CuTe `make_layout_tv`.
 
     Examples:
@@ -2244,18 +2252,19 @@ def right_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any 
     """
     The layout that finds a coordinate for the offsets 0, 1, 2, .. as far as they are contiguous.
 
-        A(R(i)) = i for i < |R|
+        A(R(i)) = i for i < |R|; with basis strides A(R(c)) = c for the coordinates c of R, which has the codomain's profile
 
     Args:
         layout: A: a Layout, or a swizzled layout with offset 0.
     Returns: a Layout (swizzled for a swizzled one), as large as static strides prove; 1:0 where there is no stride 1.
-    Raises: LayoutError with a counter-example when CuTe's answer breaks the law (negative strides, swizzles);
-        TypeError for other kinds.
+    Raises: LayoutError with a counter-example when CuTe's answer breaks the law (swizzles); TypeError for other kinds.
     Source: CuTe `right_inverse`.
 
     Examples:
         >>> cute.right_inverse(cute.parse("(4,8):(8,1)")), cute.right_inverse(cute.parse("(3,2):(4,1)"))
         ((8,4):(4,1), 2:3)
+        >>> cute.right_inverse(cute.parse("(4,5):(1@1,1@0)"))
+        (5,4):(4,1)
     """
 
 def round_up(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:

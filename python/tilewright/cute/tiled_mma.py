@@ -192,6 +192,8 @@ class TiledMma(MmaAtom):
             layout = _core.composition(layout, ((None, (_core.make_layout((m, n), stride=stride), None)), None))
         # Of a thread its atom and its place in the atom: the inverse of thr_layout_vmnk, gaps filled.
         inverse = _core.right_inverse(_core.make_layout([threads, _core.complement(threads)]))
+        # Numbers of threads that it does not have, in the gaps, stay beside those below them: a mode of stride 0.
+        inverse = _core.composition(_core.make_layout((self.size, 1), stride=(1, 0)), inverse)
         tiled: Layout = _core.composition(layout, (inverse, None))
         if operand == "C" and k > 1:
             self._require_same_sums(layout, inverse, tiled)

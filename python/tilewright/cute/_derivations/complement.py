@@ -6,11 +6,12 @@ from typing import Any
 
 from tilewright import _core
 from tilewright.cute._derivations.coalesce import coalesced
+from tilewright.cute._derivations.entries import coshape, count, has_basis, heading, part
 from tilewright.cute._derivations.notes import Broken, Notes
 from tilewright.cute._derivations.operands import as_pair, as_tuple
 from tilewright.cute._derivations.values import (
+    Basis,
     ceil_div,
-    cosize,
     flat_modes,
     is_,
     join,
@@ -64,6 +65,8 @@ def merged_modes(extents: list[Any], stride: Any) -> list[Any]:
 
 def complement(notes: Notes, a: Any, cotarget: Any) -> Any:
     """The gaps between the modes of A in order of stride, and the room above the last one up to the cotarget."""
+    if has_basis(a):
+        return by_cotarget(notes, a, cotarget, ())
     simple, target = filtered(a), text(cotarget)
     if simple != a:
         notes.say(f"without the modes of stride 0 and shape 1, coalesced: {layout(simple)}")
@@ -95,11 +98,28 @@ def complement(notes: Notes, a: Any, cotarget: Any) -> Any:
     return result
 
 
+def by_cotarget(notes: Notes, a: Any, cotarget: Any, at: tuple[int, ...]) -> Any:
+    """The complement in each entry of the coordinates, within that entry of the cotarget."""
+    needed = count(a, at)
+    parts = cotarget if isinstance(cotarget, tuple) else (cotarget,)
+    if needed > len(parts):
+        raise Broken(f"the cotarget {text(cotarget)} has no entry {needed - 1}")
+    if needed:
+        return join([by_cotarget(notes, a, c, (*at, i)) for i, c in enumerate(parts)])
+    inside = part(a, at)
+    notes.say(f"{heading(at, inside)} in {text(cotarget)}")
+    with notes:
+        shape, stride = complement(notes, inside, cotarget)
+    strides = [0 if is_(d, 0) else Basis(d, tuple(reversed(at))) for d in leaves(stride)]
+    return shape, (tuple(strides) if isinstance(stride, tuple) else strides[0])
+
+
 def derive_complement(notes: Notes, a: Any, cotarget: Any = None) -> str:
     pair = as_pair(a)
     if cotarget is None:
-        target = cosize(filtered(pair))
-        notes.say(f"no cotarget is given, so it is the cosize, {target}")
+        target = coshape(pair)
+        name = "coshape" if has_basis(pair) else "cosize"
+        notes.say(f"no cotarget is given, so it is the {name}, {text(target)}")
     else:
         target = as_tuple(cotarget.shape if isinstance(cotarget, _core.Layout) else cotarget)
     return layout(complement(notes, pair, target))

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.cute._derivations.coalesce import coalesced
+from tilewright.cute._derivations.entries import by_entry, has_basis
 from tilewright.cute._derivations.notes import Broken, Notes
 from tilewright.cute._derivations.operands import as_pair
 from tilewright.cute._derivations.values import flat_modes, join, known, layout, over, same, times, value_of
 
 
-def by_stride(notes: Notes, a: Any) -> list[tuple[Any, Any, Any]]:
-    """The modes of coalesce(A) whose stride is static, the least first: shape, stride, index of the step by +stride."""
+def by_stride(notes: Notes, a: Any, mirrored: bool) -> list[tuple[Any, Any, Any]]:
+    """The modes of coalesce(A) whose stride is static, the least first: shape, stride, index of the step by the stride.
+
+    Mirrored, a negative stride is its magnitude, and its steps go backwards. Equal strides are where exchanges of
+    neighbours in the wrong order leave them.
+    """
     simple = coalesced(a)
     if simple != a:
         notes.say(f"coalesced: {layout(simple)}")
@@ -19,9 +24,13 @@ def by_stride(notes: Notes, a: Any) -> list[tuple[Any, Any, Any]]:
     index: Any = 1
     for s, d in flat_modes(simple):
         if known(d):
-            modes.append((s, abs(d), -index if d < 0 else index))
+            modes.append((s, -d, times(-1, index)) if mirrored and d < 0 else (s, d, index))
         index = times(index, s)
-    modes.sort(key=lambda mode: value_of(mode[1]))
+    for i in range(len(modes)):
+        for j, later in enumerate(modes):
+            if j > i and later[1] < modes[i][1]:
+                modes[j] = modes[i]
+                modes[i] = later
     listed = ", ".join(f"{layout((s, d))} ({index})" for s, d, index in modes)
     notes.say(f"the modes by stride, each with the index of its coordinate 1: {listed}")
     return modes
@@ -34,9 +43,11 @@ def together(notes: Notes, modes: list[Any]) -> Any:
 
 
 def right_inverse(notes: Notes, a: Any) -> Any:
+    if has_basis(a):
+        return by_entry(notes, a, right_inverse)
     taken = []
     offset: Any = 1
-    for s, d, index in by_stride(notes, a):
+    for s, d, index in by_stride(notes, a, mirrored=False):
         if same(d, offset):
             offset = times(s, d)
             taken.append((s, index))
@@ -54,7 +65,9 @@ def right_inverse(notes: Notes, a: Any) -> Any:
 
 
 def left_inverse(notes: Notes, a: Any) -> Any:
-    modes = [mode for mode in by_stride(notes, a) if mode[1]]
+    if has_basis(a):
+        return by_entry(notes, a, left_inverse)
+    modes = [mode for mode in by_stride(notes, a, mirrored=True) if mode[1]]
     if not modes:
         return coalesced(a)
     taken = []

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from tilewright.cute._derivations.coalesce import coalesced
 from tilewright.cute._derivations.complement import complement
 from tilewright.cute._derivations.composition import compose
+from tilewright.cute._derivations.entries import coshape, has_basis, with_room
 from tilewright.cute._derivations.notes import Broken, Notes, by_mode
 from tilewright.cute._derivations.operands import as_pair, as_tiler
-from tilewright.cute._derivations.values import cosize, join, layout, modes_of, product, text, tiler_text, times
+from tilewright.cute._derivations.values import join, layout, modes_of, product, text, tiler_text, times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,11 +22,12 @@ def divide(notes: Notes, a: Any, tiler: Any) -> Any:
         return by_mode(notes, a, tiler, lambda m, t: f"{layout(m)} divided by {tiler_text(t)}", divide, keep=True)
     if tiler is None:
         return a
-    shape = text(coalesced(a)[0])
-    notes.say(f"= A o (B, B*), where B* = complement(B, {shape}), the shape of coalesce(A)")
+    whole, name = (a[0], "A") if has_basis(tiler) else (coalesced(a)[0], "coalesce(A)")
+    shape = text(whole)
+    notes.say(f"= A o (B, B*), where B* = complement(B, {shape}), the shape of {name}")
     notes.say(f"complement({layout(tiler)}, {shape})")
     with notes:
-        rest = complement(notes, tiler, coalesced(a)[0])
+        rest = complement(notes, tiler, whole)
     both = join([tiler, rest])
     notes.say(f"B* = {layout(rest)}, (B, B*) = {layout(both)}")
     notes.say(f"composition({layout(a)}, {layout(both)})")
@@ -39,10 +41,15 @@ def multiply(notes: Notes, a: Any, tiler: Any) -> Any:
         return by_mode(notes, a, tiler, lambda m, t: f"{layout(m)} times {tiler_text(t)}", multiply, keep=True)
     if tiler is None:
         return a
-    size, copies = product(a[0]), cosize(tiler)
-    target = times(size, copies)
-    notes.say(f"= (A, A* o B), where A* = complement(A, size(A)*cosize(B)) = complement(A, {size}*{copies})")
-    notes.say(f"complement({layout(a)}, {target})")
+    copies = product(coshape(tiler))
+    if has_basis(a):
+        target = with_room(coshape(a), copies)
+        notes.say(f"= (A, A* o B), where A* = complement(A, coshape(A)*cosize(B)) = complement(A, {text(target)})")
+    else:
+        size = product(a[0])
+        target = times(size, copies)
+        notes.say(f"= (A, A* o B), where A* = complement(A, size(A)*cosize(B)) = complement(A, {size}*{copies})")
+    notes.say(f"complement({layout(a)}, {text(target)})")
     with notes:
         room = complement(notes, a, target)
     notes.say(f"A* = {layout(room)}")
