@@ -99,7 +99,10 @@ void bind_layout(py::module_& m) {
       "make_fragment_like_layout",
       [](Arg layout) {
         return guarded("make_fragment_like_layout", {layout.handle},
-                       [&] { return make_fragment_like(to_layout(layout.handle)); });
+                       [&] {
+                         return is_composed(layout.handle) ? make_fragment_like(as_composed(layout.handle))
+                                                           : make_fragment_like(to_layout(layout.handle));
+                       });
       },
       py::arg("layout"), doc::make_fragment_like_layout);
   m.def(

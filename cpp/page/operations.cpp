@@ -79,9 +79,10 @@ Value complement_of(const Values& x) {
   return x.size() == 1 ? complement(layout) : complement(layout, shape_of(x[1]));
 }
 
-template <Layout (*kInverse)(LayoutView), ComposedLayout (*kOfComposed)(const ComposedLayout&)>
+template <Layout (*kInverse)(LayoutView), AnyLayout (*kOfComposed)(const ComposedLayout&)>
 Value inverse(const Values& x) {
-  if (const auto* composed = std::get_if<ComposedLayout>(&x[0].variant())) return kOfComposed(*composed);
+  if (const auto* composed = std::get_if<ComposedLayout>(&x[0].variant())) return from(kOfComposed(*composed));
+  if (const auto* swizzle = std::get_if<Swizzle>(&x[0].variant())) return *swizzle;
   return kInverse(layout_of(x[0]));
 }
 
