@@ -20,10 +20,13 @@ AnyLayout invert(const ComposedLayout& layout, const char* what, Invert&& invers
     fail(concat("the ", what, " of ", to_string(layout),
                 " is known only where the inner function is a swizzle or a layout, and the offset is an integer"));
   }
-  const Layout inverse = inverse_of(LayoutView(layout.outer()));
   const Node& offset = layout.offset().leaf();
-  const Node back = mul(static_int(-1), offset);
-  if (inner) return ComposedLayout(inverse, IntTuple(back), inverse_of(LayoutView(*inner)));
+  if (inner) {
+    const Unchecked scope;  // the law of the whole is checked, where the parts may lead out of each other
+    const IntTuple back(mul(static_int(-1), offset));
+    return ComposedLayout(inverse_of(LayoutView(layout.outer())), back, inverse_of(LayoutView(*inner)));
+  }
+  const Layout inverse = inverse_of(LayoutView(layout.outer()));
   const AnyLayout carried = [&] {
     const Unchecked scope;
     return composition(inverse, *swizzle);

@@ -106,8 +106,8 @@ std::optional<Start> joined(TupleView coord, const ComposedLayout& layout) {
     const Layout bits = compose(projection(swizzle, true), fixed).layout;
     const Layout others = compose(projection(swizzle, false), fixed).layout;
     for (const Mode& mode : modes_of(bits)) {
-      const int64_t top = checked_mul(mode.extent.value, mode.stride.value);
-      if (mode.extent.is_dynamic() || mode.stride.is_dynamic() || top < 0 || (top & (top - 1)) != 0) return std::nullopt;
+      const Node top = mul(mode.extent, mode.stride);
+      if (top.is_dynamic() || top.value < 0 || (top.value & (top.value - 1)) != 0) return std::nullopt;
     }
     const IntTuple at = idx2crd(digits, bits.shape());
     std::size_t k = 0;
