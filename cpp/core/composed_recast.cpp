@@ -97,11 +97,14 @@ void require_same_elements(const ComposedLayout& narrow, const ComposedLayout& w
     const bool right = upcast ? (inside == 0 ? element == first : element >= first && element - first < n)
                               : element == first + inside;
     if (right) continue;
-    const int64_t got = upcast ? large(at) : element;
-    const int64_t expected = upcast ? element / n : first + inside;
-    throw LayoutError(concat("CuTe answers ", to_string(upcast ? wide : narrow), ", but its coordinate ", upcast ? at : i,
-                             " is the element ", got, ", and the memory is in ", expected),
-                      CounterExample(upcast ? at : i, got, expected));
+    if (upcast) {
+      throw LayoutError(concat("CuTe answers ", to_string(wide), ", whose element at ", at, " begins at ", first,
+                               ", but coordinate ", i, " of it lies at ", element),
+                        CounterExample(i, first, element));
+    }
+    throw LayoutError(concat("CuTe answers ", to_string(narrow), ", which gives ", element, " at ", i, ", but part ",
+                             inside, " of coordinate ", at, " lies at ", first + inside),
+                      CounterExample(i, element, first + inside));
   }
 }
 

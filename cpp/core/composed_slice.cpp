@@ -95,6 +95,16 @@ struct Start {
   int64_t outside;
 };
 
+// Whether a mode is a field of bits of its own. What CuTe composes with a projection for is masked there.
+bool is_field(const Node& extent, const Node& stride) {
+  if (extent.is_dynamic() || stride.is_dynamic() || extent.value <= 0 || stride.value < 0) return false;
+  return (extent.value & (extent.value - 1)) == 0 && (stride.value & (stride.value - 1)) == 0;
+}
+
+bool all_fields(const Modes& modes) {
+  return std::all_of(modes.begin(), modes.end(), [](const Mode& mode) { return is_field(mode.extent, mode.stride); });
+}
+
 // CuTe joins the swizzled bits of each digit of the coordinate to the offset by XOR, and adds up the others. Nothing
 // where it rejects the layout, because a digit is not a field of bits.
 std::optional<Start> joined(TupleView coord, const ComposedLayout& layout) {
@@ -102,6 +112,16 @@ std::optional<Start> joined(TupleView coord, const ComposedLayout& layout) {
   const Layout fixed = dice(coord, LayoutView(layout.outer()));
   const IntTuple digits = dice(coord, coord);
   Start start{layout.offset().leaf().value, 0};
+  if (const Modes modes = modes_of(fixed); all_fields(modes)) {
+    const int64_t mask = swizzle.y_mask() | swizzle.z_mask();
+    std::size_t k = 0;
+    for_each_leaf(idx2crd(digits, fixed.shape()), [&](const Node& digit) {
+      const int64_t bits = checked_mul(digit.value, modes[k++].stride.value);
+      start.inside ^= bits & mask;
+      start.outside = checked_add(start.outside, bits & ~mask);
+    });
+    return start;
+  }
   try {
     const Layout bits = compose(projection(swizzle, true), fixed).layout;
     const Layout others = compose(projection(swizzle, false), fixed).layout;
@@ -125,6 +145,10 @@ std::optional<Start> joined(TupleView coord, const ComposedLayout& layout) {
 bool collides(const Swizzle& swizzle, const Layout& kept) {
   const int64_t mask = swizzle.y_mask() | swizzle.z_mask();
   int64_t active = 0;
+  if (const Modes modes = modes_of(kept); all_fields(modes)) {
+    for (const Mode& mode : modes) active += ((mode.extent.value - 1) * mode.stride.value) & mask;
+    return (active & ~swizzle(active)) != 0;
+  }
   try {
     const Layout bits = compose(projection(swizzle, true), kept).layout;
     const IntTuple last(sub(size(bits), static_int(1)));

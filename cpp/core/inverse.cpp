@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "algebra.hpp"
+#include "law.hpp"
 #include "modes.hpp"
 
 namespace tilewright {
@@ -115,15 +116,11 @@ Layout max_common_layout(LayoutView a, LayoutView b) {
   if (!contiguous) return Layout::leaf(static_int(1), static_int(0));
   Layout result = composition(inverse, Layout::leaf(common[0].extent, static_int(1)));
   if (!composed.proved && checks_enabled()) {
-    const FlatFunction outer(modes_of(a)), vector(modes_of(result));
-    const int64_t count = std::min(vector.size(), kScanLimit);
-    for (int64_t i = 0; i < count; ++i) {
-      if (outer(vector(i)) != i) {
-        throw LayoutError(concat(composed.cause, "; CuTe answers ", to_string(result), ", but element ", i,
-                                 " of it lies at offset ", outer(vector(i)), " of the left layout"),
-                          CounterExample{i, outer(vector(i)), i});
-      }
-    }
+    require_equal(Chain(modes_of(result)).then(a), Chain::coordinate(result), size(result).value, "A(R(i)) = i",
+                  [&](const CounterExample& at) {
+                    return concat(composed.cause, "; CuTe answers ", to_string(result), ", but element ", at.coordinate,
+                                  " of it lies at offset ", at.got, " of the left layout");
+                  });
   }
   return result;
 }
