@@ -37,9 +37,7 @@ def test_cutes_slice_joins_offsets_by_xor():
 
 
 def test_a_dynamic_mode_above_the_period_belongs_outside():
-    layout = cute.make_composed_layout(
-        cute.make_swizzle(1, 1, -1), 5, cute.make_layout((Int32(4), 8), stride=(16, 2))
-    )
+    layout = cute.make_composed_layout(cute.make_swizzle(1, 1, -1), 5, cute.make_layout((Int32(4), 8), stride=(16, 2)))
     sliced, offset = own(cute.slice_and_offset, (1, None), layout)
     assert (str(sliced), offset) == ("S<1,1,-1> o 5 o (8):(2)", 16)
 
@@ -140,7 +138,7 @@ def test_inverses():
     inverse = cute.left_inverse(layout)
     assert str(inverse) == "S<1,0,2> o -8 o 8:1"
     assert [inverse(layout(i)) for i in range(8)] == list(range(8))
-    with pytest.raises(LayoutError, match="which has the swizzle on the left"):
+    with pytest.raises(LayoutError, match="with the swizzle on the left"):
         cute.left_inverse(L("S<3,3,3> o 4 o (8,8):(8,1)"))
 
 
@@ -167,7 +165,7 @@ def test_common_vectors_begin_at_the_offset():
     assert str(cute.max_common_layout(L("S<2,2,3> o 32 o 32:1"), plain)) == "4:1"
 
 
-# ---- recast, text, and what acts on the outer layout -------------------------------------------------------------------
+# ---- recast, text, and what acts on the outer layout -----------------------------------------------------------------
 
 
 def test_recast_of_a_layout_inside():

@@ -179,7 +179,7 @@ void bind_algebra(py::module_& m) {
       "nullspace",
       [](Arg layout, Arg, Arg) {
         return guarded("nullspace", {layout.handle}, [&] {
-          return is_composed(layout.handle) ? nullspace(as_composed(layout.handle)) : nullspace(to_layout(layout.handle));
+          return std::visit([](const auto& l) { return nullspace(l); }, as_any_layout(layout.handle));
         });
       },
       py::arg("layout"), TILEWRIGHT_LOC, doc::nullspace);
@@ -202,8 +202,7 @@ void bind_algebra(py::module_& m) {
       [](Arg layout) {
         return guarded("max_alignment", {layout.handle}, [&] {
           if (is_swizzle(layout.handle)) return max_alignment(as_swizzle(layout.handle)).value;
-          if (is_composed(layout.handle)) return max_alignment(as_composed(layout.handle)).value;
-          return max_alignment(to_layout(layout.handle)).value;
+          return std::visit([](const auto& l) { return max_alignment(l); }, as_any_layout(layout.handle)).value;
         });
       },
       py::arg("layout"), doc::max_alignment);

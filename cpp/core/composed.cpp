@@ -169,8 +169,8 @@ void require_integers(const Layout& layout, const ComposedLayout& composed) {
 
 }  // namespace
 
-// CuTe carries the inner function through the layout without asking where the outer one leads. Only the law of the whole
-// counts: a layout that does not carry the swizzle everywhere may do so on the image of the outer layout.
+// CuTe carries the inner function through the layout without asking where the outer one leads. Only the law of the
+// whole counts: a layout that does not carry the swizzle everywhere may do so on the image of the outer layout.
 AnyLayout composition(const Layout& layout, const ComposedLayout& composed) {
   require_integers(layout, composed);
   const AnyLayout result = [&]() -> AnyLayout {

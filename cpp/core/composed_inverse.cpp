@@ -10,8 +10,9 @@ namespace tilewright {
 
 namespace {
 
-// Both inverses of inner o offset o outer are outer' o -offset o inner'. A swizzle is its own inverse, and CuTe leaves it
-// on the right, where it has no shape; here it is carried through outer' to the left, with the coordinate of the offset.
+// Both inverses of inner o offset o outer are outer' o -offset o inner'. A swizzle is its own inverse, and CuTe leaves
+// it on the right, where it has no shape; here it is carried through outer' to the left, with the coordinate of the
+// offset.
 template <class Invert>
 AnyLayout invert(const ComposedLayout& layout, const char* what, Invert&& inverse_of) {
   const auto* inner = std::get_if<Layout>(&layout.inner());
@@ -34,9 +35,8 @@ AnyLayout invert(const ComposedLayout& layout, const char* what, Invert&& invers
   const auto* behind = std::get_if<ComposedLayout>(&carried);
   if (offset.is(0)) return carried;
   const FlatFunction coordinate(modes_of(inverse));
-  const Node start = offset.is_static()
-                         ? static_int(-coordinate((*swizzle)(offset.value)))
-                         : dynamic_int(-coordinate((*swizzle)(offset.value)), 1, offset.is_wide());
+  const Node start = offset.is_static() ? static_int(-coordinate((*swizzle)(offset.value)))
+                                        : dynamic_int(-coordinate((*swizzle)(offset.value)), 1, offset.is_wide());
   const Swizzle outside = behind ? *behind->swizzle() : Swizzle(0, 0, 0);
   return ComposedLayout(outside, IntTuple(start), inverse);
 }
@@ -46,7 +46,7 @@ bool is_cutes(const ComposedLayout& layout) { return layout.swizzle() == nullptr
 
 std::string answer_text(const ComposedLayout& layout, const AnyLayout& inverse) {
   if (is_cutes(layout)) return "CuTe's answer";
-  return concat(text_of(inverse), ", which has the swizzle on the left,");
+  return concat(text_of(inverse), " with the swizzle on the left");
 }
 
 void require_identity(const Chain& chain, const Layout& domain, const char* law, const std::string& answer) {
@@ -120,13 +120,14 @@ void require_contiguous(const AnyLayout& layout, const Layout& vector) {
   const int64_t start = elements(0);
   require_equal(elements, Chain::coordinate(vector).plus(start), size(vector).value, "consecutive offsets",
                 [&](const CounterExample& at) {
-                  return concat("CuTe answers ", to_string(vector), ", but element ", at.coordinate, " of it lies at offset ",
-                                at.got, " of ", text_of(layout), ", and the vector begins at ", start);
+                  return concat("CuTe answers ", to_string(vector), ", but element ", at.coordinate,
+                                " of it lies at offset ", at.got, " of ", text_of(layout),
+                                ", and the vector begins at ", start);
                 });
 }
 
-// Two layouts with the same swizzle share the vector in the order of its offsets, where these are a run and the offset in
-// front of the swizzle does not change their order. A swizzle permutes the offsets of an aligned block.
+// Two layouts with the same swizzle share the vector in the order of its offsets, where these are a run and the offset
+// in front of the swizzle does not change their order. A swizzle permutes the offsets of an aligned block.
 void require_run(const ComposedLayout& a, const ComposedLayout& b, const Layout& vector) {
   const int64_t count = size(vector).value;
   const Swizzle& swizzle = *a.swizzle();
@@ -143,13 +144,14 @@ void require_run(const ComposedLayout& a, const ComposedLayout& b, const Layout&
     const int64_t expected = at - swizzle(start) + swizzle(other);
     if (there == expected) continue;
     const CounterExample example(i, there, expected);
-    throw LayoutError(concat("CuTe answers ", count, " elements, but element ", i, " of them lies at offset ", at, " of ",
-                             to_string(a), " and at ", there, " of ", to_string(b), ", which begin at ", swizzle(start),
-                             " and ", swizzle(other)),
+    throw LayoutError(concat("CuTe answers ", count, " elements, but element ", i, " of them lies at offset ", at,
+                             " of ", to_string(a), " and at ", there, " of ", to_string(b), ", which begin at ",
+                             swizzle(start), " and ", swizzle(other)),
                       example);
   }
   if (greatest - least == count - 1) return;
-  fail(concat("CuTe answers ", count, " elements, but in ", to_string(a), " they lie at offsets ", least, " to ", greatest));
+  fail(concat("CuTe answers ", count, " elements, but in ", to_string(a), " they lie at offsets ", least, " to ",
+              greatest));
 }
 
 }  // namespace
@@ -164,7 +166,8 @@ Layout max_common_layout(const AnyLayout& a, const AnyLayout& b) {
   for (const AnyLayout* layout : {&a, &b}) {
     const auto* composed = std::get_if<ComposedLayout>(layout);
     const Node run = composed ? max_alignment(*composed->swizzle()) : size(vector);
-    if (run.value < size(vector).value) vector = composition(LayoutView(vector), LayoutView(Layout::leaf(run, static_int(1))));
+    if (run.value < size(vector).value)
+      vector = composition(LayoutView(vector), LayoutView(Layout::leaf(run, static_int(1))));
   }
   if (checks_enabled()) require_contiguous(a, vector), require_contiguous(b, vector);
   return vector;

@@ -11,7 +11,8 @@ namespace tilewright {
 namespace {
 
 int64_t log2_exact(int64_t n) {
-  if (n <= 0 || !std::has_single_bit(static_cast<uint64_t>(n))) fail(concat("a swizzle is recast by powers of two only, but got ", n));
+  if (n <= 0 || !std::has_single_bit(static_cast<uint64_t>(n)))
+    fail(concat("a swizzle is recast by powers of two only, but got ", n));
   return std::countr_zero(static_cast<uint64_t>(n));
 }
 
@@ -64,8 +65,8 @@ void require_recastable(const ComposedLayout& layout) {
   }
 }
 
-// The inner layout takes the offsets of the outer one as coordinates, so both change their width, and the law is that of
-// the whole.
+// The inner layout takes the offsets of the outer one as coordinates, so both change their width, and the law is that
+// of the whole.
 template <class Recast>
 ComposedLayout recast_parts(const ComposedLayout& layout, const Node& offset, Recast&& recast) {
   const Unchecked scope;
@@ -94,8 +95,8 @@ void require_same_elements(const ComposedLayout& narrow, const ComposedLayout& w
     }
     const int64_t element = small(i), first = checked_mul(large(at), n);
     // Downcast, the parts of an element count up; upcast, the first that is packed begins it.
-    const bool right = upcast ? (inside == 0 ? element == first : element >= first && element - first < n)
-                              : element == first + inside;
+    const bool right =
+        upcast ? (inside == 0 ? element == first : element >= first && element - first < n) : element == first + inside;
     if (right) continue;
     if (upcast) {
       throw LayoutError(concat("CuTe answers ", to_string(wide), ", whose element at ", at, " begins at ", first,
@@ -140,8 +141,7 @@ ComposedLayout downcast(const ComposedLayout& layout, int64_t n) {
   if (checks_enabled()) {
     require_size(AnyLayout(result), checked_mul(size(layout.outer()).value, n), "the layout in parts");
     SmallVector<int64_t, 8> ratios;
-    for (const Mode& mode : modes_of(layout.outer()))
-      ratios.push_back(mode.stride.is(1) || mode.stride.is(-1) ? n : 1);
+    for (const Mode& mode : modes_of(layout.outer())) ratios.push_back(mode.stride.is(1) || mode.stride.is(-1) ? n : 1);
     require_same_elements(result, layout, n, ratios, false);
   }
   return result;

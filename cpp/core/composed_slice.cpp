@@ -161,7 +161,8 @@ bool collides(const Swizzle& swizzle, const Layout& kept) {
   return (active & ~swizzle(active)) != 0;
 }
 
-void require_slice(const SlicedComposed& sliced, const Swizzle& swizzle, int64_t offset, const Layout& kept) {
+void require_slice(const SlicedComposed& sliced, const Swizzle& swizzle, int64_t offset, const Layout& kept,
+                   const Start& start) {
   if (kept.rank() == 0) {
     const int64_t got = sliced.offset.leaf().value + chain_of(sliced.layout)(0);
     if (got == swizzle(offset)) return;
@@ -173,9 +174,14 @@ void require_slice(const SlicedComposed& sliced, const Swizzle& swizzle, int64_t
   const Chain whole = Chain(modes_of(kept)).plus(offset).then(swizzle);
   const Chain got = chain_of(sliced.layout).plus(sliced.offset.leaf().value);
   require_equal(got, whole, count, "the layout", [&](const CounterExample& at) {
-    return concat("the offset ", offset, " of the slice and ", to_string(kept), " carry into each other's bits of ",
-                  to_string(swizzle), "; at coordinate ", at.coordinate, " CuTe gives ", at.got,
-                  ", but the element lies at ", at.expected);
+    const std::string cause =
+        start.inside + start.outside == offset
+            ? concat("the offset ", offset, " of the slice and ", to_string(kept), " carry into each other's bits of ",
+                     to_string(swizzle))
+            : concat("the coordinate and the offset inside add up to ", offset, ", but CuTe joins the bits of ",
+                     to_string(swizzle), " in them by XOR and gets ", start.inside + start.outside);
+    return concat(cause, "; at coordinate ", at.coordinate, " CuTe gives ", at.got, ", but the element lies at ",
+                  at.expected);
   });
 }
 
@@ -213,7 +219,7 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
     return {decayed.layout,
             part(checked_add((*swizzle)(start.inside), start.outside), varying.degenerate || varying.bits != 0)};
   }();
-  if (checks_enabled()) require_slice(result, *swizzle, offset.value, sliced.layout);
+  if (checks_enabled()) require_slice(result, *swizzle, offset.value, sliced.layout, start);
   return result;
 }
 

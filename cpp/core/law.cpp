@@ -322,7 +322,8 @@ std::string text_of(const AnyLayout& layout) {
 
 void require_size(const AnyLayout& answer, int64_t count, const char* whole) {
   const int64_t got = size(outer_of(answer)).value;
-  if (got != count) fail(concat("CuTe gives ", text_of(answer), " of size ", got, ", but ", whole, " has size ", count));
+  if (got != count)
+    fail(concat("CuTe gives ", text_of(answer), " of size ", got, ", but ", whole, " has size ", count));
 }
 
 void require_equal(const Chain& got, const Chain& expected, int64_t count, const char* law,

@@ -27,13 +27,13 @@ void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutV
   const int64_t top = checked_add(offset_range(block).max, 1);
   const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
   const Chain steps(modes_of(copies));
-  require_equal(Chain(modes_of(placed)), Chain(steps).then(all), size(copies).value, "A*(B(i))",
-                [&](const CounterExample& at) {
-                  return concat("the complement of the block within size(A)*cosize(B) = ",
-                                mul(size(block), cosize(copies)).value, " has ", count, " places, but the tiler needs ",
-                                needed, "; at coordinate ", at.coordinate, " of the copies CuTe gives ", at.got,
-                                ", but A*(B(", at.coordinate, ")) = A*(", steps(at.coordinate), ") = ", at.expected);
-                });
+  require_equal(
+      Chain(modes_of(placed)), Chain(steps).then(all), size(copies).value, "A*(B(i))", [&](const CounterExample& at) {
+        return concat("the complement of the block within size(A)*cosize(B) = ", mul(size(block), cosize(copies)).value,
+                      " has ", count, " places, but the tiler needs ", needed, "; at coordinate ", at.coordinate,
+                      " of the copies CuTe gives ", at.got, ", but A*(B(", at.coordinate, ")) = A*(",
+                      steps(at.coordinate), ") = ", at.expected);
+      });
 }
 
 // R(i, j) == A(i) + A*(B(j)), where A* has room for every offset of B.
