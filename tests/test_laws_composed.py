@@ -17,11 +17,10 @@ from tilewright import LayoutError, cute
 
 OFFSETS = st.sampled_from((0, 0, 0, 1, 2, 4, 8, 16, 3, 24, 33))
 SMALL = gen.layouts(max_size=32, negative=False)
-POWERS = (1, 2, 4, 8, 16)
 
 
 @st.composite
-def bit_layouts(draw, max_size=2048):
+def bit_layouts(draw, max_size=1024):
     """Extents that are powers of two, strides too or a little beside: more elements than are compared by value."""
     extents = draw(st.lists(st.sampled_from((2, 4, 8, 16, 32, 3)), min_size=1, max_size=4))
     while m.product(tuple(extents)) > max_size:
