@@ -24,6 +24,7 @@ py::object compose(py::handle lhs, py::handle rhs) {
   }
   if (is_layout(lhs) && is_swizzle(rhs)) return from_any_layout(composition(as_layout(lhs), as_swizzle(rhs)));
   if (is_layout(lhs) && is_composed(rhs)) return from_any_layout(composition(as_layout(lhs), as_composed(rhs)));
+  if (is_composed(lhs) && is_swizzle(rhs)) return from_any_layout(composition(as_composed(lhs), as_swizzle(rhs)));
   if (is_composed(rhs)) wrong_kind(rhs, "a Layout, an integer or a tiler");
   if (!is_layout_like(lhs)) wrong_kind(lhs, "a Layout, ComposedLayout, Swizzle or Tensor");
   const Tiler tiler = to_tiler(rhs);
@@ -47,8 +48,9 @@ py::object complement_any(py::handle object, py::handle cotarget) {
 
 template <class OnLayout, class OnComposed>
 py::object invert(py::handle object, OnLayout&& on_layout, OnComposed&& on_composed) {
-  if (is_composed(object)) return py::cast(on_composed(as_composed(object)));
-  if (!is_layout(object)) wrong_kind(object, "a Layout or ComposedLayout");
+  if (is_swizzle(object)) return py::cast(as_swizzle(object));  // its own inverse
+  if (is_composed(object)) return from_any_layout(on_composed(as_composed(object)));
+  if (!is_layout(object)) wrong_kind(object, "a Layout, ComposedLayout or Swizzle");
   return from_layout(on_layout(LayoutView(as_layout(object))));
 }
 
@@ -176,7 +178,9 @@ void bind_algebra(py::module_& m) {
   m.def(
       "nullspace",
       [](Arg layout, Arg, Arg) {
-        return guarded("nullspace", {layout.handle}, [&] { return nullspace(to_layout(layout.handle)); });
+        return guarded("nullspace", {layout.handle}, [&] {
+          return std::visit([](const auto& l) { return nullspace(l); }, as_any_layout(layout.handle));
+        });
       },
       py::arg("layout"), TILEWRIGHT_LOC, doc::nullspace);
   m.def(
@@ -190,13 +194,16 @@ void bind_algebra(py::module_& m) {
       "max_common_vector",
       [](Arg a, Arg b, Arg, Arg) {
         return guarded("max_common_vector", {a.handle, b.handle},
-                       [&] { return size(max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle))).value; });
+                       [&] { return max_common_vector(as_any_layout(a.handle), as_any_layout(b.handle)); });
       },
       py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_vector);
   m.def(
       "max_alignment",
       [](Arg layout) {
-        return guarded("max_alignment", {layout.handle}, [&] { return max_alignment(to_layout(layout.handle)).value; });
+        return guarded("max_alignment", {layout.handle}, [&] {
+          if (is_swizzle(layout.handle)) return max_alignment(as_swizzle(layout.handle)).value;
+          return std::visit([](const auto& l) { return max_alignment(l); }, as_any_layout(layout.handle)).value;
+        });
       },
       py::arg("layout"), doc::max_alignment);
   m.def(
@@ -211,7 +218,17 @@ void bind_algebra(py::module_& m) {
   tiler_operation(m, "zipped_divide", "target", zipped_divide, doc::zipped_divide);
   tiler_operation(m, "tiled_divide", "target", tiled_divide, doc::tiled_divide);
   tiler_operation(m, "flat_divide", "target", flat_divide, doc::flat_divide);
-  tiler_operation(m, "logical_product", "block", logical_product, doc::logical_product);
+  m.def(
+      "logical_product",
+      [](Arg block, Arg tiler, Arg, Arg) {
+        return guarded("logical_product", {block.handle, tiler.handle}, [&] {
+          if (is_layout(block.handle) && is_composed(tiler.handle))
+            return Result(from_any_layout(logical_product(as_layout(block.handle), as_composed(tiler.handle))));
+          const Tiler by = to_tiler(tiler.handle);
+          return Result(lift(block.handle, [&](LayoutView layout) { return logical_product(layout, by); }));
+        });
+      },
+      py::arg("block"), py::arg("tiler"), TILEWRIGHT_LOC, doc::logical_product);
   tiler_operation(m, "zipped_product", "block", zipped_product, doc::zipped_product);
   tiler_operation(m, "tiled_product", "block", tiled_product, doc::tiled_product);
   tiler_operation(m, "flat_product", "block", flat_product, doc::flat_product);

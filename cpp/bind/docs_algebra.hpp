@@ -57,7 +57,8 @@ inline constexpr const char* composition = R"doc(The layout that applies B, then
 Args:
     lhs: A: a Layout, ComposedLayout, Tensor or Swizzle.
     rhs: B: a Layout, an extent n (n:1), or a tuple of these and None, which composes mode by mode: None keeps a mode,
-        modes of A beyond the tuple are dropped. With a Layout or Swizzle on the left also a Swizzle or swizzled layout.
+        modes of A beyond the tuple are dropped. With a Layout, a Swizzle or a swizzled layout on the left also a Swizzle, with the first two a
+        swizzled layout.
 Returns: a Layout; a ComposedLayout, Swizzle or Tensor where A or B is one.
 Raises: LayoutError with the smallest counter-example when no layout is A o B; TypeError for other kinds.
 Source: CuTe `composition`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
@@ -113,8 +114,8 @@ inline constexpr const char* right_inverse =
     A(R(i)) = i for i < |R|; with basis strides A(R(c)) = c for the coordinates c of R, which has the codomain's profile
 
 Args:
-    layout: A: a Layout, or a swizzled layout with offset 0.
-Returns: a Layout (swizzled for a swizzled one), as large as static strides prove; 1:0 where there is no stride 1.
+    layout: A: a Layout, a Swizzle, or a layout composed with a Swizzle or Layout and an integer offset.
+Returns: a Layout (a Swizzle of a Swizzle, composed for a composed one), as large as static strides prove; 1:0 where there is no stride 1.
 Raises: LayoutError with a counter-example when CuTe's answer breaks the law (swizzles); TypeError for other kinds.
 Source: CuTe `right_inverse`.
 
@@ -129,9 +130,10 @@ inline constexpr const char* left_inverse = R"doc(The layout that finds the coor
     L(A(i)) = i for i < |A| where A is injective; where it repeats by stride 0, A(L(A(i))) = A(i)
 
 Args:
-    layout: A: a Layout with static strides, or a swizzled layout with offset 0.
-Returns: a Layout (swizzled for a swizzled one). Offsets that A skips map to some coordinate. With basis strides it has
-    the profile of A's codomain.
+    layout: A: a Layout with static strides, a Swizzle, or a layout composed with a Swizzle or Layout and an integer
+        offset.
+Returns: a Layout (a Swizzle of a Swizzle, composed for a composed one). Offsets that A skips map to some coordinate. With
+    basis strides it has the profile of A's codomain.
 Raises: LayoutError when modes of A overlap, a stride is dynamic or no multiple of the next smaller one, or the answer
     breaks the law (negative strides next to positive ones, swizzles); TypeError for other kinds.
 Source: CuTe `left_inverse`.
@@ -145,8 +147,8 @@ inline constexpr const char* nullspace = R"doc(The coordinates that a layout map
     A(N(i)) = 0 for i < |N|;   |N| * |im A| = |A| where the other modes are injective
 
 Args:
-    layout: A: a Layout or Tensor.
-Returns: a Layout of 1-D coordinates of A; 1:0 where no stride is 0.
+    layout: A: a Layout, ComposedLayout or Tensor.
+Returns: a Layout of 1-D coordinates of A; 1:0 where no stride is 0, and for a composed layout, as in CuTe.
 Source: CuTe `nullspace`.
 
 Examples:
@@ -156,7 +158,7 @@ Examples:
 inline constexpr const char* max_common_layout =
     R"doc(The 1-D coordinates that are contiguous in both of two layouts: one vector copy.
 
-    a(R(i)) = i = b(R(i)) for i < |R|
+    a(R(i)) = i = b(R(i)) for i < |R|; of a composed layout a(R(i)) = a(R(0)) + i
 
 Args:
     a, b: Layouts, swizzled layouts or Tensors.
@@ -173,7 +175,8 @@ Examples:
 inline constexpr const char* max_common_vector =
     R"doc(The number of elements that one vector copy between two layouts may move.
 
-    |max_common_layout(a, b)|
+    |max_common_layout(a, b)|; where both have the same swizzle, that of their outer layouts, whose elements the swizzle
+    permutes in both
 
 Args:
     a, b: Layouts, swizzled layouts or Tensors.
@@ -189,10 +192,11 @@ Examples:
 inline constexpr const char* max_alignment =
     R"doc(The alignment that every repetition of the contiguous part of a layout keeps.
 
-    gcd of the length of the contiguous run from offset 0 and the strides of all modes outside of it
+    gcd of the length of the contiguous run from offset 0 and the strides of all modes outside of it; 2^M of a swizzle
+    S<B,M,S>; of a swizzled layout gcd of both and the offset
 
 Args:
-    layout: a Layout or Tensor.
+    layout: a Layout, ComposedLayout, Swizzle or Tensor.
 Returns: an int, in elements.
 Raises: LayoutError when a dynamic stride is not a multiple of it.
 Source: CuTe C++ `max_alignment`.
@@ -221,7 +225,7 @@ inline constexpr const char* upcast = R"doc(The same memory counted in elements 
     n * R(c') = L(c) and the elements L(c) .. inside the wide one R(c'), where c' packs the coordinates c of one element
 
 Args:
-    layout: a Layout, Swizzle or swizzled layout.
+    layout: a Layout, a Swizzle, or a layout composed with either.
     n: a positive int; a power of two for swizzles.
 Returns: an object of the same kind; offsets in wide elements.
 Raises: LayoutError when a stride and n do not divide one another, modes inside one element overlap the next, a stride
@@ -237,7 +241,7 @@ inline constexpr const char* downcast = R"doc(The same memory counted in element
     R(n * c + k) = n * L(c) + k for k < n, c along the mode of stride 1;   upcast(downcast(L, n), n) = L
 
 Args:
-    layout: a Layout with a static stride of 1, a Swizzle or swizzled layout.
+    layout: a Layout with a static stride of 1, a Swizzle, or a layout composed with either.
     n: a positive int; a power of two for swizzles.
 Returns: an object of the same kind; offsets in narrow elements.
 Raises: LayoutError when no mode has the static stride 1, or more than one.
@@ -253,7 +257,7 @@ inline constexpr const char* recast_layout = R"doc(The layout of the same memory
 
 Args:
     new_type_bits, old_type_bits: widths of the elements, in bits.
-    layout: a Layout, Swizzle or swizzled layout.
+    layout: a Layout, a Swizzle, or a layout composed with either.
 Returns: an object of the same kind; offsets in new elements.
 Raises: as upcast and downcast; also when the number of bits would change.
 Source: CuTe `recast_layout`.

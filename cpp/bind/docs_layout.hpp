@@ -304,8 +304,8 @@ inline constexpr const char* make_fragment_like_layout =
     the order of their strides
 
 Args:
-    layout: a Layout or Tensor.
-Returns: a Layout of the same mode sizes.
+    layout: a Layout, a swizzled layout or a Tensor.
+Returns: a Layout of the same mode sizes, without a swizzle.
 Source: CuTe C++ `make_fragment_like` of a layout.
 
 Examples:

@@ -272,8 +272,9 @@ inline constexpr const char* domain_offset = R"doc(The tensor or layout with its
 
 Args:
     coord: a coordinate of the tensor.
-    tensor: a Tensor or Layout.
-Returns: the tensor with the same layout and its iterator moved; of a layout the pair (layout, offset in elements).
+    tensor: a Tensor, Layout or ComposedLayout.
+Returns: the tensor with the same layout and its iterator moved; of a layout the pair (layout, offset in elements). A
+    composed layout takes the offset inside, and 0 is left.
 Raises: LayoutError when the coordinate does not fit the shape.
 Source: CuTe `domain_offset`.
 

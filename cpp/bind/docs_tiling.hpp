@@ -78,7 +78,8 @@ inline constexpr const char* logical_product =
 Args:
     block: A: a Layout, ComposedLayout or Tensor.
     tiler: B: a Layout, an extent n (n:1), None (leave the mode), or a tuple of these, one per mode; modes beyond stay.
-Returns: an object of the same kind, injective if A and B are.
+        Of a Layout also a swizzled layout with offset 0.
+Returns: an object of the same kind (swizzled by a swizzled tiler), injective if A and B are.
 Raises: LayoutError when no layout is A* o B, the complement leaves too little room, or the tiler has too many modes.
 Source: CuTe `logical_product`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
 

@@ -98,8 +98,9 @@ void bind_layout(py::module_& m) {
   m.def(
       "make_fragment_like_layout",
       [](Arg layout) {
-        return guarded("make_fragment_like_layout", {layout.handle},
-                       [&] { return make_fragment_like(to_layout(layout.handle)); });
+        return guarded("make_fragment_like_layout", {layout.handle}, [&] {
+          return std::visit([](const auto& l) { return make_fragment_like(l); }, as_any_layout(layout.handle));
+        });
       },
       py::arg("layout"), doc::make_fragment_like_layout);
   m.def(

@@ -261,8 +261,15 @@ void bind_modes(py::module_& m) {
       "domain_offset",
       [](Arg coord, Arg x, Arg, Arg) {
         return guarded("domain_offset", {coord.handle, x.handle}, [&]() -> Result {
-          const py::object offset =
-              from_int_tuple(crd2idx(to_int_tuple(coord.handle), LayoutView(to_layout(x.handle))));
+          const IntTuple at = to_int_tuple(coord.handle);
+          const py::object whole =
+              is_tensor(x.handle) ? layout_of(x.handle) : py::reinterpret_borrow<py::object>(x.handle);
+          if (is_composed(whole)) {
+            py::object moved = from_composed(domain_offset(at, as_composed(whole)));
+            if (!is_tensor(x.handle)) return py::make_tuple(moved, 0);
+            return make_tensor(x.handle, x.handle.attr("iterator"), moved);
+          }
+          const py::object offset = from_int_tuple(crd2idx(at, LayoutView(to_layout(x.handle))));
           if (!is_tensor(x.handle)) return py::make_tuple(x.handle, offset);
           return make_tensor(x.handle, py::object(x.handle.attr("iterator")) + offset, layout_of(x.handle));
         });

@@ -82,6 +82,9 @@ class ComposedLayout {
   Layout outer_;
 };
 
+// The offset of a composed layout moved by a value of its outer layout.
+IntTuple add_offset(const IntTuple& offset, const IntTuple& value);
+
 std::string to_string(const ComposedLayout& layout);
 std::size_t hash_value(const ComposedLayout& layout);
 
@@ -94,10 +97,24 @@ AnyLayout composition(const Swizzle& swizzle, const Layout& layout);
 // layout o swizzle as swizzle' o layout, the bits carried through the layout.
 AnyLayout composition(const Layout& layout, const Swizzle& swizzle);
 AnyLayout composition(const Layout& layout, const ComposedLayout& composed);
+AnyLayout composition(const ComposedLayout& composed, const Swizzle& swizzle);
 
-ComposedLayout right_inverse(const ComposedLayout& layout);
-ComposedLayout left_inverse(const ComposedLayout& layout);
+// A swizzle is its own inverse.
+AnyLayout right_inverse(const ComposedLayout& layout);
+AnyLayout left_inverse(const ComposedLayout& layout);
+// 1:0, as CuTe answers for every composed layout.
+Layout nullspace(const ComposedLayout& layout);
+// A(R(i)) - A(R(0)) == i == B(R(i)) - B(R(0)).
 Layout max_common_layout(const AnyLayout& a, const AnyLayout& b);
+// |max_common_layout(a, b)|; layouts of one swizzle share longer vectors, whose elements it permutes in both.
+int64_t max_common_vector(const AnyLayout& a, const AnyLayout& b);
+Node max_alignment(const Swizzle& swizzle);
+Node max_alignment(const ComposedLayout& layout);
+Layout make_fragment_like(const ComposedLayout& layout);
+// A x B for a swizzled tiler: the swizzle is carried to the left, over the product with the plain tiler.
+AnyLayout logical_product(const Layout& block, const ComposedLayout& tiler);
+// c' -> L(c + c'): the offset of c joins the offset inside.
+ComposedLayout domain_offset(TupleView coord, const ComposedLayout& layout);
 
 Swizzle upcast(const Swizzle& swizzle, int64_t n);
 Swizzle downcast(const Swizzle& swizzle, int64_t n);
@@ -105,6 +122,9 @@ Swizzle recast(const Swizzle& swizzle, int64_t old_bits, int64_t new_bits);
 ComposedLayout upcast(const ComposedLayout& layout, int64_t n);
 ComposedLayout downcast(const ComposedLayout& layout, int64_t n);
 ComposedLayout recast(const ComposedLayout& layout, int64_t old_bits, int64_t new_bits);
+
+// The offsets of one period with only the bits that the swizzle reads or changes, or only the others.
+Layout projection(const Swizzle& swizzle, bool swizzled);
 
 // A slice of a swizzled layout is an ordinary layout again wherever the modes that are kept touch no Z bit together
 // with its Y bit.

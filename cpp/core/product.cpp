@@ -2,6 +2,8 @@
 
 #include "algebra.hpp"
 #include "codomain.hpp"
+#include "composed.hpp"
+#include "law.hpp"
 #include "regroup.hpp"
 
 namespace tilewright {
@@ -32,19 +34,36 @@ void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutV
   if (needed <= count) return;
   const int64_t top = checked_add(offset_range(block).max, 1);
   const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
-  const FlatFunction truth(modes_of(all)), steps(modes_of(copies)), result(modes_of(placed));
-  const int64_t size_of_copies = size(copies).value;
-  const std::string cause =
-      concat("the complement of the block within size(A)*cosize(B) = ", mul(size(block), cosize(copies)).value, " has ",
-             count, " places, but the tiler needs ", needed);
-  const int64_t scanned = std::min(size_of_copies, kScanLimit);
-  for (int64_t i = 0; i < scanned; ++i) {
-    if (result(i) == truth(steps(i))) continue;
-    throw LayoutError(concat(cause, "; at coordinate ", i, " of the copies CuTe gives ", result(i), ", but A*(B(", i,
-                             ")) = A*(", steps(i), ") = ", truth(steps(i))),
-                      CounterExample(i, result(i), truth(steps(i))));
+  const Chain steps(modes_of(copies));
+  require_equal(
+      Chain(modes_of(placed)), Chain(steps).then(all), size(copies).value, "A*(B(i))", [&](const CounterExample& at) {
+        return concat("the complement of the block within size(A)*cosize(B) = ", mul(size(block), cosize(copies)).value,
+                      " has ", count, " places, but the tiler needs ", needed, "; at coordinate ", at.coordinate,
+                      " of the copies CuTe gives ", at.got, ", but A*(B(", at.coordinate, ")) = A*(",
+                      steps(at.coordinate), ") = ", at.expected);
+      });
+}
+
+// R(i, j) == A(i) + A*(B(j)), where A* has room for every offset of B.
+void verify_product(const Layout& block, const ComposedLayout& tiler, const AnyLayout& result) {
+  const int64_t inner = size(block).value, copies = size(tiler.outer()).value;
+  if (checked_mul(inner, copies) > kScanLimit) {
+    fail(concat("the ", inner, " x ", copies, " elements were not compared: use unchecked() to take CuTe's answer"));
   }
-  if (scanned < size_of_copies) not_compared(cause, scanned, size_of_copies);
+  const Chain got = chain_of(result), steps = chain_of(tiler), first = chain_of(block);
+  require_size(result, inner * copies, "the product");
+  int64_t needed = 1;
+  for (int64_t j = 0; j < copies; ++j) needed = std::max(needed, checked_add(steps(j), 1));
+  const int64_t top = checked_add(offset_range(block).max, 1);
+  const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
+  const FlatFunction places(modes_of(all));
+  for (int64_t i = 0; i < inner * copies; ++i) {
+    const int64_t expected = checked_add(first(i % inner), places(steps(i / inner)));
+    if (got(i) == expected) continue;
+    throw LayoutError(concat("the product does not carry the bits of the swizzle; at ", i, " CuTe gives ", got(i),
+                             ", but A(", i % inner, ") + A*(B(", i / inner, ")) = ", expected),
+                      CounterExample(i, got(i), expected));
+  }
 }
 
 // Copies with basis strides have to stay inside of the modes of A* that they name.
@@ -99,6 +118,26 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
   }
   builder.close();
   return builder.take();
+}
+
+// CuTe carries the swizzle through the copies: the Y and Z bits that the tiler reaches, as offsets of the product.
+AnyLayout logical_product(const Layout& block, const ComposedLayout& tiler) {
+  const Swizzle* swizzle = tiler.swizzle();
+  if (swizzle == nullptr || !tiler.offset().leaf().is(0)) {
+    fail(concat("the tiler ", to_string(tiler), " needs a swizzle as its inner function and the offset 0"));
+  }
+  const Layout& plain = tiler.outer();
+  const Layout product = [&] {
+    const Unchecked scope;
+    return logical_product(block, Tiler(plain));
+  }();
+  const Layout bits = compose(projection(*swizzle, true), plain).layout;
+  const int64_t active = evaluate(bits, checked_add(size(bits).value, -1));
+  auto carried = [&](int64_t mask) { return evaluate(product.view().mode(1), evaluate(plain, active & mask)); };
+  const AnyLayout result =
+      composition(Swizzle::from_masks(carried(swizzle->y_mask()), carried(swizzle->z_mask())), product);
+  if (checks_enabled()) verify_product(block, tiler, result);
+  return result;
 }
 
 Layout zipped_product(LayoutView block, const Tiler& tiler) {

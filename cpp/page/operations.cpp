@@ -41,6 +41,8 @@ Value compose(const Value& a, const Value& b) {
   }
   if (layout && right_swizzle) return from(composition(*layout, *right_swizzle));
   if (layout && right_composed) return from(composition(*layout, *right_composed));
+  const auto* composed = std::get_if<ComposedLayout>(&a.variant());
+  if (composed && right_swizzle) return from(composition(*composed, *right_swizzle));
   const Tiler tiler = tiler_of(b);
   return lift(a, [&](LayoutView l) { return composition(l, tiler); });
 }
@@ -79,10 +81,18 @@ Value complement_of(const Values& x) {
   return x.size() == 1 ? complement(layout) : complement(layout, shape_of(x[1]));
 }
 
-template <Layout (*kInverse)(LayoutView), ComposedLayout (*kOfComposed)(const ComposedLayout&)>
+template <Layout (*kInverse)(LayoutView), AnyLayout (*kOfComposed)(const ComposedLayout&)>
 Value inverse(const Values& x) {
-  if (const auto* composed = std::get_if<ComposedLayout>(&x[0].variant())) return kOfComposed(*composed);
+  if (const auto* composed = std::get_if<ComposedLayout>(&x[0].variant())) return from(kOfComposed(*composed));
+  if (const auto* swizzle = std::get_if<Swizzle>(&x[0].variant())) return *swizzle;
   return kInverse(layout_of(x[0]));
+}
+
+Value product(const Values& x) {
+  const auto* block = std::get_if<Layout>(&x[0].variant());
+  const auto* swizzled = std::get_if<ComposedLayout>(&x[1].variant());
+  if (block && swizzled) return from(logical_product(*block, *swizzled));
+  return by_tiler<logical_product>(x);
 }
 
 Value layout_tv(const Values& x) {
@@ -132,7 +142,7 @@ constexpr Operation kOperations[] = {
     {"zipped_divide", 2, 2, by_tiler<zipped_divide>},
     {"tiled_divide", 2, 2, by_tiler<tiled_divide>},
     {"flat_divide", 2, 2, by_tiler<flat_divide>},
-    {"logical_product", 2, 2, by_tiler<logical_product>},
+    {"logical_product", 2, 2, product},
     {"zipped_product", 2, 2, by_tiler<zipped_product>},
     {"tiled_product", 2, 2, by_tiler<tiled_product>},
     {"flat_product", 2, 2, by_tiler<flat_product>},
@@ -140,7 +150,11 @@ constexpr Operation kOperations[] = {
     {"raked_product", 2, 2, by_block<raked_product>},
     {"right_inverse", 1, 1, inverse<right_inverse, right_inverse>},
     {"left_inverse", 1, 1, inverse<left_inverse, left_inverse>},
-    {"nullspace", 1, 1, [](const Values& x) -> Value { return nullspace(layout_of(x[0])); }},
+    {"nullspace", 1, 1,
+     [](const Values& x) -> Value {
+       if (const auto* composed = std::get_if<ComposedLayout>(&x[0].variant())) return nullspace(*composed);
+       return nullspace(layout_of(x[0]));
+     }},
     {"filter", 1, 2, in_profile<filter, filter>},
     {"filter_zeros", 1, 1, [](const Values& x) { return lift(x[0], [](LayoutView l) { return filter_zeros(l); }); }},
     {"flatten", 1, 1, [](const Values& x) { return lift(x[0], [](LayoutView l) { return flatten(l); }); }},

@@ -915,7 +915,8 @@ def composition(lhs: typing.Any, rhs: typing.Any, *, loc: typing.Any = None, ip:
     Args:
         lhs: A: a Layout, ComposedLayout, Tensor or Swizzle.
         rhs: B: a Layout, an extent n (n:1), or a tuple of these and None, which composes mode by mode: None keeps a mode,
-            modes of A beyond the tuple are dropped. With a Layout or Swizzle on the left also a Swizzle or swizzled layout.
+            modes of A beyond the tuple are dropped. With a Layout, a Swizzle or a swizzled layout on the left also a Swizzle, with the first two a
+            swizzled layout.
     Returns: a Layout; a ComposedLayout, Swizzle or Tensor where A or B is one.
     Raises: LayoutError with the smallest counter-example when no layout is A o B; TypeError for other kinds.
     Source: CuTe `composition`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
@@ -1033,8 +1034,9 @@ def domain_offset(
 
     Args:
         coord: a coordinate of the tensor.
-        tensor: a Tensor or Layout.
-    Returns: the tensor with the same layout and its iterator moved; of a layout the pair (layout, offset in elements).
+        tensor: a Tensor, Layout or ComposedLayout.
+    Returns: the tensor with the same layout and its iterator moved; of a layout the pair (layout, offset in elements). A
+        composed layout takes the offset inside, and 0 is left.
     Raises: LayoutError when the coordinate does not fit the shape.
     Source: CuTe `domain_offset`.
 
@@ -1052,7 +1054,7 @@ def downcast(layout: typing.Any, n: typing.SupportsIndex) -> typing.Any:
         R(n * c + k) = n * L(c) + k for k < n, c along the mode of stride 1;   upcast(downcast(L, n), n) = L
 
     Args:
-        layout: a Layout with a static stride of 1, a Swizzle or swizzled layout.
+        layout: a Layout with a static stride of 1, a Swizzle, or a layout composed with either.
         n: a positive int; a power of two for swizzles.
     Returns: an object of the same kind; offsets in narrow elements.
     Raises: LayoutError when no mode has the static stride 1, or more than one.
@@ -1629,11 +1631,11 @@ def left_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any =
         L(A(i)) = i for i < |A| where A is injective; where it repeats by stride 0, A(L(A(i))) = A(i)
 
     Args:
-        layout: A: a Layout with static strides, or a swizzled layout with offset 0.
-    Returns: a Layout (swizzled for a swizzled one). Offsets that A skips map to some coordinate. With basis strides it has
-        the profile of A's codomain.
-    Raises: LayoutError when modes of A overlap, a stride is dynamic or no multiple of the next smaller one, or the answer
-        breaks the law (negative strides next to positive ones, swizzles); TypeError for other kinds.
+        layout: A: a Layout with static strides, a Swizzle, or a layout composed with a Swizzle or Layout and an integer
+            offset.
+    Returns: a Layout (a Swizzle of a Swizzle, composed for a composed one). Offsets that A skips map to some coordinate.
+    Raises: LayoutError when modes of A overlap, a stride is dynamic, a basis element, or no multiple of the next smaller
+        one, or CuTe's answer breaks the law (negative strides, swizzles); TypeError for other kinds.
     Source: CuTe `left_inverse`.
 
     Examples:
@@ -1691,7 +1693,8 @@ def logical_product(
     Args:
         block: A: a Layout, ComposedLayout or Tensor.
         tiler: B: a Layout, an extent n (n:1), None (leave the mode), or a tuple of these, one per mode; modes beyond stay.
-    Returns: an object of the same kind, injective if A and B are.
+            Of a Layout also a swizzled layout with offset 0.
+    Returns: an object of the same kind (swizzled by a swizzled tiler), injective if A and B are.
     Raises: LayoutError when no layout is A* o B, the complement leaves too little room, or the tiler has too many modes.
     Source: CuTe `logical_product`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
 
@@ -1748,8 +1751,8 @@ def make_fragment_like_layout(layout: typing.Any) -> Layout:
         the order of their strides
 
     Args:
-        layout: a Layout or Tensor.
-    Returns: a Layout of the same mode sizes.
+        layout: a Layout, a swizzled layout or a Tensor.
+    Returns: a Layout of the same mode sizes, without a swizzle.
     Source: CuTe C++ `make_fragment_like` of a layout.
 
     Examples:
@@ -1940,10 +1943,11 @@ def max_alignment(layout: typing.Any) -> int:
     """
     The alignment that every repetition of the contiguous part of a layout keeps.
 
-        gcd of the length of the contiguous run from offset 0 and the strides of all modes outside of it
+        gcd of the length of the contiguous run from offset 0 and the strides of all modes outside of it; 2^M of a swizzle
+        S<B,M,S>; of a swizzled layout gcd of both and the offset
 
     Args:
-        layout: a Layout or Tensor.
+        layout: a Layout, ComposedLayout, Swizzle or Tensor.
     Returns: an int, in elements.
     Raises: LayoutError when a dynamic stride is not a multiple of it.
     Source: CuTe C++ `max_alignment`.
@@ -1957,7 +1961,7 @@ def max_common_layout(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, i
     """
     The 1-D coordinates that are contiguous in both of two layouts: one vector copy.
 
-        a(R(i)) = i = b(R(i)) for i < |R|
+        a(R(i)) = i = b(R(i)) for i < |R|; of a composed layout a(R(i)) = a(R(0)) + i
 
     Args:
         a, b: Layouts, swizzled layouts or Tensors.
@@ -1976,7 +1980,8 @@ def max_common_vector(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, i
     """
     The number of elements that one vector copy between two layouts may move.
 
-        |max_common_layout(a, b)|
+        |max_common_layout(a, b)|; where both have the same swizzle, that of their outer layouts, whose elements the swizzle
+        permutes in both
 
     Args:
         a, b: Layouts, swizzled layouts or Tensors.
@@ -1997,8 +2002,8 @@ def nullspace(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = No
         A(N(i)) = 0 for i < |N|;   |N| * |im A| = |A| where the other modes are injective
 
     Args:
-        layout: A: a Layout or Tensor.
-    Returns: a Layout of 1-D coordinates of A; 1:0 where no stride is 0.
+        layout: A: a Layout, ComposedLayout or Tensor.
+    Returns: a Layout of 1-D coordinates of A; 1:0 where no stride is 0, and for a composed layout, as in CuTe.
     Source: CuTe `nullspace`.
 
     Examples:
@@ -2166,7 +2171,7 @@ def recast_layout(
 
     Args:
         new_type_bits, old_type_bits: widths of the elements, in bits.
-        layout: a Layout, Swizzle or swizzled layout.
+        layout: a Layout, a Swizzle, or a layout composed with either.
     Returns: an object of the same kind; offsets in new elements.
     Raises: as upcast and downcast; also when the number of bits would change.
     Source: CuTe `recast_layout`.
@@ -2255,9 +2260,10 @@ def right_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any 
         A(R(i)) = i for i < |R|; with basis strides A(R(c)) = c for the coordinates c of R, which has the codomain's profile
 
     Args:
-        layout: A: a Layout, or a swizzled layout with offset 0.
-    Returns: a Layout (swizzled for a swizzled one), as large as static strides prove; 1:0 where there is no stride 1.
-    Raises: LayoutError with a counter-example when CuTe's answer breaks the law (swizzles); TypeError for other kinds.
+        layout: A: a Layout, a Swizzle, or a layout composed with a Swizzle or Layout and an integer offset.
+    Returns: a Layout (a Swizzle of a Swizzle, composed for a composed one), as large as static strides prove; 1:0 where there is no stride 1.
+    Raises: LayoutError with a counter-example when CuTe's answer breaks the law (negative strides, swizzles);
+        TypeError for other kinds.
     Source: CuTe `right_inverse`.
 
     Examples:
@@ -2519,7 +2525,7 @@ def upcast(layout: typing.Any, n: typing.SupportsIndex) -> typing.Any:
         n * R(c') = L(c) and the elements L(c) .. inside the wide one R(c'), where c' packs the coordinates c of one element
 
     Args:
-        layout: a Layout, Swizzle or swizzled layout.
+        layout: a Layout, a Swizzle, or a layout composed with either.
         n: a positive int; a power of two for swizzles.
     Returns: an object of the same kind; offsets in wide elements.
     Raises: LayoutError when a stride and n do not divide one another, modes inside one element overlap the next, a stride
