@@ -1,19 +1,24 @@
 #include "basis.hpp"
 
-#include <deque>
-#include <map>
 #include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace tilewright {
 
 namespace {
 
-constexpr BasisId kMaxPaths = 1u << 20;  // each stays for good; a Node's tag has room for 2^28
+// Of the 28 bits: 1 for a path in the table, else 2 for the number of modes and 24 for the modes.
+constexpr uint32_t kInTable = 1u << 27;
+constexpr uint32_t kModesBits = 24;
+constexpr uint32_t kMostModes = 3;
+constexpr std::size_t kMaxPaths = 1u << 18;  // in the table, where each stays for good
 
 struct Table {
   std::mutex mutex;
-  std::map<BasisPath, BasisId> ids;
-  std::deque<BasisPath> paths{BasisPath{}};  // a deque: references stay valid while it grows
+  std::unordered_map<uint64_t, BasisId> ids;
+  std::vector<std::pair<BasisId, uint32_t>> paths;  // the path before the last mode, the last mode
 };
 
 Table& table() {
@@ -21,30 +26,62 @@ Table& table() {
   return *instance;
 }
 
+// The id of the first `count` modes where these are its bits, else 0.
+BasisId packed(const BasisPath& path, std::size_t count) {
+  if (count == 0 || count > kMostModes) return 0;
+  const uint32_t width = kModesBits / static_cast<uint32_t>(count);
+  uint32_t bits = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (path[i] >= 1u << width) return 0;
+    bits = bits << width | path[i];
+  }
+  return static_cast<uint32_t>(count) << kModesBits | bits;
+}
+
+BasisId with_mode(Table& t, BasisId before, uint32_t mode) {
+  const uint64_t key = uint64_t{before} << 32 | mode;
+  const auto found = t.ids.find(key);
+  if (found != t.ids.end()) return found->second;
+  if (t.paths.size() >= kMaxPaths)
+    fail(concat("a process has at most ", kMaxPaths, " different basis elements of more than three modes"));
+  const BasisId id = kInTable | static_cast<BasisId>(t.paths.size());
+  t.paths.emplace_back(before, mode);
+  t.ids.emplace(key, id);
+  return id;
+}
+
 }  // namespace
 
 BasisId basis_id(const BasisPath& path) {
   if (path.empty()) return 0;
+  if (const BasisId whole = packed(path, path.size())) return whole;
+  std::size_t known = kMostModes;  // modes at the front that need no table
+  BasisId id = 0;
+  while (known > 0 && (known >= path.size() || (id = packed(path, known)) == 0)) --known;
   Table& t = table();
   const std::lock_guard<std::mutex> lock(t.mutex);
-  const auto found = t.ids.find(path);
-  if (found != t.ids.end()) return found->second;
-  if (t.paths.size() >= kMaxPaths) fail(concat("a process has at most ", kMaxPaths, " different basis elements"));
-  const auto id = static_cast<BasisId>(t.paths.size());
-  t.paths.push_back(path);
-  t.ids.emplace(path, id);
+  for (std::size_t i = known; i < path.size(); ++i) id = with_mode(t, id, path[i]);
   return id;
 }
 
-const BasisPath& basis_path(BasisId id) {
-  Table& t = table();
-  const std::lock_guard<std::mutex> lock(t.mutex);
-  return t.paths[id];
+BasisPath basis_path(BasisId id) {
+  BasisPath path;
+  if (id == 0) return path;
+  BasisPath last;  // the modes in the table, the last first
+  if ((id & kInTable) != 0) {
+    Table& t = table();
+    const std::lock_guard<std::mutex> lock(t.mutex);
+    for (; (id & kInTable) != 0; id = t.paths[id & ~kInTable].first) last.push_back(t.paths[id & ~kInTable].second);
+  }
+  const uint32_t count = id >> kModesBits;
+  const uint32_t width = count == 0 ? 0 : kModesBits / count;
+  for (uint32_t i = count; i-- > 0;) path.push_back(id >> i * width & ((1u << width) - 1));
+  for (std::size_t i = last.size(); i-- > 0;) path.push_back(last[i]);
+  return path;
 }
 
 std::string basis_suffix(BasisId id) {
   std::string text;
-  if (id == 0) return text;
   for (const uint32_t mode : basis_path(id)) text += concat("@", mode);
   return text;
 }

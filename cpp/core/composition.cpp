@@ -55,13 +55,14 @@ struct State {
 
 LayoutView at_path(LayoutView layout, BasisId basis) {
   if (basis == 0) return layout;
-  const BasisPath& path = basis_path(basis);
-  for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
-    if (*mode >= layout.rank()) {
+  const BasisPath path = basis_path(basis);
+  for (std::size_t i = path.size(); i-- > 0;) {
+    const uint32_t mode = path[i];
+    if (mode >= layout.rank()) {
       fail(concat("the right layout has a stride of 1", basis_suffix(basis), ", but the left layout has no such mode (",
                   to_string(layout), " has ", counted(layout.rank(), "mode"), ")"));
     }
-    layout = layout.mode(*mode);
+    layout = layout.mode(mode);
   }
   return layout;
 }
