@@ -1,5 +1,5 @@
 // The algebra: each function looks at the kind of its operands once and calls the core.
-#include "convert.hpp"
+#include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
 
@@ -55,9 +55,9 @@ py::object invert(py::handle object, OnLayout&& on_layout, OnComposed&& on_compo
 using TilerOperation = Layout (*)(LayoutView, const Tiler&);
 
 void tiler_operation(py::module_& m, const char* name, const char* first, TilerOperation operation, const char* text) {
-  m.def(
-      name,
-      [name, operation](Arg target, Arg tiler, Arg, Arg) {
+  define(
+      m, name,
+      [name, operation](LayoutArg target, TilerArg tiler, Arg, Arg) {
         return guarded(name, {target.handle, tiler.handle}, [&] {
           const Tiler by = to_tiler(tiler.handle);
           return Result(lift(target.handle, [&](LayoutView layout) { return operation(layout, by); }));
@@ -69,9 +69,9 @@ void tiler_operation(py::module_& m, const char* name, const char* first, TilerO
 using LayoutOperation = Layout (*)(LayoutView, LayoutView);
 
 void block_operation(py::module_& m, const char* name, LayoutOperation operation, const char* text) {
-  m.def(
-      name,
-      [name, operation](Arg block, Arg tiler, Arg, Arg) {
+  define(
+      m, name,
+      [name, operation](LayoutArg block, TilerArg tiler, Arg, Arg) {
         return guarded(name, {block.handle, tiler.handle}, [&] {
           const Tiler by = to_tiler(tiler.handle);
           const Layout copies = by.as_layout();
@@ -95,9 +95,9 @@ struct UncheckedScope {};
 }  // namespace
 
 void bind_algebra(py::module_& m) {
-  m.def(
-      "coalesce",
-      [](Arg x, Arg profile, Arg, Arg) {
+  define(
+      m, "coalesce",
+      [](OperandArg x, TupleArg profile, Arg, Arg) {
         return guarded("coalesce", {x.handle}, [&]() -> Result {
           if (!is_layout_like(x.handle)) return from_int_tuple(coalesce_shape(to_integers(x.handle)));
           if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return coalesce(l); });
@@ -106,9 +106,9 @@ void bind_algebra(py::module_& m) {
         });
       },
       py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::coalesce);
-  m.def(
-      "filter",
-      [](Arg x, Arg profile, Arg, Arg) {
+  define(
+      m, "filter",
+      [](OperandArg x, TupleArg profile, Arg, Arg) {
         return guarded("filter", {x.handle}, [&]() -> Result {
           if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return filter(l); });
           const IntTuple target = to_int_tuple(profile.handle);
@@ -116,9 +116,9 @@ void bind_algebra(py::module_& m) {
         });
       },
       py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter);
-  m.def(
-      "filter_zeros",
-      [](Arg x, Arg profile, Arg, Arg) {
+  define(
+      m, "filter_zeros",
+      [](OperandArg x, TupleArg profile, Arg, Arg) {
         return guarded("filter_zeros", {x.handle}, [&]() -> Result {
           if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return filter_zeros(l); });
           const IntTuple target = to_int_tuple(profile.handle);
@@ -129,33 +129,33 @@ void bind_algebra(py::module_& m) {
       },
       py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter_zeros);
 
-  m.def(
-      "composition",
-      [](Arg lhs, Arg rhs, Arg, Arg) {
+  define(
+      m, "composition",
+      [](OperandArg lhs, TilerArg rhs, Arg, Arg) {
         return guarded("composition", {lhs.handle, rhs.handle},
                        [&] { return Result(compose(lhs.handle, rhs.handle)); });
       },
       py::arg("lhs"), py::arg("rhs"), TILEWRIGHT_LOC, doc::composition);
-  m.def(
-      "with_shape",
-      [](Arg layout, Arg shape, Arg, Arg) {
+  define(
+      m, "with_shape",
+      [](LayoutArg layout, OperandArg shape, Arg, Arg) {
         return guarded("with_shape", {layout.handle, shape.handle}, [&] {
           const IntTuple target = cotarget_of(shape.handle);
           return Result(lift(layout.handle, [&](LayoutView l) { return with_shape(l, target); }));
         });
       },
       py::arg("layout"), py::arg("shape"), TILEWRIGHT_LOC, doc::with_shape);
-  m.def(
-      "complement",
-      [](Arg layout, Arg cotarget, Arg, Arg) {
+  define(
+      m, "complement",
+      [](LayoutArg layout, OperandArg cotarget, Arg, Arg) {
         return guarded("complement", {layout.handle, cotarget.handle},
                        [&] { return Result(complement_any(layout.handle, cotarget.handle)); });
       },
       py::arg("layout"), py::arg("cotarget") = py::none(), TILEWRIGHT_LOC, doc::complement);
 
-  m.def(
-      "right_inverse",
-      [](Arg layout, Arg, Arg) {
+  define(
+      m, "right_inverse",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("right_inverse", {layout.handle}, [&] {
           return Result(invert(
               layout.handle, [](LayoutView l) { return right_inverse(l); },
@@ -163,9 +163,9 @@ void bind_algebra(py::module_& m) {
         });
       },
       py::arg("layout"), TILEWRIGHT_LOC, doc::right_inverse);
-  m.def(
-      "left_inverse",
-      [](Arg layout, Arg, Arg) {
+  define(
+      m, "left_inverse",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("left_inverse", {layout.handle}, [&] {
           return Result(invert(
               layout.handle, [](LayoutView l) { return left_inverse(l); },
@@ -173,35 +173,35 @@ void bind_algebra(py::module_& m) {
         });
       },
       py::arg("layout"), TILEWRIGHT_LOC, doc::left_inverse);
-  m.def(
-      "nullspace",
-      [](Arg layout, Arg, Arg) {
+  define(
+      m, "nullspace",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("nullspace", {layout.handle}, [&] { return nullspace(to_layout(layout.handle)); });
       },
       py::arg("layout"), TILEWRIGHT_LOC, doc::nullspace);
-  m.def(
-      "max_common_layout",
-      [](Arg a, Arg b, Arg, Arg) {
+  define(
+      m, "max_common_layout",
+      [](LayoutArg a, LayoutArg b, Arg, Arg) {
         return guarded("max_common_layout", {a.handle, b.handle},
                        [&] { return max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle)); });
       },
       py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_layout);
-  m.def(
-      "max_common_vector",
-      [](Arg a, Arg b, Arg, Arg) {
+  define(
+      m, "max_common_vector",
+      [](LayoutArg a, LayoutArg b, Arg, Arg) {
         return guarded("max_common_vector", {a.handle, b.handle},
                        [&] { return size(max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle))).value; });
       },
       py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_vector);
-  m.def(
-      "max_alignment",
-      [](Arg layout) {
+  define(
+      m, "max_alignment",
+      [](LayoutArg layout) {
         return guarded("max_alignment", {layout.handle}, [&] { return max_alignment(to_layout(layout.handle)).value; });
       },
       py::arg("layout"), doc::max_alignment);
-  m.def(
-      "domain_distribute",
-      [](Arg shape, Arg b) {
+  define(
+      m, "domain_distribute",
+      [](TupleArg shape, IntArg b) {
         return guarded("domain_distribute", {shape.handle, b.handle},
                        [&] { return domain_distribute(to_integers(shape.handle), to_number(b.handle)); });
       },
@@ -218,27 +218,27 @@ void bind_algebra(py::module_& m) {
   block_operation(m, "blocked_product", blocked_product, doc::blocked_product);
   block_operation(m, "raked_product", raked_product, doc::raked_product);
 
-  m.def(
-      "upcast",
-      [](Arg layout, IntArg n) {
+  define(
+      m, "upcast",
+      [](LayoutArg layout, IntArg n) {
         return guarded("upcast", {layout.handle, n.handle}, [&] {
           const int64_t factor = to_int64(n.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return upcast(l, factor); }));
         });
       },
       py::arg("layout"), py::arg("n"), doc::upcast);
-  m.def(
-      "downcast",
-      [](Arg layout, IntArg n) {
+  define(
+      m, "downcast",
+      [](LayoutArg layout, IntArg n) {
         return guarded("downcast", {layout.handle, n.handle}, [&] {
           const int64_t factor = to_int64(n.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return downcast(l, factor); }));
         });
       },
       py::arg("layout"), py::arg("n"), doc::downcast);
-  m.def(
-      "recast_layout",
-      [](IntArg new_bits, IntArg old_bits, Arg layout, Arg, Arg) {
+  define(
+      m, "recast_layout",
+      [](IntArg new_bits, IntArg old_bits, LayoutArg layout, Arg, Arg) {
         return guarded("recast_layout", {new_bits.handle, old_bits.handle, layout.handle}, [&] {
           const int64_t to = to_int64(new_bits.handle), from = to_int64(old_bits.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return recast(l, from, to); }));
@@ -246,9 +246,9 @@ void bind_algebra(py::module_& m) {
       },
       py::arg("new_type_bits"), py::arg("old_type_bits"), py::arg("layout"), TILEWRIGHT_LOC, doc::recast_layout);
 
-  m.def(
-      "make_layout_image_mask",
-      [](Arg layout, Arg coord, IntArg kept, Arg, Arg) {
+  define(
+      m, "make_layout_image_mask",
+      [](LayoutArg layout, CoordArg coord, IntArg kept, Arg, Arg) {
         return guarded("make_layout_image_mask", {layout.handle, coord.handle, kept.handle}, [&] {
           const Layout whole = to_layout(layout.handle);
           const int64_t mode = to_int64(kept.handle);
@@ -278,9 +278,9 @@ void bind_algebra(py::module_& m) {
         });
       },
       py::arg("layout"), py::arg("coord"), py::arg("mode"), TILEWRIGHT_LOC, doc::make_layout_image_mask);
-  m.def(
-      "get_swizzle_portion",
-      [](Arg layout, Arg, Arg) {
+  define(
+      m, "get_swizzle_portion",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("get_swizzle_portion", {layout.handle}, [&] {
           const AnyLayout any = as_any_layout(layout.handle);
           if (const auto* composed = std::get_if<ComposedLayout>(&any)) {
@@ -291,9 +291,9 @@ void bind_algebra(py::module_& m) {
         });
       },
       py::arg("layout"), TILEWRIGHT_LOC, doc::get_swizzle_portion);
-  m.def(
-      "get_nonswizzle_portion",
-      [](Arg layout, Arg, Arg) {
+  define(
+      m, "get_nonswizzle_portion",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("get_nonswizzle_portion", {layout.handle}, [&] {
           const AnyLayout any = as_any_layout(layout.handle);
           return outer_of(any);
@@ -301,10 +301,13 @@ void bind_algebra(py::module_& m) {
       },
       py::arg("layout"), TILEWRIGHT_LOC, doc::get_nonswizzle_portion);
 
-  py::class_<UncheckedScope>(m, "unchecked", doc::unchecked)
-      .def(py::init<>())
-      .def("__enter__", [](UncheckedScope&) { enter_unchecked(); })
-      .def("__exit__", [](UncheckedScope&, const py::args&) { leave_unchecked(); });
+  py::class_<UncheckedScope> unchecked(m, "unchecked", py::custom_type_setup(constructed<UncheckedScope>),
+                                       py::is_final(), doc::unchecked);
+  constructor(unchecked, [] { return UncheckedScope(); });
+  method(unchecked, "__enter__", [](UncheckedScope&) { enter_unchecked(); });
+  method(
+      unchecked, "__exit__", [](UncheckedScope&, Arg, Arg, Arg) { leave_unchecked(); }, py::arg("type"),
+      py::arg("value"), py::arg("traceback"));
 
 #undef TILEWRIGHT_LOC
 }
