@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tilewright.kernels.copy_problem import Operand
 
 __all__ = ["permute", "tiled_copy", "transpose"]
+
+MOST_MODES = 65  # one more than DLPack's arrays have
 
 
 def launched_again(function: Callable[..., tuple[Any, Any]]) -> Any:
@@ -189,7 +192,7 @@ def permute(src: Any, dims: Any, dst: Any = None, *, stream: int | None = None) 
     [[[0, 3]], [[1, 4]], [[2, 5]]]
     """
     try:
-        order = tuple(operator.index(i) for i in dims)
+        order = tuple(operator.index(i) for i in islice(dims, MOST_MODES))  # an iterable may have no end
     except TypeError:
         raise TypeError(f"kernels.permute: expected dims to be integers, one for each mode, but got {dims!r}") from None
     return _reordered("kernels.permute", src, order, dst, stream)
