@@ -11,6 +11,7 @@ import difflib
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -27,6 +28,8 @@ BARE = {
     "dict": ast.parse("dict[str, typing.Any]", mode="eval").body,
     "tuple": ast.parse("tuple[typing.Any, ...]", mode="eval").body,
 }
+# The module that names the kinds of operands; the annotations of the compiled functions name these.
+OPERANDS = "tilewright.cute.operands"
 # Types that are made with CPython's own interface carry no signatures.
 BY_HAND = {
     "cuda": """
@@ -121,7 +124,11 @@ def generate() -> dict[str, str]:
 
 
 def formatted(name: str, tree: ast.Module) -> str:
-    text = HEADER + ast.unparse(tree)
+    names = sorted(set(import_module(OPERANDS).__all__) & {x.id for x in ast.walk(tree) if isinstance(x, ast.Name)})
+    if names:
+        first = next(i for i, node in enumerate(tree.body) if isinstance(node, ast.Import))
+        tree.body.insert(first, ast.ImportFrom(OPERANDS, [ast.alias(x) for x in names], 0))
+    text = HEADER + ast.unparse(ast.fix_missing_locations(tree))
     return ruff("format", name, ruff("check", name, text, "--fix", "--quiet", "--select=I,F401"))
 
 

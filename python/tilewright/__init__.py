@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core, cute
+from tilewright._boundary import at_boundary, guard
 from tilewright._core import LayoutError, __version__
 from tilewright._core.cuda import DriverError
 from tilewright.cute.jit import Constexpr, and_, const_expr, dynamic_expr, not_, or_, range_constexpr
@@ -109,13 +110,15 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    value = globals()[name] = at_boundary(getattr(import_module(_LAZY[name]), name))
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
+
+guard(globals(), __all__)
 
 # How C++ makes dynamic integers and tensors.
 _core._register(int32=Int32, int64=Int64, tensor=Tensor)

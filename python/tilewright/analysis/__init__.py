@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tilewright._boundary import at_boundary, guard
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -135,10 +137,13 @@ def _called(function: Callable[..., Analysis], x: Any, args: tuple[Any, ...], kw
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    value = at_boundary(getattr(import_module(f"{__name__}.{_MODULES[name]}"), name))
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+guard(globals(), __all__)

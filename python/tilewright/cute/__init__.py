@@ -125,6 +125,7 @@ from tilewright._core import (
     zipped_divide,
     zipped_product,
 )
+from tilewright._boundary import at_boundary, guard
 from tilewright._notebook import drawn
 from tilewright.cute import arch, runtime
 from tilewright.cute.arithmetic import FastDivmodDivisor, Ratio, fast_divmod_create_divisor
@@ -430,6 +431,7 @@ _LAZY_MODULES = ("nvgpu",)
 
 for _class in (ComposedLayout, Explanation, IntTuple, Layout, Swizzle, Tensor):
     drawn(_class)
+guard(globals(), __all__)
 
 
 def __getattr__(name: str) -> Any:
@@ -438,7 +440,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module = import_module(_LAZY[name])
-    value = module if name in _LAZY_MODULES else getattr(module, name)
+    value = module if name in _LAZY_MODULES else at_boundary(getattr(module, name))
     globals()[name] = value
     return value
 
