@@ -64,7 +64,7 @@ def test_errors_of_the_callers_functions_go_through():
     def mine(x):
         raise MineError("mine")
 
-    with pytest.raises(MineError, match="^mine$"):
+    with pytest.raises(MineError, match=r"^mine$"):
         cute.transform_leaf(mine, (1, 2))
 
 
@@ -91,7 +91,9 @@ def test_a_function_at_the_boundary_is_one_object():
 )
 def test_pickle_and_copy(x):
     for again in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
-        assert type(again) is type(x) and again == x and str(again) == str(x)
+        assert type(again) is type(x)
+        assert again == x
+        assert str(again) == str(x)
 
 
 def test_shown_survives_everything():
@@ -145,7 +147,7 @@ def test_text_that_is_no_notation():
         cute.composition("(4,8", "8:1")
     with pytest.raises(cute.LayoutError, match=r"^zipped_divide\(8:1, \('4:',\)|^zipped_divide"):
         cute.zipped_divide("8:1", ("4:",))
-    with pytest.raises(ValueError, match="^rank: expected CuTe notation, but got"):
+    with pytest.raises(ValueError, match=r"^rank: expected CuTe notation, but got"):
         cute.rank("\ud800")
 
 
@@ -166,7 +168,7 @@ def test_print_tensor_has_a_limit(capsys):
     tensor = cute.make_identity_tensor((1 << 30, 1 << 30))
     cute.print_tensor(tensor)  # shortened to the edges
     assert len(capsys.readouterr().out) < 10_000
-    with pytest.raises(ValueError, match="^print_tensor: .* elements to print, and at most 262144"):
+    with pytest.raises(ValueError, match=r"^print_tensor: .* elements to print, and at most 262144"):
         cute.print_tensor(tensor, verbose=True)
 
 
@@ -183,11 +185,12 @@ def test_int_tuple_of_something_without_end():
             return 1
 
     for endless in (Items(), iter(int, 1)):
-        with pytest.raises(ValueError, match="^IntTuple: more than 4096 entries in "):
+        with pytest.raises(ValueError, match=r"^IntTuple: more than 4096 entries in "):
             cute.IntTuple(endless)
-    with pytest.raises(TypeError, match="^IntTuple: expected a tuple or another iterable, but got "):
+    with pytest.raises(TypeError, match=r"^IntTuple: expected a tuple or another iterable, but got "):
         cute.IntTuple(cute.size)
-    assert cute.IntTuple([1, (2, 3)]) == (1, (2, 3)) and cute.IntTuple() == ()
+    assert cute.IntTuple([1, (2, 3)]) == (1, (2, 3))
+    assert cute.IntTuple() == ()
 
 
 def test_basis_elements_take_no_memory():
@@ -225,7 +228,8 @@ def test_every_path_of_a_basis_element_is_its_own(modes):
     path = (modes,) if isinstance(modes, int) else modes
     assert element.mode == path
     assert str(element) == "1" + "".join(f"@{mode}" for mode in path)
-    assert L(str(element)) == element and hash(L(str(element))) == hash(element)
+    assert L(str(element)) == element
+    assert hash(L(str(element))) == hash(element)
     others = [
         cute.E(other) for other in (0, (0, 0), (0, 0, 0), (0, 0, 0, 0), (1, 2, 3), (1, 2, 3, 4, 5)) if other != modes
     ]

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _LONGEST = 80  # characters of an argument in an error
 # `function: ...`, `function(operands): ...`, `function() missing ...`: the error names an operation.
-_NAMED = re.compile(r"[A-Za-z_][\w.]*(?:\[[^]]*\])?(?: call| \*)?(?:\(|: )")
+_NAMED = r"[A-Za-z_][\w.]*(?:\[[^]]*\])?(?: call| \*)?(?:\(|: )"
 _TRANSLATED = (AttributeError, TypeError, RecursionError, KeyError, ValueError, IndexError, OverflowError)
 
 
@@ -81,6 +81,18 @@ def _from_package(error: BaseException) -> bool:
     return package in ("tilewright", "numpy", "torch") or package in sys.stdlib_module_names
 
 
+def _is_meant(error: BaseException) -> bool:
+    """Whether a `raise` of the package says what is wrong, and not an operation that failed."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or not str(traceback.tb_frame.f_globals.get("__name__", "")).startswith("tilewright"):
+        return False
+    from opcode import opmap
+
+    return traceback.tb_frame.f_code.co_code[traceback.tb_lasti] == opmap["RAISE_VARARGS"]
+
+
 def _translated(
     name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception | None:
@@ -89,8 +101,10 @@ def _translated(
         text = str(error)
     except Exception:
         return None
-    named = _NAMED.match(text) is not None and not isinstance(error, (AttributeError, KeyError))
-    if named and not isinstance(error, RecursionError) or not _from_package(error):
+    named = re.match(_NAMED, text) is not None and not isinstance(error, (AttributeError, KeyError))
+    if isinstance(error, RecursionError):
+        return ValueError(f"{name}: an argument is nested too deeply, or contains itself")
+    if named or _is_meant(error) or not _from_package(error):
         return None
     from inspect import signature
 
@@ -98,8 +112,6 @@ def _translated(
         given = dict(signature(function).bind(*args, **kwargs).arguments)
     except TypeError:
         return TypeError(f"{name}: {text}")
-    if isinstance(error, RecursionError):
-        return ValueError(f"{name}: an argument is nested too deeply, or contains itself")
     if isinstance(error, (ValueError, IndexError, OverflowError)):
         kind = type(error) if type(error) in _TRANSLATED else ValueError
         return kind(f"{name}: {text}")
@@ -143,10 +155,11 @@ def at_boundary(value: T) -> T:
     local_tile
     """
     if _is_ours(value):
-        function: Any = value
-        guarded: Any = _guarded(function.__name__, function)
-        if vars(sys.modules[function.__module__]).get(function.__name__) is function:
-            setattr(sys.modules[function.__module__], function.__name__, guarded)
+        name: str = value.__name__  # type: ignore[attr-defined]
+        module = sys.modules[value.__module__]
+        guarded: Any = _guarded(name, value)  # type: ignore[arg-type]
+        if vars(module).get(name) is value:
+            setattr(module, name, guarded)
         return guarded  # type: ignore[no-any-return]
     if isinstance(value, type) and value.__module__.startswith("tilewright."):
         for key, member in list(vars(value).items()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright._boundary import at_boundary, guard
 from tilewright._core import (
     ComposedLayout,
     E,
@@ -125,7 +126,6 @@ from tilewright._core import (
     zipped_divide,
     zipped_product,
 )
-from tilewright._boundary import at_boundary, guard
 from tilewright._notebook import drawn
 from tilewright.cute import arch, runtime
 from tilewright.cute.arithmetic import FastDivmodDivisor, Ratio, fast_divmod_create_divisor

@@ -20,10 +20,10 @@ class _HasSize(Protocol):
     def size(self) -> int: ...
 
 
-IntTupleLike: TypeAlias = "SupportsIndex | ScaledBasis | str | None | Sequence[IntTupleLike]"
+IntTupleLike: TypeAlias = "SupportsIndex | ScaledBasis | str | Sequence[IntTupleLike] | None"
 CoordLike: TypeAlias = IntTupleLike  # None keeps a mode
 LayoutLike: TypeAlias = "Layout | ComposedLayout | Tensor | str"
-TilerLike: TypeAlias = "LayoutLike | Swizzle | SupportsIndex | None | Sequence[TilerLike]"
+TilerLike: TypeAlias = "LayoutLike | Swizzle | SupportsIndex | Sequence[TilerLike] | None"
 # What has a shape or is one, also in tuples; a TiledCopy or TiledMma has a size.
-Operand: TypeAlias = "LayoutLike | Swizzle | ScaledBasis | SupportsIndex | None | _HasSize | Sequence[Operand]"
+Operand: TypeAlias = "LayoutLike | Swizzle | ScaledBasis | SupportsIndex | _HasSize | Sequence[Operand] | None"
 Modes: TypeAlias = "SupportsIndex | Sequence[SupportsIndex]"

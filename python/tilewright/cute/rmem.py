@@ -37,8 +37,8 @@ def make_rmem_tensor(layout_or_shape: Any, dtype: type[Numeric], *, loc: Any = N
     first -= first % RMEM_ALIGNMENT
     if last - first > MOST_BYTES:
         raise LayoutError(
-            f"make_rmem_tensor({layout}): the offsets take {last - first} bytes of registers, and a tensor in registers "
-            f"takes at most {MOST_BYTES}; make a smaller one for each thread"
+            f"make_rmem_tensor({layout}): the offsets take {last - first} bytes of registers, and a tensor there takes "
+            f"at most {MOST_BYTES}; make a smaller one for each thread"
         )
     memory = _core.Memory.allocate(last - first, RMEM_ALIGNMENT)
     return Tensor(Pointer(dtype, memory.address - first, AddressSpace.rmem, RMEM_ALIGNMENT, memory), layout)
