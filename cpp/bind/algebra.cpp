@@ -7,8 +7,6 @@ namespace tilewright::bind {
 
 namespace {
 
-#define TILEWRIGHT_LOC py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none()
-
 py::object compose(py::handle lhs, py::handle rhs) {
   if (is_layout(lhs) && is_layout(rhs))
     return from_layout(composition(LayoutView(as_layout(lhs)), LayoutView(as_layout(rhs))));
@@ -63,7 +61,7 @@ void tiler_operation(py::module_& m, const char* name, const char* first, TilerO
           return Result(lift(target.handle, [&](LayoutView layout) { return operation(layout, by); }));
         });
       },
-      py::arg(first), py::arg("tiler"), TILEWRIGHT_LOC, text);
+      py::arg(first), py::arg("tiler"), Location(), text);
 }
 
 using LayoutOperation = Layout (*)(LayoutView, LayoutView);
@@ -78,7 +76,7 @@ void block_operation(py::module_& m, const char* name, LayoutOperation operation
           return Result(lift(block.handle, [&](LayoutView layout) { return operation(layout, copies); }));
         });
       },
-      py::arg("block"), py::arg("tiler"), TILEWRIGHT_LOC, text);
+      py::arg("block"), py::arg("tiler"), Location(), text);
 }
 
 // upcast and downcast of layouts, swizzles and their compositions.
@@ -105,7 +103,7 @@ void bind_algebra(py::module_& m) {
           return lift(x.handle, [&](LayoutView l) { return coalesce(l, target); });
         });
       },
-      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::coalesce);
+      py::arg("layout"), py::arg("target_profile") = py::none(), Location(), doc::coalesce);
   define(
       m, "filter",
       [](OperandArg x, TupleArg profile, Arg, Arg) {
@@ -115,7 +113,7 @@ void bind_algebra(py::module_& m) {
           return lift(x.handle, [&](LayoutView l) { return filter(l, target); });
         });
       },
-      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter);
+      py::arg("layout"), py::arg("target_profile") = py::none(), Location(), doc::filter);
   define(
       m, "filter_zeros",
       [](OperandArg x, TupleArg profile, Arg, Arg) {
@@ -127,7 +125,7 @@ void bind_algebra(py::module_& m) {
           });
         });
       },
-      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter_zeros);
+      py::arg("layout"), py::arg("target_profile") = py::none(), Location(), doc::filter_zeros);
 
   define(
       m, "composition",
@@ -135,7 +133,7 @@ void bind_algebra(py::module_& m) {
         return guarded("composition", {lhs.handle, rhs.handle},
                        [&] { return Result(compose(lhs.handle, rhs.handle)); });
       },
-      py::arg("lhs"), py::arg("rhs"), TILEWRIGHT_LOC, doc::composition);
+      py::arg("lhs"), py::arg("rhs"), Location(), doc::composition);
   define(
       m, "with_shape",
       [](LayoutArg layout, OperandArg shape, Arg, Arg) {
@@ -144,14 +142,14 @@ void bind_algebra(py::module_& m) {
           return Result(lift(layout.handle, [&](LayoutView l) { return with_shape(l, target); }));
         });
       },
-      py::arg("layout"), py::arg("shape"), TILEWRIGHT_LOC, doc::with_shape);
+      py::arg("layout"), py::arg("shape"), Location(), doc::with_shape);
   define(
       m, "complement",
       [](LayoutArg layout, OperandArg cotarget, Arg, Arg) {
         return guarded("complement", {layout.handle, cotarget.handle},
                        [&] { return Result(complement_any(layout.handle, cotarget.handle)); });
       },
-      py::arg("layout"), py::arg("cotarget") = py::none(), TILEWRIGHT_LOC, doc::complement);
+      py::arg("layout"), py::arg("cotarget") = py::none(), Location(), doc::complement);
 
   define(
       m, "right_inverse",
@@ -162,7 +160,7 @@ void bind_algebra(py::module_& m) {
               [](const ComposedLayout& l) { return right_inverse(l); }));
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::right_inverse);
+      py::arg("layout"), Location(), doc::right_inverse);
   define(
       m, "left_inverse",
       [](LayoutArg layout, Arg, Arg) {
@@ -172,27 +170,27 @@ void bind_algebra(py::module_& m) {
               [](const ComposedLayout& l) { return left_inverse(l); }));
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::left_inverse);
+      py::arg("layout"), Location(), doc::left_inverse);
   define(
       m, "nullspace",
       [](LayoutArg layout, Arg, Arg) {
         return guarded("nullspace", {layout.handle}, [&] { return nullspace(to_layout(layout.handle)); });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::nullspace);
+      py::arg("layout"), Location(), doc::nullspace);
   define(
       m, "max_common_layout",
       [](LayoutArg a, LayoutArg b, Arg, Arg) {
         return guarded("max_common_layout", {a.handle, b.handle},
                        [&] { return max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle)); });
       },
-      py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_layout);
+      py::arg("a"), py::arg("b"), Location(), doc::max_common_layout);
   define(
       m, "max_common_vector",
       [](LayoutArg a, LayoutArg b, Arg, Arg) {
         return guarded("max_common_vector", {a.handle, b.handle},
                        [&] { return size(max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle))).value; });
       },
-      py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_vector);
+      py::arg("a"), py::arg("b"), Location(), doc::max_common_vector);
   define(
       m, "max_alignment",
       [](LayoutArg layout) {
@@ -220,7 +218,7 @@ void bind_algebra(py::module_& m) {
 
   define(
       m, "upcast",
-      [](LayoutArg layout, IntArg n) {
+      [](OperandArg layout, IntArg n) {
         return guarded("upcast", {layout.handle, n.handle}, [&] {
           const int64_t factor = to_int64(n.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return upcast(l, factor); }));
@@ -229,7 +227,7 @@ void bind_algebra(py::module_& m) {
       py::arg("layout"), py::arg("n"), doc::upcast);
   define(
       m, "downcast",
-      [](LayoutArg layout, IntArg n) {
+      [](OperandArg layout, IntArg n) {
         return guarded("downcast", {layout.handle, n.handle}, [&] {
           const int64_t factor = to_int64(n.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return downcast(l, factor); }));
@@ -238,13 +236,13 @@ void bind_algebra(py::module_& m) {
       py::arg("layout"), py::arg("n"), doc::downcast);
   define(
       m, "recast_layout",
-      [](IntArg new_bits, IntArg old_bits, LayoutArg layout, Arg, Arg) {
+      [](IntArg new_bits, IntArg old_bits, OperandArg layout, Arg, Arg) {
         return guarded("recast_layout", {new_bits.handle, old_bits.handle, layout.handle}, [&] {
           const int64_t to = to_int64(new_bits.handle), from = to_int64(old_bits.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return recast(l, from, to); }));
         });
       },
-      py::arg("new_type_bits"), py::arg("old_type_bits"), py::arg("layout"), TILEWRIGHT_LOC, doc::recast_layout);
+      py::arg("new_type_bits"), py::arg("old_type_bits"), py::arg("layout"), Location(), doc::recast_layout);
 
   define(
       m, "make_layout_image_mask",
@@ -277,7 +275,7 @@ void bind_algebra(py::module_& m) {
           return mask;
         });
       },
-      py::arg("layout"), py::arg("coord"), py::arg("mode"), TILEWRIGHT_LOC, doc::make_layout_image_mask);
+      py::arg("layout"), py::arg("coord"), py::arg("mode"), Location(), doc::make_layout_image_mask);
   define(
       m, "get_swizzle_portion",
       [](LayoutArg layout, Arg, Arg) {
@@ -290,7 +288,7 @@ void bind_algebra(py::module_& m) {
           return Swizzle(0, 4, 3);
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::get_swizzle_portion);
+      py::arg("layout"), Location(), doc::get_swizzle_portion);
   define(
       m, "get_nonswizzle_portion",
       [](LayoutArg layout, Arg, Arg) {
@@ -299,7 +297,7 @@ void bind_algebra(py::module_& m) {
           return outer_of(any);
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::get_nonswizzle_portion);
+      py::arg("layout"), Location(), doc::get_nonswizzle_portion);
 
   py::class_<UncheckedScope> unchecked(m, "unchecked", py::custom_type_setup(constructed<UncheckedScope>),
                                        py::is_final(), doc::unchecked);
@@ -308,8 +306,6 @@ void bind_algebra(py::module_& m) {
   method(
       unchecked, "__exit__", [](UncheckedScope&, Arg, Arg, Arg) { leave_unchecked(); }, py::arg("type"),
       py::arg("value"), py::arg("traceback"));
-
-#undef TILEWRIGHT_LOC
 }
 
 }  // namespace tilewright::bind

@@ -46,7 +46,8 @@ struct OperandArg : TextArg {
   static constexpr auto annotation = py::detail::const_name("Operand");
 };
 struct InnerArg : TextArg {
-  static constexpr auto annotation = py::detail::const_name("Swizzle | LayoutLike | collections.abc.Callable");
+  static constexpr auto annotation =
+      py::detail::const_name("Swizzle | LayoutLike | collections.abc.Callable[..., object]");
 };
 struct OrderArg : Arg {  // "left" and "right" are orders, no notation
   static constexpr auto annotation = py::detail::const_name("IntTupleLike");

@@ -389,6 +389,11 @@ void Parameters::add(const char* name, py::object fallback) {
 void Parameters::take(const py::arg& arg) { add(arg.name, {}); }
 void Parameters::take(const py::arg_v& arg) { add(arg.name, arg.value); }
 void Parameters::take(Bracketed) { definition_.bracketed = static_cast<int>(definition_.parameters.size()) - 1; }
+void Parameters::take(Location) {
+  keyword_ = true;
+  add("loc", py::none());
+  add("ip", py::none());
+}
 void Parameters::take(const char* doc) { definition_.doc = doc; }
 
 Definition Parameters::finish(Run run) {

@@ -29,6 +29,9 @@ struct Parameter {
   bool takes_text;
 };
 
+// The keywords loc and ip, which CuTeDSL's functions take; they mean nothing here.
+struct Location {};
+
 struct Definition;
 using Run = std::function<PyObject*(const Definition&, PyObject* const* values)>;
 
@@ -86,6 +89,7 @@ class Parameters {
   void take(const py::arg_v& arg);
   void take(const py::kw_only&) { keyword_ = true; }
   void take(Bracketed);
+  void take(Location);
   void take(const char* doc);
   Definition finish(Run run);
 
@@ -172,6 +176,7 @@ template <class T, class F, class... Extra>
   PyObject* const function =
       make_function(detail::definition_of(name.c_str(), f, detail::Signature<F>(), extra...)).release().ptr();
   detail::constructor_of<T>() = function;
+  type.attr("_make") = py::handle(function);  // its types, for the stubs
   detail::show_signature(heap, function);
 }
 

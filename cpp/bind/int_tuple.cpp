@@ -82,8 +82,7 @@ void of_mode(py::module_& m, const char* name, const char* text) {
           return Result(F(x.handle, mode.handle.is_none() ? std::vector<int64_t>() : to_modes(mode.handle)));
         });
       },
-      py::arg("x"), py::arg("mode") = py::none(), Bracketed(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), text);
+      py::arg("x"), py::arg("mode") = py::none(), Bracketed(), Location(), text);
 }
 
 // One tuple in, one tuple out.
@@ -94,7 +93,7 @@ void unary(py::module_& m, const char* name, const char* text) {
       [name](OperandArg a, Arg, Arg) {
         return guarded(name, {a.handle}, [&] { return Result(from_int_tuple(F(to_int_tuple(a.handle)))); });
       },
-      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+      py::arg("a"), Location(), text);
 }
 
 template <IntTuple (*F)(TupleView, TupleView)>
@@ -105,7 +104,7 @@ void binary(py::module_& m, const char* name, const char* text) {
         return guarded(name, {a.handle, b.handle},
                        [&] { return Result(from_int_tuple(F(to_integers(a.handle), integers_of(b.handle)))); });
       },
-      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+      py::arg("a"), py::arg("b"), Location(), text);
 }
 
 // A question about two profiles, or about two tuples of numbers.
@@ -116,7 +115,7 @@ void predicate(py::module_& m, const char* name, const char* text) {
       [name](OperandArg a, OperandArg b, Arg, Arg) {
         return guarded(name, {a.handle, b.handle}, [&] { return F(Read(a.handle), Read(b.handle)); });
       },
-      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+      py::arg("a"), py::arg("b"), Location(), text);
 }
 
 bool contains_basis(py::handle object) {
@@ -183,14 +182,14 @@ void bind_int_tuple(py::module_& m) {
       [](OperandArg a, Arg, Arg) {
         return guarded("product", {a.handle}, [&] { return Result(from_leaf(product(to_integers(a.handle)))); });
       },
-      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product);
+      py::arg("a"), Location(), doc::product);
   define(
       m, "product_each",
       [](OperandArg a, Arg, Arg) {
         return guarded("product_each", {a.handle},
                        [&] { return Result(from_int_tuple(product_each(to_integers(a.handle)))); });
       },
-      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product_each);
+      py::arg("a"), Location(), doc::product_each);
   define(
       m, "inner_product",
       [](OperandArg a, OperandArg b) {
@@ -218,8 +217,7 @@ void bind_int_tuple(py::module_& m) {
           return Result(from_int_tuple(part));
         });
       },
-      py::arg("x"), py::arg("mode") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::shape);
+      py::arg("x"), py::arg("mode") = py::none(), Location(), doc::shape);
 
   define(
       m, "crd2idx",
@@ -236,8 +234,7 @@ void bind_int_tuple(py::module_& m) {
           return Result(from_leaf(crd2idx(at, to_integers(layout.handle).view())));
         });
       },
-      py::arg("coord"), py::arg("layout"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::crd2idx);
+      py::arg("coord"), py::arg("layout"), py::arg("stride") = py::none(), Location(), doc::crd2idx);
   define(
       m, "idx2crd",
       [](CoordArg idx, OperandArg shape, TupleArg stride, Arg, Arg) {
@@ -248,8 +245,7 @@ void bind_int_tuple(py::module_& m) {
               offset_to_coord(to_number(idx.handle), Layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle)))));
         });
       },
-      py::arg("idx"), py::arg("shape"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::idx2crd);
+      py::arg("idx"), py::arg("shape"), py::arg("stride") = py::none(), Location(), doc::idx2crd);
   define(
       m, "crd2crd",
       [](CoordArg coord, OperandArg source, OperandArg target) {
@@ -266,8 +262,7 @@ void bind_int_tuple(py::module_& m) {
           return Result(from_int_tuple(increment_coord(to_integers(coord.handle), to_integers(shape.handle))));
         });
       },
-      py::arg("coord"), py::arg("shape"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::increment_coord);
+      py::arg("coord"), py::arg("shape"), Location(), doc::increment_coord);
 
   define(
       m, "is_static",
@@ -306,8 +301,7 @@ void bind_int_tuple(py::module_& m) {
           return unit;
         });
       },
-      py::arg("mode"), py::arg("stride"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::is_major);
+      py::arg("mode"), py::arg("stride"), Location(), doc::is_major);
   define(
       m, "leading_dim",
       [](OperandArg shape, TupleArg stride, Arg, Arg) {
@@ -331,8 +325,7 @@ void bind_int_tuple(py::module_& m) {
           return Result(found);
         });
       },
-      py::arg("shape"), py::arg("stride"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::leading_dim);
+      py::arg("shape"), py::arg("stride"), Location(), doc::leading_dim);
   define(
       m, "assume",
       [](IntArg x, IntArg divby, Arg, Arg) {
@@ -346,14 +339,13 @@ void bind_int_tuple(py::module_& m) {
           return from_leaf(dynamic_int(leaf.value, divisor, leaf.is_wide()));
         });
       },
-      py::arg("x"), py::arg("divby") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::assume);
+      py::arg("x"), py::arg("divby") = py::none(), Location(), doc::assume);
   define(
       m, "get_divisibility",
       [](IntArg x, Arg, Arg) {
         return guarded("get_divisibility", {x.handle}, [&] { return divisibility(to_number(x.handle)); });
       },
-      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::get_divisibility);
+      py::arg("x"), Location(), doc::get_divisibility);
 }
 
 }  // namespace tilewright::bind

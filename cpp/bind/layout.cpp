@@ -48,24 +48,21 @@ void bind_layout(py::module_& m) {
         return guarded("make_layout", {shape.handle, stride.handle},
                        [&] { return Result(make_layout_any(shape.handle, stride.handle)); });
       },
-      py::arg("shape"), py::kw_only(), py::arg("stride") = py::none(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::make_layout);
+      py::arg("shape"), py::kw_only(), py::arg("stride") = py::none(), Location(), doc::make_layout);
   define(
       m, "make_identity_layout",
       [](TupleArg shape, Arg, Arg) {
         return guarded("make_identity_layout", {shape.handle},
                        [&] { return make_identity_layout(to_int_tuple(shape.handle)); });
       },
-      py::arg("shape"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::make_identity_layout);
+      py::arg("shape"), Location(), doc::make_identity_layout);
   define(
       m, "make_ordered_layout",
       [](TupleArg shape, TupleArg order, Arg, Arg) {
         return guarded("make_ordered_layout", {shape.handle, order.handle},
                        [&] { return make_ordered_layout(to_int_tuple(shape.handle), to_int_tuple(order.handle)); });
       },
-      py::arg("shape"), py::arg("order"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::make_ordered_layout);
+      py::arg("shape"), py::arg("order"), Location(), doc::make_ordered_layout);
   define(
       m, "make_layout_left",
       [](TupleArg shape) {
@@ -86,7 +83,7 @@ void bind_layout(py::module_& m) {
       [](LayoutArg layout, Arg, Arg) {
         return guarded("make_layout_like", {layout.handle}, [&] { return make_layout_like(to_layout(layout.handle)); });
       },
-      py::arg("layout"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::make_layout_like);
+      py::arg("layout"), Location(), doc::make_layout_like);
   define(
       m, "make_fragment_like_layout",
       [](LayoutArg layout) {
@@ -101,8 +98,7 @@ void bind_layout(py::module_& m) {
           return ComposedLayout(to_inner(inner.handle), to_int_tuple(offset.handle), to_layout(outer.handle));
         });
       },
-      py::arg("inner"), py::arg("offset"), py::arg("outer"), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::make_composed_layout);
+      py::arg("inner"), py::arg("offset"), py::arg("outer"), Location(), doc::make_composed_layout);
   define(
       m, "make_swizzle",
       [](IntArg b, IntArg base, IntArg s, Arg, Arg) {
@@ -111,8 +107,7 @@ void bind_layout(py::module_& m) {
           return swizzle.bits() == 0 ? Swizzle(0, 4, 3) : swizzle;  // one spelling of the identity
         });
       },
-      py::arg("b"), py::arg("m"), py::arg("s"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::make_swizzle);
+      py::arg("b"), py::arg("m"), py::arg("s"), Location(), doc::make_swizzle);
   define(
       m, "swizzle_from_masks",
       [](IntArg y, IntArg z) {
@@ -174,8 +169,7 @@ void bind_layout(py::module_& m) {
           return py::make_tuple(from_int_tuple(tv.tiler), tv.layout);
         });
       },
-      py::arg("thr_layout"), py::arg("val_layout"), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::make_layout_tv);
+      py::arg("thr_layout"), py::arg("val_layout"), Location(), doc::make_layout_tv);
   define(
       m, "tile_to_shape",
       [](LayoutArg atom, TupleArg shape, OrderArg order, Arg, Arg) {
@@ -193,8 +187,7 @@ void bind_layout(py::module_& m) {
           return Result(lift(atom.handle, [&](LayoutView l) { return tile_to_shape(l, target, sequence); }));
         });
       },
-      py::arg("atom"), py::arg("trg_shape"), py::arg("order") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::tile_to_shape);
+      py::arg("atom"), py::arg("trg_shape"), py::arg("order") = py::none(), Location(), doc::tile_to_shape);
   define(
       m, "parse",
       [](StrArg text) {

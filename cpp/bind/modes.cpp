@@ -111,40 +111,35 @@ void bind_modes(py::module_& m) {
         return guarded("group_modes", {x.handle, begin.handle, end.handle},
                        [&] { return Result(group_any(x.handle, begin.handle, end.handle)); });
       },
-      py::arg("x"), py::arg("begin"), py::arg("end") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::group_modes);
+      py::arg("x"), py::arg("begin"), py::arg("end") = py::none(), Location(), doc::group_modes);
   define(
       m, "append",
       [](OperandArg x, OperandArg elem, IntArg rank, Arg, Arg) {
         return guarded("append", {x.handle, elem.handle},
                        [&] { return Result(pad(x.handle, elem.handle, rank.handle, true)); });
       },
-      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::append);
+      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), Location(), doc::append);
   define(
       m, "prepend",
       [](OperandArg x, OperandArg elem, IntArg rank, Arg, Arg) {
         return guarded("prepend", {x.handle, elem.handle},
                        [&] { return Result(pad(x.handle, elem.handle, rank.handle, false)); });
       },
-      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::prepend);
+      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), Location(), doc::prepend);
   define(
       m, "append_ones",
       [](OperandArg x, IntArg rank, Arg, Arg) {
         return guarded("append_ones", {x.handle},
                        [&] { return Result(pad(x.handle, unit_like(x.handle), rank.handle, true)); });
       },
-      py::arg("x"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::append_ones);
+      py::arg("x"), py::arg("up_to_rank") = py::none(), Location(), doc::append_ones);
   define(
       m, "prepend_ones",
       [](OperandArg x, IntArg rank, Arg, Arg) {
         return guarded("prepend_ones", {x.handle},
                        [&] { return Result(pad(x.handle, unit_like(x.handle), rank.handle, false)); });
       },
-      py::arg("x"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::prepend_ones);
+      py::arg("x"), py::arg("up_to_rank") = py::none(), Location(), doc::prepend_ones);
   define(
       m, "replace",
       [](LayoutArg layout, IntArg i, LayoutArg mode) {
@@ -184,13 +179,13 @@ void bind_modes(py::module_& m) {
           return at;
         });
       },
-      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::front);
+      py::arg("x"), Location(), doc::front);
   define(
       m, "flatten",
       [](OperandArg x, Arg, Arg) {
         return guarded("flatten", {x.handle}, [&] { return Result(flatten_any(x.handle)); });
       },
-      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::flatten);
+      py::arg("x"), Location(), doc::flatten);
   define(
       m, "unflatten",
       [](OperandArg x, TupleArg profile, Arg, Arg) {
@@ -200,8 +195,7 @@ void bind_modes(py::module_& m) {
           return from_int_tuple(unflatten(to_int_tuple(x.handle), slots.view()));
         });
       },
-      py::arg("x"), py::arg("profile"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::unflatten);
+      py::arg("x"), py::arg("profile"), Location(), doc::unflatten);
   define(
       m, "zip_layouts",
       [](LayoutsArg layouts) {
@@ -240,15 +234,13 @@ void bind_modes(py::module_& m) {
       [](OperandArg x, CoordArg coord, Arg, Arg) {
         return guarded("slice_", {x.handle, coord.handle}, [&] { return Result(slice_any(x.handle, coord.handle)); });
       },
-      py::arg("x"), py::arg("coord"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::slice_);
+      py::arg("x"), py::arg("coord"), Location(), doc::slice_);
   define(
       m, "dice",
       [](OperandArg x, CoordArg dicer, Arg, Arg) {
         return guarded("dice", {x.handle, dicer.handle}, [&] { return Result(dice_any(x.handle, dicer.handle)); });
       },
-      py::arg("x"), py::arg("dicer"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::dice);
+      py::arg("x"), py::arg("dicer"), Location(), doc::dice);
   define(
       m, "domain_offset",
       [](CoordArg coord, OperandArg x, Arg, Arg) {
@@ -259,8 +251,7 @@ void bind_modes(py::module_& m) {
           return make_tensor(x.handle, py::object(x.handle.attr("iterator")) + offset, layout_of(x.handle));
         });
       },
-      py::arg("coord"), py::arg("tensor"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::domain_offset);
+      py::arg("coord"), py::arg("tensor"), Location(), doc::domain_offset);
   define(
       m, "slice_and_offset",
       [](CoordArg coord, LayoutArg layout, Arg, Arg) {
@@ -274,8 +265,7 @@ void bind_modes(py::module_& m) {
           return py::make_tuple(from_layout(std::move(sliced.layout)), from_int_tuple(sliced.offset));
         });
       },
-      py::arg("coord"), py::arg("layout"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::slice_and_offset);
+      py::arg("coord"), py::arg("layout"), Location(), doc::slice_and_offset);
 }
 
 }  // namespace tilewright::bind

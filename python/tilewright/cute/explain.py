@@ -47,7 +47,8 @@ def explain(op: str | Callable[..., Any], *args: Any) -> Explanation:
 
     `op` is an operation or its name: composition, coalesce, complement, the divides and products, right_inverse,
     left_inverse, make_layout_tv, or crd2idx (a coordinate and a layout). A layout in its place is evaluated, as in
-    explain(layout, 3). Operands may be texts. A dynamic integer is written as its value behind a question mark; structure ignores the value.
+    explain(layout, 3). Operands may be texts. A dynamic integer is written as its value behind a question mark;
+    structure ignores the value.
 
     Where the operation raises LayoutError, the derivation up to the broken condition and the message are returned.
 
