@@ -171,12 +171,6 @@ class IntTuple(tuple[typing.Any, ...]):
     True
     """
 
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
-
     def __str__(self) -> str:
         """
         Return str(self).
@@ -213,12 +207,6 @@ class Layout:
         >>> layout.shape, layout.stride, layout[1], len(layout)
         ((4, (2, 3)), (6, (1, 2)), (2,3):(1,2), 2)
     """
-
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
 
     def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """
@@ -356,11 +344,8 @@ class Swizzle:
         (S<2,0,3>, [9, 8, 11, 10], 24, 3)
     """
 
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
+    def __init__(self, b: typing.SupportsIndex, m: typing.SupportsIndex, s: typing.SupportsIndex) -> None:
+        """ """
 
     def __call__(self, offset: typing.SupportsIndex) -> typing.Any:
         """
@@ -418,12 +403,6 @@ class ComposedLayout:
         >>> layout, layout(1, 0), layout.inner, layout.outer
         (S<2,0,3> o 0 o (8,8):(8,1), 9, S<2,0,3>, (8,8):(8,1))
     """
-
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
 
     def __call__(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """
@@ -506,11 +485,8 @@ class ScaledBasis:
         (1, 4)
     """
 
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
+    def __init__(self, value: typing.SupportsIndex, mode: Modes) -> None:
+        """ """
 
     def __eq__(self, arg0: object) -> bool: ...
     def __hash__(self) -> int: ...
@@ -556,11 +532,8 @@ class unchecked:
         ((2,2):(8,1), [0, 8, 1, 9], [0, 8, 5, 2])
     """
 
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
+    def __init__(self) -> None:
+        """ """
 
     def __enter__(self) -> typing_extensions.CapsuleType:
         """ """
@@ -572,12 +545,6 @@ class Verdict:
     """
     The answer to a question about layouts: true or false in a condition, with the reason of a no.
     """
-
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
 
     def __bool__(self) -> bool: ...
     def __repr__(self) -> str: ...
@@ -599,12 +566,6 @@ class Memory:
     """
     A block of memory and what keeps it alive: a tensor of another library, or an allocation.
     """
-
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
 
     @staticmethod
     def allocate(
@@ -1167,7 +1128,7 @@ def domain_offset(coord: CoordLike, tensor: Operand, *, loc: typing.Any = None, 
         ((4,8):(8,1), 10)
     """
 
-def downcast(layout: LayoutLike, n: typing.SupportsIndex) -> typing.Any:
+def downcast(layout: Operand, n: typing.SupportsIndex) -> typing.Any:
     """
     The same memory counted in elements 1/n as wide.
 
@@ -1860,7 +1821,7 @@ def make_basis_like(shape: IntTupleLike) -> typing.Any:
     """
 
 def make_composed_layout(
-    inner: Swizzle | LayoutLike | collections.abc.Callable,
+    inner: Swizzle | LayoutLike | collections.abc.Callable[..., typing.Any],
     offset: CoordLike,
     outer: LayoutLike,
     *,
@@ -2324,7 +2285,7 @@ def rank(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: t
 def recast_layout(
     new_type_bits: typing.SupportsIndex,
     old_type_bits: typing.SupportsIndex,
-    layout: LayoutLike,
+    layout: Operand,
     *,
     loc: typing.Any = None,
     ip: typing.Any = None,
@@ -2723,7 +2684,7 @@ def unwrap(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typi
         (3, (3, 4))
     """
 
-def upcast(layout: LayoutLike, n: typing.SupportsIndex) -> typing.Any:
+def upcast(layout: Operand, n: typing.SupportsIndex) -> typing.Any:
     """
     The same memory counted in elements n times as wide.
 

@@ -42,12 +42,6 @@ class StreamMemory:
     Memory of a device, in the order of a stream.
     """
 
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
-
     def free(self) -> None:
         """
         Give it back once what is enqueued on its stream has ended. The object does so when it goes.
@@ -93,12 +87,6 @@ class CompileResult:
     """
     What NVRTC made of a program.
     """
-
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
 
     @property
     def cubin(self) -> bytes | None:
@@ -161,12 +149,6 @@ class Function:
     """
     A kernel on a device. It takes one parameter, a struct.
     """
-
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
 
     def launch(
         self,
@@ -237,12 +219,6 @@ class Module:
     """
     A program in the primary context of a device.
     """
-
-    @staticmethod
-    def __new__(type: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        """
-        Create and return a new object.  See help(type) for accurate signature.
-        """
 
     def function(self, symbol: str) -> Function:
         """
