@@ -35,7 +35,8 @@ RAW = re.compile(
     r"|unsupported operand type|not supported between instances|takes no keyword"
     r"|object cannot be interpreted|has no len\(\)|must be (real number|str), not"
 )
-NAMED = re.compile(r"^[A-Za-z_][\w.]*(\[[^]]*\])?( call| \*)?[:(]")  # `function: ...` or `function(operands): ...`
+# `function: ...`, `function(operands): ...`, or what the brackets of a tensor say, which have no name.
+NAMED = re.compile(r"^(a tensor is indexed by |[A-Za-z_][\w.]*(\[[^]]*\])?( call| \*)?[:(])")
 READABLE = (TypeError, ValueError, IndexError, OverflowError, BufferError, NotImplementedError, ZeroDivisionError)
 
 

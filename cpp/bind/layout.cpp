@@ -29,6 +29,13 @@ py::object make_layout_any(py::handle shape, py::handle stride) {
   return from_layout(Layout(std::move(extents), to_int_tuple(stride)));
 }
 
+Major to_major(py::handle side, const char* rule) {
+  if (!PyUnicode_Check(side.ptr())) wrong_kind(side, "'left' or 'right'");
+  if (PyUnicode_CompareWithASCIIString(side.ptr(), "left") == 0) return Major::kLeft;
+  if (PyUnicode_CompareWithASCIIString(side.ptr(), "right") == 0) return Major::kRight;
+  throw ValueError(concat(rule, ", but got ", notation(side)));
+}
+
 IntTuple default_order(py::handle order, TupleView shape) {
   if (!order.is_none()) return to_int_tuple(order);
   TupleBuilder builder;
@@ -152,12 +159,8 @@ void bind_layout(py::module_& m) {
       m, "compact_major",
       [](TupleArg shape, TupleArg start, StrArg major) {
         return guarded("compact_major", {shape.handle, start.handle}, [&] {
-          if (!PyUnicode_Check(major.ptr())) wrong_kind(major.handle, "'left' or 'right'");
-          const auto side = major.handle.cast<std::string>();
-          if (side != "left" && side != "right")
-            throw ValueError("major must be 'left' or 'right', but got '" + side + "'");
-          return Result(from_int_tuple(compact(to_int_tuple(shape.handle), to_int_tuple(start.handle),
-                                               side == "left" ? Major::kLeft : Major::kRight)));
+          const Major side = to_major(major.handle, "major must be 'left' or 'right'");
+          return Result(from_int_tuple(compact(to_int_tuple(shape.handle), to_int_tuple(start.handle), side)));
         });
       },
       py::arg("shape"), py::arg("start") = 1, py::arg("major") = "left", doc::compact_major);
@@ -176,12 +179,8 @@ void bind_layout(py::module_& m) {
         return guarded("tile_to_shape", {atom.handle, shape.handle, order.handle}, [&] {
           const IntTuple target = to_int_tuple(shape.handle);
           if (py::isinstance<py::str>(order.handle)) {
-            const auto side = order.handle.cast<std::string>();
-            if (side != "left" && side != "right")
-              throw ValueError("order must be a tuple, 'left' or 'right', but got '" + side + "'");
-            return Result(lift(atom.handle, [&](LayoutView l) {
-              return tile_to_shape_ordered(l, target, side == "left" ? Major::kLeft : Major::kRight);
-            }));
+            const Major side = to_major(order.handle, "order must be a tuple, 'left' or 'right'");
+            return Result(lift(atom.handle, [&](LayoutView l) { return tile_to_shape_ordered(l, target, side); }));
           }
           const IntTuple sequence = default_order(order.handle, target);
           return Result(lift(atom.handle, [&](LayoutView l) { return tile_to_shape(l, target, sequence); }));
