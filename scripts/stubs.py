@@ -11,6 +11,7 @@ import difflib
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -21,12 +22,15 @@ from tilewright import _core
 ROOT = Path(__file__).parents[1]
 STUBS = ROOT / "python/tilewright/_core"
 HEADER = "# Generated from the C++ module by `make stubs`; do not edit.\n"
-SINCE_312 = ("__buffer__", "__release_buffer__")  # left out, so that every Python writes the same stubs
+# The first two only newer Pythons show; __new__ says nothing, _make is the constructor with its types.
+LEFT_OUT = ("__buffer__", "__release_buffer__", "__new__")
 ANY = ast.parse("typing.Any", mode="eval").body
 BARE = {
     "dict": ast.parse("dict[str, typing.Any]", mode="eval").body,
     "tuple": ast.parse("tuple[typing.Any, ...]", mode="eval").body,
 }
+# The module that names the kinds of operands; the annotations of the compiled functions name these.
+OPERANDS = "tilewright.cute.operands"
 # Types that are made with CPython's own interface carry no signatures.
 BY_HAND = {
     "cuda": """
@@ -75,8 +79,11 @@ class Explicit(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self.generic_visit(node)
-        node.body = [child for child in node.body if getattr(child, "name", "") not in SINCE_312]
+        node.body = [child for child in node.body if getattr(child, "name", "") not in LEFT_OUT]
         for index, child in enumerate(node.body):
+            if isinstance(child, ast.FunctionDef) and child.name == "_make":
+                child.name, child.returns, child.decorator_list = "__init__", ast.Constant(None), []
+                child.args.args.insert(0, ast.arg("self"))
             if isinstance(child, ast.Assign):  # None, where instances have a value
                 node.body[index] = ast.AnnAssign(child.targets[0], ANY, None, simple=1)
             elif isinstance(child, ast.AnnAssign):
@@ -104,6 +111,11 @@ def insert_by_hand(tree: ast.Module, module: ModuleType, text: str) -> None:
         known.decorator_list, known.body = node.decorator_list, [known.body[0], *node.body]
 
 
+def kinds() -> set[str]:
+    """The names of the kinds of operands."""
+    return set(import_module(OPERANDS).__all__)
+
+
 def generate() -> dict[str, str]:
     """The text of each file of stubs."""
     modules = {"__init__": _core, **{k: x for k, x in vars(_core).items() if isinstance(x, ModuleType)}}
@@ -113,7 +125,8 @@ def generate() -> dict[str, str]:
             if isinstance(value, type) and value.__module__ == "tilewright":
                 value.__module__ = module.__name__
     with tempfile.TemporaryDirectory() as folder:
-        pybind11_stubgen.main([_core.__name__, "--output-dir", folder, "--exit-code"])
+        options = ["--output-dir", folder, "--exit-code", "--ignore-unresolved-names", "|".join(kinds())]
+        pybind11_stubgen.main([_core.__name__, *options])
         trees = {path.stem: ast.parse(path.read_text()) for path in Path(folder, "tilewright/_core").iterdir()}
     for name, text in BY_HAND.items():
         insert_by_hand(trees[name], modules[name], text)
@@ -121,7 +134,11 @@ def generate() -> dict[str, str]:
 
 
 def formatted(name: str, tree: ast.Module) -> str:
-    text = HEADER + ast.unparse(tree)
+    names = sorted(kinds() & {x.id for x in ast.walk(tree) if isinstance(x, ast.Name)})
+    if names:
+        first = next(i for i, node in enumerate(tree.body) if isinstance(node, ast.Import))
+        tree.body.insert(first, ast.ImportFrom(OPERANDS, [ast.alias(x) for x in names], 0))
+    text = HEADER + ast.unparse(ast.fix_missing_locations(tree))
     return ruff("format", name, ruff("check", name, text, "--fix", "--quiet", "--select=I,F401"))
 
 

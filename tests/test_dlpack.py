@@ -228,7 +228,7 @@ def test_negative_strides_and_the_bounds_of_memory():
     assert [pointer[i] for i in (0, -1, -10)] == [15, 14, 5]  # the bounds are those of the layout, [-10, 0]
     for outside in (1, -11):
         with pytest.raises(
-            IndexError, match=r"^the element at address 0x[0-9a-f]{16} lies outside the owner's memory \["
+            IndexError, match=r"^Pointer.load: the element at address 0x[0-9a-f]{16} lies outside the owner's memory \["
         ):
             pointer[outside]
 

@@ -360,7 +360,11 @@ def test_wrong_calls():
     with pytest.raises(TypeError, match="composition"):
         explain("composition", L("12:1"))
     with pytest.raises(TypeError, match="coalesce"):
-        explain("coalesce", "12:1")
+        explain("coalesce", 1.5)
+
+
+def test_operands_may_be_texts():
+    assert str(explain("composition", "12:1", "4:2")) == str(explain("composition", L("12:1"), L("4:2")))
 
 
 def test_the_files_of_the_derivations_have_distinct_names():

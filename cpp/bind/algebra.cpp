@@ -1,13 +1,11 @@
 // The algebra: each function looks at the kind of its operands once and calls the core.
-#include "convert.hpp"
+#include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
 
 namespace tilewright::bind {
 
 namespace {
-
-#define TILEWRIGHT_LOC py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none()
 
 py::object compose(py::handle lhs, py::handle rhs) {
   if (is_layout(lhs) && is_layout(rhs))
@@ -57,30 +55,30 @@ py::object invert(py::handle object, OnLayout&& on_layout, OnComposed&& on_compo
 using TilerOperation = Layout (*)(LayoutView, const Tiler&);
 
 void tiler_operation(py::module_& m, const char* name, const char* first, TilerOperation operation, const char* text) {
-  m.def(
-      name,
-      [name, operation](Arg target, Arg tiler, Arg, Arg) {
+  define(
+      m, name,
+      [name, operation](LayoutArg target, TilerArg tiler, Arg, Arg) {
         return guarded(name, {target.handle, tiler.handle}, [&] {
           const Tiler by = to_tiler(tiler.handle);
           return Result(lift(target.handle, [&](LayoutView layout) { return operation(layout, by); }));
         });
       },
-      py::arg(first), py::arg("tiler"), TILEWRIGHT_LOC, text);
+      py::arg(first), py::arg("tiler"), Location(), text);
 }
 
 using LayoutOperation = Layout (*)(LayoutView, LayoutView);
 
 void block_operation(py::module_& m, const char* name, LayoutOperation operation, const char* text) {
-  m.def(
-      name,
-      [name, operation](Arg block, Arg tiler, Arg, Arg) {
+  define(
+      m, name,
+      [name, operation](LayoutArg block, TilerArg tiler, Arg, Arg) {
         return guarded(name, {block.handle, tiler.handle}, [&] {
           const Tiler by = to_tiler(tiler.handle);
           const Layout copies = by.as_layout();
           return Result(lift(block.handle, [&](LayoutView layout) { return operation(layout, copies); }));
         });
       },
-      py::arg("block"), py::arg("tiler"), TILEWRIGHT_LOC, text);
+      py::arg("block"), py::arg("tiler"), Location(), text);
 }
 
 // upcast and downcast of layouts, swizzles and their compositions.
@@ -97,9 +95,9 @@ struct UncheckedScope {};
 }  // namespace
 
 void bind_algebra(py::module_& m) {
-  m.def(
-      "coalesce",
-      [](Arg x, Arg profile, Arg, Arg) {
+  define(
+      m, "coalesce",
+      [](OperandArg x, TupleArg profile, Arg, Arg) {
         return guarded("coalesce", {x.handle}, [&]() -> Result {
           if (!is_layout_like(x.handle)) return from_int_tuple(coalesce_shape(to_integers(x.handle)));
           if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return coalesce(l); });
@@ -107,20 +105,20 @@ void bind_algebra(py::module_& m) {
           return lift(x.handle, [&](LayoutView l) { return coalesce(l, target); });
         });
       },
-      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::coalesce);
-  m.def(
-      "filter",
-      [](Arg x, Arg profile, Arg, Arg) {
+      py::arg("layout"), py::arg("target_profile") = py::none(), Location(), doc::coalesce);
+  define(
+      m, "filter",
+      [](OperandArg x, TupleArg profile, Arg, Arg) {
         return guarded("filter", {x.handle}, [&]() -> Result {
           if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return filter(l); });
           const IntTuple target = to_int_tuple(profile.handle);
           return lift(x.handle, [&](LayoutView l) { return filter(l, target); });
         });
       },
-      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter);
-  m.def(
-      "filter_zeros",
-      [](Arg x, Arg profile, Arg, Arg) {
+      py::arg("layout"), py::arg("target_profile") = py::none(), Location(), doc::filter);
+  define(
+      m, "filter_zeros",
+      [](OperandArg x, TupleArg profile, Arg, Arg) {
         return guarded("filter_zeros", {x.handle}, [&]() -> Result {
           if (profile.handle.is_none()) return lift(x.handle, [](LayoutView l) { return filter_zeros(l); });
           const IntTuple target = to_int_tuple(profile.handle);
@@ -129,86 +127,86 @@ void bind_algebra(py::module_& m) {
           });
         });
       },
-      py::arg("layout"), py::arg("target_profile") = py::none(), TILEWRIGHT_LOC, doc::filter_zeros);
+      py::arg("layout"), py::arg("target_profile") = py::none(), Location(), doc::filter_zeros);
 
-  m.def(
-      "composition",
-      [](Arg lhs, Arg rhs, Arg, Arg) {
+  define(
+      m, "composition",
+      [](OperandArg lhs, TilerArg rhs, Arg, Arg) {
         return guarded("composition", {lhs.handle, rhs.handle},
                        [&] { return Result(compose(lhs.handle, rhs.handle)); });
       },
-      py::arg("lhs"), py::arg("rhs"), TILEWRIGHT_LOC, doc::composition);
-  m.def(
-      "with_shape",
-      [](Arg layout, Arg shape, Arg, Arg) {
+      py::arg("lhs"), py::arg("rhs"), Location(), doc::composition);
+  define(
+      m, "with_shape",
+      [](LayoutArg layout, OperandArg shape, Arg, Arg) {
         return guarded("with_shape", {layout.handle, shape.handle}, [&] {
           const IntTuple target = cotarget_of(shape.handle);
           return Result(lift(layout.handle, [&](LayoutView l) { return with_shape(l, target); }));
         });
       },
-      py::arg("layout"), py::arg("shape"), TILEWRIGHT_LOC, doc::with_shape);
-  m.def(
-      "complement",
-      [](Arg layout, Arg cotarget, Arg, Arg) {
+      py::arg("layout"), py::arg("shape"), Location(), doc::with_shape);
+  define(
+      m, "complement",
+      [](LayoutArg layout, OperandArg cotarget, Arg, Arg) {
         return guarded("complement", {layout.handle, cotarget.handle},
                        [&] { return Result(complement_any(layout.handle, cotarget.handle)); });
       },
-      py::arg("layout"), py::arg("cotarget") = py::none(), TILEWRIGHT_LOC, doc::complement);
+      py::arg("layout"), py::arg("cotarget") = py::none(), Location(), doc::complement);
 
-  m.def(
-      "right_inverse",
-      [](Arg layout, Arg, Arg) {
+  define(
+      m, "right_inverse",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("right_inverse", {layout.handle}, [&] {
           return Result(invert(
               layout.handle, [](LayoutView l) { return right_inverse(l); },
               [](const ComposedLayout& l) { return right_inverse(l); }));
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::right_inverse);
-  m.def(
-      "left_inverse",
-      [](Arg layout, Arg, Arg) {
+      py::arg("layout"), Location(), doc::right_inverse);
+  define(
+      m, "left_inverse",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("left_inverse", {layout.handle}, [&] {
           return Result(invert(
               layout.handle, [](LayoutView l) { return left_inverse(l); },
               [](const ComposedLayout& l) { return left_inverse(l); }));
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::left_inverse);
-  m.def(
-      "nullspace",
-      [](Arg layout, Arg, Arg) {
+      py::arg("layout"), Location(), doc::left_inverse);
+  define(
+      m, "nullspace",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("nullspace", {layout.handle}, [&] {
           return std::visit([](const auto& l) { return nullspace(l); }, as_any_layout(layout.handle));
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::nullspace);
-  m.def(
-      "max_common_layout",
-      [](Arg a, Arg b, Arg, Arg) {
+      py::arg("layout"), Location(), doc::nullspace);
+  define(
+      m, "max_common_layout",
+      [](LayoutArg a, LayoutArg b, Arg, Arg) {
         return guarded("max_common_layout", {a.handle, b.handle},
                        [&] { return max_common_layout(as_any_layout(a.handle), as_any_layout(b.handle)); });
       },
-      py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_layout);
-  m.def(
-      "max_common_vector",
-      [](Arg a, Arg b, Arg, Arg) {
+      py::arg("a"), py::arg("b"), Location(), doc::max_common_layout);
+  define(
+      m, "max_common_vector",
+      [](LayoutArg a, LayoutArg b, Arg, Arg) {
         return guarded("max_common_vector", {a.handle, b.handle},
                        [&] { return max_common_vector(as_any_layout(a.handle), as_any_layout(b.handle)); });
       },
-      py::arg("a"), py::arg("b"), TILEWRIGHT_LOC, doc::max_common_vector);
-  m.def(
-      "max_alignment",
-      [](Arg layout) {
+      py::arg("a"), py::arg("b"), Location(), doc::max_common_vector);
+  define(
+      m, "max_alignment",
+      [](LayoutArg layout) {
         return guarded("max_alignment", {layout.handle}, [&] {
           if (is_swizzle(layout.handle)) return max_alignment(as_swizzle(layout.handle)).value;
           return std::visit([](const auto& l) { return max_alignment(l); }, as_any_layout(layout.handle)).value;
         });
       },
       py::arg("layout"), doc::max_alignment);
-  m.def(
-      "domain_distribute",
-      [](Arg shape, Arg b) {
+  define(
+      m, "domain_distribute",
+      [](TupleArg shape, IntArg b) {
         return guarded("domain_distribute", {shape.handle, b.handle},
                        [&] { return domain_distribute(to_integers(shape.handle), to_number(b.handle)); });
       },
@@ -218,9 +216,9 @@ void bind_algebra(py::module_& m) {
   tiler_operation(m, "zipped_divide", "target", zipped_divide, doc::zipped_divide);
   tiler_operation(m, "tiled_divide", "target", tiled_divide, doc::tiled_divide);
   tiler_operation(m, "flat_divide", "target", flat_divide, doc::flat_divide);
-  m.def(
-      "logical_product",
-      [](Arg block, Arg tiler, Arg, Arg) {
+  define(
+      m, "logical_product",
+      [](OperandArg block, TilerArg tiler, Arg, Arg) {
         return guarded("logical_product", {block.handle, tiler.handle}, [&] {
           if (is_layout(block.handle) && is_composed(tiler.handle))
             return Result(from_any_layout(logical_product(as_layout(block.handle), as_composed(tiler.handle))));
@@ -228,44 +226,44 @@ void bind_algebra(py::module_& m) {
           return Result(lift(block.handle, [&](LayoutView layout) { return logical_product(layout, by); }));
         });
       },
-      py::arg("block"), py::arg("tiler"), TILEWRIGHT_LOC, doc::logical_product);
+      py::arg("block"), py::arg("tiler"), Location(), doc::logical_product);
   tiler_operation(m, "zipped_product", "block", zipped_product, doc::zipped_product);
   tiler_operation(m, "tiled_product", "block", tiled_product, doc::tiled_product);
   tiler_operation(m, "flat_product", "block", flat_product, doc::flat_product);
   block_operation(m, "blocked_product", blocked_product, doc::blocked_product);
   block_operation(m, "raked_product", raked_product, doc::raked_product);
 
-  m.def(
-      "upcast",
-      [](Arg layout, IntArg n) {
+  define(
+      m, "upcast",
+      [](OperandArg layout, IntArg n) {
         return guarded("upcast", {layout.handle, n.handle}, [&] {
           const int64_t factor = to_int64(n.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return upcast(l, factor); }));
         });
       },
       py::arg("layout"), py::arg("n"), doc::upcast);
-  m.def(
-      "downcast",
-      [](Arg layout, IntArg n) {
+  define(
+      m, "downcast",
+      [](OperandArg layout, IntArg n) {
         return guarded("downcast", {layout.handle, n.handle}, [&] {
           const int64_t factor = to_int64(n.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return downcast(l, factor); }));
         });
       },
       py::arg("layout"), py::arg("n"), doc::downcast);
-  m.def(
-      "recast_layout",
-      [](IntArg new_bits, IntArg old_bits, Arg layout, Arg, Arg) {
+  define(
+      m, "recast_layout",
+      [](IntArg new_bits, IntArg old_bits, OperandArg layout, Arg, Arg) {
         return guarded("recast_layout", {new_bits.handle, old_bits.handle, layout.handle}, [&] {
           const int64_t to = to_int64(new_bits.handle), from = to_int64(old_bits.handle);
           return Result(recast_any(layout.handle, [=](const auto& l) { return recast(l, from, to); }));
         });
       },
-      py::arg("new_type_bits"), py::arg("old_type_bits"), py::arg("layout"), TILEWRIGHT_LOC, doc::recast_layout);
+      py::arg("new_type_bits"), py::arg("old_type_bits"), py::arg("layout"), Location(), doc::recast_layout);
 
-  m.def(
-      "make_layout_image_mask",
-      [](Arg layout, Arg coord, IntArg kept, Arg, Arg) {
+  define(
+      m, "make_layout_image_mask",
+      [](LayoutArg layout, CoordArg coord, IntArg kept, Arg, Arg) {
         return guarded("make_layout_image_mask", {layout.handle, coord.handle, kept.handle}, [&] {
           const Layout whole = to_layout(layout.handle);
           const int64_t mode = to_int64(kept.handle);
@@ -294,10 +292,10 @@ void bind_algebra(py::module_& m) {
           return mask;
         });
       },
-      py::arg("layout"), py::arg("coord"), py::arg("mode"), TILEWRIGHT_LOC, doc::make_layout_image_mask);
-  m.def(
-      "get_swizzle_portion",
-      [](Arg layout, Arg, Arg) {
+      py::arg("layout"), py::arg("coord"), py::arg("mode"), Location(), doc::make_layout_image_mask);
+  define(
+      m, "get_swizzle_portion",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("get_swizzle_portion", {layout.handle}, [&] {
           const AnyLayout any = as_any_layout(layout.handle);
           if (const auto* composed = std::get_if<ComposedLayout>(&any)) {
@@ -307,23 +305,24 @@ void bind_algebra(py::module_& m) {
           return Swizzle(0, 4, 3);
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::get_swizzle_portion);
-  m.def(
-      "get_nonswizzle_portion",
-      [](Arg layout, Arg, Arg) {
+      py::arg("layout"), Location(), doc::get_swizzle_portion);
+  define(
+      m, "get_nonswizzle_portion",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("get_nonswizzle_portion", {layout.handle}, [&] {
           const AnyLayout any = as_any_layout(layout.handle);
           return outer_of(any);
         });
       },
-      py::arg("layout"), TILEWRIGHT_LOC, doc::get_nonswizzle_portion);
+      py::arg("layout"), Location(), doc::get_nonswizzle_portion);
 
-  py::class_<UncheckedScope>(m, "unchecked", doc::unchecked)
-      .def(py::init<>())
-      .def("__enter__", [](UncheckedScope&) { enter_unchecked(); })
-      .def("__exit__", [](UncheckedScope&, const py::args&) { leave_unchecked(); });
-
-#undef TILEWRIGHT_LOC
+  py::class_<UncheckedScope> unchecked(m, "unchecked", py::custom_type_setup(constructed<UncheckedScope>),
+                                       py::is_final(), doc::unchecked);
+  constructor(unchecked, [] { return UncheckedScope(); });
+  method(unchecked, "__enter__", [](UncheckedScope&) { enter_unchecked(); });
+  method(
+      unchecked, "__exit__", [](UncheckedScope&, Arg, Arg, Arg) { leave_unchecked(); }, py::arg("type"),
+      py::arg("value"), py::arg("traceback"));
 }
 
 }  // namespace tilewright::bind

@@ -12,10 +12,22 @@ Registry& registry() {
   return *instance;
 }
 
-void wrong_kind(py::handle object, const char* expected) {
-  const std::string kind = object.is_none() ? "None" : concat(Py_TYPE(object.ptr())->tp_name, " ", notation(object));
-  throw KindError(concat("expected ", expected, ", got ", kind));
+namespace {
+
+std::string kind_of(py::handle object) {
+  const std::string name = Py_TYPE(object.ptr())->tp_name;
+  return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
 }
+
+}  // namespace
+
+KindError::KindError(py::handle object, std::string expected)
+    : object_(object),
+      expected_(std::move(expected)),
+      found_(object.is_none() ? "None" : concat(kind_of(object), " ", notation(object))),
+      text_(concat("expected ", expected_, ", but got ", found_)) {}
+
+void wrong_kind(py::handle object, const char* expected) { throw KindError(object, expected); }
 
 // ---- kinds
 // ------------------------------------------------------------------------------------------------------------------
@@ -37,7 +49,6 @@ bool is_exactly(py::handle object) {
 template <class T>
 const T& value_of(py::handle object) {
   void* const value = reinterpret_cast<const py::detail::instance*>(object.ptr())->simple_value_holder[0];
-  if (value == nullptr) throw KindError(concat("the ", type_of<T>()->tp_name, " was made by __new__ and has no value"));
   return *static_cast<const T*>(value);
 }
 
@@ -192,6 +203,7 @@ Tiler to_tiler_at(py::handle object, int depth, std::size_t& entries) {
   if (++entries > kMaxNodes) too_many_entries();
   if (object.is_none()) return Tiler();
   if (is_layout(object)) return Tiler(as_layout(object));
+  if (PyUnicode_Check(object.ptr())) return to_tiler_at(parse_text(object), depth, entries);
   if (is_sequence(object)) {
     std::vector<Tiler> modes;
     for (const py::handle mode : items_of(object)) modes.push_back(to_tiler_at(mode, depth + 1, entries));
@@ -209,6 +221,20 @@ Tiler to_tiler_at(py::handle object, int depth, std::size_t& entries) {
 Tiler to_tiler(py::handle object) {
   std::size_t entries = 0;
   return to_tiler_at(object, 0, entries);
+}
+
+py::object parse_text(py::handle text) {
+  Py_ssize_t length = 0;
+  const char* const characters = PyUnicode_AsUTF8AndSize(text.ptr(), &length);
+  if (characters == nullptr) {
+    PyErr_Clear();  // half a character
+    throw ValueError(concat("expected CuTe notation, but got ", notation(text)));
+  }
+  const Parsed parsed = parse({characters, static_cast<std::size_t>(length)});
+  if (const auto* tuple = std::get_if<IntTuple>(&parsed)) return from_int_tuple(*tuple);
+  if (const auto* layout = std::get_if<Layout>(&parsed)) return from_layout(*layout);
+  if (const auto* swizzle = std::get_if<Swizzle>(&parsed)) return py::cast(*swizzle);
+  return py::cast(std::get<ComposedLayout>(parsed));
 }
 
 // ---- from core
@@ -296,7 +322,9 @@ void write_notation(py::handle object, std::string& out, std::size_t limit, int 
   }
 }
 
-[[noreturn]] void raise(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error) {
+}  // namespace
+
+void raise(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error) {
   // An optional operand that was left out is not shown.
   std::size_t count = operands.size();
   while (count > 1 && operands.begin()[count - 1].is_none()) --count;
@@ -321,8 +349,6 @@ void write_notation(py::handle object, std::string& out, std::size_t limit, int 
   throw py::error_already_set();
 }
 
-}  // namespace
-
 std::string notation(py::handle object) {
   std::string out = full_notation(object, kMaxOperandText);
   if (out.size() > kMaxOperandText) out = out.substr(0, kMaxOperandText) + "...";
@@ -340,8 +366,9 @@ void rethrow(const char* operation, std::initializer_list<py::handle> operands) 
     throw;
   } catch (const LayoutError& error) {
     raise(operation, operands, error);
-  } catch (const KindError& error) {
-    throw py::type_error(concat(operation, ": ", error.what()));
+  } catch (KindError& error) {
+    error.in(operation);
+    throw;
   } catch (const ValueError& error) {
     throw py::value_error(concat(operation, ": ", error.what()));
   }

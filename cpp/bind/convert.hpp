@@ -4,6 +4,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <concepts>
 #include <string>
 #include <vector>
 
@@ -13,14 +14,56 @@ namespace tilewright::bind {
 
 namespace py = pybind11;
 
-// A parameter that takes objects of several kinds: the function looks at the object itself.
+// A parameter that takes objects of several kinds: the function looks at the object itself. The annotations are names
+// of tilewright.cute.operands.
 struct Arg {
+  static constexpr auto annotation = py::detail::const_name("object");
   py::handle handle;
   PyObject* ptr() const { return handle.ptr(); }
 };
 
 // An integer parameter: to_int64 reads it, so that an error is one of this library.
-struct IntArg : Arg {};
+struct IntArg : Arg {
+  static constexpr auto annotation = py::detail::const_name("typing.SupportsIndex");
+};
+
+// Operands of the algebra: each may also be text in CuTe's notation, which the boundary parses.
+struct TextArg : Arg {};
+struct LayoutArg : TextArg {
+  static constexpr auto annotation = py::detail::const_name("LayoutLike");
+};
+struct TupleArg : TextArg {
+  static constexpr auto annotation = py::detail::const_name("IntTupleLike");
+};
+struct CoordArg : TextArg {
+  static constexpr auto annotation = py::detail::const_name("CoordLike");
+};
+struct TilerArg : TextArg {
+  static constexpr auto annotation = py::detail::const_name("TilerLike");
+};
+struct LayoutsArg : LayoutArg {};  // *layouts, as a tuple
+struct OperandArg : TextArg {
+  static constexpr auto annotation = py::detail::const_name("Operand");
+};
+struct InnerArg : TextArg {
+  static constexpr auto annotation =
+      py::detail::const_name("Swizzle | LayoutLike | collections.abc.Callable[..., object]");
+};
+struct OrderArg : Arg {  // "left" and "right" are orders, no notation
+  static constexpr auto annotation = py::detail::const_name("IntTupleLike");
+};
+struct BasisArg : TextArg {
+  static constexpr auto annotation = py::detail::const_name("ScaledBasis | typing.SupportsIndex | str");
+};
+struct ArrayArg : Arg {
+  static constexpr auto annotation = py::detail::const_name("numpy.typing.NDArray[numpy.int64]");
+};
+struct StrArg : Arg {
+  static constexpr auto annotation = py::detail::const_name("str");
+};
+struct ModesArg : Arg {
+  static constexpr auto annotation = py::detail::const_name("Modes");
+};
 
 // A result that may be of several kinds.
 struct Result {
@@ -28,10 +71,27 @@ struct Result {
   py::object object;
 };
 
-// An argument of the wrong kind: becomes TypeError with the operation's name in front.
-class KindError : public std::runtime_error {
+// An argument of the wrong kind: becomes TypeError with the names of the operation and, where it is one of the
+// arguments or in one, of the argument.
+class KindError : public std::exception {
  public:
-  using std::runtime_error::runtime_error;
+  explicit KindError(std::string text) : text_(std::move(text)) {}
+  KindError(py::handle object, std::string expected);
+
+  // Names the operation, once.
+  void in(const std::string& operation) {
+    if (!named_) text_ = concat(operation, ": ", text_);
+    named_ = true;
+  }
+  const char* what() const noexcept override { return text_.c_str(); }
+  py::handle object() const { return object_; }  // only to be compared
+  const std::string& expected() const { return expected_; }
+  const std::string& found() const { return found_; }
+
+ private:
+  py::handle object_;
+  std::string expected_, found_, text_;
+  bool named_ = false;
 };
 // An argument of the right kind with a bad value that is no matter of layouts: becomes ValueError.
 class ValueError : public std::runtime_error {
@@ -90,6 +150,7 @@ int64_t to_int64(py::handle object);
 std::vector<int64_t> to_modes(py::handle object);  // an int or a sequence of ints
 // A coordinate or a stride: None where a mode is kept.
 Tiler to_tiler(py::handle object);
+py::object parse_text(py::handle text);  // what CuTe's notation means
 
 py::object from_leaf(const Node& leaf);
 py::object from_int_tuple(TupleView view);
@@ -99,6 +160,7 @@ py::object from_any_layout(AnyLayout layout);
 py::object make_tensor(py::handle like, py::object iterator, py::object layout);
 
 // Runs an operation; what it throws becomes a Python exception that names the operation and its operands.
+[[noreturn]] void raise(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error);
 [[noreturn]] void rethrow(const char* operation, std::initializer_list<py::handle> operands);
 template <class F>
 auto guarded(const char* operation, std::initializer_list<py::handle> operands, F&& f) -> decltype(f()) {
@@ -124,18 +186,9 @@ py::object lift(py::handle object, F&& f) {
 }  // namespace tilewright::bind
 
 namespace pybind11::detail {
-template <>
-struct type_caster<tilewright::bind::Arg> {
-  PYBIND11_TYPE_CASTER(tilewright::bind::Arg, const_name("typing.Any"));
-  bool load(handle source, bool) {
-    value.handle = source;
-    return true;
-  }
-  static handle cast(tilewright::bind::Arg arg, return_value_policy, handle) { return arg.handle.inc_ref(); }
-};
-template <>
-struct type_caster<tilewright::bind::IntArg> {
-  PYBIND11_TYPE_CASTER(tilewright::bind::IntArg, const_name("typing.SupportsIndex"));
+template <std::derived_from<tilewright::bind::Arg> T>
+struct type_caster<T> {
+  PYBIND11_TYPE_CASTER(T, T::annotation);
   bool load(handle source, bool) {
     value.handle = source;
     return true;

@@ -9,6 +9,7 @@
 #include "runtime/device.hpp"
 #include "runtime/module.hpp"
 #include "runtime/nvrtc.hpp"
+#include "vectorcall.hpp"
 
 namespace py = pybind11;
 
@@ -60,7 +61,7 @@ void bind_errors(py::module_& m) {
 }
 
 void bind_compiler(py::module_& m) {
-  py::class_<CompileResult>(m, "CompileResult", "What NVRTC made of a program.")
+  py::class_<CompileResult>(m, "CompileResult", py::custom_type_setup(only_returned), "What NVRTC made of a program.")
       .def_readonly("ok", &CompileResult::ok)
       .def_readonly("log", &CompileResult::log, "The compiler's words.")
       .def_property_readonly(
@@ -80,7 +81,8 @@ void bind_compiler(py::module_& m) {
 }
 
 void bind_module(py::module_& m) {
-  py::class_<Function>(m, "Function", "A kernel on a device. It takes one parameter, a struct.")
+  py::class_<Function>(m, "Function", py::custom_type_setup(only_returned),
+                       "A kernel on a device. It takes one parameter, a struct.")
       .def_property_readonly("name", &Function::name)
       .def_property_readonly("device", &Function::device)
       .def_property_readonly("registers", &Function::registers, "Of one thread.")
@@ -107,7 +109,7 @@ void bind_module(py::module_& m) {
           py::arg("grid"), py::arg("block"), py::arg("shared"), py::arg("stream"), py::arg("params"),
           "Enqueue the kernel; params are the bytes of its parameter.");
 
-  py::class_<Module>(m, "Module", "A program in the primary context of a device.")
+  py::class_<Module>(m, "Module", py::custom_type_setup(only_returned), "A program in the primary context of a device.")
       .def_property_readonly("device", &Module::device)
       .def("function", &Module::function, py::arg("symbol"), "The kernel with that (lowered) name.");
 

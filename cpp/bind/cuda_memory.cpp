@@ -4,6 +4,7 @@
 
 #include "dlpack.h"
 #include "runtime/device.hpp"
+#include "vectorcall.hpp"
 
 namespace py = pybind11;
 
@@ -124,7 +125,8 @@ void bind_cuda_memory(py::module_& parent) {
   py::module_ m = parent.def_submodule("cuda");
   m.def("allocate_pinned", &allocate_pinned, py::arg("device"), py::arg("size"), ReleaseGil(),
         "Pinned memory of the CPU, which kernels on any device reach at the same address.");
-  py::class_<StreamMemory>(m, "StreamMemory", "Memory of a device, in the order of a stream.")
+  py::class_<StreamMemory>(m, "StreamMemory", py::custom_type_setup(bind::only_returned),
+                           "Memory of a device, in the order of a stream.")
       .def_property_readonly("address", &StreamMemory::address, "0 once it is freed.")
       .def_property_readonly("bytes", &StreamMemory::bytes)
       .def_property_readonly("device", &StreamMemory::device)

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "dlpack.h"
+#include "vectorcall.hpp"
 
 namespace py = pybind11;
 
@@ -98,7 +99,7 @@ py::object Memory::to_capsule(const Export& tensor) const {
 }
 
 void bind_dlpack(py::module_& module) {
-  py::class_<Memory>(module, "Memory", py::buffer_protocol(),
+  py::class_<Memory>(module, "Memory", py::custom_type_setup(bind::only_returned), py::buffer_protocol(),
                      "A block of memory and what keeps it alive: a tensor of another library, or an allocation.")
       .def_static("from_capsule", &Memory::from_capsule, py::arg("capsule"),
                   "Take over the tensor in a DLPack capsule, versioned or not.")

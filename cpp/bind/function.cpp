@@ -1,8 +1,8 @@
 // Layouts as functions.
 #include <pybind11/numpy.h>
 
-#include "convert.hpp"
 #include "core/function.hpp"
+#include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
 
@@ -26,7 +26,7 @@ py::object at(const AnyLayout& layout, int64_t coordinate) {
 }  // namespace
 
 void bind_function(py::module_& m) {
-  py::class_<Verdict>(m, "Verdict",
+  py::class_<Verdict>(m, "Verdict", py::custom_type_setup(only_returned), py::is_final(),
                       "The answer to a question about layouts: true or false in a condition, with the reason of a no.")
       .def_readonly("holds", &Verdict::holds)
       .def_readonly("reason", &Verdict::reason, "Why not; empty where it holds.")
@@ -41,30 +41,30 @@ void bind_function(py::module_& m) {
                         return Verdict{state[0].cast<bool>(), state[1].cast<std::string>(), state[2]};
                       }));
 
-  m.def(
-      "is_injective",
-      [](Arg layout) {
+  define(
+      m, "is_injective",
+      [](LayoutArg layout) {
         return guarded("is_injective", {layout.handle}, [&] { return is_injective(as_any_layout(layout.handle)); });
       },
       py::arg("layout"), doc::is_injective);
-  m.def(
-      "is_bijective",
-      [](Arg layout) {
+  define(
+      m, "is_bijective",
+      [](LayoutArg layout) {
         return guarded("is_bijective", {layout.handle}, [&] { return is_bijective(as_any_layout(layout.handle)); });
       },
       py::arg("layout"), doc::is_bijective);
-  m.def(
-      "is_admissible",
-      [](Arg layout, Arg cotarget) {
+  define(
+      m, "is_admissible",
+      [](LayoutArg layout, IntArg cotarget) {
         return guarded("is_admissible", {layout.handle, cotarget.handle}, [&] {
           const Admissibility answer = is_admissible(to_layout(layout.handle), to_int64(cotarget.handle));
           return Verdict{answer.holds, answer.reason, py::none()};
         });
       },
       py::arg("layout"), py::arg("cotarget"), doc::is_admissible);
-  m.def(
-      "equivalent",
-      [](Arg a, Arg b) {
+  define(
+      m, "equivalent",
+      [](LayoutArg a, LayoutArg b) {
         return guarded("equivalent", {a.handle, b.handle}, [&] {
           const AnyLayout x = as_any_layout(a.handle), y = as_any_layout(b.handle);
           const Equivalence answer = equivalent(x, y);
@@ -78,34 +78,34 @@ void bind_function(py::module_& m) {
         });
       },
       py::arg("a"), py::arg("b"), doc::equivalent);
-  m.def(
-      "image",
-      [](Arg layout) {
+  define(
+      m, "image",
+      [](LayoutArg layout) {
         return guarded("image", {layout.handle}, [&] {
           const std::vector<int64_t> offsets = image(as_any_layout(layout.handle));
           return py::array_t<int64_t>(static_cast<py::ssize_t>(offsets.size()), offsets.data());
         });
       },
       py::arg("layout"), doc::image);
-  m.def(
-      "offset_range",
-      [](Arg layout) {
+  define(
+      m, "offset_range",
+      [](LayoutArg layout) {
         return guarded("offset_range", {layout.handle}, [&] {
           const Range range = offset_range(to_layout(layout.handle));
           return py::make_tuple(range.min, range.max);
         });
       },
       py::arg("layout"), doc::offset_range);
-  m.def(
-      "coshape",
-      [](Arg layout) {
+  define(
+      m, "coshape",
+      [](LayoutArg layout) {
         return guarded("coshape", {layout.handle},
                        [&] { return Result(from_int_tuple(coshape(to_layout(layout.handle)))); });
       },
       py::arg("layout"), doc::coshape);
-  m.def(
-      "sorted_layout",
-      [](Arg layout) {
+  define(
+      m, "sorted_layout",
+      [](LayoutArg layout) {
         return guarded("sorted_layout", {layout.handle}, [&] { return sorted_layout(to_layout(layout.handle)); });
       },
       py::arg("layout"), doc::sorted_layout);

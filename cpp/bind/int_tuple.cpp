@@ -1,18 +1,11 @@
 // Operations on nested tuples of integers, and the ones that read sizes off layouts.
-#include "convert.hpp"
+#include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
 
 namespace tilewright::bind {
 
 namespace {
-
-// A function of one object and a mode, which may also be given in brackets: size(x, mode=[0, 1]) is size[0, 1](x).
-struct ModeFunction {
-  const char* name;
-  py::object (*apply)(py::handle object, const std::vector<int64_t>& mode);
-  std::vector<int64_t> bound;
-};
 
 void append_shape(py::handle object, TupleBuilder& builder);
 
@@ -88,8 +81,6 @@ py::object depth_at(py::handle object, const std::vector<int64_t>& mode) {
   return py::int_(depth(part));
 }
 
-py::object get_at(py::handle object, const std::vector<int64_t>& mode) { return at_mode(object, mode); }
-
 py::object select_at(py::handle object, const std::vector<int64_t>& mode) {
   if (is_layout_like(object)) return lift(object, [&](LayoutView layout) { return select(layout, mode); });
   // Anything in a tuple may be selected, layouts and None included.
@@ -106,63 +97,39 @@ py::object select_at(py::handle object, const std::vector<int64_t>& mode) {
   return py::tuple(items);
 }
 
-void bind_mode_functions(py::module_& m) {
-  py::class_<ModeFunction>(m, "ModeFunction", py::dynamic_attr(),
-                           "A function of an object and a mode: f(x, mode=[0, 1]) is f[0, 1](x).")
-      .def(
-          "__call__",
-          [](const ModeFunction& f, Arg x, Arg mode, Arg, Arg) {
-            return guarded(f.name, {x.handle}, [&] {
-              std::vector<int64_t> path = f.bound;
-              if (!mode.handle.is_none()) {
-                for (const int64_t i : to_modes(mode.handle)) path.push_back(i);
-              }
-              return Result(f.apply(x.handle, path));
-            });
-          },
-          py::arg("x"), py::arg("mode") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-          py::arg("ip") = py::none())
-      .def(
-          "__getitem__",
-          [](const ModeFunction& f, Arg mode) {
-            return guarded(f.name, {mode.handle}, [&] { return ModeFunction{f.name, f.apply, to_modes(mode.handle)}; });
-          },
-          py::arg("mode"))
-      .def("__repr__", [](const ModeFunction& f) { return concat("<function ", f.name, ">"); });
-  auto add = [&](const char* name, py::object (*apply)(py::handle, const std::vector<int64_t>&), const char* text) {
-    const py::object function = py::cast(ModeFunction{name, apply, {}});
-    function.attr("__name__") = name;
-    function.attr("__doc__") = text;
-    m.attr(name) = function;
-  };
-  add("size", size_at, doc::size);
-  add("cosize", cosize_at, doc::cosize);
-  add("rank", rank_at, doc::rank);
-  add("depth", depth_at, doc::depth);
-  add("get", get_at, doc::get);
-  add("select", select_at, doc::select);
+// A function of one object and a mode, which may also be given in brackets: size(x, mode=[0, 1]) is size[0, 1](x).
+template <py::object (*F)(py::handle object, const std::vector<int64_t>& mode)>
+void of_mode(py::module_& m, const char* name, const char* text) {
+  define(
+      m, name,
+      [name](OperandArg x, ModesArg mode, Arg, Arg) {
+        return guarded(name, {x.handle}, [&] {
+          return Result(F(x.handle, mode.handle.is_none() ? std::vector<int64_t>() : to_modes(mode.handle)));
+        });
+      },
+      py::arg("x"), py::arg("mode") = py::none(), Bracketed(), Location(), text);
 }
 
 // One tuple in, one tuple out.
 template <IntTuple (*F)(TupleView)>
 void unary(py::module_& m, const char* name, const char* text) {
-  m.def(
-      name,
-      [name](Arg a, Arg, Arg) {
+  define(
+      m, name,
+      [name](OperandArg a, Arg, Arg) {
         return guarded(name, {a.handle}, [&] { return Result(from_int_tuple(F(to_int_tuple(a.handle)))); });
       },
-      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+      py::arg("a"), Location(), text);
 }
 
 template <IntTuple (*F)(TupleView, TupleView)>
 void binary(py::module_& m, const char* name, const char* text) {
-  m.def(
-      name,
-      [name](Arg a, Arg b, Arg, Arg) {
+  define(
+      m, name,
+      [name](OperandArg a, OperandArg b, Arg, Arg) {
         return guarded(name, {a.handle, b.handle},
                        [&] { return Result(from_int_tuple(F(to_integers(a.handle), integers_of(b.handle)))); });
       },
-      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+      py::arg("a"), py::arg("b"), Location(), text);
 }
 
 const Layout& outer_of(const AnyLayout& layout) {
@@ -200,12 +167,12 @@ bool covered_evenly(py::handle shape, py::handle tiler) {
 // A question about two profiles, or about two tuples of numbers.
 template <bool (*F)(TupleView, TupleView), IntTuple (*Read)(py::handle) = integers_of>
 void predicate(py::module_& m, const char* name, const char* text) {
-  m.def(
-      name,
-      [name](Arg a, Arg b, Arg, Arg) {
+  define(
+      m, name,
+      [name](OperandArg a, OperandArg b, Arg, Arg) {
         return guarded(name, {a.handle, b.handle}, [&] { return F(Read(a.handle), Read(b.handle)); });
       },
-      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), text);
+      py::arg("a"), py::arg("b"), Location(), text);
 }
 
 bool contains_basis(py::handle object) {
@@ -241,18 +208,22 @@ bool is_int_tuple_any(py::handle object, int depth, std::size_t& entries) {
 }  // namespace
 
 void bind_int_tuple(py::module_& m) {
-  bind_mode_functions(m);
+  of_mode<size_at>(m, "size", doc::size);
+  of_mode<cosize_at>(m, "cosize", doc::cosize);
+  of_mode<rank_at>(m, "rank", doc::rank);
+  of_mode<depth_at>(m, "depth", doc::depth);
+  of_mode<at_mode>(m, "get", doc::get);
+  of_mode<select_at>(m, "select", doc::select);
   unary<flatten_to_tuple>(m, "flatten_to_tuple", doc::flatten_to_tuple);
   unary<unwrap>(m, "unwrap", doc::unwrap);
   unary<wrap>(m, "wrap", doc::wrap);
-  m.def(
-      "ceil_div",
-      [](Arg a, Arg b, Arg, Arg) {
+  define(
+      m, "ceil_div",
+      [](OperandArg a, OperandArg b, Arg, Arg) {
         return guarded("ceil_div", {a.handle, b.handle},
                        [&] { return Result(from_int_tuple(tiles_of(integers_of(a.handle), b.handle))); });
       },
-      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::ceil_div);
+      py::arg("a"), py::arg("b"), Location(), doc::ceil_div);
   binary<round_up>(m, "round_up", doc::round_up);
   binary<shape_div>(m, "shape_div", doc::shape_div);
   binary<elem_scale>(m, "elem_scale", doc::elem_scale);
@@ -263,45 +234,44 @@ void bind_int_tuple(py::module_& m) {
   predicate<elem_less>(m, "elem_less", doc::elem_less);
   predicate<lex_less>(m, "lex_less", doc::lex_less);
   predicate<colex_less>(m, "colex_less", doc::colex_less);
-  m.def(
-      "evenly_divides",
-      [](Arg a, Arg b, Arg, Arg) {
+  define(
+      m, "evenly_divides",
+      [](OperandArg a, OperandArg b, Arg, Arg) {
         return guarded("evenly_divides", {a.handle, b.handle}, [&] { return covered_evenly(a.handle, b.handle); });
       },
-      py::arg("a"), py::arg("b"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::evenly_divides);
+      py::arg("a"), py::arg("b"), Location(), doc::evenly_divides);
 
-  m.def(
-      "product",
-      [](Arg a, Arg, Arg) {
+  define(
+      m, "product",
+      [](OperandArg a, Arg, Arg) {
         return guarded("product", {a.handle}, [&] { return Result(from_leaf(product(to_integers(a.handle)))); });
       },
-      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product);
-  m.def(
-      "product_each",
-      [](Arg a, Arg, Arg) {
+      py::arg("a"), Location(), doc::product);
+  define(
+      m, "product_each",
+      [](OperandArg a, Arg, Arg) {
         return guarded("product_each", {a.handle},
                        [&] { return Result(from_int_tuple(product_each(to_integers(a.handle)))); });
       },
-      py::arg("a"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::product_each);
-  m.def(
-      "inner_product",
-      [](Arg a, Arg b) {
+      py::arg("a"), Location(), doc::product_each);
+  define(
+      m, "inner_product",
+      [](OperandArg a, OperandArg b) {
         return guarded("inner_product", {a.handle, b.handle},
                        [&] { return Result(from_leaf(inner_product(to_integers(a.handle), to_integers(b.handle)))); });
       },
       py::arg("a"), py::arg("b"), doc::inner_product);
-  m.def(
-      "coalesce_shape",
-      [](Arg shape) {
+  define(
+      m, "coalesce_shape",
+      [](OperandArg shape) {
         return guarded("coalesce_shape", {shape.handle},
                        [&] { return Result(from_int_tuple(coalesce_shape(to_integers(shape.handle)))); });
       },
       py::arg("shape"), doc::coalesce_shape);
 
-  m.def(
-      "shape",
-      [](Arg x, Arg mode, Arg, Arg) {
+  define(
+      m, "shape",
+      [](OperandArg x, ModesArg mode, Arg, Arg) {
         return guarded("shape", {x.handle}, [&] {
           const IntTuple whole = shape_of(x.handle);
           TupleView part = whole;
@@ -311,12 +281,11 @@ void bind_int_tuple(py::module_& m) {
           return Result(from_int_tuple(part));
         });
       },
-      py::arg("x"), py::arg("mode") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::shape);
+      py::arg("x"), py::arg("mode") = py::none(), Location(), doc::shape);
 
-  m.def(
-      "crd2idx",
-      [](Arg coord, Arg layout, Arg stride, Arg, Arg) {
+  define(
+      m, "crd2idx",
+      [](CoordArg coord, OperandArg layout, TupleArg stride, Arg, Arg) {
         return guarded("crd2idx", {coord.handle, layout.handle}, [&] {
           const IntTuple at = to_int_tuple(coord.handle);
           if (!stride.handle.is_none())
@@ -329,11 +298,10 @@ void bind_int_tuple(py::module_& m) {
           return Result(from_leaf(crd2idx(at, to_integers(layout.handle).view())));
         });
       },
-      py::arg("coord"), py::arg("layout"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::crd2idx);
-  m.def(
-      "idx2crd",
-      [](Arg idx, Arg shape, Arg stride, Arg, Arg) {
+      py::arg("coord"), py::arg("layout"), py::arg("stride") = py::none(), Location(), doc::crd2idx);
+  define(
+      m, "idx2crd",
+      [](CoordArg idx, OperandArg shape, TupleArg stride, Arg, Arg) {
         return guarded("idx2crd", {idx.handle, shape.handle}, [&] {
           if (stride.handle.is_none())
             return Result(from_int_tuple(idx2crd(to_int_tuple(idx.handle), integers_of(shape.handle))));
@@ -341,54 +309,53 @@ void bind_int_tuple(py::module_& m) {
               offset_to_coord(to_number(idx.handle), Layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle)))));
         });
       },
-      py::arg("idx"), py::arg("shape"), py::arg("stride") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::idx2crd);
-  m.def(
-      "crd2crd",
-      [](Arg coord, Arg source, Arg target) {
+      py::arg("idx"), py::arg("shape"), py::arg("stride") = py::none(), Location(), doc::idx2crd);
+  define(
+      m, "crd2crd",
+      [](CoordArg coord, OperandArg source, OperandArg target) {
         return guarded("crd2crd", {coord.handle, source.handle, target.handle}, [&] {
           return Result(from_int_tuple(
               crd2crd(to_int_tuple(coord.handle), to_integers(source.handle), to_integers(target.handle))));
         });
       },
       py::arg("coord"), py::arg("src_shape"), py::arg("dst_shape"), doc::crd2crd);
-  m.def(
-      "increment_coord",
-      [](Arg coord, Arg shape, Arg, Arg) {
+  define(
+      m, "increment_coord",
+      [](CoordArg coord, OperandArg shape, Arg, Arg) {
         return guarded("increment_coord", {coord.handle, shape.handle}, [&] {
           return Result(from_int_tuple(increment_coord(to_integers(coord.handle), to_integers(shape.handle))));
         });
       },
-      py::arg("coord"), py::arg("shape"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::increment_coord);
+      py::arg("coord"), py::arg("shape"), Location(), doc::increment_coord);
 
-  m.def(
-      "is_static", [](Arg x) { return guarded("is_static", {x.handle}, [&] { return is_static_any(x.handle); }); },
+  define(
+      m, "is_static",
+      [](OperandArg x) { return guarded("is_static", {x.handle}, [&] { return is_static_any(x.handle); }); },
       py::arg("x"), doc::is_static);
-  m.def(
-      "is_integer", [](Arg x) { return !PyBool_Check(x.ptr()) && PyIndex_Check(x.ptr()) != 0; }, py::arg("x"),
+  define(
+      m, "is_integer", [](Arg x) { return !PyBool_Check(x.ptr()) && PyIndex_Check(x.ptr()) != 0; }, py::arg("x"),
       doc::is_integer);
-  m.def(
-      "is_int_tuple",
+  define(
+      m, "is_int_tuple",
       [](Arg x) {
         std::size_t entries = 0;
         return is_int_tuple_any(x.handle, 0, entries);
       },
       py::arg("x"), doc::is_int_tuple);
-  m.def(
-      "has_underscore",
-      [](Arg x) {
+  define(
+      m, "has_underscore",
+      [](OperandArg x) {
         return guarded("has_underscore", {x.handle},
                        [&] { return !is_layout_like(x.handle) && has_none(to_int_tuple(x.handle)); });
       },
       py::arg("x"), doc::has_underscore);
-  m.def(
-      "has_scaled_basis",
-      [](Arg x) { return guarded("has_scaled_basis", {x.handle}, [&] { return contains_basis(x.handle); }); },
+  define(
+      m, "has_scaled_basis",
+      [](OperandArg x) { return guarded("has_scaled_basis", {x.handle}, [&] { return contains_basis(x.handle); }); },
       py::arg("x"), doc::has_scaled_basis);
-  m.def(
-      "is_major",
-      [](Arg mode, Arg stride, Arg, Arg) {
+  define(
+      m, "is_major",
+      [](ModesArg mode, TupleArg stride, Arg, Arg) {
         return guarded("is_major", {mode.handle, stride.handle}, [&] {
           const IntTuple strides = to_int_tuple(stride.handle);
           TupleView part = strides;
@@ -398,11 +365,10 @@ void bind_int_tuple(py::module_& m) {
           return unit;
         });
       },
-      py::arg("mode"), py::arg("stride"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::is_major);
-  m.def(
-      "leading_dim",
-      [](Arg shape, Arg stride, Arg, Arg) {
+      py::arg("mode"), py::arg("stride"), Location(), doc::is_major);
+  define(
+      m, "leading_dim",
+      [](OperandArg shape, TupleArg stride, Arg, Arg) {
         return guarded("leading_dim", {shape.handle, stride.handle}, [&]() -> Result {
           const Layout layout(to_int_tuple(shape.handle), to_int_tuple(stride.handle));
           // Two unit strides are told apart by their extents: of size 1, a mode does not lead.
@@ -423,11 +389,10 @@ void bind_int_tuple(py::module_& m) {
           return Result(found);
         });
       },
-      py::arg("shape"), py::arg("stride"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::leading_dim);
-  m.def(
-      "assume",
-      [](Arg x, Arg divby, Arg, Arg) {
+      py::arg("shape"), py::arg("stride"), Location(), doc::leading_dim);
+  define(
+      m, "assume",
+      [](IntArg x, IntArg divby, Arg, Arg) {
         return guarded("assume", {x.handle, divby.handle}, [&]() -> Result {
           if (divby.handle.is_none()) return py::reinterpret_borrow<py::object>(x.handle);
           const int64_t divisor = to_int64(divby.handle);
@@ -438,14 +403,13 @@ void bind_int_tuple(py::module_& m) {
           return from_leaf(dynamic_int(leaf.value, divisor, leaf.is_wide()));
         });
       },
-      py::arg("x"), py::arg("divby") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::assume);
-  m.def(
-      "get_divisibility",
-      [](Arg x, Arg, Arg) {
+      py::arg("x"), py::arg("divby") = py::none(), Location(), doc::assume);
+  define(
+      m, "get_divisibility",
+      [](IntArg x, Arg, Arg) {
         return guarded("get_divisibility", {x.handle}, [&] { return divisibility(to_number(x.handle)); });
       },
-      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::get_divisibility);
+      py::arg("x"), Location(), doc::get_divisibility);
 }
 
 }  // namespace tilewright::bind

@@ -1,5 +1,5 @@
 // Functions that make layouts, swizzles and elements of a basis.
-#include "core/parse.hpp"
+#include "define.hpp"
 #include "docs.hpp"
 #include "layout_types.hpp"
 #include "module.hpp"
@@ -29,6 +29,13 @@ py::object make_layout_any(py::handle shape, py::handle stride) {
   return from_layout(Layout(std::move(extents), to_int_tuple(stride)));
 }
 
+Major to_major(py::handle side, const char* rule) {
+  if (!PyUnicode_Check(side.ptr())) wrong_kind(side, "'left' or 'right'");
+  if (PyUnicode_CompareWithASCIIString(side.ptr(), "left") == 0) return Major::kLeft;
+  if (PyUnicode_CompareWithASCIIString(side.ptr(), "right") == 0) return Major::kRight;
+  throw ValueError(concat(rule, ", but got ", notation(side)));
+}
+
 IntTuple default_order(py::handle order, TupleView shape) {
   if (!order.is_none()) return to_int_tuple(order);
   TupleBuilder builder;
@@ -38,175 +45,156 @@ IntTuple default_order(py::handle order, TupleView shape) {
   return builder.take();
 }
 
-py::object parse_any(const std::string& text) {
-  const Parsed parsed = parse(text);
-  if (const auto* tuple = std::get_if<IntTuple>(&parsed)) return from_int_tuple(*tuple);
-  if (const auto* layout = std::get_if<Layout>(&parsed)) return from_layout(*layout);
-  if (const auto* swizzle = std::get_if<Swizzle>(&parsed)) return py::cast(*swizzle);
-  return py::cast(std::get<ComposedLayout>(parsed));
-}
-
 }  // namespace
 
 void bind_layout(py::module_& m) {
   bind_layout_types(m);
-  m.def(
-      "make_layout",
-      [](Arg shape, Arg stride, Arg, Arg) {
+  define(
+      m, "make_layout",
+      [](OperandArg shape, TupleArg stride, Arg, Arg) {
         return guarded("make_layout", {shape.handle, stride.handle},
                        [&] { return Result(make_layout_any(shape.handle, stride.handle)); });
       },
-      py::arg("shape"), py::kw_only(), py::arg("stride") = py::none(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::make_layout);
-  m.def(
-      "make_identity_layout",
-      [](Arg shape, Arg, Arg) {
+      py::arg("shape"), py::kw_only(), py::arg("stride") = py::none(), Location(), doc::make_layout);
+  define(
+      m, "make_identity_layout",
+      [](TupleArg shape, Arg, Arg) {
         return guarded("make_identity_layout", {shape.handle},
                        [&] { return make_identity_layout(to_int_tuple(shape.handle)); });
       },
-      py::arg("shape"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::make_identity_layout);
-  m.def(
-      "make_ordered_layout",
-      [](Arg shape, Arg order, Arg, Arg) {
+      py::arg("shape"), Location(), doc::make_identity_layout);
+  define(
+      m, "make_ordered_layout",
+      [](TupleArg shape, TupleArg order, Arg, Arg) {
         return guarded("make_ordered_layout", {shape.handle, order.handle},
                        [&] { return make_ordered_layout(to_int_tuple(shape.handle), to_int_tuple(order.handle)); });
       },
-      py::arg("shape"), py::arg("order"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::make_ordered_layout);
-  m.def(
-      "make_layout_left",
-      [](Arg shape) {
+      py::arg("shape"), py::arg("order"), Location(), doc::make_ordered_layout);
+  define(
+      m, "make_layout_left",
+      [](TupleArg shape) {
         return guarded("make_layout_left", {shape.handle}, [&] { return make_layout(to_int_tuple(shape.handle)); });
       },
       py::arg("shape"), doc::make_layout_left);
-  m.def(
-      "make_layout_right",
-      [](Arg shape) {
+  define(
+      m, "make_layout_right",
+      [](TupleArg shape) {
         return guarded("make_layout_right", {shape.handle}, [&] {
           const IntTuple extents = to_int_tuple(shape.handle);
           return Layout(extents, compact(extents, IntTuple(static_int(1)), Major::kRight));
         });
       },
       py::arg("shape"), doc::make_layout_right);
-  m.def(
-      "make_layout_like",
-      [](Arg layout, Arg, Arg) {
+  define(
+      m, "make_layout_like",
+      [](LayoutArg layout, Arg, Arg) {
         return guarded("make_layout_like", {layout.handle}, [&] { return make_layout_like(to_layout(layout.handle)); });
       },
-      py::arg("layout"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::make_layout_like);
-  m.def(
-      "make_fragment_like_layout",
-      [](Arg layout) {
+      py::arg("layout"), Location(), doc::make_layout_like);
+  define(
+      m, "make_fragment_like_layout",
+      [](LayoutArg layout) {
         return guarded("make_fragment_like_layout", {layout.handle}, [&] {
           return std::visit([](const auto& l) { return make_fragment_like(l); }, as_any_layout(layout.handle));
         });
       },
       py::arg("layout"), doc::make_fragment_like_layout);
-  m.def(
-      "make_composed_layout",
-      [](Arg inner, Arg offset, Arg outer, Arg, Arg) {
+  define(
+      m, "make_composed_layout",
+      [](InnerArg inner, CoordArg offset, LayoutArg outer, Arg, Arg) {
         return guarded("make_composed_layout", {inner.handle, offset.handle, outer.handle}, [&] {
           return ComposedLayout(to_inner(inner.handle), to_int_tuple(offset.handle), to_layout(outer.handle));
         });
       },
-      py::arg("inner"), py::arg("offset"), py::arg("outer"), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::make_composed_layout);
-  m.def(
-      "make_swizzle",
+      py::arg("inner"), py::arg("offset"), py::arg("outer"), Location(), doc::make_composed_layout);
+  define(
+      m, "make_swizzle",
       [](IntArg b, IntArg base, IntArg s, Arg, Arg) {
         return guarded("make_swizzle", {b.handle, base.handle, s.handle}, [&] {
           const Swizzle swizzle(to_int64(b.handle), to_int64(base.handle), to_int64(s.handle));
           return swizzle.bits() == 0 ? Swizzle(0, 4, 3) : swizzle;  // one spelling of the identity
         });
       },
-      py::arg("b"), py::arg("m"), py::arg("s"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::make_swizzle);
-  m.def(
-      "swizzle_from_masks",
+      py::arg("b"), py::arg("m"), py::arg("s"), Location(), doc::make_swizzle);
+  define(
+      m, "swizzle_from_masks",
       [](IntArg y, IntArg z) {
         return guarded("swizzle_from_masks", {y.handle, z.handle},
                        [&] { return Swizzle::from_masks(to_int64(y.handle), to_int64(z.handle)); });
       },
       py::arg("y"), py::arg("z"), doc::swizzle_from_masks);
-  m.def(
-      "E",
-      [](Arg mode) {
+  define(
+      m, "E",
+      [](ModesArg mode) {
         return guarded("E", {mode.handle}, [&] { return make_basis(static_int(1), to_modes(mode.handle)); });
       },
       py::arg("mode"), doc::E);
-  m.def(
-      "basis_value",
-      [](Arg element) {
+  define(
+      m, "basis_value",
+      [](BasisArg element) {
         return guarded("basis_value", {element.handle},
                        [&] { return Result(from_leaf(without_basis(to_leaf(element.handle)))); });
       },
       py::arg("element"), doc::basis_value);
-  m.def(
-      "basis_get",
-      [](Arg element, Arg tuple) {
+  define(
+      m, "basis_get",
+      [](BasisArg element, TupleArg tuple) {
         return guarded("basis_get", {element.handle, tuple.handle}, [&] {
           const Node leaf = to_leaf(element.handle);
           const IntTuple whole = to_int_tuple(tuple.handle);
           TupleView part = whole;
-          const BasisPath& path = basis_path(leaf.basis());
-          for (auto mode = path.rbegin(); mode != path.rend(); ++mode) part = part.mode(*mode);
+          const BasisPath path = basis_path(leaf.basis());
+          for (std::size_t i = path.size(); i-- > 0;) part = part.mode(path[i]);
           return Result(from_int_tuple(part));
         });
       },
       py::arg("element"), py::arg("tuple"), doc::basis_get);
-  m.def(
-      "make_basis_like",
-      [](Arg shape) {
+  define(
+      m, "make_basis_like",
+      [](TupleArg shape) {
         return guarded("make_basis_like", {shape.handle},
                        [&] { return Result(from_int_tuple(basis_like(to_int_tuple(shape.handle)))); });
       },
       py::arg("shape"), doc::make_basis_like);
-  m.def(
-      "compact_major",
-      [](Arg shape, Arg start, Arg major) {
+  define(
+      m, "compact_major",
+      [](TupleArg shape, TupleArg start, StrArg major) {
         return guarded("compact_major", {shape.handle, start.handle}, [&] {
-          const auto side = py::str(major.handle).cast<std::string>();
-          if (side != "left" && side != "right")
-            throw ValueError("major must be 'left' or 'right', but got '" + side + "'");
-          return Result(from_int_tuple(compact(to_int_tuple(shape.handle), to_int_tuple(start.handle),
-                                               side == "left" ? Major::kLeft : Major::kRight)));
+          const Major side = to_major(major.handle, "major must be 'left' or 'right'");
+          return Result(from_int_tuple(compact(to_int_tuple(shape.handle), to_int_tuple(start.handle), side)));
         });
       },
       py::arg("shape"), py::arg("start") = 1, py::arg("major") = "left", doc::compact_major);
-  m.def(
-      "make_layout_tv",
-      [](Arg thr, Arg val, Arg, Arg) {
+  define(
+      m, "make_layout_tv",
+      [](LayoutArg thr, LayoutArg val, Arg, Arg) {
         return guarded("make_layout_tv", {thr.handle, val.handle}, [&] {
           const TvLayout tv = make_layout_tv(to_layout(thr.handle), to_layout(val.handle));
           return py::make_tuple(from_int_tuple(tv.tiler), tv.layout);
         });
       },
-      py::arg("thr_layout"), py::arg("val_layout"), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::make_layout_tv);
-  m.def(
-      "tile_to_shape",
-      [](Arg atom, Arg shape, Arg order, Arg, Arg) {
+      py::arg("thr_layout"), py::arg("val_layout"), Location(), doc::make_layout_tv);
+  define(
+      m, "tile_to_shape",
+      [](LayoutArg atom, TupleArg shape, OrderArg order, Arg, Arg) {
         return guarded("tile_to_shape", {atom.handle, shape.handle, order.handle}, [&] {
           const IntTuple target = to_int_tuple(shape.handle);
           if (py::isinstance<py::str>(order.handle)) {
-            const auto side = order.handle.cast<std::string>();
-            if (side != "left" && side != "right")
-              throw ValueError("order must be a tuple, 'left' or 'right', but got '" + side + "'");
-            return Result(lift(atom.handle, [&](LayoutView l) {
-              return tile_to_shape_ordered(l, target, side == "left" ? Major::kLeft : Major::kRight);
-            }));
+            const Major side = to_major(order.handle, "order must be a tuple, 'left' or 'right'");
+            return Result(lift(atom.handle, [&](LayoutView l) { return tile_to_shape_ordered(l, target, side); }));
           }
           const IntTuple sequence = default_order(order.handle, target);
           return Result(lift(atom.handle, [&](LayoutView l) { return tile_to_shape(l, target, sequence); }));
         });
       },
-      py::arg("atom"), py::arg("trg_shape"), py::arg("order") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::tile_to_shape);
-  m.def(
-      "parse",
-      [](const std::string& text) {
-        return guarded("parse", {py::str(text)}, [&] { return Result(parse_any(text)); });
+      py::arg("atom"), py::arg("trg_shape"), py::arg("order") = py::none(), Location(), doc::tile_to_shape);
+  define(
+      m, "parse",
+      [](StrArg text) {
+        return guarded("parse", {text.handle}, [&] {
+          if (!PyUnicode_Check(text.ptr())) wrong_kind(text.handle, "CuTe notation, a str");
+          return Result(parse_text(text.handle));
+        });
       },
       py::arg("text"), doc::parse);
 }

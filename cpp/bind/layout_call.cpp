@@ -74,6 +74,8 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* keywords) {
     });
   } catch (py::error_already_set& error) {
     error.restore();
+  } catch (const KindError& error) {
+    PyErr_SetString(PyExc_TypeError, error.what());
   } catch (py::builtin_exception& error) {
     error.set_error();
   } catch (const std::bad_alloc&) {

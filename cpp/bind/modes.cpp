@@ -1,5 +1,5 @@
 // Picking, grouping, padding and slicing modes: of tuples, layouts and tensors alike.
-#include "convert.hpp"
+#include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
 
@@ -115,58 +115,53 @@ py::object repeat_like_any(py::handle x, py::handle target, int depth, std::size
 }  // namespace
 
 void bind_modes(py::module_& m) {
-  m.def(
-      "group_modes",
-      [](Arg x, Arg begin, Arg end, Arg, Arg) {
+  define(
+      m, "group_modes",
+      [](OperandArg x, IntArg begin, IntArg end, Arg, Arg) {
         return guarded("group_modes", {x.handle, begin.handle, end.handle},
                        [&] { return Result(group_any(x.handle, begin.handle, end.handle)); });
       },
-      py::arg("x"), py::arg("begin"), py::arg("end") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::group_modes);
-  m.def(
-      "append",
-      [](Arg x, Arg elem, Arg rank, Arg, Arg) {
+      py::arg("x"), py::arg("begin"), py::arg("end") = py::none(), Location(), doc::group_modes);
+  define(
+      m, "append",
+      [](OperandArg x, OperandArg elem, IntArg rank, Arg, Arg) {
         return guarded("append", {x.handle, elem.handle},
                        [&] { return Result(pad(x.handle, elem.handle, rank.handle, true)); });
       },
-      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::append);
-  m.def(
-      "prepend",
-      [](Arg x, Arg elem, Arg rank, Arg, Arg) {
+      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), Location(), doc::append);
+  define(
+      m, "prepend",
+      [](OperandArg x, OperandArg elem, IntArg rank, Arg, Arg) {
         return guarded("prepend", {x.handle, elem.handle},
                        [&] { return Result(pad(x.handle, elem.handle, rank.handle, false)); });
       },
-      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::prepend);
-  m.def(
-      "append_ones",
-      [](Arg x, Arg rank, Arg, Arg) {
+      py::arg("x"), py::arg("elem"), py::arg("up_to_rank") = py::none(), Location(), doc::prepend);
+  define(
+      m, "append_ones",
+      [](OperandArg x, IntArg rank, Arg, Arg) {
         return guarded("append_ones", {x.handle},
                        [&] { return Result(pad(x.handle, unit_like(x.handle), rank.handle, true)); });
       },
-      py::arg("x"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::append_ones);
-  m.def(
-      "prepend_ones",
-      [](Arg x, Arg rank, Arg, Arg) {
+      py::arg("x"), py::arg("up_to_rank") = py::none(), Location(), doc::append_ones);
+  define(
+      m, "prepend_ones",
+      [](OperandArg x, IntArg rank, Arg, Arg) {
         return guarded("prepend_ones", {x.handle},
                        [&] { return Result(pad(x.handle, unit_like(x.handle), rank.handle, false)); });
       },
-      py::arg("x"), py::arg("up_to_rank") = py::none(), py::kw_only(), py::arg("loc") = py::none(),
-      py::arg("ip") = py::none(), doc::prepend_ones);
-  m.def(
-      "replace",
-      [](Arg layout, IntArg i, Arg mode) {
+      py::arg("x"), py::arg("up_to_rank") = py::none(), Location(), doc::prepend_ones);
+  define(
+      m, "replace",
+      [](LayoutArg layout, IntArg i, LayoutArg mode) {
         return guarded("replace", {layout.handle, i.handle, mode.handle}, [&] {
           const int64_t at = to_int64(i.handle);
           return Result(lift(layout.handle, [&](LayoutView l) { return replace(l, at, to_layout(mode.handle)); }));
         });
       },
       py::arg("layout"), py::arg("i"), py::arg("mode"), doc::replace);
-  m.def(
-      "take",
-      [](Arg x, Arg begin, Arg end) {
+  define(
+      m, "take",
+      [](OperandArg x, IntArg begin, IntArg end) {
         return guarded("take", {x.handle, begin.handle, end.handle}, [&]() -> Result {
           if (is_layout_like(x.handle)) {
             return lift(x.handle, [&](LayoutView l) {
@@ -180,9 +175,9 @@ void bind_modes(py::module_& m) {
         });
       },
       py::arg("x"), py::arg("begin"), py::arg("end"), doc::take);
-  m.def(
-      "front",
-      [](Arg x, Arg, Arg) {
+  define(
+      m, "front",
+      [](OperandArg x, Arg, Arg) {
         return guarded("front", {x.handle}, [&]() -> Result {
           py::object at = py::reinterpret_borrow<py::object>(x.handle);
           for (int64_t depth = 1; is_sequence(at); ++depth) {
@@ -194,72 +189,71 @@ void bind_modes(py::module_& m) {
           return at;
         });
       },
-      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::front);
-  m.def(
-      "flatten",
-      [](Arg x, Arg, Arg) { return guarded("flatten", {x.handle}, [&] { return Result(flatten_any(x.handle)); }); },
-      py::arg("x"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(), doc::flatten);
-  m.def(
-      "unflatten",
-      [](Arg x, Arg profile, Arg, Arg) {
+      py::arg("x"), Location(), doc::front);
+  define(
+      m, "flatten",
+      [](OperandArg x, Arg, Arg) {
+        return guarded("flatten", {x.handle}, [&] { return Result(flatten_any(x.handle)); });
+      },
+      py::arg("x"), Location(), doc::flatten);
+  define(
+      m, "unflatten",
+      [](OperandArg x, TupleArg profile, Arg, Arg) {
         return guarded("unflatten", {x.handle, profile.handle}, [&]() -> Result {
           const IntTuple slots = to_int_tuple(profile.handle);
           if (is_layout_like(x.handle)) return lift(x.handle, [&](LayoutView l) { return unflatten(l, slots); });
           return from_int_tuple(unflatten(to_int_tuple(x.handle), slots.view()));
         });
       },
-      py::arg("x"), py::arg("profile"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::unflatten);
-  m.def(
-      "zip_layouts",
-      [](py::args layouts) {
-        return guarded("zip_layouts", {layouts}, [&] {
+      py::arg("x"), py::arg("profile"), Location(), doc::unflatten);
+  define(
+      m, "zip_layouts",
+      [](LayoutsArg layouts) {
+        return guarded("zip_layouts", {layouts.handle}, [&] {
           std::vector<Layout> parts;
-          for (const py::handle layout : layouts) parts.push_back(to_layout(layout));
+          for (const py::handle layout : items_of(layouts.handle)) parts.push_back(to_layout(layout));
           return Result(from_layout(zip(parts)));
         });
       },
-      doc::zip_layouts);
-  m.def(
-      "repeat",
+      py::arg("layouts"), doc::zip_layouts);
+  define(
+      m, "repeat",
       [](Arg x, IntArg n) {
         return guarded("repeat", {x.handle, n.handle},
                        [&] { return Result(repeat(x.handle, to_int64(n.handle), true)); });
       },
       py::arg("x"), py::arg("n"), doc::repeat);
-  m.def(
-      "repeat_as_tuple",
+  define(
+      m, "repeat_as_tuple",
       [](Arg x, IntArg n) {
         return guarded("repeat_as_tuple", {x.handle, n.handle},
                        [&] { return Result(repeat(x.handle, to_int64(n.handle), false)); });
       },
       py::arg("x"), py::arg("n"), doc::repeat_as_tuple);
-  m.def(
-      "repeat_like",
-      [](Arg x, Arg target) {
+  define(
+      m, "repeat_like",
+      [](Arg x, TupleArg target) {
         return guarded("repeat_like", {x.handle, target.handle}, [&] {
           std::size_t entries = 0;
           return Result(repeat_like_any(x.handle, target.handle, 0, entries));
         });
       },
       py::arg("x"), py::arg("target"), doc::repeat_like);
-  m.def(
-      "slice_",
-      [](Arg x, Arg coord, Arg, Arg) {
+  define(
+      m, "slice_",
+      [](OperandArg x, CoordArg coord, Arg, Arg) {
         return guarded("slice_", {x.handle, coord.handle}, [&] { return Result(slice_any(x.handle, coord.handle)); });
       },
-      py::arg("x"), py::arg("coord"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::slice_);
-  m.def(
-      "dice",
-      [](Arg x, Arg dicer, Arg, Arg) {
+      py::arg("x"), py::arg("coord"), Location(), doc::slice_);
+  define(
+      m, "dice",
+      [](OperandArg x, CoordArg dicer, Arg, Arg) {
         return guarded("dice", {x.handle, dicer.handle}, [&] { return Result(dice_any(x.handle, dicer.handle)); });
       },
-      py::arg("x"), py::arg("dicer"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::dice);
-  m.def(
-      "domain_offset",
-      [](Arg coord, Arg x, Arg, Arg) {
+      py::arg("x"), py::arg("dicer"), Location(), doc::dice);
+  define(
+      m, "domain_offset",
+      [](CoordArg coord, OperandArg x, Arg, Arg) {
         return guarded("domain_offset", {coord.handle, x.handle}, [&]() -> Result {
           const IntTuple at = to_int_tuple(coord.handle);
           const py::object whole =
@@ -274,11 +268,10 @@ void bind_modes(py::module_& m) {
           return make_tensor(x.handle, py::object(x.handle.attr("iterator")) + offset, layout_of(x.handle));
         });
       },
-      py::arg("coord"), py::arg("tensor"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::domain_offset);
-  m.def(
-      "slice_and_offset",
-      [](Arg coord, Arg layout, Arg, Arg) {
+      py::arg("coord"), py::arg("tensor"), Location(), doc::domain_offset);
+  define(
+      m, "slice_and_offset",
+      [](CoordArg coord, LayoutArg layout, Arg, Arg) {
         return guarded("slice_and_offset", {coord.handle, layout.handle}, [&] {
           const IntTuple at = to_int_tuple(coord.handle);
           if (is_composed(layout.handle)) {
@@ -289,8 +282,7 @@ void bind_modes(py::module_& m) {
           return py::make_tuple(from_layout(std::move(sliced.layout)), from_int_tuple(sliced.offset));
         });
       },
-      py::arg("coord"), py::arg("layout"), py::kw_only(), py::arg("loc") = py::none(), py::arg("ip") = py::none(),
-      doc::slice_and_offset);
+      py::arg("coord"), py::arg("layout"), Location(), doc::slice_and_offset);
 }
 
 }  // namespace tilewright::bind

@@ -26,6 +26,13 @@ PYBIND11_MODULE(_core, m) {
   error.attr("operands") = py::tuple();
   error.attr("counterexample") = py::none();
   m.attr("LayoutError") = error;
+  py::register_exception_translator([](std::exception_ptr error) {
+    try {
+      if (error) std::rethrow_exception(error);
+    } catch (const KindError& kind) {
+      PyErr_SetString(PyExc_TypeError, kind.what());
+    }
+  });
   bind_int_tuple_type(m);
   bind_layout(m);
   bind_int_tuple(m);

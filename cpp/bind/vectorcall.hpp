@@ -1,4 +1,4 @@
-// What the types that are called without pybind11 share.
+// What the types share that leave something to CPython's own interface.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -34,5 +34,9 @@ template <class F>
 void* slot(F* function) {
   return reinterpret_cast<void*>(function);
 }
+
+// Instances of a type come from functions alone: one that no function has made would have no value. For
+// py::custom_type_setup.
+void only_returned(PyHeapTypeObject* type);
 
 }  // namespace tilewright::bind

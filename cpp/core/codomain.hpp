@@ -16,7 +16,7 @@ FlatFunction along(LayoutView layout, BasisId basis);
 template <class F>
 void by_entry(TupleView codomain, BasisPath& outermost_first, LayoutBuilder& builder, F&& part) {
   if (codomain.is_leaf()) {
-    builder.copy(part(basis_id(BasisPath(outermost_first.rbegin(), outermost_first.rend()))));
+    builder.copy(part(basis_id(reversed(outermost_first))));
     return;
   }
   builder.open();

@@ -126,7 +126,7 @@ class Complement {
       entries = std::max<int64_t>(entries, path[path.size() - 1 - path_.size()] + 1);
     });
     if (entries == 0) {
-      const BasisId basis = basis_id(BasisPath(path_.rbegin(), path_.rend()));
+      const BasisId basis = basis_id(reversed(path_));
       Modes own;
       for (const Mode& mode : modes_) {
         if (mode.stride.basis() == basis) own.push_back({mode.extent, without_basis(mode.stride)});

@@ -191,9 +191,14 @@ class Chain {
 IntTuple in_profile(TupleView value, TupleView shape) {
   const BasisPath path = value.is_leaf() ? basis_path(value->basis()) : BasisPath{};
   if (value.is_leaf() && path.empty()) return IntTuple(value);
+  auto within = [&] {
+    BasisPath inner = path;
+    inner.pop_back();
+    return IntTuple(with_basis(*value, basis_id(inner)));
+  };
   if (shape.is_leaf()) {
     if (!value.is_leaf()) return in_profile(value.mode(0), shape);
-    return in_profile(IntTuple(with_basis(*value, basis_id({path.begin(), path.end() - 1}))), shape);
+    return in_profile(within(), shape);
   }
   TupleBuilder builder;
   builder.open();
@@ -201,8 +206,7 @@ IntTuple in_profile(TupleView value, TupleView shape) {
     if (!value.is_leaf() && i < value.rank()) {
       builder.copy(in_profile(value.mode(i), shape.mode(i)));
     } else if (value.is_leaf() && i == path.back()) {
-      const Node rest = with_basis(*value, basis_id({path.begin(), path.end() - 1}));
-      builder.copy(in_profile(IntTuple(rest), shape.mode(i)));
+      builder.copy(in_profile(within(), shape.mode(i)));
     } else {
       builder.leaf(static_int(0));
     }

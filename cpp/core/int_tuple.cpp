@@ -470,7 +470,8 @@ IntTuple basis_like(TupleView shape) {
   BasisPath outermost_first;
   auto emit = [&](auto&& self, TupleView part) -> void {
     if (part.is_leaf()) {
-      const BasisPath path(outermost_first.rbegin(), outermost_first.rend());
+      BasisPath path;
+      for (std::size_t i = outermost_first.size(); i-- > 0;) path.push_back(outermost_first[i]);
       builder.leaf(with_basis(static_int(1), basis_id(path)));
       return;
     }

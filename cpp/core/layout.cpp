@@ -77,14 +77,15 @@ void add_at(Codomain& codomain, const BasisPath& path, const Node& term) {
   const char* const mixed =
       "the offsets mix integers and coordinates: one stride is plain, or its basis element ends another's; give every "
       "mode a basis element of its own";
-  for (auto mode = path.rbegin(); mode != path.rend(); ++mode) {
+  for (std::size_t i = path.size(); i-- > 0;) {
+    const uint32_t mode = path[i];
     if (at->is_number) fail(mixed);
-    if (at->modes.size() <= *mode) {
-      codomain.entries += *mode + 1 - at->modes.size();
+    if (at->modes.size() <= mode) {
+      codomain.entries += mode + 1 - at->modes.size();
       if (codomain.entries > kMaxNodes) too_many_entries();
-      at->modes.resize(*mode + 1);
+      at->modes.resize(mode + 1);
     }
-    at = &at->modes[*mode];
+    at = &at->modes[mode];
   }
   if (!at->modes.empty()) fail(mixed);
   at->is_number = true;

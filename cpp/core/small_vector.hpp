@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -34,6 +35,8 @@ class SmallVector {
   const T* begin() const { return heap_ ? heap_.get() : reinterpret_cast<const T*>(inline_); }
   T* end() { return begin() + size_; }
   const T* end() const { return begin() + size_; }
+  auto rbegin() const { return std::make_reverse_iterator(end()); }
+  auto rend() const { return std::make_reverse_iterator(begin()); }
   T& operator[](std::size_t i) { return begin()[i]; }
   const T& operator[](std::size_t i) const { return begin()[i]; }
   T& back() { return begin()[size_ - 1]; }

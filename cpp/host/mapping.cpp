@@ -49,7 +49,7 @@ ThreadValues::ThreadValues(const Layout& tv, std::size_t rank, const char* field
 
 void ThreadValues::add_leaves(LayoutView layout, std::size_t rank) {
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    const BasisPath& path = basis_path(stride.basis());
+    const BasisPath path = basis_path(stride.basis());
     if (path.size() > 1) {
       fail(concat(field_, ": the stride ", stride.value, basis_suffix(stride.basis()),
                   " is nested, but a tile coordinate is flat (strides E(0), E(1), ...)"));

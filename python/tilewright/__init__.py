@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright import _core, _forking, cute  # noqa: F401 - _forking is there for what it registers
+from tilewright._boundary import guard
 from tilewright._core import LayoutError, __version__
 from tilewright._core.cuda import DriverError
 from tilewright._names import names_of
@@ -114,6 +115,8 @@ _LAZY = {
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones
     __getattr__, __dir__ = names_of(__name__, _LAZY)
+
+guard(globals(), __all__)
 
 # How C++ makes dynamic integers and tensors.
 _core._register(int32=Int32, int64=Int64, tensor=Tensor)

@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tilewright._boundary import at_boundary
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -45,7 +47,7 @@ def names_of(
         module = sys.modules[package]
         if name in places:
             place = import_module(places[name])
-            value = place if place.__name__ == f"{package}.{name}" else getattr(place, name)
+            value = place if place.__name__ == f"{package}.{name}" else at_boundary(getattr(place, name))
             setattr(module, name, value)
             return value
         # Without `name`, so that Python does not add a suggestion of its own. Programs ask for names such as __path__.

@@ -10,6 +10,8 @@ import typing
 
 import numpy
 import numpy.typing
+import typing_extensions
+from tilewright.cute.operands import CoordLike, IntTupleLike, LayoutLike, Modes, Operand, TilerLike
 
 from . import analysis, cuda, host
 
@@ -20,7 +22,6 @@ __all__: list[str] = [
     "Layout",
     "LayoutError",
     "Memory",
-    "ModeFunction",
     "ScaledBasis",
     "Swizzle",
     "Verdict",
@@ -208,12 +209,17 @@ class Layout:
         """
 
     def __eq__(self, arg0: object) -> bool: ...
-    def __getitem__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> Layout: ...
-    def __getstate__(self) -> tuple[typing.Any, typing.Any]: ...
+    def __getitem__(self, mode: typing.SupportsIndex) -> Layout:
+        """
+        Mode i, a Layout; from the end where i is negative.
+        """
+
     def __hash__(self) -> int: ...
     def __len__(self) -> int: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        """ """
+
     def __repr__(self) -> str: ...
-    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
     def _repr_html_(self) -> str:
         """
@@ -273,7 +279,7 @@ class Layout:
             (1, (1, 1))
         """
 
-    def offsets(self, out: typing.Any = None) -> numpy.typing.NDArray[numpy.int64]:
+    def offsets(self, out: numpy.typing.NDArray[numpy.int64] | None = None) -> numpy.typing.NDArray[numpy.int64]:
         """
         All offsets in colexicographic order, as a NumPy array.
 
@@ -328,13 +334,20 @@ class Swizzle:
         (S<2,0,3>, [9, 8, 11, 10], 24, 3)
     """
 
-    def __call__(self, offset: typing.Any) -> typing.Any: ...
+    def __init__(self, b: typing.SupportsIndex, m: typing.SupportsIndex, s: typing.SupportsIndex) -> None:
+        """ """
+
+    def __call__(self, offset: typing.SupportsIndex) -> typing.Any:
+        """
+        The offset with its bits changed.
+        """
+
     def __eq__(self, arg0: object) -> bool: ...
-    def __getstate__(self) -> tuple[int, int, int]: ...
     def __hash__(self) -> int: ...
-    def __init__(self, b: typing.SupportsIndex, m: typing.SupportsIndex, s: typing.SupportsIndex) -> None: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        """ """
+
     def __repr__(self) -> str: ...
-    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
     def _repr_html_(self) -> str:
         """
@@ -382,19 +395,24 @@ class ComposedLayout:
         """
 
     def __eq__(self, arg0: object) -> bool: ...
-    def __getitem__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> ComposedLayout: ...
-    def __getstate__(self) -> tuple[typing.Any, typing.Any, typing.Any]: ...
+    def __getitem__(self, mode: typing.SupportsIndex) -> ComposedLayout:
+        """
+        Mode i, with the same inner function; from the end where i is negative.
+        """
+
     def __hash__(self) -> int: ...
     def __len__(self) -> int: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        """ """
+
     def __repr__(self) -> str: ...
-    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     def __str__(self) -> str: ...
     def _repr_html_(self) -> str:
         """
         The picture for a notebook, in HTML; None, so that the text is shown, where there is no picture.
         """
 
-    def offsets(self, out: typing.Any = None) -> numpy.typing.NDArray[numpy.int64]:
+    def offsets(self, out: numpy.typing.NDArray[numpy.int64] | None = None) -> numpy.typing.NDArray[numpy.int64]:
         """
         All offsets in colexicographic order, as a NumPy array.
 
@@ -447,16 +465,27 @@ class ScaledBasis:
         (1, 4)
     """
 
+    def __init__(self, value: typing.SupportsIndex, mode: Modes) -> None:
+        """ """
+
     def __eq__(self, arg0: object) -> bool: ...
-    def __getstate__(self) -> tuple[typing.Any, tuple[typing.Any, ...]]: ...
     def __hash__(self) -> int: ...
-    def __init__(self, value: typing.Any, mode: typing.Any) -> None: ...
-    def __mul__(self, arg0: typing.Any) -> ScaledBasis: ...
+    def __mul__(self, factor: typing.SupportsIndex) -> ScaledBasis:
+        """ """
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        """ """
+
     def __repr__(self) -> str: ...
-    def __rmul__(self, arg0: typing.Any) -> ScaledBasis: ...
-    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
+    def __rmul__(self, factor: typing.SupportsIndex) -> ScaledBasis:
+        """ """
+
     def __str__(self) -> str: ...
-    def is_static(self) -> bool: ...
+    def is_static(self) -> bool:
+        """
+        Whether the value is known ahead.
+        """
+
     @property
     def mode(self) -> tuple[typing.Any, ...]:
         """
@@ -465,17 +494,6 @@ class ScaledBasis:
 
     @property
     def value(self) -> typing.Any: ...
-
-class ModeFunction:
-    """
-    A function of an object and a mode: f(x, mode=[0, 1]) is f[0, 1](x).
-    """
-
-    def __call__(
-        self, x: typing.Any, mode: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
-    ) -> typing.Any: ...
-    def __getitem__(self, mode: typing.Any) -> ModeFunction: ...
-    def __repr__(self) -> str: ...
 
 class unchecked:
     """
@@ -494,9 +512,14 @@ class unchecked:
         ((2,2):(8,1), [0, 8, 1, 9], [0, 8, 5, 2])
     """
 
-    def __enter__(self) -> None: ...
-    def __exit__(self, *args: typing.Any) -> None: ...
-    def __init__(self) -> None: ...
+    def __init__(self) -> None:
+        """ """
+
+    def __enter__(self) -> typing_extensions.CapsuleType:
+        """ """
+
+    def __exit__(self, type: typing.Any, value: typing.Any, traceback: typing.Any) -> typing_extensions.CapsuleType:
+        """ """
 
 class Verdict:
     """
@@ -647,7 +670,7 @@ class Memory:
         In elements.
         """
 
-def E(mode: typing.Any) -> ScaledBasis:
+def E(mode: Modes) -> ScaledBasis:
     """
     A basis element: the stride that steps by one along one mode of a coordinate.
 
@@ -664,13 +687,23 @@ def E(mode: typing.Any) -> ScaledBasis:
         (1@1, 1@0@1, 3@1)
     """
 
+def _layout(shape: typing.Any, stride: typing.Any) -> Layout:
+    """
+    The layout with this shape and stride, for pickle.
+    """
+
 def _register(*, int32: typing.Any, int64: typing.Any, tensor: typing.Any) -> None:
     """
     Tell the core the Python classes of dynamic integers and tensors.
     """
 
 def append(
-    x: typing.Any, elem: typing.Any, up_to_rank: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    x: Operand,
+    elem: Operand,
+    up_to_rank: typing.SupportsIndex | None = None,
+    *,
+    loc: typing.Any = None,
+    ip: typing.Any = None,
 ) -> typing.Any:
     """
     The object with a mode added at the end, once or until it has a given rank.
@@ -691,7 +724,7 @@ def append(
     """
 
 def append_ones(
-    x: typing.Any, up_to_rank: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    x: Operand, up_to_rank: typing.SupportsIndex | None = None, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The object with modes of extent 1 (of layouts 1:0) added at the end.
@@ -710,7 +743,9 @@ def append_ones(
         ((4,2,1,1):(1,4,0,0), (4, 2, 1))
     """
 
-def assume(x: typing.Any, divby: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def assume(
+    x: typing.SupportsIndex, divby: typing.SupportsIndex | None = None, *, loc: typing.Any = None, ip: typing.Any = None
+) -> typing.Any:
     """
     A dynamic integer together with a number that is known to divide it.
 
@@ -728,7 +763,7 @@ def assume(x: typing.Any, divby: typing.Any = None, *, loc: typing.Any = None, i
         (?{div=4},2):(1,?{div=4})
     """
 
-def basis_get(element: typing.Any, tuple: typing.Any) -> typing.Any:
+def basis_get(element: ScaledBasis | typing.SupportsIndex | str, tuple: IntTupleLike) -> typing.Any:
     """
     The part of a tuple that a basis element points at.
 
@@ -746,7 +781,7 @@ def basis_get(element: typing.Any, tuple: typing.Any) -> typing.Any:
         (3, 2)
     """
 
-def basis_value(element: typing.Any) -> typing.Any:
+def basis_value(element: ScaledBasis | typing.SupportsIndex | str) -> typing.Any:
     """
     The number that scales a basis element.
 
@@ -763,7 +798,7 @@ def basis_value(element: typing.Any) -> typing.Any:
     """
 
 def blocked_product(
-    block: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
+    block: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The product mode by mode, the block innermost: whole blocks side by side.
@@ -782,7 +817,7 @@ def blocked_product(
         ((2,3),(5,4)):((5,10),(1,30))
     """
 
-def ceil_div(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def ceil_div(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     How many tiles cover a shape, mode by mode.
 
@@ -804,7 +839,7 @@ def ceil_div(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing
     """
 
 def coalesce(
-    layout: typing.Any, target_profile: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    layout: Operand, target_profile: IntTupleLike | None = None, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The same function with the fewest modes that static integers prove.
@@ -826,7 +861,7 @@ def coalesce(
         (?,2):(1,?)
     """
 
-def coalesce_shape(shape: typing.Any) -> typing.Any:
+def coalesce_shape(shape: Operand) -> typing.Any:
     """
     The extents multiplied as far as static and dynamic ones do not mix.
 
@@ -842,7 +877,7 @@ def coalesce_shape(shape: typing.Any) -> typing.Any:
         (8, '(?,6)')
     """
 
-def colex_less(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def colex_less(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
     """
     Whether a comes before b in colexicographic order: the last mode decides first.
 
@@ -859,7 +894,7 @@ def colex_less(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typi
         (False, True)
     """
 
-def compact_major(shape: typing.Any, start: typing.Any = 1, major: typing.Any = "left") -> typing.Any:
+def compact_major(shape: IntTupleLike, start: IntTupleLike = 1, major: str = "left") -> typing.Any:
     """
     The strides of a compact layout that starts with a given stride.
 
@@ -879,7 +914,7 @@ def compact_major(shape: typing.Any, start: typing.Any = 1, major: typing.Any = 
     """
 
 def complement(
-    layout: typing.Any, cotarget: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    layout: LayoutLike, cotarget: Operand | None = None, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The layout of what L leaves over below M: where copies of L go.
@@ -905,7 +940,7 @@ def complement(
         ((2,2),2):((1@0,4@0),4@1)
     """
 
-def composition(lhs: typing.Any, rhs: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def composition(lhs: Operand, rhs: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The layout that applies B, then A.
 
@@ -930,7 +965,7 @@ def composition(lhs: typing.Any, rhs: typing.Any, *, loc: typing.Any = None, ip:
         S<2,0,3> o 0 o (8,8):(8,1)
     """
 
-def coshape(layout: typing.Any) -> typing.Any:
+def coshape(layout: LayoutLike) -> typing.Any:
     """
     The smallest shape that holds every offset, from 0 on.
 
@@ -947,7 +982,25 @@ def coshape(layout: typing.Any) -> typing.Any:
         (12, (4, 3))
     """
 
-def crd2crd(coord: typing.Any, src_shape: typing.Any, dst_shape: typing.Any) -> typing.Any:
+def cosize(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+    """
+    The number of offsets that a layout spans, in elements.
+
+        sum of (s-1) * |d| over the modes, plus 1; where no stride is negative: the greatest offset plus 1
+
+    Args:
+        x: a Layout, ComposedLayout (its outer layout) or Tensor.
+        mode: the path of a mode; cosize[i](x) means the same.
+    Returns: an integer. `offset_range` tells where the offsets lie.
+    Raises: LayoutError when it does not fit into 64 bits; TypeError for a shape.
+    Source: CuTe `cosize`.
+
+    Examples:
+        >>> cute.cosize(cute.parse("(4,2):(1,8)")), cute.cosize[1](cute.parse("(4,2):(1,8)"))
+        (12, 9)
+    """
+
+def crd2crd(coord: CoordLike, src_shape: Operand, dst_shape: Operand) -> typing.Any:
     """
     The coordinate of one shape at the place of a coordinate of another.
 
@@ -966,7 +1019,12 @@ def crd2crd(coord: typing.Any, src_shape: typing.Any, dst_shape: typing.Any) -> 
     """
 
 def crd2idx(
-    coord: typing.Any, layout: typing.Any, stride: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    coord: CoordLike,
+    layout: Operand,
+    stride: IntTupleLike | None = None,
+    *,
+    loc: typing.Any = None,
+    ip: typing.Any = None,
 ) -> typing.Any:
     """
     The offset of a coordinate: sum of coordinate times stride.
@@ -988,7 +1046,24 @@ def crd2idx(
         4
     """
 
-def dice(x: typing.Any, dicer: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def depth(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+    """
+    How deeply tuples are nested; of an integer 0.
+
+        depth(n) = 0,   depth((a,b,..)) = 1 + max(depth(a), depth(b), ..)
+
+    Args:
+        x: an integer, tuple, Layout, ComposedLayout or Tensor.
+        mode: the path of a mode; depth[i](x) means the same.
+    Returns: an int, at most 64.
+    Source: CuTe `depth`.
+
+    Examples:
+        >>> cute.depth((4, (2, 3))), cute.depth(4)
+        (2, 0)
+    """
+
+def dice(x: Operand, dicer: CoordLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The modes where a coordinate has an integer: what `slice_` drops.
 
@@ -1006,7 +1081,7 @@ def dice(x: typing.Any, dicer: typing.Any, *, loc: typing.Any = None, ip: typing
         (2):(4)
     """
 
-def domain_distribute(shape: typing.Any, b: typing.Any) -> Layout:
+def domain_distribute(shape: IntTupleLike, b: typing.SupportsIndex) -> Layout:
     """
     The layout that deals b threads over a shape, mode 0 first.
 
@@ -1024,9 +1099,7 @@ def domain_distribute(shape: typing.Any, b: typing.Any) -> Layout:
         ((2,8):(1,6), 256:1)
     """
 
-def domain_offset(
-    coord: typing.Any, tensor: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
-) -> typing.Any:
+def domain_offset(coord: CoordLike, tensor: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The tensor or layout with its origin moved to a coordinate.
 
@@ -1047,7 +1120,7 @@ def domain_offset(
         ((4,8):(8,1), 10)
     """
 
-def downcast(layout: typing.Any, n: typing.SupportsIndex) -> typing.Any:
+def downcast(layout: Operand, n: typing.SupportsIndex) -> typing.Any:
     """
     The same memory counted in elements 1/n as wide.
 
@@ -1065,7 +1138,7 @@ def downcast(layout: typing.Any, n: typing.SupportsIndex) -> typing.Any:
         ((8,4):(1,8), S<3,6,3>)
     """
 
-def elem_less(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def elem_less(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
     """
     Whether every leaf of a is less than the leaf of b: a coordinate inside a shape.
 
@@ -1083,7 +1156,7 @@ def elem_less(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typin
         (True, False)
     """
 
-def elem_scale(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def elem_scale(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     Each leaf of one tuple times the size of the part of another that it faces.
 
@@ -1101,7 +1174,7 @@ def elem_scale(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typi
         (8, 30)
     """
 
-def equivalent(a: typing.Any, b: typing.Any) -> Verdict:
+def equivalent(a: LayoutLike, b: LayoutLike) -> Verdict:
     """
     Whether two layouts are the same function of the 1-D coordinate.
 
@@ -1122,7 +1195,7 @@ def equivalent(a: typing.Any, b: typing.Any) -> Verdict:
         (False (at coordinate 4 the values are 4 and 5), (4, 4, 5))
     """
 
-def evenly_divides(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def evenly_divides(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
     """
     Whether tiles cover a shape without overhang.
 
@@ -1140,7 +1213,7 @@ def evenly_divides(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: 
     """
 
 def filter(
-    layout: typing.Any, target_profile: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    layout: Operand, target_profile: IntTupleLike | None = None, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The layout without repetition by stride 0, coalesced.
@@ -1159,7 +1232,7 @@ def filter(
     """
 
 def filter_zeros(
-    layout: typing.Any, target_profile: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    layout: Operand, target_profile: IntTupleLike | None = None, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The layout with extent 1 wherever the stride is the static 0.
@@ -1177,7 +1250,7 @@ def filter_zeros(
         ((4,1,3):(1,0,4), (4,1,3):(1,5,4))
     """
 
-def flat_divide(target: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def flat_divide(target: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The division with all tile modes, then all rest modes, side by side.
 
@@ -1195,7 +1268,7 @@ def flat_divide(target: typing.Any, tiler: typing.Any, *, loc: typing.Any = None
         (2,3,2,2):(1,4,2,12)
     """
 
-def flat_product(block: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def flat_product(block: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The product with all block modes, then all tiler modes, side by side.
 
@@ -1213,7 +1286,7 @@ def flat_product(block: typing.Any, tiler: typing.Any, *, loc: typing.Any = None
         (2,5,3,4):(5,1,10,30)
     """
 
-def flatten(x: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def flatten(x: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The leaves in order, without nesting.
 
@@ -1231,7 +1304,7 @@ def flatten(x: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> 
         (4,2,3):(1,4,8)
     """
 
-def flatten_to_tuple(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def flatten_to_tuple(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The leaves in order as a tuple, also where the argument is a leaf.
 
@@ -1247,7 +1320,7 @@ def flatten_to_tuple(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = 
         ((4, 2, 3), (4,))
     """
 
-def front(x: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def front(x: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The first leaf.
 
@@ -1264,7 +1337,26 @@ def front(x: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> ty
         7
     """
 
-def get_divisibility(x: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> int:
+def get(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+    """
+    One mode, found by a path.
+
+        get(x, mode=[i,j,..]) = mode .. of mode j of mode i of x
+
+    Args:
+        x: an integer, tuple, Layout, ComposedLayout or Tensor.
+        mode: an int or a sequence of ints; get[i,j](x) means the same. The empty path gives x.
+    Returns: the mode: an integer or tuple, or an object of the same kind as x.
+    Raises: LayoutError when a mode does not exist.
+    Source: CuTe `get`.
+
+    Examples:
+        >>> layout = cute.parse("(4,(2,3)):(1,(4,8))")
+        >>> cute.get(layout, mode=[1]), cute.get[1, 0](layout)
+        ((2,3):(4,8), 2:4)
+    """
+
+def get_divisibility(x: typing.SupportsIndex, *, loc: typing.Any = None, ip: typing.Any = None) -> int:
     """
     The largest number that is known to divide an integer.
 
@@ -1281,7 +1373,7 @@ def get_divisibility(x: typing.Any, *, loc: typing.Any = None, ip: typing.Any = 
         (4, 12, 12)
     """
 
-def get_nonswizzle_portion(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
+def get_nonswizzle_portion(layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
     """
     The outer layout of a swizzled layout; a plain layout itself.
 
@@ -1297,7 +1389,7 @@ def get_nonswizzle_portion(layout: typing.Any, *, loc: typing.Any = None, ip: ty
         (8,64):(64,1)
     """
 
-def get_swizzle_portion(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> Swizzle:
+def get_swizzle_portion(layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None) -> Swizzle:
     """
     The swizzle of a layout; of a plain layout the identity S<0,4,3>.
 
@@ -1317,7 +1409,12 @@ def get_swizzle_portion(layout: typing.Any, *, loc: typing.Any = None, ip: typin
     """
 
 def group_modes(
-    x: typing.Any, begin: typing.Any, end: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    x: Operand,
+    begin: typing.SupportsIndex,
+    end: typing.SupportsIndex | None = None,
+    *,
+    loc: typing.Any = None,
+    ip: typing.Any = None,
 ) -> typing.Any:
     """
     The modes from begin to end, end excluded, nested as one mode.
@@ -1336,7 +1433,7 @@ def group_modes(
         ((2,(3,4)):(1,(2,6)), ((2, 3), 4))
     """
 
-def has_scaled_basis(x: typing.Any) -> bool:
+def has_scaled_basis(x: Operand) -> bool:
     """
     Whether a stride has a basis element: whether offsets are coordinates.
 
@@ -1350,7 +1447,7 @@ def has_scaled_basis(x: typing.Any) -> bool:
         (True, False)
     """
 
-def has_underscore(x: typing.Any) -> bool:
+def has_underscore(x: Operand) -> bool:
     """
     Whether a coordinate has a None, CuTe's underscore: whether it slices.
 
@@ -1365,7 +1462,7 @@ def has_underscore(x: typing.Any) -> bool:
     """
 
 def idx2crd(
-    idx: typing.Any, shape: typing.Any, stride: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    idx: CoordLike, shape: Operand, stride: IntTupleLike | None = None, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The coordinate of a shape that an index counts, mode 0 fastest.
@@ -1387,7 +1484,7 @@ def idx2crd(
         (1, 2)
     """
 
-def image(layout: typing.Any) -> numpy.typing.NDArray[numpy.int64]:
+def image(layout: LayoutLike) -> numpy.typing.NDArray[numpy.int64]:
     """
     The distinct offsets of a layout, sorted.
 
@@ -1404,9 +1501,7 @@ def image(layout: typing.Any) -> numpy.typing.NDArray[numpy.int64]:
         [0, 1, 2, 3, 4, 5]
     """
 
-def increment_coord(
-    coord: typing.Any, shape: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
-) -> typing.Any:
+def increment_coord(coord: CoordLike, shape: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The next coordinate, mode 0 fastest; the last mode goes on past its extent.
 
@@ -1424,7 +1519,7 @@ def increment_coord(
         ((0, 1), (0, 2))
     """
 
-def inner_product(a: typing.Any, b: typing.Any) -> typing.Any:
+def inner_product(a: Operand, b: Operand) -> typing.Any:
     """
     The sum of products of leaves that face each other.
 
@@ -1441,7 +1536,7 @@ def inner_product(a: typing.Any, b: typing.Any) -> typing.Any:
         8
     """
 
-def is_admissible(layout: typing.Any, cotarget: typing.Any) -> Verdict:
+def is_admissible(layout: LayoutLike, cotarget: typing.SupportsIndex) -> Verdict:
     """
     Whether a layout and a cotarget are admissible for complementation.
 
@@ -1461,7 +1556,7 @@ def is_admissible(layout: typing.Any, cotarget: typing.Any) -> Verdict:
         False (the modes with smaller strides fill 4 offsets, which does not divide the stride 6)
     """
 
-def is_bijective(layout: typing.Any) -> bool:
+def is_bijective(layout: LayoutLike) -> bool:
     """
     Whether the offsets are exactly 0 to size - 1, each once.
 
@@ -1480,7 +1575,7 @@ def is_bijective(layout: typing.Any) -> bool:
         True
     """
 
-def is_compatible(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def is_compatible(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
     """
     Whether every coordinate of the shape a is one of the shape b: b refines a.
 
@@ -1496,7 +1591,7 @@ def is_compatible(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: t
         (True, True, False)
     """
 
-def is_congruent(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def is_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
     """
     Whether two tuples have the same nesting.
 
@@ -1512,7 +1607,7 @@ def is_congruent(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: ty
         (True, False)
     """
 
-def is_injective(layout: typing.Any) -> bool:
+def is_injective(layout: LayoutLike) -> bool:
     """
     Whether no two coordinates share an offset.
 
@@ -1557,7 +1652,7 @@ def is_integer(x: typing.Any) -> bool:
         (True, True, False)
     """
 
-def is_major(mode: typing.Any, stride: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def is_major(mode: Modes, stride: IntTupleLike, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
     """
     Whether a mode has a static stride of 1.
 
@@ -1575,7 +1670,7 @@ def is_major(mode: typing.Any, stride: typing.Any, *, loc: typing.Any = None, ip
         (True, False, True)
     """
 
-def is_static(x: typing.Any) -> bool:
+def is_static(x: Operand) -> bool:
     """
     Whether every integer of an object is static, that is a Python int.
 
@@ -1591,7 +1686,7 @@ def is_static(x: typing.Any) -> bool:
         (True, False)
     """
 
-def is_weakly_congruent(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def is_weakly_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
     """
     Whether the nesting of b is that of a or finer.
 
@@ -1607,7 +1702,7 @@ def is_weakly_congruent(a: typing.Any, b: typing.Any, *, loc: typing.Any = None,
         (True, False)
     """
 
-def leading_dim(shape: typing.Any, stride: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def leading_dim(shape: Operand, stride: IntTupleLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The mode with the static stride 1, where elements lie next to each other.
 
@@ -1624,7 +1719,7 @@ def leading_dim(shape: typing.Any, stride: typing.Any, *, loc: typing.Any = None
         (1, (1, 0), None)
     """
 
-def left_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def left_inverse(layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The layout that finds the coordinate of an offset.
 
@@ -1633,9 +1728,10 @@ def left_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any =
     Args:
         layout: A: a Layout with static strides, a Swizzle, or a layout composed with a Swizzle or Layout and an integer
             offset.
-    Returns: a Layout (a Swizzle of a Swizzle, composed for a composed one). Offsets that A skips map to some coordinate.
-    Raises: LayoutError when modes of A overlap, a stride is dynamic, a basis element, or no multiple of the next smaller
-        one, or CuTe's answer breaks the law (negative strides, swizzles); TypeError for other kinds.
+    Returns: a Layout (a Swizzle of a Swizzle, composed for a composed one). Offsets that A skips map to some coordinate. With
+        basis strides it has the profile of A's codomain.
+    Raises: LayoutError when modes of A overlap, a stride is dynamic or no multiple of the next smaller one, or the answer
+        breaks the law (negative strides next to positive ones, swizzles); TypeError for other kinds.
     Source: CuTe `left_inverse`.
 
     Examples:
@@ -1643,7 +1739,7 @@ def left_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any =
         ((4,3):(3,1), (16,2):(1,4))
     """
 
-def lex_less(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def lex_less(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
     """
     Whether a comes before b in lexicographic order: the first mode decides first.
 
@@ -1661,7 +1757,7 @@ def lex_less(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing
     """
 
 def logical_divide(
-    target: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
+    target: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The layout split into tiles: mode 0 runs in the tile, mode 1 over the tiles.
@@ -1682,9 +1778,7 @@ def logical_divide(
         ((2,2),(3,2)):((1,2),(4,12))
     """
 
-def logical_product(
-    block: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
-) -> typing.Any:
+def logical_product(block: Operand, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     Copies of a block: mode 0 is the block, mode 1 says where the copies go.
 
@@ -1703,7 +1797,7 @@ def logical_product(
         ((2,2),(2,3)):((4,1),(2,8))
     """
 
-def make_basis_like(shape: typing.Any) -> typing.Any:
+def make_basis_like(shape: IntTupleLike) -> typing.Any:
     """
     The basis element of every leaf: the strides of an identity layout.
 
@@ -1720,7 +1814,12 @@ def make_basis_like(shape: typing.Any) -> typing.Any:
     """
 
 def make_composed_layout(
-    inner: typing.Any, offset: typing.Any, outer: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
+    inner: Swizzle | LayoutLike | collections.abc.Callable[..., typing.Any],
+    offset: CoordLike,
+    outer: LayoutLike,
+    *,
+    loc: typing.Any = None,
+    ip: typing.Any = None,
 ) -> ComposedLayout:
     """
     The layout that applies an outer layout, adds an offset, and applies an inner function.
@@ -1743,7 +1842,7 @@ def make_composed_layout(
         33
     """
 
-def make_fragment_like_layout(layout: typing.Any) -> Layout:
+def make_fragment_like_layout(layout: LayoutLike) -> Layout:
     """
     The layout of registers that hold a partition: mode 0 compact and first.
 
@@ -1760,7 +1859,7 @@ def make_fragment_like_layout(layout: typing.Any) -> Layout:
         ((4,2),3,5):((1,4),40,8)
     """
 
-def make_identity_layout(shape: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
+def make_identity_layout(shape: IntTupleLike, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
     """
     The layout that maps every coordinate to itself.
 
@@ -1779,7 +1878,7 @@ def make_identity_layout(shape: typing.Any, *, loc: typing.Any = None, ip: typin
     """
 
 def make_layout(
-    shape: typing.Any, *, stride: typing.Any = None, loc: typing.Any = None, ip: typing.Any = None
+    shape: Operand, *, stride: IntTupleLike | None = None, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     A layout from a shape and a stride, or from layouts as its modes.
@@ -1802,7 +1901,7 @@ def make_layout(
     """
 
 def make_layout_image_mask(
-    layout: typing.Any, coord: typing.Any, mode: typing.SupportsIndex, *, loc: typing.Any = None, ip: typing.Any = None
+    layout: LayoutLike, coord: CoordLike, mode: typing.SupportsIndex, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> int:
     """
     The set of offsets of one mode as a bit mask: the blocks of a multicast.
@@ -1822,7 +1921,7 @@ def make_layout_image_mask(
         '0b10101010'
     """
 
-def make_layout_left(shape: typing.Any) -> Layout:
+def make_layout_left(shape: IntTupleLike) -> Layout:
     """
     The compact layout of a shape with mode 0 fastest: column-major.
 
@@ -1839,7 +1938,7 @@ def make_layout_left(shape: typing.Any) -> Layout:
         (4,(2,3)):(1,(4,8))
     """
 
-def make_layout_like(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
+def make_layout_like(layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
     """
     The compact layout of the same shape with the strides in the same order.
 
@@ -1855,7 +1954,7 @@ def make_layout_like(layout: typing.Any, *, loc: typing.Any = None, ip: typing.A
         ((4,3):(3,1), (4,2,3):(3,0,1))
     """
 
-def make_layout_right(shape: typing.Any) -> Layout:
+def make_layout_right(shape: IntTupleLike) -> Layout:
     """
     The compact layout of a shape with the last mode fastest: row-major.
 
@@ -1873,7 +1972,7 @@ def make_layout_right(shape: typing.Any) -> Layout:
     """
 
 def make_layout_tv(
-    thr_layout: typing.Any, val_layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
+    thr_layout: LayoutLike, val_layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> tuple[typing.Any, Layout]:
     """
     The thread-value layout of a tile that threads and values make up by a raked product.
@@ -1894,7 +1993,7 @@ def make_layout_tv(
     """
 
 def make_ordered_layout(
-    shape: typing.Any, order: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
+    shape: IntTupleLike, order: IntTupleLike, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> Layout:
     """
     The compact layout of a shape whose modes are fastest in a given order.
@@ -1939,7 +2038,7 @@ def make_swizzle(
         (S<3,4,3>, S<0,4,3>, 9)
     """
 
-def max_alignment(layout: typing.Any) -> int:
+def max_alignment(layout: LayoutLike) -> int:
     """
     The alignment that every repetition of the contiguous part of a layout keeps.
 
@@ -1957,7 +2056,7 @@ def max_alignment(layout: typing.Any) -> int:
         (8, 4)
     """
 
-def max_common_layout(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
+def max_common_layout(a: LayoutLike, b: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
     """
     The 1-D coordinates that are contiguous in both of two layouts: one vector copy.
 
@@ -1976,7 +2075,7 @@ def max_common_layout(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, i
         4:1
     """
 
-def max_common_vector(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> int:
+def max_common_vector(a: LayoutLike, b: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None) -> int:
     """
     The number of elements that one vector copy between two layouts may move.
 
@@ -1995,7 +2094,7 @@ def max_common_vector(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, i
         (4, 1)
     """
 
-def nullspace(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
+def nullspace(layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None) -> Layout:
     """
     The coordinates that a layout maps to 0: its modes with stride 0.
 
@@ -2011,7 +2110,7 @@ def nullspace(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = No
         ((4,3):(1,8), 1:0)
     """
 
-def offset_range(layout: typing.Any) -> tuple[int, int]:
+def offset_range(layout: LayoutLike) -> tuple[int, int]:
     """
     The least and the greatest offset of a layout.
 
@@ -2047,7 +2146,12 @@ def parse(text: str) -> typing.Any:
     """
 
 def prepend(
-    x: typing.Any, elem: typing.Any, up_to_rank: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    x: Operand,
+    elem: Operand,
+    up_to_rank: typing.SupportsIndex | None = None,
+    *,
+    loc: typing.Any = None,
+    ip: typing.Any = None,
 ) -> typing.Any:
     """
     The object with a mode added in front, once or until it has a given rank.
@@ -2068,7 +2172,7 @@ def prepend(
     """
 
 def prepend_ones(
-    x: typing.Any, up_to_rank: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    x: Operand, up_to_rank: typing.SupportsIndex | None = None, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> typing.Any:
     """
     The object with modes of extent 1 (of layouts 1:0) added in front.
@@ -2087,7 +2191,7 @@ def prepend_ones(
         ((1,4,2):(0,1,4), (1, 4, 2))
     """
 
-def product(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def product(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The product of all leaves.
 
@@ -2104,7 +2208,7 @@ def product(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> 
         24
     """
 
-def product_each(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def product_each(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The product of each mode: how large each mode is.
 
@@ -2120,7 +2224,7 @@ def product_each(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
         ((4, 6), (4,))
     """
 
-def product_like(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def product_like(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The product of each part that faces a leaf of another tuple.
 
@@ -2138,7 +2242,7 @@ def product_like(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: ty
         (2, 12, 5)
     """
 
-def raked_product(block: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def raked_product(block: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The product mode by mode, the tiler innermost: the elements of the blocks interleaved.
 
@@ -2156,10 +2260,27 @@ def raked_product(block: typing.Any, tiler: typing.Any, *, loc: typing.Any = Non
         ((3,2),(4,5)):((10,5),(30,1))
     """
 
+def rank(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+    """
+    The number of modes; of an integer 1.
+
+        rank((a,b,c)) = 3,   rank(n) = 1
+
+    Args:
+        x: an integer, tuple, Layout, ComposedLayout or Tensor.
+        mode: the path of a mode; rank[i](x) means the same.
+    Returns: an int.
+    Source: CuTe `rank`.
+
+    Examples:
+        >>> cute.rank((4, (2, 3))), cute.rank[1]((4, (2, 3))), cute.rank(4)
+        (2, 2, 1)
+    """
+
 def recast_layout(
     new_type_bits: typing.SupportsIndex,
     old_type_bits: typing.SupportsIndex,
-    layout: typing.Any,
+    layout: Operand,
     *,
     loc: typing.Any = None,
     ip: typing.Any = None,
@@ -2217,7 +2338,7 @@ def repeat_as_tuple(x: typing.Any, n: typing.SupportsIndex) -> typing.Any:
         ((8, 8, 8), (8,))
     """
 
-def repeat_like(x: typing.Any, target: typing.Any) -> typing.Any:
+def repeat_like(x: typing.Any, target: IntTupleLike) -> typing.Any:
     """
     The argument at every leaf of a tuple.
 
@@ -2234,7 +2355,7 @@ def repeat_like(x: typing.Any, target: typing.Any) -> typing.Any:
         (None, (None, None))
     """
 
-def replace(layout: typing.Any, i: typing.SupportsIndex, mode: typing.Any) -> typing.Any:
+def replace(layout: LayoutLike, i: typing.SupportsIndex, mode: LayoutLike) -> typing.Any:
     """
     The layout with another layout in the place of one mode.
 
@@ -2253,7 +2374,7 @@ def replace(layout: typing.Any, i: typing.SupportsIndex, mode: typing.Any) -> ty
         (4,3):(1,8)
     """
 
-def right_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def right_inverse(layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The layout that finds a coordinate for the offsets 0, 1, 2, .. as far as they are contiguous.
 
@@ -2262,8 +2383,7 @@ def right_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any 
     Args:
         layout: A: a Layout, a Swizzle, or a layout composed with a Swizzle or Layout and an integer offset.
     Returns: a Layout (a Swizzle of a Swizzle, composed for a composed one), as large as static strides prove; 1:0 where there is no stride 1.
-    Raises: LayoutError with a counter-example when CuTe's answer breaks the law (negative strides, swizzles);
-        TypeError for other kinds.
+    Raises: LayoutError with a counter-example when CuTe's answer breaks the law (swizzles); TypeError for other kinds.
     Source: CuTe `right_inverse`.
 
     Examples:
@@ -2273,7 +2393,7 @@ def right_inverse(layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any 
         (5,4):(4,1)
     """
 
-def round_up(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def round_up(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The smallest multiple that covers a shape, mode by mode.
 
@@ -2291,7 +2411,25 @@ def round_up(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing
         ((12, 8), (12, 6))
     """
 
-def shape(x: typing.Any, mode: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def select(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+    """
+    Some modes of the top level, in the order given.
+
+        select(x, mode=[i,j,..]) = (x_i, x_j, ..)
+
+    Args:
+        x: a tuple (of anything), Layout, ComposedLayout or Tensor.
+        mode: an int or a sequence of ints; select[i,j](x) means the same.
+    Returns: an object of the same kind as x.
+    Raises: ValueError when a mode does not exist.
+    Source: CuTe `select`.
+
+    Examples:
+        >>> cute.select(cute.parse("(4,(2,3)):(1,(4,8))"), mode=[1, 0]), cute.select[0, 2]((5, 6, 7))
+        (((2,3),4):((4,8),1), (5, 7))
+    """
+
+def shape(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The shape of an object, or of one mode of it.
 
@@ -2309,7 +2447,7 @@ def shape(x: typing.Any, mode: typing.Any = None, *, loc: typing.Any = None, ip:
         (2, 3)
     """
 
-def shape_div(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def shape_div(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The shape that is left when steps of b elements are taken through a, mode 0 first.
 
@@ -2329,7 +2467,27 @@ def shape_div(a: typing.Any, b: typing.Any, *, loc: typing.Any = None, ip: typin
         (4, 1)
     """
 
-def slice_(x: typing.Any, coord: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def size(x: Operand, mode: Modes | None = None, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+    """
+    The number of elements: the product of the extents.
+
+        |L| = product(shape(L)); size(x, mode=[i,j]) is that of mode j of mode i
+
+    Args:
+        x: an integer, Layout, ComposedLayout or Tensor, or a nested tuple of them; a TiledCopy or TiledMma gives its
+            threads.
+        mode: an int or a sequence of ints, the path of a mode; size[i,j](x) means the same.
+    Returns: an integer, dynamic where an extent is.
+    Raises: LayoutError when a mode does not exist.
+    Source: CuTe `size`.
+
+    Examples:
+        >>> layout = cute.parse("(4,(2,3)):(1,(4,8))")
+        >>> cute.size(layout), cute.size(layout, mode=[1]), cute.size[1, 0](layout)
+        (24, 6, 2)
+    """
+
+def slice_(x: Operand, coord: CoordLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The modes where a coordinate has None; the offset of the other modes is dropped.
 
@@ -2350,7 +2508,7 @@ def slice_(x: typing.Any, coord: typing.Any, *, loc: typing.Any = None, ip: typi
     """
 
 def slice_and_offset(
-    coord: typing.Any, layout: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
+    coord: CoordLike, layout: LayoutLike, *, loc: typing.Any = None, ip: typing.Any = None
 ) -> tuple[typing.Any, typing.Any]:
     """
     The modes where a coordinate has None, and the offset of the others.
@@ -2371,7 +2529,7 @@ def slice_and_offset(
         (((2,2,2)):((1,-2,4)), 18)
     """
 
-def sorted_layout(layout: typing.Any) -> Layout:
+def sorted_layout(layout: LayoutLike) -> Layout:
     """
     The flat layout with its modes in the order of their strides.
 
@@ -2404,7 +2562,7 @@ def swizzle_from_masks(y: typing.SupportsIndex, z: typing.SupportsIndex) -> Swiz
         S<2,0,3>
     """
 
-def take(x: typing.Any, begin: typing.Any, end: typing.Any) -> typing.Any:
+def take(x: Operand, begin: typing.SupportsIndex, end: typing.SupportsIndex) -> typing.Any:
     """
     The modes from begin to end, end excluded.
 
@@ -2423,7 +2581,12 @@ def take(x: typing.Any, begin: typing.Any, end: typing.Any) -> typing.Any:
     """
 
 def tile_to_shape(
-    atom: typing.Any, trg_shape: typing.Any, order: typing.Any = None, *, loc: typing.Any = None, ip: typing.Any = None
+    atom: LayoutLike,
+    trg_shape: IntTupleLike,
+    order: IntTupleLike | None = None,
+    *,
+    loc: typing.Any = None,
+    ip: typing.Any = None,
 ) -> typing.Any:
     """
     Copies of a block that fill a shape.
@@ -2446,7 +2609,7 @@ def tile_to_shape(
         S<2,0,3> o 0 o ((8,2),(4,2)):((4,32),(1,64))
     """
 
-def tiled_divide(target: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def tiled_divide(target: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The division with all tile modes in mode 0 and the rest modes behind it.
 
@@ -2464,7 +2627,7 @@ def tiled_divide(target: typing.Any, tiler: typing.Any, *, loc: typing.Any = Non
         ((2,3),2,2):((1,4),2,12)
     """
 
-def tiled_product(block: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def tiled_product(block: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The product with all block modes in mode 0 and the tiler modes behind it.
 
@@ -2482,7 +2645,7 @@ def tiled_product(block: typing.Any, tiler: typing.Any, *, loc: typing.Any = Non
         ((2,5),3,4):((5,1),10,30)
     """
 
-def unflatten(x: typing.Any, profile: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def unflatten(x: Operand, profile: IntTupleLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The leaves of a flat tuple or layout put into the nesting of a profile.
 
@@ -2502,7 +2665,7 @@ def unflatten(x: typing.Any, profile: typing.Any, *, loc: typing.Any = None, ip:
         (4,(2,3)):(1,(4,8))
     """
 
-def unwrap(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def unwrap(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The argument without the parentheses of tuples of one.
 
@@ -2518,7 +2681,7 @@ def unwrap(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> t
         (3, (3, 4))
     """
 
-def upcast(layout: typing.Any, n: typing.SupportsIndex) -> typing.Any:
+def upcast(layout: Operand, n: typing.SupportsIndex) -> typing.Any:
     """
     The same memory counted in elements n times as wide.
 
@@ -2537,7 +2700,7 @@ def upcast(layout: typing.Any, n: typing.SupportsIndex) -> typing.Any:
         ((2,4):(1,2), S<3,2,3>)
     """
 
-def with_shape(layout: typing.Any, shape: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def with_shape(layout: LayoutLike, shape: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The layout read in another shape.
 
@@ -2555,7 +2718,7 @@ def with_shape(layout: typing.Any, shape: typing.Any, *, loc: typing.Any = None,
         (3,(2,4)):(4,(12,1))
     """
 
-def wrap(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
+def wrap(a: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The argument as a tuple: a leaf becomes a tuple of one, a tuple stays.
 
@@ -2571,7 +2734,7 @@ def wrap(a: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None) -> typ
         ((3,), (3, 4))
     """
 
-def zip_layouts(*args: typing.Any) -> typing.Any:
+def zip_layouts(*layouts: LayoutLike) -> typing.Any:
     """
     Layouts of the same rank put together mode by mode; one layout: its modes.
 
@@ -2588,9 +2751,7 @@ def zip_layouts(*args: typing.Any) -> typing.Any:
         ((4,3),(2,5)):((1,8),(4,24))
     """
 
-def zipped_divide(
-    target: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
-) -> typing.Any:
+def zipped_divide(target: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The division with all tile modes in mode 0 and all rest modes in mode 1.
 
@@ -2610,9 +2771,7 @@ def zipped_divide(
         ((4,4),(3,2)):((1,10),(4,40))
     """
 
-def zipped_product(
-    block: typing.Any, tiler: typing.Any, *, loc: typing.Any = None, ip: typing.Any = None
-) -> typing.Any:
+def zipped_product(block: LayoutLike, tiler: TilerLike, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The product with all block modes in mode 0 and all tiler modes in mode 1.
 
@@ -2631,9 +2790,3 @@ def zipped_product(
     """
 
 __version__: str = "0.1.0"
-cosize: ModeFunction
-depth: ModeFunction
-get: ModeFunction
-rank: ModeFunction
-select: ModeFunction
-size: ModeFunction

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright._boundary import guard
 from tilewright._names import names_of
 
 if TYPE_CHECKING:
@@ -135,3 +136,5 @@ def _called(function: Callable[..., Analysis], x: Any, args: tuple[Any, ...], kw
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones
     __getattr__, __dir__ = names_of(__name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()})
+
+guard(globals(), __all__)

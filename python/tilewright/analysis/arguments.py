@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["bools", "element_bits", "integers", "named", "require_fitting", "whole"]
 
 
+MOST_COUNTED = 1 << 20  # elements of an iterable without a length
+
+
 def integers(operation: str, name: str, values: Any) -> npt.NDArray[np.integer[Any]]:
     """An argument as an array of integers; TypeError for other elements, also those that are more than 64 bits.
 
@@ -22,6 +26,10 @@ def integers(operation: str, name: str, values: Any) -> npt.NDArray[np.integer[A
     """
     import numpy as np
 
+    if not hasattr(values, "__len__") and hasattr(values, "__iter__"):  # it may have no end
+        values = [*islice(values, MOST_COUNTED + 1)]
+        if len(values) > MOST_COUNTED:
+            raise ValueError(f"{operation}: {name} has more than {MOST_COUNTED} elements; pass an array of so many")
     try:
         found = np.asarray(values if hasattr(values, "__array__") or not hasattr(values, "__iter__") else [*values])
     except ValueError as error:

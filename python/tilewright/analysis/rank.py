@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import Request
-from tilewright.analysis.arguments import element_bits
+from tilewright.analysis.arguments import element_bits, named
 
 if TYPE_CHECKING:
     from tilewright._typing import AnyLayout
@@ -52,6 +52,7 @@ def by_rank(
     import numpy as np
 
     element_bits("by_rank", dtype)
+    memory, op = named("by_rank", "memory", memory), named("by_rank", "op", op)
     if not _core.rank(layout):
         raise LayoutError(f"by_rank: {layout} has no mode of threads; make_layout(1) has one, of one thread")
     width = width or (16 if op in ("ldmatrix", "stmatrix") else dtype.bits // 8)

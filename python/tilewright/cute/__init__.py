@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilewright._boundary import guard
 from tilewright._core import (
     ComposedLayout,
     E,
@@ -430,6 +431,7 @@ _LAZY = {
 
 for _class in (ComposedLayout, Explanation, IntTuple, Layout, Swizzle, Tensor):
     drawn(_class)
+guard(globals(), __all__)
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones
     __getattr__, __dir__ = names_of(__name__, _LAZY)

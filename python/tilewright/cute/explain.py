@@ -50,7 +50,8 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
 
     `op` is an operation or its name: composition, coalesce, complement, the divides and products, right_inverse,
     left_inverse, make_layout_tv, or crd2idx (a coordinate and a layout). A layout in its place is evaluated, as in
-    explain(layout, 3). A dynamic integer is written as its value behind a question mark; structure ignores the value.
+    explain(layout, 3). Operands may be texts. A dynamic integer is written as its value behind a question mark;
+    structure ignores the value.
 
     Where the operation raises LayoutError, the derivation up to the broken condition and the message are returned.
 
@@ -81,6 +82,7 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
             f"explain: there is no derivation of {name!r}; the operations are {', '.join(DERIVATIONS)}"
             f"{did_you_mean(name, DERIVATIONS)}"
         )
+    args = tuple(_core.parse(x) if isinstance(x, str) else x for x in args)
     result, error = None, None
     try:
         result = getattr(_core, name)(*args)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
-from tilewright.cute.printing import LATEX_HEAD, LATEX_TAIL
+from tilewright.cute.printing import LATEX_HEAD, LATEX_TAIL, require_printable
 from tilewright.cute.tensor import Tensor, make_identity_tensor
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def _extents(function: str, tile: Any) -> tuple[int, int]:
         raise LayoutError(
             f"{function}: the tile {text(tile)} has {len(extents)} modes, and a table has rows and columns"
         )
+    require_printable(function, text(tile), extents[0] * extents[1])
     return extents[0], extents[1]
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "run_time_text",
 ]
 
+PRINTED = 1 << 18  # elements of one table, at most
 PRINTF_VALUES = 31  # printf shows this many values of a tensor
 
 # What stands above and below every picture in LaTeX.
@@ -142,6 +143,15 @@ def cpp_text(x: Any) -> str:
     return run_time_text(x)
 
 
+def require_printable(function: str, layout: Any, count: int) -> None:
+    """ValueError where more is to be printed than anybody reads."""
+    if count > PRINTED:
+        raise ValueError(
+            f"{function}: {layout} has {count} elements to print, and at most {PRINTED} are printed; print a part, "
+            "such as layout((None, 0))"
+        )
+
+
 def _table(layout: Any, name: str) -> tuple[Any, int, int]:
     """The layout as a matrix, a single mode as its one column; rows and columns."""
     if isinstance(layout, Tensor):
@@ -156,7 +166,9 @@ def _table(layout: Any, name: str) -> tuple[Any, int, int]:
         )
     if rank == 1:
         layout = _core.append(layout, _core.make_layout(1, stride=0), 2)
-    return layout, int(_core.size(layout, mode=[0])), int(_core.size(layout, mode=[1]))
+    rows, columns = int(_core.size(layout, mode=[0])), int(_core.size(layout, mode=[1]))
+    require_printable(name, layout, rows * columns)
+    return layout, rows, columns
 
 
 def format_layout(layout: Any) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["make_fragment_like", "make_rmem_tensor", "make_rmem_tensor_like", "size_in_bytes"]
 
 RMEM_ALIGNMENT = 32
+MOST_BYTES = 1 << 28  # a thread has some 1000; tests on the CPU keep whole matrices
 
 
 def make_rmem_tensor(
@@ -41,6 +42,11 @@ def make_rmem_tensor(
     least, greatest = offset_range(layout)
     first, last = least * dtype.bits // 8, -(-(greatest + 1) * dtype.bits // 8)  # bytes, from offset 0
     first -= first % RMEM_ALIGNMENT
+    if last - first > MOST_BYTES:
+        raise LayoutError(
+            f"make_rmem_tensor({layout}): the offsets take {last - first} bytes of registers, and a tensor there takes "
+            f"at most {MOST_BYTES}; make a smaller one for each thread"
+        )
     memory = _core.Memory.allocate(last - first, RMEM_ALIGNMENT)
     return Tensor(Pointer(dtype, memory.address - first, AddressSpace.rmem, RMEM_ALIGNMENT, memory), layout)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.pointer import Pointer
-from tilewright.cute.printing import cpp_text, pretty_str, run_time_text
+from tilewright.cute.printing import cpp_text, pretty_str, require_printable, run_time_text
 from tilewright.cute.tensor import Tensor, as_tensor
 from tilewright.numeric import Boolean, Float32, Float64, Integer, TFloat32
 
@@ -64,8 +65,12 @@ def print_tensor(
     sys.stdout.write(format_tensor(t, verbose, style=style, print_type=print_type))
 
 
-def _extents(tensor: Tensor) -> list[int]:
-    return [int(_core.size(tensor.layout, mode=[i])) for i in range(_core.rank(tensor.layout))]
+def _extents(tensor: Tensor, shortened: bool = False) -> list[int]:
+    """The extents of the modes; ValueError where more elements are printed than anybody reads."""
+    extents = [int(_core.size(tensor.layout, mode=[i])) for i in range(_core.rank(tensor.layout))]
+    printed = [min(extent, 2 * EDGE) if shortened and i < 2 else extent for i, extent in enumerate(extents)]
+    require_printable("print_tensor", tensor.layout, prod(printed))
+    return extents
 
 
 def _signed(x: Any) -> str:
@@ -76,17 +81,13 @@ def _signed(x: Any) -> str:
 
 def _shortened(extent: int, item: Callable[[int], str], ellipsis: str) -> str:
     """The items of a row or column, those between the first three and the last three replaced by an ellipsis."""
-    pieces = []
-    for i in range(extent):
-        if EDGE <= i < extent - EDGE:
-            pieces.append(ellipsis if i == EDGE else "")
-        else:
-            pieces.append(item(i))
-    return "".join(pieces)
+    if extent <= 2 * EDGE:
+        return "".join(map(item, range(extent)))
+    return "".join([*map(item, range(EDGE)), ellipsis, *map(item, range(extent - EDGE, extent))])
 
 
 def _dsl_tensor(tensor: Tensor) -> str:
-    extents = _extents(tensor)
+    extents = _extents(tensor, shortened=True)
     indent = " " * 7
     head = f"tensor({run_time_text(tensor.iterator)} o {run_time_text(tensor.layout)}, data=\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 __all__ = ["permute", "tiled_copy", "transpose"]
+
+MOST_MODES = 65  # one more than DLPack's arrays have
 
 
 @overload
@@ -217,7 +220,7 @@ def permute(src: Array, dims: Iterable[SupportsIndex], dst: Array | None = None,
     """
     try:
         try:
-            order = tuple(operator.index(i) for i in dims)
+            order = tuple(operator.index(i) for i in islice(dims, MOST_MODES))  # an iterable may have no end
         except TypeError:
             raise TypeError(
                 f"kernels.permute: expected dims to be integers, one for each mode, but got {dims!r}"
