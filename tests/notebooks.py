@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import base64
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +28,12 @@ def bundle_of(value: Any) -> dict[str, Any]:
     """What a notebook stores of a value: its forms by their MIME types."""
     data, _ = DisplayFormatter().format(value)
     return dict(data)
+
+
+def drawn_in(html: str) -> str:
+    """The SVG of the image in an object's HTML."""
+    (drawn,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', html)
+    return base64.b64decode(drawn).decode()
 
 
 def page_of(cells: Sequence[tuple[str, Mapping[str, Any]]], *, dark: bool) -> str:

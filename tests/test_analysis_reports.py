@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright
+from notebooks import drawn_in
 from test_analysis_plans import ALL, GEMMS, array, seed_002, simt, sliced, sm80, sm90
 from tilewright import BFloat16, Float16, Float32, Float64, TFloat32, analysis, cute, kernels
 from tilewright._runtime import compiler as compiler_module
@@ -459,7 +460,7 @@ def test_what_ncu_says_otherwise_is_said():
     assert (alike["write"].wavefronts, alike["write"].counted, alike["write"].note) == (8, 8, "")
     assert (apart["write"].wavefronts, apart["write"].counted) == (8, 1 + 3 + 2 + 4 + 2 + 4 + 2 + 3)  # row by row
     assert "\n  write: Nsight Compute says 21 wavefronts\n" in str(apart)
-    assert "Nsight Compute says 21 wavefronts" in apart._repr_html_()
+    assert "Nsight Compute says 21 wavefronts" in drawn_in(apart._repr_html_())
 
 
 @pytest.mark.parametrize(("dtype", "step"), [(np.float16, 2), (np.int8, 2), (np.int8, 4)])
@@ -496,7 +497,7 @@ def test_text_and_html():
     assert "occupancy: " in text
     html = found._repr_html_()
     assert html.count("<tr>") == len(found) + 1
-    assert "no bank conflicts" in html
+    assert "no bank conflicts" in drawn_in(html)
 
 
 def test_the_picture_shows_every_wavefront():

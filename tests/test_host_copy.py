@@ -215,7 +215,7 @@ BAD = [
     ({"src_address": 0}, ValueError, "src_address must not be null"),
     ({"dst_address": -1}, ValueError, "dst_address = -1 must not be negative"),
     ({"threads": -1}, ValueError, "threads = -1 must not be negative"),
-    ({"load_tv": None}, TypeError, "expected load_tv to be a Layout, got None"),
+    ({"load_tv": None}, TypeError, "expected load_tv to be a Layout, but got None"),
     ({"load_tv": L("8:1")}, LayoutError, r"load_tv = 8:1 must have two modes \(threads, values\), but has 1 mode"),
     ({"load_tv": L("(8,4):(1@0,1@2)")}, LayoutError, "load_tv: the stride 1@2 moves along mode 2, but the tile has 2"),
     ({"load_tv": L("(8,4):(1@0,1@0@1)")}, LayoutError, "load_tv: the stride 1@0@1 is nested"),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies
+from notebooks import drawn_in
 from tilewright import Float4E2M1FN, Float16, Float32, Float64, Int32, LayoutError, analysis, cute, kernels
 from tilewright.show import Cell, Label, Panel, Picture, Placed, Rule, below, beside
 from tilewright.show.axes import axis_of, rules_of, shown_of
@@ -452,8 +450,7 @@ def test_all_that_is_registered_is_there():
 )
 def test_a_notebook_shows_the_picture(x):
     picture = x if isinstance(x, Picture) else cute.show(x)
-    (drawn,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', x._repr_html_())
-    assert base64.b64decode(drawn).decode() == picture.svg()
+    assert drawn_in(x._repr_html_()) == picture.svg()
 
 
 def test_a_notebook_shows_the_text_of_what_cannot_be_drawn():

@@ -354,6 +354,10 @@ void wrong_argument(const Definition& definition, std::size_t i, py::handle valu
   throw KindError(value, concat("of type ", definition.parameters[i].type));
 }
 
+py::tuple made_by(const char* function, const py::tuple& arguments) {
+  return py::make_tuple(py::module_::import("tilewright._core").attr(function), arguments);
+}
+
 py::object make_function(Definition definition) {
   if (function_type == nullptr) make_type();
   if (definition.parameters.size() > kMaxParameters) throw std::logic_error(definition.name + ": too many parameters");

@@ -55,6 +55,9 @@ struct Bracketed {};
 // A new Function object.
 py::object make_function(Definition definition);
 
+// What pickle calls again, from __reduce__: a function of the module and its arguments.
+py::tuple made_by(const char* function, const py::tuple& arguments);
+
 namespace detail {
 
 template <class T>

@@ -26,20 +26,24 @@ py::object at(const AnyLayout& layout, int64_t coordinate) {
 }  // namespace
 
 void bind_function(py::module_& m) {
-  py::class_<Verdict>(m, "Verdict", py::custom_type_setup(only_returned), py::is_final(),
-                      "The answer to a question about layouts: true or false in a condition, with the reason of a no.")
-      .def_readonly("holds", &Verdict::holds)
+  py::class_<Verdict> verdict(m, "Verdict", py::custom_type_setup(only_returned), py::is_final(),
+                      "The answer to a question about layouts: true or false in a condition, with the reason of a no.");
+  verdict.def_readonly("holds", &Verdict::holds)
       .def_readonly("reason", &Verdict::reason, "Why not; empty where it holds.")
       .def_property_readonly(
           "witness", [](const Verdict& v) { return Result(v.witness); },
           "The smallest (coordinate, a(i), b(i)) that differ, or None.")
       .def("__bool__", [](const Verdict& v) { return v.holds; })
       .def("__repr__",
-           [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); })
-      .def(py::pickle([](const Verdict& v) { return py::make_tuple(v.holds, v.reason, v.witness); },
-                      [](const py::tuple& state) {
-                        return Verdict{state[0].cast<bool>(), state[1].cast<std::string>(), state[2]};
-                      }));
+           [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); });
+  method(verdict, "__reduce__",
+         [](const Verdict& v) { return made_by("_verdict", py::make_tuple(v.holds, v.reason, v.witness)); });
+  define(
+      m, "_verdict",
+      [](bool holds, const std::string& reason, Arg witness) {
+        return Verdict{holds, reason, py::reinterpret_borrow<py::object>(witness.handle)};
+      },
+      py::arg("holds"), py::arg("reason"), py::arg("witness"), "The verdict of these parts, for pickle.");
 
   define(
       m, "is_injective",

@@ -83,11 +83,6 @@ py::tuple basis_modes(const BasisElement& element) {
   return modes;
 }
 
-// What pickle calls again.
-py::tuple made_by(const char* function, const py::tuple& arguments) {
-  return py::make_tuple(py::module_::import("tilewright._core").attr(function), arguments);
-}
-
 void callable(PyHeapTypeObject* type) {
   make_callable(type);
   only_returned(type);

@@ -50,8 +50,11 @@ def names_of(
             value = place if place.__name__ == f"{package}.{name}" else at_boundary(getattr(place, name))
             setattr(module, name, value)
             return value
-        # Without `name`, so that Python does not add a suggestion of its own. Programs ask for names such as __path__.
-        meant = "" if name.startswith("__") else did_you_mean(name, module.__all__)
+        # `from package import module` asks for the module as a name first, and reads no message. Programs ask for names
+        # such as __path__.
+        unread = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap" or name.startswith("__")
+        meant = "" if unread else did_you_mean(name, module.__all__)
+        # Without `name`, so that Python does not add a suggestion of its own.
         raise AttributeError(f"module {package!r} has no attribute {name!r}{meant}", obj=module)
 
     def names() -> list[str]:

@@ -527,9 +527,10 @@ class Verdict:
     """
 
     def __bool__(self) -> bool: ...
-    def __getstate__(self) -> tuple[bool, str, typing.Any]: ...
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        """ """
+
     def __repr__(self) -> str: ...
-    def __setstate__(self, arg0: tuple[typing.Any, ...]) -> None: ...
     @property
     def holds(self) -> bool: ...
     @property
@@ -695,6 +696,11 @@ def _layout(shape: typing.Any, stride: typing.Any) -> Layout:
 def _register(*, int32: typing.Any, int64: typing.Any, tensor: typing.Any) -> None:
     """
     Tell the core the Python classes of dynamic integers and tensors.
+    """
+
+def _verdict(holds: bool, reason: str, witness: typing.Any) -> Verdict:
+    """
+    The verdict of these parts, for pickle.
     """
 
 def append(

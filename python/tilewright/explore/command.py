@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -107,15 +106,16 @@ def _subject(words: Sequence[str]) -> tuple[str | None, list[Any]]:
 
 
 def _check_count(name: str, count: int) -> None:
-    """ValueError where an operation of the core takes another number of operands; its docstring begins with them."""
+    """ValueError where an operation of the core takes another number of operands."""
     function = getattr(_core, name, None)
-    if function is None:
+    if function is None or isinstance(function, type):
         return
-    signature = (function.__doc__ or "").partition("\n")[0].partition("*,")[0]
-    names = re.findall(r"(\w+): [\w.]+( = None)?", signature.partition(" -> ")[0])
-    least = sum(not optional for _, optional in names)
-    if not least <= count <= len(names):
-        wanted = " ".join(f"[{each}]" if optional else each for each, optional in names)
+    from inspect import Parameter, signature
+
+    taken = [x for x in signature(function).parameters.values() if x.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    least = sum(x.default is Parameter.empty for x in taken)
+    if not least <= count <= len(taken):
+        wanted = " ".join(x.name if x.default is Parameter.empty else f"[{x.name}]" for x in taken)
         raise ValueError(f"{name} takes {wanted.upper()}, but got {count} operand{'s' * (count != 1)}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from tilewright._names import did_you_mean
@@ -11,6 +10,7 @@ from tilewright.kernels.tiled_copy import _require_stream, launched_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from inspect import Signature
     from typing import TypedDict
 
     from typing_extensions import Unpack
@@ -213,12 +213,22 @@ def gemm(
 POSITIONS = (0, 1, 2, gemm.parameters.index("bias"))
 
 
-def _with_keywords(function: Callable[..., Any]) -> None:
-    """Let inspect and help() see the keywords of kernels.gemm in the place of **asked."""
-    parameters = list(inspect.signature(function).parameters.values())
-    asked = [inspect.signature(gemm).parameters[name] for name in DEFAULTS]
-    function.__signature__ = inspect.signature(function).replace(parameters=[*parameters[:-1], *asked])  # type: ignore[attr-defined]
+class _WithKeywords:
+    """A function as inspect and help() see it: with the keywords of kernels.gemm in the place of **asked."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> Signature:
+        from inspect import signature  # which few programs need, and which takes time to import
+
+        own, every = signature(self.function), signature(gemm).parameters
+        return own.replace(parameters=[*list(own.parameters.values())[:-1], *(every[name] for name in DEFAULTS)])
 
 
-_with_keywords(_plan)
-_with_keywords(_tune)
+for _function in (_plan, _tune):
+    _function.__wrapped__ = _WithKeywords(_function.__wrapped__)  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
+from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright._traceback import REFUSALS, short, shorten
 from tilewright.cute.int_tuple import text
@@ -223,7 +224,7 @@ def permute(src: Array, dims: Iterable[SupportsIndex], dst: Array | None = None,
             order = tuple(operator.index(i) for i in islice(dims, MOST_MODES))  # an iterable may have no end
         except TypeError:
             raise TypeError(
-                f"kernels.permute: expected dims to be integers, one for each mode, but got {dims!r}"
+                f"kernels.permute: expected dims to be integers, one for each mode, but got {shown(dims)}"
             ) from None
         return _reordered("kernels.permute", src, order, dst, stream)
     except REFUSALS as error:
