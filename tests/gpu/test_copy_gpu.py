@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -270,16 +271,15 @@ def test_given_tiled_copies(name):
 @pytest.fixture
 def planned(monkeypatch):
     """A list with an entry for each launch that went through Python."""
-    from tilewright.kernels import launch
-
+    module = import_module("tilewright.kernels.tiled_copy")
     seen = []
-    original = launch.launch
+    original = module.launch
 
     def launch_and_note(plan, *rest):
         seen.append(plan)
         return original(plan, *rest)
 
-    monkeypatch.setattr(launch, "launch", launch_and_note)
+    monkeypatch.setattr(module, "launch", launch_and_note)
     kernels.tiled_copy.clear()
     yield seen
     kernels.tiled_copy.clear()
