@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,13 +14,14 @@ __all__ = ["Box", "Sheet", "measure"]
 
 RICH = 900  # cells, up to which they are large; the limit of 200 kB leaves about 200 bytes for each
 LETTER, SMALL = 7.3, 6.1  # pixels of a letter of 12 and of 10 pixels
-ADVANCE = 6.02  # pixels of a letter of 10 pixels in DejaVu Sans Mono, and in Menlo
+SIZE, ADVANCE = 9.966, 6.0  # of the letters of many cells, whose width in DejaVu Sans Mono is a whole number of pixels
 MARGIN, GAP = 16.0, 34.0
 TITLE, HEADING, SUBTITLE, LEVEL, LEGEND, NOTE = 20.0, 17.0, 15.0, 16.0, 18.0, 16.0  # heights of a line
 NOTE_LETTERS = 84  # which a note may take below a narrow picture
 NARROWEST = 46  # letters, which a heading may take beside a narrow panel
 LONGEST = 90  # letters of a panel's title in one line
 BOLD = 7.9  # pixels of a letter of a title
+LINES = attrgetter("lines")  # of a cell
 
 
 class Box(NamedTuple):
@@ -78,7 +80,7 @@ def _level_width(level: tuple[Label, ...]) -> float:
 
 def _cell_size(panel: Panel, dense: bool) -> tuple[float, float]:
     if dense:
-        lines = [cell.lines for cell in panel.cells]
+        lines = list(map(LINES, panel.cells))
         letters = max(map(len, chain.from_iterable(lines)), default=1)
         count = max(map(len, lines), default=1)
         return (letters + 1) * ADVANCE, 4.0 + 12 * max(count, 1)
