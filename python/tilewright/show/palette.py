@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["FAMILY", "INK", "fill", "thread_ansi", "thread_color"]
+__all__ = ["FAMILY", "INK", "SIZES", "fill", "thread_ansi", "thread_color"]
 
 INK = "#777"  # of texts on the page: on white and on the grounds of dark themes its contrast is more than 4
 FAMILY = "DejaVu Sans Mono,Menlo,Consolas,monospace"  # CairoSVG looks for the first one only
+SIZES = {6: 9.966, 7: 11.627, 8: 13.288}  # by the width of a letter of it: CairoSVG rounds widths to whole pixels
 
 # Paul Tol's "light" scheme: told apart with every kind of colour vision, and black text is readable on each.
 _PALETTE = ("#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#aaaa00")

@@ -27,14 +27,13 @@ from tilewright.show.measure import (
     LINES,
     MARGIN,
     NOTE,
-    SIZE,
     SUBTITLE,
     Box,
     Sheet,
     heading_height,
     measure,
 )
-from tilewright.show.palette import FAMILY, INK, fill
+from tilewright.show.palette import FAMILY, INK, SIZES, fill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,22 +50,22 @@ SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
 STYLE = "".join(
     f".tw-show {rule}"  # a notebook applies it to the whole page
     for rule in (
-        f"text{{font-family:{FAMILY};font-size:12px;fill:#111;text-anchor:middle;white-space:pre}}",
-        ".s{font-size:10px}",
-        f".c{{text-anchor:start;font-size:{SIZE}px}}",
-        f".g{{font-size:10px;fill:{INK}}}",
+        f"text{{font-family:{FAMILY};font-size:{SIZES[7]}px;fill:#111;text-anchor:middle;white-space:pre}}",
+        f".s{{font-size:{SIZES[6]}px}}",
+        f".c{{text-anchor:start;font-size:{SIZES[6]}px}}",
+        f".g{{font-size:{SIZES[6]}px;fill:{INK}}}",
         ".f{fill:#666}",
-        f".u{{text-anchor:start;font-size:11px;fill:{INK}}}",
-        f".h{{text-anchor:start;font-size:13px;font-weight:bold;fill:{INK}}}",
-        f".t{{text-anchor:start;font-size:14px;font-weight:bold;fill:{INK}}}",
-        f".l{{text-anchor:start;font-size:10px;fill:{INK}}}",
+        f".u{{text-anchor:start;font-size:{SIZES[7]}px;fill:{INK}}}",
+        f".h{{text-anchor:start;font-size:{SIZES[8]}px;font-weight:bold;fill:{INK}}}",
+        f".t{{text-anchor:start;font-size:{SIZES[8]}px;font-weight:bold;fill:{INK}}}",
+        f".l{{text-anchor:start;font-size:{SIZES[6]}px;fill:{INK}}}",
         "rect{stroke:#555;stroke-width:.8}",
         ".b{fill:none;stroke:#999}",
         ".m{fill:none;stroke:#111;stroke-width:3}",
         ".k{fill:none;stroke:#d63346;stroke-width:1.8;stroke-linejoin:round}",
         ".a{fill:#d63346}",
-        ".w{font-size:11px;font-weight:bold;stroke:#fff;stroke-width:4}",  # a white ground for what follows
-        ".n{font-size:11px;font-weight:bold;fill:#d63346}",
+        f".w{{font-size:{SIZES[7]}px;font-weight:bold;stroke:#fff;stroke-width:4}}",  # a white ground for what follows
+        f".n{{font-size:{SIZES[7]}px;font-weight:bold;fill:#d63346}}",
     )
 )
 
@@ -349,7 +348,7 @@ def _texts(box: Box, rows: list[list[list[str]]], titles: Titles, fields: list[i
         for cell, value in zip(panel.cells, shown, strict=True):
             hovers[cell.row][cell.column] = value if cell.hover else ""
     starts = range(0, panel.columns, step or max(panel.columns, 1))
-    places = ["", *(PLACE.format(_length(box.left + ADVANCE + i * w)) for i in starts[1:])]
+    places = ["", *(PLACE.format(_length(box.left + ADVANCE / 2 + i * w)) for i in starts[1:])]
     body = [f'<g xml:space="preserve"{known}>']
     for i, line in enumerate(rows):
         for row, texts in enumerate(line):
@@ -377,7 +376,7 @@ def _row_text(box: Box, row: int, line: int, lines: int, content: str, more: str
     font of another width they stand by the length, which there is for texts of one place only.
     """
     y = _length(box.top + (row + 0.5) * box.cell[1] + 4 - 6 * (lines - 1) + 12 * line)
-    return f'<text class="c" x="{_length(box.left + ADVANCE)}" y="{y}"{more}>{content}</text>'
+    return f'<text class="c" x="{_length(box.left + ADVANCE / 2)}" y="{y}"{more}>{content}</text>'
 
 
 def _arrow(points: Points, text: str, place: tuple[float, float]) -> list[str]:
