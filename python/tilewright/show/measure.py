@@ -137,7 +137,8 @@ def _most(at: list[int], values: list[float]) -> dict[int, float]:
 
 def _note_lines(note: str, width: float) -> list[str]:
     indent = " " * (len(note) - len(note.lstrip()) + 2)
-    return textwrap.wrap(note, max(int(width / PLAIN), NOTE_LETTERS), subsequent_indent=indent if note[:1] == " " else "")
+    letters = max(int(width / PLAIN), NOTE_LETTERS)
+    return textwrap.wrap(note, letters, subsequent_indent=indent if note[:1] == " " else "")
 
 
 def measure(picture: Picture, dense: bool | None = None) -> Sheet:

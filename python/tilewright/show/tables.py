@@ -70,7 +70,7 @@ def table(
                 continue
             found = content(row, column)
             if found is not None:
-                cells.append(_cell((r, c) + found))
+                cells.append(_cell((r, c, *found)))
     return _panel(title, subtitle, shown, cells, axes, rules, legend)
 
 
@@ -149,7 +149,7 @@ class Grid(NamedTuple):
                 if row is not None and column is not None and (index := row * down + column * across) < size:
                     found = content(index)
                     if found is not None:
-                        cells.append(_cell((r, c) + found))
+                        cells.append(_cell((r, c, *found)))
         axes, rules = (sheet.row_axis, sheet.column_axis), (sheet.row_rules, sheet.column_rules)
         return _panel(title, subtitle, (sheet.rows, sheet.columns), cells, axes, rules, legend)
 
