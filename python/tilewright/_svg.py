@@ -66,6 +66,7 @@ class Svg:
             f".u{{text-anchor:start;font-size:{SIZES[7]}px;fill:{INK}}}",
             f".h{{text-anchor:start;font-size:{SIZES[8]}px;font-weight:bold;fill:{INK}}}",
             "rect{stroke:#444;stroke-width:1}",
+            "[fill=none]{pointer-events:all;stroke:#777}",  # it says something when it is pointed at
             ".n{stroke-dasharray:3 2}",
             ".r{stroke-width:2.5}",
         )

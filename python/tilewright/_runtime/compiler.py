@@ -229,9 +229,12 @@ def _compile(
     source: str,
     library: Library,
 ) -> Program:
+    from tilewright.kernels.progress import waiting
+
     nvrtc = open_nvrtc(library.path)
     options = tuple(options_for(nvrtc.version, arch))
-    result = nvrtc.compile(source, f"{stem}.cu", dict(headers), list(options), list(names))
+    with waiting(f"compiling {stem} for {arch}"):
+        result = nvrtc.compile(source, f"{stem}.cu", dict(headers), list(options), list(names))
     if not result.ok or result.cubin is None:
         version = ".".join(map(str, nvrtc.version))
         raise CompileError(result.log, source, options, names, headers, f"NVRTC {version} ({library.path})")

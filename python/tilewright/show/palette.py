@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["FAMILY", "INK", "SIZES", "fill", "thread_ansi", "thread_color"]
+__all__ = ["FAMILY", "INK", "NOBODY", "SIZES", "fill", "thread_ansi", "thread_color"]
 
 INK = "#777"  # of texts on the page: on white and on the grounds of dark themes its contrast is more than 4
 FAMILY = "DejaVu Sans Mono,Menlo,Consolas,monospace"  # CairoSVG looks for the first one only
@@ -15,7 +15,7 @@ _PALETTE = ("#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#
 _ANSI = (110, 209, 222, 79, 217, 117, 149, 142)  # the nearest of the 256 terminal colours
 _TINTS = (0.0, 0.35, 0.6)  # towards white, one for each round through the palette
 _FADED = 0.72
-_GREY = "#f0f0f0"
+NOBODY, _GREY = "#cbd0d5", "#b4bac1"  # no white boxes on a dark page
 
 
 @cache
@@ -37,13 +37,13 @@ def thread_color(thread: int) -> str:
 
 
 def fill(owner: int | None, faded: bool = False) -> str:
-    """What a cell is filled with: the colour of its owner, white without one; pale if it is faded.
+    """What a cell is filled with: the colour of its owner, light grey without one; pale, or darker grey, if faded.
 
     >>> fill(0), fill(None), fill(None, faded=True), fill(0, faded=True)
-    ('#77aadd', '#ffffff', '#f0f0f0', '#d9e7f5')
+    ('#77aadd', '#cbd0d5', '#b4bac1', '#d9e7f5')
     """
     if owner is None:
-        return _GREY if faded else "#ffffff"
+        return _GREY if faded else NOBODY
     return _tinted(thread_color(owner), _FADED) if faded else thread_color(owner)
 
 

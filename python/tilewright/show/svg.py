@@ -54,7 +54,7 @@ STYLE = "".join(
         f".s{{font-size:{SIZES[6]}px}}",
         f".c{{text-anchor:start;font-size:{SIZES[6]}px}}",
         f".g{{font-size:{SIZES[6]}px;fill:{INK}}}",
-        ".f{fill:#666}",
+        ".f{fill:#444}",
         f".u{{text-anchor:start;font-size:{SIZES[7]}px;fill:{INK}}}",
         f".h{{text-anchor:start;font-size:{SIZES[8]}px;font-weight:bold;fill:{INK}}}",
         f".t{{text-anchor:start;font-size:{SIZES[8]}px;font-weight:bold;fill:{INK}}}",
