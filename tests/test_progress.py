@@ -78,9 +78,14 @@ def test_a_step_of_what_is_shown_and_a_second_one_are_not_shown(monkeypatch):
 
 def test_a_step_that_fails_is_taken_away(monkeypatch):
     terminal = a_terminal(monkeypatch)
-    with pytest.raises(ValueError, match="broken"), waiting("compiling", 0):
+
+    @waiting("compiling", 0)
+    def fails():
         until(lambda: "compiling" in terminal.getvalue())
         raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        fails()
     assert terminal.getvalue().endswith(" \r")
 
 
