@@ -110,3 +110,12 @@ BROKEN = {
 def test_what_renderers_draw_in_other_ways_is_seen(in_chromium, name):
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="240" height="240">{BROKEN[name]}</svg>'
     assert difference(in_chromium(svg, 1), by_cairosvg(svg, 1)) > 10 * MOST
+
+
+def test_no_cell_is_a_white_box_on_a_dark_page():
+    for file in sorted(IMAGES.glob("*.svg")):
+        colors = re.findall(r'(?:fill|stroke)="(#[0-9a-f]+)"', file.read_text(encoding="utf-8"))
+        assert colors, file.name
+        for color in set(colors):
+            digits = color[1:] if len(color) == 7 else "".join(2 * x for x in color[1:])
+            assert min(bytes.fromhex(digits)) < 0xE8, (file.name, color)

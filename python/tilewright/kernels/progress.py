@@ -57,7 +57,8 @@ class Progress:
             self.bar.set_postfix_str(text, refresh=False)
             self.bar.update(done - self.bar.n)
         if self.line:
-            line = f"{self.title}: {done} of {self.count}" + (f", {text}" if text else "")
+            steps = f"{done} of {self.count}" if self.count > 1 else ""  # of one step there is nothing to count
+            line = self.title + (": " + ", ".join(filter(None, (steps, text))) if steps or text else "")
             sys.stderr.write(f"\r{line.ljust(self.width)}")
             sys.stderr.flush()
             self.width = len(line)

@@ -37,7 +37,7 @@ def texts_of(sheet: Sheet) -> Iterator[Rect]:
     >>> from tilewright.show import Panel, Picture, below
     >>> from tilewright.show.measure import measure
     >>> list(texts_of(measure(Picture("ab", below(Panel("", "", 0, 0, ()))))))
-    [(16.0, 15.0, 33.0, 29.0)]
+    [(16.0, 15.0, 32.0, 29.0)]
     """
 
     def line(x: float, y: float, text: str, kind: str) -> Rect:

@@ -19,12 +19,12 @@ NOBODY, _GREY = "#cbd0d5", "#b4bac1"  # no white boxes on a dark page
 
 
 @cache
-def _tinted(hue: str, tint: float) -> str:
-    channels = (int(hue[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(c + (255 - c) * tint):02x}" for c in channels)
+def _mixed(hue: str, other: str, part: float) -> str:
+    pairs = ((int(hue[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in pairs)
 
 
-_COLORS = tuple(_tinted(hue, tint) for tint in _TINTS for hue in _PALETTE)
+_COLORS = tuple(_mixed(hue, "#ffffff", tint) for tint in _TINTS for hue in _PALETTE)
 
 
 def thread_color(thread: int) -> str:
@@ -37,14 +37,14 @@ def thread_color(thread: int) -> str:
 
 
 def fill(owner: int | None, faded: bool = False) -> str:
-    """What a cell is filled with: the colour of its owner, light grey without one; pale, or darker grey, if faded.
+    """What a cell is filled with: the colour of its owner, light grey without one; greyish, or darker grey, if faded.
 
     >>> fill(0), fill(None), fill(None, faded=True), fill(0, faded=True)
-    ('#77aadd', '#cbd0d5', '#b4bac1', '#d9e7f5')
+    ('#77aadd', '#cbd0d5', '#b4bac1', '#b3c5d7')
     """
     if owner is None:
         return _GREY if faded else NOBODY
-    return _tinted(thread_color(owner), _FADED) if faded else thread_color(owner)
+    return _mixed(thread_color(owner), NOBODY, _FADED) if faded else thread_color(owner)
 
 
 def thread_ansi(thread: int, text: str) -> str:
