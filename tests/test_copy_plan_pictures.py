@@ -36,7 +36,7 @@ def pictured(plan):
     groups = root.findall("svg:g", SVG)
     tables = []
     for cells, lines in zip(groups[::2], groups[1::2], strict=True):
-        rows = [text.text.split() for text in lines.findall("svg:text", SVG)]
+        rows = ["".join(text.itertext()).split() for text in lines.findall("svg:text", SVG)]
         tables.append((rows[0], rows[2::2], {path.find("svg:title", SVG).text: path.get("d") for path in cells}))
     return tables, [text.text for text in root.findall("svg:text", SVG)]
 

@@ -101,8 +101,8 @@ def titles(svg: str) -> list[dict[str, str]]:
         names, kind = group.get("data-names", "").split("|"), group.get("data-text")
         for row in group.findall(f"{SVG}text[@data-hover]"):
             _, _, width, _, _, columns = map(float, group.get("data-cells").split(" "))
-            letters = round(width / columns / 6.02)
-            text = (row.text or "").ljust(letters * int(columns))
+            letters = round(width / columns / 6)
+            text = "".join(row.itertext()).ljust(letters * int(columns))
             shown = [text[i : i + letters].strip() for i in range(0, len(text), letters)]
             for column, hover in enumerate(row.get("data-hover").split("|")):
                 if hover:

@@ -106,7 +106,7 @@ def test_picture_of_what_is_not_covered():
     drawn = list(cells(result.svg()))[:5]
     assert [lines[-1] for _, _, lines in drawn] == ["T0V0", "T0V1+1", "T1V1", "-", "-"]
     assert drawn[1][1] == "coordinate 1, offset 1\nthread 0, value 1: 1\nthread 1, value 0: 1"
-    assert drawn[3][:2] == ("#fff", "coordinate 3\nread by no thread")
+    assert drawn[3][:2] == ("#cbd0d5", "coordinate 3\nread by no thread")
 
 
 def test_picture_of_a_large_tensor_is_cut():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.show.palette import FAMILY, INK
+from tilewright.show.palette import FAMILY, INK, SIZES
 
 __all__ = ["Svg"]
 
@@ -33,7 +33,7 @@ class Svg:
         """A title with a line below it; the x where the longer one ends."""
         self.text(x, y, title, "h")
         self.text(x, y + 17, subtitle, "u")
-        return x + max(7.9 * len(title), 6.7 * len(subtitle))
+        return x + max(8.0 * len(title), 7.0 * len(subtitle))
 
     def cell(
         self,
@@ -59,13 +59,14 @@ class Svg:
     def render(self, width: float, height: float) -> str:
         w, h = _length(width), _length(height)
         rules = (
-            f"text{{font-family:{FAMILY};font-size:12px;fill:#111;text-anchor:middle}}",
-            ".s{font-size:10px}",
-            ".c{font-size:10px;text-anchor:start}",
-            f".g{{font-size:10px;fill:{INK}}}",
-            f".u{{text-anchor:start;font-size:11px;fill:{INK}}}",
-            f".h{{text-anchor:start;font-size:13px;font-weight:bold;fill:{INK}}}",
+            f"text{{font-family:{FAMILY};font-size:{SIZES[7]}px;fill:#111;text-anchor:middle}}",
+            f".s{{font-size:{SIZES[6]}px}}",
+            f".c{{font-size:{SIZES[6]}px;text-anchor:start;white-space:pre}}",
+            f".g{{font-size:{SIZES[6]}px;fill:{INK}}}",
+            f".u{{text-anchor:start;font-size:{SIZES[7]}px;fill:{INK}}}",
+            f".h{{text-anchor:start;font-size:{SIZES[8]}px;font-weight:bold;fill:{INK}}}",
             "rect{stroke:#444;stroke-width:1}",
+            "[fill=none]{pointer-events:all;stroke:#777}",  # it says something when it is pointed at
             ".n{stroke-dasharray:3 2}",
             ".r{stroke-width:2.5}",
         )

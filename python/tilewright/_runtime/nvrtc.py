@@ -13,6 +13,7 @@ from tilewright._core import cuda
 from tilewright._runtime.discovery import advice, install_command
 from tilewright._runtime.errors import CompileError, NvrtcError
 from tilewright._runtime.program import OPTIONS, Program, pack
+from tilewright._runtime.progress import waiting
 from tilewright._runtime.ptxas import parse_report
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def compiled_by(
     """
     nvrtc = open_nvrtc(path)
     options = options_for(nvrtc.version, arch)
-    with no_fork():
+    with no_fork(), waiting(f"compiling {stem} for {arch}"):
         result = nvrtc.compile(source, f"{stem}.cu", dict(headers), options, list(names))
     if not result.ok or result.cubin is None:
         version = ".".join(map(str, nvrtc.version))

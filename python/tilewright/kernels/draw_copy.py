@@ -19,8 +19,9 @@ __all__ = ["draw_copy"]
 
 SHOWN = 64  # a picture shows this many rows and columns
 LINE = 32  # elements on a line, where the tile has one mode
+PLACED = 1536  # cells of a table, up to which each text has a place: three tables of more would take 200 kB
 ROW = 18.0  # pixels
-LETTER = 6.02  # pixels, of the small font
+LETTER = 6.0  # pixels, of the small font
 LEFT, GAP, HEAD = 46.0, 34.0, 50.0
 
 Cell = tuple[int, int]
@@ -55,9 +56,13 @@ class Picture(Svg):
         width, height = columns * cell, rows * ROW
 
         def line(y: float, fill: str, labels: list[str]) -> None:
-            joined = "".join(f"{label:^{letters}}" for label in labels).rstrip()
-            place = f'x="{left:.1f}" y="{y:.1f}" textLength="{LETTER * len(joined):.1f}"'
-            self._body.append(f'<text class="c" {place}{fill}>{joined}</text>')
+            texts = [f"{label:^{letters}}" for label in labels]
+            content, length = "".join(texts).rstrip(), ""
+            if rows * columns <= PLACED:
+                content = "".join(f'<tspan x="{left + n * cell:.1f}">{text}</tspan>' for n, text in enumerate(texts))
+            else:
+                length = f' textLength="{LETTER * len(content):.1f}"'
+            self._body.append(f'<text class="c" x="{left:.1f}" y="{y:.1f}"{length}{fill}>{content}</text>')
 
         # One unit is a cell: it is a line, as thick as a cell is high, or wide.
         across, down = (_runs(table.owners, way) for way in ((0, 1), (1, 0)))

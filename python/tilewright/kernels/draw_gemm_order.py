@@ -18,7 +18,7 @@ __all__ = ["draw_order", "draw_stages", "tiles_at_once"]
 LEFT, TOP, HEAD = 24.0, 22.0, 50.0
 STEP, SLOT = 76.0, 30.0
 SIDE = 480.0  # pixels of the longer side of C
-PALE = "#f4f4f4"
+PALE = "none"  # the page is seen
 
 
 def draw_stages(plan: GemmPlan) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._svg import Svg
 from tilewright.cute.printing import pretty_str
-from tilewright.show.palette import thread_ansi, thread_color
+from tilewright.show.palette import NOBODY, thread_ansi, thread_color
 
 if TYPE_CHECKING:
     from tilewright.kernels.visualize_tv import ThreadValues
@@ -135,7 +135,7 @@ def draw_tensor(result: ThreadValues, picture: Svg, layout: str) -> tuple[float,
         for n, i in enumerate(row):
             pairs = readers.get(i, [])
             kind = "" if len(pairs) == 1 else "r" if pairs else "n"
-            fill = thread_color(pairs[0][0]) if pairs else "#fff"
+            fill = thread_color(pairs[0][0]) if pairs else NOBODY
             lines = [(12.0, data[i], ""), (27.0, labels[i], "s")] if pairs else [(18.0, "-", "g")]
             picture.cell(left + n * width, y, width, height, fill, lines, hover_text(result, i, pairs), kind)
     return max(headline, left + len(grid[0]) * width), top + len(grid) * height

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright.kernels.copy_problem import CUDA, CUDA_MANAGED
 from tilewright.kernels.gemm_composite import CompositeGemm
-from tilewright.kernels.progress import Progress
+from tilewright._runtime.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

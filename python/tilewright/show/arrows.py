@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from tilewright.show.measure import HEADING, MARGIN, NOTE, SMALL, SUBTITLE, heading_height
+from tilewright.show.measure import BOLD, HEADING, MARGIN, NOTE, PLAIN, SMALL, SUBTITLE, heading_height
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ OUT = 8.0  # pixels from a panel to an arrow along its side
 TURN = 40.0  # pixels of a detour that is as bad as another corner
 INSIDE = 3.0  # how much worse than outside a way is between cells
 CLEAR = 2.0  # pixels between an arrow's middle and a text
-WIDTHS = {"t": 8.5, "h": 7.9, "u": 6.7, "n": 6.7}  # of a letter, by the kind of a text
+WIDTHS = {"t": BOLD, "h": BOLD, "u": PLAIN, "n": PLAIN}  # of a letter, by the kind of a text
 
 Point = tuple[float, float]
 Points = tuple[Point, ...]
@@ -37,7 +37,7 @@ def texts_of(sheet: Sheet) -> Iterator[Rect]:
     >>> from tilewright.show import Panel, Picture, below
     >>> from tilewright.show.measure import measure
     >>> list(texts_of(measure(Picture("ab", below(Panel("", "", 0, 0, ()))))))
-    [(16.0, 15.0, 33.0, 29.0)]
+    [(16.0, 15.0, 32.0, 29.0)]
     """
 
     def line(x: float, y: float, text: str, kind: str) -> Rect:

@@ -136,8 +136,9 @@ class Titles(NamedTuple):
         if names[:1] != ("coordinate",):
             return Titles(names, "", [])
         texts = [[""] * panel.columns for _ in range(panel.rows)]
-        for cell in panel.cells:
-            texts[cell.row][cell.column] = cell.hover[0][1] if cell.hover else ""
+        for row, column, _, _, hover, _, _ in panel.cells:
+            if hover:
+                texts[row][column] = hover[0][1]
         if found := _parts(texts):
             return Titles(names, "", [], Place(*found, False))
         found = _parts([*zip(*texts, strict=True)])
@@ -191,7 +192,8 @@ def _parts(texts: Sequence[Sequence[str]]) -> tuple[list[str], list[str]] | None
     for column in zip(*texts, strict=True):
         ends.append(next((x[len(begin) :] for begin, x in zip(begins, column, strict=True) if x), ""))
     for begin, row in zip(begins, texts, strict=True):
-        if any(x and x != begin + end for x, end in zip(row, ends, strict=True)):
+        made = [begin + end for end in ends]
+        if made != row and any(x and x != y for x, y in zip(row, made, strict=True)):
             return None
     return begins, ends
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,17 +64,16 @@ class Cuts(NamedTuple):
     def find(self, index: int) -> tuple[int | None, tuple[int, ...]]:
         """The number of the tile to which an element belongs, None where it is in none; its place there, by mode."""
         number, scale = 0, 1
-        places = []
-        for cut, extent in zip(self.modes, self.extents, strict=True):
+        places: tuple[int, ...] = ()
+        for (tile_of, tiles, _, places_of, _), extent in zip(self.modes, self.extents, strict=True):
             index, element = divmod(index, extent)
-            place = cut.places[element]
+            place = places_of[element]
             if place < 0:
                 return None, ()
-            tile, inside = divmod(place, cut.tile)
-            number += tile * scale
-            scale *= cut.tiles
-            places.append(inside)
-        return number, tuple(places[: self.tiled])
+            number += place // tile_of * scale
+            scale *= tiles
+            places += (place % tile_of,)
+        return number, places[: self.tiled]
 
     def finder(self, by_mode: bool) -> Callable[[int], tuple[int | None, int]]:
         """Of an index of the result the element, None past the end of a mode, and the number of its tile.
@@ -81,26 +81,25 @@ class Cuts(NamedTuple):
         by_mode, a logical divide: ((place, tile), ..) of each mode. Otherwise the places of all modes and then the
         tiles.
         """
-        count = len(self.modes)
-        tiles = [(cut.tile, cut.tiles) for cut in self.modes]
-        sizes = [size for pair in (tiles if by_mode else zip(*tiles, strict=True)) for size in pair]
-        modes = [(cut.elements, *pair, e) for cut, pair, e in zip(self.modes, tiles, self.extents, strict=True)]
+        modes = [(*cut[:3], extent) for cut, extent in zip(self.modes, self.extents, strict=True)]
+        places = math.prod(tile for tile, *_ in modes)
 
         def find(index: int) -> tuple[int | None, int]:
-            digits = []
-            for size in sizes:
-                index, digit = divmod(index, size)
-                digits.append(digit)
-            places, numbers = (digits[0::2], digits[1::2]) if by_mode else (digits[:count], digits[count:])
-            source: int | None = 0
-            number, step, scale = 0, 1, 1
-            for place, at, (elements, tile, count_of, extent) in zip(places, numbers, modes, strict=True):
-                number += at * scale
-                scale *= count_of
+            tiles, index = divmod(index, places) if not by_mode else (0, index)
+            source, number, step, scale, inside = 0, 0, 1, 1, True
+            for tile, count, elements, extent in modes:
+                index, place = divmod(index, tile)
+                if by_mode:
+                    index, at = divmod(index, count)
+                else:
+                    tiles, at = divmod(tiles, count)
                 element = elements[place + tile * at]
-                source = None if source is None or element >= extent else source + element * step
+                inside = inside and element < extent
+                source += element * step
+                number += at * scale
                 step *= extent
-            return source, number
+                scale *= count
+            return source if inside else None, number
 
         return find
 

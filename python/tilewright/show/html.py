@@ -57,7 +57,7 @@ SCRIPT = """
         const row = Math.floor((at.y - top) / height * rows), column = Math.floor((at.x - left) / width * columns);
         if (row < 0 || column < 0 || row >= rows || column >= columns) continue;
         const lines = [...many.children].filter((_, i) => i % rows === row);
-        const letters = Math.round(width / columns / 6.02);
+        const letters = Math.round(width / columns / 6);
         const texts = lines.map(x => x.textContent.substr(column * letters, letters).trim()).filter(x => x);
         const text = texts.join(' ');
         const { names, text: kind, rows: begins, columns: ends, turned } = many.dataset;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -12,14 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["Box", "Sheet", "measure"]
 
 RICH = 900  # cells, up to which they are large; the limit of 200 kB leaves about 200 bytes for each
-LETTER, SMALL = 7.3, 6.1  # pixels of a letter of 12 and of 10 pixels
-ADVANCE = 6.02  # pixels of a letter of 10 pixels in DejaVu Sans Mono, and in Menlo
+LETTER, SMALL = 7.3, 6.1  # pixels that a letter and a small one take at most
+ADVANCE = 6.0  # pixels of a small letter
 MARGIN, GAP = 16.0, 34.0
 TITLE, HEADING, SUBTITLE, LEVEL, LEGEND, NOTE = 20.0, 17.0, 15.0, 16.0, 18.0, 16.0  # heights of a line
 NOTE_LETTERS = 84  # which a note may take below a narrow picture
 NARROWEST = 46  # letters, which a heading may take beside a narrow panel
 LONGEST = 90  # letters of a panel's title in one line
-BOLD = 7.9  # pixels of a letter of a title
+BOLD, PLAIN = 8.0, 7.0  # pixels of a letter of a title, and of the lines below it
+LINES = attrgetter("lines")  # of a cell
 
 
 class Box(NamedTuple):
@@ -78,7 +80,7 @@ def _level_width(level: tuple[Label, ...]) -> float:
 
 def _cell_size(panel: Panel, dense: bool) -> tuple[float, float]:
     if dense:
-        lines = [cell.lines for cell in panel.cells]
+        lines = list(map(LINES, panel.cells))
         letters = max(map(len, chain.from_iterable(lines)), default=1)
         count = max(map(len, lines), default=1)
         return (letters + 1) * ADVANCE, 4.0 + 12 * max(count, 1)
@@ -135,7 +137,8 @@ def _most(at: list[int], values: list[float]) -> dict[int, float]:
 
 def _note_lines(note: str, width: float) -> list[str]:
     indent = " " * (len(note) - len(note.lstrip()) + 2)
-    return textwrap.wrap(note, max(int(width / 6.7), NOTE_LETTERS), subsequent_indent=indent if note[:1] == " " else "")
+    letters = max(int(width / PLAIN), NOTE_LETTERS)
+    return textwrap.wrap(note, letters, subsequent_indent=indent if note[:1] == " " else "")
 
 
 def measure(picture: Picture, dense: bool | None = None) -> Sheet:
@@ -154,12 +157,12 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
     titles = [
         heading_lines(panel.title, max(LONGEST, int(body / BOLD))) for panel, body in zip(panels, bodies, strict=True)
     ]
-    subtitles = [_wrapped(panel.subtitle, body / 6.7) for panel, body in zip(panels, bodies, strict=True)]
-    legends = [_legend(panel, max(body, NARROWEST * 6.7)) for panel, body in zip(panels, bodies, strict=True)]
+    subtitles = [_wrapped(panel.subtitle, body / PLAIN) for panel, body in zip(panels, bodies, strict=True)]
+    legends = [_legend(panel, max(body, NARROWEST * PLAIN)) for panel, body in zip(panels, bodies, strict=True)]
 
     def width(i: int) -> float:
         ends = [x + 20 + len(entry.text) * SMALL for x, _, entry in legends[i][0]]
-        lines = (*(BOLD * len(x) for x in titles[i]), *(6.7 * len(x) for x in subtitles[i]))
+        lines = (*(BOLD * len(x) for x in titles[i]), *(PLAIN * len(x) for x in subtitles[i]))
         return max(bodies[i], *lines, *ends, 0.0)
 
     def head(i: int) -> float:
@@ -192,9 +195,9 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
         places = tuple((lefts[placed.column] + a, below + b, entry) for a, b, entry in legends[i][0])
         size = (wide[placed.column], high[placed.row])
         boxes.append(Box(placed.panel, x, start, left, top, size, titles[i], subtitles[i], places))
-    right = max([right, *(MARGIN + 8.5 * len(x) for x in title)])
+    right = max([right, *(MARGIN + BOLD * len(x) for x in title)])
     notes = tuple(line for note in picture.notes for line in _note_lines(note, right - MARGIN))
-    right = max([right, *(MARGIN + 6.7 * len(x) for x in notes)])
+    right = max([right, *(MARGIN + PLAIN * len(x) for x in notes)])
     notes_y = bottom + (24 if picture.links else 12)  # an arrow below the panels has a text of its own
     height = notes_y + NOTE * len(notes) + 4 if notes else bottom
     return Sheet(right + MARGIN, height + MARGIN, tuple(boxes), dense, title, notes, notes_y)

@@ -50,7 +50,7 @@ def layout_of(operation: str, name: str, x: Any) -> Any:
 def values_of(layout: Any, grid: Grid, index: int) -> tuple[str, tuple[tuple[str, str], ...]]:
     """What a layout gives at an index, and what pointing at it shows."""
     found = layout(index)
-    offset = text(found) if isinstance(found, tuple) else str(found)
+    offset = str(found) if type(found) is int else text(found)
     return offset, (("coordinate", grid.coordinate(index)), ("offset", offset))
 
 
@@ -134,16 +134,16 @@ def _path(a: Any, b: Any, result: Any, at: Any) -> Picture:
 
     start = traced("composition", grids[0], at, follows)
     first, via = int(_core.size(b, mode=[0])), through(start)
-    reached: dict[int, int] = {}
-    for index in range(min(int(_core.size(b)), EVALUATED)):
-        reached.setdefault(through(index), index)
+    followed = range(min(int(_core.size(b)), EVALUATED))
+    vias = [x if type(x) is int else index_of(x, of_a) for x in map(b, followed)]
+    reached = dict(zip(vias[::-1], followed[::-1], strict=True))  # the first index is the one that stays
 
     def content(which: int, layout: Any, mark: int) -> Callable[[int], Content]:
         def cell(index: int) -> Content:
             offset, hover = values_of(layout, grids[which], index)
             origin = reached.get(index) if which == 1 else index
             owner = None if origin is None else origin % first
-            return Content((offset,), owner, hover, faded=origin is None, marked=index == mark)
+            return Content((offset,), owner, hover, origin is None, index == mark)
 
         return cell
 

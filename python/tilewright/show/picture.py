@@ -20,8 +20,8 @@ class Cell(NamedTuple):
     """One cell of a panel.
 
     `lines` are its text, the first one above the others. `owner` is the number of a colour (thread, bank, mode, value);
-    None leaves the cell white. A faded cell is pale, grey without an owner: what the picture is not about. A marked one
-    has a thick frame: what is traced.
+    None leaves the cell light grey. A faded cell is pale, grey without an owner: what the picture is not about. A
+    marked one has a thick frame: what is traced.
     """
 
     row: int
@@ -52,7 +52,7 @@ class Rule(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry of a legend: a colour (None: white; faded as in a cell) and what it stands for."""
+    """An entry of a legend: a colour (None: light grey; faded as in a cell) and what it stands for."""
 
     owner: int | None
     text: str

@@ -1,8 +1,8 @@
 """A picture in SVG: deterministic text, no script, no other assets, and no ground: it reads on light and dark pages.
 
 Texts outside of cells have a mid-tone, since an image cannot know whether the page around it is dark. All that is used
-of SVG is what browsers, librsvg, Inkscape and CairoSVG draw alike: a text has one place and no parts, a thin line is
-not scaled, and the first of the fonts is as wide as the texts of a row of cells are set.
+of SVG is what browsers, librsvg, Inkscape and CairoSVG draw alike: each text of a row of cells has a place of its own
+where there is room for it, a thin line is not scaled, and letters are a whole number of pixels wide.
 
 Up to 900 cells each is a rectangle that shows all it knows when it is pointed at. Of more, the rectangles of one colour
 are one path, and each row says what its cells show, the values alone, with coordinates as short as they have to be, so
@@ -15,12 +15,25 @@ from __future__ import annotations
 import math
 import re
 from html import unescape
+from operator import add
 from typing import TYPE_CHECKING
 
 from tilewright.show.arrows import Points, arrow, label_place
 from tilewright.show.dense import FORMS, Titles, bytes_of, grid_of_colors, strokes_of
-from tilewright.show.measure import ADVANCE, HEADING, LEVEL, MARGIN, NOTE, SUBTITLE, Box, Sheet, heading_height, measure
-from tilewright.show.palette import FAMILY, INK, fill
+from tilewright.show.measure import (
+    ADVANCE,
+    HEADING,
+    LEVEL,
+    LINES,
+    MARGIN,
+    NOTE,
+    SUBTITLE,
+    Box,
+    Sheet,
+    heading_height,
+    measure,
+)
+from tilewright.show.palette import FAMILY, INK, SIZES, fill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,28 +43,29 @@ if TYPE_CHECKING:
 __all__ = ["escape", "svg"]
 
 LIMIT = 144_500  # bytes of a picture of 64 x 64 cells, of which base64 makes 200 kB; hovering takes what is left
+PLACE, PLACE_END = '<tspan x="{}">', " </tspan>"  # of some of the cells of a row
 COORDINATE = 6  # bytes that a coordinate takes at least where there is little room
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # characters that XML has no place for
 SPECIAL = re.compile(f'[&<>"]|{CONTROL.pattern}')
 STYLE = "".join(
     f".tw-show {rule}"  # a notebook applies it to the whole page
     for rule in (
-        f"text{{font-family:{FAMILY};font-size:12px;fill:#111;text-anchor:middle;white-space:pre}}",
-        ".s{font-size:10px}",
-        ".c{text-anchor:start;font-size:10px}",
-        f".g{{font-size:10px;fill:{INK}}}",
-        ".f{fill:#666}",
-        f".u{{text-anchor:start;font-size:11px;fill:{INK}}}",
-        f".h{{text-anchor:start;font-size:13px;font-weight:bold;fill:{INK}}}",
-        f".t{{text-anchor:start;font-size:14px;font-weight:bold;fill:{INK}}}",
-        f".l{{text-anchor:start;font-size:10px;fill:{INK}}}",
+        f"text{{font-family:{FAMILY};font-size:{SIZES[7]}px;fill:#111;text-anchor:middle;white-space:pre}}",
+        f".s{{font-size:{SIZES[6]}px}}",
+        f".c{{text-anchor:start;font-size:{SIZES[6]}px}}",
+        f".g{{font-size:{SIZES[6]}px;fill:{INK}}}",
+        ".f{fill:#444}",
+        f".u{{text-anchor:start;font-size:{SIZES[7]}px;fill:{INK}}}",
+        f".h{{text-anchor:start;font-size:{SIZES[8]}px;font-weight:bold;fill:{INK}}}",
+        f".t{{text-anchor:start;font-size:{SIZES[8]}px;font-weight:bold;fill:{INK}}}",
+        f".l{{text-anchor:start;font-size:{SIZES[6]}px;fill:{INK}}}",
         "rect{stroke:#555;stroke-width:.8}",
         ".b{fill:none;stroke:#999}",
         ".m{fill:none;stroke:#111;stroke-width:3}",
         ".k{fill:none;stroke:#d63346;stroke-width:1.8;stroke-linejoin:round}",
         ".a{fill:#d63346}",
-        ".w{font-size:11px;font-weight:bold;stroke:#fff;stroke-width:4}",  # a white ground for what follows
-        ".n{font-size:11px;font-weight:bold;fill:#d63346}",
+        f".w{{font-size:{SIZES[7]}px;font-weight:bold;stroke:#fff;stroke-width:4}}",  # a white ground for what follows
+        f".n{{font-size:{SIZES[7]}px;font-weight:bold;fill:#d63346}}",
     )
 )
 
@@ -92,8 +106,15 @@ def svg(picture: Picture) -> str:
         body += _panel(box, sheet.dense)
     if sheet.dense:
         lines = (STYLE, *body, *sheet.notes, picture.title, picture.title)  # a page has another title
-        titles, fields = _fields(sheet, LIMIT - sum(len(line.encode()) + 1 for line in lines))
-        body += [line for box, found in zip(sheet.boxes, titles, strict=True) for line in _texts(box, found, fields)]
+        rows = [_rows(box) for box in sheet.boxes]
+        room = LIMIT - sum(len(line.encode()) + 1 for line in lines)
+        room -= sum(_bytes(box, texts) for box, texts in zip(sheet.boxes, rows, strict=True))
+        titles, fields, room = _fields(sheet, room)
+        most = max((box.panel.columns for box in sheet.boxes), default=1)
+        apart = [2**i for i in range(most.bit_length())]  # cells from place to place: as few as there is room for
+        step = next((n for n in apart if sum(_bytes_of_places(box, n) for box in sheet.boxes) <= room), 0)
+        for box, texts, found in zip(sheet.boxes, rows, titles, strict=True):
+            body += _texts(box, texts, found, fields, step)
         sheet = sheet.with_note(_key(titles, fields))
     for link in picture.links:
         points = arrow(sheet, link)
@@ -224,22 +245,18 @@ def _colors(box: Box) -> list[str]:
     return [*body, f'</g><path d="{rules}" stroke="#555" stroke-opacity=".45"/>']
 
 
-def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
-    """The cells' hover texts, and which of their fields there is room for beside the texts of the cells.
+def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int], int]:
+    """The cells' hover texts, which of their fields there is room for, and the room that is left.
 
     The coordinates are as short as all others need them; the index, which says the same again, is needed least.
     """
-    for box in sheet.boxes:
-        lines = _lines(box.panel)
-        letters = round(box.cell[0] / ADVANCE)
-        room -= (len(_row_text(box, 0, 0, lines, "")) + 3 + letters * box.panel.columns) * box.panel.rows * lines
-        room -= (len(' data-hover=""') + box.panel.columns) * box.panel.rows
-    if room <= COORDINATE * sum(len(box.panel.cells) for box in sheet.boxes):
-        return [Titles.none(box.panel) for box in sheet.boxes], []
+    around = sum((len(' data-hover=""') + box.panel.columns) * box.panel.rows for box in sheet.boxes)
+    if room - around <= sum(_least(box.panel) for box in sheet.boxes):
+        return _none(sheet, room)
     full = [Titles.of(box.panel) for box in sheet.boxes]
     for form in range(FORMS):
         titles = [x.shorter(box.panel, form) for x, box in zip(full, sheet.boxes, strict=True)]
-        found, left = [], room
+        found, left = [], room - around
         count = max(len(x.names) for x in titles)
         for field in range(count):
             takes = sum(x.bytes(field) for x in titles)
@@ -248,7 +265,21 @@ def _fields(sheet: Sheet, room: int) -> tuple[list[Titles], list[int]]:
                 left -= takes
         if all(field in found or name == "index" for x in titles for field, name in enumerate(x.names)):
             break
-    return (titles, found) if 0 in found else ([Titles.none(box.panel) for box in sheet.boxes], [])
+    return _none(sheet, room) if 0 not in found else (titles, found, left)
+
+
+def _least(panel: Panel) -> int:
+    """What the coordinates of all cells take at least; those that have no shorter form do so as they are."""
+    count = len(panel.cells)
+    if panel.modes is not None:
+        return COORDINATE * count
+    return len("".join([cell.hover[0][1] for cell in panel.cells if cell.hover])) - count  # without the parentheses
+
+
+def _none(sheet: Sheet, room: int) -> tuple[list[Titles], list[int], int]:
+    """No hover texts, but of each panel those of rows and columns."""
+    titles = [Titles.none(box.panel) for box in sheet.boxes]
+    return titles, [], room - sum(len("||".join(part).encode()) for x in titles if x.place for part in x.place[:2])
 
 
 def _key(titles: Sequence[Titles], fields: list[int]) -> str:
@@ -266,12 +297,39 @@ def _key(titles: Sequence[Titles], fields: list[int]) -> str:
 
 
 def _lines(panel: Panel) -> int:
-    return max((len(cell.lines) for cell in panel.cells), default=0)
+    return max(map(len, map(LINES, panel.cells)), default=0)
 
 
-def _texts(box: Box, titles: Titles, fields: list[int]) -> list[str]:
+def _rows(box: Box) -> list[list[list[str]]]:
+    """The texts of each line of each row, cell by cell, each as wide as a cell but for a letter."""
+    panel, letters = box.panel, round(box.cell[0] / ADVANCE) - 1
+    every = list(map(LINES, panel.cells))
+    blank = " " * letters
+    found = []
+    for i in range(_lines(panel)):
+        texts = [lines[i].center(letters) if i < len(lines) else blank for lines in every]
+        rows = [[blank] * panel.columns for _ in range(panel.rows)]
+        for (row, column, _, _, _, _, _), text in zip(panel.cells, _escaped(texts), strict=True):
+            rows[row][column] = text
+        found.append(rows)
+    return found
+
+
+def _bytes(box: Box, rows: list[list[list[str]]]) -> int:
+    """What the texts take, but the places in them."""
+    around = len(_row_text(box, 0, 0, len(rows), "", ' textLength="1234.5"')) + 4
+    return sum(len(" ".join(row).encode()) + around for line in rows for row in line)
+
+
+def _bytes_of_places(box: Box, step: int) -> int:
+    """What a place takes for every so many cells of each line of a row."""
+    count = max(-(-box.panel.columns // step) - 1, 0)
+    return len(PLACE.format("1234.5") + PLACE_END) * count * box.panel.rows * _lines(box.panel)
+
+
+def _texts(box: Box, rows: list[list[list[str]]], titles: Titles, fields: list[int], step: int) -> list[str]:
     """The texts, a group for each line of a row, and what pointing at each cell shows, by so many fields."""
-    panel, (w, h), lines = box.panel, box.cell, _lines(box.panel)
+    panel, (w, h) = box.panel, box.cell
     kept, values = titles.kept(fields)
     known = ""
     if kept:
@@ -284,22 +342,25 @@ def _texts(box: Box, titles: Titles, fields: list[int]) -> list[str]:
     if known:
         sizes = " ".join(_length(x) for x in (box.left, box.top, panel.columns * w, panel.rows * h))
         known += f' data-cells="{sizes} {panel.rows} {panel.columns}"'
-    shown = _escaped([" ".join(x).rstrip() for x in zip(*values, strict=True)])
     hovers = [[""] * panel.columns for _ in range(panel.rows if kept else 0)]
-    for cell, value in zip(panel.cells, shown, strict=bool(kept)):
-        hovers[cell.row][cell.column] = value if cell.hover else ""
-    letters = round(w / ADVANCE)
+    if kept:
+        shown = _escaped([" ".join(x).rstrip() for x in zip(*values, strict=True)])
+        for cell, value in zip(panel.cells, shown, strict=True):
+            hovers[cell.row][cell.column] = value if cell.hover else ""
+    starts = range(0, panel.columns, step or max(panel.columns, 1))
+    places = ["", *(PLACE.format(_length(box.left + ADVANCE / 2 + i * w)) for i in starts[1:])]
     body = [f'<g xml:space="preserve"{known}>']
-    for i in range(lines):
-        texts = _escaped(
-            [" " + (cell.lines[i] if i < len(cell.lines) else "").center(letters - 1) for cell in panel.cells]
-        )
-        rows = [[" " * letters] * panel.columns for _ in range(panel.rows)]
-        for cell, text in zip(panel.cells, texts, strict=True):
-            rows[cell.row][cell.column] = text
-        for row, parts in enumerate(rows):
-            hover = f' data-hover="{"|".join(hovers[row])}"' if hovers and not i else ""
-            body.append(_row_text(box, row, i, lines, "".join(parts).rstrip(" "), hover))
+    for i, line in enumerate(rows):
+        for row, texts in enumerate(line):
+            parts = texts if step == 1 else [" ".join(texts[start : start + starts.step]) for start in starts]
+            first, *others = map(add, places, parts)
+            more = f' data-hover="{"|".join(hovers[row])}"' if hovers and not i else ""
+            if others:
+                content = f"{first} {PLACE_END.join(others)}</tspan>"
+            else:
+                content = first.rstrip(" ")
+                more = f' textLength="{_length(len(unescape(content)) * ADVANCE)}"{more}'
+            body.append(_row_text(box, row, i, len(rows), content, more))
     return [*body, "</g>"]
 
 
@@ -308,11 +369,14 @@ def _escaped(texts: list[str]) -> list[str]:
     return list(map(escape, texts)) if SPECIAL.search("".join(texts)) else texts
 
 
-def _row_text(box: Box, row: int, line: int, lines: int, content: str, hover: str = "") -> str:
-    """One of the lines of a row: a letter has its place by the font, or, of a font of another width, by the length."""
+def _row_text(box: Box, row: int, line: int, lines: int, content: str, more: str) -> str:
+    """One of the lines of a row, whose cells have places of their own, as many as there is room for.
+
+    Between two places letters stand by the font's width, which CairoSVG rounds to whole pixels of what it draws. Of a
+    font of another width they stand by the length, which there is for texts of one place only.
+    """
     y = _length(box.top + (row + 0.5) * box.cell[1] + 4 - 6 * (lines - 1) + 12 * line)
-    length = _length(len(unescape(content)) * ADVANCE)
-    return f'<text class="c" x="{_length(box.left)}" y="{y}" textLength="{length}"{hover}>{content}</text>'
+    return f'<text class="c" x="{_length(box.left + ADVANCE / 2)}" y="{y}"{more}>{content}</text>'
 
 
 def _arrow(points: Points, text: str, place: tuple[float, float]) -> list[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.axes import MOST, digits, extents
 from tilewright.show.grids import grids_of
+from tilewright.show.measure import LINES
 from tilewright.show.picture import Cell, Panel, Picture, Rule, below, beside
 
 if TYPE_CHECKING:
@@ -67,8 +70,23 @@ def table(
                 continue
             found = content(row, column)
             if found is not None:
-                cells.append(Cell(r, c, *found))
-    (row_axis, column_axis), (row_rules, column_rules) = axes, rules
+                cells.append(_cell((r, c, *found)))
+    return _panel(title, subtitle, shown, cells, axes, rules, legend)
+
+
+_cell = partial(tuple.__new__, Cell)  # of all its fields: thousands, in a third of the time of a call with defaults
+
+
+def _panel(
+    title: str,
+    subtitle: str,
+    shown: tuple[Shown, Shown],
+    cells: list[Cell],
+    axes: tuple[Axis, Axis],
+    rules: tuple[Iterable[Rule], Iterable[Rule]],
+    legend: Sequence[Entry],
+) -> Panel:
+    (rows, columns), (row_axis, column_axis), (row_rules, column_rules) = shown, axes, rules
     return Panel(
         title, subtitle, len(rows), len(columns), tuple(cells), row_axis, column_axis, tuple(row_rules),
         tuple(column_rules), tuple(legend),
@@ -111,9 +129,10 @@ class Grid(NamedTuple):
     def coordinate(self, index: int) -> str:
         """The coordinate of a 1-D index in the profile of the shape."""
         if self.names is not None:
+            rows, columns = self.names
             column, row = divmod(index, self.steps[1])
-            if row in self.names[0] and column in self.names[1]:
-                return f"({self.names[0][row]},{self.names[1][column]})"
+            if row in rows and column in columns:
+                return rows[row] + columns[column]
         elif type(self.shape) is int:
             return str(index)
         return text(_core.idx2crd(index, self.shape))
@@ -123,13 +142,16 @@ class Grid(NamedTuple):
     ) -> Panel:
         """A panel filled by `content(index)`, the index counting colexicographically through the shape."""
         sheet, size, (down, across) = self.sheet, int(_core.size(self.shape)), self.steps
-
-        def at(row: int, column: int) -> Content | None:
-            index = row * down + column * across
-            return content(index) if index < size else None  # the last line of one mode may be shorter
-
+        cells = []
+        for r, row in enumerate(sheet.rows):
+            for c, column in enumerate(sheet.columns):
+                # The last line of one mode may be shorter.
+                if row is not None and column is not None and (index := row * down + column * across) < size:
+                    found = content(index)
+                    if found is not None:
+                        cells.append(_cell((r, c, *found)))
         axes, rules = (sheet.row_axis, sheet.column_axis), (sheet.row_rules, sheet.column_rules)
-        return table(title, subtitle, (sheet.rows, sheet.columns), at, axes, rules, legend)
+        return _panel(title, subtitle, (sheet.rows, sheet.columns), cells, axes, rules, legend)
 
     def note(self, what: str) -> tuple[str, ...]:
         """What is to be said where not all of it is drawn."""
@@ -150,7 +172,7 @@ def grid_of(shape: Any, most: int = MOST, down: int = 1) -> Grid:
     down = min(down, len(modes) - 1)
     sides = (tuple(modes[:down]), tuple(modes[down:]))
     (sheet, *_), notes = grids_of(tuple(x[0] if len(x) == 1 else x for x in sides), most)
-    names = (_names(sides[0], sheet.rows), _names(sides[1], sheet.columns))
+    names = (_names(sides[0], sheet.rows, "({},"), _names(sides[1], sheet.columns, "{})"))
     return Grid(shape, sheet, notes, (1, int(_core.size(sides[0]))), names)
 
 
@@ -177,9 +199,9 @@ def grids_for(shapes: Sequence[Any], most: int, downs: Sequence[int] = (), room:
     return tuple(grid_of(shape, most, down) for shape, down in pairs)
 
 
-def _names(modes: tuple[Any, ...], shown: Shown) -> dict[int, str]:
-    """The text of each index as a coordinate of some modes, without parentheses."""
-    return {i: text(_core.idx2crd(i, modes))[1:-1] for i in shown if i is not None}
+def _names(modes: tuple[Any, ...], shown: Shown, form: str) -> dict[int, str]:
+    """The text of each index as a coordinate of some modes, without parentheses, in a form."""
+    return {i: form.format(text(_core.idx2crd(i, modes))[1:-1]) for i in shown if i is not None}
 
 
 def ends(extent: int, shown: Shown) -> tuple[Rule, ...]:
@@ -193,7 +215,7 @@ def arranged(panels: Sequence[Panel]) -> tuple[Placed, ...]:
     """Panels side by side where a page is wide enough for them, else one below the other."""
 
     def width(panel: Panel) -> float:
-        letters = max((len(line) for cell in panel.cells for line in cell.lines), default=1)
+        letters = max(map(len, chain.from_iterable(map(LINES, panel.cells))), default=1)
         return max(panel.columns * max(letters * LETTER + 10, 28.0) + 40, len(panel.title) * LETTER)
 
     return beside(*panels) if sum(map(width, panels)) <= PAGE else below(*panels)
