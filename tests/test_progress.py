@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from test_gemm_tune import Bar, Kernel, Terminal
-from tilewright._runtime import compiler
+from tilewright._runtime import nvrtc
 from tilewright._runtime.progress import Progress, waiting
 
 
@@ -99,7 +99,7 @@ def test_compiling_is_such_a_step(monkeypatch):
             until(lambda: "compiling gemm_probe for sm_90a" in terminal.getvalue())
             return SimpleNamespace(ok=False, cubin=None, log="")
 
-    monkeypatch.setattr(compiler, "open_nvrtc", lambda path: Nvrtc())
-    with pytest.raises(compiler.CompileError):
-        compiler._compile("gemm_probe", ("k",), "sm_90a", {}, "", SimpleNamespace(path="nvrtc"))
+    monkeypatch.setattr(nvrtc, "open_nvrtc", lambda path: Nvrtc())
+    with pytest.raises(nvrtc.CompileError):
+        nvrtc.compiled_by("nvrtc", "gemm_probe", ["k"], "sm_90a", {}, "")
     assert terminal.getvalue().endswith(" \r")

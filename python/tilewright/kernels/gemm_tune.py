@@ -15,9 +15,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._runtime.progress import Progress
 from tilewright.kernels.copy_problem import CUDA, CUDA_MANAGED
 from tilewright.kernels.gemm_composite import CompositeGemm
-from tilewright._runtime.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
