@@ -130,7 +130,7 @@ def test_a_machine_on_which_plans_are_wrong(machine, monkeypatch):
 def test_a_machine_without_numpy(machine, monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy", None)
     (what, command), *_ = mending(examined(1))
-    assert what.startswith("to mend: on the CPU: ModuleNotFoundError: import of numpy halted")
+    assert what.startswith("to mend: on the CPU: import of numpy halted")
     assert command == f"{sys.executable} -m pip install numpy"
 
 

@@ -547,7 +547,7 @@ def test_what_is_no_argument():
     with pytest.raises(TypeError, match=r"^kernels\.transpose: src: expected an array .* but got list$"):
         kernels.transpose([[1, 2]])
     with pytest.raises(
-        TypeError, match=r"^kernels\.permute: expected dims to be integers, one for each mode, but got 1$"
+        TypeError, match=r"^kernels\.permute: expected dims to be integers, one for each mode, but got int 1$"
     ):
         kernels.permute(x, 1)
     with pytest.raises(TypeError, match=r"^kernels\.tiled_copy: expected plan to be a CopyPlan, but got int$"):

@@ -124,12 +124,12 @@ def _examine(examination: Examination) -> None:
 
 def _host(examination: Examination) -> None:
     """A copy by a plan, of a tensor to another one."""
-    from tilewright import Int32, cute, kernels
-
-    src, dst = (cute.make_rmem_tensor((4, 8), Int32) for _ in range(2))
-    src.fill(7)
-    begin = time.perf_counter()
     try:
+        from tilewright import Int32, cute, kernels
+
+        src, dst = (cute.make_rmem_tensor((4, 8), Int32) for _ in range(2))
+        src.fill(7)
+        begin = time.perf_counter()
         kernels.tiled_copy(src, dst)
     except ImportError as error:
         examination.problem("on the CPU", str(error), f"{sys.executable} -m pip install numpy")
