@@ -38,6 +38,6 @@ def test_a_first_kernel_from_disk_loads_what_a_hit_needs(tmp_path):
     code = IMPORT + f"plan = kernels.tiled_copy.plan(x.T, y); program = plan.compile('sm_90a'); {SHOW}"
     cold, hit = (json.loads(run_python(code, TILEWRIGHT_CACHE_DIR=str(tmp_path))) for _ in range(2))
     ours = [name for name in hit if name.startswith("tilewright.")]
-    assert sorted(ours) == sorted(f"tilewright._runtime.{name}" for name in HIT)
-    compiling = {f"tilewright._runtime.{name}" for name in ("errors", "nvrtc", "ptxas", "upkeep")}
+    assert sorted(ours) == sorted(f"tilewright.runtime.{name}" for name in HIT)
+    compiling = {f"tilewright.runtime.{name}" for name in ("errors", "nvrtc", "ptxas", "upkeep")}
     assert compiling <= set(cold)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.show.picture import Picture
+    from tilewright.show.drawing.picture import Picture
 
 __all__ = ["drawn", "or_text"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.show.palette import FAMILY, INK, SIZES
+from tilewright.show.drawing.palette import FAMILY, INK, SIZES
 
 __all__ = ["Svg"]
 

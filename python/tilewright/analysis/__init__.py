@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tilewright.analysis.cp_async import AsyncAccess, async_access
     from tilewright.analysis.instructions import Analysis, MemoryInstruction
     from tilewright.analysis.layouts import analyze_layout
-    from tilewright.analysis.plans import analyze_plan
     from tilewright.analysis.rank import by_rank
-    from tilewright.analysis.suggest import Access, suggest_padding, suggest_swizzle, suggest_tv
+    from tilewright.analysis.suggest.shared_memory import Access, suggest_padding, suggest_swizzle, suggest_tv
     from tilewright.analysis.swizzle_modes import SwizzleMode, swizzle_mode
-    from tilewright.analysis.verify import Verification, verify_with_ncu
+    from tilewright.kernels.analyze.plans import analyze_plan
+    from tilewright.kernels.analyze.verify import Verification, verify_with_ncu
 
 __all__ = [
     "Access",
@@ -55,17 +55,22 @@ __all__ = [
 
 # Where each name is; they are imported when they are first used.
 _MODULES = {
-    **dict.fromkeys(("MisalignedError", "Request", "Requests", "swizzled", "warp_access", "warp_accesses"), "access"),
-    **dict.fromkeys(("Analysis", "MemoryInstruction"), "instructions"),
-    **dict.fromkeys(("AsyncAccess", "async_access"), "cp_async"),
-    **dict.fromkeys(("BoxAccess", "box_access"), "boxes"),
-    **dict.fromkeys(("Access", "suggest_padding", "suggest_swizzle", "suggest_tv"), "suggest"),
-    **dict.fromkeys(("SwizzleMode", "swizzle_mode"), "swizzle_modes"),
-    **dict.fromkeys(("Verification", "verify_with_ncu"), "verify"),
-    "analyze_layout": "layouts",
-    "analyze_plan": "plans",
-    "analyze_tiled_copy": "copies",
-    "by_rank": "rank",
+    **dict.fromkeys(
+        ("MisalignedError", "Request", "Requests", "swizzled", "warp_access", "warp_accesses"),
+        "tilewright.analysis.access",
+    ),
+    **dict.fromkeys(("Analysis", "MemoryInstruction"), "tilewright.analysis.instructions"),
+    **dict.fromkeys(("AsyncAccess", "async_access"), "tilewright.analysis.cp_async"),
+    **dict.fromkeys(("BoxAccess", "box_access"), "tilewright.analysis.boxes"),
+    **dict.fromkeys(
+        ("Access", "suggest_padding", "suggest_swizzle", "suggest_tv"), "tilewright.analysis.suggest.shared_memory"
+    ),
+    **dict.fromkeys(("SwizzleMode", "swizzle_mode"), "tilewright.analysis.swizzle_modes"),
+    **dict.fromkeys(("Verification", "verify_with_ncu"), "tilewright.kernels.analyze.verify"),
+    "analyze_layout": "tilewright.analysis.layouts",
+    "analyze_plan": "tilewright.kernels.analyze.plans",
+    "analyze_tiled_copy": "tilewright.analysis.copies",
+    "by_rank": "tilewright.analysis.rank",
 }
 
 
@@ -93,28 +98,28 @@ def analyze(x: object, *args: object, **kwargs: object) -> Analysis:
         advice: neighbouring lanes are 8 bytes apart but access 4: let them access neighbouring elements
     """
     from tilewright._core import ComposedLayout, Layout
-    from tilewright.cute.tensor import Tensor
+    from tilewright.cute.tensors.tensor import Tensor
 
     if hasattr(x, "__dlpack__") and not isinstance(x, Tensor):
-        from tilewright.cute.tensor import as_tensor
+        from tilewright.cute.tensors.tensor import as_tensor
 
         x = as_tensor(x, "analyze", "x")
     if isinstance(x, (Layout, ComposedLayout, Tensor)):
         from tilewright.analysis.layouts import analyze_layout
 
         return _called(analyze_layout, x, args, kwargs)
-    from tilewright.cute.tiled_copy import TiledCopy
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
 
     if isinstance(x, TiledCopy):
         from tilewright.analysis.copies import analyze_tiled_copy
 
         return _called(analyze_tiled_copy, x, args, kwargs)
-    from tilewright.kernels.copy_plan import CopyPlan
-    from tilewright.kernels.gemm_composite import CompositeGemm
-    from tilewright.kernels.gemm_plan import GemmPlan
+    from tilewright.kernels.copy.plan import CopyPlan
+    from tilewright.kernels.gemm.composite.plan import CompositeGemm
+    from tilewright.kernels.gemm.plan import GemmPlan
 
     if isinstance(x, (CopyPlan, GemmPlan, CompositeGemm)):
-        from tilewright.analysis.plans import analyze_plan
+        from tilewright.kernels.analyze.plans import analyze_plan
 
         return _called(analyze_plan, x, args, kwargs)
     raise TypeError(
@@ -135,6 +140,6 @@ def _called(function: Callable[..., Analysis], x: Any, args: tuple[Any, ...], kw
 
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones
-    __getattr__, __dir__ = names_of(__name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()})
+    __getattr__, __dir__ = names_of(__name__, _MODULES)
 
 guard(globals(), __all__)

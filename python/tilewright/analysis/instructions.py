@@ -218,14 +218,14 @@ class Analysis:
 
     @or_text
     def _repr_html_(self) -> str:
-        from tilewright.analysis.report import html
+        from tilewright.show.analysis.report import html
 
         return html(self)
 
     def svg(self) -> str:
         """The worst request of each instruction as a picture: lanes over the banks of shared memory, or over the
         sectors and lines of global memory."""
-        from tilewright.analysis.report import svg
+        from tilewright.show.analysis.report import svg
 
         return svg(self)
 

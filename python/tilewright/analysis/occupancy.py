@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright.analysis.arguments import whole
 
 if TYPE_CHECKING:
-    from tilewright._runtime.program import Program
-    from tilewright.kernels.gemm_plan import DeviceFacts
+    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.runtime.program import Program
 
 __all__ = ["Multiprocessor", "Occupancy", "multiprocessor_of", "occupancy"]
 
@@ -49,7 +49,7 @@ MULTIPROCESSORS: dict[int, Multiprocessor] = {
 def multiprocessor_of(facts: DeviceFacts) -> Multiprocessor:
     """That of a device; of one that is not in the table, that of the newest older one.
 
-    >>> from tilewright.kernels.gemm_plan import H200
+    >>> from tilewright.kernels.gemm.plan import H200
     >>> multiprocessor_of(H200).shared_bytes
     233472
     """
@@ -102,20 +102,20 @@ class Occupancy(NamedTuple):
 
 
 def _facts(operation: str, given: Any) -> DeviceFacts:
-    from tilewright.kernels.gemm_devices import DEVICES
-    from tilewright.kernels.gemm_plan import DeviceFacts
+    from tilewright.kernels.gemm.choose.devices import DEVICES
+    from tilewright.kernels.gemm.plan import DeviceFacts
 
     if not isinstance(given, DeviceFacts):
         raise TypeError(
             f"{operation}: expected the device to be a DeviceFacts, not {given!r}; take one of "
-            f"tilewright.kernels.gemm_devices.DEVICES, by {', '.join(map(repr, DEVICES))}, or leave it out: an H200"
+            f"tilewright.kernels.gemm.choose.devices.DEVICES, by {', '.join(map(repr, DEVICES))}, or leave it out: an H200"
         )
     return given
 
 
 def _registers(operation: str, plan: Any, facts: DeviceFacts, given: Any) -> int | None:
     """Those of a thread, by number or by the plan's program; None: not known."""
-    from tilewright._runtime.program import Program
+    from tilewright.runtime.program import Program
 
     program = plan.compiled(facts.arch) if given is None else given
     if program is None:
@@ -155,13 +155,13 @@ def occupancy(
     calculator.
 
     >>> from tilewright import Float16
-    >>> from tilewright.kernels.gemm_problem import problem_of
-    >>> from tilewright.kernels.gemm_sm80 import choose
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> from tilewright.kernels.gemm.sm80.build import choose
     >>> found = occupancy(choose(problem_of(4096, 4096, 4096, Float16), (16, 16, 16)), registers=255)
     >>> found.ctas, found.limits, found.limited_by
     (1, {'threads': 8, 'CTAs': 32, 'shared memory': 2, 'registers': 1}, ('registers',))
     """
-    from tilewright.kernels.gemm_plan import H200
+    from tilewright.kernels.gemm.plan import H200
 
     facts = H200 if facts is None else _facts(operation, facts)
     count = _registers(operation, plan, facts, registers)

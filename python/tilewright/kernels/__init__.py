@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from tilewright._boundary import guard
 from tilewright._names import names_of
-from tilewright.kernels.gemm import gemm
-from tilewright.kernels.tiled_copy import permute, tiled_copy, transpose
-from tilewright.kernels.visualize_tv import visualize_tv
+from tilewright.kernels.copy.api import permute, tiled_copy, transpose
+from tilewright.kernels.gemm.api import gemm
+from tilewright.kernels.visualize.tv import visualize_tv
 
 __all__ = ["gemm", "permute", "tiled_copy", "transpose", "visualize_tv"]
 
