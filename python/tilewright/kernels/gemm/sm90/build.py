@@ -118,7 +118,7 @@ def shared_operand(layout: Any, dtype: type[Numeric], rows: int, bK: int, k_majo
     """
     import numpy as np
 
-    from tilewright.kernels.gemm.tables import tma_offsets
+    from tilewright.cute.atoms.wgmma_layout import tma_offsets
 
     extents = tuple(int(_core.size(layout, mode=[mode])) for mode in range(_core.rank(layout.shape)))
     if len(extents) != 3 or extents[:2] != (rows, bK):

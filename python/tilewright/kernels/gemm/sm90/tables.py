@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
+from tilewright.cute.atoms.wgmma_layout import descriptor_offsets, matrix_descriptor, tma_offsets
 from tilewright.kernels.gemm.partitions import by_modes, operand_indices, tile_coordinates
 from tilewright.kernels.gemm.sm90.build import ATOM_ROWS, SPAN, GemmSm90, SharedOperand
-from tilewright.kernels.gemm.tables import (
-    GemmTables,
-    LoadTable,
-    MmaTable,
-    OperandTable,
-    Pipeline,
-    StoreTable,
-    descriptor_offsets,
-    matrix_descriptor,
-    tma_offsets,
-)
+from tilewright.kernels.gemm.tables import GemmTables, LoadTable, MmaTable, OperandTable, Pipeline, StoreTable
 from tilewright.numeric import TFloat32
 
 if TYPE_CHECKING:
