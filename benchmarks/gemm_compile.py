@@ -25,7 +25,7 @@ RAGGED = (4095, 4097, 4103)
 def compile_twice(stem: str, arch: str | None) -> list[float]:
     """For one element type, the first compilation of the process, and for another."""
     from tilewright import BFloat16, Float16, Float32, Float64
-    from tilewright.kernels.gemm.plan import H200
+    from tilewright.devices import H200
     from tilewright.kernels.gemm.problem import problem_of
     from tilewright.runtime.device import arch_of
 
@@ -45,8 +45,8 @@ def compile_twice(stem: str, arch: str | None) -> list[float]:
 def compile_composites(together: bool, arch: str | None) -> list[float]:
     """The plans of copies and a GEMM, and of a GEMM of the last column, that RAGGED is multiplied by."""
     from tilewright import BFloat16, Float32
+    from tilewright.devices import H200
     from tilewright.kernels.gemm.choose.choose import choose_gemm
-    from tilewright.kernels.gemm.plan import H200
     from tilewright.kernels.gemm.problem import problem_of
     from tilewright.runtime.device import arch_of
 

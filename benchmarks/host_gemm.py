@@ -14,7 +14,7 @@ import table
 import torch
 
 from tilewright import BFloat16, Float16, Float32
-from tilewright.kernels.gemm.plan import H200
+from tilewright.devices import H200
 from tilewright.kernels.gemm.problem import problem_of
 
 LIMIT = 1.0  # seconds

@@ -9,9 +9,9 @@ import pytest
 
 from plan_walk import WALKS, predicted, walk_copy
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute, kernels
+from tilewright.devices import H200
 from tilewright.kernels.copy.accesses import copy_instructions
 from tilewright.kernels.gemm.accesses import gemm_instructions
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.layouts import SimtTile

@@ -17,13 +17,12 @@ from tilewright.analysis import MisalignedError, analyze
 from tilewright.analysis.cp_async import async_access
 from tilewright.analysis.occupancy import occupancy
 from tilewright.cute.nvgpu import cpasync
+from tilewright.devices import DEVICES, H200
 from tilewright.kernels.analyze.plans import widest_legal
 from tilewright.kernels.copy import accesses as copy_plans
 from tilewright.kernels.gemm import accesses as gemm_plans
 from tilewright.kernels.gemm.choose.choose import choose_gemm
-from tilewright.kernels.gemm.choose.devices import DEVICES
 from tilewright.kernels.gemm.composite.residue import EdgedGemm, split
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout
 from tilewright.kernels.gemm.sm90.choose import Config, plan_of

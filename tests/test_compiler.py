@@ -17,9 +17,9 @@ import pytest
 
 from compiling import nvrtc, run_python
 from tilewright._core import cuda
+from tilewright.devices import architecture
 from tilewright.runtime import compiler, discovery
 from tilewright.runtime import nvrtc as nvrtc_module
-from tilewright.runtime.device import architecture
 from tilewright.runtime.discovery import kernels_folder
 from tilewright.runtime.entry import unseal
 from tilewright.runtime.errors import CacheWarning, CompileError, NvrtcError

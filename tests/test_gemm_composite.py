@@ -8,10 +8,10 @@ import pytest
 
 from compiling import nvrtc
 from tilewright import BFloat16, Float32
+from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.composite.padded import PackedGemm
 from tilewright.kernels.gemm.composite.residue import EdgedGemm
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.runtime import compiler
 from tilewright.runtime.errors import CompileError

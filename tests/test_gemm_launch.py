@@ -7,12 +7,12 @@ import struct
 import pytest
 
 from tilewright import LayoutError, _core, kernels
+from tilewright.devices import H200
 from tilewright.kernels.common import launch
 from tilewright.kernels.gemm import launch as gemm_launch
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm.composite.padded import PackedGemm
 from tilewright.kernels.gemm.epilogue import bias_offset
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.sm90.build import GemmSm90
 
 torch = pytest.importorskip("torch")

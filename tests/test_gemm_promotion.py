@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tilewright import BFloat16, Float16, Float32, Float64, Int8, LayoutError, TFloat32, kernels
-from tilewright.kernels.gemm.plan import H200
+from tilewright.devices import H200
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.tiles import TILES

@@ -12,7 +12,7 @@ import pytest
 from test_device_gemm_simt_host import seed_parts
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8
 from tilewright.cute import size
-from tilewright.kernels.gemm.plan import DeviceFacts
+from tilewright.devices import DeviceFacts
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES

@@ -22,8 +22,8 @@ from tilewright import (
 from tilewright._core import LayoutError
 from tilewright.analysis.bank_conflicts import wavefronts_of
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op
+from tilewright.devices import H200
 from tilewright.kernels.gemm.host import run_on_host
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm80.build import choose, given, variants
 from tilewright.kernels.gemm.sm80.fragments import WARP

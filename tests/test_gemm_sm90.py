@@ -20,8 +20,8 @@ from tilewright import (
     kernels,
 )
 from tilewright.cute.atoms.mma_warpgroup import MmaF16BF16Op, MmaTF32Op, OperandMajorMode, OperandSource
+from tilewright.devices import H200
 from tilewright.kernels.gemm.host import run_on_host
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90.build import GemmSm90, shared_operand, smem_layout
 from tilewright.kernels.gemm.sm90.choose import (

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import BFloat16, Float32, Float64, LayoutError, _core, cute, kernels
+from tilewright.devices import H200
 from tilewright.kernels.gemm import launch as gemm_launch
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm import workspace_run as gemm_scratch_run
 from tilewright.kernels.gemm.choose import tune as gemm_tune
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.choose.promotion import is_shared
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.build import plan_of_tile

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tilewright import BFloat16, Float32, Float64, analysis, kernels
+from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm
-from tilewright.kernels.gemm.choose.devices import H200
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt.build import choose, variants
 from tilewright.kernels.gemm.simt.gemv import DEPTH, SLICES, thin_plan

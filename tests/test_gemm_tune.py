@@ -10,10 +10,10 @@ from typing import ClassVar
 import pytest
 
 from tilewright import _core, kernels
+from tilewright.devices import H200
 from tilewright.kernels.gemm import launch as gemm_launch
 from tilewright.kernels.gemm import request as gemm_asked
 from tilewright.kernels.gemm.choose import tune as gemm_tune
-from tilewright.kernels.gemm.plan import H200
 from tilewright.runtime.cache import default_cache
 from tilewright.runtime.command import cache_command
 

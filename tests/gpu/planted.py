@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 from tilewright import Float32, _core, kernels
-from tilewright.kernels.gemm.plan import DeviceFacts
+from tilewright.devices import DeviceFacts
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.runtime.compiler import compile_program, kernel

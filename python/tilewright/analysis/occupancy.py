@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright.analysis.arguments import whole
 
 if TYPE_CHECKING:
-    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.devices import DeviceFacts
     from tilewright.runtime.program import Program
 
 __all__ = ["Multiprocessor", "Occupancy", "multiprocessor_of", "occupancy"]
@@ -49,7 +49,7 @@ MULTIPROCESSORS: dict[int, Multiprocessor] = {
 def multiprocessor_of(facts: DeviceFacts) -> Multiprocessor:
     """That of a device; of one that is not in the table, that of the newest older one.
 
-    >>> from tilewright.kernels.gemm.plan import H200
+    >>> from tilewright.devices import H200
     >>> multiprocessor_of(H200).shared_bytes
     233472
     """
@@ -102,13 +102,12 @@ class Occupancy(NamedTuple):
 
 
 def _facts(operation: str, given: Any) -> DeviceFacts:
-    from tilewright.kernels.gemm.choose.devices import DEVICES
-    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.devices import DEVICES, DeviceFacts
 
     if not isinstance(given, DeviceFacts):
         raise TypeError(
             f"{operation}: expected the device to be a DeviceFacts, not {given!r}; take one of "
-            f"tilewright.kernels.gemm.choose.devices.DEVICES, by {', '.join(map(repr, DEVICES))}, or leave it out: an H200"
+            f"tilewright.devices.DEVICES, by {', '.join(map(repr, DEVICES))}, or leave it out: an H200"
         )
     return given
 
@@ -161,7 +160,7 @@ def occupancy(
     >>> found.ctas, found.limits, found.limited_by
     (1, {'threads': 8, 'CTAs': 32, 'shared memory': 2, 'registers': 1}, ('registers',))
     """
-    from tilewright.kernels.gemm.plan import H200
+    from tilewright.devices import H200
 
     facts = H200 if facts is None else _facts(operation, facts)
     count = _registers(operation, plan, facts, registers)

@@ -12,8 +12,8 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from tilewright.devices import is_architecture
 from tilewright.runtime.cache import default_cache
-from tilewright.runtime.device import is_architecture
 from tilewright.runtime.discovery import Library, advice, driver_cuda, find_nvrtc, kernels_path
 from tilewright.runtime.entry import digest, digest_of_texts
 from tilewright.runtime.program import OPTIONS, Program, from_sections, to_sections

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from tilewright.devices import architecture
+
 
 @functools.cache
 def properties(device: int) -> dict[str, Any]:
@@ -28,23 +30,3 @@ def arch_of(device: int) -> str:
     """
     major, minor = properties(device)["compute_capability"]
     return architecture(major, minor)
-
-
-def architecture(major: int, minor: int) -> str:
-    """The name of an architecture; from 9.0 on the one with all its instructions, such as wgmma.
-
-    >>> architecture(8, 0), architecture(9, 0), architecture(10, 0)
-    ('sm_80', 'sm_90a', 'sm_100a')
-    """
-    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
-
-
-def is_architecture(name: str) -> bool:
-    """Whether this is the name of an architecture: sm_, its number, and a or f where it is one of those.
-
-    >>> [is_architecture(name) for name in ("sm_80", "sm_90a", "90", "compute_90", "sm_90 -I/")]
-    [True, True, False, False, False]
-    """
-    number = name.removeprefix("sm_")
-    number = number[:-1] if number.endswith(("a", "f")) else number
-    return name.startswith("sm_") and number.isascii() and number.isdecimal()

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tilewright._typing import SupportsDLPack
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.copy.plan import CopyPlan
-    from tilewright.kernels.gemm.plan import DeviceFacts, GemmPlan
+    from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.run import Plan
     from tilewright.runtime.program import Program
 

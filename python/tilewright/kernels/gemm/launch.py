@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.kernels.gemm.plan import DeviceFacts
+from tilewright.devices import DeviceFacts
 
 if TYPE_CHECKING:
     from tilewright.kernels.copy.problem import Operand

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
@@ -21,31 +21,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.composite.run import CompositeLaunch
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.tables import GemmTables
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
-
-
-class DeviceFacts(NamedTuple):
-    """What a choice of plan asks about a device; `capability` is 90 for 9.0, `shared_bytes` the most of a CTA."""
-
-    name: str
-    capability: int
-    multiprocessors: int
-    shared_bytes: int
-
-    @property
-    def arch(self) -> str:
-        """The architecture to compile for, such as sm_90a."""
-        from tilewright.runtime.device import architecture
-
-        return architecture(self.capability // 10, self.capability % 10)
-
-
-H200 = DeviceFacts("NVIDIA H200", 90, 132, 232448)
 
 
 @drawn

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.devices import DeviceFacts
 from tilewright.kernels.copy.problem import CUDA, CUDA_MANAGED
-from tilewright.kernels.gemm.plan import DeviceFacts
 from tilewright.numeric import Float32, TFloat32
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def plan_for(function: str, operands: GemmOperands, asked: dict[str, Any], arch:
 
 def facts_for(function: str, operands: GemmOperands, arch: str | None = None) -> DeviceFacts:
     """The device to plan for: that of the tensors, or the usual one of an architecture."""
-    from tilewright.kernels.gemm.choose.devices import DEVICES, H200
+    from tilewright.devices import DEVICES, H200
 
     if arch is not None:
         if not isinstance(arch, str) or arch not in DEVICES:

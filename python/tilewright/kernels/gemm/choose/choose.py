@@ -25,7 +25,8 @@ from tilewright.numeric import Float32, TFloat32
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tilewright.kernels.gemm.plan import DeviceFacts, GemmPlan
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
     from tilewright.kernels.gemm.sm90.build import GemmSm90

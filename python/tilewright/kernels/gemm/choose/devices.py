@@ -1,13 +1,12 @@
-"""What is known of devices and kernels, as data: from this table plans are chosen.
+"""What kernels reach on a generation of devices, as data: from this table plans are chosen.
 
 Rates are those of a whole device with dense operands, in TFLOP/s of multiplications and additions, from data sheets.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tilewright.kernels.gemm.plan import H200, DeviceFacts
 from tilewright.numeric import (
     BFloat16,
     Float8E4M3FN,
@@ -20,7 +19,10 @@ from tilewright.numeric import (
     Uint8,
 )
 
-__all__ = ["DEVICES", "GENERATIONS", "H200", "Generation", "generation_of"]
+if TYPE_CHECKING:
+    from tilewright.devices import DeviceFacts
+
+__all__ = ["GENERATIONS", "Generation", "generation_of"]
 
 Type = type[Numeric]
 
@@ -61,21 +63,11 @@ GENERATIONS: dict[int, Generation] = {
     120: Generation({"sm80": 0.7, "simt": 0.6}, _rates(500, 250, 1000, 1000, 2), fma=125, fma64=2, bandwidth=1.6),
 }
 
-# The device that stands for an architecture where there is none to ask.
-DEVICES: dict[str, DeviceFacts] = {
-    "sm_75": DeviceFacts("NVIDIA T4", 75, 40, 65536),
-    "sm_80": DeviceFacts("NVIDIA A100", 80, 108, 166912),
-    "sm_86": DeviceFacts("NVIDIA A10", 86, 72, 101376),
-    "sm_89": DeviceFacts("NVIDIA L40S", 89, 142, 101376),
-    "sm_90a": H200,
-    "sm_100a": DeviceFacts("NVIDIA B200", 100, 148, 232448),
-    "sm_120a": DeviceFacts("NVIDIA RTX PRO 6000", 120, 188, 101376),
-}
-
 
 def generation_of(facts: DeviceFacts) -> Generation:
     """The newest generation that the device's capability has reached.
 
+    >>> from tilewright.devices import DeviceFacts
     >>> generation_of(DeviceFacts("NVIDIA Jetson Orin", 87, 16, 166912)) is GENERATIONS[86]
     True
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tilewright.kernels.gemm.choose.devices import generation_of
 
 if TYPE_CHECKING:
-    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
 LAUNCH = 3e-6  # seconds of a launch, from its first CTA to its last
@@ -26,7 +26,7 @@ def seconds(
     """The expected time of a problem with tiles (bM,bN,bK) by "simt", "sm80" or "sm90"; K is split among so many CTAs.
 
     >>> from tilewright import Float16
-    >>> from tilewright.kernels.gemm.choose.devices import H200
+    >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> p = problem_of(4096, 4096, 4096, Float16)
     >>> seconds(p, (128, 256, 64), "sm90", H200) < seconds(p, (64, 64, 64), "sm90", H200)

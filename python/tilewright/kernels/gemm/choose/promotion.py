@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64
 
 if TYPE_CHECKING:
-    from tilewright.kernels.gemm.plan import DeviceFacts, GemmPlan
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
 
 Plan = TypeVar("Plan", bound="GemmPlan")

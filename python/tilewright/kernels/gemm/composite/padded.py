@@ -20,9 +20,9 @@ from tilewright.kernels.gemm.plan import GemmPlan
 
 if TYPE_CHECKING:
     from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.composite.padded_run import PackedLaunch
     from tilewright.kernels.gemm.operands import GemmOperands
-    from tilewright.kernels.gemm.plan import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
 ROW = 128  # bytes of whose multiple a row of the workspace begins

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.composite.run import CompositeLaunch
     from tilewright.kernels.gemm.operands import GemmOperands
-    from tilewright.kernels.gemm.plan import DeviceFacts, GemmPlan
+    from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
 

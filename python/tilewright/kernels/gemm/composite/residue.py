@@ -15,8 +15,8 @@ from tilewright.kernels.gemm.plan import GemmPlan
 
 if TYPE_CHECKING:
     from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.operands import GemmOperands
-    from tilewright.kernels.gemm.plan import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_simt, with_promotion
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.simt.gemv import thin_plan
 from tilewright.kernels.gemm.simt.layouts import (
     ACCESS,
@@ -40,7 +40,7 @@ from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Floa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
 __all__ = ["GemmSimt", "choose", "given", "plan_of_tile", "promoted", "variants"]

@@ -25,7 +25,7 @@ from tilewright.numeric import Float32
 if TYPE_CHECKING:
     from tilewright.cute.tiled.tiled_copy import TiledCopy
     from tilewright.cute.tiled.tiled_mma import TiledMma
-    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
 __all__ = ["ThinTile", "thin_plan"]
@@ -67,7 +67,7 @@ def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: Dev
 
     Its sums are not promoted, and C is written element by element.
 
-    >>> from tilewright.kernels.gemm.plan import H200
+    >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> [thin_plan(problem_of(m, 1, 4096, Float32), (16, 16, 4), H200).tiler_mnk for m in (4096, 1024, 512)]
     [(32, 1, 128), (16, 1, 128), (8, 1, 128)]

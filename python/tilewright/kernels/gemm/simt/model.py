@@ -19,7 +19,7 @@ from tilewright.numeric import Float32
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
     Alignments = tuple[int, int, int]
@@ -102,7 +102,7 @@ def fastest(
 ) -> Choice:
     """What takes the least expected time on a device; without `may_be_loose`, a tile by the widest accesses, unshared.
 
-    >>> from tilewright.kernels.gemm.plan import H200
+    >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> fastest(problem_of(4096, 16, 4096, Float32), (16, 16, 16), H200).tile
     SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.31, slices=8, stages=6)
@@ -117,7 +117,7 @@ def least_time(
 ) -> float:
     """The expected time of what `fastest` chooses, in microseconds.
 
-    >>> from tilewright.kernels.gemm.plan import H200
+    >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> 2500 < least_time(problem_of(4096, 4096, 4096, Float32), (16, 16, 16), H200) < 2700
     True

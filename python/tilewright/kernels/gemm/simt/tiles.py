@@ -16,7 +16,7 @@ from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile, make_simt_ima
 from tilewright.numeric import Float32, Float64
 
 if TYPE_CHECKING:
-    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
     Alignments = tuple[int, int, int]

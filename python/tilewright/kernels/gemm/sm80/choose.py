@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
+from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
-from tilewright.kernels.gemm.plan import H200
 from tilewright.kernels.gemm.sm80.fragments import modes_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
 from tilewright.kernels.gemm.sm80.plan import GemmSm80
@@ -29,7 +29,7 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
-    from tilewright.kernels.gemm.plan import DeviceFacts
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
 WIDTHS = (16, 8, 4)  # bytes of a cp.async

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
-from tilewright.kernels.gemm.plan import H200, DeviceFacts
 from tilewright.kernels.gemm.sm90.build import (
     ATOM_ROWS,
     BY_BOXES,
