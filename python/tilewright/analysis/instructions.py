@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tilewright.analysis.access import Request
-    from tilewright.analysis.occupancy import Occupancy
     from tilewright.analysis.swizzle_modes import SwizzleMode
+    from tilewright.kernels.analyze.occupancy import Occupancy
 
 __all__ = ["Analysis", "MemoryInstruction"]
 

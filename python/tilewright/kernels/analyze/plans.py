@@ -80,8 +80,8 @@ for this tensor
 def _copy(
     plan: CopyPlan, tensors: Sequence[Any], addresses: Sequence[int] | None, device: Any, registers: Any
 ) -> Analysis:
-    from tilewright.analysis.occupancy import occupancy
     from tilewright.kernels.analyze.advice import advice_on_copy
+    from tilewright.kernels.analyze.occupancy import occupancy
     from tilewright.kernels.copy.accesses import copy_instructions
 
     memory = None
@@ -121,8 +121,8 @@ def _numbers(addresses: Sequence[int] | None, count: int) -> tuple[int, ...]:
 def _gemm(
     plan: Any, tensors: Sequence[Any], bias: Any, addresses: Sequence[int] | None, device: Any, registers: Any
 ) -> Analysis:
-    from tilewright.analysis.occupancy import occupancy
     from tilewright.kernels.analyze.advice import advice_on_gemm
+    from tilewright.kernels.analyze.occupancy import occupancy
     from tilewright.kernels.gemm.composite.plan import CompositeGemm
 
     places = _numbers(addresses, 4)

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import warp_accesses
-from tilewright.analysis.occupancy import occupancy
+from tilewright.kernels.analyze.occupancy import occupancy
 from tilewright.kernels.gemm.accesses import by_warps, exists, kept_of
 from tilewright.kernels.gemm.simt.accesses import taken_together
 
