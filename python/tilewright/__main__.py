@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
                 print(f"python -m tilewright: cannot write {file}: {error.strerror}", file=sys.stderr)
                 return 1
         case ["doctor"]:
-            from tilewright.runtime.doctor import doctor
+            from tilewright.explore.doctor import doctor
 
             return doctor()
         case ["show" | "explain" | "analyze" | "explore", *_]:

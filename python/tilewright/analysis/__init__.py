@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright._boundary import guard
 from tilewright._names import names_of
+from tilewright._registry import ANALYSES, function_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +75,17 @@ _MODULES = {
 }
 
 
+ANALYSES.update(
+    {
+        **dict.fromkeys(
+            ("tilewright._core.Layout", "tilewright._core.ComposedLayout", "tilewright.cute.tensors.tensor.Tensor"),
+            "tilewright.analysis.layouts:analyze_layout",
+        ),
+        "tilewright.cute.tiled.tiled_copy.TiledCopy": "tilewright.analysis.copies:analyze_tiled_copy",
+    }
+)
+
+
 def analyze(x: object, *args: object, **kwargs: object) -> Analysis:
     """What each memory instruction costs that a layout, a tensor, a tiled copy or a plan stands for.
 
@@ -97,31 +109,14 @@ def analyze(x: object, *args: object, **kwargs: object) -> Analysis:
         widest access: 4 bytes, limited by 1 value a thread
         advice: neighbouring lanes are 8 bytes apart but access 4: let them access neighbouring elements
     """
-    from tilewright._core import ComposedLayout, Layout
-    from tilewright.cute.tensors.tensor import Tensor
-
-    if hasattr(x, "__dlpack__") and not isinstance(x, Tensor):
+    function = function_of(x, ANALYSES)
+    if function is None and hasattr(x, "__dlpack__"):
         from tilewright.cute.tensors.tensor import as_tensor
 
         x = as_tensor(x, "analyze", "x")
-    if isinstance(x, (Layout, ComposedLayout, Tensor)):
-        from tilewright.analysis.layouts import analyze_layout
-
-        return _called(analyze_layout, x, args, kwargs)
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
-
-    if isinstance(x, TiledCopy):
-        from tilewright.analysis.copies import analyze_tiled_copy
-
-        return _called(analyze_tiled_copy, x, args, kwargs)
-    from tilewright.kernels.copy.plan import CopyPlan
-    from tilewright.kernels.gemm.composite.plan import CompositeGemm
-    from tilewright.kernels.gemm.plan import GemmPlan
-
-    if isinstance(x, (CopyPlan, GemmPlan, CompositeGemm)):
-        from tilewright.kernels.analyze.plans import analyze_plan
-
-        return _called(analyze_plan, x, args, kwargs)
+        function = function_of(x, ANALYSES)
+    if function is not None:
+        return _called(function, x, args, kwargs)
     raise TypeError(
         f"analyze: expected a Layout, ComposedLayout, Tensor, TiledCopy or a plan, not {type(x).__name__}; "
         "a TiledMma is analysed as part of a plan"

@@ -7,12 +7,12 @@ ValueError where there is nothing to draw, and then a notebook shows the object'
 
 from __future__ import annotations
 
-from importlib import import_module
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._names import did_you_mean
+from tilewright._registry import function_of, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,20 +76,6 @@ OPERATIONS: dict[str, str] = {
 """What draws an operation, by its name; called with the operands of the operation."""
 
 
-def _load(place: str) -> Callable[..., Picture]:
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)  # type: ignore[no-any-return]
-
-
-def _of_object(x: Any) -> Callable[..., Picture] | None:
-    kinds = type(x).__mro__
-    for cls in kinds[:1] if issubclass(type(x), (int, tuple)) else kinds:
-        place = OBJECTS.get(f"{cls.__module__}.{cls.__qualname__}")
-        if place is not None:
-            return _load(place)
-    return None
-
-
 def show(x: object, /, *operands: object, **options: object) -> Picture:
     """The picture of an object, `show(x)`, or of an operation with its operands, `show(cute.composition, a, b)`.
 
@@ -123,17 +109,17 @@ def show(x: object, /, *operands: object, **options: object) -> Picture:
         x = _core.parse(x)
     name = x if isinstance(x, str) else getattr(x, "__name__", "") if callable(x) else ""
     if name in OPERATIONS:
-        return _call(_load(OPERATIONS[name]), name, operands, options)
+        return _call(load(OPERATIONS[name]), name, operands, options)
     if operands:
         raise TypeError(
             f"show: there is no picture of the operation {name or type(x).__name__!r}; the operations are "
             f"{', '.join(OPERATIONS)}{did_you_mean(name, OPERATIONS)}"
         )
-    if _of_object(x) is None and hasattr(x, "__dlpack__"):
+    if function_of(x, OBJECTS) is None and hasattr(x, "__dlpack__"):
         from tilewright.cute.tensors.tensor import as_tensor
 
         x = as_tensor(x, "show", "x")
-    draw = _of_object(x)
+    draw = function_of(x, OBJECTS)
     if draw is None:
         names = sorted({place.rpartition(".")[2] for place in OBJECTS})
         raise TypeError(f"show: there is no picture of {type(x).__name__}; there are pictures of {', '.join(names)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
+from tilewright._registry import load
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.device_types import device_type
@@ -339,9 +340,7 @@ class CopyPlan:
 
     def svg(self) -> str:
         """The tile by thread, as it is loaded and as it is stored, as a picture."""
-        from tilewright.show.kernels.copy_tiles import draw_copy
-
-        return draw_copy(self)
+        return load("tilewright.show.kernels.copy_tiles:draw_copy")(self)  # type: ignore[no-any-return]
 
 
 def _restore(fields: Mapping[str, Any]) -> CopyPlan:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
+from tilewright._registry import load
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm.choose.promotion import require_promotion
@@ -284,17 +285,14 @@ class GemmPlan(ABC):
     def svg(self, of: str = "tile") -> str:
         """A picture: the "tile" of a CTA by who brings and who multiplies it, with the banks of shared memory; its
         "stages" step by step; or the "order" of the tiles of C. ValueError for any other."""
-        from tilewright.show.kernels import gemm_order as draw_gemm_order
-        from tilewright.show.kernels import gemm_tile as draw_gemm
-
         draws = {
-            "tile": draw_gemm.draw_gemm,
-            "stages": draw_gemm_order.draw_stages,
-            "order": draw_gemm_order.draw_order,
+            "tile": "tilewright.show.kernels.gemm_tile:draw_gemm",
+            "stages": "tilewright.show.kernels.gemm_order:draw_stages",
+            "order": "tilewright.show.kernels.gemm_order:draw_order",
         }
         if not isinstance(of, str) or of not in draws:
             raise ValueError(f"plan.svg: there is no picture of {of!r}, but of {', '.join(draws)}")
-        return draws[of](self)
+        return load(draws[of])(self)  # type: ignore[no-any-return]
 
 
 def _restore(kind: type[GemmPlan], fields: dict[str, Any]) -> GemmPlan:

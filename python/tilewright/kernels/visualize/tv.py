@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
+from tilewright._registry import load
 from tilewright._traceback import short
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
@@ -166,15 +167,11 @@ class ThreadValues:
 
         Coloured by thread where standard output is a terminal and NO_COLOR is not set, or as `color` says.
         """
-        from tilewright.show.kernels.thread_values import text
-
-        return text(self, color)
+        return load("tilewright.show.kernels.thread_values:text")(self, color)  # type: ignore[no-any-return]
 
     def svg(self) -> str:
         """The same two tables as a picture; pointing at a cell shows coordinate, offset, thread and value."""
-        from tilewright.show.kernels.thread_values import svg
-
-        return svg(self)
+        return load("tilewright.show.kernels.thread_values:svg")(self)  # type: ignore[no-any-return]
 
 
 def _static(layout: Any) -> Any:

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
-from tilewright._svg import Svg
 from tilewright.analysis.bank_conflicts import BANKS, WORD, coordinate
 from tilewright.show.drawing.palette import INK, thread_color
+from tilewright.show.formats.svg_tables import Svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable

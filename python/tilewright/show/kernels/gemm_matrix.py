@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright._svg import Svg
 from tilewright.analysis.bank_conflicts import BANKS, WORD
 from tilewright.kernels.gemm.banks import CORE, SharedAccess
 from tilewright.show.drawing.palette import thread_color
+from tilewright.show.formats.svg_tables import Svg
 
 if TYPE_CHECKING:
     from collections.abc import Callable

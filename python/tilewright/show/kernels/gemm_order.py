@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, cast
 
-from tilewright._svg import Svg
 from tilewright.cute.int_tuple import text
 from tilewright.show.drawing.palette import thread_color
+from tilewright.show.formats.svg_tables import Svg
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.plan import GemmPlan

@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright._svg import Svg
 from tilewright.cute.text.printing import pretty_str
 from tilewright.show.drawing.palette import NOBODY, thread_ansi, thread_color
+from tilewright.show.formats.svg_tables import Svg
 
 if TYPE_CHECKING:
     from tilewright.kernels.visualize.tv import ThreadValues
