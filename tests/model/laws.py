@@ -103,6 +103,15 @@ def translates(tile: set[int], end: int) -> list[int] | None:
 
 
 def tileable(a: Layout, end: int) -> bool:
+    """Whether copies of the image, moved by the offsets of a layout, make up all indices below `end`.
+
+    So the modes fill what lies below the next one, each stride being a multiple of where those below it end.
+    """
+    reached = 1
+    for extent, stride in sorted((x for x in m.pairs(a) if x[0] > 1 and x[1] > 0), key=lambda x: x[1]):
+        if stride % reached:
+            return False
+        reached = extent * stride
     return translates(set(m.offsets(a)), end) is not None
 
 
