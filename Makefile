@@ -27,6 +27,7 @@ test: $(VENV)/installed $(VENV)/extra-test
 lint: $(VENV)/extra-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	PYTHONPATH=python $(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 
 format: $(VENV)/extra-dev

@@ -15,10 +15,10 @@ import numpy as np
 import table
 
 from tilewright import BFloat16, Float16, Float32, _core, analysis, cute
-from tilewright.analysis import gemm_plans
-from tilewright.kernels.choose_gemm import choose_gemm
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
+from tilewright.devices import H200
+from tilewright.kernels.gemm import accesses as gemm_plans
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.problem import problem_of
 
 WARPS = 2000  # of a call
 CASES = 100_000  # of the comparison of the two methods

@@ -25,11 +25,11 @@ RAGGED = (4095, 4097, 4103)
 def compile_twice(stem: str, arch: str | None) -> list[float]:
     """For one element type, the first compilation of the process, and for another."""
     from tilewright import BFloat16, Float16, Float32, Float64
-    from tilewright._runtime.device import arch_of
-    from tilewright.kernels.gemm_plan import H200
-    from tilewright.kernels.gemm_problem import problem_of
+    from tilewright.devices import H200
+    from tilewright.kernels.gemm.problem import problem_of
+    from tilewright.runtime.device import arch_of
 
-    choose = import_module(f"tilewright.kernels.{stem}").choose
+    choose = import_module(f"tilewright.kernels.gemm.{stem.removeprefix('gemm_')}.build").choose
     elements = (Float32, Float64) if stem == "gemm_simt" else (BFloat16, Float16)
     plans = [choose(problem_of(4096, 4096, 4096, element), (16, 16, 16), H200) for element in elements]
     arch = arch or arch_of(0)
@@ -45,10 +45,10 @@ def compile_twice(stem: str, arch: str | None) -> list[float]:
 def compile_composites(together: bool, arch: str | None) -> list[float]:
     """The plans of copies and a GEMM, and of a GEMM of the last column, that RAGGED is multiplied by."""
     from tilewright import BFloat16, Float32
-    from tilewright._runtime.device import arch_of
-    from tilewright.kernels.choose_gemm import choose_gemm
-    from tilewright.kernels.gemm_plan import H200
-    from tilewright.kernels.gemm_problem import problem_of
+    from tilewright.devices import H200
+    from tilewright.kernels.gemm.choose.choose import choose_gemm
+    from tilewright.kernels.gemm.problem import problem_of
+    from tilewright.runtime.device import arch_of
 
     arch = arch or arch_of(0)
     taken = []

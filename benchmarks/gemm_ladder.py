@@ -23,13 +23,13 @@ from gemm_ladder_steps import LADDERS, Ladder, Step
 import gpu
 from gpu import Contestant, rotating
 from tilewright import kernels
-from tilewright.kernels.gemm_banks import shared_accesses
-from tilewright.kernels.gemm_packed import PackedGemm
+from tilewright.kernels.gemm.banks import shared_accesses
+from tilewright.kernels.gemm.composite.padded import PackedGemm
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/gemm.md"
 PICTURES = ROOT / "docs/img"
-MODEL = ROOT / "python/tilewright/kernels/choose_gemm_sm90.py"
+MODEL = ROOT / "python/tilewright/kernels/gemm/sm90/choose.py"
 FIGURES, CONSTANTS = ((f"<!-- {x}: begin -->", f"<!-- {x}: end -->") for x in ("gemm_ladder", "gemm_model"))
 MARGIN = 1.1  # of cuBLAS's error
 TF32_ERROR = 3e-4  # of products of rounded factors

@@ -13,9 +13,9 @@ import torch
 
 from tilewright import BFloat16, Float32, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, cpasync, warp, warpgroup
-from tilewright.kernels import gemm_simt
-from tilewright.kernels.gemm_packed import PackedGemm, pack
-from tilewright.kernels.gemm_sm90 import GemmSm90
+from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.sm90.build import GemmSm90
 
 Tensor = torch.Tensor
 Plan = Any

@@ -14,8 +14,8 @@ import table
 import torch
 
 from tilewright import BFloat16, Float16, Float32
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
+from tilewright.devices import H200
+from tilewright.kernels.gemm.problem import problem_of
 
 LIMIT = 1.0  # seconds
 EXTENT = 256
@@ -42,7 +42,9 @@ def main() -> None:
     torch.manual_seed(0)
     for stem, (element, dtype) in KERNELS.items():
         problem = problem_of(EXTENT, EXTENT, EXTENT, element)
-        plan = import_module(f"tilewright.kernels.{stem}").choose(problem, (16, 16, 16), H200)
+        plan = import_module(f"tilewright.kernels.gemm.{stem.removeprefix('gemm_')}.build").choose(
+            problem, (16, 16, 16), H200
+        )
         a, b = (torch.randn(EXTENT, EXTENT).to(dtype) for _ in range(2))
         c = torch.full((EXTENT, EXTENT), float("nan"), dtype=dtype)
         taken = []

@@ -31,7 +31,8 @@ from ncu_boxes import METRICS, boxes, launch_boxes
 from ncu_cases import Case, cases
 from ncu_compare import COUNTED, LOADED, LOOKUPS, MULTIPLIED, STORED, access_of, of_golden, report
 
-from tilewright.analysis import ncu, verify
+from tilewright.analysis.ncu import run as ncu
+from tilewright.kernels.analyze import verify
 from tilewright.kernels.probe import GLOBAL_BYTES, KINDS, compile_probes, launch, most
 
 HERE = Path(__file__).parent
@@ -87,7 +88,7 @@ def batches(chosen: list[Case]) -> Iterator[tuple[str, list[Case]]]:
 
 def launch_probes(chosen: list[Case], single: bool) -> None:
     from tilewright import _core
-    from tilewright._runtime.device import arch_of
+    from tilewright.runtime.device import arch_of
 
     memory = _core.cuda.allocate_async(0, GLOBAL_BYTES, 1)
     memory.zero()
@@ -104,8 +105,8 @@ def launch_plans(options: argparse.Namespace) -> None:
     from ncu_plans import plan_cases
 
     from tilewright import _core
-    from tilewright._runtime.device import arch_of
     from tilewright.kernels.probe import Access
+    from tilewright.runtime.device import arch_of
 
     marker = compile_probes(arch_of(0), [("st.global.4", 1)])
     mark = Access("st.global.4", (0,) * 32, 0)
@@ -145,7 +146,7 @@ def compile_plans(options: argparse.Namespace) -> None:
 
     from ncu_plans import plan_cases
 
-    from tilewright._runtime.device import arch_of
+    from tilewright.runtime.device import arch_of
 
     found = {}
     for case in plan_cases():

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from tilewright.analysis import verify
+from tilewright.kernels.analyze import verify
 from tilewright.kernels.box_probe import MEMORY_BYTES, Box, compile_box_probes, launch
 
 KINDS = (("load", 1), ("store", 1), ("load", 2), ("load", 4))  # op, CTAs that get the box
@@ -81,7 +81,7 @@ def boxes() -> list[Box]:
 def launch_boxes() -> None:
     """One launch each."""
     from tilewright import _core
-    from tilewright._runtime.device import arch_of
+    from tilewright.runtime.device import arch_of
 
     memory = _core.cuda.allocate_async(0, MEMORY_BYTES, 1)
     memory.zero()

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from ncu_boxes import METRICS, box_differences, box_of
 
-from tilewright.analysis import ncu, verify
+from tilewright.analysis.ncu import run as ncu
+from tilewright.kernels.analyze import verify
 from tilewright.kernels.probe import KINDS, Access
 
 # A field of analysis.Request, and the metric that counts the same for an instruction.

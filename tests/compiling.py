@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from tilewright._runtime.discovery import find_nvrtc
+from tilewright.runtime.discovery import find_nvrtc
 
 FOUND = find_nvrtc().found
 nvrtc = pytest.mark.skipif(FOUND is None, reason="no NVRTC: pip install nvidia-cuda-nvrtc")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import chromium
-from tilewright._runtime.compiler import nvrtc_library
-from tilewright._runtime.errors import NvrtcError
+from tilewright.runtime.compiler import nvrtc_library
+from tilewright.runtime.errors import NvrtcError
 
 # How long an example takes says nothing about right or wrong, and machines differ.
 COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -56,7 +56,7 @@ COMPILED = {}  # by name
 
 def compile_kernel(source, name, folder):
     """The kernel `name` of a source, as a function of a launch's arguments."""
-    from tilewright._runtime.discovery import kernels_folder
+    from tilewright.runtime.discovery import kernels_folder
 
     code, library = (folder / f"kernel{len(COMPILED)}.{suffix}" for suffix in ("cpp", "so"))
     code.write_text(PRELUDE + source + RUN.replace("KERNEL", name))
@@ -79,13 +79,13 @@ class CpuDevice:
 
         def launch(name, device, blocks, threads, params):
             if name not in COMPILED:
-                from tilewright.kernels.visualize_tv_device import SOURCE
+                from tilewright.kernels.visualize.device import SOURCE
 
                 COMPILED[name] = compile_kernel(SOURCE, name, folder)
             self.launches.append((name, device, blocks, threads))
             COMPILED[name](blocks, threads, params)
 
-        monkeypatch.setattr("tilewright.kernels.visualize_tv_device._launch", launch)
+        monkeypatch.setattr("tilewright.kernels.visualize.device._launch", launch)
         monkeypatch.setattr(_core.cuda, "driver_path", lambda: "the C++ compiler")
         monkeypatch.setattr(_core.cuda, "allocate_pinned", lambda device, size: _core.Memory.allocate(size, 64))
 

@@ -13,7 +13,7 @@ import subprocess
 import numpy as np
 
 from cpu_device import COMPILER
-from tilewright._runtime.discovery import kernels_folder
+from tilewright.runtime.discovery import kernels_folder
 
 PRELUDE = r"""
 #include <ucontext.h>

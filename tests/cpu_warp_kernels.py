@@ -180,7 +180,7 @@ class WarpKernels(cpu_ptx.GemmKernels):
 
 def expand_macros(header):
     """The instructions of a header are made by macros: these are expanded first, and then become calls."""
-    from tilewright._runtime.discovery import kernels_folder
+    from tilewright.runtime.discovery import kernels_folder
 
     text = (kernels_folder() / "tilewright" / header.name).read_text(encoding="utf-8")
     includes = re.findall(r'#include "[^"]*"', text)

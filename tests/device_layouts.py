@@ -13,8 +13,8 @@ import numpy as np
 
 from tilewright import Int32, Int64, _core, cute, kernels
 from tilewright.cute.runtime import from_dlpack
-from tilewright.kernels.registry import instantiations
-from tilewright.kernels.render import device_type, dynamic_values
+from tilewright.kernels.common.device_types import device_type, dynamic_values
+from tilewright.kernels.copy.registry import instantiations
 
 HEADER = (Path(__file__).parent / "device" / "evaluate.cuh").read_text(encoding="utf-8")
 SOURCE = '#include "evaluate.cuh"\nusing namespace tilewright;\n'

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, Uint8
-from tilewright.kernels.gemm_problem import SUMS, Epilogue, GemmProblem, default_output
+from tilewright.kernels.gemm.problem import SUMS, Epilogue, GemmProblem, default_output
 
 STORED = {
     Float32: np.float32, Float64: np.float64, Float16: np.float16, BFloat16: np.uint16, Float8E4M3FN: np.uint8,

@@ -6,9 +6,9 @@ import numpy as np
 
 from host_gemms import decoded, encoded
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, TFloat32, Uint8
-from tilewright.cute.mma_ops import MmaF64Op
-from tilewright.kernels.choose_gemm_sm80 import Sm80Tile, build, operation
-from tilewright.kernels.gemm_problem import Epilogue, problem_of
+from tilewright.cute.atoms.mma_ops import MmaF64Op
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.sm80.choose import Sm80Tile, build, operation
 
 SMALL = Sm80Tile(64, 64, 64, (2, 2), 3, 1, 1.0)
 FLAT = Sm80Tile(32, 64, 128, (1, 2), 2, 1, 1.0)

@@ -7,8 +7,8 @@ from tilewright.cute.nvgpu import (
     CopyUniversalOp,
     warp,
 )
-from tilewright.cute.pointer import Pointer
-from tilewright.cute.tensor import Tensor
+from tilewright.cute.tensors.pointer import Pointer
+from tilewright.cute.tensors.tensor import Tensor
 
 L = cute.parse
 

@@ -6,20 +6,11 @@ import numpy as np
 
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, TFloat32, Uint8
 from tilewright._core import host
-from tilewright.kernels.epilogue import compute_type
-from tilewright.kernels.gemm_problem import problem_of
-from tilewright.kernels.gemm_report import GemmReport
-from tilewright.kernels.gemm_tables import (
-    GemmTables,
-    LoadTable,
-    MmaTable,
-    OperandTable,
-    Pipeline,
-    StoreTable,
-    descriptor_offsets,
-    matrix_descriptor,
-    tma_offsets,
-)
+from tilewright.cute.atoms.wgmma_layout import descriptor_offsets, matrix_descriptor, tma_offsets
+from tilewright.kernels.gemm.epilogue import compute_type
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.report import GemmReport
+from tilewright.kernels.gemm.tables import GemmTables, LoadTable, MmaTable, OperandTable, Pipeline, StoreTable
 
 # ---- element types ----
 

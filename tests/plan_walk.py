@@ -14,8 +14,8 @@ import numpy as np
 from tilewright import _core
 from tilewright.analysis import async_access, warp_accesses
 from tilewright.analysis.layouts import sass_name
-from tilewright.kernels.gemm_partitions import stage_image
-from tilewright.kernels.gemm_sm80_operand import coordinates_of
+from tilewright.kernels.gemm.partitions import stage_image
+from tilewright.kernels.gemm.sm80.operand import coordinates_of
 
 FIELDS = (
     "requests", "lanes", "sectors", "ideal_sectors", "lines", "wavefronts", "ideal_wavefronts", "useful", "counted",
@@ -295,8 +295,8 @@ def pieces_of(plan, tile, tiles, steps):
 
 def walk_simt(plan, addresses=(0, 0, 0, 0)):
     """kernels/gemm_simt.cuh with simt_operand.cuh, simt_streams.cuh and simt_store.cuh."""
-    from tilewright.kernels.gemm_simt_layouts import neighbours
-    from tilewright.kernels.gemm_simt_plan import by_cp_async
+    from tilewright.kernels.gemm.simt.layouts import neighbours
+    from tilewright.kernels.gemm.simt.plan import by_cp_async
 
     g = _Gemm(plan, addresses)
     walk, p, bk = g.walk, g.p, g.tile[2]

@@ -23,8 +23,8 @@ import traceback
 import warnings
 from pathlib import Path
 
-from tilewright._runtime.cache import Cache
-from tilewright._runtime.entry import digest
+from tilewright.runtime.cache import Cache
+from tilewright.runtime.entry import digest
 
 NOBODY = 65534
 CALLS = [(os, name) for name in ("open", "write", "fsync", "rename", "unlink", "close")] + [(fcntl, "flock")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilewright import Int32, cute
-from tilewright.cute import printing
+from tilewright.cute.text import printing
 
 L = cute.parse
 

@@ -11,10 +11,10 @@ import pytest
 from tilewright import BFloat16, Float4E2M1FN, Float16, Float32, Int128, TFloat32, cute
 from tilewright.analysis import analyze, box_access
 from tilewright.analysis.boxes import row_sectors
+from tilewright.devices import H200
 from tilewright.kernels.box_probe import Box, launch
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import Epilogue, problem_of
-from tilewright.kernels.gemm_sm90 import GemmSm90
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.sm90.build import GemmSm90
 
 ROW = 128
 
@@ -156,7 +156,7 @@ def boxes_of(plan, side):
 
 
 def chosen(m, n, k, dtype, orders, **given):
-    from tilewright.kernels import gemm_sm90
+    from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 
     return gemm_sm90.choose(problem_of(m, n, k, dtype, a=orders[0], b=orders[1], **given), (16, 16, 16), H200)
 

@@ -12,10 +12,10 @@ import pytest
 
 from test_analysis_plans import COPIES, GEMMS
 from tilewright import kernels
-from tilewright.analysis.copy_plans import copy_instructions
-from tilewright.analysis.gemm_plans import gemm_instructions
 from tilewright.analysis.layouts import sass_name
-from tilewright.analysis.verify import class_of
+from tilewright.kernels.analyze.verify import class_of
+from tilewright.kernels.copy.accesses import copy_instructions
+from tilewright.kernels.gemm.accesses import gemm_instructions
 
 # Every kind of access of every kernel, the paths at the ends of tensors included.
 NAMES = (

@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 from tilewright import kernels
-from tilewright.analysis import MisalignedError, async_access, ncu, verify
+from tilewright.analysis import MisalignedError, async_access
+from tilewright.analysis.ncu import run as ncu
+from tilewright.kernels.analyze import verify
 from tilewright.kernels.probe import KINDS, Access, compile_probes, kernel_name, most, parameters
 
 ROOT = Path(__file__).parents[1]

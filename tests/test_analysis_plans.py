@@ -9,13 +9,16 @@ import pytest
 
 from plan_walk import WALKS, predicted, walk_copy
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute, kernels
-from tilewright.analysis.copy_plans import copy_instructions
-from tilewright.analysis.gemm_plans import gemm_instructions
-from tilewright.kernels import choose_gemm_sm90, gemm_simt, gemm_sm80, gemm_sm90
-from tilewright.kernels.choose_gemm_sm90 import Config
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import Epilogue, problem_of
-from tilewright.kernels.gemm_simt_layouts import SimtTile
+from tilewright.devices import H200
+from tilewright.kernels.copy.accesses import copy_instructions
+from tilewright.kernels.gemm.accesses import gemm_instructions
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.simt.layouts import SimtTile
+from tilewright.kernels.gemm.sm80 import build as gemm_sm80
+from tilewright.kernels.gemm.sm90 import build as gemm_sm90
+from tilewright.kernels.gemm.sm90 import choose as choose_gemm_sm90
+from tilewright.kernels.gemm.sm90.choose import Config
 
 
 def array(shape, dtype=np.float32, offset=0):

@@ -13,20 +13,21 @@ import tilewright
 from notebooks import drawn_in
 from test_analysis_plans import ALL, GEMMS, array, seed_002, simt, sliced, sm80, sm90
 from tilewright import BFloat16, Float16, Float32, Float64, TFloat32, analysis, cute, kernels
-from tilewright._runtime import compiler as compiler_module
-from tilewright.analysis import MisalignedError, analyze, copy_plans, gemm_plans
+from tilewright.analysis import MisalignedError, analyze
 from tilewright.analysis.cp_async import async_access
-from tilewright.analysis.occupancy import occupancy
-from tilewright.analysis.plans import widest_legal
-from tilewright.analysis.report import picture
 from tilewright.cute.nvgpu import cpasync
-from tilewright.kernels.choose_gemm import choose_gemm
-from tilewright.kernels.choose_gemm_sm90 import Config, plan_of
-from tilewright.kernels.gemm_devices import DEVICES
-from tilewright.kernels.gemm_edged import EdgedGemm, split
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
-from tilewright.kernels.gemm_sm80_layouts import smem_layout
+from tilewright.devices import DEVICES, H200
+from tilewright.kernels.analyze.occupancy import occupancy
+from tilewright.kernels.analyze.plans import widest_legal
+from tilewright.kernels.copy import accesses as copy_plans
+from tilewright.kernels.gemm import accesses as gemm_plans
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.composite.residue import EdgedGemm, split
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.sm80.layouts import smem_layout
+from tilewright.kernels.gemm.sm90.choose import Config, plan_of
+from tilewright.runtime import compiler as compiler_module
+from tilewright.show.analysis.report import picture
 
 L = cute.parse
 
@@ -341,8 +342,8 @@ def test_a_program_for_a_device_without_its_own_instructions(compiler):
 def test_packed_plans_have_the_copies_too():
     a, b = array((65, 67)), array((63, 67))
     problem = kernels.gemm.plan(a, b).problem
-    from tilewright.kernels.gemm_packed import PackedGemm, pack
-    from tilewright.kernels.gemm_simt import choose
+    from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
+    from tilewright.kernels.gemm.simt.build import choose
 
     packed, alignments = pack(problem, (4, 4, 4), (True, True), True)
     plan = PackedGemm.of(problem, (4, 4, 4), (True, True), choose(packed, alignments))
@@ -374,7 +375,7 @@ def test_exchanged_operands_have_their_own_addresses():
         (lambda plan: plan.analyze(addresses=(-16, 0)), ValueError, "must be bytes from 0 on"),
         (lambda plan: plan.analyze(addresses=(0,) * 5), TypeError, "must be at most 4 integers"),
         (lambda plan: plan.analyze(addresses=(2, 0)), ValueError, "analyze: "),
-        (lambda _: analysis.plans.analyze_plan(3), TypeError, "expected a plan"),
+        (lambda _: analysis.analyze_plan(3), TypeError, "expected a plan"),
         (lambda _: analyze(3), TypeError, "expected a Layout"),
     ],
 )

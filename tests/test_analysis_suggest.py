@@ -10,8 +10,9 @@ import pytest
 from tilewright import Float16, Float32, Float64, Int8, _core, cute
 from tilewright._core import LayoutError
 from tilewright._core.analysis import all_swizzles, wavefronts_in
-from tilewright.analysis import Access, analyze, suggest, suggest_padding, suggest_swizzle, suggest_tv, warp_access
-from tilewright.analysis.tile_access import Ranking, offsets_of, warps_of
+from tilewright.analysis import Access, analyze, suggest_padding, suggest_swizzle, suggest_tv, warp_access
+from tilewright.analysis.suggest import shared_memory as suggest
+from tilewright.analysis.suggest.tile_access import Ranking, offsets_of, warps_of
 
 L = cute.parse
 TILE = L("(128,64):(64,1)")

@@ -127,7 +127,7 @@ def test_tiles_of_atoms_are_recognised(kind, dtype):
 
 def test_the_descriptor_of_a_mode_finds_every_element():
     """The hardware's addressing, `descriptor_offsets`, instruction by instruction, from the fields of the mode."""
-    from tilewright.kernels.gemm_tables import descriptor_offsets, matrix_descriptor
+    from tilewright.cute.atoms.wgmma_layout import descriptor_offsets, matrix_descriptor
 
     for kind, dtype in product(Kind, DTYPES):
         size = dtype.bits // 8

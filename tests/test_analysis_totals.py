@@ -10,8 +10,8 @@ import pytest
 
 from tilewright._core import analysis as counts
 from tilewright.analysis import MisalignedError, async_access, warp_access, warp_accesses
-from tilewright.analysis.async_totals import AsyncTally
-from tilewright.analysis.totals import Mode, Tally, groups
+from tilewright.analysis.totals.cp_async import AsyncTally
+from tilewright.analysis.totals.totals import Mode, Tally, groups
 
 LINE = 128
 SUMMED = ("sectors", "ideal_sectors", "lines", "wavefronts", "ideal_wavefronts")

@@ -8,8 +8,9 @@ import pytest
 
 import tilewright as tw
 from tilewright import AddressSpace, Float16, Float32, Float64, Int8, LayoutError, cute
-from tilewright.cute import copy_ops, nvgpu
-from tilewright.cute.copy_traits import TRAITS
+from tilewright.cute import nvgpu
+from tilewright.cute.atoms import copy_ops
+from tilewright.cute.atoms.copy_traits import TRAITS
 from tilewright.cute.nvgpu import common, cpasync, warp
 
 L = cute.parse

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilewright import cute
-from tilewright.kernels.bank_conflicts import coordinate, wavefronts, wavefronts_of
-from tilewright.kernels.registry import instantiations
+from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefronts_of
+from tilewright.kernels.copy.registry import instantiations
 
 L = cute.parse
 WARP = range(32)

@@ -12,7 +12,8 @@ import pytest
 
 import tilewright as tw
 from tilewright import _boundary, cute
-from tilewright.cute import partition, tiled_copy_makers
+from tilewright.cute.tiled import make_tiled_copy as tiled_copy_makers
+from tilewright.cute.tiled import partition
 
 L = cute.parse
 RECURSIVE: list = [1]

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runtime_helpers as helpers
-from tilewright._runtime import cache as cache_module
-from tilewright._runtime import folder as folders
-from tilewright._runtime.cache import Cache, default_cache
-from tilewright._runtime.entry import digest, digest_of_texts, encode, seal, unseal
-from tilewright._runtime.errors import CacheWarning
+from tilewright.runtime import cache as cache_module
+from tilewright.runtime import folder as folders
+from tilewright.runtime.cache import Cache, default_cache
+from tilewright.runtime.entry import digest, digest_of_texts, encode, seal, unseal
+from tilewright.runtime.errors import CacheWarning
 
 KEY = digest("one")
 OTHER = digest("another")

@@ -15,8 +15,8 @@ import pytest
 
 import runtime_helpers as helpers
 from tilewright.__main__ import main
-from tilewright._runtime.cache import Cache
-from tilewright._runtime.entry import HEADER, MAGIC, digest, seal
+from tilewright.runtime.cache import Cache
+from tilewright.runtime.entry import HEADER, MAGIC, digest, seal
 
 KEY, OTHER, THIRD = (digest(name) for name in ("one", "another", "third"))
 SMALL = {"cubin": b"code"}

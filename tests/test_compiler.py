@@ -17,13 +17,13 @@ import pytest
 
 from compiling import nvrtc, run_python
 from tilewright._core import cuda
-from tilewright._runtime import compiler, discovery
-from tilewright._runtime import nvrtc as nvrtc_module
-from tilewright._runtime.device import architecture
-from tilewright._runtime.discovery import kernels_folder
-from tilewright._runtime.entry import unseal
-from tilewright._runtime.errors import CacheWarning, CompileError, NvrtcError
-from tilewright._runtime.ptxas import elf_sections
+from tilewright.devices import architecture
+from tilewright.runtime import compiler, discovery
+from tilewright.runtime import nvrtc as nvrtc_module
+from tilewright.runtime.discovery import kernels_folder
+from tilewright.runtime.entry import unseal
+from tilewright.runtime.errors import CacheWarning, CompileError, NvrtcError
+from tilewright.runtime.ptxas import elf_sections
 
 SOURCE = """\
 #include "tilewright/layout.cuh"
@@ -257,7 +257,7 @@ def test_a_fork_while_another_thread_compiles(own_cache):
     run_python("""
         import os, sys, threading, time, warnings
         warnings.simplefilter("ignore", DeprecationWarning)
-        from tilewright._runtime import compiler
+        from tilewright.runtime import compiler
 
         def compile():
             return compiler.compile_program("probe", ["k<1>"], "sm_80",
@@ -386,7 +386,7 @@ def test_a_disk_hit_does_not_load_nvrtc():
     compile_real()
     assert (
         run_python(f"""
-        from tilewright._runtime import compiler
+        from tilewright.runtime import compiler
         program = compiler.compile_program("probe", ("k<32>", "k<0x20>", "k<64>"), "sm_90a", source={SOURCE!r})
         print(program.from_cache, "libnvrtc" in open("/proc/self/maps").read())
     """)
@@ -432,7 +432,7 @@ def test_a_byte_flipped_anywhere_in_a_program(own_cache):
 @nvrtc
 def test_16_processes_compile_a_program_once(own_cache):
     code = f"""
-        from tilewright._runtime import compiler
+        from tilewright.runtime import compiler
         print(compiler.compile_program("probe", ["k<32>"], "sm_80", source={SOURCE!r}).from_cache)
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]

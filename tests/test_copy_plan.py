@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from copy_plans import aligned, contiguous, numbers, transposing
 from tilewright import cute, kernels
-from tilewright._runtime.discovery import kernels_folder
-from tilewright.kernels.bank_conflicts import coordinate
-from tilewright.kernels.copy_plan import FIELDS, CopyPlan, fast_divisor
-from tilewright.kernels.registry import instantiations, plan_of_layouts
-from tilewright.kernels.render import device_type
+from tilewright.analysis.bank_conflicts import coordinate
+from tilewright.kernels.common.device_types import device_type
+from tilewright.kernels.copy.plan import FIELDS, CopyPlan, fast_divisor
+from tilewright.kernels.copy.registry import instantiations, plan_of_layouts
+from tilewright.runtime.discovery import kernels_folder
 
 L = cute.parse
 NARROW = {"load_vector": 1, "store_vector": 1}

@@ -7,7 +7,7 @@ import pytest
 
 from copy_plans import aligned, contiguous, numbers, transposing
 from tilewright import cute, kernels
-from tilewright.kernels.report import CopyReport
+from tilewright.kernels.common.report import CopyReport
 
 L = cute.parse
 NARROW = {"load_vector": 1, "store_vector": 1}
@@ -119,7 +119,7 @@ def test_misaligned_accesses():
 
 def run_checked(plan, src, dst):
     """Past `fit`, which refuses what is misaligned."""
-    from tilewright.kernels.host import run_on_host
+    from tilewright.kernels.common.host import run_on_host
 
     return run_on_host(plan, src.ctypes.data, dst.ctypes.data, check=True)
 

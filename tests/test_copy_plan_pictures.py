@@ -10,7 +10,7 @@ import numpy as np
 from copy_plans import aligned, contiguous, transposing
 from tilewright import Float32, cute, kernels
 from tilewright.cute.nvgpu import CopyUniversalOp
-from tilewright.kernels.registry import instantiations
+from tilewright.kernels.copy.registry import instantiations
 
 L = cute.parse
 PLANS = dict(instantiations())

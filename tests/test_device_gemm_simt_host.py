@@ -23,9 +23,10 @@ from tilewright import (
     cute,
 )
 from tilewright.cute.nvgpu import CopyUniversalOp, MmaUniversalOp, cpasync
-from tilewright.kernels import gemm_simt, gemm_simt_plan
-from tilewright.kernels.gemm_host import run_on_host
-from tilewright.kernels.gemm_simt_tiles import LOOSE, TILES
+from tilewright.kernels.gemm.host import run_on_host
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.simt import plan as gemm_simt_plan
+from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES
 
 ORDERS = ("01", "10")
 

@@ -10,7 +10,7 @@ import pytest
 
 from cpu_device import COMPILER, PRELUDE
 from device_layouts import HEADER, SOURCE, evaluations
-from tilewright._runtime.discovery import kernels_folder
+from tilewright.runtime.discovery import kernels_folder
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 

@@ -15,7 +15,7 @@ from cpu_device import COMPILER
 from cpu_ptx import compile_library, rewritten
 from gemm_device_cases import STORED, values
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, Uint8
-from tilewright.kernels.render import numeric_type
+from tilewright.kernels.common.device_types import numeric_type
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 

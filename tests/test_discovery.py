@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from compiling import FOUND, nvrtc, run_python
-from tilewright._runtime import discovery
-from tilewright._runtime.discovery import find_nvrtc
+from tilewright.runtime import discovery
+from tilewright.runtime.discovery import find_nvrtc
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def test_one_that_is_loaded_already_is_found(monkeypatch):
 def test_searching_imports_neither_torch_nor_numpy():
     code = """
         import sys
-        from tilewright._runtime import compiler
-        from tilewright._runtime.discovery import find_nvrtc
+        from tilewright.runtime import compiler
+        from tilewright.runtime.discovery import find_nvrtc
         find_nvrtc()
         print(sorted({"torch", "numpy"} & set(sys.modules)))
     """
@@ -130,6 +130,6 @@ def test_searching_imports_neither_torch_nor_numpy():
 def test_the_package_loads_nothing_of_this_by_itself():
     code = """
         import sys, tilewright, tilewright.cute, tilewright.kernels
-        print([name for name in sys.modules if name.startswith("tilewright._runtime.")])
+        print([name for name in sys.modules if name.startswith("tilewright.runtime.")])
     """
-    assert run_python(code) == "['tilewright._runtime.device']"  # which architecture a device has
+    assert run_python(code) == "['tilewright.runtime.device']"  # which architecture a device has

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import gemm_ladder  # noqa: E402
 from gemm_ladder_steps import LADDERS  # noqa: E402
 
-from tilewright.kernels.gemm_packed import PackedGemm  # noqa: E402
+from tilewright.kernels.gemm.composite.padded import PackedGemm  # noqa: E402
 
 STEPS = [step for ladder in LADDERS for step in ladder.steps]
 

@@ -12,11 +12,11 @@ import pytest
 from tilewright import kernels
 from tilewright.__main__ import main
 from tilewright._core import cuda
-from tilewright._runtime import compiler, discovery, nvrtc
-from tilewright._runtime import doctor as doctor_module
-from tilewright._runtime.device import properties
-from tilewright._runtime.discovery import Library, Search
-from tilewright._runtime.doctor import doctor
+from tilewright.explore import doctor as doctor_module
+from tilewright.explore.doctor import doctor
+from tilewright.runtime import compiler, discovery, nvrtc
+from tilewright.runtime.device import properties
+from tilewright.runtime.discovery import Library, Search
 
 DEVICE = {
     "name": "NVIDIA H200",
@@ -273,7 +273,7 @@ def test_whatever_fails_is_said(machine, monkeypatch, owner, name):
 
 def test_on_this_machine(tmp_path):
     """Whatever is here: an exit status, no traceback, and torch, which takes seconds, is not imported."""
-    code = "import sys; from tilewright._runtime.doctor import doctor; status = doctor()\n"
+    code = "import sys; from tilewright.explore.doctor import doctor; status = doctor()\n"
     code += "assert 'torch' not in sys.modules; sys.exit(status)"
     environment = {**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60, env=environment)

@@ -8,10 +8,15 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute
-from tilewright.kernels import draw_gemm, draw_gemm_matrix, draw_gemm_order, gemm_simt, gemm_sm80, gemm_sm90
-from tilewright.kernels.bank_conflicts import wavefronts
-from tilewright.kernels.gemm_banks import SharedAccess, shared_accesses
-from tilewright.kernels.gemm_problem import problem_of
+from tilewright.analysis.bank_conflicts import wavefronts
+from tilewright.kernels.gemm.banks import SharedAccess, shared_accesses
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.sm80 import build as gemm_sm80
+from tilewright.kernels.gemm.sm90 import build as gemm_sm90
+from tilewright.show.kernels import gemm_matrix as draw_gemm_matrix
+from tilewright.show.kernels import gemm_order as draw_gemm_order
+from tilewright.show.kernels import gemm_tile as draw_gemm
 
 ALIGNED = (128, 128, 128)
 

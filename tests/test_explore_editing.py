@@ -13,7 +13,7 @@ from tilewright import cute
 from tilewright.analysis.layouts import analyze_layout
 from tilewright.explore.operands import element_type
 from tilewright.explore.page import page
-from tilewright.show.palette import thread_color
+from tilewright.show.drawing.palette import thread_color
 
 L = cute.parse
 

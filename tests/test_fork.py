@@ -81,7 +81,7 @@ with meanwhile(multiply):
 def test_threads_compile(cache, tmp_path):
     """NVRTC has locks of its own."""
     code = """
-from tilewright._runtime.compiler import compile_program
+from tilewright.runtime.compiler import compile_program
 
 def compile(number):
     source = f"template <int N> __global__ void k(int* x) {{ *x = {number}; }} // {threading.get_ident()} {os.getpid()}"

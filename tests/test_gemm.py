@@ -11,8 +11,8 @@ import pytest
 from tilewright import BFloat16, Float16, Float32, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, warp, warpgroup
 from tilewright.cute.runtime import from_dlpack
-from tilewright.kernels import choose_gemm
-from tilewright.kernels.gemm_packed import PackedGemm
+from tilewright.kernels.gemm.choose import choose as choose_gemm
+from tilewright.kernels.gemm.composite.padded import PackedGemm
 
 torch = pytest.importorskip("torch")
 

@@ -15,7 +15,7 @@ import pytest
 
 from tilewright import BFloat16, Float16, Float32, LayoutError, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, warp
-from tilewright.kernels.gemm_fields import KINDS
+from tilewright.kernels.gemm.fields import KINDS
 
 torch = pytest.importorskip("torch")
 

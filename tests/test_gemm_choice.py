@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, kernels
-from tilewright.kernels.choose_gemm import choose_gemm, ranked
-from tilewright.kernels.gemm_devices import DEVICES, GENERATIONS
-from tilewright.kernels.gemm_estimate import seconds
-from tilewright.kernels.gemm_packed import PackedGemm, pack
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import Epilogue, problem_of
-from tilewright.kernels.gemm_simt_plan import by_cp_async
+from tilewright.devices import DEVICES, H200
+from tilewright.kernels.gemm.choose.choose import choose_gemm, ranked
+from tilewright.kernels.gemm.choose.devices import GENERATIONS
+from tilewright.kernels.gemm.choose.estimate import seconds
+from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.simt.plan import by_cp_async
 
 ALIGNED = (16, 16, 16)
 

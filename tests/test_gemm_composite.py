@@ -8,13 +8,13 @@ import pytest
 
 from compiling import nvrtc
 from tilewright import BFloat16, Float32
-from tilewright._runtime import compiler
-from tilewright._runtime.errors import CompileError
-from tilewright.kernels.choose_gemm import choose_gemm
-from tilewright.kernels.gemm_edged import EdgedGemm
-from tilewright.kernels.gemm_packed import PackedGemm
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
+from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.composite.padded import PackedGemm
+from tilewright.kernels.gemm.composite.residue import EdgedGemm
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.runtime import compiler
+from tilewright.runtime.errors import CompileError
 
 RAGGED = (4095, 4097, 4103)
 

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from tilewright import BFloat16, Float32, _core, cute, kernels
-from tilewright.kernels import gemm_host, gemm_launch, gemm_run
-from tilewright.kernels.choose_gemm import choose_gemm
-from tilewright.kernels.gemm_edged import EdgedGemm, split
-from tilewright.kernels.gemm_packed import PackedGemm
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
-from tilewright.kernels.gemm_report import GemmReport
+from tilewright.devices import H200
+from tilewright.kernels.gemm import host as gemm_host
+from tilewright.kernels.gemm import launch as gemm_launch
+from tilewright.kernels.gemm import run as gemm_run
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.composite.padded import PackedGemm
+from tilewright.kernels.gemm.composite.residue import EdgedGemm, split
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.report import GemmReport
 
 ALIGNED = (16, 16, 16)
 

@@ -7,11 +7,13 @@ import struct
 import pytest
 
 from tilewright import LayoutError, _core, kernels
-from tilewright.kernels import gemm_launch, gemm_run, launch
-from tilewright.kernels.epilogue import bias_offset
-from tilewright.kernels.gemm_packed import PackedGemm
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_sm90 import GemmSm90
+from tilewright.devices import H200
+from tilewright.kernels.common import launch
+from tilewright.kernels.gemm import launch as gemm_launch
+from tilewright.kernels.gemm import run as gemm_run
+from tilewright.kernels.gemm.composite.padded import PackedGemm
+from tilewright.kernels.gemm.epilogue import bias_offset
+from tilewright.kernels.gemm.sm90.build import GemmSm90
 
 torch = pytest.importorskip("torch")
 cuda = _core.cuda
@@ -156,7 +158,8 @@ def test_a_device_that_lacks_the_instructions(monkeypatch):
 
 def test_copies_before(recorder, monkeypatch):
     """Three launches in one workspace, and all three again without planning."""
-    from tilewright.kernels import gemm_composite_run, gemm_packed_run
+    from tilewright.kernels.gemm.composite import padded_run as gemm_packed_run
+    from tilewright.kernels.gemm.composite import run as gemm_composite_run
 
     workspaces = []
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilewright import LayoutError, kernels
-from tilewright.kernels.gemm_operands import gemm_operands
+from tilewright.kernels.gemm.operands import gemm_operands
 
 
 def strided(shape, strides):

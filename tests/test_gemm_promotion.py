@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from tilewright import BFloat16, Float16, Float32, Float64, Int8, LayoutError, TFloat32, kernels
-from tilewright.kernels import gemm_simt, gemm_sm80, gemm_sm90
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
-from tilewright.kernels.gemm_simt_tiles import TILES
+from tilewright.devices import H200
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.simt.tiles import TILES
+from tilewright.kernels.gemm.sm80 import build as gemm_sm80
+from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 
 ALIGNED = (16, 16, 16)
 KERNELS = {"simt": (gemm_simt, Float32), "sm80": (gemm_sm80, Float16), "sm90": (gemm_sm90, Float16)}
@@ -93,7 +95,7 @@ def test_where_sums_are_promoted():
     """Where a thread has few of them, they are long, and C shows it."""
 
     def promotes(m, n, k, dtype, **options):
-        from tilewright.kernels.choose_gemm import choose_gemm
+        from tilewright.kernels.gemm.choose.choose import choose_gemm
 
         plan = choose_gemm(problem_of(m, n, k, dtype, **options), (256,) * 3, H200)
         return plan.promote > 0

@@ -11,12 +11,12 @@ import pytest
 
 from test_device_gemm_simt_host import seed_parts
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8
-from tilewright._runtime.compiler import compile_program
 from tilewright.cute import size
-from tilewright.kernels import gemm_simt
-from tilewright.kernels.gemm_plan import DeviceFacts
-from tilewright.kernels.gemm_problem import Epilogue, problem_of
-from tilewright.kernels.gemm_simt_tiles import LOOSE, TILES
+from tilewright.devices import DeviceFacts
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES
+from tilewright.runtime.compiler import compile_program
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 ALIGNED, ODD = (16, 16, 16), (4, 4, 4)

@@ -20,15 +20,15 @@ from tilewright import (
     cute,
 )
 from tilewright._core import LayoutError
-from tilewright._runtime.compiler import compile_program
-from tilewright.cute.mma_ops import MmaF16BF16Op, MmaF64Op
-from tilewright.kernels.bank_conflicts import wavefronts_of
-from tilewright.kernels.fragments import WARP
-from tilewright.kernels.gemm_host import run_on_host
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import Epilogue, problem_of
-from tilewright.kernels.gemm_sm80 import choose, given, variants
-from tilewright.kernels.gemm_sm80_operand import coordinates_of
+from tilewright.analysis.bank_conflicts import wavefronts_of
+from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op
+from tilewright.devices import H200
+from tilewright.kernels.gemm.host import run_on_host
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.sm80.build import choose, given, variants
+from tilewright.kernels.gemm.sm80.fragments import WARP
+from tilewright.kernels.gemm.sm80.operand import coordinates_of
+from tilewright.runtime.compiler import compile_program
 
 ALIGNED = (16, 16, 16)
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")

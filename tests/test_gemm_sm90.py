@@ -19,8 +19,12 @@ from tilewright import (
     cute,
     kernels,
 )
-from tilewright.cute.mma_warpgroup import MmaF16BF16Op, MmaTF32Op, OperandMajorMode, OperandSource
-from tilewright.kernels.choose_gemm_sm90 import (
+from tilewright.cute.atoms.mma_warpgroup import MmaF16BF16Op, MmaTF32Op, OperandMajorMode, OperandSource
+from tilewright.devices import H200
+from tilewright.kernels.gemm.host import run_on_host
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.sm90.build import GemmSm90, shared_operand, smem_layout
+from tilewright.kernels.gemm.sm90.choose import (
     CONFIGS,
     CONFIGS_OF_FEW,
     Config,
@@ -31,10 +35,6 @@ from tilewright.kernels.choose_gemm_sm90 import (
     tiled_mma_of,
     variants,
 )
-from tilewright.kernels.gemm_host import run_on_host
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import Epilogue, problem_of
-from tilewright.kernels.gemm_sm90 import GemmSm90, shared_operand, smem_layout
 
 torch = pytest.importorskip("torch")
 

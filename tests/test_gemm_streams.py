@@ -13,16 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright import BFloat16, Float32, Float64, LayoutError, _core, cute, kernels
-from tilewright._runtime.discovery import kernels_folder
-from tilewright.kernels import gemm_launch, gemm_run, gemm_scratch_run, gemm_simt, gemm_tune
-from tilewright.kernels.choose_gemm import choose_gemm
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
-from tilewright.kernels.gemm_promotion import is_shared
-from tilewright.kernels.gemm_simt import plan_of_tile
-from tilewright.kernels.gemm_simt_model import Choice, expected_time, fastest
-from tilewright.kernels.gemm_simt_streams import stream_work
-from tilewright.kernels.gemm_simt_tiles import LOOSE, TILES
+from tilewright.devices import H200
+from tilewright.kernels.gemm import launch as gemm_launch
+from tilewright.kernels.gemm import run as gemm_run
+from tilewright.kernels.gemm import workspace_run as gemm_scratch_run
+from tilewright.kernels.gemm.choose import tune as gemm_tune
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.choose.promotion import is_shared
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.simt.build import plan_of_tile
+from tilewright.kernels.gemm.simt.model import Choice, expected_time, fastest
+from tilewright.kernels.gemm.simt.stream_k import stream_work
+from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES
+from tilewright.runtime.discovery import kernels_folder
 
 ALIGNED = (16, 16, 16)
 

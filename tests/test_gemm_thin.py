@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tilewright import BFloat16, Float32, Float64, analysis, kernels
-from tilewright.kernels.choose_gemm import choose_gemm
-from tilewright.kernels.gemm_devices import H200
-from tilewright.kernels.gemm_problem import problem_of
-from tilewright.kernels.gemm_simt import choose, variants
-from tilewright.kernels.gemm_simt_thin import DEPTH, SLICES, thin_plan
+from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.simt.build import choose, variants
+from tilewright.kernels.gemm.simt.gemv import DEPTH, SLICES, thin_plan
 
 ALIGNED = (16, 16, 16)
 

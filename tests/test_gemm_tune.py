@@ -10,10 +10,12 @@ from typing import ClassVar
 import pytest
 
 from tilewright import _core, kernels
-from tilewright._runtime.cache import default_cache
-from tilewright._runtime.command import cache_command
-from tilewright.kernels import gemm_asked, gemm_launch, gemm_tune
-from tilewright.kernels.gemm_plan import H200
+from tilewright.devices import H200
+from tilewright.kernels.gemm import launch as gemm_launch
+from tilewright.kernels.gemm import request as gemm_asked
+from tilewright.kernels.gemm.choose import tune as gemm_tune
+from tilewright.runtime.cache import default_cache
+from tilewright.runtime.command import cache_command
 
 torch = pytest.importorskip("torch")
 
@@ -120,7 +122,7 @@ def test_a_measurement_belongs_to_a_device_a_driver_and_kernels(device, monkeypa
     elif change == "driver":
         monkeypatch.setattr(_core.cuda, "driver_version", lambda: 13010)
     else:
-        monkeypatch.setattr("tilewright._runtime.compiler.kernels_digest", lambda: "other")
+        monkeypatch.setattr("tilewright.runtime.compiler.kernels_digest", lambda: "other")
     assert kernels.gemm.plan(*tensors()) == chosen
 
 

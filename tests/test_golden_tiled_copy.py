@@ -10,7 +10,8 @@ import tilewright as tw
 from golden import load
 from golden.convert import to_cute, to_json
 from tilewright import cute
-from tilewright.cute import nvgpu, print_tv
+from tilewright.cute import nvgpu
+from tilewright.cute.text import print_tv
 
 TYPES = {"half_t": tw.Float16, "float": tw.Float32, "double": tw.Float64, "int8_t": tw.Int8}
 OPERATIONS = {

@@ -11,10 +11,10 @@ from golden import load
 from golden.convert import to_cute, to_json
 from test_golden_tiled_copy import copy_atom
 from tilewright import cute
-from tilewright.cute.mma_ops import MmaOp
-from tilewright.cute.mma_traits import MMA_TRAITS, MmaTraits
+from tilewright.cute.atoms.mma_ops import MmaOp
+from tilewright.cute.atoms.mma_traits import MMA_TRAITS, MmaTraits
 from tilewright.cute.nvgpu import MmaUniversalOp, OperandMajorMode, warp, warpgroup
-from tilewright.cute.tiled_mma import OPERAND_MODES
+from tilewright.cute.tiled.tiled_mma import OPERAND_MODES
 
 K = OperandMajorMode.K
 SS, RS = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM

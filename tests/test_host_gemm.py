@@ -11,8 +11,8 @@ import pytest
 from host_gemms import FP8, Gemm, array, encoded, simt, sliced, sm80, sm90
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, TFloat32, Uint8
 from tilewright._core import host
-from tilewright.kernels.gemm_problem import Epilogue
-from tilewright.kernels.gemm_tables import descriptor_offsets, matrix_descriptor, tma_offsets
+from tilewright.cute.atoms.wgmma_layout import descriptor_offsets, matrix_descriptor, tma_offsets
+from tilewright.kernels.gemm.problem import Epilogue
 
 SIZES = [
     (32, 16, 8),

@@ -10,9 +10,9 @@ import pytest
 from host_gemms import Gemm, array, simt, sliced, sm80, sm90
 from tilewright import Float16, Float32
 from tilewright._core import host
-from tilewright.kernels.gemm_problem import Epilogue
-from tilewright.kernels.gemm_report import TEXTS, GemmReport
-from tilewright.kernels.gemm_tables import Pipeline
+from tilewright.kernels.gemm.problem import Epilogue
+from tilewright.kernels.gemm.report import TEXTS, GemmReport
+from tilewright.kernels.gemm.tables import Pipeline
 
 
 def changed(tables, path, change):

@@ -9,9 +9,11 @@ import pytest
 
 from host_gemms import STORED, Gemm, decoded, encoded
 from tilewright import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64, Int8, Int32, TFloat32, Uint8
-from tilewright.kernels import gemm_simt, gemm_sm80, gemm_sm90
-from tilewright.kernels.gemm_host import MAX_PROGRAMS, program_of, run_on_host
-from tilewright.kernels.gemm_problem import Epilogue
+from tilewright.kernels.gemm.host import MAX_PROGRAMS, program_of, run_on_host
+from tilewright.kernels.gemm.problem import Epilogue
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.sm80 import build as gemm_sm80
+from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 
 KERNELS = {
     gemm_simt: (Float32, Float64, Float16, BFloat16, Int8, Uint8, Float8E4M3FN),

@@ -16,8 +16,8 @@ from cpu_device import OnDevice
 from tilewright import Float16, Float32, Int4, Int8, LayoutError, cute, kernels
 from tilewright.cute.nvgpu import CopyUniversalOp, cpasync
 from tilewright.cute.runtime import from_dlpack
-from tilewright.kernels.copy_plan import check_static
-from tilewright.kernels.registry import instantiations
+from tilewright.kernels.copy.plan import check_static
+from tilewright.kernels.copy.registry import instantiations
 
 torch = pytest.importorskip("torch")
 

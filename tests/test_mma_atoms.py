@@ -10,13 +10,13 @@ import pytest
 import tilewright as tw
 from mma_operations import ALL, RMEM, SMEM, UNIVERSAL, WARP, WARPGROUP, K, figure, warpgroup_operations
 from tilewright import cute
-from tilewright._runtime.compiler import compile_program
-from tilewright._runtime.errors import CompileError
-from tilewright.cute.mma_arithmetic import _fma
-from tilewright.cute.mma_ops import MmaOp
-from tilewright.cute.mma_traits import MMA_TRAITS
-from tilewright.cute.mma_warpgroup import WarpgroupMmaOp
+from tilewright.cute.atoms.mma_ops import MmaOp
+from tilewright.cute.atoms.mma_traits import MMA_TRAITS
+from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
+from tilewright.cute.execute.mma_arithmetic import _fma
 from tilewright.cute.nvgpu import MmaUniversalOp, warp, warpgroup
+from tilewright.runtime.compiler import compile_program
+from tilewright.runtime.errors import CompileError
 
 L = cute.parse
 MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}

@@ -56,11 +56,11 @@ def test_import_brings_in_no_numpy_and_no_torch():
 
 def test_errors_of_the_runtime_are_there_when_they_are_named():
     loaded = run_python(f"{IMPORT}; import sys; print(*sys.modules)").split()
-    assert "tilewright._runtime.errors" not in loaded
+    assert "tilewright.runtime.errors" not in loaded
     code = """
         from tilewright._core import cuda
         from tilewright import CompileError, DriverError, __all__
-        from tilewright._runtime import errors
+        from tilewright.runtime import errors
         assert CompileError is errors.CompileError and DriverError is cuda.DriverError
         import pickle, tilewright
         for name in ("CompileError", "DriverError"):

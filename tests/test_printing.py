@@ -9,8 +9,8 @@ import pytest
 
 import tilewright as tw
 from tilewright import Int32, Int64, cute
-from tilewright.cute import printing, tensor_text
 from tilewright.cute.runtime import from_dlpack
+from tilewright.cute.text import printing, tensor_text
 
 L = cute.parse
 

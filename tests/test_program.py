@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright._runtime.nvrtc import flatten
-from tilewright._runtime.ptxas import Report, parse_report
+from tilewright.runtime.nvrtc import flatten
+from tilewright.runtime.ptxas import Report, parse_report
 
 
 def test_report_of_a_kernel_that_calls_a_function():

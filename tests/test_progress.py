@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from test_gemm_tune import Bar, Kernel, Terminal
-from tilewright._runtime import nvrtc
-from tilewright._runtime.progress import Progress, waiting
+from tilewright.runtime import nvrtc
+from tilewright.runtime.progress import Progress, waiting
 
 
 def a_terminal(monkeypatch):

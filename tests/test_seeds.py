@@ -13,7 +13,7 @@ import pytest
 
 from seed_layouts import dynamic, grid, offsets
 from tilewright import cute
-from tilewright.cute import printing
+from tilewright.cute.text import printing
 
 L = cute.parse
 PAGE = Path(__file__).parents[1] / "docs" / "seeds.md"

@@ -7,8 +7,8 @@ import numpy as np
 from seed_layouts import dynamic, grid, offsets
 from tilewright import cute, kernels
 from tilewright.__main__ import demo_tensor
-from tilewright.cute import printing
 from tilewright.cute.runtime import from_dlpack
+from tilewright.cute.text import printing
 
 L = cute.parse
 TV = L("((2,2),(2,3)):((2,12),(1,4))")

@@ -11,8 +11,8 @@ import strategies
 from notebooks import drawn_in
 from tilewright import Float4E2M1FN, Float16, Float32, Float64, Int32, LayoutError, analysis, cute, kernels
 from tilewright.show import Cell, Label, Panel, Picture, Placed, Rule, below, beside
-from tilewright.show.axes import axis_of, rules_of, shown_of
-from tilewright.show.grids import grids_of
+from tilewright.show.drawing.axes import axis_of, rules_of, shown_of
+from tilewright.show.drawing.grids import grids_of
 from tilewright.show.registry import OBJECTS, OPERATIONS
 
 parse = cute.parse
@@ -220,8 +220,8 @@ def test_address_and_bank_without_a_type_are_those_of_4_bytes_and_say_so():
 
 
 def test_a_layout_is_evaluated_at_the_coordinates_of_the_grid_not_at_their_numbers():
-    from tilewright.show.grids import grids_of
-    from tilewright.show.layouts import layout_cells
+    from tilewright.show.drawing.grids import grids_of
+    from tilewright.show.subjects.layouts import layout_cells
 
     (grid,), _ = grids_of((2, 3))  # a corner of the layout, whose second column has the number 2, not 4
     layout = parse("(4,8):(8,1)")

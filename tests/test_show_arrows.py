@@ -8,8 +8,8 @@ import pytest
 
 from test_show_backends import PICTURES
 from tilewright import cute
-from tilewright.show.arrows import arrow, cells_of, label_place, texts_of
-from tilewright.show.measure import measure
+from tilewright.show.drawing.arrows import arrow, cells_of, label_place, texts_of
+from tilewright.show.drawing.measure import measure
 
 P = cute.parse
 OPERATIONS = [

@@ -15,10 +15,11 @@ from xml.etree import ElementTree
 import pytest
 
 from tilewright import Float16, Float32, cute
-from tilewright.show import Cell, Entry, Label, Link, Panel, Picture, Placed, below, beside, export
-from tilewright.show.dense import strokes_of
-from tilewright.show.measure import measure
-from tilewright.show.palette import fill, thread_ansi
+from tilewright.show import Cell, Entry, Label, Link, Panel, Picture, Placed, below, beside
+from tilewright.show.drawing.dense import strokes_of
+from tilewright.show.drawing.measure import measure
+from tilewright.show.drawing.palette import fill, thread_ansi
+from tilewright.show.formats import export
 
 GOLDEN = Path(__file__).parent / "golden_svg"
 SVG = "{http://www.w3.org/2000/svg}"

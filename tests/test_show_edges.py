@@ -10,8 +10,8 @@ import pytest
 
 import tilewright._notebook as notebook
 from tilewright import Float16, LayoutError, analysis, cute, kernels
-from tilewright.show.layouts import facts_of
-from tilewright.show.tv import coverage, indices_of, owners_of
+from tilewright.show.subjects.layouts import facts_of
+from tilewright.show.subjects.tv import coverage, indices_of, owners_of
 
 L = cute.parse
 
@@ -133,7 +133,7 @@ def test_a_notebook_shows_text_where_a_picture_fails(monkeypatch):
     )
     assert all(x._repr_html_() for x in shown)
     monkeypatch.setattr(notebook, "_picture", fail)
-    monkeypatch.setattr("tilewright.analysis.report.picture", fail)
+    monkeypatch.setattr("tilewright.show.analysis.report.picture", fail)
     assert [x._repr_html_() for x in shown] == [None] * len(shown)
     assert L("4:1")._repr_html_() is None
     assert notebook.or_text(fail)(3) is None

@@ -9,7 +9,7 @@ import pytest
 
 from show_cells import by_place
 from tilewright import cute, kernels
-from tilewright.show.gemm_plans import run_of
+from tilewright.show.kernels.gemm_plan import run_of
 
 X = np.zeros((32, 32), np.float32)
 F32, F16 = np.zeros((4096, 4096), np.float32), np.zeros((4096, 4096), np.float16)

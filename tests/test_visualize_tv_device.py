@@ -156,8 +156,8 @@ def test_what_the_device_cannot_print(device):
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
 def test_the_kernels_compile(compiler, arch):
-    from tilewright._runtime.compiler import compile_program
-    from tilewright.kernels.visualize_tv_device import SOURCE, STEM, kernel_name, print_name
+    from tilewright.kernels.visualize.device import SOURCE, STEM, kernel_name, print_name
+    from tilewright.runtime.compiler import compile_program
 
     swizzled = cute.make_composed_layout(cute.make_swizzle(3, 2, 3), 0, L("(8,32):(32,1)"))
     names = []

@@ -15,7 +15,7 @@ import tilewright as tw
 from tilewright import cute, kernels
 from tilewright.__main__ import USAGE, main
 from tilewright.cute.runtime import from_dlpack
-from tilewright.show.palette import thread_color
+from tilewright.show.drawing.palette import thread_color
 from tv_examples import TV, VALUES, column
 
 L = cute.parse

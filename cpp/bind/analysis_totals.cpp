@@ -101,7 +101,7 @@ Examples:
 
 constexpr const char* kCopyLaunch = R"doc(A launch of a copy plan, which counts its requests in tallies.
 
-Args: the fields of analysis::CopyLaunch in cpp/analysis/copy_requests.hpp; tilewright.analysis.copy_plans gives them.)doc";
+Args: the fields of analysis::CopyLaunch in cpp/analysis/copy_requests.hpp; tilewright.kernels.copy.accesses gives them.)doc";
 
 constexpr const char* kDealt = R"doc(Count the requests of a part of the copy.
 

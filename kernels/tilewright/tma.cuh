@@ -1,5 +1,5 @@
 // The tensor memory accelerator: one thread asks for a box of a tensor, which is copied between global and shared
-// memory asynchronously. The host describes the tensor in a TensorMap (python/tilewright/kernels/gemm_sm90.py);
+// memory asynchronously. The host describes the tensor in a TensorMap (python/tilewright/kernels/gemm/sm90/build.py);
 // coordinates begin with the fastest mode. What lies outside the tensor is read as zero and not written.
 #pragma once
 

@@ -12,12 +12,12 @@ from tilewright._boundary import guard
 from tilewright._core import LayoutError, __version__
 from tilewright._core.cuda import DriverError
 from tilewright._names import names_of
-from tilewright.cute.jit import Constexpr, and_, const_expr, dynamic_expr, not_, or_, range_constexpr
-from tilewright.cute.jit import max_ as max
-from tilewright.cute.jit import min_ as min
-from tilewright.cute.jit import range_ as range
-from tilewright.cute.pointer import AddressSpace
-from tilewright.cute.tensor import Tensor
+from tilewright.cute.execute.jit import Constexpr, and_, const_expr, dynamic_expr, not_, or_, range_constexpr
+from tilewright.cute.execute.jit import max_ as max
+from tilewright.cute.execute.jit import min_ as min
+from tilewright.cute.execute.jit import range_ as range
+from tilewright.cute.tensors.pointer import AddressSpace
+from tilewright.cute.tensors.tensor import Tensor
 from tilewright.numeric import (
     BFloat16,
     Boolean,
@@ -51,8 +51,8 @@ from tilewright.numeric import (
 
 if TYPE_CHECKING:
     from tilewright import analysis, kernels
-    from tilewright._runtime.errors import CompileError
     from tilewright.analysis import analyze
+    from tilewright.runtime.errors import CompileError
 
 __all__ = [
     "AddressSpace",
@@ -107,7 +107,7 @@ __all__ = [
 
 # What few programs need at once is imported when it is first used.
 _LAZY = {
-    "CompileError": "tilewright._runtime.errors",
+    "CompileError": "tilewright.runtime.errors",
     "analysis": "tilewright.analysis",
     "analyze": "tilewright.analysis",
     "kernels": "tilewright.kernels",

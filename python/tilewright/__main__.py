@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
                 print(f"python -m tilewright: cannot write {file}: {error.strerror}", file=sys.stderr)
                 return 1
         case ["doctor"]:
-            from tilewright._runtime.doctor import doctor
+            from tilewright.explore.doctor import doctor
 
             return doctor()
         case ["show" | "explain" | "analyze" | "explore", *_]:
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
 
             return layout_command(arguments)
         case ["cache", *rest]:
-            from tilewright._runtime.command import cache_command
+            from tilewright.runtime.command import cache_command
 
             status = cache_command(rest)
             return not_understood(arguments) if status == 2 else status

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tilewright._registry import load
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.show.picture import Picture
+    from tilewright.show.drawing.picture import Picture
 
 __all__ = ["drawn", "or_text"]
 
@@ -16,9 +18,7 @@ T = TypeVar("T")
 
 
 def _picture(x: Any) -> Picture:
-    from tilewright.show.registry import show
-
-    return show(x)
+    return load("tilewright.show.registry:show")(x)  # type: ignore[no-any-return]
 
 
 def or_text(function: Callable[[T], str]) -> Callable[[T], str | None]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tilewright._core import ComposedLayout, Layout
     from tilewright._core.cuda import Prepared
-    from tilewright.cute.tensor import Tensor
+    from tilewright.cute.tensors.tensor import Tensor
     from tilewright.numeric import Numeric
 
     AnyLayout: TypeAlias = Layout | ComposedLayout

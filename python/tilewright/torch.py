@@ -14,7 +14,7 @@ from torch.autograd import forward_ad
 
 from tilewright import kernels
 from tilewright._names import names_of
-from tilewright.kernels.gemm_operands import number
+from tilewright.kernels.gemm.operands import number
 
 __all__ = ["addmm", "linear", "matmul"]
 

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
 
-from tilewright._runtime.device import arch_of
+from tilewright.runtime.device import arch_of
 
 # Set by scripts/gpu_check.sh. Under compute-sanitizer a kernel is compiled where it is launched, as the tool looks into
 # processes that are started, too; and cuBLAS is not asked: it makes racecheck stop with an error of its own.

@@ -13,12 +13,12 @@ import sys
 import numpy as np
 
 from tilewright import Float32, _core, kernels
-from tilewright._runtime.compiler import compile_program, kernel
-from tilewright._runtime.device import arch_of
-from tilewright._runtime.discovery import kernels_folder
-from tilewright.kernels import gemm_simt
-from tilewright.kernels.gemm_plan import DeviceFacts
-from tilewright.kernels.gemm_problem import problem_of
+from tilewright.devices import DeviceFacts
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.runtime.compiler import compile_program, kernel
+from tilewright.runtime.device import arch_of
+from tilewright.runtime.discovery import kernels_folder
 
 DEVICE = 0
 COUNT = 64 * 64  # elements of 4 bytes

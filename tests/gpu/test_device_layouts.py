@@ -19,8 +19,8 @@ THREADS = 256
 
 
 def test_device_layouts_are_the_hosts():
-    from tilewright._runtime.compiler import compile_program, kernel
-    from tilewright._runtime.device import arch_of
+    from tilewright.runtime.compiler import compile_program, kernel
+    from tilewright.runtime.device import arch_of
 
     all_ = evaluations()
     assert len(all_) > 100

@@ -82,12 +82,12 @@ def test_aligned_matrices(compiled, number):
 
 def plans_of(stem, one, *, many):
     """The plans of a kernel for a sample: the one that it chooses, or some of those that tuning tries."""
-    from tilewright.kernels.gemm_launch import facts_of
-    from tilewright.kernels.gemm_operands import gemm_operands
+    from tilewright.kernels.gemm.launch import facts_of
+    from tilewright.kernels.gemm.operands import gemm_operands
 
     a, b, c, _ = one.operands(filled=False)
     operands = gemm_operands("test", a, b, c, tf32=one.of.tf32)
-    module = import_module(f"tilewright.kernels.{stem}")
+    module = import_module(f"tilewright.kernels.gemm.{stem.removeprefix('gemm_')}.build")
     if not many:
         plan = module.choose(operands.problem, operands.alignments, facts_of(0))
         return [plan] if plan else []
@@ -326,10 +326,10 @@ def test_output_types():
 
 def shared(a, b, c, tile, streams, **asked):
     """The plan of gemm_simt in a tile for these, with so many shares."""
-    from tilewright.kernels.gemm_launch import facts_of
-    from tilewright.kernels.gemm_operands import gemm_operands
-    from tilewright.kernels.gemm_simt import plan_of_tile
-    from tilewright.kernels.gemm_simt_tiles import TILES
+    from tilewright.kernels.gemm.launch import facts_of
+    from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.simt.build import plan_of_tile
+    from tilewright.kernels.gemm.simt.tiles import TILES
 
     operands = gemm_operands("test", a, b, c, **asked)
     return plan_of_tile(operands.problem, operands.alignments, TILES[tile], facts_of(0), streams)
@@ -399,9 +399,9 @@ def test_shares_of_tiles_wait_for_each_other(shape, tile, streams, how):
 )
 def test_totals_in_shared_memory(shape):
     """Those of threads of 8 x 16 sums; C by 16 bytes, and by way of the same shared memory."""
-    from tilewright.kernels.choose_gemm import module
-    from tilewright.kernels.gemm_operands import gemm_operands
-    from tilewright.kernels.gemm_simt_tiles import TILES
+    from tilewright.kernels.gemm.choose.choose import module
+    from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.simt.tiles import TILES
 
     m, n, k = shape
     a, b = normal(k, m, dtype=torch.float32).T, normal(k, n, dtype=torch.float32).T

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tilewright import BFloat16, Float16, Float32, TFloat32, _core
-from tilewright.kernels.choose_gemm_sm90 import Config, _majors, plan_of
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import Epilogue, problem_of
+from tilewright.devices import H200
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.sm90.choose import Config, _majors, plan_of
 
 pytestmark = [
     pytest.mark.gpu,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Int8, TFloat32, _core
-from tilewright.kernels.choose_gemm_sm90 import CONFIGS, CONFIGS_OF_FEW, _majors, plan_of
-from tilewright.kernels.gemm_plan import H200
-from tilewright.kernels.gemm_problem import problem_of
+from tilewright.devices import H200
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.sm90.choose import CONFIGS, CONFIGS_OF_FEW, _majors, plan_of
 
 pytestmark = [
     pytest.mark.gpu,

@@ -86,8 +86,8 @@ def test_two_devices_in_one_copy_are_refused(here, there):
 
 
 def test_a_plan_is_compiled_once_and_runs_on_both():
-    from tilewright._runtime import compiler
-    from tilewright._runtime.device import arch_of
+    from tilewright.runtime import compiler
+    from tilewright.runtime.device import arch_of
 
     if arch_of(0) != arch_of(1):
         pytest.skip("the devices have different architectures")

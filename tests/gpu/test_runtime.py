@@ -58,7 +58,7 @@ def arch(device: int = 0) -> str:
 
 @cache
 def cubin(architecture: str) -> bytes:
-    from tilewright._runtime.discovery import find_nvrtc
+    from tilewright.runtime.discovery import find_nvrtc
 
     found = find_nvrtc(cuda.driver_version() // 1000).found
     assert found is not None, "NVRTC was not found"

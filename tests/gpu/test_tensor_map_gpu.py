@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from tilewright import _core
-from tilewright._runtime.compiler import compile_program
+from tilewright.runtime.compiler import compile_program
 
 cuda = _core.cuda
 
@@ -65,7 +65,7 @@ SHAPE, BOX = (100, 72), (16, 64)  # rows, columns
 
 @pytest.fixture(scope="module")
 def module():
-    from tilewright._runtime.device import arch_of
+    from tilewright.runtime.device import arch_of
 
     return cuda.load(0, compile_program("tensor_map_test", [], arch_of(0), source=SOURCE).cubin)
 

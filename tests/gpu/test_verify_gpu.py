@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilewright import _core, kernels
-from tilewright.analysis import ncu, verify_with_ncu
+from tilewright.analysis import verify_with_ncu
+from tilewright.analysis.ncu import run as ncu
 
 pytestmark = [
     pytest.mark.gpu,
@@ -84,7 +85,7 @@ def test_script(tmp_path):
 
 def test_other_predictions_differ(monkeypatch):
     """The comparison can fail: a prediction for tensors 16 bytes further on is not what is counted."""
-    from tilewright.analysis import verify
+    from tilewright.kernels.analyze import verify
 
     predicted = verify.classes_predicted
     monkeypatch.setattr(

@@ -131,7 +131,7 @@ class CopyLaunch:
     """
     A launch of a copy plan, which counts its requests in tallies.
 
-    Args: the fields of analysis::CopyLaunch in cpp/analysis/copy_requests.hpp; tilewright.analysis.copy_plans gives them.
+    Args: the fields of analysis::CopyLaunch in cpp/analysis/copy_requests.hpp; tilewright.kernels.copy.accesses gives them.
     """
 
     def __init__(

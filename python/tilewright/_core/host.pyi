@@ -14,7 +14,7 @@ class GemmProgram:
     The tables of a GEMM plan, ready to be run on the CPU.
 
     Args:
-        tables: a tilewright.kernels.gemm_tables.GemmTables.
+        tables: a tilewright.kernels.gemm.tables.GemmTables.
     Raises: ValueError naming the table and its entry where shapes do not agree or an index leads outside of what it points
         into; TypeError for what is no table.
     Source: tilewright.
@@ -23,8 +23,8 @@ class GemmProgram:
         >>> import numpy as np
         >>> from tilewright import Float32, cute
         >>> from tilewright._core import host
-        >>> from tilewright.kernels.gemm_partitions import direct_tables
-        >>> from tilewright.kernels.gemm_problem import problem_of
+        >>> from tilewright.kernels.gemm.partitions import direct_tables
+        >>> from tilewright.kernels.gemm.problem import problem_of
         >>> tiled_mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (2, 2, 1))
         >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32)
         >>> tiled_copy = cute.make_tiled_copy_tv(atom, cute.make_layout((4, 1)), cute.make_layout((1, 1)))
@@ -56,7 +56,7 @@ class GemmProgram:
             move: whether to compute C; without, the addresses only say how the tensors are aligned.
             (the others as in run)
         Returns: a dict of findings, each a dict with the `count` and the `first` coordinates: those of
-            tilewright.kernels.gemm_report.GemmReport. A plan is sound where the dict is empty.
+            tilewright.kernels.gemm.report.GemmReport. A plan is sound where the dict is empty.
         Raises: ValueError for a problem that the tables do not fit.
         Source: tilewright.
         """
@@ -78,7 +78,7 @@ class GemmProgram:
             C(m, n, l) = activation(alpha * sum over k of A(m, k, l) B(n, k, l) + beta * C(m, n, l) + bias)
 
         Args:
-            problem: a tilewright.kernels.gemm_problem.GemmProblem.
+            problem: a tilewright.kernels.gemm.problem.GemmProblem.
             compute: the type of the epilogue: Float32, Float64 or Int32.
             a_address, b_address, c_address, bias_address: where the tensors' elements 0 lie. The memory that the problem's
                 extents and strides span must be there, and C must not overlap the others.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright._boundary import guard
 from tilewright._names import names_of
+from tilewright._registry import ANALYSES, function_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from tilewright.analysis.cp_async import AsyncAccess, async_access
     from tilewright.analysis.instructions import Analysis, MemoryInstruction
     from tilewright.analysis.layouts import analyze_layout
-    from tilewright.analysis.plans import analyze_plan
     from tilewright.analysis.rank import by_rank
-    from tilewright.analysis.suggest import Access, suggest_padding, suggest_swizzle, suggest_tv
+    from tilewright.analysis.suggest.shared_memory import Access, suggest_padding, suggest_swizzle, suggest_tv
     from tilewright.analysis.swizzle_modes import SwizzleMode, swizzle_mode
-    from tilewright.analysis.verify import Verification, verify_with_ncu
+    from tilewright.kernels.analyze.plans import analyze_plan
+    from tilewright.kernels.analyze.verify import Verification, verify_with_ncu
 
 __all__ = [
     "Access",
@@ -55,18 +56,34 @@ __all__ = [
 
 # Where each name is; they are imported when they are first used.
 _MODULES = {
-    **dict.fromkeys(("MisalignedError", "Request", "Requests", "swizzled", "warp_access", "warp_accesses"), "access"),
-    **dict.fromkeys(("Analysis", "MemoryInstruction"), "instructions"),
-    **dict.fromkeys(("AsyncAccess", "async_access"), "cp_async"),
-    **dict.fromkeys(("BoxAccess", "box_access"), "boxes"),
-    **dict.fromkeys(("Access", "suggest_padding", "suggest_swizzle", "suggest_tv"), "suggest"),
-    **dict.fromkeys(("SwizzleMode", "swizzle_mode"), "swizzle_modes"),
-    **dict.fromkeys(("Verification", "verify_with_ncu"), "verify"),
-    "analyze_layout": "layouts",
-    "analyze_plan": "plans",
-    "analyze_tiled_copy": "copies",
-    "by_rank": "rank",
+    **dict.fromkeys(
+        ("MisalignedError", "Request", "Requests", "swizzled", "warp_access", "warp_accesses"),
+        "tilewright.analysis.access",
+    ),
+    **dict.fromkeys(("Analysis", "MemoryInstruction"), "tilewright.analysis.instructions"),
+    **dict.fromkeys(("AsyncAccess", "async_access"), "tilewright.analysis.cp_async"),
+    **dict.fromkeys(("BoxAccess", "box_access"), "tilewright.analysis.boxes"),
+    **dict.fromkeys(
+        ("Access", "suggest_padding", "suggest_swizzle", "suggest_tv"), "tilewright.analysis.suggest.shared_memory"
+    ),
+    **dict.fromkeys(("SwizzleMode", "swizzle_mode"), "tilewright.analysis.swizzle_modes"),
+    **dict.fromkeys(("Verification", "verify_with_ncu"), "tilewright.kernels.analyze.verify"),
+    "analyze_layout": "tilewright.analysis.layouts",
+    "analyze_plan": "tilewright.kernels.analyze.plans",
+    "analyze_tiled_copy": "tilewright.analysis.copies",
+    "by_rank": "tilewright.analysis.rank",
 }
+
+
+ANALYSES.update(
+    {
+        **dict.fromkeys(
+            ("tilewright._core.Layout", "tilewright._core.ComposedLayout", "tilewright.cute.tensors.tensor.Tensor"),
+            "tilewright.analysis.layouts:analyze_layout",
+        ),
+        "tilewright.cute.tiled.tiled_copy.TiledCopy": "tilewright.analysis.copies:analyze_tiled_copy",
+    }
+)
 
 
 def analyze(x: object, *args: object, **kwargs: object) -> Analysis:
@@ -92,31 +109,14 @@ def analyze(x: object, *args: object, **kwargs: object) -> Analysis:
         widest access: 4 bytes, limited by 1 value a thread
         advice: neighbouring lanes are 8 bytes apart but access 4: let them access neighbouring elements
     """
-    from tilewright._core import ComposedLayout, Layout
-    from tilewright.cute.tensor import Tensor
-
-    if hasattr(x, "__dlpack__") and not isinstance(x, Tensor):
-        from tilewright.cute.tensor import as_tensor
+    function = function_of(x, ANALYSES)
+    if function is None and hasattr(x, "__dlpack__"):
+        from tilewright.cute.tensors.tensor import as_tensor
 
         x = as_tensor(x, "analyze", "x")
-    if isinstance(x, (Layout, ComposedLayout, Tensor)):
-        from tilewright.analysis.layouts import analyze_layout
-
-        return _called(analyze_layout, x, args, kwargs)
-    from tilewright.cute.tiled_copy import TiledCopy
-
-    if isinstance(x, TiledCopy):
-        from tilewright.analysis.copies import analyze_tiled_copy
-
-        return _called(analyze_tiled_copy, x, args, kwargs)
-    from tilewright.kernels.copy_plan import CopyPlan
-    from tilewright.kernels.gemm_composite import CompositeGemm
-    from tilewright.kernels.gemm_plan import GemmPlan
-
-    if isinstance(x, (CopyPlan, GemmPlan, CompositeGemm)):
-        from tilewright.analysis.plans import analyze_plan
-
-        return _called(analyze_plan, x, args, kwargs)
+        function = function_of(x, ANALYSES)
+    if function is not None:
+        return _called(function, x, args, kwargs)
     raise TypeError(
         f"analyze: expected a Layout, ComposedLayout, Tensor, TiledCopy or a plan, not {type(x).__name__}; "
         "a TiledMma is analysed as part of a plan"
@@ -135,6 +135,6 @@ def _called(function: Callable[..., Analysis], x: Any, args: tuple[Any, ...], kw
 
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones
-    __getattr__, __dir__ = names_of(__name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()})
+    __getattr__, __dir__ = names_of(__name__, _MODULES)
 
 guard(globals(), __all__)

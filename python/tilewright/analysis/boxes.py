@@ -18,7 +18,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright._notebook import drawn
-from tilewright.analysis.totals import Mode, groups
+from tilewright.analysis.totals.totals import Mode, groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import Request, Requests, accesses_of_layout
-from tilewright.analysis.access_advice import advice_on_access
+from tilewright.analysis.advice.access import advice_on_access
 from tilewright.analysis.cp_async import AsyncAccess, async_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.layouts import MOST, Table, instruction_of, sass_name, widest_access
@@ -18,8 +18,8 @@ from tilewright.cute.int_tuple import text as _text
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tilewright.cute.tensor import Tensor
-    from tilewright.cute.tiled_copy import TiledCopy
+    from tilewright.cute.tensors.tensor import Tensor
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
 
     Integers = npt.NDArray[np.int64]
 
@@ -59,9 +59,9 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
         widest access: 4 bytes, limited by values 0 and 1 of thread 0, 32768 elements apart
         advice: write: 8-way bank conflict; composition with Swizzle<3,2,5> takes 32 wavefronts instead of 256
     """
-    from tilewright.cute.pointer import AddressSpace
-    from tilewright.cute.tensor import as_tensor
-    from tilewright.cute.tiled_copy import TiledCopy
+    from tilewright.cute.tensors.pointer import AddressSpace
+    from tilewright.cute.tensors.tensor import as_tensor
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
 
     if not isinstance(tiled_copy, TiledCopy):
         raise TypeError(f"analyze: expected a TiledCopy, not {type(tiled_copy).__name__}")
@@ -88,7 +88,7 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
 
 def _check(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> None:
     """Whether the copy can be made of these tensors at all: as `cute.copy` would refuse, for all threads."""
-    from tilewright.cute.pointer import AddressSpace, Pointer
+    from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 
     extents: list[tuple[int, ...]] = []
     for name, tensor in (("src", src), ("dst", dst)):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright._notebook import drawn, or_text
+from tilewright._registry import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tilewright.analysis.access import Request
-    from tilewright.analysis.occupancy import Occupancy
     from tilewright.analysis.swizzle_modes import SwizzleMode
+    from tilewright.kernels.analyze.occupancy import Occupancy
 
 __all__ = ["Analysis", "MemoryInstruction"]
 
@@ -218,16 +219,12 @@ class Analysis:
 
     @or_text
     def _repr_html_(self) -> str:
-        from tilewright.analysis.report import html
-
-        return html(self)
+        return load("tilewright.show.analysis.report:html")(self)  # type: ignore[no-any-return]
 
     def svg(self) -> str:
         """The worst request of each instruction as a picture: lanes over the banks of shared memory, or over the
         sectors and lines of global memory."""
-        from tilewright.analysis.report import svg
-
-        return svg(self)
+        return load("tilewright.show.analysis.report:svg")(self)  # type: ignore[no-any-return]
 
 
 def _row(x: MemoryInstruction) -> tuple[str, ...]:

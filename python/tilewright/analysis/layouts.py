@@ -174,7 +174,7 @@ def analyze_layout(
         >>> analyze_layout(cute.make_layout(12), Float16, threads=32)["load"].lanes  # 12 of 32 threads
         12.0
     """
-    from tilewright.analysis.access_advice import advice_on_access
+    from tilewright.analysis.advice.access import advice_on_access
     from tilewright.analysis.swizzle_modes import mode_of_access
 
     if width is not None and whole("analyze", "width", width) not in WIDTHS:
@@ -245,13 +245,13 @@ def instruction_of(
 
 
 def _is_tensor(x: Any) -> bool:
-    from tilewright.cute.tensor import Tensor
+    from tilewright.cute.tensors.tensor import Tensor
 
     return isinstance(x, Tensor)
 
 
 def _table_of(x: Any, dtype: Any, memory: str | None, base: int | None) -> tuple[Table, str]:
-    from tilewright.cute.pointer import AddressSpace, Pointer
+    from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 
     layout = x
     if _is_tensor(x):

@@ -12,8 +12,8 @@ from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
 from tilewright.analysis.arguments import element_bits
-from tilewright.cute.smem_layout import SmemLayoutAtomKind
-from tilewright.kernels.gemm_tables import canonical_addresses, swizzled, tma_offsets
+from tilewright.cute.atoms.smem_layout import SmemLayoutAtomKind
+from tilewright.cute.atoms.wgmma_layout import canonical_addresses, swizzled, tma_offsets
 
 if TYPE_CHECKING:
     import numpy as np

@@ -130,7 +130,7 @@ from tilewright._names import names_of
 from tilewright._notebook import drawn
 from tilewright.cute import arch, runtime
 from tilewright.cute.arithmetic import FastDivmodDivisor, Ratio, fast_divmod_create_divisor
-from tilewright.cute.explain import Explanation, explain
+from tilewright.cute.execute.jit import compile, jit, kernel
 from tilewright.cute.int_tuple import (
     Coord,
     Shape,
@@ -147,40 +147,40 @@ from tilewright.cute.int_tuple import (
     transform_leaf,
     tuple_cat,
 )
-from tilewright.cute.jit import compile, jit, kernel
-from tilewright.cute.partition import inner_partition, local_partition, local_tile, outer_partition
-from tilewright.cute.pointer import AddressSpace, Pointer, make_ptr, recast_ptr
-from tilewright.cute.rmem import make_fragment_like, make_rmem_tensor, make_rmem_tensor_like, size_in_bytes
 from tilewright.cute.runtime import from_dlpack
-from tilewright.cute.tensor import Tensor, make_identity_tensor, make_tensor, recast_tensor
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer, make_ptr, recast_ptr
+from tilewright.cute.tensors.rmem import make_fragment_like, make_rmem_tensor, make_rmem_tensor_like, size_in_bytes
+from tilewright.cute.tensors.tensor import Tensor, make_identity_tensor, make_tensor, recast_tensor
+from tilewright.cute.text.explain import Explanation, explain
+from tilewright.cute.tiled.partition import inner_partition, local_partition, local_tile, outer_partition
 
 if TYPE_CHECKING:
     from tilewright.analysis import analyze
     from tilewright.cute import nvgpu
-    from tilewright.cute.atom import CopyAtom, make_copy_atom
-    from tilewright.cute.copying import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
-    from tilewright.cute.copying_tiled import copy_threads, copy_tiled
-    from tilewright.cute.gemm_op import gemm, gemm_threads, gemm_tiled, mma_atom_call
-    from tilewright.cute.mma_atom import MmaAtom, make_mma_atom
-    from tilewright.cute.mma_copies import (
-        make_tiled_copy_A,
-        make_tiled_copy_B,
-        make_tiled_copy_C,
-        make_tiled_copy_C_atom,
-    )
-    from tilewright.cute.print_tv import print_latex_tiled_copy, print_latex_tiled_mma, print_latex_tv
-    from tilewright.cute.printing import pretty_str, print_latex, print_layout, printf
-    from tilewright.cute.tensor_text import print_tensor
-    from tilewright.cute.tiled_copy import ThrCopy, TiledCopy
-    from tilewright.cute.tiled_copy_makers import (
+    from tilewright.cute.atoms.copy_atom import CopyAtom, make_copy_atom
+    from tilewright.cute.atoms.mma_atom import MmaAtom, make_mma_atom
+    from tilewright.cute.execute.copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
+    from tilewright.cute.execute.copy_tiled import copy_threads, copy_tiled
+    from tilewright.cute.execute.gemm import gemm, gemm_threads, gemm_tiled, mma_atom_call
+    from tilewright.cute.text.print_tv import print_latex_tiled_copy, print_latex_tiled_mma, print_latex_tv
+    from tilewright.cute.text.printing import pretty_str, print_latex, print_layout, printf
+    from tilewright.cute.text.tensor_text import print_tensor
+    from tilewright.cute.tiled.make_tiled_copy import (
         make_cotiled_copy,
         make_tiled_copy,
         make_tiled_copy_D,
         make_tiled_copy_S,
         make_tiled_copy_tv,
     )
-    from tilewright.cute.tiled_mma import ThrMma, TiledMma
-    from tilewright.cute.tiled_mma_makers import make_tiled_mma
+    from tilewright.cute.tiled.make_tiled_mma import make_tiled_mma
+    from tilewright.cute.tiled.mma_copies import (
+        make_tiled_copy_A,
+        make_tiled_copy_B,
+        make_tiled_copy_C,
+        make_tiled_copy_C_atom,
+    )
+    from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
+    from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
     from tilewright.show.registry import show
 
 __all__ = [
@@ -388,44 +388,44 @@ __all__ = [
 # What few programs need at once is imported when it is first used.
 _LAZY = {
     "analyze": "tilewright.analysis",
-    "CopyAtom": "tilewright.cute.atom",
-    "MmaAtom": "tilewright.cute.mma_atom",
-    "ThrCopy": "tilewright.cute.tiled_copy",
-    "ThrMma": "tilewright.cute.tiled_mma",
-    "TiledCopy": "tilewright.cute.tiled_copy",
-    "TiledMma": "tilewright.cute.tiled_mma",
-    "autovec_copy": "tilewright.cute.copying",
-    "basic_copy": "tilewright.cute.copying",
-    "basic_copy_if": "tilewright.cute.copying",
-    "copy": "tilewright.cute.copying",
-    "copy_atom_call": "tilewright.cute.copying",
-    "copy_threads": "tilewright.cute.copying_tiled",
-    "copy_tiled": "tilewright.cute.copying_tiled",
-    "gemm": "tilewright.cute.gemm_op",
-    "gemm_threads": "tilewright.cute.gemm_op",
-    "gemm_tiled": "tilewright.cute.gemm_op",
-    "make_copy_atom": "tilewright.cute.atom",
-    "make_cotiled_copy": "tilewright.cute.tiled_copy_makers",
-    "make_mma_atom": "tilewright.cute.mma_atom",
-    "make_tiled_copy": "tilewright.cute.tiled_copy_makers",
-    "make_tiled_copy_A": "tilewright.cute.mma_copies",
-    "make_tiled_copy_B": "tilewright.cute.mma_copies",
-    "make_tiled_copy_C": "tilewright.cute.mma_copies",
-    "make_tiled_copy_C_atom": "tilewright.cute.mma_copies",
-    "make_tiled_copy_D": "tilewright.cute.tiled_copy_makers",
-    "make_tiled_copy_S": "tilewright.cute.tiled_copy_makers",
-    "make_tiled_copy_tv": "tilewright.cute.tiled_copy_makers",
-    "make_tiled_mma": "tilewright.cute.tiled_mma_makers",
-    "mma_atom_call": "tilewright.cute.gemm_op",
+    "CopyAtom": "tilewright.cute.atoms.copy_atom",
+    "MmaAtom": "tilewright.cute.atoms.mma_atom",
+    "ThrCopy": "tilewright.cute.tiled.tiled_copy",
+    "ThrMma": "tilewright.cute.tiled.tiled_mma",
+    "TiledCopy": "tilewright.cute.tiled.tiled_copy",
+    "TiledMma": "tilewright.cute.tiled.tiled_mma",
+    "autovec_copy": "tilewright.cute.execute.copy",
+    "basic_copy": "tilewright.cute.execute.copy",
+    "basic_copy_if": "tilewright.cute.execute.copy",
+    "copy": "tilewright.cute.execute.copy",
+    "copy_atom_call": "tilewright.cute.execute.copy",
+    "copy_threads": "tilewright.cute.execute.copy_tiled",
+    "copy_tiled": "tilewright.cute.execute.copy_tiled",
+    "gemm": "tilewright.cute.execute.gemm",
+    "gemm_threads": "tilewright.cute.execute.gemm",
+    "gemm_tiled": "tilewright.cute.execute.gemm",
+    "make_copy_atom": "tilewright.cute.atoms.copy_atom",
+    "make_cotiled_copy": "tilewright.cute.tiled.make_tiled_copy",
+    "make_mma_atom": "tilewright.cute.atoms.mma_atom",
+    "make_tiled_copy": "tilewright.cute.tiled.make_tiled_copy",
+    "make_tiled_copy_A": "tilewright.cute.tiled.mma_copies",
+    "make_tiled_copy_B": "tilewright.cute.tiled.mma_copies",
+    "make_tiled_copy_C": "tilewright.cute.tiled.mma_copies",
+    "make_tiled_copy_C_atom": "tilewright.cute.tiled.mma_copies",
+    "make_tiled_copy_D": "tilewright.cute.tiled.make_tiled_copy",
+    "make_tiled_copy_S": "tilewright.cute.tiled.make_tiled_copy",
+    "make_tiled_copy_tv": "tilewright.cute.tiled.make_tiled_copy",
+    "make_tiled_mma": "tilewright.cute.tiled.make_tiled_mma",
+    "mma_atom_call": "tilewright.cute.execute.gemm",
     "nvgpu": "tilewright.cute.nvgpu",
-    "pretty_str": "tilewright.cute.printing",
-    "print_latex": "tilewright.cute.printing",
-    "print_latex_tiled_copy": "tilewright.cute.print_tv",
-    "print_latex_tiled_mma": "tilewright.cute.print_tv",
-    "print_latex_tv": "tilewright.cute.print_tv",
-    "print_layout": "tilewright.cute.printing",
-    "print_tensor": "tilewright.cute.tensor_text",
-    "printf": "tilewright.cute.printing",
+    "pretty_str": "tilewright.cute.text.printing",
+    "print_latex": "tilewright.cute.text.printing",
+    "print_latex_tiled_copy": "tilewright.cute.text.print_tv",
+    "print_latex_tiled_mma": "tilewright.cute.text.print_tv",
+    "print_latex_tv": "tilewright.cute.text.print_tv",
+    "print_layout": "tilewright.cute.text.printing",
+    "print_tensor": "tilewright.cute.text.tensor_text",
+    "printf": "tilewright.cute.text.printing",
     "show": "tilewright.show.registry",
 }
 

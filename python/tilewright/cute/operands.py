@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, SupportsIndex, TypeAlias
 
 if TYPE_CHECKING:
     from tilewright._core import ComposedLayout, Layout, ScaledBasis, Swizzle
-    from tilewright.cute.tensor import Tensor
+    from tilewright.cute.tensors.tensor import Tensor
 
 __all__ = ["CoordLike", "IntTupleLike", "LayoutLike", "Modes", "Operand", "TilerLike"]
 

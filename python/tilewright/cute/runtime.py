@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._names import names_of
-from tilewright.cute import pointer as _pointer
-from tilewright.cute.pointer import AddressSpace, Pointer
-from tilewright.cute.runtime_tensor import RuntimePointer, RuntimeTensor, spaced
+from tilewright.cute.tensors import pointer as _pointer
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor, spaced
 from tilewright.numeric import Float32, Numeric, TFloat32
 from tilewright.numeric.dlpack import from_dlpack_code
 

@@ -131,7 +131,7 @@ def _operation(name: str) -> Callable[..., Any]:
 
 
 def _show(arguments: Sequence[str]) -> int:
-    from tilewright.show.picture import Picture
+    from tilewright.show.drawing.picture import Picture
     from tilewright.show.registry import OPERATIONS
 
     drawn = _listed("Operations with a picture of their own; of others the result is drawn", OPERATIONS)
@@ -192,7 +192,7 @@ def _write(picture: Any, name: str, file: str) -> None:
 
 def _explain(arguments: Sequence[str]) -> int:
     from tilewright.cute._derivations import DERIVATIONS
-    from tilewright.cute.explain import explain
+    from tilewright.cute.text.explain import explain
 
     parser = Parser(
         "explain",

@@ -11,7 +11,7 @@ __all__ = ["page"]
 
 FOLDER = Path(__file__).parent
 DERIVATIONS = FOLDER.parent / "cute" / "_derivations"  # files with distinct names in them: one module on the page
-SENTENCES = FOLDER.parent / "analysis" / "sentences.py"
+SENTENCES = FOLDER.parent / "analysis" / "advice" / "sentences.py"
 EXPORTS = ("Broken", "DERIVATIONS", "Notes", "argument_text", "result_text")
 COLORS = 24  # after which the colours of owners repeat
 
@@ -34,7 +34,7 @@ def page() -> str:
 def script() -> str:
     """All scripts of the page. What is computed is compiled or translated from what Python runs."""
     from tilewright.explore.translate import to_javascript
-    from tilewright.show.palette import thread_color
+    from tilewright.show.drawing.palette import thread_color
 
     sources = [path.read_text(encoding="utf-8") for path in sorted(DERIVATIONS.glob("*.py"))]
     derivations = to_javascript("\n".join(sources), EXPORTS)

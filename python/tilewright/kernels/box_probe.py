@@ -76,7 +76,7 @@ def compile_box_probes(arch: str, wanted: Iterable[tuple[str, int]]) -> Any:
     Traceback (most recent call last):
     ValueError: compile_program: arch is '90a', which is no architecture such as sm_90a
     """
-    from tilewright._runtime.compiler import compile_program
+    from tilewright.runtime.compiler import compile_program
 
     return compile_program("box_probe", [kernel_name(*one) for one in wanted], arch, source=SOURCE)
 
@@ -92,7 +92,7 @@ def launch(device: int, address: int, box: Box, program: Any, *, stream: int = 1
     ValueError: box_probe: 1048576 rows of 128 bytes are more than the 1048576 bytes of memory
     """
     from tilewright import _core
-    from tilewright._runtime.compiler import kernel
+    from tilewright.runtime.compiler import kernel
 
     if box.offset + box.extents[1] * box.pitch > MEMORY_BYTES:
         raise ValueError(

@@ -145,7 +145,7 @@ def compile_probes(arch: str, wanted: Iterable[tuple[str, int]]) -> Any:
     Traceback (most recent call last):
     ValueError: compile_program: arch is '90', which is no architecture such as sm_90a
     """
-    from tilewright._runtime.compiler import compile_program
+    from tilewright.runtime.compiler import compile_program
 
     return compile_program("probe", [kernel_name(kind, count) for kind, count in wanted], arch, source=SOURCE)
 
@@ -195,7 +195,7 @@ def launch(device: int, address: int, accesses: Sequence[Access], program: Any, 
     Traceback (most recent call last):
     ValueError: probe: ld.global.4 takes 32 offsets, not 1 and 0
     """
-    from tilewright._runtime.compiler import kernel
+    from tilewright.runtime.compiler import kernel
 
     params = parameters(address, accesses, count)
     function = kernel(program, kernel_name(accesses[0].kind, count), device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
-from tilewright.show.picture import (
+from tilewright.show.drawing.picture import (
     Axis,
     Cell,
     Entry,

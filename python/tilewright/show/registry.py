@@ -7,53 +7,53 @@ ValueError where there is nothing to draw, and then a notebook shows the object'
 
 from __future__ import annotations
 
-from importlib import import_module
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._names import did_you_mean
+from tilewright._registry import function_of, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.show.picture import Picture
+    from tilewright.show.drawing.picture import Picture
 
 __all__ = ["OBJECTS", "OPERATIONS", "show"]
 
 _HERE = "tilewright.show"
 
 OBJECTS: dict[str, str] = {
-    "builtins.int": f"{_HERE}.tuples:tuple_picture",
-    "builtins.tuple": f"{_HERE}.tuples:tuple_picture",
-    "tilewright._core.IntTuple": f"{_HERE}.tuples:tuple_picture",
-    "tilewright._core.Layout": f"{_HERE}.layouts:layout_picture",
-    "tilewright._core.ComposedLayout": f"{_HERE}.swizzle:composed_picture",
-    "tilewright._core.Swizzle": f"{_HERE}.swizzle:swizzle_picture",
-    "tilewright.cute.explain.Explanation": f"{_HERE}.tuples:explanation_picture",
-    "tilewright.cute.tensor.Tensor": f"{_HERE}.tensors:tensor_picture",
-    "tilewright.kernels.visualize_tv.ThreadValues": f"{_HERE}.tv:values_picture",
-    "tilewright.analysis.instructions.Analysis": "tilewright.analysis.report:picture",
-    "tilewright.analysis.instructions.MemoryInstruction": "tilewright.analysis.request_pictures:instruction_picture",
-    "tilewright.analysis.access.Request": "tilewright.analysis.request_pictures:request_picture",
-    "tilewright.analysis.boxes.BoxAccess": "tilewright.analysis.request_pictures:box_picture",
-    "tilewright.analysis.cp_async.AsyncAccess": "tilewright.analysis.request_pictures:async_picture",
-    "tilewright.analysis.swizzle_modes.SwizzleMode": f"{_HERE}.swizzle_modes:tile_mode_picture",
-    "tilewright.cute.atom_modifiers.SwizzleMode": f"{_HERE}.swizzle_modes:box_mode_picture",
-    "tilewright.cute.arithmetic.Ratio": f"{_HERE}.facts:ratio_picture",
-    "tilewright.cute.pointer.Pointer": f"{_HERE}.facts:pointer_picture",
-    "tilewright.cute.copy_ops.CopyOp": f"{_HERE}.copies:copy_op_picture",
-    "tilewright.cute.mma_ops.MmaOp": f"{_HERE}.mma:mma_op_picture",
-    "tilewright.cute.atom.CopyAtom": f"{_HERE}.copies:copy_atom_picture",
-    "tilewright.cute.tiled_copy.TiledCopy": f"{_HERE}.copies:tiled_copy_picture",
-    "tilewright.cute.tiled_copy.ThrCopy": f"{_HERE}.partitions:thr_copy_picture",
-    "tilewright.cute.mma_atom.MmaAtom": f"{_HERE}.mma:mma_atom_picture",
-    "tilewright.cute.tiled_mma.TiledMma": f"{_HERE}.mma:tiled_mma_picture",
-    "tilewright.cute.tiled_mma.ThrMma": f"{_HERE}.partitions:thr_mma_picture",
-    "tilewright.kernels.copy_plan.CopyPlan": f"{_HERE}.plans:copy_plan_picture",
-    "tilewright.kernels.gemm_plan.GemmPlan": f"{_HERE}.gemm_plans:gemm_plan_picture",
-    "tilewright.kernels.gemm_edged.EdgedGemm": f"{_HERE}.gemm_plans:edged_gemm_picture",
-    "tilewright.kernels.gemm_packed.PackedGemm": f"{_HERE}.gemm_plans:packed_gemm_picture",
+    "builtins.int": f"{_HERE}.subjects.tuples:tuple_picture",
+    "builtins.tuple": f"{_HERE}.subjects.tuples:tuple_picture",
+    "tilewright._core.IntTuple": f"{_HERE}.subjects.tuples:tuple_picture",
+    "tilewright._core.Layout": f"{_HERE}.subjects.layouts:layout_picture",
+    "tilewright._core.ComposedLayout": f"{_HERE}.subjects.swizzle:composed_picture",
+    "tilewright._core.Swizzle": f"{_HERE}.subjects.swizzle:swizzle_picture",
+    "tilewright.cute.text.explain.Explanation": f"{_HERE}.subjects.tuples:explanation_picture",
+    "tilewright.cute.tensors.tensor.Tensor": f"{_HERE}.subjects.tensors:tensor_picture",
+    "tilewright.kernels.visualize.tv.ThreadValues": f"{_HERE}.subjects.tv:values_picture",
+    "tilewright.analysis.instructions.Analysis": "tilewright.show.analysis.report:picture",
+    "tilewright.analysis.instructions.MemoryInstruction": "tilewright.show.analysis.requests:instruction_picture",
+    "tilewright.analysis.access.Request": "tilewright.show.analysis.requests:request_picture",
+    "tilewright.analysis.boxes.BoxAccess": "tilewright.show.analysis.requests:box_picture",
+    "tilewright.analysis.cp_async.AsyncAccess": "tilewright.show.analysis.requests:async_picture",
+    "tilewright.analysis.swizzle_modes.SwizzleMode": f"{_HERE}.subjects.swizzle_modes:tile_mode_picture",
+    "tilewright.cute.atoms.modifiers.SwizzleMode": f"{_HERE}.subjects.swizzle_modes:box_mode_picture",
+    "tilewright.cute.arithmetic.Ratio": f"{_HERE}.subjects.facts:ratio_picture",
+    "tilewright.cute.tensors.pointer.Pointer": f"{_HERE}.subjects.facts:pointer_picture",
+    "tilewright.cute.atoms.copy_ops.CopyOp": f"{_HERE}.subjects.copies:copy_op_picture",
+    "tilewright.cute.atoms.mma_ops.MmaOp": f"{_HERE}.subjects.mma:mma_op_picture",
+    "tilewright.cute.atoms.copy_atom.CopyAtom": f"{_HERE}.subjects.copies:copy_atom_picture",
+    "tilewright.cute.tiled.tiled_copy.TiledCopy": f"{_HERE}.subjects.copies:tiled_copy_picture",
+    "tilewright.cute.tiled.tiled_copy.ThrCopy": f"{_HERE}.operations.partitions:thr_copy_picture",
+    "tilewright.cute.atoms.mma_atom.MmaAtom": f"{_HERE}.subjects.mma:mma_atom_picture",
+    "tilewright.cute.tiled.tiled_mma.TiledMma": f"{_HERE}.subjects.mma:tiled_mma_picture",
+    "tilewright.cute.tiled.tiled_mma.ThrMma": f"{_HERE}.operations.partitions:thr_mma_picture",
+    "tilewright.kernels.copy.plan.CopyPlan": f"{_HERE}.kernels.copy_plan:copy_plan_picture",
+    "tilewright.kernels.gemm.plan.GemmPlan": f"{_HERE}.kernels.gemm_plan:gemm_plan_picture",
+    "tilewright.kernels.gemm.composite.residue.EdgedGemm": f"{_HERE}.kernels.gemm_plan:edged_gemm_picture",
+    "tilewright.kernels.gemm.composite.padded.PackedGemm": f"{_HERE}.kernels.gemm_plan:packed_gemm_picture",
 }
 """What draws an object, by the name of its class; a subclass is drawn as its nearest base that is listed.
 
@@ -61,30 +61,19 @@ Of integers and tuples only those themselves: a bool, or a NamedTuple, means som
 """
 
 OPERATIONS: dict[str, str] = {
-    **{name: f"{_HERE}.operations:{name}_picture" for name in ("composition", "coalesce", "complement")},
-    **{f"{kind}_divide": f"{_HERE}.divides:{kind}_divide_picture" for kind in ("logical", "zipped", "tiled", "flat")},
+    **{name: f"{_HERE}.operations.operations:{name}_picture" for name in ("composition", "coalesce", "complement")},
     **{
-        f"{kind}_product": f"{_HERE}.products:{kind}_product_picture"
+        f"{kind}_divide": f"{_HERE}.operations.divides:{kind}_divide_picture"
+        for kind in ("logical", "zipped", "tiled", "flat")
+    },
+    **{
+        f"{kind}_product": f"{_HERE}.operations.products:{kind}_product_picture"
         for kind in ("logical", "zipped", "tiled", "flat", "blocked", "raked")
     },
-    **{name: f"{_HERE}.partitions:{name}_picture" for name in ("local_tile", "local_partition")},
-    "predication": f"{_HERE}.predication:predication_picture",
+    **{name: f"{_HERE}.operations.partitions:{name}_picture" for name in ("local_tile", "local_partition")},
+    "predication": f"{_HERE}.operations.predication:predication_picture",
 }
 """What draws an operation, by its name; called with the operands of the operation."""
-
-
-def _load(place: str) -> Callable[..., Picture]:
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)  # type: ignore[no-any-return]
-
-
-def _of_object(x: Any) -> Callable[..., Picture] | None:
-    kinds = type(x).__mro__
-    for cls in kinds[:1] if issubclass(type(x), (int, tuple)) else kinds:
-        place = OBJECTS.get(f"{cls.__module__}.{cls.__qualname__}")
-        if place is not None:
-            return _load(place)
-    return None
 
 
 def show(x: object, /, *operands: object, **options: object) -> Picture:
@@ -120,17 +109,17 @@ def show(x: object, /, *operands: object, **options: object) -> Picture:
         x = _core.parse(x)
     name = x if isinstance(x, str) else getattr(x, "__name__", "") if callable(x) else ""
     if name in OPERATIONS:
-        return _call(_load(OPERATIONS[name]), name, operands, options)
+        return _call(load(OPERATIONS[name]), name, operands, options)
     if operands:
         raise TypeError(
             f"show: there is no picture of the operation {name or type(x).__name__!r}; the operations are "
             f"{', '.join(OPERATIONS)}{did_you_mean(name, OPERATIONS)}"
         )
-    if _of_object(x) is None and hasattr(x, "__dlpack__"):
-        from tilewright.cute.tensor import as_tensor
+    if function_of(x, OBJECTS) is None and hasattr(x, "__dlpack__"):
+        from tilewright.cute.tensors.tensor import as_tensor
 
         x = as_tensor(x, "show", "x")
-    draw = _of_object(x)
+    draw = function_of(x, OBJECTS)
     if draw is None:
         names = sorted({place.rpartition(".")[2] for place in OBJECTS})
         raise TypeError(f"show: there is no picture of {type(x).__name__}; there are pictures of {', '.join(names)}")

@@ -8,7 +8,7 @@ and Code". 004 has no pictures; those here stand for its code blocks.
 from __future__ import annotations
 
 from tilewright import _core
-from tilewright.show.picture import Picture
+from tilewright.show.drawing.picture import Picture
 from tilewright.show.registry import show
 
 __all__ = [

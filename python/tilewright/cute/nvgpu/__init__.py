@@ -4,9 +4,9 @@ of a warpgroup in `warpgroup`."""
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
-from tilewright.cute.copy_ops import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp
-from tilewright.cute.mma_ops import MmaUniversalOp
-from tilewright.cute.mma_warpgroup import OperandMajorMode
+from tilewright.cute.atoms.copy_ops import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp
+from tilewright.cute.atoms.mma_ops import MmaUniversalOp
+from tilewright.cute.atoms.mma_warpgroup import OperandMajorMode
 from tilewright.cute.nvgpu import common, cpasync, warp, warpgroup
 
 __all__ = [

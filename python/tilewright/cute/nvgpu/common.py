@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
-from tilewright.cute.atom_modifiers import CacheEvictionPriority, MemoryOrder, MemoryScope
-from tilewright.cute.copy_ops import CopyOp, CopyUniversalOp
+from tilewright.cute.atoms.copy_ops import CopyOp, CopyUniversalOp
+from tilewright.cute.atoms.modifiers import CacheEvictionPriority, MemoryOrder, MemoryScope
 
 __all__ = ["CacheEvictionPriority", "CopyOp", "CopyUniversalOp", "MemoryOrder", "MemoryScope"]
 

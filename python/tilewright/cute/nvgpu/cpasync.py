@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
-from tilewright.cute.atom_modifiers import LoadCacheMode, SwizzleMode
-from tilewright.cute.copy_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, CopyG2SOp
+from tilewright.cute.atoms.copy_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, CopyG2SOp
+from tilewright.cute.atoms.modifiers import LoadCacheMode, SwizzleMode
 
 __all__ = ["CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp", "CopyG2SOp", "LoadCacheMode", "SwizzleMode"]
 

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
-from tilewright.cute.mma_ops import Field
-from tilewright.cute.mma_warpgroup import (
+from tilewright.cute.atoms.mma_ops import Field
+from tilewright.cute.atoms.mma_warpgroup import (
     MmaF8Op,
     MmaF16BF16Op,
     MmaI8Op,
@@ -12,7 +12,7 @@ from tilewright.cute.mma_warpgroup import (
     OperandMajorMode,
     OperandSource,
 )
-from tilewright.cute.smem_layout import SmemLayoutAtomKind, make_smem_layout_atom
+from tilewright.cute.atoms.smem_layout import SmemLayoutAtomKind, make_smem_layout_atom
 
 __all__ = [
     "Field",

@@ -1,0 +1,112 @@
+"""Tensors of one's own in register memory, and how many bytes a layout takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.tensor import Tensor, as_layout, as_tensor, offset_range
+from tilewright.numeric import Numeric
+from tilewright.numeric.base import require_dtype
+
+if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright._typing import AnyLayout, SupportsDLPack
+    from tilewright.cute.int_tuple import Shape
+
+__all__ = ["make_fragment_like", "make_rmem_tensor", "make_rmem_tensor_like", "size_in_bytes"]
+
+RMEM_ALIGNMENT = 32
+MOST_BYTES = 1 << 28  # a thread has some 1000; tests on the CPU keep whole matrices
+
+
+def make_rmem_tensor(
+    layout_or_shape: AnyLayout | Shape, dtype: type[Numeric], *, loc: object = None, ip: object = None
+) -> Tensor:
+    """A zeroed tensor of its own in register memory, aligned to 32 bytes; on the CPU ordinary memory stands for it.
+
+    Raises LayoutError for a layout that is not static. Source: CuTeDSL `cute.make_rmem_tensor`.
+
+    >>> from tilewright import Float32, cute
+    >>> print(cute.make_rmem_tensor((4, 2), Float32))
+    tensor<ptr<f32, rmem, align<32>> o (4,2):(1,4)>
+    """
+    require_dtype("make_rmem_tensor", dtype)
+    layout = as_layout(layout_or_shape)
+    if not _core.is_static(layout):
+        raise LayoutError(
+            f"make_rmem_tensor({layout}): registers need a static layout; use Python integers for its leaves"
+        )
+    least, greatest = offset_range(layout)
+    first, last = least * dtype.bits // 8, -(-(greatest + 1) * dtype.bits // 8)  # bytes, from offset 0
+    first -= first % RMEM_ALIGNMENT
+    if last - first > MOST_BYTES:
+        raise LayoutError(
+            f"make_rmem_tensor({layout}): the offsets take {last - first} bytes of registers, and a tensor there takes "
+            f"at most {MOST_BYTES}; make a smaller one for each thread"
+        )
+    memory = _core.Memory.allocate(last - first, RMEM_ALIGNMENT)
+    return Tensor(Pointer(dtype, memory.address - first, AddressSpace.rmem, RMEM_ALIGNMENT, memory), layout)
+
+
+def make_rmem_tensor_like(
+    src: SupportsDLPack | AnyLayout, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> Tensor:
+    """A register tensor with the shape and the order of strides of another tensor, compact.
+
+    Source: CuTe C++ `make_tensor_like`.
+
+    >>> from tilewright import Float16, Float32, cute
+    >>> print(cute.make_rmem_tensor_like(cute.make_layout((4, 2), stride=(8, 1)), Float16))
+    tensor<ptr<f16, rmem, align<32>> o (4,2):(2,1)>
+    """
+    layout, dtype = _layout_and_dtype("make_rmem_tensor_like", src, dtype)
+    return make_rmem_tensor(_core.make_layout_like(layout), dtype)
+
+
+@overload
+def make_fragment_like(src: AnyLayout, dtype: None = None, *, loc: object = None, ip: object = None) -> Layout: ...
+@overload
+def make_fragment_like(src: AnyLayout, dtype: type[Numeric], *, loc: object = None, ip: object = None) -> Tensor: ...
+@overload
+def make_fragment_like(
+    src: SupportsDLPack, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> Tensor: ...
+def make_fragment_like(
+    src: SupportsDLPack | AnyLayout, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> Tensor | Layout:
+    """A register tensor like another tensor, its mode 0 (the elements of one atom) compact and first.
+
+    Of a layout, without an element type: the layout alone. Source: CuTe C++ `make_fragment_like`.
+
+    >>> from tilewright import Float32, cute
+    >>> print(cute.make_fragment_like(cute.make_layout(((4, 2), 3, 5), stride=((1, 8), 160, 32)), Float32))
+    tensor<ptr<f32, rmem, align<32>> o ((4,2),3,5):((1,4),40,8)>
+    """
+    if dtype is None and isinstance(src, (_core.Layout, _core.ComposedLayout)):
+        return _core.make_fragment_like_layout(src)
+    layout, dtype = _layout_and_dtype("make_fragment_like", src, dtype)
+    return make_rmem_tensor(_core.make_fragment_like_layout(layout), dtype)
+
+
+def _layout_and_dtype(function: str, src: Any, dtype: type[Numeric] | None) -> tuple[Any, type[Numeric]]:
+    if not isinstance(src, (_core.Layout, _core.ComposedLayout)):
+        src = as_tensor(src, function, "src")
+        dtype = src.element_type if dtype is None else dtype
+        src = src.layout
+    if dtype is None:
+        raise TypeError(f"{function}: {src} has no element type; pass dtype")
+    return src, dtype
+
+
+def size_in_bytes(dtype: type[Numeric], layout: AnyLayout | None, *, loc: object = None, ip: object = None) -> int:
+    """The bytes that the offsets 0 to cosize(layout) - 1 take: ceil(cosize * bits / 8); None takes 0.
+
+    >>> from tilewright import Float16, cute
+    >>> cute.size_in_bytes(Float16, cute.make_layout((4, 8), stride=(10, 1)))
+    76
+    """
+    require_dtype("size_in_bytes", dtype)
+    return 0 if layout is None else -(-int(_core.cosize(layout)) * dtype.bits // 8)

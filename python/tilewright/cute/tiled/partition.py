@@ -1,0 +1,126 @@
+"""Tiles and partitions: what one block, or one thread, takes of a tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright.cute.int_tuple import text, transform_leaf
+from tilewright.cute.tensors.tensor import Tensor, as_tensor
+from tilewright.numeric import Int32, Int64
+
+if TYPE_CHECKING:
+    from tilewright._core import Layout
+    from tilewright._typing import SupportsDLPack
+    from tilewright.cute.int_tuple import Coord, Tiler
+
+__all__ = ["inner_partition", "local_partition", "local_tile", "outer_partition"]
+
+
+def inner_partition(
+    tensor: SupportsDLPack, tiler: Tiler, coord: Coord, *, loc: object = None, ip: object = None
+) -> Tensor:
+    """The tile at a coordinate of the grid of tiles: zipped_divide(tensor, tiler)[(None, ..), coord].
+
+    A coordinate of lower rank than the grid keeps the grid's remaining modes. Raises LayoutError where the tiler does
+    not divide. Source: CuTe C++ `inner_partition`.
+
+    >>> from tilewright import cute
+    >>> print(cute.inner_partition(cute.make_identity_tensor((8, 6)), (4, 2), (1, 2)))
+    tensor<(4,4) o (4,2):(1@0,1@1)>
+    """
+    tiled = _core.zipped_divide(as_tensor(tensor, "inner_partition"), tiler)
+    tile, rest = tiled.shape
+    return tiled[_all_modes(tile), _pad("inner_partition", coord, rest)]  # type: ignore[no-any-return]
+
+
+def outer_partition(
+    tensor: SupportsDLPack, tiler: Tiler, coord: Coord, *, loc: object = None, ip: object = None
+) -> Tensor:
+    """The elements at one coordinate of every tile: zipped_divide(tensor, tiler)[coord, (None, ..)].
+
+    Source: CuTe C++ `outer_partition`.
+
+    >>> from tilewright import cute
+    >>> print(cute.outer_partition(cute.make_identity_tensor((8, 6)), (4, 2), (1, 0)))
+    tensor<(1,0) o (2,3):(4@0,2@1)>
+    """
+    tiled = _core.zipped_divide(as_tensor(tensor, "outer_partition"), tiler)
+    tile, rest = tiled.shape
+    return tiled[_pad("outer_partition", coord, tile), _all_modes(rest)]  # type: ignore[no-any-return]
+
+
+def _all_modes(shape: Any) -> Any:
+    rank = _core.rank(shape)
+    return None if rank == 1 else (None,) * rank
+
+
+def _pad(function: str, coord: Any, shape: Any) -> Any:
+    """A tuple coordinate with None for the modes it leaves out; an integer is a 1-D coordinate and stays one."""
+    if not isinstance(coord, tuple):
+        return coord
+    rank = _core.rank(shape)
+    if len(coord) > rank:
+        raise LayoutError(
+            f"{function}: coordinate {text(coord)} has {len(coord)} modes, but shape {text(shape)} has {rank}"
+        )
+    return coord + (None,) * (rank - len(coord))
+
+
+def _project(function: str, argument: str, x: Any, proj: Any) -> Any:
+    """The modes of a tuple where proj is not None."""
+    if not isinstance(proj, tuple):
+        return x
+    if not isinstance(x, tuple) or len(x) != len(proj):
+        raise LayoutError(f"{function}: proj {text(proj)} needs {len(proj)} modes, but {argument} is {text(x)}")
+    return tuple(mode for mode, keep in zip(x, proj, strict=True) if keep is not None)
+
+
+def local_tile(
+    tensor: SupportsDLPack, tiler: Tiler, coord: Coord, proj: Coord = None, *, loc: object = None, ip: object = None
+) -> Tensor:
+    """The tile of a block: the modes of the tile, then the modes of the grid where coord has None.
+
+    proj keeps the modes of tiler and coord where it is not None, so that one (M,N,K) tiler serves three matrices.
+    Raises LayoutError where the tiler does not divide the tensor. Source: CuTe C++ `local_tile`.
+
+    >>> from tilewright import cute
+    >>> a = cute.make_identity_tensor((256, 64))
+    >>> print(cute.local_tile(a, (128, 128, 8), (1, 0, None), proj=(1, None, 1)))
+    tensor<(128,0) o (128,8,8):(1@0,1@1,8@1)>
+    """
+    tiler = _project("local_tile", "tiler", tiler, proj)
+    coord = _project("local_tile", "coord", coord, proj)
+    return inner_partition(as_tensor(tensor, "local_tile"), tiler, coord)
+
+
+def local_partition(
+    target: SupportsDLPack,
+    tiler: Layout,
+    index: int | Int32 | Int64,
+    proj: Coord = 1,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Tensor:
+    """The elements of one thread: outer_partition at the coordinate where the thread layout `tiler` is index.
+
+    proj keeps the modes of the thread layout where it is not None. Source: CuTe C++ `local_partition`.
+
+    >>> from tilewright import cute
+    >>> threads = cute.make_layout((4, 2))
+    >>> print(cute.local_partition(cute.make_identity_tensor((8, 6)), threads, 5))
+    tensor<(1,1) o (2,3):(4@0,2@1)>
+    """
+    if not isinstance(tiler, _core.Layout):
+        raise TypeError(f"local_partition: expected tiler to be a Layout of threads, but got {type(tiler).__name__}")
+    tensor = as_tensor(target, "local_partition", "target")
+    tiler = _core.dice(tiler, proj)
+    coord = tiler.get_flat_coord(index)
+    tile = _core.product_each(tiler.shape) if isinstance(coord, tuple) else tiler.shape
+    if isinstance(index, (Int32, Int64)):  # a dynamic index has a dynamic coordinate, except where there is only one
+        coord = transform_leaf(lambda c, extent: 0 if extent == 1 else type(index)(c), coord, tile)
+    if not isinstance(tile, tuple) and isinstance(tensor.shape, tuple):
+        tile, coord = (tile,), (coord,)  # an integer would tile the whole tensor, not its mode 0
+    return outer_partition(tensor, tile, coord)

@@ -1,0 +1,288 @@
+"""Copies between any two layouts of one shape: `tiled_copy`, `transpose`, `permute`."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, overload
+
+from tilewright import _core
+from tilewright._boundary import shown
+from tilewright._core import LayoutError
+from tilewright._traceback import REFUSALS, short, shorten
+from tilewright.cute.int_tuple import text
+from tilewright.kernels.common.host import run_on_host
+from tilewright.kernels.common.launch import launch
+from tilewright.kernels.copy.choose import choose_copy
+from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.problem import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Operand, copy_problem, operand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import ParamSpec, SupportsIndex, TypeVar
+
+    from tilewright._typing import Answer, Array, Launched, Planned, SupportsDLPack, Tuned
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
+
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = ParamSpec("R")
+    S = TypeVar("S")
+    T = TypeVar("T")
+
+__all__ = ["permute", "tiled_copy", "transpose"]
+
+MOST_MODES = 65  # one more than DLPack's arrays have
+
+
+@overload
+def launched_again() -> Callable[[Callable[P, Answer[T]]], Launched[P, T]]: ...
+@overload
+def launched_again(*, plan: Callable[Q, S]) -> Callable[[Callable[P, Answer[T]]], Planned[P, T, Q, S]]: ...
+@overload
+def launched_again(
+    *, plan: Callable[Q, S], tune: Callable[R, S]
+) -> Callable[[Callable[P, Answer[T]]], Tuned[P, T, Q, S, R]]: ...
+def launched_again(**functions: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator: a callable that repeats, for arguments of the same kind, the launch that the function returns with
+    its result. It has other functions beside it, such as `plan`, as attributes."""
+
+    def decorate(function: Callable[..., tuple[Any, Any]]) -> Any:
+        code = function.__code__  # inspect.signature would say the same, and take ten times as long to import
+        parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        launcher: Any = functools.update_wrapper(_core.cuda.Launcher(function, parameters), function)
+        answer = function.__annotations__["return"]
+        function.__annotations__["return"] = answer.removeprefix("Answer[").removesuffix("]")
+        launcher.__module__ = "tilewright.kernels"  # where it is public
+        for name, beside in functions.items():
+            beside.__name__, beside.__qualname__ = name, f"{function.__qualname__}.{name}"
+            setattr(launcher, name, beside)
+        return launcher
+
+    return decorate
+
+
+def make_plan(function: str, src: Any, dst: Any, tiled_copy: Any = None, stream: int | None = None) -> Any:
+    """The plan of a copy and its operands; None in place of the plan where there is nothing to copy."""
+    return plan_operands(
+        function, operand(src, function, "src", stream), operand(dst, function, "dst", stream), tiled_copy
+    )
+
+
+def plan_operands(function: str, src: Operand, dst: Operand, tiled_copy: Any = None) -> Any:
+    problem = copy_problem(src, dst, function, tiled_copy is None)
+    if src.size == 0:
+        return None, src, dst
+    addresses = (
+        src.address + problem.src_offset * problem.element_bytes,
+        dst.address + problem.dst_offset * problem.element_bytes,
+    )
+    if tiled_copy is None:
+        plan = choose_copy(problem, *(address & -address for address in addresses))
+    else:
+        plan = _given(function, src, problem, tiled_copy)
+    plan.require(src.address, dst.address, function)
+    return plan, src, dst
+
+
+def _given(function: str, src: Operand, problem: Any, tiled_copy: Any) -> CopyPlan:
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
+    from tilewright.kernels.copy.given import given_copy
+
+    if not isinstance(tiled_copy, TiledCopy):
+        raise TypeError(f"{function}: expected tiled_copy to be a TiledCopy, but got {type(tiled_copy).__name__}")
+    bits = tiled_copy.value_type.bits
+    if bits != 8 * src.element_bytes:
+        raise TypeError(
+            f"{function}: the TiledCopy's atom has values of {bits} bits ({tiled_copy.value_type}), but src has "
+            f"elements of {8 * src.element_bytes} bits ({src.element_type}); make the atom for {src.element_type}"
+        )
+    return given_copy(problem, tiled_copy)
+
+
+def _require_stream(function: str, stream: Any) -> None:
+    if stream is not None and (type(stream) is not int or stream < 0):
+        raise TypeError(f"{function}: expected stream to be the number of a CUDA stream or None, but got {stream!r}")
+
+
+def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
+    """Run a plan where its tensors are; the prepared launch on a GPU, None on the CPU."""
+    if src.device[0] in (CPU, CUDA_HOST):
+        run_on_host(plan, src.address, dst.address)
+        return None
+    if src.device[0] in (CUDA, CUDA_MANAGED):
+        return launch(plan, src, dst, stream)
+    raise ValueError(f"kernels.tiled_copy: src lies on {src.place}; copies run on the CPU and on CUDA devices")
+
+
+@short
+def _plan(src: SupportsDLPack, dst: SupportsDLPack, tiled_copy: TiledCopy | None = None) -> CopyPlan:
+    """The plan of kernels.tiled_copy for these tensors, without running it. ValueError where they have no elements."""
+    plan, a, _ = make_plan("kernels.tiled_copy.plan", src, dst, tiled_copy)
+    if plan is None:
+        raise ValueError(f"kernels.tiled_copy.plan: {a} has no elements, so there is nothing to plan")
+    return plan  # type: ignore[no-any-return]
+
+
+@launched_again(plan=_plan)
+def tiled_copy(
+    src: SupportsDLPack,
+    dst: Array,
+    tiled_copy: TiledCopy | None = None,
+    *,
+    plan: CopyPlan | None = None,
+    stream: int | None = None,
+) -> Answer[Array]:
+    """Copy src to dst, element by element: dst[c] = src[c] for every coordinate c. Returns dst.
+
+    src and dst are arrays of torch, CuPy, JAX, NumPy or another library with DLPack, or Tensors, of one shape, one
+    element type of 1 to 16 bytes and one device, with any strides: rank 1 to 8 after merging, broadcast (stride 0) and
+    reversed sources, more than 2^31 elements. With a `tiled_copy` (cute.make_tiled_copy_tv) exactly its threads and
+    values are used; with a `plan` (tiled_copy.plan, plan.replace) that plan; else one is chosen. On a GPU the copy is
+    enqueued on the current stream of the tensors' library, or on `stream`, and not waited for. CPU tensors are copied
+    by the same plan.
+
+    Raises TypeError for different element types, LayoutError for different shapes, for a destination that has one
+    element for several coordinates or overlaps the source (with a witness), ValueError for different devices, a
+    read-only destination, or a given atom whose alignment the tensors lack. A call that repeats an earlier one at other
+    addresses is launched again without these checks, but for overlaps: that memory is read-only is not seen then.
+    torch's autograd is not told of the write.
+    Source: CuTe C++ `examples/cute/tutorial/tiled_copy.cu`, for the name and the idea.
+
+    >>> import numpy
+    >>> from tilewright import kernels
+    >>> a = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    >>> kernels.tiled_copy(a, numpy.empty((3, 2), numpy.float32).T)
+    array([[0., 1., 2.],
+           [3., 4., 5.]], dtype=float32)
+    >>> print(kernels.tiled_copy.plan(a, a.copy()))
+    direct copy of Float32 (6): src strides (1), dst strides (1)
+      tile       (8), (1) tiles, 32 threads, predicated
+      load       128 bits along mode 0: ((2),(4)):((4@0),(1@0))
+      store      128 bits along mode 0: ((2),(4)):((4@0),(1@0))
+    """
+    try:
+        _require_stream("kernels.tiled_copy", stream)
+        if plan is not None:
+            if not isinstance(plan, CopyPlan):
+                raise TypeError(f"kernels.tiled_copy: expected plan to be a CopyPlan, but got {type(plan).__name__}")
+            if tiled_copy is not None:
+                raise TypeError(
+                    "kernels.tiled_copy: pass a tiled_copy or a plan, not both; plan.tiled_copy "
+                    "tells what it was made of"
+                )
+            fitted, a, b = plan.fit(src, dst, stream)
+        else:
+            fitted, a, b = make_plan("kernels.tiled_copy", src, dst, tiled_copy, stream)
+        if a.size == 0:
+            return dst, None
+        return dst, run_plan(fitted, a, b, stream)
+    except REFUSALS as error:
+        shorten(error)
+        raise
+
+
+@launched_again()
+def _permute(
+    src: SupportsDLPack, dst: Array, dims: tuple[int, ...], function: str, stream: int | None = None
+) -> Answer[Array]:
+    a, b = operand(src, function, "src", stream), operand(dst, function, "dst", stream)
+    order = _order(dims, len(a.shape))
+    view = a._replace(
+        shape=tuple(a.shape[i] for i in order),
+        strides=tuple(a.strides[i] for i in order),
+        name=f"src permuted by {text(order)}",
+    )
+    view = view._replace(shown=f"{text(view.shape)}:{text(view.strides)}")
+    plan, view, b = plan_operands(function, view, b)
+    return dst, None if plan is None else run_plan(plan, view, b, stream)
+
+
+def _order(dims: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    order = tuple(i + rank if i < 0 else i for i in dims)
+    if sorted(order) != list(range(rank)):
+        raise LayoutError(
+            f"kernels.permute: dims {text(dims)} must name each of the {rank} modes of src once, as 0 to {rank - 1}"
+        )
+    return order
+
+
+def permute(src: Array, dims: Iterable[SupportsIndex], dst: Array | None = None, *, stream: int | None = None) -> Array:
+    """Copy src to dst with its modes in another order: dst[c[dims[0]], c[dims[1]], ..] = src[c[0], c[1], ..].
+
+    dims as in torch.permute: mode i of dst is mode dims[i] of src. Without dst, a compact row-major one of the same
+    library is made. Returns dst; errors as of kernels.tiled_copy, of whose kernel this is a plan.
+
+    >>> import numpy
+    >>> from tilewright import kernels
+    >>> x = numpy.arange(6, dtype=numpy.int16).reshape(1, 2, 3)
+    >>> kernels.permute(x, (2, 0, 1)).tolist()
+    [[[0, 3]], [[1, 4]], [[2, 5]]]
+    """
+    try:
+        try:
+            order = tuple(operator.index(i) for i in islice(dims, MOST_MODES))  # an iterable may have no end
+        except TypeError:
+            raise TypeError(
+                f"kernels.permute: expected dims to be integers, one for each mode, but got {shown(dims)}"
+            ) from None
+        return _reordered("kernels.permute", src, order, dst, stream)
+    except REFUSALS as error:
+        shorten(error)
+        raise
+
+
+def _shape(src: Any, function: str) -> tuple[int, ...]:
+    """The extents of an array; an error names the function."""
+    if not hasattr(src, "__dlpack__"):
+        raise TypeError(
+            f"{function}: src: expected an array with __dlpack__, or a Tensor, but got {type(src).__name__}"
+        )
+    try:
+        shape = tuple(operator.index(n) for n in src.shape)
+    except (TypeError, RuntimeError) as error:
+        raise LayoutError(f"{function}: src has no flat shape ({error}); flatten its modes first") from error
+    return shape
+
+
+def _reordered(function: str, src: Array, order: tuple[int, ...], dst: Array | None, stream: int | None) -> Array:
+    _require_stream(function, stream)
+    if dst is None:
+        shape = _shape(src, function)
+        dst = _empty_like(src, tuple(shape[i] for i in _order(order, len(shape))), function)
+    return _permute(src, dst, order, function) if stream is None else _permute(src, dst, order, function, stream=stream)
+
+
+def transpose(src: Array, dst: Array | None = None, *, stream: int | None = None) -> Array:
+    """Copy src to dst with its last two modes exchanged: dst[.., j, i] = src[.., i, j].
+
+    Without dst, a compact row-major one of the same library is made. Returns dst; errors as of kernels.tiled_copy, of
+    whose kernel this is a plan.
+
+    >>> import numpy
+    >>> from tilewright import kernels
+    >>> kernels.transpose(numpy.arange(6, dtype=numpy.int8).reshape(2, 3)).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    try:
+        shape = _shape(src, "kernels.transpose")
+        rank = len(shape)
+        if rank < 2:
+            raise LayoutError(f"kernels.transpose: src has shape {text(shape)}, but only two modes can be exchanged")
+        return _reordered("kernels.transpose", src, (*range(rank - 2), rank - 1, rank - 2), dst, stream)
+    except REFUSALS as error:
+        shorten(error)
+        raise
+
+
+def _empty_like(src: Any, shape: tuple[int, ...], function: str) -> Any:
+    """A new array of the library that src comes from, on its device."""
+    if hasattr(src, "new_empty"):  # torch
+        return src.new_empty(shape)
+    module = type(src).__module__.partition(".")[0]
+    if module in ("numpy", "cupy"):
+        import importlib
+
+        return importlib.import_module(module).empty(shape, src.dtype)
+    raise TypeError(f"{function}: cannot make an array like {type(src).__name__}; pass dst")

@@ -1,0 +1,298 @@
+"""The rule by which a copy gets its plan.
+
+Where both sides are contiguous in the same mode, or one of them in none, threads go through registers ("direct"): the
+widest access that alignment allows, neighbouring threads on neighbouring addresses of the destination. Where the two
+sides are contiguous in different modes, a tile that is long in both goes through shared memory ("staged"): it is read
+along the source's mode and written along the destination's, both by wide accesses, and swizzled so that neither meets
+bank conflicts. Rows that begin at any address are realigned on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tilewright import _core
+from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefronts_of
+from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.problem import CopyProblem
+
+THREADS = 256  # of a staged copy
+DIRECT_THREADS = 128
+ACCESS = 16  # bytes of the widest access
+SECTOR = 32  # bytes that the memory moves at least
+PHASE = 128  # bytes that shared memory serves at once
+# Elements of a staged tile along the source's contiguous mode and along the destination's, by element size.
+RUN = {1: (256, 64), 2: (128, 128), 4: (64, 64), 8: (32, 32), 16: (16, 16)}
+REALIGNED_RUN = {1: (128, 128), 2: (128, 64), 4: (128, 64), 8: (64, 32), 16: (16, 16)}  # where rows begin anywhere
+# Where the source's rows begin anywhere, and the destination's are aligned.
+SRC_REALIGNED_RUN = {**REALIGNED_RUN, 4: (64, 32)}
+LONG = 4 * PHASE  # bytes of a row from which on it pays to realign it
+SPAN = 1 << 30  # bytes that tiles of one run may span in the source
+TILE_BYTES = 8192  # a staged tile is enlarged up to here
+
+
+def choose_copy(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPlan:
+    """The plan for a problem whose pointers (of coordinate 0) have these alignments in bytes."""
+    src_unit = _unit_mode(problem.extents, problem.src_strides)
+    dst_unit = _unit_mode(problem.extents, problem.dst_strides)
+    if src_unit is not None and dst_unit is not None and src_unit != dst_unit:
+        return _staged(problem, src_unit, dst_unit, src_align, dst_align)
+    return _direct(problem, src_unit, dst_unit, src_align, dst_align)
+
+
+def _unit_mode(extents: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    return next((i for i, (e, d) in enumerate(zip(extents, strides, strict=True)) if d == 1 and e > 1), None)
+
+
+def _vector(problem: CopyProblem, strides: tuple[int, ...], mode: int, align: int, step: int = 1) -> int:
+    """The elements of the widest access along a mode: 16 bytes, less where an address or another stride is odd."""
+    size = problem.element_bytes
+    vector = ACCESS // (size * step)
+    while vector > 1:
+        width = vector * step * size
+        others = (d for i, d in enumerate(strides) if i != mode and problem.extents[i] > 1)
+        if align % width == 0 and all(d * size % width == 0 for d in others):
+            break
+        vector //= 2
+    return max(vector, 1)
+
+
+def _below(vector: int, extent: int) -> int:
+    """No wider than the mode is long."""
+    while vector > extent:
+        vector //= 2
+    return vector
+
+
+def deal(
+    rank: int,
+    extents: tuple[int, ...],
+    order: list[int],
+    vector: int,
+    threads: int,
+    lanes: dict[int, int],
+    width: int = 1,
+) -> Any:
+    """The thread-value layout that deals a tile out to threads: (thread, value) -> coordinate.
+
+    The first mode of `order` is cut into accesses of `vector` elements; then the modes in that order get as many
+    threads as there are left and they divide into, at most `lanes[mode]` of them in a first round. What is left of a
+    mode becomes values. With a width, a thread has that many neighbours along the second mode of the order as well.
+    """
+    left = list(extents)
+    unit = [1] * rank
+    first, second = order[0], order[1] if len(order) > 1 else order[0]
+    left[first] //= vector
+    unit[first] = vector
+    if width > 1:
+        left[second] //= width
+        unit[second] = width
+    threads_shape: list[int] = []
+    threads_stride: list[Any] = []
+    budget = threads
+    for limit in (lanes, {}):
+        for mode in order:
+            most = min(budget, limit.get(mode, budget), left[mode])
+            count = next(n for n in range(most, 0, -1) if left[mode] % n == 0)
+            if count > 1:
+                threads_shape.append(count)
+                threads_stride.append(unit[mode] * _core.E(mode))
+                left[mode] //= count
+                unit[mode] *= count
+                budget //= count
+    values_shape, values_stride = [vector], [1 * _core.E(first)]
+    if width > 1:
+        values_shape.append(width)
+        values_stride.append(1 * _core.E(second))
+    for mode in order:
+        if left[mode] > 1:
+            values_shape.append(left[mode])
+            values_stride.append(unit[mode] * _core.E(mode))
+    return _core.make_layout(
+        (tuple(threads_shape) or (1,), tuple(values_shape)),
+        stride=(tuple(threads_stride) or (0 * _core.E(first),), tuple(values_stride)),
+    )
+
+
+def _fit(extent: int, target: int, multiple: int) -> int:
+    """The extent of a tile along a mode: near the target, so that the last tile wastes little."""
+    if extent >= 8 * target or extent % target == 0:
+        return target
+    count = -(-extent // target)
+    share = -(-extent // count)
+    return -(-share // multiple) * multiple
+
+
+def _predicated(problem: CopyProblem, tile: list[int]) -> bool:
+    return any(e % t for e, t in zip(problem.extents, tile, strict=True))
+
+
+def _direct(
+    problem: CopyProblem, src_unit: int | None, dst_unit: int | None, src_align: int, dst_align: int
+) -> CopyPlan:
+    extents, size = problem.extents, problem.element_bytes
+    rank = len(extents)
+    # The mode along which neighbouring threads go: contiguous in the destination, else in the source.
+    mode = dst_unit if dst_unit is not None else src_unit if src_unit is not None else 0
+    step = problem.src_strides[mode]
+    vector, shift, src_aligned = 1, 0, True
+    if dst_unit is not None:
+        vector = _vector(problem, problem.dst_strides, mode, dst_align)
+        if vector * size < ACCESS and extents[mode] * size >= LONG:
+            vector, shift = ACCESS // size, SECTOR // size
+        if step in (2, 4, 8) and not shift:
+            wide = _vector(problem, problem.src_strides, mode, src_align, step)
+            vector, step = (min(vector, wide), step) if wide > 1 else (vector, -1)
+        vector = _below(vector, extents[mode])
+    if step == 1:
+        src_aligned = not shift and _vector(problem, problem.src_strides, mode, src_align) >= vector
+    elif step != 0 and (shift or vector == 1 or step not in (2, 4, 8)):
+        step = -1
+    order = [mode, *(i for i in range(rank) if i != mode)]
+    tile = [1] * rank
+    budget = DIRECT_THREADS * max(vector, min(ACCESS // size, 4))
+    for i in order:
+        if budget <= 1:
+            break
+        multiple = max(vector, shift) if i == mode else 1
+        tile[i] = (
+            _fit(extents[i], max(budget, multiple), multiple)
+            if extents[i] > budget
+            else -(-extents[i] // multiple) * multiple
+        )
+        budget //= tile[i]
+    tv = deal(rank, tuple(tile), order, vector, DIRECT_THREADS, {})
+    return CopyPlan(
+        problem=problem, kernel="direct", tile=tuple(tile), load_tv=tv, store_tv=tv, load_vector=vector,
+        store_vector=vector, src_mode=mode, dst_mode=mode, src_step=step, src_aligned=src_aligned, dst_shift=shift,
+        predicated=_predicated(problem, tile) or step > 1,
+    )  # fmt: skip
+
+
+def _staged_tile(problem: CopyProblem, src_unit: int, dst_unit: int, run: tuple[int, int]) -> list[int]:
+    """A tile that is run[0] elements long in the order of the source's memory and run[1] in the destination's."""
+    tile = [1] * len(problem.extents)
+    for strides, unit, target in (
+        (problem.src_strides, src_unit, run[0]),
+        (problem.dst_strides, dst_unit, run[1]),
+    ):
+        order = sorted((i for i, d in enumerate(strides) if d > 0), key=lambda i: (strides[i], i != unit))
+        length = 1
+        for i in order:
+            if length >= target:
+                break
+            want = -(-target // length)
+            take = problem.extents[i] if problem.extents[i] <= want else _fit(problem.extents[i], want, 1)
+            if i != unit and take < problem.extents[i]:
+                take = 1 << (take.bit_length() - 1)
+            tile[i] = max(tile[i], take)
+            length *= tile[i]
+            if tile[i] < problem.extents[i]:
+                break
+    volume = TILE_BYTES // problem.element_bytes
+    for i in (src_unit, dst_unit, *range(len(tile))):  # modes that are short on one side leave room for others
+        others = math.prod(tile) // tile[i]
+        while tile[i] < problem.extents[i] and 2 * tile[i] * others <= volume:
+            tile[i] *= 2
+    return tile
+
+
+def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int) -> CopyPlan:
+    """a and d: the modes in which source and destination are contiguous."""
+    size, rank = problem.element_bytes, len(problem.extents)
+    widest = ACCESS // size
+    load_vector = _below(_vector(problem, problem.src_strides, a, src_align), problem.extents[a])
+    store_vector = _below(_vector(problem, problem.dst_strides, d, dst_align), problem.extents[d])
+    src_aligned = load_vector == widest or problem.extents[a] * size < PHASE
+    shift = 0 if store_vector == widest or problem.extents[d] * size < PHASE else SECTOR // size
+    runs = REALIGNED_RUN if shift else RUN if src_aligned else SRC_REALIGNED_RUN
+    tile = _staged_tile(problem, a, d, runs[size])
+    load_vector = load_vector if src_aligned else widest
+    store_vector = widest if shift else store_vector
+    tile[a] = -(-tile[a] // load_vector) * load_vector
+    tile[d] = -(-tile[d] // max(store_vector, shift)) * max(store_vector, shift)
+    in_shared = list(tile)
+    in_shared[d] += shift
+    src_order = sorted(range(rank), key=lambda i: (i != a, problem.src_strides[i] <= 0, problem.src_strides[i]))
+    dst_order = sorted(range(rank), key=lambda i: (i != d, problem.dst_strides[i]))
+    load_tv = deal(rank, tuple(in_shared), src_order, load_vector, THREADS, {})
+    # Neighbours along the source's mode that lie in one word of shared memory go to one thread: it takes them out
+    # together, or, where the rows of the destination begin differently, the lanes at least meet no bank twice.
+    word = 4 // size if size < 4 and store_vector > 1 and tile[a] % (4 // size) == 0 and load_vector * size >= 4 else 1
+    width = 1 if shift else word
+    lanes = {d: max(PHASE // (store_vector * size), 1), a: 4}
+    order = [d, a, *(i for i in dst_order if i not in (a, d))]
+    store_tv = deal(rank, tuple(tile), order, store_vector, THREADS, lanes, word)
+    smem, smem_store = _shared_layout(
+        in_shared, a, [i for i in dst_order if i != a], size, load_tv, load_vector, store_tv, store_vector, width
+    )
+    run, even = _run(problem, tile[0], shift)
+    return CopyPlan(
+        problem=problem, kernel="staged", tile=tuple(tile), load_tv=load_tv, store_tv=store_tv, load_vector=load_vector,
+        store_vector=store_vector, smem=smem, src_mode=a, dst_mode=d, src_aligned=src_aligned, dst_shift=shift,
+        smem_store=smem_store, smem_load=width, tiles_in_run=run, predicated=_predicated(problem, tile) or not even,
+    )  # fmt: skip
+
+
+def _column_wavefronts(smem: Any, tv: Any, width: int, size: int) -> int:
+    """The wavefronts in which the first warp takes out its first value, with `width` neighbours."""
+    lanes = range(min(32, int(_core.size(tv, mode=[0]))))
+    return wavefronts_of([int(smem(coordinate(tv, lane, 0, smem))) * size for lane in lanes], width * size)
+
+
+def _run(problem: CopyProblem, tile: int, shift: int) -> tuple[int, bool]:
+    """The tiles along mode 0 that are read from no more than SPAN bytes, and whether such runs divide the tiles."""
+    tiles = -(-(problem.extents[0] + max(shift - 1, 0)) // tile)
+    most = max(SPAN // max(tile * abs(problem.src_strides[0]) * problem.element_bytes, 1), 1)
+    runs = -(-tiles // most)
+    run = -(-tiles // runs)
+    return run, run * runs == tiles
+
+
+def _compact(extents: list[int], order: list[int], pad: int) -> Any:
+    """Compact in the given order of modes, with padding behind each row of the first mode."""
+    strides = [0] * len(extents)
+    step = 1
+    for i in order:
+        strides[i] = step
+        step *= extents[i]
+        if i == order[0]:
+            step += pad
+    return _core.make_layout(tuple(extents), stride=tuple(strides))
+
+
+def _shared_layout(
+    extents: list[int], a: int, others: list[int], size: int, load_tv: Any, load_vector: int, store_tv: Any,
+    store_vector: int, width: int,
+) -> tuple[Any, int]:  # fmt: skip
+    """The layout of the tile in shared memory with the fewest wavefronts, and the elements put in at once."""
+    order = [a, *others]
+    chunk = ACCESS // size
+    candidates: list[tuple[Any, int]] = []
+    row = extents[a]
+    if row & (row - 1) == 0 and row >= 8 * chunk:
+        bits = min((row // chunk).bit_length() - 1, 3)
+        base = chunk.bit_length() - 1
+        shift = row.bit_length() - 1 + store_vector.bit_length() - 1 - base
+        if shift >= bits:
+            swizzle = _core.make_swizzle(bits, base, shift)
+            candidates.append((_core.make_composed_layout(swizzle, 0, _compact(extents, order, 0)), load_vector))
+    if not candidates:
+        for pad in (0, *(n for n in (1, 2, 4, 8, 16) if n * size <= PHASE)):
+            pitch = row + pad
+            vector = load_vector
+            while pitch % vector:
+                vector //= 2
+            if pitch % width == 0:
+                candidates.append((_compact(extents, order, pad), vector))
+
+    def cost(candidate: tuple[Any, int]) -> int:
+        layout, vector = candidate
+        put, take = (
+            wavefronts(layout, load_tv, load_vector, vector, size),
+            _column_wavefronts(layout, store_tv, width, size),
+        )
+        return put * store_vector + take * load_vector  # per element moved
+
+    return min(candidates, key=cost) if len(candidates) > 1 else candidates[0]

@@ -1,0 +1,371 @@
+"""The plan of a copy: every layout, width and extent that the kernel gets, as an object to look at, change and run."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright._notebook import drawn
+from tilewright._registry import load
+from tilewright._traceback import short
+from tilewright.cute.int_tuple import text
+from tilewright.kernels.common.device_types import device_type
+from tilewright.kernels.copy.conditions import constant_step, require, require_fields, require_shared
+from tilewright.kernels.copy.problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STEM = "tiled_copy"
+FIELDS = (
+    "problem", "kernel", "tile", "load_tv", "store_tv", "load_vector", "store_vector", "smem", "src_mode", "dst_mode",
+    "src_step", "src_aligned", "dst_shift", "smem_store", "smem_load", "tiles_in_run", "predicated", "is_async",
+    "tiled_copy",
+)  # fmt: skip
+
+
+@drawn
+class CopyPlan:
+    """How a copy is done; `kernels.tiled_copy.plan(src, dst)` makes one. Its fields:
+
+    - `problem`: extents and the strides of both sides, `kernel`: "direct" or "staged" through shared memory
+    - `tile`: the extents of a CTA's tile; `load_tv`, `store_tv`: (thread, value) to coordinate of the tile
+    - `load_vector`, `store_vector`: elements of one access, along mode `src_mode` and `dst_mode`
+    - `smem`: coordinate of the tile to offset in shared memory; `smem_store`, `smem_load`: elements of one access there
+    - `src_step`: the source's stride along `src_mode` (-1: any); `src_aligned`: whether its accesses are aligned
+    - `dst_shift`: where the destination's rows begin at any address, the elements to whose multiple they are aligned;
+      else 0
+    - `tiles_in_run`: the tiles along mode 0 that are taken one after another, before those of other modes
+    - `predicated`: whether tiles reach over the end of the tensor
+    - `is_async`: whether a staged copy reads by cp.async, past the registers
+    - `tiled_copy`: the TiledCopy that the plan was made from, if one was given
+
+    `replace(smem=...)` gives a plan with other layouts in it; `layouts` has them all by name.
+    """
+
+    __slots__ = (*FIELDS, "_name")
+    problem: CopyProblem
+    kernel: str
+    tile: tuple[int, ...]
+    load_tv: Any
+    store_tv: Any
+    load_vector: int
+    store_vector: int
+    smem: Any
+    src_mode: int
+    dst_mode: int
+    src_step: int
+    src_aligned: bool
+    dst_shift: int
+    smem_store: int
+    smem_load: int
+    tiles_in_run: int
+    predicated: bool
+    is_async: bool
+    tiled_copy: Any
+    _name: str
+
+    def __init__(self, **fields: Any) -> None:
+        defaults = {
+            "smem": None, "src_step": 1, "src_aligned": True, "dst_shift": 0, "smem_store": 1, "smem_load": 1,
+            "tiles_in_run": 2**31 - 1, "predicated": True, "is_async": False, "tiled_copy": None,
+        }  # fmt: skip
+        missing = [name for name in FIELDS if name not in fields and name not in defaults]
+        if missing:
+            raise TypeError(f"CopyPlan: no value for {', '.join(missing)}; kernels.tiled_copy.plan makes plans")
+        for name in FIELDS:
+            object.__setattr__(self, name, fields.pop(name) if name in fields else defaults[name])
+        object.__setattr__(self, "_name", "")
+        if fields:
+            raise TypeError(f"CopyPlan: no field named {', '.join(fields)}; the fields are {', '.join(FIELDS)}")
+        require_fields(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a plan does not change: {name} stays")
+
+    def replace(self, **fields: Any) -> CopyPlan:
+        """The same plan with other values in some fields."""
+        return CopyPlan(**{**{name: getattr(self, name) for name in FIELDS}, **fields})
+
+    def __reduce__(self) -> Any:
+        return _restore, ({name: getattr(self, name) for name in FIELDS},)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CopyPlan):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in FIELDS)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.problem))
+
+    # ---- what follows from the fields ----
+
+    @property
+    def layouts(self) -> dict[str, Any]:
+        """All layouts of the plan by name: the tensors, the tile, who loads and stores what, shared memory."""
+        p = self.problem
+        layouts = {
+            "src": _core.make_layout(p.extents, stride=p.src_strides),
+            "dst": _core.make_layout(p.extents, stride=p.dst_strides),
+            "tile": _core.make_layout(self.tile),
+            "load_tv": self.load_tv,
+            "store_tv": self.store_tv,
+        }
+        if self.smem is not None:
+            layouts["smem"] = self.smem
+        return layouts
+
+    @property
+    def threads(self) -> int:
+        """The threads of a CTA, whole warps."""
+        most = max(int(_core.size(tv, mode=[0])) for tv in (self.load_tv, self.store_tv))
+        return -(-most // 32) * 32
+
+    @property
+    def tiles(self) -> tuple[int, ...]:
+        """The grid of tiles, one CTA each, mode by mode."""
+        reach = list(self.problem.extents)
+        if self.dst_shift:
+            reach[self.dst_mode] += self.dst_shift - 1
+        return tuple(-(-e // t) for e, t in zip(reach, self.tile, strict=True))
+
+    def _grid(self) -> tuple[int, ...]:
+        """The length of a run, the number of runs, and the tiles of the other modes."""
+        first, *others = self.tiles
+        runs = -(-first // self.tiles_in_run)
+        return -(-first // runs), runs, *others
+
+    @property
+    def ctas(self) -> int:
+        """The CTAs of a launch; where runs do not divide the tiles, some have none."""
+        return math.prod(self._grid())
+
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory of a CTA."""
+        if self.smem is None:
+            return 0
+        if isinstance(self.smem, _core.ComposedLayout):  # a swizzle changes bits below this power of two only
+            inner = self.smem.inner
+            block: int = 1 << (inner.num_bits + inner.num_base + max(-inner.num_shift, 0))
+            size = -(-(int(_core.cosize(self.smem.outer)) + int(self.smem.offset)) // block) * block
+        else:
+            size = int(_core.cosize(self.smem))
+        return size * self.problem.element_bytes
+
+    @property
+    def name(self) -> str:
+        """The kernel's name expression: the template and everything static, which is all of the plan but the sizes."""
+        if not self._name:
+            object.__setattr__(self, "_name", self._name_expression())
+        return self._name
+
+    def _name_expression(self) -> str:
+        p = self.problem
+        src_unit, dst_unit = self._units()
+        tile = f"Tile<{', '.join(map(str, self.tile))}>"
+        threads, values = ([int(_core.size(tv, mode=[i])) for tv in (self.load_tv, self.store_tv)] for i in (0, 1))
+        tensors = f"{p.element_bytes}, {tile}, {src_unit}, {dst_unit}, {device_type(self.load_tv)}"
+        aligned, checked, is_async = (str(flag).lower() for flag in (self.src_aligned, self.predicated, self.is_async))
+        if self.kernel == "direct":
+            return (
+                f"copy_direct<DirectCopy<{tensors}, {threads[0]}, {values[0]}, {self.load_vector}, {self.src_mode}, "
+                f"{self.src_step}, {aligned}, {self.dst_shift}, {checked}>>"
+            )
+        return (
+            f"copy_staged<StagedCopy<{tensors}, {device_type(self.store_tv)}, {device_type(self.smem)}, "
+            f"{threads[0]}, {values[0]}, {self.load_vector}, {threads[1]}, {values[1]}, {self.store_vector}, "
+            f"{self.src_mode}, {self.dst_mode}, {self.smem_store}, {self.smem_load}, {self._smem_step()}, {aligned}, "
+            f"{self.dst_shift}, {checked}, {is_async}>>"
+        )
+
+    def _smem_step(self) -> int:
+        """The distance in shared memory between the elements of an access along dst_mode; 0 if that is not constant."""
+        return constant_step(self)
+
+    def _units(self) -> tuple[int, int]:
+        """The modes in which the kernel may rely on stride 1; -1 for none. All other strides are run-time values."""
+        p = self.problem
+        src = self.src_mode if self.src_step == 1 else -1
+        return src, self.dst_mode if p.dst_strides[self.dst_mode] == 1 else -1
+
+    def params(self, src: int = 0, dst: int = 0, src_memory: tuple[int, int] = (0, 0)) -> bytes:
+        """The kernel's parameter: addresses of coordinate 0 and of the source's memory, extents, strides, grid."""
+        p = self.problem
+        sizes = (*p.extents, *p.src_strides, *p.dst_strides)
+        grid = [word for n in self._grid() for word in fast_divisor(n)]
+        return struct.pack(f"<4Q{len(sizes)}q{len(grid)}I{-4 * len(grid) % 8}x", src, dst, *src_memory, *sizes, *grid)
+
+    # ---- compiling, without a GPU ----
+
+    @short
+    def compile(self, arch: str = "sm_90a") -> Any:
+        """The compiled program: `.ptx`, `.cubin`, `.source`, `.report` of registers and spills. Needs NVRTC, no GPU."""
+        from tilewright.runtime.compiler import compile_program
+
+        generation = arch.removeprefix("sm_").rstrip("af")
+        if self.is_async and generation.isdecimal() and int(generation) < 80:
+            raise ValueError(
+                f"plan.compile: the plan reads by cp.async, which needs sm_80 or later, but arch is {arch}"
+            )
+        return compile_program(STEM, [self.name], arch)
+
+    def compiled(self, arch: str = "sm_90a") -> Any:
+        """What `compile` gives, if this process has compiled it or run it on such a device; None if not."""
+        from tilewright.runtime.compiler import compiled_program
+
+        return compiled_program(STEM, [self.name], arch)
+
+    @property
+    def source(self) -> str:
+        """The kernel's C++ source and, above it, the instantiation."""
+        from tilewright.runtime.discovery import kernels_folder
+
+        return f"// {self.name}\n" + (kernels_folder() / f"{STEM}.cuh").read_text(encoding="utf-8")
+
+    @property
+    def ptx(self) -> str:
+        """The PTX for sm_90a; `compile(arch).ptx` for another architecture."""
+        ptx: str = self.compile().ptx
+        return ptx
+
+    # ---- running ----
+
+    def fit(
+        self, src: Any, dst: Any, stream: int | None = None, check: bool = False
+    ) -> tuple[CopyPlan, Operand, Operand]:
+        """This plan for other tensors: sizes may differ, what the kernel relies on must not. ValueError otherwise.
+
+        Whether shared memory is laid out right is not looked at for a `check`, which tells it itself.
+        """
+        a, b = operand(src, "plan.run", "src", stream), operand(dst, "plan.run", "dst", stream)
+        problem = copy_problem(a, b, "plan.run", self.tiled_copy is None)
+        if problem.element_bytes != self.problem.element_bytes:
+            raise ValueError(
+                f"plan.run: the plan moves elements of {self.problem.element_bytes} bytes, but src has elements of "
+                f"{problem.element_bytes} ({a.element_type}); make a plan for them"
+            )
+        plan = self.replace(problem=problem)
+        if a.size:
+            plan.require(a.address, b.address)
+            if not check:
+                plan.require_shared()
+        return plan, a, b
+
+    def require(self, src_address: int, dst_address: int, function: str = "plan.run") -> None:
+        """Check what the kernel relies on, for tensors at these addresses; ValueError where it does not hold."""
+        require(self, src_address, dst_address, function)
+
+    def require_shared(self, function: str = "plan.run") -> None:
+        """Check what the kernel relies on in shared memory; ValueError where it does not hold."""
+        if self.smem is not None:
+            require_shared(self, function)
+
+    @short
+    def run(self, src: Any, dst: Any, *, stream: int | None = None, check: bool = False) -> Any:
+        """Copy src to dst by this plan, on the GPU that they are on, or on the CPU; dst is returned.
+
+        On the CPU `check=True` runs it with marks on every element and returns a report: elements never written,
+        written twice, read before they are written. dst is written, as without a check.
+        """
+        from tilewright.kernels.copy.api import run_plan
+
+        plan, a, b = self.fit(src, dst, stream, check)
+        if not check:
+            if a.size:
+                run_plan(plan, a, b, stream)
+            return dst
+        if a.device[0] not in (CPU, CUDA_HOST):
+            raise ValueError("plan.run: check=True runs on the CPU; pass CPU tensors of the same shape and strides")
+        if a.size == 0:
+            from tilewright.kernels.common.report import CopyReport
+
+            return CopyReport(0, {})
+        from tilewright.kernels.common.host import run_on_host
+
+        return run_on_host(plan, a.address, b.address, check=True)
+
+    @short
+    def bind(self, src: Any, dst: Any) -> Any:
+        """A callable that runs this plan on these two tensors: bound(). It keeps them alive; their memory must stay."""
+        plan, a, b = self.fit(src, dst)
+        if a.device[0] in (CPU, CUDA_HOST):
+            from tilewright.kernels.common.host import bind_on_host
+
+            return bind_on_host(plan, a, b)
+        from tilewright.kernels.common.launch import bind
+
+        return bind(plan, a, b)
+
+    # ---- looking at it ----
+
+    def __str__(self) -> str:
+        p = self.problem
+        lines = [
+            f"{self.kernel} copy of {p}",
+            f"  tile       {text(self.tile)}, {text(self.tiles)} tiles, {self.threads} threads"
+            + (", predicated" if self.predicated else ""),
+            f"  load       {self._accesses(self.load_vector, self.src_mode, self.src_step)}: {self.load_tv}",
+            f"  store      {self._accesses(self.store_vector, self.dst_mode, 1)}: {self.store_tv}",
+        ]
+        if self.smem is not None:
+            lines.append(f"  shared     {self.shared_bytes} bytes: {self.smem}")
+        if self.dst_shift or not self.src_aligned:
+            sides = [f"dst to {self.dst_shift} elements"] if self.dst_shift else []
+            lines.append(f"  realigned  {', '.join(['src'] * (not self.src_aligned) + sides)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _accesses(self, vector: int, mode: int, step: int) -> str:
+        bits = 8 * self.problem.element_bytes
+        if step == -1 and vector > 1:
+            return f"{bits} bits, element by element"
+        if step == 0:
+            return f"{bits} bits, one element for {vector}"
+        along = f" along mode {mode}" if vector > 1 else ""
+        return f"{bits * vector} bits{along}" + (f" with step {step}" if step > 1 else "")
+
+    def analyze(self, *tensors: Any, **options: Any) -> Any:
+        """Every memory instruction of a launch, with totals: `analysis.analyze_plan` of this plan."""
+        from tilewright.analysis import analyze
+
+        return analyze(self, *tensors, **options)
+
+    def svg(self) -> str:
+        """The tile by thread, as it is loaded and as it is stored, as a picture."""
+        return load("tilewright.show.kernels.copy_tiles:draw_copy")(self)  # type: ignore[no-any-return]
+
+
+def _restore(fields: Mapping[str, Any]) -> CopyPlan:
+    return CopyPlan(**fields)
+
+
+def fast_divisor(divisor: int) -> tuple[int, int, int]:
+    """The divisor, the multiplier and the shift with which a kernel divides numbers below 2^31 by it.
+
+    n // divisor == (n * multiplier >> 32) >> shift; the divisor 1 has multiplier 0.
+
+    >>> divisor, multiplier, shift = fast_divisor(7)
+    >>> [(n * multiplier >> 32) >> shift for n in (0, 6, 7, 2**31 - 1)]
+    [0, 0, 1, 306783378]
+    """
+    if divisor == 1:
+        return 1, 0, 0
+    bits = (divisor - 1).bit_length()
+    return divisor, -(-(1 << (31 + bits)) // divisor), bits - 1
+
+
+def check_static(plan: CopyPlan, limit: int, device: str) -> None:
+    """LayoutError where a tile does not fit into the shared memory of a device."""
+    if plan.shared_bytes > limit:
+        raise LayoutError(
+            f"kernels.tiled_copy: the tile {text(plan.tile)} takes {plan.shared_bytes} bytes of shared memory "
+            f"({plan.smem}), but a CTA of {device} has at most {limit}; use a smaller tile"
+        )

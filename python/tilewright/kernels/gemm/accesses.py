@@ -1,0 +1,252 @@
+"""The memory instructions of a GEMM plan: what its kernel executes, and how often.
+
+Who addresses what is taken from the plan's tables, by which the CPU runs it too; how often, from the kernels' loops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from tilewright._cached import cached_property
+from tilewright.analysis.instructions import MemoryInstruction
+from tilewright.analysis.totals.totals import WARP, Group, Mode, Repeated, Tally, groups
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tilewright.analysis.totals.totals import Booleans, Integers
+    from tilewright.kernels.gemm.plan import GemmPlan
+    from tilewright.kernels.gemm.tables import GemmTables
+
+__all__ = ["Launch", "gemm_instructions"]
+
+
+T = TypeVar("T")
+
+
+class Requests(Protocol):
+    """What adds up to an instruction."""
+
+    name: str
+    memory: str
+    op: str
+    width: int
+
+    @property
+    def lanes(self) -> tuple[int, ...]: ...
+
+    def instruction(self) -> MemoryInstruction | None: ...
+
+
+KEPT = 64  # plans whose tables are kept
+ACCESS, LINE = 16, 128  # bytes
+
+
+def gemm_instructions(plan: GemmPlan, addresses: tuple[int, int, int, int] = (0, 0, 0, 0)) -> list[MemoryInstruction]:
+    """What each instruction of a launch costs, for A, B, C and bias of the plan's problem at these addresses.
+
+    >>> from tilewright import Float32
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> from tilewright.kernels.gemm.simt.build import choose
+    >>> plan = choose(problem_of(512, 512, 512, Float32, a="m", b="n"), (16, 16, 16))
+    >>> [(x.name, x.sass) for x in gemm_instructions(plan)][:3]
+    [('load A', 'LDGSTS.E.BYPASS.128'), ('load A, into shared', 'LDGSTS.E.BYPASS.128'), ('read A', 'LDS.128')]
+    """
+    found = (x if isinstance(x, MemoryInstruction) else x.instruction() for x in gemm_tallies(plan, addresses))
+    return [x for x in found if x is not None]
+
+
+def gemm_tallies(
+    plan: GemmPlan, addresses: tuple[int, int, int, int] = (0, 0, 0, 0)
+) -> Sequence[Requests | MemoryInstruction]:
+    """The same, of lanes before their requests are added up."""
+    from tilewright.kernels.gemm.simt.accesses import simt_instructions
+    from tilewright.kernels.gemm.sm80.accesses import sm80_instructions
+    from tilewright.kernels.gemm.sm90.accesses import sm90_instructions
+
+    kinds: dict[str, Callable[[Any, Launch], Sequence[Requests | MemoryInstruction]]] = {
+        "simt": simt_instructions, "sm80": sm80_instructions, "sm90": sm90_instructions,
+    }  # fmt: skip
+    p = plan.problem
+    return kinds[plan.KERNEL](plan, Launch(plan, addresses)) if p.m * p.n * p.batches else []
+
+
+class Side(NamedTuple):
+    """A, B or C: its modes within a tile, and the tiles of a launch in which its elements are accessed."""
+
+    size: int  # bytes of an element
+    steps: Integers  # bytes from one row, and one column, to the next
+    groups: list[Group]
+    address: int
+
+
+class Launch:
+    """How often a plan's kernel does what, and where the tensors are."""
+
+    def __init__(self, plan: GemmPlan, addresses: tuple[int, int, int, int]) -> None:
+        self.plan, self.addresses, self.kept = plan, addresses, kept_of(plan)
+        p, (bm, bn, bk) = plan.problem, plan.tiler_mnk
+        self.m_tiles, self.n_tiles, self.k_tiles = -(-p.m // bm), -(-p.n // bn), -(-p.k // bk)
+        self.tiles = self.m_tiles * self.n_tiles * p.batches
+
+    @property
+    def tables(self) -> GemmTables:
+        """The plan's tables, which do not depend on the tensors."""
+        return self.kept.tables
+
+    def part(self, name: str, make: Callable[[], T]) -> T:
+        """A part of the tables, where the rest is not needed; it is made where it is not kept."""
+        parts = self.kept.parts
+        if name not in parts:
+            parts[name] = make()
+        found: T = parts[name]
+        return found
+
+    def repeated(self, name: str, times: Sequence[int], make: Callable[[], Sequence[Tally]]) -> Repeated:
+        """What tallies of this name count, so many times; they are made where they are not kept."""
+        units = self.kept.units.get(name)
+        if units is None:
+            units = self.kept.units[name] = make()
+        return Repeated(units, times)
+
+    @cached_property
+    def a(self) -> Side:
+        """A, K tile by K tile, once for each tile along N."""
+        p, (bm, _, bk) = self.plan.problem, self.plan.tiler_mnk
+        return self._side(0, p.a_type, (p.m, p.k), (bm, bk), p.a_strides, self.n_tiles)
+
+    @cached_property
+    def b(self) -> Side:
+        """B, K tile by K tile, once for each tile along M."""
+        p, (_, bn, bk) = self.plan.problem, self.plan.tiler_mnk
+        return self._side(1, p.b_type, (p.n, p.k), (bn, bk), p.b_strides, self.m_tiles)
+
+    @cached_property
+    def c(self) -> Side:
+        """C, tile by tile."""
+        p, (bm, bn, _) = self.plan.problem, self.plan.tiler_mnk
+        return self._side(2, p.c_type, (p.m, p.n), (bm, bn), p.c_strides, 1)
+
+    def stages(self, which: int, elements: tuple[int, int]) -> Iterator[tuple[Group, int]]:
+        """The tiles of A (0) or B (1), and where the stage of each begins in shared memory, modulo 128 bytes.
+
+        `elements`: from one stage to the next, of A and of B.
+        """
+        side, count = (self.a, self.b)[which], self.plan.stages
+        step = elements[which] * side.size
+        before = -(-elements[0] * self.a.size * count // ACCESS) * ACCESS if which == 1 else 0
+        if step % LINE == 0:
+            yield from ((group, before % LINE) for group in side.groups)
+            return
+        p, tiler = self.plan.problem, self.plan.tiler_mnk
+        extents, tile = ((p.m, p.n)[which], p.k), (tiler[which], tiler[2])
+        dtype, strides = ((p.a_type, p.a_strides), (p.b_type, p.b_strides))[which]
+        times = (self.n_tiles, self.m_tiles)[which]
+        for group in self._side(which, dtype, extents, tile, strides, times, one_by_one=True).groups:
+            yield group, (before + group.tiles[1] % count * step) % LINE
+
+    def _side(
+        self, which: int, dtype: Any, extents: tuple[int, int], tile: tuple[int, int], strides: tuple[int, ...],
+        times: int, one_by_one: bool = False,
+    ) -> Side:  # fmt: skip
+        size, address = int(dtype.bits) // 8, self.addresses[which]
+        batch = self.plan.problem.batch
+        modes = [
+            Mode(-(-extent // step), step, extent, step * stride * size, alone=alone)
+            for extent, step, stride, alone in zip(extents, tile, strides, (0, self.k_tiles * one_by_one), strict=False)
+        ]
+        modes += [Mode(e, 1, e, d * size) for e, d in zip(batch, strides[2:], strict=True)]
+        steps = np.array(strides[:2], np.int64) * size
+        return Side(size, steps, groups(modes, address, times), address)
+
+    def bias_groups(self) -> list[Group]:
+        """The tiles of C by where the bias's elements of a tile begin, and where C ends in them."""
+        p, tiler = self.plan.problem, self.plan.tiler_mnk
+        along = 0 if p.epilogue.bias == "m" else 1
+        modes = [
+            Mode(-(-extent // tile), tile, extent, tile * self.bias_step if i == along else 0)
+            for i, (extent, tile) in enumerate(((p.m, tiler[0]), (p.n, tiler[1])))
+        ]
+        return groups(modes, self.addresses[3], p.batches)
+
+    @property
+    def bias_step(self) -> int:
+        """Bytes from one element of the bias to the next."""
+        epilogue = self.plan.problem.epilogue
+        return epilogue.bias_stride * self.bias_size
+
+    @property
+    def bias_size(self) -> int:
+        """Bytes of an element of the bias."""
+        dtype = self.plan.problem.epilogue.bias_type
+        return int(dtype.bits) // 8 if dtype is not None else 0
+
+
+class Kept:
+    """What of a plan's analysis does not depend on the tensors: its tables, and what was made of them."""
+
+    def __init__(self, plan: GemmPlan) -> None:
+        self.plan = plan
+        self.parts: dict[str, Any] = {}
+        self.units: dict[str, Sequence[Tally]] = {}
+        self.advice: dict[str, str] = {}
+
+    @cached_property
+    def tables(self) -> GemmTables:
+        """The plan's tables."""
+        return self.plan.tables()
+
+
+_kept: dict[str, Kept] = {}
+
+
+def kept_of(plan: GemmPlan) -> Kept:
+    """By the name of the plan's kernel, which has everything in it that its tables depend on but the work."""
+    found = _kept.pop(plan.name, None)
+    if found is None:
+        found = Kept(plan)
+        while len(_kept) >= KEPT:
+            del _kept[next(iter(_kept))]
+    _kept[plan.name] = found
+    return found
+
+
+def tables_of(plan: GemmPlan) -> GemmTables:
+    """A plan's tables, but for the work, which may be that of another problem."""
+    return kept_of(plan).tables
+
+
+def by_warps(x: Any) -> Any:
+    """(threads, accesses, ...) as requests (accesses * warps, 32): threads that do not exist have the last one's."""
+    threads = x.shape[0]
+    whole = -(-threads // WARP) * WARP
+    if whole > threads:
+        x = np.concatenate([x, np.repeat(x[-1:], whole - threads, axis=0)])
+    return np.ascontiguousarray(x.reshape(whole, -1).T).reshape(-1, WARP).astype(np.int64)
+
+
+def exists(threads: int, accesses: int) -> Booleans:
+    """Which lanes of such requests are threads."""
+    warps = -(-threads // WARP)
+    lanes = np.arange(warps * WARP) < threads
+    return np.broadcast_to(lanes, (accesses, warps * WARP)).reshape(-1, WARP)
+
+
+class Lanes:
+    """The lanes of a table's accesses, as requests: coordinates, and which of them exist."""
+
+    def __init__(self, coord: Any) -> None:
+        self.first, self.second = by_warps(coord[..., 0]), by_warps(coord[..., 1])
+        self.exists = exists(coord.shape[0], coord.shape[1]) & (self.first >= 0)
+
+    def offsets(self, side: Side) -> Integers:
+        """Where they are in the tensor, from the tile's first element on."""
+        found: Integers = self.first * side.steps[0] + self.second * side.steps[1]
+        return found
+
+    def inside(self, group: Group, more: int = 0) -> Booleans:
+        """Whether they are inside of the tensor, and `more` columns behind them too."""
+        made: Booleans = self.exists & (self.first < group.high[0]) & (self.second + more < group.high[1])
+        return made

@@ -1,0 +1,194 @@
+"""After how many steps along K a plan adds its sums to totals, so that no sum has many terms: its `promote`.
+
+Each addition rounds. Of a sum of n terms, added one after the other, rounding to the nearest leaves an error that grows
+with sqrt(n), cutting off, as tensor cores do, one that grows with n. n / c sums of c terms each leave about
+
+    sqrt(c + n / c)    instead of    sqrt(n)
+
+cuBLAS has short sums where C has few tiles, since it shares K among more CTAs than there are tiles. Plans for such
+problems wait for memory and have few sums in registers, so that a second set of them costs little; where threads have
+many, gemm_simt has the totals in shared memory, and adds to them seldom. What is rounded to 16 bits in the end does not
+show the difference.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64
+
+if TYPE_CHECKING:
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.plan import GemmPlan
+    from tilewright.kernels.gemm.problem import GemmProblem
+
+Plan = TypeVar("Plan", bound="GemmPlan")
+
+__all__ = [
+    "accumulators",
+    "is_exact",
+    "promotion_by_mma",
+    "promotion_by_simt",
+    "promotion_by_wgmma",
+    "require_promotion",
+    "with_promotion",
+]
+
+LEAST_TERMS = 16  # of a sum
+OF_SLICES = 128  # the same of those of all slices of a sum: more of them are more sums to be added up in the end
+CHUNKS = 4  # of a thread with many sums, whose additions take time
+SLICES = 4  # so many groups of warps share K where a multiprocessor waits for memory most of the time
+LONG = 768  # terms from which on others promote, too
+REGISTERS, OF_THREAD = 65536, 255
+BESIDE = 64  # registers of a thread for fragments and addresses
+MMA_TERMS = 64  # of a sum by mma.sync
+MMA_BLOCK = 64  # rows and columns of a tile, of which there are few where cuBLAS shares K
+MOST_SUMS = 32  # of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory
+SHORT = 8  # steps along K, of which promoting after each one costs little
+REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; gemm_simt.cuh has the same
+LONG_OF_FEW = 640, 512  # the same of Float32 where C has few tiles; where A and B lie along M and N
+LONG_OF_SHARES = 192  # the same where the tiles are shared
+# cuBLAS shares K where C has few tiles of 128 by 128, or the last round of them does not fill the device. Its sums are
+# as short where A and B lie along M and N, and of such problems where B does.
+TILE, ROUND, FEW_ROUNDS, FULL = 128, 264, 2, 0.965
+SHORT_SUM, MEDIUM_SUM, LONG_SUM = 256, 768, 2048
+TOLERATED = 1.25  # times as many terms are no reason to promote
+
+
+def with_promotion(plan: Plan, promote: int) -> Plan:
+    """The plan with sums promoted every so many steps."""
+    return plan.replace(promote=promote) if promote else plan
+
+
+def accumulators(plan: GemmPlan) -> int:
+    """The sums of a thread that multiplies."""
+    slices = int(getattr(plan, "slices", 1))
+    return math.prod(plan.tiler_mnk[:2]) * slices // int(plan.tiled_mma.size)
+
+
+def _shows(problem: GemmProblem) -> bool:
+    """Whether C has as many bits as the sums."""
+    return problem.c_type in (Float32, Float64)
+
+
+def promotion_by_simt(plan: Any, whole: GemmProblem | None = None) -> int:
+    """The `promote` of a plan of gemm_simt: where the totals fit beside the sums of a thread, and these are long.
+
+    `whole` is the problem that the plan's own is most of.
+
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> from tilewright.kernels.gemm.simt.build import choose
+    >>> [choose(problem_of(4096, n, 4096, Float32), (16, 16, 16)).promote for n in (16, 4096)]
+    [2, 0]
+    >>> choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), (16, 16, 16)).promote
+    96
+    """
+    p = plan.problem
+    if not _shows(p) or p.acc_type not in (Float32, Float64):
+        return 0
+    sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.slices, 1)
+    chain = plan.longest_sum // plan.slices  # terms of a thread's sum
+    if sums > REGISTER_SUMS:
+        terms = _terms_in_shared(plan, whole or p)
+        return terms // terms_of_step if plan.reads_early and 0 < TOLERATED * terms < chain else 0
+    if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm):
+        return 0
+    few = sums <= MOST_SUMS and plan.slices >= SLICES
+    least = min(LEAST_TERMS, OF_SLICES // plan.slices)
+    if chain >= least * LEAST_TERMS:  # from here on sqrt(chain) is nearer to the larger of the two
+        least = LEAST_TERMS
+    terms = max(least, math.isqrt(chain)) if few else max(2 * LEAST_TERMS, chain // CHUNKS)
+    long = LONG
+    if p.a_type is Float32 and is_shared(p):
+        is_along = plan.unit("a") == plan.unit("b") == 0
+        long = LONG_OF_SHARES if plan.streams else LONG_OF_FEW[is_along]
+    promotes = chain > terms if plan.slices >= SLICES else chain >= long
+    return max(terms // terms_of_step, 1) if promotes else 0
+
+
+def _rounds(problem: GemmProblem) -> tuple[bool, bool]:
+    """Whether C has few tiles of 128 by 128, and whether the last round of them fills an H200."""
+    tiles = -(-problem.m // TILE) * -(-problem.n // TILE) * problem.batches
+    return tiles <= FEW_ROUNDS * ROUND, tiles >= FULL * ROUND * -(-tiles // ROUND)
+
+
+def is_shared(problem: GemmProblem) -> bool:
+    """Whether cuBLAS is expected to share K, so that its sums are short: those of Float32.
+
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> [is_shared(problem_of(n, n, 4096, Float32)) for n in (512, 2048, 2560, 4096)]
+    [True, False, True, False]
+    """
+    is_few, is_full = _rounds(problem)
+    return is_few and not is_full
+
+
+def _terms_in_shared(plan: Any, p: GemmProblem) -> int:
+    """The terms after which a plan of gemm_simt with many sums of a thread promotes; 0: never."""
+    if p.a_type is not Float32:
+        return 0
+    is_few, is_full = _rounds(p)
+    if is_few:
+        return LONG_SUM if is_full else SHORT_SUM
+    along = [plan.unit(name) == 0 and not padded for name, padded in (("a", plan.padded_a), ("b", plan.padded_b))]
+    some = along[plan.out_mode] or plan.padded_a or plan.padded_b
+    return MEDIUM_SUM if all(along) or (some and not is_full) else 0
+
+
+def _has_registers(problem: GemmProblem, sums: int, threads: int) -> bool:
+    """Whether the threads of a multiprocessor have registers for their sums and as many totals."""
+    words = sums * int(problem.acc_type.bits) // 32
+    return 2 * words + BESIDE <= min(REGISTERS // threads, OF_THREAD)
+
+
+def is_exact(problem: GemmProblem, sums: int, threads: int, terms: float) -> bool:
+    """Whether sums of gemm_simt are short, or can be promoted, or cuBLAS's are expected to be as long.
+
+    `sums` of a thread, of so many `threads` on a multiprocessor and `terms` each.
+    """
+    as_short = terms <= TOLERATED * SHORT_SUM or not is_shared(problem) or not _shows(problem)
+    return as_short or sums > REGISTER_SUMS or _has_registers(problem, sums, threads)
+
+
+def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
+    """The `promote` of a plan of gemm_sm80: where blocks of C do not fill the device, and a thread has few sums.
+
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> from tilewright.kernels.gemm.sm80.build import choose
+    >>> [choose(problem_of(n, n, 4096, Float64), (16, 16, 16)).promote for n in (64, 4096)]
+    [2, 0]
+    """
+    p, bk = plan.problem, plan.tiler_mnk[2]
+    known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2, Float64)
+    blocks = math.ceil(p.m / MMA_BLOCK) * math.ceil(p.n / MMA_BLOCK) * p.batches
+    if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or blocks > facts.multiprocessors:
+        return 0
+    if p.k <= MMA_TERMS:
+        return 0
+    return 1 if p.a_type is not Float64 and p.k <= SHORT * bk else max(MMA_TERMS // bk, 1)
+
+
+def promotion_by_wgmma(plan: Any) -> int:
+    """The `promote` of a plan of gemm_sm90: where a thread has few sums.
+
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> from tilewright.kernels.gemm.sm90.build import choose
+    >>> [choose(problem_of(4096, n, 4096, BFloat16, out=Float32), (16, 16, 16)).promote for n in (16, 4096)]
+    [1, 0]
+    """
+    p, bk = plan.problem, plan.tiler_mnk[2]
+    known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2)
+    sums, steps = accumulators(plan), -(-p.k // (bk * plan.splits))
+    if not (known and _shows(p)) or sums > MOST_SUMS * min(plan.splits, 2) or steps < 2:
+        return 0
+    return 1 if 4 * sums <= MOST_SUMS or steps <= SHORT else 2
+
+
+def require_promotion(plan: GemmPlan) -> None:
+    """ValueError where sums cannot be promoted: those of integers, which are exact."""
+    if plan.promote and plan.problem.acc_type not in (Float32, Float64):
+        raise ValueError(
+            f"{type(plan).__name__}: promote is {plan.promote}, but sums of {plan.problem.acc_type} are exact and have "
+            "no totals; use promote=0"
+        )

@@ -1,0 +1,225 @@
+"""A GEMM whose A, B or both are first copied into what its kernel takes: rows that are aligned, along K or turned.
+
+Kernels that load by TMA need rows that begin at multiples of 16 bytes, and for some types rows along K. Where tensors
+lie otherwise, `kernels.tiled_copy`'s plans bring them into a workspace, and the kernel multiplies that. For gemm_simt
+the copies are turned: contiguous along M and N, in which its shared memory is, and as long as whole tiles. What is
+behind the last row is never written, and only sums that are not stored come from it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tilewright._notebook import drawn
+from tilewright.cute.int_tuple import text
+from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.copy.problem import CPU, Operand
+from tilewright.kernels.gemm.choose.devices import generation_of
+from tilewright.kernels.gemm.composite.plan import CompositeGemm
+from tilewright.kernels.gemm.plan import GemmPlan
+
+if TYPE_CHECKING:
+    from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.composite.padded_run import PackedLaunch
+    from tilewright.kernels.gemm.operands import GemmOperands
+    from tilewright.kernels.gemm.problem import GemmProblem
+
+ROW = 128  # bytes of whose multiple a row of the workspace begins
+TILE = 256  # elements of whose multiple a turned row has: whole tiles of every plan
+SOURCE, WORKSPACE = 1 << 60, 1 << 61  # addresses of nothing, far from each other
+COPIES = 0.55  # share of the memory's bandwidth that copies from rows that are not aligned reach
+COPY_LAUNCH = 2.5e-6  # seconds of one more launch
+
+
+def _packed_strides(
+    rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...], size: int, is_turned: bool
+) -> tuple[int, ...]:
+    """The strides of a copy (rows,k,batch..) along k, or along the rows; what is broadcast over a mode stays so."""
+    pitch = -(-rows // TILE) * TILE if is_turned else -(-k * size // ROW) * ROW // size
+    found, step = ([1, pitch], pitch * k) if is_turned else ([pitch, 1], pitch * rows)
+    for extent, stride in zip(batch, strides[2:], strict=True):
+        found.append(step if stride else 0)
+        step *= extent if stride else 1
+    return tuple(found)
+
+
+def workspace_bytes(rows: int, k: int, batch: tuple[int, ...], packed: tuple[int, ...], size: int) -> int:
+    """The bytes of such a copy."""
+    count = max(rows * packed[0], k * packed[1])  # one of the strides is 1, the other one a row's
+    for extent, stride in zip(batch, packed[2:], strict=True):
+        count *= extent if stride else 1
+    return count * size
+
+
+def pack(
+    problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], is_turned: bool = False
+) -> tuple[GemmProblem, tuple[int, int, int]]:
+    """The problem with copies of A, B or both in their place, and the alignments that it then has."""
+    p = problem
+    a_strides, b_strides = p.a_strides, p.b_strides
+    if sides[0]:
+        a_strides = _packed_strides(p.m, p.k, p.batch, p.a_strides, p.a_type.bits // 8, is_turned)
+    if sides[1]:
+        b_strides = _packed_strides(p.n, p.k, p.batch, p.b_strides, p.b_type.bits // 8, is_turned)
+    a, b, c = alignments
+    aligned = (ROW if sides[0] else a, ROW if sides[1] else b, c)
+    return p._replace(a_strides=a_strides, b_strides=b_strides), aligned
+
+
+def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
+    """The time that the copies are expected to take: what they read and write, at the memory's speed."""
+    p, total = problem, 0.0
+    operands = ((p.m, p.a_strides, p.a_type), (p.n, p.b_strides, p.b_type))
+    for (rows, strides, dtype), wanted in zip(operands, sides, strict=True):
+        if wanted:
+            packed = _packed_strides(rows, p.k, p.batch, strides, dtype.bits // 8, False)
+            moved = 2 * workspace_bytes(rows, p.k, p.batch, packed, dtype.bits // 8)
+            total += COPY_LAUNCH + moved / (COPIES * generation_of(facts).bandwidth * 1e12)
+    return total
+
+
+@drawn
+class PackedGemm(CompositeGemm):
+    """A plan of up to three launches: `pack_a` and `pack_b`, CopyPlans or None, and `gemm`, a plan for the copies.
+
+    `problem` is that of the tensors as they are. A plan does not change: `replace(gemm=...)` gives another one.
+    """
+
+    __slots__ = ("pack_a", "pack_b")
+    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "pack_a", "pack_b", "gemm")
+    KERNEL = "packed"
+    pack_a: CopyPlan | None
+    pack_b: CopyPlan | None
+
+    def __init__(self, problem: GemmProblem, pack_a: CopyPlan | None, pack_b: CopyPlan | None, gemm: GemmPlan) -> None:
+        object.__setattr__(self, "problem", problem)
+        self._set((("pack_a", pack_a, CopyPlan), ("pack_b", pack_b, CopyPlan), ("gemm", gemm, GemmPlan)))
+
+    @classmethod
+    def of(
+        cls, problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], gemm: GemmPlan
+    ) -> PackedGemm:
+        """The plan that copies the operands of `sides` for a plan of the problem with those copies."""
+        turned = _is_turned(gemm, sides)
+        a, b = (
+            _copy_plan(problem, side, alignments[side], turned) if wanted else None for side, wanted in enumerate(sides)
+        )
+        return cls(problem, a, b, gemm)
+
+    @property
+    def sides(self) -> tuple[bool, bool]:
+        """Whether A and B are copied."""
+        return self.pack_a is not None, self.pack_b is not None
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the copies are contiguous along M and N; else they are along K."""
+        return _is_turned(self.gemm, self.sides)
+
+    @property
+    def workspace(self) -> tuple[int, int, int]:
+        """Where the copies of A and of B begin in the workspace, and its size, in bytes."""
+        packed, _ = pack(self.problem, (1, 1, 1), self.sides, self.is_turned)
+        a = workspace_bytes(packed.m, packed.k, packed.batch, packed.a_strides, packed.a_type.bits // 8)
+        b = workspace_bytes(packed.n, packed.k, packed.batch, packed.b_strides, packed.b_type.bits // 8)
+        first, second = a * self.sides[0], b * self.sides[1]
+        return 0, first, max(first + second, 1)
+
+    def for_problem(self, problem: GemmProblem) -> PackedGemm:
+        """The plan for other sizes, by copies of their own. ValueError where K is 0, for there is nothing to copy."""
+        if problem.k == 0:
+            raise ValueError("plan.run: K is 0, but the plan copies A or B first; let kernels.gemm choose a plan")
+        packed, _ = pack(problem, (1, 1, 1), self.sides, self.is_turned)
+        a, b = (
+            None if old is None else old.replace(problem=_copy_plan(problem, side, ROW, self.is_turned).problem)
+            for side, old in enumerate((self.pack_a, self.pack_b))
+        )
+        return PackedGemm(problem, a, b, self.gemm.for_problem(packed.swapped() if self.gemm.swapped else packed))
+
+    def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
+        """Check what the copies and the kernel rely on; ValueError where it does not hold."""
+        for copy, address in ((self.pack_a, a_address), (self.pack_b, b_address)):
+            if copy is not None:
+                copy.require(address, WORKSPACE, function)
+        a, b = (WORKSPACE if packed else x for packed, x in zip(self.sides, (a_address, b_address), strict=True))
+        self.gemm.require(*((b, a) if self.gemm.swapped else (a, b)), c_address, function)
+
+    @property
+    def single_plans(self) -> tuple[Any, ...]:
+        """As CompositeGemm.single_plans: the copies, then the GEMM."""
+        return (*(copy for copy in (self.pack_a, self.pack_b) if copy is not None), self.gemm)
+
+    def _prepared(self, operands: GemmOperands) -> PackedLaunch:
+        from tilewright.kernels.gemm.composite.padded_run import PackedLaunch
+
+        return PackedLaunch(self, operands)
+
+    def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:
+        """As CompositeGemm.run_on_host; the report is that of the GEMM, after the copies."""
+        from tilewright.kernels.gemm.composite.padded_run import copied_on_host
+        from tilewright.kernels.gemm.host import run_on_host
+
+        memory, a, b = copied_on_host(self, a, b)
+        places = (b, a) if self.gemm.swapped else (a, b)
+        report = run_on_host(self.gemm, *places, c, bias, check=check)
+        del memory  # it had to live until here
+        return report
+
+    def instructions(
+        self, a: int, b: int, c: int, bias: int
+    ) -> tuple[list[MemoryInstruction], list[MemoryInstruction], tuple[int, int]]:
+        """As CompositeGemm.instructions."""
+        from tilewright.kernels.copy.accesses import copy_instructions
+        from tilewright.kernels.gemm.accesses import gemm_instructions
+
+        found: list[MemoryInstruction] = []
+        for name, copy, address in (("A", self.pack_a, a), ("B", self.pack_b, b)):
+            if copy is not None:
+                copy.require(address, 0, "analyze")
+                found += [x._replace(name=f"copy of {name}: {x.name}") for x in copy_instructions(copy, address, 0)]
+        places = (0 if self.pack_a is not None else a, 0 if self.pack_b is not None else b)
+        places = places[::-1] if self.gemm.swapped else places
+        own = list(gemm_instructions(self.gemm, (*places, c, bias)))
+        return [*found, *own], own, places
+
+    def __str__(self) -> str:
+        lines = [f"gemm of copies, {self.workspace[2]} bytes: {self.problem}"]
+        for name, copy in (("A", self.pack_a), ("B", self.pack_b)):
+            if copy is not None:
+                lines += [f"copy of {name}: {copy}"]
+        return "\n".join([*lines, str(self.gemm)])
+
+
+def _is_turned(gemm: GemmPlan, sides: tuple[bool, bool]) -> bool:
+    p = gemm.problem.swapped() if gemm.swapped else gemm.problem
+    copied = [strides for strides, side in zip((p.a_strides, p.b_strides), sides, strict=True) if side]
+    return any(strides[0] == 1 and strides[1] != 1 for strides in copied)
+
+
+def _copy_plan(problem: GemmProblem, side: int, start: int, is_turned: bool) -> CopyPlan:
+    """The plan of the copy of A (side 0) or B into the workspace, for tensors whose addresses are aligned as start."""
+    from tilewright.kernels.copy.api import plan_operands
+
+    src, dst = copy_operands(problem, side, is_turned, SOURCE + start, WORKSPACE, (CPU, 0))
+    plan: CopyPlan = plan_operands("kernels.gemm", src, dst)[0]
+    return plan
+
+
+def copy_operands(
+    problem: GemmProblem, side: int, is_turned: bool, src: int, dst: int, device: tuple[int, int]
+) -> tuple[Operand, Operand]:
+    """A or B at its address, and its copy in the workspace, without the modes over which it is broadcast."""
+    packed, _ = pack(problem, (1, 1, 1), (side == 0, side == 1), is_turned)
+    rows, dtype = ((problem.m, problem.a_type), (problem.n, problem.b_type))[side]
+    size = dtype.bits // 8
+    given, copied = ((problem.a_strides, packed.a_strides), (problem.b_strides, packed.b_strides))[side]
+    modes = [mode for mode in zip((rows, problem.k, *problem.batch), given, copied, strict=True) if mode[1] or mode[2]]
+    shape, from_strides, to_strides = (tuple(mode[i] for mode in modes) for i in range(3))
+
+    def at(address: int, strides: tuple[int, ...], name: str) -> Operand:
+        shown = f"{text(shape)}:{text(strides)}"
+        return Operand(name, address, str(dtype), size, shape, strides, device, False, shown, None)
+
+    name = "mA" if side == 0 else "mB"
+    return at(src, from_strides, name), at(dst, to_strides, f"the copy of {name}")

@@ -1,0 +1,186 @@
+"""A GEMM whose last rows or columns, few of them, are a GEMM of their own.
+
+4097 columns are 33 tiles of 128, of which the last one has one column and takes as long as the others. In two launches,
+4096 columns in whole tiles and one in a tile for few, it takes the time of 32 and of reading A once more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tilewright._notebook import drawn
+from tilewright.kernels.gemm.composite.plan import CompositeGemm
+from tilewright.kernels.gemm.composite.run import CompositeLaunch, prepare
+from tilewright.kernels.gemm.plan import GemmPlan
+
+if TYPE_CHECKING:
+    from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.operands import GemmOperands
+    from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.run import Plan
+
+__all__ = ["EdgedGemm", "Part", "split"]
+
+
+class Part:
+    """The rows, or columns, of C from `begin` on: their problem, and what begins where, in bytes."""
+
+    def __init__(self, problem: GemmProblem, along: int, begin: int, count: int) -> None:
+        p = problem
+        self.problem = p._replace(m=count) if along == 0 else p._replace(n=count)
+        types = p.a_type, p.b_type, p.c_type
+        strides = (p.a_strides[0], 0, p.c_strides[0]) if along == 0 else (0, p.b_strides[0], p.c_strides[1])
+        a, b, c = (begin * d * int(t.bits) // 8 for d, t in zip(strides, types, strict=True))
+        e = p.epilogue
+        moved = e.bias is not None and (e.bias == "m") == (along == 0)
+        self.shifts = a, b, c, begin * e.bias_stride * int(e.bias_type.bits) // 8 if moved and e.bias_type else 0
+
+    def alignments(self, whole: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Of A, B and C from here on, where those of the whole tensors are these powers of two."""
+        a, b, c = (min(x, shift & -shift) if shift else x for x, shift in zip(whole, self.shifts, strict=False))
+        return a, b, c
+
+
+def split(problem: GemmProblem, along: int, begin: int) -> tuple[Part, Part]:
+    """What comes before `begin` rows (along 0) or columns (1) of C, and what from there on."""
+    extent = problem.n if along else problem.m
+    return Part(problem, along, 0, begin), Part(problem, along, begin, extent - begin)
+
+
+@drawn
+class EdgedGemm(CompositeGemm):
+    """A plan of two, `gemm` for the first `begin` rows (along 0) or columns (along 1) of C, and `edge` for the others.
+
+    Both may be plans of any kind.
+    """
+
+    __slots__ = ("along", "begin", "edge")
+    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "gemm", "edge", "along", "begin")
+    KERNEL = "edged"
+    gemm: Any
+    edge: Any
+    along: int
+    begin: int
+
+    def __init__(self, problem: GemmProblem, gemm: Plan, edge: Plan, along: int, begin: int) -> None:
+        object.__setattr__(self, "problem", problem)
+        kinds = (GemmPlan, CompositeGemm)
+        for name, value in (("gemm", gemm), ("edge", edge)):
+            if not isinstance(value, kinds):
+                raise TypeError(f"EdgedGemm: {name} is a {type(value).__name__}, but it must be a plan of a GEMM")
+            object.__setattr__(self, name, value)
+        extent = problem.n if along == 1 else problem.m
+        if along not in (0, 1) or type(begin) is not int or not 0 < begin < extent:
+            raise ValueError(
+                f"EdgedGemm: along is {along!r} and begin {begin!r}, but an edge lies along 0 (M) or 1 (N) and begins "
+                f"behind the first of {extent} and before the last"
+            )
+        object.__setattr__(self, "along", along)
+        object.__setattr__(self, "begin", begin)
+        for name, (plan, part) in zip(("gemm", "edge"), self.parts, strict=True):
+            own = plan.problem.swapped() if plan.swapped else plan.problem
+            if own != part.problem:
+                raise ValueError(
+                    f"EdgedGemm: {name} is a plan of {own}, but with along {along} and begin {begin} its part is "
+                    f"{part.problem}; replace the plans, along and begin together"
+                )
+
+    @property
+    def parts(self) -> tuple[tuple[Any, Part], tuple[Any, Part]]:
+        """The plans, each with its part of the problem."""
+        first, second = split(self.problem, self.along, self.begin)
+        return (self.gemm, first), (self.edge, second)
+
+    def for_problem(self, problem: GemmProblem) -> EdgedGemm:
+        """The plan for other sizes; the edge begins at whole tiles of `gemm`, as far as there are such."""
+        if problem == self.problem:
+            return self
+        extent, tile = (problem.n, self.tiler_mnk[1]) if self.along else (problem.m, self.tiler_mnk[0])
+        begin = min(self.begin, extent - 1) if extent <= tile else (extent - 1) // tile * tile
+        if begin < 1:
+            raise ValueError(
+                f"plan.run: C has {extent} {'columns' if self.along else 'rows'}, but the plan is of two parts of "
+                "them; let kernels.gemm choose a plan"
+            )
+        gemm, edge = (
+            old.for_problem(part.problem.swapped() if old.swapped else part.problem)
+            for old, part in zip((self.gemm, self.edge), split(problem, self.along, begin), strict=True)
+        )
+        return EdgedGemm(problem, gemm, edge, self.along, begin)
+
+    def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
+        """As CompositeGemm.require."""
+        for plan, part in self.parts:
+            a, b, c = (x + y for x, y in zip((a_address, b_address, c_address), part.shifts, strict=False))
+            plan.require(*((b, a) if plan.swapped else (a, b)), c, function)
+
+    def require_device(self, facts: DeviceFacts, function: str = "kernels.gemm") -> None:
+        """ValueError or LayoutError where a device lacks what a part needs."""
+        for plan, _ in self.parts:
+            plan.require_device(facts, function)
+
+    @property
+    def single_plans(self) -> tuple[Any, ...]:
+        """As CompositeGemm.single_plans: those of `gemm`, then those of `edge`."""
+        both = (self.gemm, self.edge)
+        return tuple(x for plan in both for x in (plan.single_plans if isinstance(plan, CompositeGemm) else (plan,)))
+
+    def _prepared(self, operands: GemmOperands) -> EdgedLaunch:
+        return EdgedLaunch(self, operands)
+
+    def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:
+        """As CompositeGemm.run_on_host; the report is that of the first part which is not sound, or of all of C."""
+        from tilewright.kernels.gemm.host import run_on_host
+        from tilewright.kernels.gemm.report import GemmReport
+
+        for plan, part in self.parts:
+            x, y, z, v = (at + shift for at, shift in zip((a, b, c, bias), part.shifts, strict=True))
+            if isinstance(plan, CompositeGemm):
+                report = plan.run_on_host(x, y, z, v, check)
+            else:
+                report = run_on_host(plan, *((y, x) if plan.swapped else (x, y)), z, v, check=check)
+            if check and not report:
+                return report
+        return GemmReport(self.problem.m * self.problem.n * self.problem.batches, {}) if check else None
+
+    def instructions(
+        self, a: int, b: int, c: int, bias: int
+    ) -> tuple[list[MemoryInstruction], list[MemoryInstruction], tuple[int, int]]:
+        """As CompositeGemm.instructions; what is said of one plan is said of `gemm`."""
+        from tilewright.kernels.gemm.accesses import gemm_instructions
+
+        found: list[MemoryInstruction] = []
+        first: list[tuple[list[MemoryInstruction], tuple[int, int]]] = []
+        for plan, part in self.parts:
+            x, y, z, v = (at + shift for at, shift in zip((a, b, c, bias), part.shifts, strict=True))
+            if isinstance(plan, CompositeGemm):
+                every, own, places = plan.instructions(x, y, z, v)
+            else:
+                places = (y, x) if plan.swapped else (x, y)
+                every = own = gemm_instructions(plan, (*places, z, v))
+            name = "the edge: " if plan is self.edge else ""
+            found += [one._replace(name=name + one.name) for one in every]
+            first.append((own, places))
+        return found, *first[0]
+
+    def __str__(self) -> str:
+        what = ("rows", "columns")[self.along]
+        return f"gemm of {self.begin} {what}, and of those behind them: {self.problem}\n{self.gemm}\n{self.edge}"
+
+
+class EdgedLaunch(CompositeLaunch):
+    """Both parts, one after the other."""
+
+    def __init__(self, plan: EdgedGemm, operands: GemmOperands) -> None:
+        super().__init__(operands)
+        self.launches: list[Any] = []
+        for own, part in plan.parts:
+            a, b, c, v = (x + y for x, y in zip(operands.shifts, part.shifts, strict=True))
+            moved = operands._replace(problem=part.problem, shifts=(a, b, c, v))
+            self.launches.append(prepare(own, moved))
+
+    def launch(self, addresses: list[int], stream: int) -> None:
+        """As CompositeLaunch.launch."""
+        for one in self.launches:
+            one.launch(addresses, stream)

@@ -1,0 +1,163 @@
+"""The plan that a call asks for: a given one, one of given parts, one that was tuned, or one that is chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright._core import LayoutError
+from tilewright.cute.int_tuple import text
+from tilewright.devices import DeviceFacts
+from tilewright.kernels.copy.problem import CUDA, CUDA_MANAGED
+from tilewright.numeric import Float32, TFloat32
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm.operands import GemmOperands
+    from tilewright.kernels.gemm.run import Plan
+
+PARTS = ("tiled_mma", "tiled_copy_a", "tiled_copy_b", "tiler_mnk", "stages")
+
+
+def require_asked(function: str, asked: dict[str, Any]) -> bool:
+    """Check the kinds of what is asked for; whether elements of Float32 are multiplied in TF32."""
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
+    from tilewright.cute.tiled.tiled_mma import TiledMma
+    from tilewright.kernels.gemm.composite.plan import CompositeGemm
+    from tilewright.kernels.gemm.plan import GemmPlan
+
+    plan, tiled_mma, tiler = asked["plan"], asked["tiled_mma"], asked["tiler_mnk"]
+    parts = [name for name in PARTS if asked[name] is not None]
+    if type(asked["allow_tf32"]) is not bool:
+        raise TypeError(f"{function}: expected allow_tf32 to be True or False, but got {asked['allow_tf32']!r}")
+    if plan is not None:
+        if not isinstance(plan, (GemmPlan, CompositeGemm)):
+            raise TypeError(f"{function}: expected plan to be a GemmPlan, but got {type(plan).__name__}")
+        if parts:
+            raise TypeError(
+                f"{function}: pass a plan or {parts[0]}, not both; plan.replace gives a plan with other parts"
+            )
+        return TFloat32 in plan.problem[:2]
+    for name, kind in (("tiled_mma", TiledMma), ("tiled_copy_a", TiledCopy), ("tiled_copy_b", TiledCopy)):
+        if asked[name] is not None and not isinstance(asked[name], kind):
+            raise TypeError(
+                f"{function}: expected {name} to be a {kind.__name__}, but got {type(asked[name]).__name__}"
+            )
+    if tiler is not None and not (
+        isinstance(tiler, tuple) and len(tiler) == 3 and all(type(t) is int and t > 0 for t in tiler)
+    ):
+        raise TypeError(f"{function}: expected tiler_mnk to be three positive integers (bM,bN,bK), but got {tiler!r}")
+    stages = asked["stages"]
+    if stages is not None and (type(stages) is not int or stages < 1):
+        raise TypeError(f"{function}: expected stages to be a positive integer, but got {stages!r}")
+    if tiled_mma is None:
+        alone = [name for name in parts if name.startswith("tiled_copy")]
+        if alone:
+            raise TypeError(f"{function}: {alone[0]} is of use with a tiled_mma only; pass one")
+        return asked["allow_tf32"]
+    if tiler is not None:
+        require_divides(function, tiled_mma, tiler)
+    return tiled_mma.op.a_dtype is TFloat32
+
+
+def require_divides(function: str, tiled_mma: Any, tiler: tuple[int, int, int]) -> None:
+    """LayoutError where a TiledMma does not fill the tile of a CTA."""
+    for mode, name in enumerate("MNK"):
+        size = tiled_mma.get_tile_size(mode)
+        if tiler[mode] % size:
+            raise LayoutError(
+                f"{function}: tiler_mnk {text(tiler)} has {tiler[mode]} along {name}, but the TiledMma multiplies "
+                f"tiles of {size} there; use a multiple of {size}"
+            )
+
+
+def plan_for(function: str, operands: GemmOperands, asked: dict[str, Any], arch: str | None) -> Plan:
+    """The plan for these operands; it fits them and their device."""
+    from tilewright.kernels.gemm.run import fitted
+
+    facts = facts_for(function, operands, arch)
+    if asked["plan"] is not None:
+        plan: Plan = fitted(asked["plan"], operands, function)
+    elif asked["tiled_mma"] is not None:
+        plan = _of_parts(function, operands, asked)
+        plan.require(*operands.addresses[:3], function)
+    elif asked["tiler_mnk"] is not None or asked["stages"] is not None:
+        plan = _among(function, operands, facts, asked["tiler_mnk"], asked["stages"])
+    else:
+        return _tuned(operands) or _chosen(operands, facts)
+    plan.require_device(facts, function)
+    return plan
+
+
+def facts_for(function: str, operands: GemmOperands, arch: str | None = None) -> DeviceFacts:
+    """The device to plan for: that of the tensors, or the usual one of an architecture."""
+    from tilewright.devices import DEVICES, H200
+
+    if arch is not None:
+        if not isinstance(arch, str) or arch not in DEVICES:
+            raise ValueError(f"{function}: arch is {arch!r}, but it must be one of {', '.join(DEVICES)}")
+        return DEVICES[arch]
+    if operands.c.device[0] in (CUDA, CUDA_MANAGED):
+        from tilewright.kernels.gemm.launch import facts_of
+
+        return facts_of(operands.c.device[1])
+    return H200
+
+
+def _of_parts(function: str, operands: GemmOperands, asked: dict[str, Any]) -> Plan:
+    from tilewright.kernels.gemm.choose.choose import module_of
+
+    op, problem = asked["tiled_mma"].op, operands.problem
+    for name, wanted, found in (("mA", op.a_dtype, problem.a_type), ("mB", op.b_dtype, problem.b_type)):
+        if wanted is not found:
+            shown = Float32 if found is TFloat32 else found
+            raise TypeError(
+                f"{function}: the TiledMma multiplies {op.a_dtype} by {op.b_dtype}, but {name} has elements of {shown}"
+            )
+    if op.acc_dtype is not problem.acc_type:
+        raise TypeError(
+            f"{function}: the TiledMma adds up in {op.acc_dtype}, but products of {op.a_dtype} are summed in "
+            f"{problem.acc_type}; use an atom that accumulates in {problem.acc_type}"
+        )
+    plan: Plan = module_of(op).given(problem, *(asked[name] for name in PARTS), operands.alignments)
+    return plan
+
+
+def _among(function: str, operands: GemmOperands, facts: DeviceFacts, tiler: Any, stages: Any) -> Plan:
+    """The best of the plans with this tiler and so many stages."""
+    from tilewright.kernels.gemm.choose.choose import ranked
+
+    found = ranked(operands.problem, operands.alignments, facts)
+    fitting = [
+        plan
+        for plan in found
+        if (tiler is None or plan.tiler_mnk == tiler) and (stages is None or plan.stages == stages)
+    ]
+    if not fitting:
+        alike = [plan for plan in found if tiler in (None, plan.tiler_mnk)]
+        if alike:
+            known = ", ".join(map(str, sorted({plan.stages for plan in alike})))
+            tile = "" if tiler is None else f" with tiler_mnk {text(tiler)}"
+            raise ValueError(
+                f"{function}: no kernel has a plan of {stages} stages{tile} for these tensors, but of {known}; with a "
+                "tiled_mma others are possible"
+            )
+        known = ", ".join(map(text, sorted({plan.tiler_mnk for plan in found})))
+        raise ValueError(
+            f"{function}: no kernel has a plan with tiler_mnk {text(tiler)} for these tensors, but with {known}; with "
+            "a tiled_mma others are possible"
+        )
+    return fitting[0]
+
+
+def _chosen(operands: GemmOperands, facts: DeviceFacts) -> Plan:
+    from tilewright.kernels.gemm.choose.choose import choose_gemm
+
+    return choose_gemm(operands.problem, operands.alignments, facts)
+
+
+def _tuned(operands: GemmOperands) -> Plan | None:
+    """The plan that was measured to be the fastest on the tensors' device, if one was."""
+    if operands.c.device[0] not in (CUDA, CUDA_MANAGED):
+        return None
+    from tilewright.kernels.gemm.choose.tune import stored
+
+    return stored(operands)

@@ -1,0 +1,298 @@
+"""The rule by which gemm_sm80 gets its tile, its instruction and its accesses.
+
+The widest cp.async that the alignment allows; an operand without one goes element by element through registers. Large
+tiles where they fill the device, smaller ones where they do not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright import _core
+from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
+from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
+from tilewright.kernels.gemm.sm80.fragments import modes_of
+from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
+from tilewright.kernels.gemm.sm80.plan import GemmSm80
+from tilewright.numeric import (
+    BFloat16,
+    Float8E4M3FN,
+    Float8E5M2,
+    Float16,
+    Float32,
+    Float64,
+    Int8,
+    Int32,
+    TFloat32,
+    Uint8,
+)
+
+if TYPE_CHECKING:
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.problem import GemmProblem
+
+WIDTHS = (16, 8, 4)  # bytes of a cp.async
+ADA = 89  # the first capability with float8
+HOPPER, BLACKWELL = 90, 100
+FLOAT8 = (Float8E4M3FN, Float8E5M2)
+INTEGERS = (Int8, Uint8)
+
+
+class Sm80Tile(NamedTuple):
+    """A CTA's tile, its warps along M and N, stages, CTAs of a multiprocessor, and its speed on large problems."""
+
+    bm: int
+    bn: int
+    bytes_k: int  # of a row of a step along K
+    warps: tuple[int, int]
+    stages: int
+    ctas: int
+    rate: float
+
+
+TILES = (
+    Sm80Tile(128, 256, 64, (2, 4), 4, 1, 1.0),
+    Sm80Tile(128, 256, 128, (2, 4), 3, 1, 1.0),
+    Sm80Tile(256, 128, 64, (4, 2), 4, 1, 1.0),
+    Sm80Tile(128, 128, 64, (2, 2), 4, 2, 0.95),
+    Sm80Tile(128, 128, 128, (2, 4), 3, 1, 0.85),
+    Sm80Tile(64, 128, 64, (1, 4), 4, 2, 0.75),
+    Sm80Tile(64, 64, 128, (2, 2), 4, 2, 0.6),
+)
+TILES_NARROW = (  # where accesses are narrower than 16 bytes, and registers hold more addresses, or elements themselves
+    Sm80Tile(128, 128, 64, (2, 4), 4, 1, 1.0),
+    Sm80Tile(64, 64, 64, (2, 2), 4, 2, 0.7),
+)
+TILES_F64 = (
+    Sm80Tile(128, 128, 128, (2, 4), 3, 1, 1.0),
+    Sm80Tile(128, 128, 128, (2, 4), 4, 1, 0.99),
+    Sm80Tile(128, 64, 128, (2, 2), 4, 2, 0.97),
+    Sm80Tile(64, 64, 128, (2, 2), 3, 2, 0.8),
+    Sm80Tile(64, 32, 128, (2, 2), 4, 3, 0.75),
+    Sm80Tile(32, 32, 256, (2, 2), 3, 3, 0.55),
+    Sm80Tile(32, 16, 256, (2, 1), 4, 4, 0.4),
+)
+TILES_FLOAT8 = (  # on Hopper made of conversions and fp16 multiplications, which take registers
+    Sm80Tile(64, 128, 128, (2, 4), 4, 1, 1.0),
+    Sm80Tile(64, 64, 128, (2, 2), 4, 2, 0.9),
+)
+
+
+def operation(problem: GemmProblem, capability: int) -> Any:
+    """The warp's instruction for a problem's types; None where a device has none.
+
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> operation(problem_of(64, 64, 64, Float64), 90), operation(problem_of(64, 64, 64, Float32), 90)
+    (MmaF64Op((16,8,4)), None)
+    """
+    a, b = problem.a_type, problem.b_type
+    if a in (Float16, BFloat16) and b is a:
+        return MmaF16BF16Op(a, Float32, (16, 8, 16))
+    if a is TFloat32 and b is a:
+        return MmaTF32Op((16, 8, 8))
+    if a is Float64 and b is a:
+        return MmaF64Op((16, 8, 4) if capability >= HOPPER else (8, 8, 4))  # of the larger ones none was faster
+    if a in INTEGERS and b in INTEGERS:
+        return MmaI8Op(a, Int32, (16, 8, 32), b)
+    if a in FLOAT8 and b in FLOAT8 and capability >= ADA:
+        return MmaFP8Op(a, Float32, (16, 8, 32), b)
+    return None
+
+
+def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None) -> GemmSm80 | None:
+    """The plan for a problem whose tensors have these alignments in bytes; None where the kernel does not take it.
+
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> plan = choose(problem_of(4096, 4096, 4096, Float64), (16, 16, 16))
+    >>> plan.tiler_mnk, plan.stages, plan.threads
+    ((128, 128, 16), 3, 256)
+    """
+    facts = facts or H200
+    op = operation(problem, facts.capability)
+    if op is None:
+        return None
+    tiles = _tiles(problem, alignments, facts.capability)
+    fitting = [tile for tile in tiles if _bytes(tile) <= facts.shared_bytes]
+    plan = build(problem, op, min(fitting, key=lambda tile: _cost(problem, tile, facts)), alignments)
+    return with_promotion(plan, promotion_by_mma(plan, facts))
+
+
+def variants(
+    problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None
+) -> list[GemmSm80]:
+    """Plans to choose from by measuring: all tiles, more stages, other instructions."""
+    facts = facts or H200
+    op = operation(problem, facts.capability)
+    found: list[GemmSm80] = []
+    if op is None:
+        return found
+    ops = [op]
+    if problem.a_type is Float64 and facts.capability >= HOPPER:
+        ops = [MmaF64Op((16, 8, k)) for k in (4, 8, 16)]
+    for tile in _tiles(problem, alignments, facts.capability):
+        for each in ops:
+            for stages in (tile.stages, tile.stages + 1):
+                if _bytes(tile) // tile.stages * stages * tile.ctas <= facts.shared_bytes:
+                    plan = build(problem, each, tile._replace(stages=stages), alignments)
+                    found.append(with_promotion(plan, promotion_by_mma(plan, facts)))
+    return list(dict.fromkeys(found))
+
+
+def given(
+    problem: GemmProblem,
+    mma: Any,
+    tiled_copy_a: Any = None,
+    tiled_copy_b: Any = None,
+    tiler_mnk: tuple[int, int, int] | None = None,
+    stages: int | None = None,
+    alignments: tuple[int, int, int] | None = None,
+) -> GemmSm80:
+    """The plan of a user's objects; what is not given is chosen. Errors name what does not fit.
+
+    Without alignments, the tensors are taken to begin at multiples of their elements only.
+    """
+    bits = problem.a_type.bits
+    extents = [mma.get_tile_size(mode) for mode in range(3)]
+    if tiler_mnk is None:
+        wanted = (128, 128, 64 * 8 // bits)
+        tiler_mnk = (
+            _multiple(extents[0], wanted[0]), _multiple(extents[1], wanted[1]), _multiple(extents[2], wanted[2])
+        )  # fmt: skip
+    aligned = alignments or (bits // 8, problem.b_type.bits // 8, problem.c_type.bits // 8)
+    tile = Sm80Tile(tiler_mnk[0], tiler_mnk[1], tiler_mnk[2] * bits // 8, (0, 0), stages or 3, 1, 1.0)
+    return assemble(problem, mma, tile, aligned, (tiled_copy_a, tiled_copy_b))
+
+
+def build(problem: GemmProblem, op: Any, tile: Sm80Tile, alignments: tuple[int, int, int]) -> GemmSm80:
+    """The plan of a tile."""
+    accesses = _accesses(problem, tile, alignments)
+    mma = tiled_mma(op, tile.warps, (accesses[0][0], accesses[1][0]))
+    return assemble(problem, mma, tile, alignments, (None, None))
+
+
+def assemble(
+    problem: GemmProblem, mma: Any, tile: Sm80Tile, alignments: tuple[int, int, int], copies: tuple[Any, Any]
+) -> GemmSm80:
+    """The plan of a TiledMma, with copies and shared memory for it."""
+    accesses = _accesses(problem, tile, alignments)
+    threads = int(mma.size)
+    bk = tile.bytes_k * 8 // problem.a_type.bits
+    # Where warps do not divide the bits of an offset evenly, shared memory cannot be swizzled.
+    even = all(_is_power(int(_core.size(mma.thr_layout_vmnk, mode=[mode]))) for mode in (1, 2))
+    fields: dict[str, Any] = {}
+    for name, rows, dtype, (mode, vector, by_cp_async), copy in zip(
+        "ab", (tile.bm, tile.bn), problem[:2], accesses, copies, strict=True
+    ):
+        if copy is None:
+            copy = tiled_load(dtype, (rows, bk), mode, vector, threads, by_cp_async)
+        else:
+            mode = _mode_of(copy, (rows, bk), mode)
+        fields[f"tiled_copy_{name}"] = copy
+        fields[f"smem_{name}"] = smem_layout((rows, bk), dtype.bits, mode, tile.stages, even)
+    rows = int(mma.get_tile_size(0))
+    if problem.c_strides[1] == 1 or problem.n == 1:
+        vector = _store_vector(problem, alignments[2])
+        while tile.bn % vector:
+            vector //= 2
+        if _stores_evenly(rows, tile.bn, vector, threads):
+            fields.update(store_tv=tiled_store(rows, tile.bn, vector, threads), store_vector=vector)
+    return GemmSm80(
+        problem=problem,
+        tiler_mnk=(tile.bm, tile.bn, bk),
+        tiled_mma=mma,
+        stages=tile.stages,
+        min_ctas=tile.ctas,
+        **fields,
+    )
+
+
+def _mode_of(copy: Any, tile: tuple[int, int], mode: int) -> int:
+    """Where a given copy has accesses of several elements, shared memory is contiguous along them."""
+    if int(_core.size(copy.layout_src_tv, mode=[1])) == 1:
+        return mode
+    values = modes_of(copy.tidfrg_S(_core.make_identity_layout(tile))[1])
+    return 0 if values[0][1] else 1
+
+
+def _is_wide(problem: GemmProblem, tile: Sm80Tile, alignments: tuple[int, int, int]) -> bool:
+    """Whether both operands are read 16 bytes at a time."""
+    accesses = zip(_accesses(problem, tile, alignments), problem[:2], strict=True)
+    return all(by_cp_async and vector * dtype.bits == 8 * WIDTHS[0] for (_, vector, by_cp_async), dtype in accesses)
+
+
+def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], capability: int) -> tuple[Sm80Tile, ...]:
+    if problem.a_type is Float64:  # from Blackwell on the compiler finds no registers for the largest
+        return tuple(tile for tile in TILES_F64 if capability < BLACKWELL or tile.bm < 128)
+    wide = _is_wide(problem, TILES[0], alignments)
+    if problem.a_type in FLOAT8:
+        return TILES_FLOAT8 if wide else tuple(tile._replace(bytes_k=64) for tile in TILES_FLOAT8)
+    return TILES if wide else TILES_NARROW
+
+
+def _bytes(tile: Sm80Tile) -> int:
+    return (tile.bm + tile.bn) * tile.bytes_k * tile.stages
+
+
+def _cost(problem: GemmProblem, tile: Sm80Tile, facts: DeviceFacts) -> float:
+    """The time of a multiprocessor, in elements of C: full waves, and the last one as far as it is filled."""
+    tiles = -(-problem.m // tile.bm) * -(-problem.n // tile.bn) * problem.batches
+    at_once = facts.multiprocessors * tile.ctas
+    waves, rest = divmod(tiles, at_once)
+    last = -(-rest // facts.multiprocessors) / tile.ctas if rest else 0.0
+    fewer = 0.4 + 0.6 * last if 0 < last < 1 else last  # a CTA alone on a multiprocessor is faster than half of two
+    return (waves + fewer) * tile.bm * tile.bn * tile.ctas / tile.rate
+
+
+def _accesses(
+    problem: GemmProblem, tile: Sm80Tile, alignments: tuple[int, int, int]
+) -> tuple[tuple[int, int, bool], tuple[int, int, bool]]:
+    """Of A and B: the mode along which shared memory is contiguous, elements of an access, whether by cp.async."""
+    bk = tile.bytes_k * 8 // problem.a_type.bits
+    p = problem
+    return (
+        _access((p.m, p.k, *p.batch), p.a_strides, p.a_type.bits // 8, alignments[0], (tile.bm, bk)),
+        _access((p.n, p.k, *p.batch), p.b_strides, p.b_type.bits // 8, alignments[1], (tile.bn, bk)),
+    )
+
+
+def _access(
+    extents: tuple[int, ...], strides: tuple[int, ...], size: int, alignment: int, tile: tuple[int, int]
+) -> tuple[int, int, bool]:
+    mode = 1 if strides[1] == 1 or strides[0] != 1 else 0
+    for width in WIDTHS:
+        vector = width // size
+        if vector < 1 or tile[mode] % vector or alignment % width:
+            continue
+        if vector > 1 and strides[mode] != 1:
+            continue
+        others = [(e, d) for i, (e, d) in enumerate(zip(extents, strides, strict=True)) if i != mode or vector == 1]
+        if all(e == 1 or d * size % width == 0 for e, d in others):
+            return mode, vector, True
+    return mode, 1, False
+
+
+def _store_vector(problem: GemmProblem, alignment: int) -> int:
+    """Elements of the widest aligned store along n."""
+    size = problem.c_type.bits // 8
+    vector = 16 // size
+    others = [problem.c_strides[0] if problem.m > 1 else 0]
+    others += [d for e, d in zip(problem.batch, problem.c_strides[2:], strict=True) if e > 1]
+    while vector > 1 and (alignment % (vector * size) or any(d % vector for d in others)):
+        vector //= 2
+    return vector
+
+
+def _stores_evenly(rows: int, columns: int, vector: int, threads: int) -> bool:
+    """Whether threads can be dealt out to a round of sums, all of them with as many accesses."""
+    along = min(columns // vector, threads)
+    across = min(max(threads // along, 1), rows)
+    return (columns // vector) % along == 0 and rows % across == 0
+
+
+def _is_power(n: int) -> bool:
+    return n & (n - 1) == 0
+
+
+def _multiple(of: int, near: int) -> int:
+    return max(near // of, 1) * of

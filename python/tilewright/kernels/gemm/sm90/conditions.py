@@ -1,0 +1,226 @@
+"""What the Hopper kernel relies on: of a plan's fields, and of the tensors' strides and addresses."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright._core import LayoutError
+from tilewright.cute.int_tuple import text
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.sm90.build import GemmSm90
+    from tilewright.numeric import Numeric
+
+TMA_ALIGNMENT = 16  # bytes, of addresses and strides
+MAX_STRIDE = 1 << 40  # bytes
+MAX_ACCUMULATORS = 256  # columns of 64 rows that a consumer adds up
+MAX_CONSUMERS = 3
+MAX_OF_THREE = 192  # the same where there are three, with the registers that a launch of 512 threads has
+MOST = 1 << 31  # coordinates of boxes have 32 bits
+
+
+def require_fields(plan: GemmSm90) -> None:
+    """TypeError, ValueError or LayoutError where the fields are none that the kernel takes."""
+    from tilewright.cute.atoms.mma_warpgroup import OperandSource, WarpgroupMmaOp
+    from tilewright.cute.tiled.tiled_mma import TiledMma
+    from tilewright.kernels.gemm.sm90.build import ATOM_ROWS, BY_BOXES, MAX_CLUSTER, N_EXTENTS, SPAN, STORES, majors_of
+
+    def refuse(what: str) -> None:
+        raise LayoutError(f"gemm_sm90: the tile {text(plan.tiler_mnk)}: {what}")
+
+    tiled_mma, p = plan.tiled_mma, plan.problem
+    if not isinstance(tiled_mma, TiledMma) or not isinstance(tiled_mma.op, WarpgroupMmaOp):
+        raise TypeError(f"gemm_sm90: expected tiled_mma to be a TiledMma of wgmma, but got {tiled_mma!r}")
+    op, (bM, bN, bK) = tiled_mma.op, plan.tiler_mnk
+    types = tuple(tiled_mma.dtype_of(operand) for operand in "ABC")
+    if types != (p.a_type, p.b_type, p.acc_type):
+        raise TypeError(
+            f"gemm_sm90: {op.instruction} multiplies {types[0]} by {types[1]} into {types[2]}, but the problem has "
+            f"{p.a_type}, {p.b_type} and {p.acc_type}"
+        )
+    warpgroups = int(tiled_mma.size) // 128
+    majors = majors_of(op)
+    paired = op.a_src is OperandSource.RMEM
+    if paired and p.a_type.bits != 32:
+        raise ValueError(
+            f"gemm_sm90: {op!r} gets A from registers, which the kernel does for elements of 32 bits along M; use SMEM"
+        )
+    wanted = (paired_rows(warpgroups) if paired else None, None, None)
+    if tuple(tiled_mma.atom_layout_mnk.shape) != (warpgroups, 1, 1) or tuple(tiled_mma.permutation_mnk) != wanted:
+        permutation = f"the permutation {wanted[0]} of M" if paired else "without a permutation"
+        refuse(f"warpgroups lie along M, as (w,1,1), {permutation}, but the TiledMma is {tiled_mma!r}")
+    if bN not in N_EXTENTS or op.shape_mnk[1] != bN:
+        refuse(f"an instruction has {op.shape_mnk[1]} columns; bN must be the same and one of {text(N_EXTENTS)}")
+    if bM % (ATOM_ROWS * warpgroups):
+        refuse(f"bM must be a multiple of {ATOM_ROWS} rows of {warpgroups} warpgroups")
+    if bK * p.a_type.bits != 8 * SPAN:
+        refuse(f"bK of {p.a_type} must be {8 * SPAN // p.a_type.bits}, {SPAN} bytes, the span of the swizzle")
+    if bM // ATOM_ROWS // warpgroups * bN > MAX_ACCUMULATORS:
+        refuse(f"a warpgroup adds up at most {ATOM_ROWS} x {MAX_ACCUMULATORS} elements; use smaller tiles")
+    if warpgroups == MAX_CONSUMERS and bM // ATOM_ROWS // warpgroups * bN > MAX_OF_THREE:
+        refuse(f"of three warpgroups each adds up at most {ATOM_ROWS} x {MAX_OF_THREE} elements; use smaller tiles")
+    if plan.stages < 2:
+        refuse("there must be two stages or more: one is read while the next one is filled")
+    if not 1 <= plan.consumers <= MAX_CONSUMERS or (plan.ping_pong and warpgroups != 1):
+        refuse(f"{warpgroups} warpgroups; 1 to {MAX_CONSUMERS} share a tile, and in ping-pong each has its own")
+    numbers = (*plan.cluster_mn, plan.splits, plan.workers, plan.group, plan.store_buffers)
+    if len(plan.cluster_mn) != 2 or any(type(x) is not int or x < 1 for x in numbers) or plan.cluster > MAX_CLUSTER:
+        refuse(
+            f"cluster_mn {plan.cluster_mn!r}, splits {plan.splits!r}, workers {plan.workers!r}, group {plan.group!r} "
+            f"and store_buffers {plan.store_buffers!r} must be positive integers, with at most {MAX_CLUSTER} CTAs in a "
+            "cluster"
+        )
+    if plan.splits > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong):
+        refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
+    for name, rows, k_major, sharers in (
+        ("bM", bM, majors[0], plan.cluster_mn[1]),
+        ("bN", bN, majors[1], plan.cluster_mn[0]),
+    ):
+        unit = (8 if k_major else SPAN * 8 // p.a_type.bits) * sharers
+        if rows % unit:
+            refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows")
+        if rows // sharers > 256:
+            refuse(f"{name} / {sharers} is more than the 256 rows of a box")
+    if plan.store not in STORES:
+        raise ValueError(f"gemm_sm90: store is {plan.store!r}, but must be one of {', '.join(STORES)}")
+    by_boxes = plan.store in BY_BOXES
+    if by_boxes and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
+        refuse(f"boxes of C have {plan.box_columns} columns of {p.c_type}; bN must be a multiple, of 16 or 32 bits")
+    if (plan.store == "columns" and not paired) or (by_boxes and paired and p.c_type.bits != 32):
+        refuse(
+            f"store is {plan.store} of {p.c_type}; where A comes from registers boxes of C have elements of 32 bits, "
+            "and only there they can lie along M"
+        )
+    got, stage = received_bytes(bM, bN, plan.splits, plan.consumers), (bM + bN) * SPAN
+    if got > stage:
+        refuse(
+            f"of {plan.splits} CTAs each gets {got} bytes of sums, more than a stage, {stage}; use fewer or other tiles"
+        )
+    if by_boxes and plan.splits > 1 and not _finishes_boxes(bM, bN, plan.splits, plan.consumers, plan.box_columns):
+        refuse(
+            f"of {plan.splits} CTAs each finishes columns that are no boxes of {plan.box_columns}; store from registers"
+        )
+    plan.operands()
+    for name, layout, rows in (("smem_a", plan.smem_a, bM), ("smem_b", plan.smem_b, bN)):
+        held = int(_core.size(layout)) // (rows * bK)
+        if held != plan.stages:
+            refuse(f"{name} {layout} has {held} stages, but the plan {plan.stages}; give it with as many")
+
+
+@functools.cache
+def paired_rows(warpgroups: int) -> Any:
+    """Which rows the rows of wgmma are where A comes from registers: the two of a thread next to each other.
+
+    Row w of a warp's bits, h of the upper and lower half, g of a lane's group (kernels/tilewright/sm90_rows.cuh).
+
+    >>> print(paired_rows(2))
+    ((2,2,2),2,(2,2),2):((2,16,4),1,(8,32),64)
+    """
+    rows: Any = _core.make_layout(((2, 2, 2), 2, (2, 2), warpgroups), stride=((2, 16, 4), 1, (8, 32), 64))
+    return rows
+
+
+def _own_units(bM: int, bN: int, splits: int, consumers: int) -> int:
+    """Of a split, the units of 8 columns by 64 rows that a CTA finishes of each consumer's part of the tile."""
+    return -(-(bM * bN // (64 * 8 * consumers)) // splits)
+
+
+def received_bytes(bM: int, bN: int, splits: int, consumers: int) -> int:
+    """Of a split, the sums that a CTA gets from the others."""
+    return (splits - 1) * consumers * _own_units(bM, bN, splits, consumers) * 64 * 8 * 4
+
+
+def _finishes_boxes(bM: int, bN: int, splits: int, consumers: int, columns: int) -> bool:
+    """Whether what a CTA of a split finishes are whole boxes of C, of 64 rows."""
+    if splits == 1:
+        return bN % columns == 0
+    own = 8 * _own_units(bM, bN, splits, consumers)
+    return bN % own == 0 and own % columns == 0 and bM * bN % (64 * own * consumers) == 0
+
+
+def refusal(
+    dtype: type[Numeric], rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...], k_major: bool,
+    alignment: int, is_a: bool = True,
+) -> str | None:  # fmt: skip
+    """Why TMA cannot bring a matrix (rows, k, *batch) with these strides along its major mode; None if it can."""
+    size = dtype.bits // 8
+    extents = (rows, k, *batch)
+    major = 1 if k_major else 0
+    if extents[major] != 1 and strides[major] != 1:
+        return f"its stride along {'K' if k_major else 'M or N'} is {strides[major]}, but must be 1"
+    if not k_major and size != 2 and not (size == 4 and is_a):
+        return f"wgmma reads {dtype} along K only" + (
+            ", and gets one operand from registers, which is the other one here" if size == 4 else ""
+        )
+    if alignment % TMA_ALIGNMENT:
+        return f"it begins at a multiple of {alignment} bytes, but TMA needs {TMA_ALIGNMENT}"
+    for mode, (extent, stride) in enumerate(zip(extents, strides, strict=True)):
+        if mode == major or extent == 1 or (mode >= 2 and stride == 0):
+            continue
+        if stride <= 0 or stride * size % TMA_ALIGNMENT or stride * size >= MAX_STRIDE:
+            return f"its stride {stride} takes {stride * size} bytes, but TMA needs a positive multiple of 16"
+    return None
+
+
+def store_of(problem: GemmProblem, bM: int, bN: int, splits: int, consumers: int, alignment: int, paired: bool) -> str:
+    """How C can be stored: "boxes", "columns", "pairs" or "singles". `paired`: A comes from registers."""
+    from tilewright.kernels.gemm.sm90.build import SPAN
+
+    p, size = problem, problem.c_type.bits // 8
+    modes = list(zip((p.n, p.m, *p.batch), (p.c_strides[1], p.c_strides[0], *p.c_strides[2:]), strict=True))
+    along_m = p.n > 1 and p.c_strides[1] != 1
+    if along_m:
+        modes[0], modes[1] = modes[1], modes[0]
+    (extent, step), *rest = modes
+    if (along_m and not paired) or (extent > 1 and step != 1):
+        return "singles"
+    others = [d * size for e, d in rest if e > 1]
+    # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
+    whole = extent * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
+    sizes = (4,) if paired else (2, 4)
+    boxes = whole and size in sizes and _finishes_boxes(bM, bN, splits, consumers, SPAN // size)
+    if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
+        return "columns" if along_m else "boxes"
+    if along_m:
+        return "singles"
+    pairs = size <= 4 and all(x % (2 * size) == 0 for x in (alignment, *others))
+    return "pairs" if pairs else "singles"
+
+
+def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, function: str) -> None:
+    """ValueError naming the operand, where the strides or addresses are none that the plan takes."""
+    from tilewright.kernels.gemm.sm90.build import majors_of
+
+    p, op = plan.problem, plan.tiled_mma.op
+    majors = majors_of(op)
+    names = ("mB", "mA") if plan.swapped else ("mA", "mB")
+    sides: Any = (
+        (names[0], p.a_type, p.m, p.a_strides, majors[0], a_address),
+        (names[1], p.b_type, p.n, p.b_strides, majors[1], b_address),
+    )
+    reach = max(p.m + plan.tiler_mnk[0] * plan.cluster_mn[0], p.n + plan.tiler_mnk[1] * plan.cluster_mn[1], p.k)
+    if reach >= MOST or math.prod(plan.tiles()) * p.batches >= MOST:
+        raise ValueError(
+            f"{function}: M, N and K are {p.m}, {p.n} and {p.k}, with {p.batches} batches, but the plan's kernel "
+            "counts rows and tiles in 31 bits; choose another plan"
+        )
+    if p.k == 0:
+        raise ValueError(f"{function}: K is 0, but the plan's kernel brings at least one tile; use gemm_simt")
+    for i, (name, dtype, rows, strides, k_major, address) in enumerate(sides):
+        why = refusal(dtype, rows, p.k, p.batch, strides, k_major, address & -address or 1 << 40, is_a=i == 0)
+        if why:
+            shown = f"{text((rows, p.k, *p.batch))}:{text(strides)}"
+            raise ValueError(f"{function}: {name} {shown}: {why}; choose another plan")
+    bM, bN, _ = plan.tiler_mnk
+    sharing = 1 if plan.ping_pong else plan.consumers
+    paired = plan.from_registers
+    possible = store_of(p, bM, bN, plan.splits, sharing, c_address & -c_address or 1 << 40, paired)
+    if plan.store not in ("singles", possible) and (plan.store, possible) != ("pairs", "boxes"):
+        raise ValueError(
+            f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "
+            f"{possible}, but the plan stores {plan.store}; plan.replace(store={possible!r})"
+        )

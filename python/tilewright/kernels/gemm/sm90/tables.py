@@ -1,0 +1,183 @@
+"""A Hopper plan as tables for the CPU: where TMA writes, where descriptors read, which thread has which sums.
+
+What TMA and the descriptors do is taken from the hardware's rules (`tma_offsets`, `descriptor_offsets`), not from the
+plan's shared-memory layouts: that both meet at the same element is what running the tables shows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.cute.atoms.wgmma_layout import descriptor_offsets, matrix_descriptor, tma_offsets
+from tilewright.kernels.gemm.partitions import by_modes, operand_indices, tile_coordinates
+from tilewright.kernels.gemm.sm90.build import ATOM_ROWS, SPAN, GemmSm90, SharedOperand
+from tilewright.kernels.gemm.tables import GemmTables, LoadTable, MmaTable, OperandTable, Pipeline, StoreTable
+from tilewright.numeric import TFloat32
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm.tables import IntArray
+
+
+def tables(plan: GemmSm90) -> GemmTables:
+    """What the threads of a plan do."""
+    p, (bM, bN, bK) = plan.problem, plan.tiler_mnk
+    size = p.a_type.bits // 8
+    a, b = plan.operands()
+    mma = _mma_table(plan)
+    warpgroups = int(plan.tiled_mma.size) // 128
+    return GemmTables(
+        tile=plan.tiler_mnk,
+        a=OperandTable(_load_table(a, size), a.stage_bytes // size, fragments_of(plan, a))
+        if plan.from_registers
+        else _operand_table(a, size, ATOM_ROWS, warpgroups, bM // ATOM_ROWS // warpgroups, bK),
+        b=_operand_table(b, size, bN, 1, 1, bK),
+        mma=mma,
+        store=_store_table(plan, mma.c_coord),
+        pipeline=Pipeline(plan.stages, plan.stages - 2, 0, -1, 0) if plan.stages > 2 else Pipeline(2, 1),
+        work=_split_work(plan) if plan.splits > 1 else None,
+        promote=plan.promote,
+        rounding="tf32_rna" if p.a_type is TFloat32 else None,
+    )
+
+
+def _load_table(x: SharedOperand, size: int) -> LoadTable:
+    inner, others = x.box
+    rows = tma_offsets(inner, x.boxes * others, size, SPAN)  # all rows of 128 bytes of a stage, box after box
+    count = np.arange(len(rows))
+    if x.k_major:
+        coord = np.stack([count, np.zeros_like(count)], axis=-1)
+    else:
+        coord = np.stack([count // others * inner, count % others], axis=-1)
+    return LoadTable(
+        coord[None].astype(np.int32), rows[None].astype(np.int32), int(x.k_major), kind="tma", predicate="element"
+    )
+
+
+def fragments_of(plan: GemmSm90, x: SharedOperand) -> IntArray:
+    """A that goes through registers: where each thread reads what the TiledMma gives it, as sm90_fragment.cuh does."""
+    bM, _, bK = plan.tiler_mnk
+    index = operand_indices(plan.tiled_mma, "A", (bM, bK))
+    m, k = index % bM, index // bM
+    inner, others = x.box
+    offsets = tma_offsets(inner, x.boxes * others, 4, SPAN)[m // inner * others + k, m % inner]
+    return np.ascontiguousarray(offsets.astype(np.int32))
+
+
+def _operand_table(x: SharedOperand, size: int, atom_rows: int, threads: int, blocks: int, bK: int) -> OperandTable:
+    step = 32 // size  # elements of K of an instruction
+    major = "k" if x.k_major else "mn"
+    matrix = np.empty((threads, blocks, bK // step, atom_rows, step), np.int32)
+    for thread, block, k in np.ndindex(*matrix.shape[:3]):
+        start = (block * threads + thread) * x.block_bytes + k * x.step_bytes
+        descriptor = matrix_descriptor(start, x.leading, x.stride, SPAN)
+        matrix[thread, block, k] = descriptor_offsets(descriptor, (atom_rows, step), size, major)
+    return OperandTable(_load_table(x, size), x.stage_bytes // size, matrix=matrix)
+
+
+def sum_coordinates(plan: GemmSm90) -> IntArray:
+    """`MmaTable.c_coord` of a plan."""
+    tiled_mma, (bM, bN, _) = plan.tiled_mma, plan.tiler_mnk
+    threads = int(tiled_mma.size)
+    index = by_modes(tiled_mma.thrfrg_C(_core.make_layout((bM, bN))))  # (thread, values and the atoms along M and N)
+    values = int(_core.size(tiled_mma.tv_layout_C, mode=[1]))
+    index = index.reshape(threads, bM // (ATOM_ROWS * threads // 128), 1, values)  # values run fastest
+    return np.ascontiguousarray(tile_coordinates(index, bM))
+
+
+def _mma_table(plan: GemmSm90) -> MmaTable:
+    tiled_mma = plan.tiled_mma
+    lane = np.arange(int(tiled_mma.size))
+    thread = np.stack([lane % 128, lane // 128, 0 * lane, 0 * lane], axis=-1).astype(np.int32)
+    return MmaTable(
+        shape_mnk=tuple(tiled_mma.shape_mnk),
+        thread=thread,
+        a=by_modes(tiled_mma.tv_layout_A) if plan.from_registers else None,
+        c=by_modes(tiled_mma.tv_layout_C),
+        c_coord=sum_coordinates(plan),
+    )
+
+
+def _store_table(plan: GemmSm90, c_coord: IntArray) -> StoreTable:
+    threads, blocks, _, values, _ = c_coord.shape
+    coord = c_coord.reshape(threads, blocks * values, 2)
+    if plan.store == "columns":
+        return _columns(plan, coord)
+    if plan.store != "boxes":
+        width = 2 if plan.store == "pairs" else 1
+        value = np.broadcast_to(np.arange(blocks * values, dtype=np.int32), coord.shape[:2]).reshape(threads, -1, width)
+        return StoreTable(
+            np.ascontiguousarray(coord[:, ::width]), mode=1, value=np.ascontiguousarray(value), predicate="element"
+        )
+    columns, size = plan.box_columns, plan.problem.c_type.bits // 8
+    box = ATOM_ROWS * columns
+    offsets = tma_offsets(columns, ATOM_ROWS, size, SPAN)
+    m, n = coord[..., 0], coord[..., 1]
+    group = n // columns
+    count = plan.tiler_mnk[1] // columns
+    warpgroups = threads // 128
+    block = m // ATOM_ROWS // warpgroups
+    turn = block * count + group
+    buffers = plan.store_buffers
+    image = (m // ATOM_ROWS % warpgroups) * buffers * box + turn % buffers * box
+    write = image + offsets[m % ATOM_ROWS, n % columns]
+    # A row of a box is one access of the copy engine: all boxes of all warpgroups, row by row.
+    rows = [
+        (warpgroup, b, g, row)
+        for b in range(blocks) for g in range(count) for warpgroup in range(warpgroups) for row in range(ATOM_ROWS)
+    ]  # fmt: skip
+    w, b, g, r = np.array(rows).T
+    turns = b * count + g
+    read = (w * buffers * box + turns % buffers * box)[:, None] + offsets[r]
+    place = np.stack([(b * warpgroups + w) * ATOM_ROWS + r, g * columns], axis=-1)
+    return _by_tma(1, place, write, read, turn, turns, warpgroups * buffers * box)
+
+
+def _by_tma(mode: int, place: Any, write: Any, read: Any, turn: Any, turns: Any, elements: int) -> StoreTable:
+    """Sums that go to shared memory at `write` in the round `turn`, and from `read` to `place` of C in `turns`."""
+
+    def table(x: Any) -> IntArray:
+        return np.ascontiguousarray(x.astype(np.int32))
+
+    return StoreTable(
+        coord=table(place[None]), mode=mode, smem_write=table(write), smem_read=table(read[None]),
+        image_elements=elements, round_write=table(turn), round_read=table(turns[None]), kind="tma",
+        predicate="element",
+    )  # fmt: skip
+
+
+def _columns(plan: GemmSm90, coord: IntArray) -> StoreTable:
+    """Boxes of C that lie along M: two of 32 rows in 32 columns, one behind the other, by a warpgroup at a time."""
+    across, threads = plan.box_columns, len(coord)
+    warpgroups, buffers, count = threads // 128, plan.store_buffers, plan.tiler_mnk[1] // across
+    offsets = tma_offsets(across, 2 * across, 4, SPAN)
+    size = offsets.size
+    m, n = coord[..., 0], coord[..., 1]
+    turn = m // ATOM_ROWS // warpgroups * count + n // across
+    image = (m // ATOM_ROWS % warpgroups) * buffers * size + turn % buffers * size
+    write = image + offsets[m % ATOM_ROWS // across * across + n % across, m % across]
+    blocks = plan.tiler_mnk[0] // ATOM_ROWS // warpgroups
+    b, g, w, half, column = (
+        x.ravel() for x in np.indices((blocks, count, warpgroups, ATOM_ROWS // across, across))
+    )  # fmt: skip
+    turns = b * count + g
+    read = (w * buffers * size + turns % buffers * size)[:, None] + offsets[half * across + column]
+    place = np.stack([(b * warpgroups + w) * ATOM_ROWS + half * across, g * across + column], axis=-1)
+    return _by_tma(0, place, write, read, turn, turns, warpgroups * buffers * size)
+
+
+def _split_work(plan: GemmSm90) -> IntArray:
+    """Every CTA of a split has its own tiles along K; their sums are added in the order of their ranks."""
+    p, (bM, bN, bK) = plan.problem, plan.tiler_mnk
+    tiles = -(-p.k // bK)
+    begins = [tiles * rank // plan.splits for rank in range(plan.splits + 1)]
+    units = [
+        (m, n, batch, begins[rank], begins[rank + 1] - begins[rank])
+        for batch in range(p.batches)
+        for n in range(-(-p.n // bN))
+        for m in range(-(-p.m // bM))
+        for rank in range(plan.splits)
+    ]
+    return np.array(units, np.int32)
