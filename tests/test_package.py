@@ -188,7 +188,7 @@ def test_speeds_in_readme_are_measured():
     (table,) = re.findall(r"^## Speed\n(.*?)^## ", README, re.M | re.S)
     rows = [row.split("|")[3:-1] for row in table.splitlines() if row.startswith("| ")][2:]
     measured = "".join(path.read_text() for path in (ROOT / "benchmarks/results").glob("*-2026-11-2[12].md"))
-    numbers = [cell.strip() for row in rows for cell in row if cell.strip() != "–"]
+    numbers = [cell.strip() for row in rows for cell in row if cell.strip() != "\u2013"]
     assert len(numbers) > 12
     assert [n for n in numbers if not re.search(rf"\| {re.escape(n)} [|(]", measured)] == []
 
