@@ -1,4 +1,4 @@
-# For users: `make demo` and `make test`. The other targets are described in the README, section Development.
+# For users: `make demo` and `make test`. The other targets are described in CONTRIBUTING.md.
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 300

@@ -7,6 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tilewright._program import MODULE, program
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -41,6 +43,11 @@ cache  list what has been compiled, show one program (the first digits of its ke
 """
 
 
+def as_typed(text: str) -> str:
+    """A text about the command line, with the command as it was typed."""
+    return text.replace(MODULE, program())
+
+
 def demo_tensor() -> Any:
     """24 integers in CPU memory: a torch tensor if torch is installed, else a NumPy array."""
     try:
@@ -70,14 +77,14 @@ def main(arguments: Sequence[str]) -> int:
     """Run a command; the exit status: 0, 1 if a file cannot be written, 2 if the arguments are not understood."""
     match list(arguments):
         case ["-h" | "--help"] | ["demo" | "doctor" | "cache", "-h" | "--help"]:
-            print(USAGE, end="")
+            print(as_typed(USAGE), end="")
         case ["demo"]:
             demo()
         case ["demo", "--svg", file]:
             try:
                 demo(file)
             except OSError as error:
-                print(f"python -m tilewright: cannot write {file}: {error.strerror}", file=sys.stderr)
+                print(f"{program()}: cannot write {file}: {error.strerror}", file=sys.stderr)
                 return 1
         case ["doctor"]:
             from tilewright.explore.doctor import doctor
@@ -104,7 +111,7 @@ def main(arguments: Sequence[str]) -> int:
 def not_understood(arguments: Sequence[str]) -> int:
     """Say which word is wrong, if one is, and what there is."""
     if not arguments:
-        print(USAGE, end="", file=sys.stderr)
+        print(as_typed(USAGE), end="", file=sys.stderr)
         return 2
     from tilewright._names import did_you_mean
 
@@ -115,22 +122,27 @@ def not_understood(arguments: Sequence[str]) -> int:
         lines = [line for line in lines if line.split()[3] == words[0]]
         words, known = arguments[1:], re.findall(r"[\w-]+", " ".join(lines))
     else:
-        lines = [f"python -m tilewright {' | '.join(commands)}"]
+        lines = [f"{MODULE} {' | '.join(commands)}"]
     meant = next(filter(None, (did_you_mean(word, known) for word in words if word not in known)), "")
     print(
-        f"python -m tilewright: not understood: {' '.join(arguments)}{meant}",
-        *(("       " if at else "usage: ") + line for at, line in enumerate(lines)),
+        f"{program()}: not understood: {' '.join(arguments)}{meant}",
+        *(("       " if at else "usage: ") + as_typed(line) for at, line in enumerate(lines)),
         sep="\n",
         file=sys.stderr,
     )
     return 2
 
 
-if __name__ == "__main__":
+def run() -> int:
+    """Run the command that was typed, as the console command `tilewright` and `python -m tilewright` do."""
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:  # nobody reads on, as in `... | head`; what is left to be written goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
-    sys.exit(status)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright import _core
 from tilewright._names import did_you_mean
+from tilewright._program import program
 from tilewright.explore.operands import element_type, operand
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, name: str, description: str, below: str = NOTATION) -> None:
         super().__init__(
-            prog=f"python -m tilewright {name}",
+            prog=f"{program()} {name}",
             description=description,
             epilog=below,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -86,12 +87,12 @@ def layout_command(arguments: Sequence[str]) -> int:
         raise
     except OSError as error:
         reason = f"cannot write {error.filename}: {error.strerror}" if error.filename else str(error)
-        print(f"python -m tilewright {name}: {reason}", file=sys.stderr)
+        print(f"{program()} {name}: {reason}", file=sys.stderr)
         return 1
     except (ImportError, TypeError, ValueError) as error:
         sys.stdout.flush()
         reason = str(error).removeprefix(f"{name}: ")  # the function has the command's name
-        print(f"python -m tilewright {name}: {reason}", file=sys.stderr)
+        print(f"{program()} {name}: {reason}", file=sys.stderr)
         return 2
 
 

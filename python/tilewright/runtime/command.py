@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from tilewright._program import program
 from tilewright.runtime.cache import default_cache
 from tilewright.runtime.program import Program, from_sections
 
@@ -46,7 +47,7 @@ def cache_command(arguments: Sequence[str]) -> int:
         raise
     except (LookupError, OSError) as error:
         reason = str(error.args[0]) if isinstance(error, LookupError) else str(error)
-        print(f"python -m tilewright cache: {reason}", file=sys.stderr)
+        print(f"{program()} cache: {reason}", file=sys.stderr)
         return 1
     return 0
 
