@@ -26,8 +26,9 @@ py::object at(const AnyLayout& layout, int64_t coordinate) {
 }  // namespace
 
 void bind_function(py::module_& m) {
-  py::class_<Verdict> verdict(m, "Verdict", py::custom_type_setup(only_returned), py::is_final(),
-                      "The answer to a question about layouts: true or false in a condition, with the reason of a no.");
+  py::class_<Verdict> verdict(
+      m, "Verdict", py::custom_type_setup(only_returned), py::is_final(),
+      "The answer to a question about layouts: true or false in a condition, with the reason of a no.");
   verdict.def_readonly("holds", &Verdict::holds)
       .def_readonly("reason", &Verdict::reason, "Why not; empty where it holds.")
       .def_property_readonly(

@@ -1,8 +1,8 @@
 // mma.sync: a warp multiplies matrices that lie in its registers, C += A B^T.
 //
 // Mma<M, N, K, A, B, C>::run for element types A and B and sums of type C. Which element of a matrix a register of a
-// lane holds is said by the thread-value layouts of the atom (tilewright/cute/atoms/mma_traits.py). A register has 4 bytes,
-// or is one double.
+// lane holds is said by the thread-value layouts of the atom (tilewright/cute/atoms/mma_traits.py). A register has 4
+// bytes, or is one double.
 #pragma once
 
 #include "tilewright/numeric.cuh"
