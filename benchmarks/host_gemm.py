@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from importlib import import_module
 
 import table
 import torch
 
 from tilewright import BFloat16, Float16, Float32
 from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.choose import module
 from tilewright.kernels.gemm.problem import problem_of
 
 LIMIT = 1.0  # seconds
@@ -42,9 +42,7 @@ def main() -> None:
     torch.manual_seed(0)
     for stem, (element, dtype) in KERNELS.items():
         problem = problem_of(EXTENT, EXTENT, EXTENT, element)
-        plan = import_module(f"tilewright.kernels.gemm.{stem.removeprefix('gemm_')}.build").choose(
-            problem, (16, 16, 16), H200
-        )
+        plan = module(stem.removeprefix("gemm_")).choose(problem, (16, 16, 16), H200)
         a, b = (torch.randn(EXTENT, EXTENT).to(dtype) for _ in range(2))
         c = torch.full((EXTENT, EXTENT), float("nan"), dtype=dtype)
         taken = []

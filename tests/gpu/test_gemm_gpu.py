@@ -4,7 +4,6 @@ epilogues, streams, graphs, torch.compile."""
 from __future__ import annotations
 
 import random
-from importlib import import_module
 
 import pytest
 
@@ -82,12 +81,13 @@ def test_aligned_matrices(compiled, number):
 
 def plans_of(stem, one, *, many):
     """The plans of a kernel for a sample: the one that it chooses, or some of those that tuning tries."""
+    from tilewright.kernels.gemm.choose.choose import module as kernel_module
     from tilewright.kernels.gemm.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
 
     a, b, c, _ = one.operands(filled=False)
     operands = gemm_operands("test", a, b, c, tf32=one.of.tf32)
-    module = import_module(f"tilewright.kernels.gemm.{stem.removeprefix('gemm_')}.build")
+    module = kernel_module(stem.removeprefix("gemm_"))
     if not many:
         plan = module.choose(operands.problem, operands.alignments, facts_of(0))
         return [plan] if plan else []
