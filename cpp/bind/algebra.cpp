@@ -1,4 +1,5 @@
 // The algebra: each function looks at the kind of its operands once and calls the core.
+#include "core/law.hpp"
 #include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
@@ -27,11 +28,6 @@ py::object compose(py::handle lhs, py::handle rhs) {
   if (!is_layout_like(lhs)) wrong_kind(lhs, "a Layout, ComposedLayout, Swizzle or Tensor");
   const Tiler tiler = to_tiler(rhs);
   return lift(lhs, [&](LayoutView layout) { return composition(layout, tiler); });
-}
-
-const Layout& outer_of(const AnyLayout& layout) {
-  const auto* plain = std::get_if<Layout>(&layout);
-  return plain ? *plain : std::get<ComposedLayout>(layout).outer();
 }
 
 IntTuple cotarget_of(py::handle object) {

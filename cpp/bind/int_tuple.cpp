@@ -1,4 +1,5 @@
 // Operations on nested tuples of integers, and the ones that read sizes off layouts.
+#include "core/law.hpp"
 #include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
@@ -130,11 +131,6 @@ void binary(py::module_& m, const char* name, const char* text) {
                        [&] { return Result(from_int_tuple(F(to_integers(a.handle), integers_of(b.handle)))); });
       },
       py::arg("a"), py::arg("b"), Location(), text);
-}
-
-const Layout& outer_of(const AnyLayout& layout) {
-  const auto* plain = std::get_if<Layout>(&layout);
-  return plain != nullptr ? *plain : std::get<ComposedLayout>(layout).outer();
 }
 
 // How many tiles cover a shape: a layout leaves its complement, a tuple that holds layouts divides mode by mode.
