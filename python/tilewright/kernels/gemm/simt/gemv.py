@@ -8,7 +8,7 @@ of which is a thread's; or four neighbours of every 32, where A lies along M.
 A that lies along K stays so in shared memory, in rows of PAD elements more than a tile has along K: a sector more. With
 half of that the 8 rows and 4 steps that a warp reads at once would be in all 32 banks, where now every bank is asked
 twice; but every other row would begin in the middle of a sector, for which cp.async moves half as many again. On an
-H200 that was slower in six of seven shapes, by 2 to 21 % (docs/gemm.md).
+H200 that was slower in six of seven shapes, by 2 to 21 % (docs/notes/gemm.md).
 """
 
 from __future__ import annotations
