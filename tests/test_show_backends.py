@@ -233,17 +233,22 @@ MMA = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8,
     ids=["thread-value layout", "TiledMma", "ThrMma", "coordinates", "composition", "logical_divide"],
 )
 def test_others_take_little_longer_than_a_layout(drawn, options):
-    """Where the layout takes 14 ms they take 30 to 40; of 50 ms the same is asked on slower machines."""
-    layout, best = cute.parse("(64,64):(64,1)"), [1.0, 1.0]
+    """Where the layout takes 14 ms they take 28 to 36; of 50 ms the same is asked on slower machines.
+
+    The two take turns, so that what else runs on the machine slows both.
+    """
+    layout, best, most = cute.parse("(64,64):(64,1)"), [1.0, 1.0], 50 / 14
     operands = drawn if isinstance(drawn, tuple) else (drawn,)
     gc.collect()
     gc.disable()  # what other tests have left is looked through every few thousand cells
     try:
-        for _ in range(40):
+        for turn in range(40):
             best = list(map(min, best, (seconds(layout), seconds(*operands, **options))))
+            if turn >= 9 and best[1] < most * best[0]:
+                return
     finally:
         gc.enable()
-    assert best[1] < 50 / 14 * best[0]
+    pytest.fail(f"{best[1] / best[0]:.2f} times the layout's {best[0]:.4f} s, not less than {most:.2f} times")
 
 
 def test_the_lines_of_many_cells_colour_each_of_them():
