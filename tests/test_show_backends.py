@@ -532,7 +532,7 @@ def test_png_and_pdf_say_what_they_need(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     picture = cute.show("4:1")
     for ending in ("png", "pdf"):
-        with pytest.raises(ImportError, match=rf"^{ending}: .* by cairosvg, .* tilewright\[pictures\]"):
+        with pytest.raises(ImportError, match=rf"^{ending}: .* by cairosvg, .* `pip install \"\.\[pictures\]\"`"):
             picture.save(tmp_path / f"x.{ending}")
     for scale in (0, -1.5, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="png: scale is positive, but got"):
