@@ -469,6 +469,21 @@ def test_wide_tables_are_cut_on_a_terminal_only(monkeypatch):
     assert "of 64 columns: the terminal has no room for more" in text.replace("\n", " ")
 
 
+def test_a_table_of_one_row_goes_on_below(monkeypatch):
+    """All of its cells are there, on a terminal too, in lines that are as long as each other but for the last."""
+    picture = cute.show(cute.composition, cute.parse("30:1"), cute.parse("30:1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Terminal(True))
+        patch.setenv("COLUMNS", "70")
+        text = picture.text(color=False)
+    assert max(map(len, text.splitlines())) <= 70
+    assert "no room" not in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert [len(line.split("|")) - 2 for line in rows] == [8, 8, 8, 6] * 3
+    found = [int(x.strip(" []")) for line in rows for x in line.split("|")[1:-1]]
+    assert found == [*range(30)] * 3
+
+
 def test_text_is_ascii():
     for make in PICTURES.values():
         assert make().text(color=False).isascii()
