@@ -367,6 +367,23 @@ def test_nothing_stands_over_anything_else():
     assert boxes[0].left == boxes[2].left
 
 
+def test_free_panels_stand_beside_each_other_and_widen_no_column():
+    def panel(columns, text):
+        return Panel("", "", 1, columns, tuple(Cell(0, i, (text,)) for i in range(columns)), row_axis=((Label("r"),),))
+
+    columns = [Placed(0, 0, panel(2, "a")), Placed(0, 1, panel(2, "b"))]
+    alone = measure(Picture("", columns))
+    free = [Placed(1, 1, panel(3, "c"), free=True), Placed(1, 0, panel(20, "a long text"), free=True)]
+    sheet = measure(Picture("", [*columns, *free]))
+    assert sheet.boxes[:2] == alone.boxes
+    second, first = sheet.boxes[2:]
+    assert first.x == alone.boxes[0].x
+    assert second.x > first.left + 20 * first.cell[0]
+    assert first.cell[0] > second.cell[0] == alone.boxes[0].cell[0]
+    assert first.top == second.top > alone.boxes[0].top + alone.boxes[0].cell[1]
+    assert sheet.width >= second.left + 3 * second.cell[0]
+
+
 def test_long_titles_of_panels_are_broken():
     stride = ",".join(str(10**9 + i) for i in range(40))
     titles_ = f"A = ({stride})", "B = a title of words " * 12
