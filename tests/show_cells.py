@@ -19,3 +19,9 @@ def by_place(picture: Picture, panel: int) -> dict[tuple[int, int], Cell]:
 def owners_by_offset(picture: Picture, panel: int) -> dict[int, int | None]:
     """The colour of each cell by the number in it."""
     return {int(cell.lines[0]): cell.owner for cell in picture.panels[panel].panel.cells}
+
+
+def panel(picture: Picture, start: str) -> int:
+    """The number of the panel whose title begins so."""
+    (found,) = (i for i, placed in enumerate(picture.panels) if placed.panel.title.startswith(start))
+    return found

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import xml.etree.ElementTree as ET
-
 import pytest
 
+from show_cells import by_place, panel
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute
 from tilewright.analysis.bank_conflicts import wavefronts
 from tilewright.kernels.gemm.banks import SharedAccess, shared_accesses
@@ -14,9 +12,9 @@ from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.sm80 import build as gemm_sm80
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
-from tilewright.show.kernels import gemm_matrix as draw_gemm_matrix
-from tilewright.show.kernels import gemm_order as draw_gemm_order
-from tilewright.show.kernels import gemm_tile as draw_gemm
+from tilewright.show.drawing.measure import measure
+from tilewright.show.kernels import gemm_order, gemm_owners
+from tilewright.show.kernels.gemm_plan import PICTURES
 
 ALIGNED = (128, 128, 128)
 
@@ -46,32 +44,44 @@ PLANS = {
 EACH = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 
 
+def shown(picture, start):
+    """The cells of the panel whose title begins so, by place; the labels of its rows and columns."""
+    number = panel(picture, start)
+    found = picture.panels[number].panel
+    axes = ([label.text for label in axis[0]] for axis in (found.row_axis, found.column_axis))
+    return by_place(picture, number), *axes
+
+
 @EACH
-@pytest.mark.parametrize("of", ["tile", "stages", "order"])
+@pytest.mark.parametrize("of", PICTURES)
 def test_every_plan_draws_itself(plan, of):
-    svg = plan.svg(of)
-    assert svg == plan.replace(stages=plan.stages).svg(of)
-    assert len(svg) < 200_000
-    root = ET.fromstring(svg)
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert not re.search(r"href|url\(|<script|<image", svg)
-    right, low = float(root.get("width")), float(root.get("height"))
-    for x, y in re.findall(r'(?:M|x=")(-?[\d.]+)(?: |" y=")(-?[\d.]+)', svg):
-        assert 0 <= float(x) <= right
-        assert 0 <= float(y) <= low
+    picture = cute.show(plan, of=of)
+    assert plan.svg(of) == picture.svg() == plan.replace(stages=plan.stages).svg(of)
+    for text in (picture.svg(), picture.html(), picture.text(color=False)):
+        assert 200 < len(text) < 200_000
+    assert picture.tikz().count("rectangle") == sum(len(placed.panel.cells) for placed in picture.panels)
+    sheet = measure(picture)
+    for box in sheet.boxes:
+        width, height = box.panel.columns * box.cell[0], box.panel.rows * box.cell[1]
+        assert 0 <= box.x <= box.left <= sheet.width - width
+        assert 0 <= box.y <= box.top <= sheet.height - height
 
 
 def test_all_slices_are_in_the_picture():
     plan = plan_of(gemm_simt, 4096, 64, 1000, Float32)
     assert (plan.slices, plan.threads) == (8, 256)
-    svg = plan.svg()
-    assert "C by the warps that multiply (W0+7: one for each of 8 slices of K)" in svg
-    assert "<title>warps 0, 1, 2, 3, 4, 5, 6, 7</title>" in svg
-    assert "<title>threads 0, 32, 64, 96, 128, 160, 192, 224</title>" in svg
-    assert {">W0+7<", ">T0+7<", ">T16+7<"} <= set(re.findall(r">[WT]\d+\+\d+<", svg))
-    alone = PLANS["simt"].svg()
-    assert "C by the warp that multiplies, " in alone
-    assert not re.search(r">[WT]\d+\+|<title>(?:warp|thread)s ", alone.split("bank 0")[0])
+    picture = cute.show(plan, of="tile")
+    (c,) = [placed.panel for placed in picture.panels if placed.panel.title == "C (M,N)"]
+    assert c.subtitle.startswith("by the warps that multiply (W0+7: one for each of 8 slices of K)")
+    assert {(cell.lines, cell.hover) for cell in c.cells} == {(("W0+7",), (("warp", "0, 1, 2, 3, 4, 5, 6, 7"),))}
+    corner = shown(picture, "the first 16 x 16 of C")[0].values()
+    who = {cell.lines[0]: dict(cell.hover)["thread"] for cell in corner}
+    assert who["T0+7"] == "0, 32, 64, 96, 128, 160, 192, 224"
+    assert all(name.endswith("+7") for name in who)
+    alone = cute.show(PLANS["simt"], of="tile")
+    for start, subtitle in (("C (M,N)", "by the warp that multiplies; "), ("the first 16 x 16 of C", "by the thread ")):
+        assert alone.panels[panel(alone, start)].panel.subtitle.startswith(subtitle)
+        assert not any("+" in cell.lines[0] for cell in shown(alone, start)[0].values())
 
 
 def test_a_picture_that_there_is_not():
@@ -92,31 +102,73 @@ def test_an_empty_c_has_no_order(name):
 
 @EACH
 def test_every_element_of_a_tile_has_an_owner(plan):
-    parts = draw_gemm._tile_parts(plan, plan.tables())
+    parts = gemm_owners.tile_owners(plan, plan.tables())
     m, n, k = plan.tiler_mnk
     for name, shape in (("A", (m, k)), ("B", (k, n)), ("C", (m, n))):
         assert parts[name].owners.shape == shape
-        assert (parts[name].owners != draw_gemm_matrix.NOBODY).all()
+        assert (parts[name].owners != gemm_owners.NOBODY).all()
 
 
-def test_blocks_cover_a_matrix_and_have_one_owner():
-    parts = draw_gemm._tile_parts(PLANS["sm80"], PLANS["sm80"].tables())
-    owners, seen = parts["C"].owners, parts["C"].owners * 0
-    for row, column, rows, columns in draw_gemm_matrix._blocks(owners):
-        block = owners[row : row + rows, column : column + columns]
-        assert (block == block[0, 0]).all()
-        seen[row : row + rows, column : column + columns] += 1
-    assert (seen == 1).all()
+@pytest.mark.parametrize("name", ["simt", "sm80", "sm80 m n", "sm90"])
+def test_blocks_have_one_owner(name):
+    plan = PLANS[name]
+    parts = gemm_owners.tile_owners(plan, plan.tables())
+    picture = cute.show(plan, of="tile")
+    for operand, title in (("A", "A (M,K)"), ("B", "B (N,K)"), ("C", "C (M,N)")):
+        owners = parts[operand].owners
+        cells, rows, columns = shown(picture, title)
+        for (row, column), cell in cells.items():
+            starts = int(rows[row]), int(columns[column])
+            ends = [
+                int(labels[i + 1]) if i + 1 < len(labels) and labels[i + 1] != "…" else start + 1
+                for labels, i, start in zip((rows, columns), (row, column), starts, strict=True)
+            ]
+            assert (owners[starts[0] : ends[0], starts[1] : ends[1]] == cell.owner).all()
+            assert cell.lines == (parts[operand].name(cell.owner),)
 
 
 def test_an_atom_is_that_of_the_manual():
     """m16n8k16: lane 5 has A (1, 2), (1, 3) as a0, a1, (9, 2) as a2, (1, 10) as a4; B (2, 1) as b0; C (1, 2) as c0."""
-    parts, caption = draw_gemm._detail_parts(PLANS["sm80"].tables())
-    names = {name: lambda *at, x=x: x.name(int(x.owners[at])) for name, x in parts.items()}
-    assert caption[0] == "one mma.sync 16x8x16"
-    assert [names["A"](*at) for at in ((1, 2), (1, 3), (9, 2), (1, 10))] == ["T5a0", "T5a1", "T5a2", "T5a4"]
-    assert [names["B"](*at) for at in ((2, 1), (3, 1), (10, 1))] == ["T5b0", "T5b1", "T5b2"]
-    assert [names["C"](*at) for at in ((1, 2), (9, 3))] == ["T5c0", "T5c3"]
+    picture = cute.show(PLANS["sm80"], of="tile")
+
+    def names(operand, *places):
+        cells = shown(picture, f"{operand} of one mma.sync 16x8x16")[0]
+        return [cells[place].lines[0] for place in places]
+
+    assert names("A", (1, 2), (1, 3), (9, 2), (1, 10)) == ["T5a0", "T5a1", "T5a2", "T5a4"]
+    assert names("B", (2, 1), (3, 1), (10, 1)) == ["T5b0", "T5b1", "T5b2"]
+    assert names("C", (1, 2), (9, 3)) == ["T5c0", "T5c3"]
+
+
+@pytest.mark.parametrize("name", ["simt", "simt m n", "simt fp64"])
+def test_a_corner_is_named_by_thread(name):
+    tables = PLANS[name].tables()
+    picture = cute.show(PLANS[name], of="tile")
+    m, n, k = (min(extent, 16) for extent in tables.tile)
+    where = tables.mma.c_coord
+    of_c = {tuple(map(int, at)): t for t in reversed(range(len(where))) for at in where[t].reshape(-1, 2)}
+    loaders = [
+        gemm_owners.loaded(x, (extent, tables.tile[2]))
+        for x, extent in ((tables.a, tables.tile[0]), (tables.b, tables.tile[1]))
+    ]
+    for (i, j), cell in shown(picture, f"the first {m} x {n} of C")[0].items():
+        assert cell.owner == of_c[i, j]
+    for (i, j), cell in shown(picture, f"the first {m} x {k} of A")[0].items():
+        assert cell.lines == (f"T{loaders[0][i, j]}",)
+    for (j, i), cell in shown(picture, f"the first {n} x {k} of B")[0].items():
+        assert cell.lines == (f"T{loaders[1][i, j]}",)
+
+
+def test_the_sums_of_wgmma_have_threads():
+    plan = PLANS["sm90"]
+    picture = cute.show(plan, of="tile")
+    cells = shown(picture, "the first 16 x 16 of C: who has the sums")[0]
+    assert [cells[place].lines[0] for place in ((0, 0), (0, 1), (0, 2), (1, 0), (8, 0), (0, 8))] == [
+        "T0", "T0", "T1", "T4", "T0", "T0",
+    ]  # fmt: skip
+    (said,) = [placed.panel.subtitle for placed in picture.panels if "who has the sums" in placed.panel.title]
+    assert said.endswith("which reads A and B from shared memory by itself")
+    assert {cell.lines[0][:4] for cell in shown(picture, "A (M,K)")[0].values()} == {"box "}
 
 
 # ---- banks ----
@@ -165,9 +217,13 @@ def test_the_conflict_of_seed_002():
     access = shared_accesses(plan)[0]
     assert {word % 32 for word in access.words} == {0, 1, 2, 3}
     assert access.words[128] == (1,)  # lane 1 has k = 1, 128 words from k = 0
-    svg = plan.svg()
-    assert "A in shared memory, written: 8 wavefronts, 1 at least" in svg
-    assert "bank 0: lane 7" in svg
+    cells, lines, banks = shown(cute.show(plan, of="tile"), "A in shared memory, written: 8 wavefronts, 1 at least")
+    assert banks == [str(bank) for bank in range(32)]
+    drawn = {(lines[i], banks[j]): cell.lines[0] for (i, j), cell in cells.items() if cell.owner is not None}
+    assert drawn == {(str(512 * (t % 8)), str(t // 8)): str(t) for t in range(32)}  # lane t has (t / 8, t mod 8)
+    assert dict(cells[7, 0].hover) == {"bank": "0", "address": "3584", "lanes": "7", "first element": "0,7"}
+    assert cells[7, 4].lines == ("", "4,7")
+    assert dict(cells[7, 5].hover)["lanes"] == "none"
 
 
 def test_a_swizzle_is_a_diagonal():
@@ -179,6 +235,11 @@ def test_a_swizzle_is_a_diagonal():
     ]
     plain = cute.make_layout((128, 64, plan.stages), stride=(64, 1, 8192))
     assert found(plan.replace(smem_a=plain)) == {**found(plan), ("A", False): 8}
+    for drawn, places in ((plan, {(i, i) for i in range(8)}), (plan.replace(smem_a=plain), {(i, 0) for i in range(8)})):
+        cells, _, banks = shown(cute.show(drawn, of="tile"), "A in shared memory, read")
+        assert banks == ["0", "4", "8", "12", "16", "20", "24", "28"]  # lanes have 16 bytes
+        assert {place for place, cell in cells.items() if cell.owner is not None} == places
+        assert all(cells[place].lines == (str(place[0]), f"{place[0]},0") for place in places)
     core = [x for x in shared_accesses(PLANS["sm90"]) if x.operand == "A"]
     assert [(x.by, x.wavefronts, x.words[36]) for x in core] == [("row", 1, (1,))]
     (stored,) = [x for x in shared_accesses(PLANS["sm90"]) if x.operand == "C"]
@@ -192,9 +253,19 @@ def test_a_swizzle_is_a_diagonal():
 def test_a_stage_holds_one_tile_at_a_time(plan):
     pipe = plan.tables().pipeline
     for step in range(20):
-        held = [tile % pipe.stages for tile in range(40) if draw_gemm_order._holds(pipe, tile, step)]
+        held = [tile % pipe.stages for tile in range(40) if gemm_order._holds(pipe, tile, step)]
         assert len(held) == len(set(held))
-        assert draw_gemm_order._state(pipe, step, step)[0].endswith(f"multiply {step}")
+    picture = cute.show(plan, of="stages")
+    cells, stages, steps = shown(picture, "")
+    assert stages == [f"stage {i}" for i in range(pipe.stages)]
+    assert steps.count("before") == pipe.ahead
+    for (stage, column), cell in cells.items():
+        step, tile = column - pipe.ahead, cell.lines[0].rpartition(" ")[2]
+        assert tile == "" or int(tile) % pipe.stages == stage
+        assert cell.faded == tile.isdigit() * ("multiply" not in cell.lines[0])
+        if step >= 0 and step % pipe.stages == stage:
+            assert cell.lines[0].endswith(f"multiply {step}")
+            assert not cell.faded
 
 
 def kernels_order(plan):
@@ -223,13 +294,36 @@ def test_tiles_are_taken_in_the_kernels_order(name, length, m):
     field = {"sm80": "run_length"}.get(name, "group")
     plan = PLANS[name].replace(**{field: length, **({"streams": 0} if name == "simt" else {})})
     plan = plan.for_problem(plan.problem._replace(m=m, n=3000))
-    assert draw_gemm_order._order(plan)[0] == kernels_order(plan)
+    assert gemm_order._order(plan)[0] == kernels_order(plan)
 
 
 def test_tiles_that_are_done_together():
     plan = PLANS["sm90"].replace(cluster_mn=(2, 1), group=16, workers=132)
-    tiles, needed = draw_gemm_order.tiles_at_once(plan)
+    tiles, needed = gemm_order.tiles_at_once(plan)
     assert tiles[:4] == [(0, 0), (1, 0), (2, 0), (3, 0)]
     assert len(tiles) == len(set(tiles)) == 132
     bm, bn, bk = plan.tiler_mnk
     assert needed == 2 * bk * (bm * len({m for m, _ in tiles}) + bn * len({n for _, n in tiles}))
+
+
+@pytest.mark.parametrize("name", ["simt", "sm80", "sm90"])
+def test_tiles_are_numbered_in_their_order(name):
+    plan = PLANS[name]
+    tiles, needed = gemm_order.tiles_at_once(plan)
+    picture = cute.show(plan, of="order")
+    assert f": {len(tiles)} of " in picture.title
+    assert picture.panels[0].panel.subtitle.endswith(f"a step along K needs {needed // 1024} KiB of A and B")
+    cells = shown(picture, "")[0]
+    numbered = {place: int(cell.lines[0]) for place, cell in cells.items() if cell.owner is not None}
+    assert numbered == {tile: i for i, tile in enumerate(tiles)}
+    assert all(cell.owner in (None, m) for (m, _), cell in cells.items())
+    assert len(cells) == -(-4096 // plan.tiler_mnk[0]) * -(-4096 // plan.tiler_mnk[1])
+
+
+def test_the_order_of_many_tiles_is_cut_and_said_so():
+    plan = PLANS["simt"].for_problem(PLANS["simt"].problem._replace(m=128 * 70))
+    picture = cute.show(plan, of="order")
+    assert picture.panels[0].panel.rows == 64
+    assert picture.notes == (
+        "C in tiles has 70 x 32 elements, of which 63 x 32 are drawn: the first ones and the last",
+    )

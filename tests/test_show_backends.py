@@ -233,17 +233,22 @@ MMA = cute.make_tiled_mma(cute.nvgpu.warp.MmaF16BF16Op(Float16, Float32, (16, 8,
     ids=["thread-value layout", "TiledMma", "ThrMma", "coordinates", "composition", "logical_divide"],
 )
 def test_others_take_little_longer_than_a_layout(drawn, options):
-    """Where the layout takes 14 ms they take 30 to 40; of 50 ms the same is asked on slower machines."""
-    layout, best = cute.parse("(64,64):(64,1)"), [1.0, 1.0]
+    """Where the layout takes 14 ms they take 28 to 36; of 50 ms the same is asked on slower machines.
+
+    The two take turns, so that what else runs on the machine slows both.
+    """
+    layout, best, most = cute.parse("(64,64):(64,1)"), [1.0, 1.0], 50 / 14
     operands = drawn if isinstance(drawn, tuple) else (drawn,)
     gc.collect()
     gc.disable()  # what other tests have left is looked through every few thousand cells
     try:
-        for _ in range(40):
+        for turn in range(40):
             best = list(map(min, best, (seconds(layout), seconds(*operands, **options))))
+            if turn >= 9 and best[1] < most * best[0]:
+                return
     finally:
         gc.enable()
-    assert best[1] < 50 / 14 * best[0]
+    pytest.fail(f"{best[1] / best[0]:.2f} times the layout's {best[0]:.4f} s, not less than {most:.2f} times")
 
 
 def test_the_lines_of_many_cells_colour_each_of_them():
@@ -362,6 +367,23 @@ def test_nothing_stands_over_anything_else():
     assert boxes[0].left == boxes[2].left
 
 
+def test_free_panels_stand_beside_each_other_and_widen_no_column():
+    def panel(columns, text):
+        return Panel("", "", 1, columns, tuple(Cell(0, i, (text,)) for i in range(columns)), row_axis=((Label("r"),),))
+
+    columns = [Placed(0, 0, panel(2, "a")), Placed(0, 1, panel(2, "b"))]
+    alone = measure(Picture("", columns))
+    free = [Placed(1, 1, panel(3, "c"), free=True), Placed(1, 0, panel(20, "a long text"), free=True)]
+    sheet = measure(Picture("", [*columns, *free]))
+    assert sheet.boxes[:2] == alone.boxes
+    second, first = sheet.boxes[2:]
+    assert first.x == alone.boxes[0].x
+    assert second.x > first.left + 20 * first.cell[0]
+    assert first.cell[0] > second.cell[0] == alone.boxes[0].cell[0]
+    assert first.top == second.top > alone.boxes[0].top + alone.boxes[0].cell[1]
+    assert sheet.width >= second.left + 3 * second.cell[0]
+
+
 def test_long_titles_of_panels_are_broken():
     stride = ",".join(str(10**9 + i) for i in range(40))
     titles_ = f"A = ({stride})", "B = a title of words " * 12
@@ -464,6 +486,21 @@ def test_wide_tables_are_cut_on_a_terminal_only(monkeypatch):
     assert "of 64 columns: the terminal has no room for more" in text.replace("\n", " ")
 
 
+def test_a_table_of_one_row_goes_on_below(monkeypatch):
+    """All of its cells are there, on a terminal too, in lines that are as long as each other but for the last."""
+    picture = cute.show(cute.composition, cute.parse("30:1"), cute.parse("30:1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Terminal(True))
+        patch.setenv("COLUMNS", "70")
+        text = picture.text(color=False)
+    assert max(map(len, text.splitlines())) <= 70
+    assert "no room" not in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert [len(line.split("|")) - 2 for line in rows] == [8, 8, 8, 6] * 3
+    found = [int(x.strip(" []")) for line in rows for x in line.split("|")[1:-1]]
+    assert found == [*range(30)] * 3
+
+
 def test_text_is_ascii():
     for make in PICTURES.values():
         assert make().text(color=False).isascii()
@@ -527,7 +564,7 @@ def test_png_and_pdf_say_what_they_need(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     picture = cute.show("4:1")
     for ending in ("png", "pdf"):
-        with pytest.raises(ImportError, match=rf"^{ending}: .* by cairosvg, .* tilewright\[pictures\]"):
+        with pytest.raises(ImportError, match=rf"^{ending}: .* by cairosvg, .* `pip install \"\.\[pictures\]\"`"):
             picture.save(tmp_path / f"x.{ending}")
     for scale in (0, -1.5, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="png: scale is positive, but got"):

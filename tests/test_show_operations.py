@@ -127,3 +127,16 @@ def test_large_operands_are_cut_and_said_so() -> None:
     assert len(picture.links) == 2
     assert sum("are drawn" in note for note in picture.notes) == 3
     assert len(picture.svg()) < 200_000
+
+
+def test_operations_show_the_values_of_dynamic_layouts() -> None:
+    """As the picture of the layout alone does: `?` would say nothing."""
+    dynamic, static = cute.make_layout((Int32(6), 4), stride=(Int32(4), 1)), L("(6,4):(4,1)")
+    for operation, *tiler in ((cute.logical_divide, (2, 2)), (cute.zipped_divide, (3, 2)), (cute.coalesce,)):
+        shown, expected = (cute.show(operation, x, *tiler) for x in (dynamic, static))
+        for i in range(len(tiler) + 1):  # coalesce cannot join dynamic modes
+            lines = [{place: cell.lines for place, cell in by_place(x, i).items()} for x in (shown, expected)]
+            assert lines[0] == lines[1]
+        assert not any("?" in line for cell in by_place(shown, 1).values() for line in cell.lines)
+        assert shown.notes == expected.notes or operation is cute.coalesce
+        assert not any("?" in note for note in shown.notes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from show_cells import by_place
+from show_cells import by_place, panel
 from tilewright import cute, kernels
 from tilewright.show.kernels.gemm_plan import run_of
 
@@ -18,12 +18,6 @@ GEMMS = {
     "sm80": lambda: kernels.gemm.plan(F16, F16, arch="sm_80"),
     "sm90": lambda: kernels.gemm.plan(F16, F16, arch="sm_90a"),
 }
-
-
-def panel(picture: Any, start: str) -> int:
-    """The panel whose title begins so."""
-    (found,) = (i for i, placed in enumerate(picture.panels) if placed.panel.title.startswith(start))
-    return int(found)
 
 
 def test_accesses_of_a_copy_have_the_thread_and_the_values_of_the_plan() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+from show_cells import by_place
 from tilewright import cute, kernels
 from tilewright.__main__ import USAGE, main
 from tilewright.cute.runtime import from_dlpack
-from tilewright.show.drawing.palette import thread_color
+from tilewright.show.drawing.palette import thread_ansi, thread_color
 from tv_examples import TV, VALUES, column
 
 L = cute.parse
@@ -31,44 +32,47 @@ def result():
 
 
 def test_table(result):
-    assert result.text(color=False) == (
-        "(24,1):(1,1): each of 24 elements is read exactly once\n"
+    assert result.text(color=False) == cute.show(result).text(color=False)
+    assert result.text(color=False).split("\n\n", 1)[1] == (
+        "tensor (24,1):(1,1)\n"
+        "element over thread and value; each of 24 elements is read exactly once\n"
+        "   0      1      2      3      4      5      6      7      8      9      10     11\n"
+        "+------+------+------+------+------+------+------+------+------+------+------+------+\n"
+        "|    0 |    1 |    2 |    3 |    4 |    5 |    6 |    7 |    8 |    9 |   10 |   11 |\n"
+        "| T0V0 | T0V1 | T1V0 | T1V1 | T0V2 | T0V3 | T1V2 | T1V3 | T0V4 | T0V5 | T1V4 | T1V5 |\n"
+        "+------+------+------+------+------+------+------+------+------+------+------+------+\n"
+        "   12     13     14     15     16     17     18     19     20     21     22     23\n"
+        "+------+------+------+------+------+------+------+------+------+------+------+------+\n"
+        "|   12 |   13 |   14 |   15 |   16 |   17 |   18 |   19 |   20 |   21 |   22 |   23 |\n"
+        "| T2V0 | T2V1 | T3V0 | T3V1 | T2V2 | T2V3 | T3V2 | T3V3 | T2V4 | T2V5 | T3V4 | T3V5 |\n"
+        "+------+------+------+------+------+------+------+------+------+------+------+------+\n"
         "\n"
-        "   +----+----+----+----+----+----+----+----+----+----+----+----+\n"
-        " 0 |T0V0|T0V1|T1V0|T1V1|T0V2|T0V3|T1V2|T1V3|T0V4|T0V5|T1V4|T1V5|\n"
-        "   | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 |\n"
-        "   +----+----+----+----+----+----+----+----+----+----+----+----+\n"
-        "12 |T2V0|T2V1|T3V0|T3V1|T2V2|T2V3|T3V2|T3V3|T2V4|T2V5|T3V4|T3V5|\n"
-        "   | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 |\n"
-        "   +----+----+----+----+----+----+----+----+----+----+----+----+\n"
-        "\n"
-        "TV = ((2,2),(2,3)):((2,12),(1,4)): (thread, value) to coordinate\n"
-        "\n"
-        "   V0 V1 V2 V3 V4 V5\n"
-        "T0  0  1  4  5  8  9\n"
-        "T1  2  3  6  7 10 11\n"
-        "T2 12 13 16 17 20 21\n"
-        "T3 14 15 18 19 22 23"
+        "TV ((2,2),(2,3)):((2,12),(1,4))\n"
+        "the index in the tensor of each thread and value\n"
+        "     V0   V1   V2   V3   V4   V5\n"
+        "   +----+----+----+----+----+----+\n"
+        "T0 |  0 |  1 #  4 |  5 #  8 |  9 |\n"
+        "   +----+----+----+----+----+----+\n"
+        "T1 |  2 |  3 #  6 |  7 # 10 | 11 |\n"
+        "   +====+====+====+====+====+====+\n"
+        "T2 | 12 | 13 # 16 | 17 # 20 | 21 |\n"
+        "   +----+----+----+----+----+----+\n"
+        "T3 | 14 | 15 # 18 | 19 # 22 | 23 |\n"
+        "   +----+----+----+----+----+----+"
     )
 
 
-def test_table_of_a_matrix():
+def test_elements_of_a_matrix():
     result = kernels.visualize_tv(np.array([[0.5, 1e-9], [2.0, -3.25]]), L("(2,1):(1,0)"))
-    assert result.text(color=False).splitlines()[2:10] == [
-        "    0    1",
-        "  +----+----+",
-        "0 |T0V0| -  |",
-        "  |0.5 |    |",
-        "  +----+----+",
-        "1 |T1V0| -  |",
-        "  | 2  |    |",
-        "  +----+----+",
-    ]
+    cells = by_place(cute.show(result), 0)
+    assert {place: cell.lines for place, cell in cells.items()} == {
+        (0, 0): ("0.5", "T0"), (0, 1): ("-", ""), (1, 0): ("2", "T1"), (1, 1): ("-", ""),
+    }  # fmt: skip
 
 
 def test_table_is_coloured_on_a_terminal_only(result, monkeypatch):
     assert "\x1b" not in result.text()
-    assert "\x1b[38;5;16;48;5;110mT0V0\x1b[0m" in result.text(color=True)
+    assert thread_ansi(0, " T0V0 ") in result.text(color=True)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b" in result.text()
@@ -77,45 +81,55 @@ def test_table_is_coloured_on_a_terminal_only(result, monkeypatch):
     assert re.sub(r"\x1b\[[\d;]*m", "", result.text(color=True)) == result.text(color=False)
 
 
-def cells(svg):
-    """Fill, hover text and the lines of text of every cell."""
-    space = "{http://www.w3.org/2000/svg}"
-    for group in ET.fromstring(svg).iter(f"{space}g"):
-        rect = group.find(f"{space}rect")
-        yield rect.get("fill"), group.find(f"{space}title").text, [t.text for t in group.iter(f"{space}text")]
-
-
 def test_picture_is_the_committed_one(result):
     assert result.svg() == PICTURE.read_text(encoding="utf-8")
 
 
 def test_picture(result):
-    drawn = list(cells(result.svg()))
-    assert len(drawn) == 48
-    for i, (fill, title, lines) in enumerate(drawn[:24]):
+    picture = cute.show(result)
+    assert picture.svg() == result.svg()
+    tensor, table = (by_place(picture, i) for i in (0, 1))
+    assert sorted(tensor) == [(0, i) for i in range(24)]
+    for (_, i), cell in tensor.items():
         thread, value = next((t, row.index(i)) for t, row in enumerate(VALUES) if i in row)
-        assert fill == thread_color(thread)
-        assert title == f"coordinate {i}, offset {i}\nthread {thread}, value {value}: {i}"
-        assert lines == [str(i), f"T{thread}V{value}"]
-    assert [fill for fill, _, _ in drawn[24:]] == [thread_color(t) for t in range(4) for _ in range(6)]
-    assert [int(lines[0]) for _, _, lines in drawn[24:]] == [i for row in VALUES for i in row]
+        assert cell.owner == thread
+        assert cell.lines == (str(i), f"T{thread}V{value}")
+        hover = dict(cell.hover)
+        assert (hover["element"], hover["offset"], hover["thread"], hover["value"]) == tuple(
+            map(str, (i, i, thread, value))
+        )
+    assert {place: int(cell.lines[0]) for place, cell in table.items()} == {
+        (t, v): i for t, row in enumerate(VALUES) for v, i in enumerate(row)
+    }
+    assert all(cell.owner == t for (t, _), cell in table.items())
 
 
 def test_picture_of_what_is_not_covered():
-    result = kernels.visualize_tv(np.arange(5), L("(2,2):(1,1)"))
-    drawn = list(cells(result.svg()))[:5]
-    assert [lines[-1] for _, _, lines in drawn] == ["T0V0", "T0V1+1", "T1V1", "-", "-"]
-    assert drawn[1][1] == "coordinate 1, offset 1\nthread 0, value 1: 1\nthread 1, value 0: 1"
-    assert drawn[3][:2] == ("#cbd0d5", "coordinate 3\nread by no thread")
+    picture = cute.show(kernels.visualize_tv(np.arange(5), L("(2,2):(1,1)")))
+    cells = [by_place(picture, 0)[0, i] for i in range(5)]
+    assert [cell.lines[1] for cell in cells] == ["T0V0", "T0V1+1", "T1V1", "", ""]
+    assert [cell.owner for cell in cells] == [0, 0, 1, None, None]
+    assert dict(cells[1].hover)["also"] == "T1V0"
+    assert dict(cells[3].hover)["thread"] == "none"
+    said = "2 of 5 elements are never read (3, 4), 1 of 5 elements is read more than once (1)"
+    assert picture.panels[0].panel.subtitle.endswith(said)
 
 
 def test_picture_of_a_large_tensor_is_cut():
     result = kernels.visualize_tv(np.zeros((128, 96), np.float16), L("(128,96):(1,128)"))
-    assert sum(1 for _ in cells(result.svg())) == 2 * 64 * 64
-    assert "64 x 64 of 128 x 96 shown" in result.svg()
-    assert "64 x 64 of 128 x 96 shown" in result.text()
+    picture = cute.show(result)
+    assert len(by_place(picture, 0)) == 63 * 63
+    assert picture.notes[0].startswith("63 x 63 of 128 x 96 elements are drawn")
+    assert "63 x 63 of 128 x 96 elements are drawn" in result.text()
     line = kernels.visualize_tv(np.zeros(10_000, np.int8), L("(100,100):(1,100)"))
-    assert "of 10000 shown" in line.text()
+    assert "63 x 25 of 400 x 25 elements are drawn" in line.text()
+
+
+def test_pictures_of_many_values_look_at_those_that_they_draw():
+    result = kernels.visualize_tv(np.zeros((4096, 512), np.int8), L("(4096,512):(1,4096)"))
+    start = time.process_time()
+    assert len(result.svg()) < 200_000
+    assert time.process_time() - start < 2  # 0.2 alone on the machine; 5 for all of them
 
 
 def test_colours_of_threads():
@@ -136,7 +150,7 @@ def test_demo(capsys, tmp_path):
     text = capsys.readouterr().out
     assert text.startswith("TV Layout: ((2,2),(2,3)):((2,12),(1,4))\nTIDX: 0\nDATA: raw_ptr(0x")
     assert "i32, gmem, align<8>) o ((2,3)):((1,4)) = \n  ( 0, 1, 4, 5, 8, 9 )\nTIDX: 1\n" in text
-    assert "\nT3 14 15 18 19 22 23\n" in text
+    assert "\nT3 | 14 | 15 # 18 | 19 # 22 | 23 |\n" in text
     assert (tmp_path / "tv.svg").read_bytes() == PICTURE.read_bytes()
 
 

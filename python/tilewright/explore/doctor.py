@@ -245,7 +245,7 @@ def _kernels(examination: Examination) -> None:
     if files:
         examination.line("kernels", f"{len(files)} files ({folder})")
     else:
-        mend = f"{sys.executable} -m pip install --force-reinstall --no-deps tilewright"
+        mend = f"{sys.executable} -m pip install --force-reinstall --no-deps .  # in tilewright's source"
         examination.problem("kernels", f"no sources in {folder}", mend)
 
 

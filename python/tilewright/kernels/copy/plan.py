@@ -339,8 +339,8 @@ class CopyPlan:
         return analyze(self, *tensors, **options)
 
     def svg(self) -> str:
-        """The tile by thread, as it is loaded and as it is stored, as a picture."""
-        return load("tilewright.show.kernels.copy_tiles:draw_copy")(self)  # type: ignore[no-any-return]
+        """The tile by thread, as it is loaded and as it is stored, as a picture: that of `cute.show(plan)`."""
+        return load("tilewright.show.kernels.copy_plan:copy_plan_picture")(self).svg()  # type: ignore[no-any-return]
 
 
 def _restore(fields: Mapping[str, Any]) -> CopyPlan:

@@ -285,14 +285,7 @@ class GemmPlan(ABC):
     def svg(self, of: str = "tile") -> str:
         """A picture: the "tile" of a CTA by who brings and who multiplies it, with the banks of shared memory; its
         "stages" step by step; or the "order" of the tiles of C. ValueError for any other."""
-        draws = {
-            "tile": "tilewright.show.kernels.gemm_tile:draw_gemm",
-            "stages": "tilewright.show.kernels.gemm_order:draw_stages",
-            "order": "tilewright.show.kernels.gemm_order:draw_order",
-        }
-        if not isinstance(of, str) or of not in draws:
-            raise ValueError(f"plan.svg: there is no picture of {of!r}, but of {', '.join(draws)}")
-        return load(draws[of])(self)  # type: ignore[no-any-return]
+        return load("tilewright.show.kernels.gemm_plan:gemm_plan_picture")(self, of=of).svg()  # type: ignore[no-any-return]
 
 
 def _restore(kind: type[GemmPlan], fields: dict[str, Any]) -> GemmPlan:

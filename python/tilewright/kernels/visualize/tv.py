@@ -167,11 +167,11 @@ class ThreadValues:
 
         Coloured by thread where standard output is a terminal and NO_COLOR is not set, or as `color` says.
         """
-        return load("tilewright.show.kernels.thread_values:text")(self, color)  # type: ignore[no-any-return]
+        return load("tilewright.show.subjects.tv:values_picture")(self).text(color)  # type: ignore[no-any-return]
 
     def svg(self) -> str:
         """The same two tables as a picture; pointing at a cell shows coordinate, offset, thread and value."""
-        return load("tilewright.show.kernels.thread_values:svg")(self)  # type: ignore[no-any-return]
+        return load("tilewright.show.subjects.tv:values_picture")(self).svg()  # type: ignore[no-any-return]
 
 
 def _static(layout: Any) -> Any:

@@ -145,10 +145,11 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
     """Give everything its place; `dense` makes the cells small or large, whatever their number."""
     if dense is None:
         dense = sum(len(p.panel.cells) for p in picture.panels) > RICH
-    columns = sorted({p.column for p in picture.panels})
+    columns = sorted({p.column for p in picture.panels if not p.free})
     rows = sorted({p.row for p in picture.panels})
     panels = [p.panel for p in picture.panels]
-    column_of, row_of = [p.column for p in picture.panels], [p.row for p in picture.panels]
+    column_of = [-1 - i if p.free else p.column for i, p in enumerate(picture.panels)]  # free: a column of its own
+    row_of = [p.row for p in picture.panels]
     sizes = [_cell_size(panel, dense) for panel in panels]
     wide = _most(column_of, [size[0] for size in sizes])
     high = _most(row_of, [size[1] for size in sizes])
@@ -177,11 +178,19 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
         for at, function in ((column_of, width), (row_of, head), (row_of, depth))
     )
     title = heading_lines(picture.title, 120)
-    x, lefts = MARGIN, {}
+    x, lefts, right = MARGIN, {}, MARGIN
     for c in columns:
         lefts[c] = x
         x += widths[c] + GAP
-    right = x - GAP if columns else MARGIN
+        right = x - GAP
+    for r in rows:
+        x = MARGIN
+        for i in sorted(
+            (i for i in every if row_of[i] == r and column_of[i] < 0), key=lambda i: picture.panels[i].column
+        ):
+            lefts[-1 - i] = x
+            x += widths[-1 - i] + GAP
+            right = max(right, x - GAP)
     y, tops = MARGIN + 22 * len(title), {}
     for r in rows:
         tops[r] = y + heads[r]
@@ -189,11 +198,12 @@ def measure(picture: Picture, dense: bool | None = None) -> Sheet:
     bottom = y - GAP + 8 if rows else y
     boxes = []
     for i, placed in enumerate(picture.panels):
-        left, top = lefts[placed.column] + side[placed.column], tops[placed.row]
-        x, start = lefts[placed.column], top - head(i)
+        c = column_of[i]
+        left, top = lefts[c] + side[c], tops[placed.row]
+        x, start = lefts[c], top - head(i)
         below = top + placed.panel.rows * high[placed.row] + 10
-        places = tuple((lefts[placed.column] + a, below + b, entry) for a, b, entry in legends[i][0])
-        size = (wide[placed.column], high[placed.row])
+        places = tuple((x + a, below + b, entry) for a, b, entry in legends[i][0])
+        size = (wide[c], high[placed.row])
         boxes.append(Box(placed.panel, x, start, left, top, size, titles[i], subtitles[i], places))
     right = max([right, *(MARGIN + BOLD * len(x) for x in title)])
     notes = tuple(line for note in picture.notes for line in _note_lines(note, right - MARGIN))

@@ -91,11 +91,15 @@ class Panel(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A panel and where it stands: panels of one grid row have their cells level, those of one column flush left."""
+    """A panel and where it stands: panels of one grid row have their cells level, those of one column flush left.
+
+    Free ones are in no column: those of a row stand one beside the other at the left, each as wide as it is.
+    """
 
     row: int
     column: int
     panel: Panel
+    free: bool = False
 
 
 class Link(NamedTuple):

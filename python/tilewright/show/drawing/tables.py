@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
-from tilewright.show.drawing.axes import MOST, digits, extents
+from tilewright.show.drawing.axes import MOST, extents
 from tilewright.show.drawing.grids import grids_of
 from tilewright.show.drawing.measure import LINES
 from tilewright.show.drawing.picture import Cell, Panel, Picture, Rule, below, beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tilewright.show.drawing import grids
     from tilewright.show.drawing.axes import Shown
@@ -29,7 +30,9 @@ __all__ = [
     "ends",
     "grid_of",
     "grids_for",
-    "leaf_of",
+    "leaves_of",
+    "offset_at",
+    "offsets_at",
     "owner_hover",
     "refusal",
     "room_for",
@@ -40,6 +43,7 @@ PAGE, LETTER = 1300.0, 7.3  # pixels
 ROOM = 3 * MOST * MOST  # cells of which a picture has 200 kB and 50 ms for each one's text
 HOVERED = 5 << 10  # and for all that pointing at them shows
 LETTERS = 8  # of the texts of so many
+COUNTED = 1 << 16  # elements of a layout that are evaluated at once
 
 
 class Content(NamedTuple):
@@ -81,7 +85,7 @@ def _panel(
     title: str,
     subtitle: str,
     shown: tuple[Shown, Shown],
-    cells: list[Cell],
+    cells: Iterable[Cell],
     axes: tuple[Axis, Axis],
     rules: tuple[Iterable[Rule], Iterable[Rule]],
     legend: Sequence[Entry],
@@ -118,13 +122,17 @@ class Grid(NamedTuple):
         """Where the element of a 1-D index is drawn; None where it is left out or outside."""
         return self.sheet.place(index)
 
-    def drawn(self) -> Iterator[int]:
-        """The indices that are drawn."""
+    def places(self) -> list[tuple[int, int, int]]:
+        """Row and column of the panel, and index, of each element that is drawn, line by line."""
         size, (down, across) = int(_core.size(self.shape)), self.steps
-        for row in self.rows:
-            for column in self.columns:
-                if row is not None and column is not None and row * down + column * across < size:
-                    yield row * down + column * across
+        ends = [(c, column * across) for c, column in enumerate(self.columns) if column is not None]
+        starts = [(r, row * down) for r, row in enumerate(self.rows) if row is not None]
+        # The last line of one mode may be shorter.
+        return [(r, c, start + end) for r, start in starts for c, end in ends if start + end < size]
+
+    def drawn(self) -> list[int]:
+        """The indices that are drawn."""
+        return [index for _, _, index in self.places()]
 
     def coordinate(self, index: int) -> str:
         """The coordinate of a 1-D index in the profile of the shape."""
@@ -137,25 +145,71 @@ class Grid(NamedTuple):
             return str(index)
         return text(_core.idx2crd(index, self.shape))
 
+    def coordinates(self, indices: Sequence[int]) -> list[str]:
+        """The coordinates of many indices."""
+        if self.names is None or self.notes:
+            return list(map(self.coordinate, indices))
+        (rows, columns), step = self.names, self.steps[1]
+        return [rows[index % step] + columns[index // step] for index in indices]
+
     def panel(
         self, title: str, subtitle: str, content: Callable[[int], Content | None], legend: Sequence[Entry] = ()
     ) -> Panel:
         """A panel filled by `content(index)`, the index counting colexicographically through the shape."""
-        sheet, size, (down, across) = self.sheet, int(_core.size(self.shape)), self.steps
-        cells = []
-        for r, row in enumerate(sheet.rows):
-            for c, column in enumerate(sheet.columns):
-                # The last line of one mode may be shorter.
-                if row is not None and column is not None and (index := row * down + column * across) < size:
-                    found = content(index)
-                    if found is not None:
-                        cells.append(_cell((r, c, *found)))
+        found = [(r, c, content(index)) for r, c, index in self.places()]
+        return self.panel_of(title, subtitle, [_cell((r, c, *x)) for r, c, x in found if x is not None], legend)
+
+    def panel_of(self, title: str, subtitle: str, cells: Iterable[Cell], legend: Sequence[Entry] = ()) -> Panel:
+        """A panel with these cells."""
+        sheet = self.sheet
         axes, rules = (sheet.row_axis, sheet.column_axis), (sheet.row_rules, sheet.column_rules)
         return _panel(title, subtitle, (sheet.rows, sheet.columns), cells, axes, rules, legend)
+
+    def offsets(
+        self,
+        title: str,
+        subtitle: str,
+        layout: Any,
+        owners: Iterable[int | None],
+        marked: Iterable[int | None] = (),
+        faded: Iterable[bool] = repeat(False),
+        more: Iterable[Hover] = repeat(()),
+    ) -> Panel:
+        """A panel of what a layout gives at each index: `owners`, `faded` and `more` for each that is drawn, in order.
+
+        Cells whose index is in `marked` are marked. Pointing at a cell shows coordinate, offset and `more`.
+        """
+        rows, columns, indices = zip(*places, strict=True) if (places := self.places()) else ((), (), ())
+        found = offsets_at(layout, indices)
+        shown = [str(x) if type(x) is int else text(x) for x in found]
+        names = zip(repeat("coordinate"), self.coordinates(indices))
+        hovers = map(add, zip(names, zip(repeat("offset"), shown), strict=False), more)
+        lines, marks = zip(shown), map(set(marked).__contains__, indices)
+        # Column by column, which takes half as long as cell by cell.
+        fields = zip(rows, columns, lines, owners, hovers, faded, marks, strict=False)  # some repeat for ever
+        return self.panel_of(title, subtitle, map(_cell, fields))
 
     def note(self, what: str) -> tuple[str, ...]:
         """What is to be said where not all of it is drawn."""
         return tuple(f"{what}: {note}" for note in self.notes)
+
+
+def offsets_at(layout: Any, indices: Sequence[int]) -> list[Any]:
+    """What a layout gives at indices; those of a layout that is not too large are evaluated all at once."""
+    if isinstance(layout, (_core.Layout, _core.ComposedLayout)) and int(_core.size(layout)) <= COUNTED:
+        try:
+            known = layout.offsets().tolist()
+        except _core.LayoutError:  # they are coordinates
+            pass
+        else:
+            return [known[i] for i in indices]
+    return [offset_at(layout, i) for i in indices]
+
+
+def offset_at(layout: Any, index: int) -> Any:
+    """What a layout gives at an index: an offset, also of a dynamic layout its value, or a coordinate."""
+    found = layout(index)
+    return int(found) if _core.is_integer(found) else found
 
 
 def grid_of(shape: Any, most: int = MOST, down: int = 1) -> Grid:
@@ -221,15 +275,17 @@ def arranged(panels: Sequence[Panel]) -> tuple[Placed, ...]:
     return beside(*panels) if sum(map(width, panels)) <= PAGE else below(*panels)
 
 
-def leaf_of(shape: Any, index: int) -> int:
-    """The coordinate of an index in the last leaf of a shape: the colour of what varies least."""
-    return digits(index, extents(shape))[-1]
+def leaves_of(shape: Any, indices: Iterable[int]) -> list[int]:
+    """The coordinates of indices in the last leaf of a shape: the colour of what varies least."""
+    step = math.prod(extents(shape)[:-1])
+    return [index // step for index in indices]
 
 
 def owner_hover(pairs: Sequence[tuple[int, int]]) -> Hover:
     """What pointing at an element shows of the (thread, value) pairs that have it, of many threads the first."""
     if len(pairs) == 1:
-        return (("thread", str(pairs[0][0])), ("value", str(pairs[0][1])))
+        ((thread, value),) = pairs
+        return (("thread", str(thread)), ("value", str(value)))
     if len(pairs) == 2:
         (a, value), (b, _) = pairs
         return (("thread", str(a) if a == b else f"{min(a, b)}, {max(a, b)}"), ("value", str(value)))

@@ -25,7 +25,7 @@ def text(picture: Picture, color: bool | None = None) -> str:
 
     Cells have the colours of their owners on a terminal, unless NO_COLOR is set, or as `color` says. A marked cell
     stands in brackets, a faded one in parentheses. Rules between tiles are `=` and `#`. Of a table that is wider than
-    the terminal, the first columns are shown.
+    the terminal, the first columns are shown; one of one row goes on below, on a terminal or not.
     """
     if color is None:
         color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
@@ -91,43 +91,68 @@ def _form(panel: Panel, room: int) -> _Form:
         for level in panel.column_axis:
             needed = max((-(-(len(_ascii(label.text)) + 1) // label.span) for label in level), default=1)
             form = form._replace(width=max(form.width, needed - 2 * form.pad - 1))
-        if len(_margin(panel)[0]) + form.pitch * panel.columns < room and panel.rows <= RULED:
+        fits = len(_margin(panel)[0]) + form.pitch * panel.columns < room
+        if (fits or panel.rows == 1) and panel.rows <= RULED:
             break
     return form
 
 
-def _cropped(panel: Panel, form: _Form, room: int) -> Panel:
+def _count(panel: Panel, form: _Form, room: int) -> int:
     """The columns of a table for which there is room."""
-    count = max((room - 1 - len(_margin(panel)[0])) // form.pitch, 1)
-    if count >= panel.columns:
-        return panel
+    return max((room - 1 - len(_margin(panel)[0])) // form.pitch, 1)
+
+
+def _part(panel: Panel, start: int, end: int) -> Panel:
+    """Some of the columns of a table."""
     levels = []
     for level in panel.column_axis:
-        taken, left = [], count
+        taken, at = [], 0
         for label in level:
-            if left > 0:
-                taken.append(label._replace(span=min(label.span, left)))
-            left -= label.span
+            if (span := min(at + label.span, end) - max(at, start)) > 0:
+                taken.append(label._replace(span=span))
+            at += label.span
         levels.append(tuple(taken))
     return panel._replace(
-        subtitle=f"{panel.subtitle} ({count} of {panel.columns} columns: the terminal has no room for more)".strip(),
-        columns=count,
-        cells=tuple(cell for cell in panel.cells if cell.column < count),
+        columns=end - start,
+        cells=tuple(cell._replace(column=cell.column - start) for cell in panel.cells if start <= cell.column < end),
         column_axis=tuple(levels),
-        column_rules=tuple(rule for rule in panel.column_rules if rule.after < count),
+        column_rules=tuple(
+            rule._replace(after=rule.after - start) for rule in panel.column_rules if start < rule.after < end
+        ),
     )
+
+
+def _cropped(panel: Panel, form: _Form, room: int) -> Panel:
+    """The first columns of a table, for which there is room."""
+    count = _count(panel, form, room)
+    if count >= panel.columns:
+        return panel
+    said = f"{panel.subtitle} ({count} of {panel.columns} columns: the terminal has no room for more)".strip()
+    return _part(panel, 0, count)._replace(subtitle=said)
 
 
 def _table(panel: Panel, color: bool, room: int, crop: bool) -> list[Line]:
     form = _form(panel, room)
-    if crop:
-        panel = _cropped(panel, form, room)
+    parts = [panel]
+    if panel.rows == 1 and panel.columns:
+        lines = -(-panel.columns // _count(panel, form, room))
+        length = -(-panel.columns // lines)
+        parts = [_part(panel, i, min(i + length, panel.columns)) for i in range(0, panel.columns, length)]
+    elif crop:
+        parts = [_cropped(panel, form, room)]
+    heading = [line for line in (panel.title, parts[0].subtitle) if line]
+    width = len(_margin(panel)[0]) + form.pitch * parts[0].columns
+    out = [_plain(line) for line in _wrapped(heading, max(60, width))]
+    out += [line for part in parts for line in _grid(part, form, color)]
+    return out + _legend(panel, room) if color else out
+
+
+def _grid(panel: Panel, form: _Form, color: bool) -> list[Line]:
+    """The cells with the labels around them."""
     grid: dict[tuple[int, int], Cell] = {cell[:2]: cell for cell in panel.cells}
     margin = _margin(panel)
     blank = " " * len(margin[0])
-    heading = [line for line in (panel.title, panel.subtitle) if line]
-    out = [_plain(line) for line in _wrapped(heading, max(60, len(blank) + form.pitch * panel.columns))]
-    out += [_plain(blank + _across(level, form)) for level in panel.column_axis]
+    out = [_plain(blank + _across(level, form)) for level in panel.column_axis]
     heavy = {rule.after for rule in panel.row_rules}
     thick = {rule.after for rule in panel.column_rules}
     bars = ["#" if c in thick else "|" if form.ruled else " " for c in range(panel.columns)]
@@ -148,7 +173,7 @@ def _table(panel: Panel, color: bool, room: int, crop: bool) -> list[Line]:
                 line += bar + (thread_ansi(cell.owner, shown) if paint else shown)  # type: ignore[union-attr, arg-type]
             length = len(blank) + form.pitch * panel.columns
             out.append((f"{line}|", length + 1) if form.ruled else (line, length))
-    return out + _legend(panel, room) if color else out
+    return out
 
 
 def _legend(panel: Panel, room: int) -> list[Line]:

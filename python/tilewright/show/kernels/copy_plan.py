@@ -166,11 +166,10 @@ def copy_plan_picture(plan: CopyPlan) -> Picture:
         (0, "loaded", plan.load_tv, plan.load_vector, plan.src_mode, box, begin, p.src_strides),
         (1, "stored", plan.store_tv, plan.store_vector, plan.dst_mode, tile, [0] * rank, p.dst_strides),
     ):
-        region = Region.of(tuple(extents), tuple(start), vector, mode)
+        unit = vector if _in_vectors(tv, vector, mode, rank) else 1
+        region = Region.of(tuple(extents), tuple(start), unit, mode)
         subtitle = f"thread and values, {bits * vector} bits at once; {region.says}"
-        panels.append(
-            Placed(0, place, _accesses(f"global memory, {name}: {tv}", subtitle, region, tv, vector, strides))
-        )
+        panels.append(Placed(0, place, _accesses(f"global memory, {name}: {tv}", subtitle, region, tv, unit, strides)))
     if plan.smem is not None:
         region = Region.of(tuple(box), tuple(begin), 1, plan.dst_mode)
         smem = plan.smem
@@ -188,6 +187,25 @@ def _at(tv: Any, thread: int, value: int, rank: int) -> Coordinate:
     found = tv(thread, value)
     found = tuple(int(c) for c in found) if isinstance(found, tuple) else (int(found),)
     return (*found, *(0,) * (rank - len(found)))
+
+
+def _in_vectors(tv: Any, vector: int, mode: int, rank: int) -> bool:
+    """Whether so many values of each thread lie side by side, from multiples of their number on; a changed plan's may
+    not."""
+    threads, values = (int(_core.size(tv, mode=[i])) for i in (0, 1))
+    firsts = [_at(tv, thread, 0, rank)[mode] for thread in range(threads)]
+    of_one = [_at(tv, 0, value, rank) for value in range(values)]
+    starts = [at for at in of_one[::vector] for _ in range(vector)]
+    return (
+        values % vector == 0
+        and all(at[mode] % vector == 0 for at in starts)
+        and all(at % vector == 0 for at in firsts)
+        and all(
+            at[i] == start[i] + (n % vector if i == mode else 0)
+            for n, (at, start) in enumerate(zip(of_one, starts, strict=True))
+            for i in range(rank)
+        )
+    )
 
 
 def _accesses(title: str, subtitle: str, region: Region, tv: Any, vector: int, strides: tuple[int, ...]) -> Panel:

@@ -6,51 +6,56 @@ import math
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.cute.int_tuple import text
-from tilewright.show.drawing.palette import thread_color
-from tilewright.show.formats.svg_tables import Svg
+from tilewright.show.drawing.axes import axis_of, cut_note, shown_of
+from tilewright.show.drawing.picture import Label, Picture, beside
+from tilewright.show.drawing.tables import Content, table
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.simt.plan import GemmSimt
 
-__all__ = ["draw_order", "draw_stages", "tiles_at_once"]
+__all__ = ["gemm_order_picture", "gemm_stages_picture", "tiles_at_once"]
 
-LEFT, TOP, HEAD = 24.0, 22.0, 50.0
-STEP, SLOT = 76.0, 30.0
-SIDE = 480.0  # pixels of the longer side of C
-PALE = "none"  # the page is seen
+COLORS = 8  # of tiles along K: those that are told apart best
 
 
-def draw_stages(plan: GemmPlan) -> str:
+def gemm_stages_picture(plan: GemmPlan) -> Picture:
     """Which tile along K each stage holds, step by step: on its way, arrived, or multiplied.
 
     >>> from tilewright import Float32
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> from tilewright.kernels.gemm.simt.build import choose
-    >>> draw_stages(choose(problem_of(64, 64, 64, Float32), (16, 16, 16))).startswith("<svg")
-    True
+    >>> picture = gemm_stages_picture(choose(problem_of(64, 64, 64, Float32), (16, 16, 16)))
+    >>> [cell.lines for cell in picture.panels[0].panel.cells if "multiply" in cell.lines[0]][:2]  # of the first stage
+    [('multiply 0',), ('multiply 6',)]
     """
     pipe = plan.tables().pipeline
-    picture = Svg(f"the stages of gemm_{plan.KERNEL}")
-    first, steps = -pipe.ahead, 2 * pipe.stages + 2
-    width = picture.heading(
-        LEFT,
-        TOP,
-        f"gemm_{plan.KERNEL}: {pipe.stages} stage{'s' * (pipe.stages > 1)}, loads {pipe.ahead} ahead",
-        "a row for each stage, a column for each step along K; the number is the tile along K; pale: on its way",
+    steps = range(-pipe.ahead, 2 * pipe.stages + 2)
+
+    def content(stage: int, column: int) -> Content:
+        step = steps[column]
+        tiles = range(steps.stop + pipe.ahead)
+        tile = next((i for i in tiles if i % pipe.stages == stage and _holds(pipe, i, step)), None)
+        at = (("stage", str(stage)), ("step", str(step) if step >= 0 else "before"))
+        if tile is None:
+            return Content(("",), None, (*at, ("holds", "nothing")))
+        what = _state(pipe, tile, step)
+        return Content((what,), tile % COLORS, (*at, ("holds", what)), faded=what == str(tile))
+
+    rows, columns = tuple(range(pipe.stages)), tuple(range(len(steps)))
+    axes = (
+        (tuple(Label(f"stage {stage}") for stage in rows),),
+        (tuple(Label(f"step {step}" if step >= 0 else "before") for step in steps),),
     )
-    left, top = LEFT + 60, TOP + HEAD
-    for slot in range(pipe.stages):
-        picture.text(LEFT + 24, top + (slot + 0.5) * SLOT, f"stage {slot}", "g")
-    for step in range(first, steps):
-        x = left + (step - first) * STEP
-        picture.text(x + STEP / 2, top - 9, f"step {step}" if step >= 0 else "before", "g")
-        held = {tile % pipe.stages: tile for tile in range(steps + pipe.ahead) if _holds(pipe, tile, step)}
-        for slot in range(pipe.stages):
-            what, fill = _state(pipe, held.get(slot), step)
-            picture.cell(x, top + slot * SLOT, STEP, SLOT, fill, [(SLOT / 2, what, "s")], what or "empty")
-    end = left + (steps - first) * STEP
-    return picture.render(math.ceil(max(width, end) + 16), top + pipe.stages * SLOT + 20)
+    panel = table(
+        "",
+        "a row for each stage, a column for each step along K; the number is the tile along K; pale: on its way",
+        (rows, columns),
+        content,
+        axes,
+    )
+    how = f"{pipe.stages} stage{'s' * (pipe.stages > 1)}, loads {pipe.ahead} ahead"
+    return Picture(f"gemm_{plan.KERNEL}: {how}", beside(panel))
 
 
 def _holds(pipe: Any, tile: int, step: int) -> bool:
@@ -58,13 +63,11 @@ def _holds(pipe: Any, tile: int, step: int) -> bool:
     return bool(tile - pipe.ahead <= step <= tile - pipe.first_read)
 
 
-def _state(pipe: Any, tile: int | None, step: int) -> tuple[str, str]:
-    if tile is None:
-        return "", PALE
-    color = thread_color(tile % 8)
+def _state(pipe: Any, tile: int, step: int) -> str:
+    """What is said of a tile that a stage holds: its number alone while it is on its way."""
     if tile - pipe.last_read <= step <= tile - pipe.first_read:
-        return ("load, " if pipe.ahead == 0 else "") + f"multiply {tile}", color
-    return f"{tile}", thread_color(tile % 8 + 16)
+        return ("load, " if pipe.ahead == 0 else "") + f"multiply {tile}"
+    return f"{tile}"
 
 
 def _order(plan: GemmPlan) -> tuple[list[tuple[int, int]], tuple[int, int]]:
@@ -114,7 +117,7 @@ def tiles_at_once(plan: GemmPlan, multiprocessors: int = 132) -> tuple[list[tupl
     return tiles, a + b
 
 
-def draw_order(plan: GemmPlan, multiprocessors: int = 132) -> str:
+def gemm_order_picture(plan: GemmPlan, multiprocessors: int = 132) -> Picture:
     """The tiles of C that are done at the same time at the beginning, coloured by the row of A that they need.
 
     ValueError where C is empty.
@@ -122,28 +125,29 @@ def draw_order(plan: GemmPlan, multiprocessors: int = 132) -> str:
     >>> from tilewright import Float32
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> from tilewright.kernels.gemm.simt.build import choose
-    >>> draw_order(choose(problem_of(4096, 4096, 64, Float32), (16, 16, 16))).startswith("<svg")
-    True
+    >>> gemm_order_picture(choose(problem_of(4096, 4096, 64, Float32), (16, 16, 16))).title
+    'gemm_simt: 264 of 32 x 32 tiles of (128,128) at a time'
     """
     p, (bm, bn, _) = plan.problem, plan.tiler_mnk
     if 0 in (p.m, p.n):
         raise ValueError(f"plan.svg: C is {p.m} x {p.n}, so that it has no tiles whose order could be drawn")
     tiles, needed = tiles_at_once(plan, multiprocessors)
     rows, columns = -(-p.m // bm), -(-p.n // bn)
-    picture = Svg(f"the tiles of gemm_{plan.KERNEL}")
-    width = picture.heading(
-        LEFT,
-        TOP,
-        f"{len(tiles)} of {rows} x {columns} tiles of {text((bm, bn))} at a time",
+    number = {tile: str(i) for i, tile in enumerate(tiles)}
+
+    def content(m: int, n: int) -> Content:
+        at = number.get((m, n))
+        hover = (("tile", text((m, n))), ("first element", text((m * bm, n * bn))), ("number", at or "later"))
+        return Content((at or "",), None if at is None else m, hover)
+
+    shown = shown_of(rows), shown_of(columns)
+    panel = table(
+        "",
         f"numbered in their order; a step along K needs {needed // 1024} KiB of A and B",
+        shown,
+        content,
+        (axis_of(rows, shown[0]), axis_of(columns, shown[1])),
     )
-    scale = SIDE / max(rows * bm, columns * bn)
-    left, top, number = LEFT, TOP + HEAD - 12, {tile: i for i, tile in enumerate(tiles)}
-    w, h = bn * scale, bm * scale
-    for m in range(rows):
-        for n in range(columns):
-            i = number.get((m, n))
-            fill = PALE if i is None else thread_color(m)
-            lines = [(h / 2, str(i), "s")] if i is not None and w >= 20 and h >= 11 else []
-            picture.cell(left + n * w, top + m * h, w, h, fill, lines, f"tile {text((m, n))}")
-    return picture.render(math.ceil(max(width, left + columns * w) + 16), top + rows * h + 16)
+    cut = cut_note("C in tiles", rows, columns)
+    head = f"gemm_{plan.KERNEL}: {len(tiles)} of {rows} x {columns} tiles of {text((bm, bn))} at a time"
+    return Picture(head, beside(panel), [cut] if cut else [])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.cute.int_tuple import text
-from tilewright.show.drawing.axes import shown_of
 from tilewright.show.drawing.picture import Label, Picture, Placed
 from tilewright.show.drawing.tables import Content, table
 from tilewright.show.kernels.copy_plan import Region, shared_panel
-from tilewright.show.kernels.gemm_matrix import NOBODY
-from tilewright.show.kernels.gemm_tile import _tile_parts as tile_parts
+from tilewright.show.kernels.gemm_order import gemm_order_picture, gemm_stages_picture
+from tilewright.show.kernels.gemm_owners import NOBODY, by_warp
+from tilewright.show.kernels.gemm_tile import gemm_tile_picture
 from tilewright.show.subjects.mma import operand_contents
 
 if TYPE_CHECKING:
@@ -22,24 +22,33 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.composite.residue import EdgedGemm
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.tables import GemmTables
-    from tilewright.show.drawing.axes import Shown
-    from tilewright.show.drawing.picture import Axis, Panel
+    from tilewright.show.drawing.picture import Panel
 
 __all__ = ["edged_gemm_picture", "gemm_plan_picture", "packed_gemm_picture"]
 
 _LOADS = {"tma": "TMA", "cp.async": "cp.async", "registers": "loads into registers"}
 _STORES = {"tma": "by TMA", "direct": "from the registers", "shared": "through shared memory"}
-BLOCKS = 16  # rows and columns of blocks
 CORNER = (16, 8, 16)  # elements along M, N and K: those of the usual mma.sync
 BESIDE = 16  # columns of shared memory, up to which it stands beside C
 CORE = 16  # bytes that lie side by side under every swizzle
 
 
-def gemm_plan_picture(plan: GemmPlan) -> Picture:
-    """A GEMM plan: the tile of a CTA, its registers, and shared memory.
+PICTURES: dict[str, Callable[[GemmPlan], Picture]] = {
+    "tile": gemm_tile_picture,
+    "stages": gemm_stages_picture,
+    "order": gemm_order_picture,
+}
+"""The pictures of one side of a plan, by their names."""
+
+
+def gemm_plan_picture(plan: GemmPlan, *, of: str | None = None) -> Picture:
+    """A GEMM plan: the tile of a CTA, its registers, and shared memory; or what `of` names.
 
     The tile is drawn block by block, by the warps that bring A and B and multiply C. Of the registers, the first
     elements of A, B and C are shown with thread and value. Of shared memory, one stage, coloured by bank.
+
+    `of` is "tile", the tile with the first access of each kind over the banks of shared memory, "stages", what each
+    stage holds step by step, or "order", which tiles of C are done together. Raises ValueError for others.
 
     >>> from tilewright import Float32, cute
     >>> from tilewright.kernels.gemm.problem import problem_of
@@ -47,8 +56,12 @@ def gemm_plan_picture(plan: GemmPlan) -> Picture:
     >>> print(cute.show(choose(problem_of(64, 64, 64, Float32), (16, 16, 16))).title)  # doctest: +ELLIPSIS
     gemm_simt, ... tile (M,N,K) = ...
     """
+    if of is not None:
+        if not isinstance(of, str) or of not in PICTURES:
+            raise ValueError(f"show: there is no picture of {of!r}, but of {', '.join(PICTURES)}")
+        return PICTURES[of](plan)
     tables = plan.tables()
-    panels = [*_by_warp(plan, tables), *_registers(plan, tables), *_shared(plan, tables)]
+    panels = [*by_warp(plan, tables), *_registers(plan, tables), *_shared(plan, tables)]
     notes = ["A and B have changed places: the plan computes C transposed"] if plan.swapped else []
     p = plan.problem
     a, b, c = (
@@ -85,62 +98,6 @@ def edged_gemm_picture(plan: EdgedGemm) -> Picture:
     what = ("rows", "columns")[plan.along]
     note = f"the {what} of C from {plan.begin} on are a GEMM of their own; show(plan.edge) draws it"
     return Picture(picture.title, picture.panels, [*picture.notes, note], picture.links)
-
-
-# ---- the tile of a CTA, by warp --------------------------------------------------------------------------------------
-
-
-class Blocks(NamedTuple):
-    """Runs of equal rows, or columns, of a matrix: where each begins."""
-
-    starts: tuple[int, ...]
-
-    @property
-    def shown(self) -> Shown:
-        return shown_of(len(self.starts), BLOCKS)
-
-    @property
-    def axis(self) -> Axis:
-        """The first row of each run."""
-        return (tuple(Label("…" if i is None else str(self.starts[i])) for i in self.shown),)
-
-
-def _blocks(*matrices: Any) -> Blocks:
-    """The runs of rows that are equal in all of the matrices."""
-    changes = np.zeros(len(matrices[0]), bool)
-    changes[0] = True
-    for matrix in matrices:
-        changes[1:] |= (matrix[1:] != matrix[:-1]).any(axis=1)
-    return Blocks(tuple(int(i) for i in np.flatnonzero(changes)))
-
-
-def _by_warp(plan: GemmPlan, tables: GemmTables) -> list[Placed]:
-    by_tma = tables.a.load.kind == "tma"
-    parts = tile_parts(plan, tables)
-    a, b, c = (parts[name].owners for name in "ABC")  # B has K as rows
-    along_m, along_n, along_k = _blocks(c, a), _blocks(c.T, b.T), _blocks(a.T, b)
-    who = "box" if by_tma else "warp"
-    brought = f"by the {'box of TMA' if by_tma else 'warp'} that brings it"
-
-    def panel(name: str, owners: Any, rows: Blocks, columns: Blocks, kind: str, says: str) -> Panel:
-        def content(i: int, j: int) -> Content:
-            owner = int(owners[rows.starts[i], columns.starts[j]])
-            if owner == NOBODY:
-                return Content(("-",), None, ((kind, "none"),), faded=True)
-            part = parts[name[0]]  # which names all warps that share an element
-            return Content((part.name(owner),), owner, ((kind, part.hover(owner).partition(" ")[2]),))
-
-        return table(name, says, (rows.shown, columns.shown), content, (rows.axis, columns.axis))
-
-    return [
-        Placed(0, 1, panel("B (N,K)", b, along_k, along_n, who, f"{brought}; K runs down, N across")),
-        Placed(1, 0, panel("A (M,K)", a, along_m, along_k, who, brought)),
-        Placed(
-            1,
-            1,
-            panel("C (M,N)", c, along_m, along_n, "warp", "by the warp that multiplies; labels: first rows of blocks"),
-        ),
-    ]
 
 
 # ---- registers -------------------------------------------------------------------------------------------------------

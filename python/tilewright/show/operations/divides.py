@@ -11,13 +11,16 @@ import numpy as np
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.drawing.picture import Link, Picture, Rule
-from tilewright.show.drawing.tables import Content, arranged, ends, grids_for, refusal, room_for
-from tilewright.show.operations.operations import layout_of, operand_panel, traced, values_of
+from tilewright.show.drawing.tables import arranged, ends, grids_for, refusal, room_for
+from tilewright.show.operations.operations import layout_of, operand_panel, traced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
 
     from tilewright.show.drawing.axes import Shown
+    from tilewright.show.drawing.picture import Panel
     from tilewright.show.drawing.tables import Grid
 
 __all__ = ["flat_divide_picture", "logical_divide_picture", "tiled_divide_picture", "zipped_divide_picture"]
@@ -31,8 +34,8 @@ class Cut(NamedTuple):
 
     tile: int
     tiles: int
-    elements: list[int]  # the element at place + tile * number
-    places: list[int]  # of each element: place + tile * number; -1 where no tile has it
+    elements: npt.NDArray[np.int64]  # the element at place + tile * number
+    places: npt.NDArray[np.int64]  # of each element: place + tile * number; -1 where no tile has it
     in_blocks: bool  # whether each tile is a run of neighbours
 
 
@@ -40,7 +43,7 @@ def cut_of(extent: int, tiler: Any) -> Cut:
     """A mode of `extent` elements, cut by a tiler: an extent or a layout; None leaves it whole.
 
     >>> cut_of(6, 2).places, cut_of(6, _core.make_layout(2, stride=3)).places
-    ([0, 1, 2, 3, 4, 5], [0, 2, 4, 1, 3, 5])
+    (array([0, 1, 2, 3, 4, 5]), array([0, 2, 4, 1, 3, 5]))
     """
     if extent > LARGEST:
         raise ValueError(f"show: a mode of {extent} elements is too large to be sorted into tiles, at most {LARGEST}")
@@ -51,7 +54,7 @@ def cut_of(extent: int, tiler: Any) -> Cut:
     inside = np.flatnonzero(elements < extent)[::-1]  # the first place of an element is the one that stays
     places[elements[inside]] = inside
     in_blocks = bool((elements[1:] == elements[:-1] + 1).all())
-    return Cut(tile, tiles, elements.tolist(), places.tolist(), in_blocks)
+    return Cut(tile, tiles, elements, places, in_blocks)
 
 
 class Cuts(NamedTuple):
@@ -61,47 +64,43 @@ class Cuts(NamedTuple):
     extents: tuple[int, ...]
     tiled: int  # modes that the tiler has
 
-    def find(self, index: int) -> tuple[int | None, tuple[int, ...]]:
-        """The number of the tile to which an element belongs, None where it is in none; its place there, by mode."""
-        number, scale = 0, 1
-        places: tuple[int, ...] = ()
-        for (tile_of, tiles, _, places_of, _), extent in zip(self.modes, self.extents, strict=True):
+    def tiles(self, indices: Sequence[int]) -> tuple[list[int], list[tuple[int, ...]]]:
+        """The numbers of the tiles that have these elements, -1 where none has it; their places there, by mode."""
+        index = np.array(indices, np.int64)
+        number, scale = np.zeros_like(index), 1
+        inside, places = np.ones(len(index), bool), []
+        for cut, extent in zip(self.modes, self.extents, strict=True):
             index, element = divmod(index, extent)
-            place = places_of[element]
-            if place < 0:
-                return None, ()
-            number += place // tile_of * scale
-            scale *= tiles
-            places += (place % tile_of,)
-        return number, places[: self.tiled]
+            place = cut.places[element]
+            inside &= place >= 0
+            number += place // cut.tile * scale
+            scale *= cut.tiles
+            places.append((place % cut.tile).tolist())
+        return np.where(inside, number, -1).tolist(), list(zip(*places[: self.tiled], strict=True))
 
-    def finder(self, by_mode: bool) -> Callable[[int], tuple[int | None, int]]:
-        """Of an index of the result the element, None past the end of a mode, and the number of its tile.
+    def sources(self, indices: Sequence[int], by_mode: bool) -> tuple[list[int], list[int]]:
+        """Of indices of the result the elements, -1 past the end of a mode, and the numbers of their tiles.
 
         by_mode, a logical divide: ((place, tile), ..) of each mode. Otherwise the places of all modes and then the
         tiles.
         """
-        modes = [(*cut[:3], extent) for cut, extent in zip(self.modes, self.extents, strict=True)]
-        places = math.prod(tile for tile, *_ in modes)
-
-        def find(index: int) -> tuple[int | None, int]:
-            tiles, index = divmod(index, places) if not by_mode else (0, index)
-            source, number, step, scale, inside = 0, 0, 1, 1, True
-            for tile, count, elements, extent in modes:
-                index, place = divmod(index, tile)
-                if by_mode:
-                    index, at = divmod(index, count)
-                else:
-                    tiles, at = divmod(tiles, count)
-                element = elements[place + tile * at]
-                inside = inside and element < extent
-                source += element * step
-                number += at * scale
-                step *= extent
-                scale *= count
-            return source if inside else None, number
-
-        return find
+        index = np.array(indices, np.int64)
+        tiles = index // math.prod(cut.tile for cut in self.modes)
+        source, number, step, scale = np.zeros_like(index), np.zeros_like(index), 1, 1
+        inside = np.ones(len(index), bool)
+        for cut, extent in zip(self.modes, self.extents, strict=True):
+            index, place = divmod(index, cut.tile)
+            if by_mode:
+                index, at = divmod(index, cut.tiles)
+            else:
+                tiles, at = divmod(tiles, cut.tiles)
+            element = cut.elements[place + cut.tile * at]
+            inside &= element < extent
+            source += element * step
+            number += at * scale
+            step *= extent
+            scale *= cut.tiles
+        return np.where(inside, source, -1).tolist(), number.tolist()
 
 
 def cuts_of(target: Any, tiler: Any) -> Cuts:
@@ -134,46 +133,49 @@ def divide_picture(operation: str, target: Any, tiler: Any, *, at: Any = None) -
     down = cuts.tiled if operation == "flat_divide" else 1
     grids = grids_for((layout.shape, result.shape), SIDE, (1, down), room_for(layout))
 
-    find = cuts.finder(by_mode)
+    drawn = grids[1].drawn()
+    sources, numbers = cuts.sources(drawn, by_mode)
+    source_of = dict(zip(drawn, sources, strict=True))
 
-    def follows(i: int) -> bool:
-        source = find(i)[0]
-        return source is not None and grids[0].place(source) is not None
+    def place_of(element: int) -> tuple[int, int] | None:
+        return grids[0].place(element) if element >= 0 else None
 
-    index = traced(operation, grids[1], at, follows)
-    element = find(index)[0]
-
-    shown: dict[tuple[int, ...], str] = {}  # places, as texts
-
-    def before(i: int) -> Content:
-        offset, hover = values_of(layout, grids[0], i)
-        number, place = cuts.find(i)
-        if number is None:
-            return Content((offset,), None, hover, faded=True)
-        if place not in shown:
-            shown[place] = text(place if len(place) > 1 else place[0])
-        more = (("tile", str(number)), ("place in it", shown[place]))
-        return Content((offset,), number, hover + more, marked=i == element)
-
-    def after(i: int) -> Content:
-        offset, hover = values_of(result, grids[1], i)
-        source, number = find(i)
-        more = (("tile", str(number)), ("of", "outside" if source is None else grids[0].coordinate(source)))
-        return Content((offset,), None if source is None else number, hover + more, source is None, i == index)
-
+    index = traced(operation, grids[1], at, lambda i: place_of(source_of[i]) is not None)
+    element = cuts.sources([index], by_mode)[0][0]
+    known = iter(grids[0].coordinates([x for x in sources if x >= 0]))
+    more = [
+        (("tile", str(number)), ("of", "outside" if x < 0 else next(known)))
+        for x, number in zip(sources, numbers, strict=True)
+    ]
+    colors = [None if x < 0 else number for x, number in zip(sources, numbers, strict=True)]
+    outside = [x < 0 for x in sources]
     tiles = _count(cuts)
     panels = [
-        grids[0].panel(f"{layout}", f"{tiles} tile{'s' * (tiles > 1)}, a colour for each", before),
-        grids[1].panel(f"{result}", _says(operation, by_mode and isinstance(tiler, tuple)), after),
+        _before(f"{tiles} tile{'s' * (tiles > 1)}, a colour for each", layout, grids[0], cuts, element),
+        grids[1].offsets(
+            f"{result}", _says(operation, by_mode and isinstance(tiler, tuple)), result, colors, [index], outside, more
+        ),
     ]
     if isinstance(tiler, tuple) or _core.rank(layout) == 1:
         row_rules, column_rules = _rules(cuts, grids[0])
         panels[0] = panels[0]._replace(row_rules=row_rules, column_rules=column_rules)
-    places = grids[0].place(element) if element is not None else None, grids[1].place(index)
+    places = place_of(element), grids[1].place(index)
     links = [Link((0, *places[0]), (1, *places[1]))] if places[0] is not None and places[1] is not None else []
     notes = [_outside(cuts)] if _outside(cuts) else []
     notes += [*grids[0].note(f"{layout}"), *grids[1].note(f"{result}")]
     return Picture(f"{call} = {result}", arranged(panels), notes, links)
+
+
+def _before(subtitle: str, layout: Any, grid: Grid, cuts: Cuts, marked: int) -> Panel:
+    """A layout, coloured by tile; elements that are in no tile are faded."""
+    numbers, places = cuts.tiles(grid.drawn())
+    names = {place: text(place if len(place) > 1 else place[0]) for place in set(places)}
+    more = [
+        () if number < 0 else (("tile", str(number)), ("place in it", names[place]))
+        for number, place in zip(numbers, places, strict=True)
+    ]
+    colors = [None if number < 0 else number for number in numbers]
+    return grid.offsets(f"{layout}", subtitle, layout, colors, [marked], [number < 0 for number in numbers], more)
 
 
 def _count(cuts: Cuts) -> int:

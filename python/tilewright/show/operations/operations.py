@@ -14,7 +14,9 @@ from tilewright.show.drawing.tables import (
     arranged,
     grid_of,
     grids_for,
-    leaf_of,
+    leaves_of,
+    offset_at,
+    offsets_at,
     refusal,
     room_for,
     table,
@@ -47,13 +49,6 @@ def layout_of(operation: str, name: str, x: Any) -> Any:
     raise TypeError(f"show: expected {name} of {operation} to be a layout, but got {x!r}")
 
 
-def values_of(layout: Any, grid: Grid, index: int) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """What a layout gives at an index, and what pointing at it shows."""
-    found = layout(index)
-    offset = str(found) if type(found) is int else text(found)
-    return offset, (("coordinate", grid.coordinate(index)), ("offset", offset))
-
-
 def operand_panel(
     name: str, layout: Any, subtitle: str = "", marked: tuple[int, ...] = (), grid: Grid | None = None
 ) -> Panel:
@@ -64,12 +59,7 @@ def operand_panel(
     if grid is None:
         grid = grid_of(layout.shape)
         subtitle = "; ".join(filter(None, (subtitle, *grid.notes)))
-
-    def content(index: int) -> Content:
-        offset, hover = values_of(layout, grid, index)
-        return Content((offset,), leaf_of(layout.shape, index), hover, marked=index in marked)
-
-    return grid.panel(f"{name} = {layout}", subtitle, content)
+    return grid.offsets(f"{name} = {layout}", subtitle, layout, leaves_of(layout.shape, grid.drawn()), marked)
 
 
 def traced(operation: str, grid: Grid, at: Any, follows: Callable[[int], bool]) -> int:
@@ -127,7 +117,7 @@ def _path(a: Any, b: Any, result: Any, at: Any) -> Picture:
     grids = *grids[:2], grids[2]._replace(shape=result.shape)
 
     def through(index: int) -> int:
-        return index_of(b(index), of_a)
+        return index_of(offset_at(b, index), of_a)
 
     def follows(index: int) -> bool:
         return grids[1].place(through(index)) is not None and grids[2].place(index) is not None
@@ -135,24 +125,22 @@ def _path(a: Any, b: Any, result: Any, at: Any) -> Picture:
     start = traced("composition", grids[0], at, follows)
     first, via = int(_core.size(b, mode=[0])), through(start)
     followed = range(min(int(_core.size(b)), EVALUATED))
-    vias = [x if type(x) is int else index_of(x, of_a) for x in map(b, followed)]
+    vias = [x if type(x) is int else index_of(x, of_a) for x in offsets_at(b, followed)]
     reached = dict(zip(vias[::-1], followed[::-1], strict=True))  # the first index is the one that stays
 
-    def content(which: int, layout: Any, mark: int) -> Callable[[int], Content]:
-        def cell(index: int) -> Content:
-            offset, hover = values_of(layout, grids[which], index)
-            origin = reached.get(index) if which == 1 else index
-            owner = None if origin is None else origin % first
-            return Content((offset,), owner, hover, origin is None, index == mark)
+    def colors(grid: Grid) -> list[int]:
+        return [index % first for index in grid.drawn()]
 
-        return cell
-
+    origins = list(map(reached.get, grids[1].drawn()))
+    of_origins = [None if origin is None else origin % first for origin in origins]
+    pale = [origin is None for origin in origins]
+    says = "an index to an offset; pale: not reached"
     panels = [
-        grids[0].panel(f"B = {b}", "a coordinate to an index of A", content(0, b, start)),
-        grids[1].panel(f"A = {a}", "an index to an offset; pale: not reached", content(1, a, via)),
-        grids[2].panel(f"A o B = {result}", "a coordinate of B to an offset", content(2, result, start)),
+        grids[0].offsets(f"B = {b}", "a coordinate to an index of A", b, colors(grids[0]), [start]),
+        grids[1].offsets(f"A = {a}", says, a, of_origins, [via], pale),
+        grids[2].offsets(f"A o B = {result}", "a coordinate of B to an offset", result, colors(grids[2]), [start]),
     ]
-    given, offset = text(b(start)), text(result(start))
+    given, offset = text(offset_at(b, start)), text(offset_at(result, start))
     places = grids[0].place(start), grids[1].place(via), grids[2].place(start)
     links = []
     if places[0] is not None and places[1] is not None:
@@ -191,17 +179,16 @@ def _composition_by_mode(a: Any, tiler: tuple[Any, ...]) -> Picture:
         return refusal(error, [operand_panel("A", a)])
     grids = grids_for((a.shape, result.shape), PAIR, room=room_for(a))
     taken = _core.composition(_core.make_layout(_core.product_each(a.shape)), tiler)
-    owners = {int(taken(i)): leaf_of(result.shape, i) for i in range(min(int(_core.size(taken)), EVALUATED))}
+    followed = range(min(int(_core.size(taken)), EVALUATED))
+    owners = dict(zip(map(int, offsets_at(taken, followed)), leaves_of(result.shape, followed), strict=True))
 
-    def content(index: int) -> Content:
-        offset, hover = values_of(a, grids[0], index)
-        return Content((offset,), owners.get(index), hover, faded=index not in owners)
-
+    drawn = grids[0].drawn()
+    pale = [index not in owners for index in drawn]
     return Picture(
         f"composition({a}, {text(tiler)}) = {result}",
         arranged(
             [
-                grids[0].panel(f"A = {a}", "pale: not taken", content),
+                grids[0].offsets(f"A = {a}", "pale: not taken", a, map(owners.get, drawn), faded=pale),
                 operand_panel("A o B", result, "mode by mode", grid=grids[1]),
             ]
         ),
@@ -228,16 +215,14 @@ def coalesce_picture(layout: Any, target_profile: Any = None, *, at: Any = None)
     index = traced("coalesce", grids[0], at, lambda i: grids[1].place(i) is not None)
 
     def panel(which: int, name: str, x: Any) -> Panel:
-        def content(i: int) -> Content:
-            offset, hover = values_of(x, grids[which], i)
-            return Content((offset,), leaf_of(before.shape, i), hover, marked=i == index)
-
         modes = len(extents(x.shape)) if int(_core.size(x)) > 1 else 1
-        return grids[which].panel(f"{name}: {x}", f"{modes} mode{'s' * (modes > 1)} of more than one element", content)
+        says = f"{modes} mode{'s' * (modes > 1)} of more than one element"
+        return grids[which].offsets(f"{name}: {x}", says, x, leaves_of(before.shape, grids[which].drawn()), [index])
 
     places = [grid.place(index) for grid in grids]
     links = [Link((0, *places[0]), (1, *places[1]))] if places[0] is not None and places[1] is not None else []
-    notes = [f"index {index} gives {text(before(index))} in both: {' and '.join(g.coordinate(index) for g in grids)}"]
+    both = " and ".join(grid.coordinate(index) for grid in grids)
+    notes = [f"index {index} gives {text(offset_at(before, index))} in both: {both}"]
     notes += [*grids[0].note(f"before, {before}"), *grids[1].note(f"after, {after}")]
     panels = panel(0, "before", before), panel(1, "after", after)
     return Picture(f"coalesce({operands}) = {after}", arranged(panels), notes, links)

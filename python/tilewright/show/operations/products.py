@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.drawing.picture import Link, Picture, Rule
-from tilewright.show.drawing.tables import Content, arranged, ends, grids_for, refusal, room_for
-from tilewright.show.operations.operations import layout_of, operand_panel, traced, values_of
+from tilewright.show.drawing.tables import arranged, ends, grids_for, offset_at, refusal, room_for
+from tilewright.show.operations.operations import layout_of, operand_panel, traced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,8 +64,8 @@ class Copies:
             pairs = pairs[0::2] + pairs[1::2]
         self.digits = pairs
 
-    def of(self, index: int) -> tuple[int, int]:
-        """(element of the block, copy), both as 1-D indices."""
+    def of(self, index: Any) -> tuple[Any, Any]:
+        """(element of the block, copy), both as 1-D indices; arrays of an array."""
         found, scale = {"block": 0, "tiler": 0}, {"block": 1, "tiler": 1}
         for kind, extent in self.digits:
             index, digit = divmod(index, extent)
@@ -93,25 +96,16 @@ def product_picture(operation: str, block: Any, tiler: Any, *, at: Any = None) -
     index = traced(operation, product, at, lambda i: grids[0].place(copies.of(i)[0]) is not None)
     element, copy = copies.of(index)
 
-    def of_block(i: int) -> Content:
-        offset, hover = values_of(a, grids[0], i)
-        return Content((offset,), 0, hover, marked=i == element)
-
-    def of_tiler(i: int) -> Content:
-        assert grids[1] is not None
-        offset, hover = values_of(b, grids[1], i)
-        return Content((offset,), i, (*hover, ("copy", str(i))), marked=i == copy)
-
-    def of_product(i: int) -> Content:
-        offset, hover = values_of(result, product, i)
-        part, number = copies.of(i)
-        more = (("copy", str(number)), ("of the block", grids[0].coordinate(part)))
-        return Content((offset,), number, hover + more, marked=i == index)
-
-    panels = [grids[0].panel(f"block {a}", "what is repeated", of_block)]
+    panels = [grids[0].offsets(f"block {a}", "what is repeated", a, repeat(0), [element])]
     if grids[1] is not None:
-        panels.append(grids[1].panel(f"tiler {b}", "a cell for each copy", of_tiler))
-    panels.append(product.panel(f"{result}", _says(operation, copies.by_mode), of_product))
+        numbers = grids[1].drawn()
+        more = [(("copy", str(n)),) for n in numbers]
+        panels.append(grids[1].offsets(f"tiler {b}", "a cell for each copy", b, numbers, [copy], more=more))
+    parts, numbers = (x.tolist() for x in copies.of(np.array(product.drawn())))
+    names = grids[0].coordinates(parts)
+    of = [(("copy", str(n)), ("of the block", name)) for n, name in zip(numbers, names, strict=True)]
+    says = _says(operation, copies.by_mode)
+    panels.append(product.offsets(f"{result}", says, result, numbers, [index], more=of))
     if operation == "raked_product":  # the block is spread out, so nothing ends at its extents
         panels[-1] = panels[-1]._replace(row_rules=(), column_rules=())
     elif operation == "blocked_product" or (operation == "logical_product" and copies.by_mode):
@@ -122,7 +116,7 @@ def product_picture(operation: str, block: Any, tiler: Any, *, at: Any = None) -
     links = [Link((0, *start), (last, *end))] if start is not None and end is not None else []
     notes = [
         f"element {grids[0].coordinate(element)} of copy {copy if grids[1] is None else grids[1].coordinate(copy)} has "
-        f"the coordinate {product.coordinate(index)} and the offset {text(result(index))}"
+        f"the coordinate {product.coordinate(index)} and the offset {text(offset_at(result, index))}"
     ]
     for name, grid in ((f"the block {a}", grids[0]), (f"the tiler {b}", grids[1]), (f"{result}", product)):
         notes += [] if grid is None else grid.note(name)

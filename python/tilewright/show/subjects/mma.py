@@ -107,18 +107,18 @@ def _by_partitions(tiled: TiledMma, extents: tuple[int, int]) -> Owners:
 
 def _filled(owners: Owners, rows: int, letter: str, only: int | None = None) -> Callable[[int, int], Content]:
     """By coordinate: thread and value; those of other threads than `only` are pale."""
+    every = only is None
 
     def content(i: int, j: int) -> Content:
         pairs = owners.get(i + rows * j)
         at = (("coordinate", f"({i},{j})"),)
         if pairs is None:
             return Content(("-",), None, at, faded=True)
-        own = only is not None and [pair for pair in pairs if pair[0] == only]
-        if own:
-            pairs = own
-        more = len(pairs) - 1
-        lines = (f"T{pairs[0][0]}" + (f"+{more}" if more and not own else ""), f"{letter}{pairs[0][1]}")
-        return Content(lines, pairs[0][0], (*at, *owner_hover(pairs)), only is not None and not own, bool(own))
+        own = () if every else [pair for pair in pairs if pair[0] == only]
+        thread, value = (own or pairs)[0]
+        shared = len(pairs) > 1 and not own
+        lines = (f"T{thread}+{len(pairs) - 1}" if shared else f"T{thread}", f"{letter}{value}")
+        return Content(lines, thread, at + owner_hover(own or pairs), not own and not every, bool(own))
 
     return content
 

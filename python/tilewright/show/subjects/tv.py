@@ -13,7 +13,7 @@ from tilewright.show.drawing.grids import CELLS, Grid, grids_of
 from tilewright.show.drawing.measure import RICH
 from tilewright.show.drawing.memory import Memory, memory_of, memory_or_usual
 from tilewright.show.drawing.picture import Cell, Link, Panel, Picture, Placed
-from tilewright.show.subjects.layouts import facts_of, index_of, plain, with_values
+from tilewright.show.subjects.layouts import index_of, plain, with_values
 from tilewright.show.subjects.tensors import short
 
 if TYPE_CHECKING:
@@ -322,19 +322,16 @@ def values_picture(result: Any, *, most: int = MOST) -> Picture:
     [('5', 'T0V3'), ('9',)]
     """
     layout, tv = result.tensor.layout, result.tv_layout
-    shape = layout.shape
+    shape = _line_or_more(layout.shape)
     grids, notes = grids_of(shape, most)
-    owners = owners_of(tv, shape)
-    elements: dict[int, str] = {}
-    for t in range(len(result)):
-        for v in range(result.values.shape[1]):
-            elements.setdefault(int(result.coordinates[t, v]), short(result.values[t, v]))
+    owners = owners_of(tv, shape, {number for grid in grids for _, _, _, number, _ in grid.cells()})
+    elements = {index: short(result.values[pairs[0]]) for index, pairs in owners.items()}
     panels = [
         tile_panel(
             grid,
             owners,
             f"tensor {with_values(layout)}",
-            f"{facts_of(layout)}; {coverage(indices_of(tv, shape), int(_core.size(layout)))}",
+            f"element over thread and value; {result.coverage}",
             data=layout,
             element=lambda coordinate: elements.get(index_in(shape, coordinate), "-"),
         )
@@ -347,3 +344,9 @@ def values_picture(result: Any, *, most: int = MOST) -> Picture:
     placed = [Placed(0, i, panel) for i, panel in enumerate(panels)]
     placed.append(Placed(0, 1, table) if beside else Placed(1, 0, table))
     return Picture(f"values by thread: {with_values(tv)}", placed, notes)
+
+
+def _line_or_more(shape: Any) -> Any:
+    """A shape that is drawn line by line where one mode alone has more than one element: (24,1) as 24."""
+    modes = [mode for mode in shape if int(_core.size(mode)) > 1] if isinstance(shape, tuple) else [shape]
+    return shape if len(modes) > 1 else modes[0] if modes else 1
