@@ -77,7 +77,7 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  $(INSTALL) --upgrade --no-deps --target build/sanitize-site .
 	PYTHONPATH=build/sanitize-site ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	  $(PYTEST) --hypothesis-profile=dev --ignore tests/test_package.py
+	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py
 
 clean:
 	rm -rf $(VENV) build
