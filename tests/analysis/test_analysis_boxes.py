@@ -8,11 +8,11 @@ import re
 import numpy as np
 import pytest
 
+from probes.box import Box, launch
 from tilewright import BFloat16, Float4E2M1FN, Float16, Float32, Int128, TFloat32, cute
 from tilewright.analysis import analyze, box_access
 from tilewright.analysis.boxes import row_sectors
 from tilewright.devices import H200
-from tilewright.kernels.box_probe import Box, launch
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90.build import GemmSm90
 

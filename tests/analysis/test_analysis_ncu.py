@@ -15,12 +15,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import ncu_compare
 from places import ROOT
+from probes.access import KINDS, Access, compile_probes, kernel_name, most, parameters
 from tilewright import kernels
 from tilewright.analysis import MisalignedError, async_access
 from tilewright.analysis.ncu import run as ncu
 from tilewright.kernels.analyze import verify
-from tilewright.kernels.probe import KINDS, Access, compile_probes, kernel_name, most, parameters
 
 GOLDEN = ROOT / "tests/analysis/ncu.json.gz"
 PAGE = (ROOT / "docs/active_lanes.md").read_text()
@@ -35,16 +36,6 @@ def golden():
 
 
 @pytest.fixture(scope="module")
-def compare():
-    """benchmarks/ncu_compare.py, which says what is compared with what."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        yield importlib.import_module("ncu_compare")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
-
-
-@pytest.fixture(scope="module")
 def rows(golden):
     """The accesses as benchmarks/ncu.py keeps them."""
     keys = ("kind", "name", "lanes", "offsets", "shared")
@@ -56,9 +47,9 @@ def rows(golden):
     ]
 
 
-def test_no_reading_differs_from_the_prediction(compare, rows):
+def test_no_reading_differs_from_the_prediction(rows):
     """Sectors, wavefronts, their ideals, and lines, of every access: those of the instruction, and the hardware's."""
-    found, compared = compare.probe_differences(rows)
+    found, compared = ncu_compare.probe_differences(rows)
     differences = [d for d in found if not d.reason]
     assert not differences, "\n".join(
         f"{d.what}, {d.name}: {d.metric} {d.predicted}, {d.read}" for d in differences[:20]
@@ -68,11 +59,11 @@ def test_no_reading_differs_from_the_prediction(compare, rows):
     assert compared["memory_l2_theoretical_sectors_global"] >= 800
 
 
-def test_what_is_excused_is_what_the_page_says(compare, rows):
+def test_what_is_excused_is_what_the_page_says(rows):
     """Readings of ncu that are not taken for the truth are of few sorts, each with proof from another counter."""
-    found, compared = compare.probe_differences(rows)
+    found, compared = ncu_compare.probe_differences(rows)
     reasons = Counter((d.reason, d.what.rsplit(".", 1)[0]) for d in found if d.reason)
-    assert {r for r, _ in reasons} <= set(compare.REASONS)
+    assert {r for r, _ in reasons} <= set(ncu_compare.REASONS)
     assert {kind for r, kind in reasons if r == "counter"} == {"ld.shared"}
     assert {kind for r, kind in reasons if r in ("lost", "race")} <= {"cp.async.cg", "cp.async.filled"}
     assert {kind for r, kind in reasons if r == "unread"} == {"cp.async.filled"}
@@ -80,14 +71,14 @@ def test_what_is_excused_is_what_the_page_says(compare, rows):
     assert sum(n for (r, _), n in reasons.items() if r == "race") <= 5
 
 
-def test_the_hardware_takes_other_wavefronts_than_ncu_says(compare, rows):
+def test_the_hardware_takes_other_wavefronts_than_ncu_says(rows):
     """cp.async through L1: lookups of lines make it more, and not all lanes that one meets wait for each other.
 
     But no two lanes of a pass share a wavefront that use one group of banks.
     """
     more = fewer = unknown = 0
     for row in (r for r in rows if r["kind"].startswith("cp.async.ca")):
-        access = compare.access_of(row)
+        access = ncu_compare.access_of(row)
         found = access.asynchronous()
         if found.wavefronts is None:
             unknown += 1
@@ -105,12 +96,12 @@ def test_the_hardware_takes_other_wavefronts_than_ncu_says(compare, rows):
     assert unknown <= 2
 
 
-def test_what_ncu_calls_wavefronts_around_the_cache(compare, rows):
+def test_what_ncu_calls_wavefronts_around_the_cache(rows):
     """Moves of sectors from line to line, and where some lanes write zeros, what they meet on the way.
 
     Of the form that can write zeros, ncu counts some instructions as if all lanes did: always the same of a kernel.
     """
-    read = {compare.access_of(row): row["source"] for row in rows if row["kind"].startswith("cp.async")}
+    read = {ncu_compare.access_of(row): row["source"] for row in rows if row["kind"].startswith("cp.async")}
     around = [x for x in read if x.kind.startswith("cp.async.cg") and x.lanes]
     assert len(around) >= 80
     wavefronts, ideal = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
@@ -132,12 +123,12 @@ def test_the_lanes_are_those_of_the_mask(golden, rows):
         assert row["source"]["thread_inst_executed_true"] in (access.lanes.bit_count(), 32), row["name"]
 
 
-def test_the_totals_of_plans(compare, golden):
+def test_the_totals_of_plans(golden):
     """Those plans that are chosen today as when they were measured: their classes, and all sectors of the hardware."""
     sys.modules.pop("ncu_plans", None)
     importlib.import_module("ncu_plans")
-    plans = [row for row in compare.of_golden(golden)["plans"] if row["text"] != "None"]
-    differences, lines, compared = compare.plan_differences(plans)
+    plans = [row for row in ncu_compare.of_golden(golden)["plans"] if row["text"] != "None"]
+    differences, lines, compared = ncu_compare.plan_differences(plans)
     unexplained = [d for d in differences if not d.reason]
     assert not unexplained, "\n".join(f"{d.what}: {d.name} {d.metric} {d.predicted}, {d.read}" for d in unexplained)
     reasons = Counter(d.reason for d in differences)
@@ -148,31 +139,31 @@ def test_the_totals_of_plans(compare, golden):
     assert len(others) <= 16, "measure again:\n" + "\n".join(others)
 
 
-def test_the_committed_result_is_whole(compare, golden):
+def test_the_committed_result_is_whole(golden):
     """Made of the committed readings it is the same: every plan is predicted, and the lanes were read."""
     newest = max((ROOT / "benchmarks/results").glob("ncu-*.md")).read_text()
-    table = compare.lanes_table(compare.of_golden(golden)["plans"])
+    table = ncu_compare.lanes_table(ncu_compare.of_golden(golden)["plans"])
     assert "\n".join(table) in newest
     assert "| nan" not in newest
     assert "| not predicted" not in newest
     assert f"{len(golden['boxes'])} boxes" in newest
 
 
-def test_no_box_moves_other_sectors_than_predicted(compare, golden):
+def test_no_box_moves_other_sectors_than_predicted(golden):
     """Loads, stores and multicasts of one box each, by the hardware's counters."""
-    boxes = [compare.box_of(box) for box, _ in golden["boxes"]]
-    assert not compare.box_differences(golden["boxes"])
+    boxes = [ncu_compare.box_of(box) for box, _ in golden["boxes"]]
+    assert not ncu_compare.box_differences(golden["boxes"])
     assert len(set(boxes)) >= 1000
     kinds = Counter((box.op, box.receivers) for box in boxes)
     assert min(kinds[kind] for kind in (("load", 1), ("load", 2), ("load", 4), ("store", 1))) >= 250
     assert sum(box.rounds for box in boxes) >= 250
     wrong = [[box, read + 1] for box, read in golden["boxes"][:3]]
-    assert [found[2] - found[1] for found in compare.box_differences(wrong)] == [1, 1, 1]
+    assert [found[2] - found[1] for found in ncu_compare.box_differences(wrong)] == [1, 1, 1]
 
 
-def test_boxes_and_wgmma_of_plans_were_read(compare, golden):
+def test_boxes_and_wgmma_of_plans_were_read(golden):
     """Every plan of gemm_sm90: its boxes and their sectors, and what the tensor cores read of shared memory."""
-    plans = [row for row in compare.of_golden(golden)["plans"] if "sm90" in row["text"][:400]]
+    plans = [row for row in ncu_compare.of_golden(golden)["plans"] if "sm90" in row["text"][:400]]
     assert len(plans) >= 100
     for row in plans:
         classes = [kernel["classes"] for kernel in row["kernels"]]
@@ -180,7 +171,7 @@ def test_boxes_and_wgmma_of_plans_were_read(compare, golden):
         assert len(loads) == 1, row["name"]
         assert loads[0]["requests"] > 0, row["name"]
         assert any(of.get("GMMA", {}).get("wavefronts") for of in classes), row["name"]
-        assert any(kernel["metrics"].get(compare.MULTIPLIED) for kernel in row["kernels"]), row["name"]
+        assert any(kernel["metrics"].get(ncu_compare.MULTIPLIED) for kernel in row["kernels"]), row["name"]
 
 
 def test_boxes_are_compared_by_the_hardwares_counter():

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from copy_instantiations import instantiations
 from tilewright import cute
 from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefronts_of
-from tilewright.kernels.copy.registry import instantiations
 
 L = cute.parse
 WARP = range(32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import re
-import sys
 
 import pytest
 
@@ -13,11 +12,9 @@ from places import ROOT
 pytest.importorskip("torch")
 
 PAGE = (ROOT / "docs/gemm.md").read_text()
-sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import gemm_ladder  # noqa: E402
 from gemm_ladder_steps import LADDERS  # noqa: E402
-
 from tilewright.kernels.gemm.composite.padded import PackedGemm  # noqa: E402
 
 STEPS = [step for ladder in LADDERS for step in ladder.steps]

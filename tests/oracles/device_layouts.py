@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from copy_instantiations import instantiations
 from tilewright import Int32, Int64, _core, cute, kernels
 from tilewright.cute.runtime import from_dlpack
-from tilewright.kernels.common.device_types import device_type, dynamic_values
-from tilewright.kernels.copy.registry import instantiations
+from tilewright.kernels.common.device_types import device_type
 
 HEADER = Path(__file__).with_name("evaluate.cuh").read_text(encoding="utf-8")
 SOURCE = '#include "evaluate.cuh"\nusing namespace tilewright;\n'
@@ -171,8 +171,11 @@ def pack(count: int, step: int, extents: tuple[int, ...], values: Any) -> bytes:
 
 
 def values_of(layout: Any) -> list[int]:
-    """The dynamic leaves; a composed layout has none."""
-    return [] if isinstance(layout, _core.ComposedLayout) else dynamic_values(layout)
+    """The dynamic leaves, shape then stride, as device_type numbers them; a composed layout has none."""
+    if isinstance(layout, _core.ComposedLayout):
+        return []
+    leaves = _core.flatten_to_tuple((layout.shape, layout.stride))
+    return [int(x) for x in leaves if isinstance(x, (Int32, Int64))]
 
 
 def coordinate_rank(layout: Any) -> int:

@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
+from copy_instantiations import instantiations
 from copy_plans import aligned, contiguous, transposing
 from places import ROOT
 from tilewright import Float32, cute, kernels
 from tilewright.cute.nvgpu import CopyUniversalOp
-from tilewright.kernels.copy.registry import instantiations
 
 L = cute.parse
 PLANS = dict(instantiations())

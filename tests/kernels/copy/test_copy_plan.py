@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from copy_instantiations import instantiations, plan_of_layouts
 from copy_plans import aligned, contiguous, numbers, transposing
 from tilewright import cute, kernels
 from tilewright.analysis.bank_conflicts import coordinate
 from tilewright.kernels.common.device_types import device_type
 from tilewright.kernels.copy.plan import FIELDS, CopyPlan, fast_divisor
-from tilewright.kernels.copy.registry import instantiations, plan_of_layouts
 from tilewright.runtime.discovery import kernels_folder
 
 L = cute.parse

@@ -8,10 +8,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from copy_instantiations import instantiations, permuted, plan_of_layouts, row_major
 from tilewright.cute import size
 from tilewright.kernels import tiled_copy
 from tilewright.kernels.copy.plan import STEM
-from tilewright.kernels.copy.registry import instantiations, permuted, plan_of_layouts, row_major
 from tilewright.runtime.compiler import compile_program
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")

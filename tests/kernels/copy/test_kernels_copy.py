@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
+from copy_instantiations import instantiations
 from cpu_device import OnDevice
 from tilewright import Float16, Float32, Int4, Int8, LayoutError, cute, kernels
 from tilewright.cute.nvgpu import CopyUniversalOp, cpasync
 from tilewright.cute.runtime import from_dlpack
 from tilewright.kernels.copy.plan import check_static
-from tilewright.kernels.copy.registry import instantiations
 
 torch = pytest.importorskip("torch")
 

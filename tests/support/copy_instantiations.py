@@ -6,18 +6,14 @@ than its plan says, is found before it is run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from tilewright import _core
+from tilewright import Float32, cute
+from tilewright.cute.nvgpu.cpasync import CopyG2SOp
 from tilewright.kernels.copy.api import plan_operands
+from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CPU, SIZES, Operand
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tilewright.kernels.copy.plan import CopyPlan
-
-__all__ = ["instantiations", "plan_of_layouts"]
 
 SRC, DST = 1 << 60, 1 << 61  # addresses of nothing, aligned to all and far from each other
 TYPES = {1: "Int8", 2: "BFloat16", 4: "Float32", 8: "Float64", 16: "Int128"}
@@ -130,12 +126,6 @@ def _of_common_sizes(size: int) -> Iterator[tuple[str, CopyPlan]]:
 
 
 def _by_cp_async(bits: int) -> CopyPlan:
-    from tilewright.cute.atoms.copy_atom import make_copy_atom
-    from tilewright.cute.atoms.copy_ops import CopyG2SOp
-    from tilewright.cute.tiled.make_tiled_copy import make_tiled_copy_tv
-    from tilewright.numeric import Float32
-
-    threads = _core.make_layout((8, 32), stride=(32, 1))
-    values = _core.make_layout((1, bits // 32))
-    tiled_copy = make_tiled_copy_tv(make_copy_atom(CopyG2SOp(), Float32, num_bits_per_copy=bits), threads, values)
-    return plan_of_layouts(4, (1000, 1024), (1024, 1), tiled_copy=tiled_copy)
+    atom = cute.make_copy_atom(CopyG2SOp(), Float32, num_bits_per_copy=bits)
+    threads, values = cute.make_layout((8, 32), stride=(32, 1)), cute.make_layout((1, bits // 32))
+    return plan_of_layouts(4, (1000, 1024), (1024, 1), tiled_copy=cute.make_tiled_copy_tv(atom, threads, values))

@@ -1,19 +1,19 @@
-"""One memory access of one warp at chosen addresses, for a profiler to count: the host side of kernels/probe.cuh."""
+"""One memory access of one warp at chosen addresses, for a profiler to count: the host side of access.cuh."""
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from tilewright.analysis import async_access, warp_access
+from tilewright.analysis.access import Request
+from tilewright.analysis.cp_async import AsyncAccess
+from tilewright.runtime.compiler import compile_program, kernel
 
-    from tilewright.analysis.access import Request
-    from tilewright.analysis.cp_async import AsyncAccess
-
-__all__ = ["GLOBAL_BYTES", "KINDS", "SHARED_BYTES", "Access", "Kind", "compile_probes", "launch", "most"]
-
-SOURCE = '#include "probe.cuh"\nusing namespace tilewright;\n'
+HEADERS = {"access.cuh": Path(__file__).with_name("access.cuh").read_text()}
+SOURCE = '#include "access.cuh"\nusing namespace tilewright;\n'
 SLOTS = 24  # kProbes of the kernel: rows of offsets in its parameters
 LANES = 32
 GLOBAL_BYTES = 1 << 20  # of the memory that is accessed; shared memory is a CTA's
@@ -96,8 +96,6 @@ class Access(NamedTuple):
         >>> [(r.memory, r.sectors, r.wavefronts) for r in Access("ld.shared.8", tuple(range(0, 256, 8))).predicted()]
         [('shared', 0, 2)]
         """
-        from tilewright.analysis import warp_access
-
         both = self.asynchronous()
         if both is not None:
             return [both.source, both.destination]
@@ -111,8 +109,6 @@ class Access(NamedTuple):
         >>> print(Access("ld.shared.4", (0,) * 32).asynchronous())
         None
         """
-        from tilewright.analysis import async_access
-
         if len(self.sides) == 1:
             return None
         cache = "ca" if self.kind.startswith("cp.async.ca") else "cg"
@@ -145,9 +141,8 @@ def compile_probes(arch: str, wanted: Iterable[tuple[str, int]]) -> Any:
     Traceback (most recent call last):
     ValueError: compile_program: arch is '90', which is no architecture such as sm_90a
     """
-    from tilewright.runtime.compiler import compile_program
-
-    return compile_program("probe", [kernel_name(kind, count) for kind, count in wanted], arch, source=SOURCE)
+    names = [kernel_name(kind, count) for kind, count in wanted]
+    return compile_program("probe", names, arch, headers=HEADERS, source=SOURCE)
 
 
 def parameters(address: int, accesses: Sequence[Access], count: int) -> bytes:
@@ -195,8 +190,6 @@ def launch(device: int, address: int, accesses: Sequence[Access], program: Any, 
     Traceback (most recent call last):
     ValueError: probe: ld.global.4 takes 32 offsets, not 1 and 0
     """
-    from tilewright.runtime.compiler import kernel
-
     params = parameters(address, accesses, count)
     function = kernel(program, kernel_name(accesses[0].kind, count), device)
     function.set_dynamic_shared(SHARED_BYTES)

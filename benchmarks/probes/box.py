@@ -1,18 +1,18 @@
-"""One box by the copy engine, for a profiler to count: the host side of kernels/box_probe.cuh."""
+"""One box by the copy engine, for a profiler to count: the host side of box.cuh."""
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from tilewright import _core, cute, numeric
+from tilewright.analysis.boxes import BoxAccess, box_access
+from tilewright.runtime.compiler import compile_program, kernel
 
-    from tilewright.analysis.boxes import BoxAccess
-
-__all__ = ["MEMORY_BYTES", "Box", "compile_box_probes", "kernel_name", "launch"]
-
-SOURCE = '#include "box_probe.cuh"\nusing namespace tilewright;\n'
+HEADERS = {"box.cuh": Path(__file__).with_name("box.cuh").read_text()}
+SOURCE = '#include "box.cuh"\nusing namespace tilewright;\n'
 MEMORY_BYTES = 1 << 20  # of the memory that a box's tensor lies in
 SHARED_BYTES = 1 << 16
 BARRIER = 16  # bytes behind the box
@@ -50,9 +50,6 @@ class Box(NamedTuple):
 
     def predicted(self) -> BoxAccess:
         """What analysis says of it."""
-        from tilewright import cute, numeric
-        from tilewright.analysis.boxes import box_access
-
         dtype = getattr(numeric, self.element)
         layout = cute.make_layout(self.extents, stride=(1, self.pitch // self.size))
         return box_access(
@@ -76,9 +73,8 @@ def compile_box_probes(arch: str, wanted: Iterable[tuple[str, int]]) -> Any:
     Traceback (most recent call last):
     ValueError: compile_program: arch is '90a', which is no architecture such as sm_90a
     """
-    from tilewright.runtime.compiler import compile_program
-
-    return compile_program("box_probe", [kernel_name(*one) for one in wanted], arch, source=SOURCE)
+    names = [kernel_name(*one) for one in wanted]
+    return compile_program("box_probe", names, arch, headers=HEADERS, source=SOURCE)
 
 
 def launch(device: int, address: int, box: Box, program: Any, *, stream: int = 1) -> None:
@@ -91,9 +87,6 @@ def launch(device: int, address: int, box: Box, program: Any, *, stream: int = 1
     Traceback (most recent call last):
     ValueError: box_probe: 1048576 rows of 128 bytes are more than the 1048576 bytes of memory
     """
-    from tilewright import _core
-    from tilewright.runtime.compiler import kernel
-
     if box.offset + box.extents[1] * box.pitch > MEMORY_BYTES:
         raise ValueError(
             f"box_probe: {box.extents[1]} rows of {box.pitch} bytes are more than the {MEMORY_BYTES} bytes of memory"
