@@ -15,7 +15,6 @@ from tilewright._notebook import drawn
 from tilewright.analysis.arguments import bools, integers, named, whole
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 
@@ -23,6 +22,7 @@ __all__ = ["MisalignedError", "Request", "Requests", "swizzled", "warp_access", 
 
 WARP = 32  # lanes
 SECTOR = 32  # bytes
+OF_MATRICES = ("ldmatrix", "stmatrix")
 MOST = 2**63 - 1  # addresses are counted in int64
 
 

@@ -14,7 +14,6 @@ from tilewright.numeric import Numeric
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     import numpy.typing as npt
 
 __all__ = ["bools", "element_bits", "integers", "named", "require_fitting", "whole"]

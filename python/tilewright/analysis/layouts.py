@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import SECTOR, WARP, Request, Requests, accesses_of_layout
+from tilewright.analysis.access import OF_MATRICES, SECTOR, WARP, Request, Requests, accesses_of_layout
+from tilewright.analysis.advice.access import advice_on_access
 from tilewright.analysis.arguments import bools, element_bits, whole
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.swizzle_modes import mode_of_access
@@ -16,7 +17,6 @@ from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright._typing import AnyLayout, SupportsDLPack
@@ -30,7 +30,6 @@ WIDTHS = (1, 2, 4, 8, 16)  # bytes of a lane's access
 WIDEST = WIDTHS[-1]
 MOST = 1 << 24  # elements that are looked at, each at its own address
 FARTHEST = 2**59  # no address is as great, and 8 times as much, in bits, is an int64
-OF_MATRICES = ("ldmatrix", "stmatrix")
 
 
 def sass_name(memory: str, op: str, width: int, matrices: int = 0) -> str:
@@ -171,8 +170,6 @@ def analyze_layout(
         >>> analyze_layout(cute.make_layout(12), Float16, threads=32)["load"].lanes  # 12 of 32 threads
         12.0
     """
-    from tilewright.analysis.advice.access import advice_on_access
-
     if width is not None and whole("analyze", "width", width) not in WIDTHS:
         raise ValueError(f"analyze: width = {width} bytes must be {', '.join(map(str, WIDTHS))}; None is the widest")
     table, memory = _table_of(x, dtype, memory, base)

@@ -18,7 +18,6 @@ from tilewright.cute.atoms.smem_layout import SmemLayoutAtomKind
 from tilewright.cute.atoms.wgmma_layout import canonical_addresses, swizzled, tma_offsets
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright._typing import AnyLayout

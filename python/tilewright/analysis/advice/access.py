@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright import _core
-from tilewright.analysis.access import SECTOR, accesses_of_layout
+from tilewright.analysis.access import OF_MATRICES, SECTOR, accesses_of_layout
 from tilewright.analysis.advice.sentences import advice
-from tilewright.analysis.layouts import OF_MATRICES
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright.analysis.instructions import MemoryInstruction

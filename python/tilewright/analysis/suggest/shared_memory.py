@@ -18,7 +18,6 @@ from tilewright.cute.int_tuple import transform_leaf
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright._core import Layout

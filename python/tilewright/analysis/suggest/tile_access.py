@@ -9,12 +9,11 @@ import numpy as np
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import WARP
+from tilewright.analysis.access import OF_MATRICES, WARP
 from tilewright.analysis.arguments import named, whole
-from tilewright.analysis.layouts import MOST, OF_MATRICES, WIDTHS, Table, widest_access
+from tilewright.analysis.layouts import MOST, WIDTHS, Table, widest_access
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Integers = npt.NDArray[np.int64]

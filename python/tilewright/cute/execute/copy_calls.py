@@ -12,8 +12,6 @@ from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    import numpy as np
-
     Array = np.ndarray[Any, Any]
 
 __all__ = ["check_side", "check_types", "execute", "name_of", "require_atom", "same_sizes"]

@@ -12,8 +12,6 @@ from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
 
 if TYPE_CHECKING:
-    import numpy as np
-
     Array = np.ndarray[Any, Any]
 
 __all__ = ["clear", "memory_tensor", "move", "predicates_of", "require_same_width", "sizes_of"]

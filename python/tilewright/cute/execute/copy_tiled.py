@@ -14,8 +14,6 @@ from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tiled.tiled_copy import TiledCopy
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tilewright.cute.atoms.copy_atom import CopyAtom
 
     Array = np.ndarray[Any, Any]

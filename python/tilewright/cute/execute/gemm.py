@@ -21,8 +21,6 @@ from tilewright.cute.tiled.tiled_mma import OPERAND_MODES, TiledMma
 from tilewright.numeric import Float32, TFloat32
 
 if TYPE_CHECKING:
-    import numpy as np
-
     Array = np.ndarray[Any, Any]
 
 __all__ = ["gemm", "gemm_threads", "gemm_tiled", "mma_atom_call"]

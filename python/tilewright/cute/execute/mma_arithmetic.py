@@ -14,8 +14,6 @@ import numpy as np
 from tilewright.numeric import Float64, Int32
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tilewright.cute.atoms.mma_atom import MmaAtom
 
     Array = np.ndarray[Any, Any]
