@@ -239,8 +239,10 @@ def test_others_take_little_longer_than_a_layout(drawn, options):
     gc.collect()
     gc.disable()  # what other tests have left is looked through every few thousand cells
     try:
-        for _ in range(40):
+        for count in range(40):  # what else runs on the machine only ever adds to the times
             best = list(map(min, best, (seconds(layout), seconds(*operands, **options))))
+            if count >= 9 and best[1] < 50 / 14 * best[0]:
+                break
     finally:
         gc.enable()
     assert best[1] < 50 / 14 * best[0]
