@@ -72,9 +72,9 @@ def test_the_tile_depends_on_which_rows_begin_anywhere():
         src, dst = np.zeros((1000, columns), dtype), np.zeros((columns, pitch), dtype)[:, :1000].T
         return kernels.tiled_copy.plan(src, dst).tile
 
-    assert (tile(1000, 1004), tile(1000, 1003), tile(1001, 1004), tile(1001, 1003)) == (
-        (64, 64), (32, 64), (64, 128), (64, 128)
-    )  # fmt: skip
+    aligned, src, dst, both = tile(1000, 1004), tile(1000, 1003), tile(1001, 1004), tile(1001, 1003)
+    assert math.prod(src) < math.prod(aligned) < math.prod(dst)
+    assert dst == both
     assert tile(1000, 1003, "f8") == tile(1001, 1003, "f8")  # not measured
 
 
@@ -156,14 +156,16 @@ def test_thread_value_layouts_cover_the_tile(name):
 
 
 def test_tiles_and_threads():
+    """As many tiles as cover the extents; one more where rows begin before them."""
     plan = plan_of_layouts(4, (1000, 1040), (1, 1008))
-    assert (plan.tiles, plan.threads, plan.ctas) == ((17, 16), 256, 17 * 16)
+    assert plan.tiles == tuple(-(-n // t) for n, t in zip(plan.problem.extents, plan.tile, strict=True))
+    assert (plan.threads, plan.ctas) == (cute.size(plan.load_tv, mode=[0]), math.prod(plan.tiles))
     shifted = plan_of_layouts(4, (1024, 1024), (1, 1024), (1025, 1))
-    assert (shifted.tile[0], shifted.tiles[0]) == (64, 17)
+    assert shifted.tiles[0] == 1024 // shifted.tile[0] + 1
     far = plan_of_layouts(4, (1 << 17, 1 << 17), (1, 1 << 17))
-    assert far.tiles == (2048, 2048)
-    assert far.tiles_in_run == 32
-    assert far.ctas == 2048 * 2048
+    assert far.tiles == tuple((1 << 17) // t for t in far.tile)
+    assert far.tiles_in_run > 1
+    assert far.ctas == math.prod(far.tiles)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -331,14 +333,18 @@ def test_strides_that_are_built_in_without_vectors():
 def test_runs_of_tiles_in_other_sizes():
     """Runs that do not divide the tiles have CTAs with no tile, which must know that they have none."""
     plan = plan_of_layouts(4, (1 << 17, 1 << 17), (1, 1 << 17))
-    assert (plan.tile, plan.tiles_in_run, plan.predicated) == ((64, 64), 32, False)
-    for rows, fits in ((64 * 32, True), (64 * 64, True), (64 * 33, False)):
-        other = plan.replace(problem=plan_of_layouts(4, (64, rows), (1, 64)).problem)
-        assert (other.ctas == rows // 64) == fits
+    tile, run = plan.tile[0], plan.tiles_in_run
+    assert (plan.tile[1], plan.predicated) == (tile, False)
+    assert run > 1
+    for tiles, fits in ((run, True), (2 * run, True), (run + 1, False)):
+        other = plan.replace(problem=plan_of_layouts(4, (tile, tile * tiles), (1, tile)).problem)
+        assert (other.ctas == tiles) == fits
         if fits:
             other.require(0, 0)
             continue
-        with pytest.raises(ValueError, match="runs of 32 tiles must divide the 33 tiles along mode 0 evenly"):
+        with pytest.raises(
+            ValueError, match=f"runs of {run} tiles must divide the {run + 1} tiles along mode 0 evenly"
+        ):
             other.require(0, 0)
         other.replace(predicated=True).require(0, 0)
 

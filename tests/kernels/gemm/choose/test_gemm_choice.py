@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, kernels
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, LayoutError, TFloat32, kernels
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm, ranked
 from tilewright.kernels.gemm.choose.devices import GENERATIONS
@@ -123,18 +125,13 @@ def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
     assert chosen(2047, 2147, 2051, Float32, a="m", b="n").sides == (True, True)
 
 
-@pytest.mark.parametrize(
-    ("shape", "tiler", "slices", "stages"),
-    [
-        ((5, 4096, 4096), (32, 16, 64), 8, 6),
-        ((16, 4096, 4096), (32, 16, 64), 8, 6),
-        ((64, 4096, 1000), (64, 32, 64), 8, 4),
-        ((512, 512, 512), (64, 32, 32), 4, 4),
-    ],
-)
-def test_small_tiles_of_fma_come_element_by_element_along_k(shape, tiler, slices, stages):
-    plan = chosen(*shape, Float32)
-    assert (plan.tiler_mnk, plan.slices, plan.stages) == (tiler, slices, stages)
+@pytest.mark.parametrize("shape", [(5, 4096, 4096), (16, 4096, 4096), (64, 4096, 1000), (512, 512, 512)])
+def test_small_tiles_of_fma_come_element_by_element_along_k(shape):
+    """Their warps share the steps along K, and more of these are on their way than where elements are turned."""
+    plan, large = chosen(*shape, Float32), chosen(4096, 4096, 4096, Float32)
+    assert math.prod(plan.tiler_mnk[:2]) < math.prod(large.tiler_mnk[:2])
+    assert plan.slices > large.slices == 1
+    assert plan.stages >= 4
     assert by_cp_async(plan.tiled_copy_a)
     assert by_cp_async(plan.tiled_copy_b)
     assert (plan.copy_layout("a")[1], plan.copy_layout("b")[1]) == (1, 1)
@@ -144,9 +141,12 @@ def test_small_tiles_of_fma_come_element_by_element_along_k(shape, tiler, slices
 
 def test_fewer_stages_where_shared_memory_is_smaller():
     small = DEVICES["sm_89"]
-    plan = chosen(64, 4096, 1000, Float32, small)
-    assert (plan.tiler_mnk, plan.stages) == ((64, 32, 64), 3)
+    plan, large = chosen(64, 4096, 1000, Float32, small), chosen(64, 4096, 1000, Float32)
+    assert plan.stages < large.stages
     plan.require_device(small)
+    if plan.shared_bytes // plan.stages == large.shared_bytes // large.stages:
+        with pytest.raises(LayoutError, match="use fewer stages"):
+            large.require_device(small)
 
 
 @pytest.mark.parametrize("k", [4096, 4103])
@@ -241,18 +241,21 @@ def test_all_plans_of_a_problem():
 
 def test_long_sums_of_fp32_are_promoted():
     """Sums of fewer terms have smaller rounding errors: along M and N, where cuBLAS has them, too."""
-    for k, promote in ((960, 0), (4088, 96), (8192, 96)):
+    for k, promoted in ((960, False), (4088, True), (8192, True)):
         plan = chosen(4096, 4096, k, Float32, a="m", b="n")
-        assert (plan.tiler_mnk, plan.promote) == ((128, 128, 8), promote)
-        assert plan.shared_bytes == 3 * 256 * 8 * 4 + (128 * 128 * 4 if promote else 0)
+        m, n, step = plan.tiler_mnk
+        assert (plan.promote > 0) == promoted
+        assert plan.promote * step < k
+        assert plan.shared_bytes == plan.stages * (m + n) * step * 4 + (m * n * 4 if promoted else 0)
     assert chosen(4096, 4096, 8192, Float32, a="m").promote == 0
 
 
 def test_sums_of_single_elements_are_promoted():
     """Rows that are not aligned leave as much room for totals as others do."""
     plan = chosen(777, 1777, 2777, Float32, alignments=(4, 4, 4))
-    assert (plan.tiler_mnk, plan.stages, plan.promote) == ((128, 128, 8), 2, 32)
+    assert 0 < plan.promote * plan.tiler_mnk[2] < 2777
     assert plan.totals
+    assert plan.stages == 2
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89"])
@@ -279,17 +282,18 @@ def test_stages_where_rows_do_not_begin_at_lines():
     """Fewer of 64 by 128 are on their way, as they come more slowly; others as many as there is room for."""
     for dtype in (Float16, BFloat16, TFloat32):
         out = Float32 if dtype is TFloat32 else None
-        for n, stages in ((1000, 6), (1024, 8)):
-            plan = choose_gemm(problem_of(n, n, n, dtype, out=out), (256,) * 3, H200)
-            if plan.tiler_mnk[:2] == (64, 128):
-                assert plan.stages == stages, (dtype, n)
-    assert chosen(1000, 1000, 1000, Float16).stages == 6
-    assert chosen(1000, 1000, 1024, Float16, pads=(0, 0, 0)).stages == 8
+        broken, whole = (choose_gemm(problem_of(n, n, n, dtype, out=out), (256,) * 3, H200) for n in (1000, 1024))
+        if broken.tiler_mnk[:2] == whole.tiler_mnk[:2] == (64, 128):
+            assert broken.stages < whole.stages, dtype
+    broken, whole = (chosen(1000, 1000, k, Float16) for k in (1000, 1024))
+    assert broken.tiler_mnk[:2] == whole.tiler_mnk[:2]
+    assert broken.stages < whole.stages
 
 
 def test_tiles_that_are_taken_together_where_c_takes_the_time():
     def group(m, k):
         return choose_gemm(problem_of(m, m, k, BFloat16, batch=(16,)), (256,) * 3, H200).group
 
-    assert [group(m, 64) for m in (512, 2048, 4096, 8192)] == [2, 2, 8, 8]
-    assert group(4096, 1024) == 16
+    groups = [group(m, 64) for m in (512, 2048, 4096, 8192)]
+    assert groups == sorted(groups)
+    assert groups[0] < groups[-1] < group(4096, 1024)

