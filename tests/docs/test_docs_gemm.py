@@ -31,8 +31,8 @@ def test_the_lines_print_what_the_page_says():
 
 def test_files_that_it_names_exist():
     names = re.findall(r"`((?:benchmarks|python|kernels)/[\w/.]+)`", PAGE) + re.findall(r"\]\((img/[\w.]+)\)", PAGE)
-    for name in names:
-        assert (ROOT / name).exists() or (ROOT / "docs" / name).exists(), name
+    assert len(names) > 10
+    assert [name for name in names if not ((ROOT / name).exists() or (ROOT / "docs" / name).exists())] == []
 
 
 def test_every_step_has_its_paragraph_and_its_picture():

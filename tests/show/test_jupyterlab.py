@@ -77,6 +77,7 @@ def test_an_untrusted_notebook_shows_pictures_in_jupyterlab(browser, jupyterlab,
 def test_a_notebook_has_each_picture_once(tmp_path):
     notebook_of(tmp_path / "given.ipynb")
     cells = json.loads((tmp_path / "given.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert len(cells) > 1
     for cell in cells:
         (output,) = cell["outputs"]
         forms = output["data"]

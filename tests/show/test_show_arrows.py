@@ -93,6 +93,7 @@ def test_arrows_cover_no_text_and_no_line():
 def test_arrows_begin_and_end_at_their_cells(at):
     picture = cute.show(cute.composition, P("(6,2):(8,2)"), P("(4,3):(3,1)"), at=at)
     sheet = measure(picture)
+    assert picture.links
     for link in picture.links:
         points = arrow(sheet, link)
         for (i, row, column), (x, y) in zip((link.start, link.end), (points[0], points[-1]), strict=True):
