@@ -14,6 +14,8 @@ CPP_FILES = $(shell find benchmarks cpp kernels tests -name third_party -prune -
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --no-build-isolation
 PYTEST := $(BIN)/python -m pytest
+# A file's tests run in one process: what they share is compiled, or opened, once.
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
 .PHONY: demo test lint format types stubs stubs-check wheel-check page page-check bench fuzz sanitize nightly clean
 .DELETE_ON_ERROR:
@@ -22,7 +24,7 @@ demo: $(VENV)/installed
 	@$(BIN)/python -m tilewright demo
 
 test: $(VENV)/installed $(VENV)/extra-test
-	@$(PYTEST) -n auto --maxprocesses 4
+	@$(PYTEST) $(PARALLEL)
 
 lint: $(VENV)/extra-dev
 	$(BIN)/ruff check
@@ -62,7 +64,7 @@ bench: $(VENV)/installed $(VENV)/extra-bench
 	$(BIN)/python benchmarks/host_gemm.py
 
 nightly: $(VENV)/installed $(VENV)/extra-test
-	$(PYTEST) -n auto --maxprocesses 4 -m "not gpu" --hypothesis-profile=nightly
+	$(PYTEST) $(PARALLEL) -m "not gpu" --hypothesis-profile=nightly
 
 # The core alone, with a main of its own: no Python and no libFuzzer needed.
 fuzz: $(VENV)/tools
@@ -77,7 +79,7 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  $(INSTALL) --upgrade --no-deps --target build/sanitize-site .
 	PYTHONPATH=build/sanitize-site ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	  $(PYTEST) --hypothesis-profile=dev --ignore tests/test_package.py
+	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py
 
 clean:
 	rm -rf $(VENV) build

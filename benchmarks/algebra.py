@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import table
 import tensor_layouts as rival
 import tensor_layouts.analysis as rival_analysis
 
+import table
 import tilewright
 import tilewright.cute as cute
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import table
 
+import table
 from tilewright import BFloat16, Float16, Float32, _core, analysis, cute
 from tilewright.devices import H200
 from tilewright.kernels.gemm import accesses as gemm_plans

@@ -17,12 +17,12 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 import gemm_cases
 import gemm_compile
-import torch
-from gemm_cases import Case, Type
-
 import gpu
+from gemm_cases import Case, Type
 from gpu import MIB, Arena, Contestant, Timing, rotating
 from tilewright import kernels
 

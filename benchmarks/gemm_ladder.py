@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from gemm_ladder_steps import LADDERS, Ladder, Step
 
 import gpu
+from gemm_ladder_steps import LADDERS, Ladder, Step
 from gpu import Contestant, rotating
 from tilewright import kernels
 from tilewright.kernels.gemm.banks import shared_accesses

@@ -6,8 +6,8 @@ python benchmarks/host_copy.py
 from __future__ import annotations
 
 import numpy as np
-import table
 
+import table
 from tilewright import kernels
 
 LIMIT = 0.25  # of NumPy's speed, for a contiguous copy

@@ -9,9 +9,9 @@ import os
 import statistics
 import time
 
-import table
 import torch
 
+import table
 from tilewright import BFloat16, Float16, Float32
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import module

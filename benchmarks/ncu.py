@@ -30,10 +30,9 @@ from typing import Any
 from ncu_boxes import METRICS, boxes, launch_boxes
 from ncu_cases import Case, cases
 from ncu_compare import COUNTED, LOADED, LOOKUPS, MULTIPLIED, STORED, access_of, of_golden, report
-
+from probes.access import GLOBAL_BYTES, KINDS, Access, compile_probes, launch, most
 from tilewright.analysis.ncu import run as ncu
 from tilewright.kernels.analyze import verify
-from tilewright.kernels.probe import GLOBAL_BYTES, KINDS, compile_probes, launch, most
 
 HERE = Path(__file__).parent
 STAGES = ("probes", "boxes", "hardware", "plans")
@@ -102,10 +101,9 @@ def launch_probes(chosen: list[Case], single: bool) -> None:
 def launch_plans(options: argparse.Namespace) -> None:
     """Each plan once, behind a launch of the probe that marks where it begins; what was launched goes to --notes."""
     import torch
-    from ncu_plans import plan_cases
 
+    from ncu_plans import plan_cases
     from tilewright import _core
-    from tilewright.kernels.probe import Access
     from tilewright.runtime.device import arch_of
 
     marker = compile_probes(arch_of(0), [("st.global.4", 1)])
@@ -145,7 +143,6 @@ def compile_plans(options: argparse.Namespace) -> None:
     from concurrent.futures import ProcessPoolExecutor
 
     from ncu_plans import plan_cases
-
     from tilewright.runtime.device import arch_of
 
     found = {}

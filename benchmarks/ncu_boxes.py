@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from probes.box import MEMORY_BYTES, Box, compile_box_probes, launch
 from tilewright.kernels.analyze import verify
-from tilewright.kernels.box_probe import MEMORY_BYTES, Box, compile_box_probes, launch
 
 KINDS = (("load", 1), ("store", 1), ("load", 2), ("load", 4))  # op, CTAs that get the box
 METRICS = {"load": verify.OF_BOXES["UTMALDG"], "store": verify.OF_BOXES["UTMASTG"]}

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from tilewright.kernels.probe import GLOBAL_BYTES, KINDS, SHARED_BYTES, Access
+from probes.access import GLOBAL_BYTES, KINDS, SHARED_BYTES, Access
 
 ALL = 0xFFFFFFFF
 LANES = range(32)

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ncu_boxes import METRICS, box_differences, box_of
-
+from probes.access import KINDS, Access
 from tilewright.analysis.ncu import run as ncu
 from tilewright.kernels.analyze import verify
-from tilewright.kernels.probe import KINDS, Access
 
 # A field of analysis.Request, and the metric that counts the same for an instruction.
 FIELDS = {

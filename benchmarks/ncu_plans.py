@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import gemm_cases
-import tiled_copy
 import torch
 
+import gemm_cases
+import tiled_copy
 from tilewright import kernels
 from tilewright.kernels import visualize_tv
 

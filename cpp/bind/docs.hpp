@@ -1,4 +1,4 @@
-// The docstrings of the Python functions that live in C++. tests/test_doctests.py runs their examples.
+// The docstrings of the Python functions that live in C++. tests/docs/test_doctests.py runs their examples.
 #pragma once
 
 #include "docs_algebra.hpp"

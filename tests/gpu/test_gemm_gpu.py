@@ -17,9 +17,8 @@ pytestmark = [
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from compile_plans import SANITIZED, compile_all  # noqa: E402
-from gemm_samples import KINDS, Sample, assert_right, bound, error, exact, numbers, pattern, sample  # noqa: E402
-
 from copies import DEVICE, on_cpu  # noqa: E402
+from gemm_samples import KINDS, Sample, assert_right, bound, error, exact, numbers, pattern, sample  # noqa: E402
 
 sanitized = pytest.mark.sanitized
 gemm = kernels.gemm

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright._boundary import guard
 from tilewright._names import names_of
 from tilewright._registry import ANALYSES, function_of
+from tilewright.cute.tensors.tensor import as_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,8 +112,6 @@ def analyze(x: object, *args: object, **kwargs: object) -> Analysis:
     """
     function = function_of(x, ANALYSES)
     if function is None and hasattr(x, "__dlpack__"):
-        from tilewright.cute.tensors.tensor import as_tensor
-
         x = as_tensor(x, "analyze", "x")
         function = function_of(x, ANALYSES)
     if function is not None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tilewright import _core
 from tilewright._notebook import drawn
 from tilewright.analysis.arguments import bools, integers, named, whole
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 
@@ -21,6 +22,7 @@ __all__ = ["MisalignedError", "Request", "Requests", "swizzled", "warp_access", 
 
 WARP = 32  # lanes
 SECTOR = 32  # bytes
+OF_MATRICES = ("ldmatrix", "stmatrix")
 MOST = 2**63 - 1  # addresses are counted in int64
 
 
@@ -149,8 +151,6 @@ class Requests(NamedTuple):
 
 
 def _mask_of(operation: str, active: Any, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    import numpy as np
-
     flags = bools(operation, active)
     try:
         return np.broadcast_to(flags, shape)
@@ -203,8 +203,6 @@ def warp_accesses(
 
 def _require_addresses(operation: str, table: npt.NDArray[np.integer[Any]], active: Any, matrices: Any) -> None:
     """ValueError for the first active lane that has no address."""
-    import numpy as np
-
     wrong = table > np.uint64(MOST) if table.dtype.kind == "u" else table < 0
     if not wrong.any() or not table.ndim:
         return
@@ -231,8 +229,6 @@ def accesses_of_layout(
     operation: str = "warp_access",
 ) -> Requests:
     """The same of addresses that may be negative: a layout's are counted from a base that need not be known."""
-    import numpy as np
-
     table = integers(operation, "addresses", addresses)
     if table.ndim == 0:
         raise ValueError(f"{operation}: addresses must have a mode of lanes, but there is a single number")

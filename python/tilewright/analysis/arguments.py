@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tilewright.numeric import Numeric
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     import numpy.typing as npt
 
 __all__ = ["bools", "element_bits", "integers", "named", "require_fitting", "whole"]
@@ -24,8 +28,6 @@ def integers(operation: str, name: str, values: Any) -> npt.NDArray[np.integer[A
     >>> integers("f", "x", range(3)).tolist()
     [0, 1, 2]
     """
-    import numpy as np
-
     if not hasattr(values, "__len__") and hasattr(values, "__iter__"):  # it may have no end
         values = [*islice(values, MOST_COUNTED + 1)]
         if len(values) > MOST_COUNTED:
@@ -61,8 +63,6 @@ def element_bits(operation: str, dtype: Any) -> int:
     >>> element_bits("f", Float16)
     16
     """
-    from tilewright.numeric import Numeric
-
     bits = getattr(dtype, "bits", None)
     if not isinstance(bits, int) or isinstance(dtype, Numeric):
         raise TypeError(f"{operation}: expected dtype to be an element type such as Float16, not {dtype!r}")
@@ -86,8 +86,6 @@ def bools(operation: str, active: Any) -> npt.NDArray[np.bool_]:
     >>> bools("f", [1, 0]).tolist()
     [True, False]
     """
-    import numpy as np
-
     found = np.asarray(active)
     empty = not found.size  # of an empty list, the elements are floats
     if found.dtype == bool or empty or (found.dtype.kind in "iu" and set(np.unique(found)) <= {0, 1}):
@@ -110,8 +108,6 @@ def require_fitting(
     ...
     TypeError: f: of a float there is no argument w, but there are y, z; y is missing
     """
-    import inspect
-
     signature = inspect.signature(function)
     try:
         signature.bind(x, *args, **kwargs)

@@ -17,13 +17,15 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright._core import Layout
 from tilewright._notebook import drawn
+from tilewright.analysis.arguments import element_bits, whole
 from tilewright.analysis.totals.totals import Mode, groups
+from tilewright.numeric import TFloat32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tilewright._core import Layout
     from tilewright.numeric import Numeric
 
 __all__ = ["BoxAccess", "Lines", "box_access", "row_sectors"]
@@ -82,8 +84,6 @@ def least_of(dtype: Any) -> int:
     >>> least_of(BFloat16), least_of(TFloat32)
     (2, 3)
     """
-    from tilewright.numeric import TFloat32
-
     return LEAST_WORKED if dtype is TFloat32 else LEAST
 
 
@@ -180,9 +180,6 @@ class _Asked(NamedTuple):
 def _checked(
     layout: Any, dtype: Any, box: Sequence[int], at: Sequence[int], address: int, op: str, receivers: int
 ) -> _Asked:
-    from tilewright._core import Layout
-    from tilewright.analysis.arguments import element_bits, whole
-
     name = "box_access"
     bits = element_bits(name, dtype)
     if bits not in (8, 16, 32, 64):

@@ -14,12 +14,14 @@ from tilewright.analysis.cp_async import AsyncAccess, async_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.layouts import MOST, Table, instruction_of, sass_name, widest_access
 from tilewright.cute.int_tuple import text as _text
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.tensor import as_tensor
+from tilewright.cute.tiled.tiled_copy import TiledCopy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tilewright.cute.tensors.tensor import Tensor
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
 
     Integers = npt.NDArray[np.int64]
 
@@ -59,10 +61,6 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
         widest access: 4 bytes, limited by values 0 and 1 of thread 0, 32768 elements apart
         advice: write: 8-way bank conflict; composition with Swizzle<3,2,5> takes 32 wavefronts instead of 256
     """
-    from tilewright.cute.tensors.pointer import AddressSpace
-    from tilewright.cute.tensors.tensor import as_tensor
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
-
     if not isinstance(tiled_copy, TiledCopy):
         raise TypeError(f"analyze: expected a TiledCopy, not {type(tiled_copy).__name__}")
     found: list[MemoryInstruction] = []
@@ -88,8 +86,6 @@ def analyze_tiled_copy(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> Analy
 
 def _check(tiled_copy: TiledCopy, src: Tensor, dst: Tensor) -> None:
     """Whether the copy can be made of these tensors at all: as `cute.copy` would refuse, for all threads."""
-    from tilewright.cute.tensors.pointer import AddressSpace, Pointer
-
     extents: list[tuple[int, ...]] = []
     for name, tensor in (("src", src), ("dst", dst)):
         if not isinstance(tensor.iterator, Pointer):

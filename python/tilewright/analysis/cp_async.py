@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright._notebook import drawn
+from tilewright.analysis.access import warp_access
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,8 +126,6 @@ def async_access(
         >>> some.source.sectors, some.wavefronts, some.counted
         (6, 3, 6)
     """
-    from tilewright.analysis.access import warp_access
-
     if cache not in ("ca", "cg") or (cache == "cg" and width != WIDEST):
         raise ValueError(f'async_access: cache = "{cache}" with {width} bytes must be "ca", or "cg" with 16 bytes')
     for name, other in (("sources", sources), ("reads", reads)):

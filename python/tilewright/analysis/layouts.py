@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import SECTOR, WARP, Request, Requests, accesses_of_layout
+from tilewright.analysis.access import OF_MATRICES, SECTOR, WARP, Request, Requests, accesses_of_layout
+from tilewright.analysis.advice.access import advice_on_access
 from tilewright.analysis.arguments import bools, element_bits, whole
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
+from tilewright.analysis.swizzle_modes import mode_of_access
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright._typing import AnyLayout, SupportsDLPack
@@ -25,7 +30,6 @@ WIDTHS = (1, 2, 4, 8, 16)  # bytes of a lane's access
 WIDEST = WIDTHS[-1]
 MOST = 1 << 24  # elements that are looked at, each at its own address
 FARTHEST = 2**59  # no address is as great, and 8 times as much, in bits, is an int64
-OF_MATRICES = ("ldmatrix", "stmatrix")
 
 
 def sass_name(memory: str, op: str, width: int, matrices: int = 0) -> str:
@@ -51,8 +55,6 @@ class Table(NamedTuple):
 
     def addresses(self, values: int) -> Integers:
         """Byte addresses (accesses, threads) of accesses of so many values."""
-        import numpy as np
-
         return np.ascontiguousarray((self.base + self.offsets[:, ::values] * self.bits // 8).T)
 
     def requests(
@@ -63,8 +65,6 @@ class Table(NamedTuple):
         `threads`: those that execute them, if there are more than have offsets; `active` (threads, values): a
         predicate, of an access that of its first value. Warps are filled up with lanes that take no part.
         """
-        import numpy as np
-
         own = self.addresses(values)
         count, present = own.shape
         lanes = -(-max(threads, present) // WARP) * WARP
@@ -75,8 +75,6 @@ class Table(NamedTuple):
 
     def break_in(self, values: int) -> tuple[int, int, int] | None:
         """Where the values of an access are no neighbours: (thread, value, distance to the next value)."""
-        import numpy as np
-
         threads, count = self.offsets.shape
         steps = np.diff(self.offsets.reshape(threads, count // values, values), axis=2)
         at = np.argwhere(steps != 1)
@@ -87,8 +85,6 @@ class Table(NamedTuple):
 
     def fault_in(self, values: int) -> tuple[int, int] | None:
         """The first thread of which an access would be misaligned, and its byte address."""
-        import numpy as np
-
         starts = self.base * 8 + self.offsets[:, ::values] * self.bits
         at = np.argwhere(starts % (values * self.bits))
         if not len(at):
@@ -174,9 +170,6 @@ def analyze_layout(
         >>> analyze_layout(cute.make_layout(12), Float16, threads=32)["load"].lanes  # 12 of 32 threads
         12.0
     """
-    from tilewright.analysis.advice.access import advice_on_access
-    from tilewright.analysis.swizzle_modes import mode_of_access
-
     if width is not None and whole("analyze", "width", width) not in WIDTHS:
         raise ValueError(f"analyze: width = {width} bytes must be {', '.join(map(str, WIDTHS))}; None is the widest")
     table, memory = _table_of(x, dtype, memory, base)
@@ -214,8 +207,6 @@ def instruction_of(
     name: str, sass: str, found: Requests, addresses: Integers, mask: npt.NDArray[np.bool_]
 ) -> MemoryInstruction:
     """The instruction that makes these requests; those without an active lane are none."""
-    import numpy as np
-
     made = np.flatnonzero(found.lanes)
     requests, lanes, useful = len(made), int(found.lanes.sum()), int(found.useful_bytes.sum())
     worst = found.worst if requests else 0
@@ -245,14 +236,10 @@ def instruction_of(
 
 
 def _is_tensor(x: Any) -> bool:
-    from tilewright.cute.tensors.tensor import Tensor
-
     return isinstance(x, Tensor)
 
 
 def _table_of(x: Any, dtype: Any, memory: str | None, base: int | None) -> tuple[Table, str]:
-    from tilewright.cute.tensors.pointer import AddressSpace, Pointer
-
     layout = x
     if _is_tensor(x):
         pointer, layout = x.iterator, x.layout
@@ -310,8 +297,6 @@ def _values_of(table: Table, width: int, x: Any) -> int:
 
 
 def _mask_of(active: Any, threads: int, count: int) -> npt.NDArray[np.bool_]:
-    import numpy as np
-
     if active is None:
         return np.ones((threads, count), bool)
     mask = bools("analyze", active)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import Request
@@ -49,8 +51,6 @@ def by_rank(
         >>> by_rank(cute.composition(cute.make_swizzle(3, 3, 3), tile), Float16, 16).wavefronts
         4
     """
-    import numpy as np
-
     element_bits("by_rank", dtype)
     memory, op = named("by_rank", "memory", memory), named("by_rank", "op", op)
     if not _core.rank(layout):

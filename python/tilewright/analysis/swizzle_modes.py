@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
@@ -16,7 +18,6 @@ from tilewright.cute.atoms.smem_layout import SmemLayoutAtomKind
 from tilewright.cute.atoms.wgmma_layout import canonical_addresses, swizzled, tma_offsets
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright._typing import AnyLayout
@@ -239,8 +240,6 @@ def _fitting(shape: tuple[int, ...], size: int) -> list[SmemLayoutAtomKind]:
 
 
 def _offsets(layout: Any) -> Integers:
-    import numpy as np
-
     if not isinstance(layout, (_core.Layout, _core.ComposedLayout)):
         raise TypeError(
             f"swizzle_mode: expected a Layout or ComposedLayout, not {type(layout).__name__}; of a tensor, its layout"
@@ -281,8 +280,6 @@ def _atom(kind: SmemLayoutAtomKind, size: int) -> tuple[int, int]:
 def _expected(kind: SmemLayoutAtomKind, found: Integers, size: int) -> _Tile:
     """The tile of a kind that has the distances between atoms that are found; those of a dense one where they do not
     allow the kind."""
-    import numpy as np
-
     span, atom, (rows, k) = _span(kind), _atom(kind, size), found.shape[:2]
     unit = ROWS * span or CHUNK  # that addresses of atoms are multiples of, so that their swizzles begin alike
     bytes_of_atom = ROWS * kind.span_bytes
@@ -326,8 +323,6 @@ def _boxes(offsets: Integers, size: int) -> TmaBoxes | None:
 
 
 def _boxes_of(offsets: Integers, size: int, span: int, major: str) -> TmaBoxes | None:
-    import numpy as np
-
     # (contiguous mode, other mode, stages)
     table = _staged(offsets) if major == "mn" else _staged(offsets).transpose(1, 0, 2)
     linear = swizzled(table * size, span)
@@ -348,8 +343,6 @@ def _boxes_of(offsets: Integers, size: int, span: int, major: str) -> TmaBoxes |
 
 def _run(addresses: Integers, step: int) -> int:
     """How many elements, a divisor of all and at most 256, lie at this step from each other from the first one on."""
-    import numpy as np
-
     breaks = np.flatnonzero(np.diff(addresses) != step)
     run = int(breaks[0]) + 1 if len(breaks) else len(addresses)
     return next(n for n in range(min(run, BOX), 0, -1) if len(addresses) % n == 0)

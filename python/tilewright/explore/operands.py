@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright import _core
+from tilewright import _core, numeric
 from tilewright._names import did_you_mean
 
 __all__ = ["element_type", "operand"]
@@ -52,8 +52,6 @@ def element_type(name: str) -> Any:
     >>> element_type("f16"), element_type("Float16"), element_type("u8")
     (Float16, Float16, Uint8)
     """
-    from tilewright import numeric
-
     known = {}
     for public in numeric.__all__:
         found = getattr(numeric, public)

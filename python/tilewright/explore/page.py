@@ -7,6 +7,9 @@ import hashlib
 import json
 from pathlib import Path
 
+from tilewright.explore.translate import to_javascript
+from tilewright.show.drawing.palette import thread_color
+
 __all__ = ["page"]
 
 FOLDER = Path(__file__).parent
@@ -33,9 +36,6 @@ def page() -> str:
 
 def script() -> str:
     """All scripts of the page. What is computed is compiled or translated from what Python runs."""
-    from tilewright.explore.translate import to_javascript
-    from tilewright.show.drawing.palette import thread_color
-
     sources = [path.read_text(encoding="utf-8") for path in sorted(DERIVATIONS.glob("*.py"))]
     derivations = to_javascript("\n".join(sources), EXPORTS)
     sentences = to_javascript(SENTENCES.read_text(encoding="utf-8"), ("advice",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from tilewright._core import cuda
 from tilewright.devices import architecture
 
 
@@ -16,8 +17,6 @@ def properties(device: int) -> dict[str, Any]:
     >>> [properties(i)["name"] != "" for i in range(cuda.device_count() if cuda.driver_path() else 0)].count(False)
     0
     """
-    from tilewright._core import cuda
-
     return dict(cuda.device(device))
 
 

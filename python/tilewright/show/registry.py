@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._names import did_you_mean
 from tilewright._registry import function_of, load
+from tilewright.cute.tensors.tensor import as_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,8 +117,6 @@ def show(x: object, /, *operands: object, **options: object) -> Picture:
             f"{', '.join(OPERATIONS)}{did_you_mean(name, OPERATIONS)}"
         )
     if function_of(x, OBJECTS) is None and hasattr(x, "__dlpack__"):
-        from tilewright.cute.tensors.tensor import as_tensor
-
         x = as_tensor(x, "show", "x")
     draw = function_of(x, OBJECTS)
     if draw is None:

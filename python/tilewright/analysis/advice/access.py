@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tilewright import _core
-from tilewright.analysis.access import SECTOR, accesses_of_layout
+from tilewright.analysis.access import OF_MATRICES, SECTOR, accesses_of_layout
 from tilewright.analysis.advice.sentences import advice
-from tilewright.analysis.layouts import OF_MATRICES
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright.analysis.instructions import MemoryInstruction
@@ -74,8 +74,6 @@ class Facts:
 
     def best_swizzle(self) -> tuple[_core.Swizzle, int] | None:
         """The simplest of the swizzles that take the fewest wavefronts, and their number."""
-        import numpy as np
-
         table = self._table
         offsets = np.where(self._mask, (self._addresses - table.base) * 8 // table.bits, 0)
         found: tuple[_core.Swizzle, int] | None = _core.analysis.best_swizzle(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.analysis.access import WARP
 from tilewright.analysis.advice.sentences import counted, name_of
@@ -11,11 +13,11 @@ from tilewright.analysis.arguments import element_bits, whole
 from tilewright.analysis.layouts import WIDTHS
 from tilewright.analysis.suggest.arrangements import TvChoice, suggest_tv
 from tilewright.analysis.suggest.tile_access import Access, Ranking, Warps, elements_of, matrices_of, warps_of
+from tilewright.cute.int_tuple import transform_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright._core import Layout
@@ -143,8 +145,6 @@ def suggest_swizzle(layout: Layout, *accesses: Layout | Access, dtype: type[Nume
 
 def ranked_swizzles(layout: Any, *accesses: Any, dtype: Any, base: int = 0) -> Iterator[SwizzleChoice]:
     """The same one by one, for who wants the first ones alone."""
-    import numpy as np
-
     given, base = _checked("suggest_swizzle", layout, accesses, dtype), whole("suggest_swizzle", "base", base)
     made = [warps_of(layout, access, dtype.bits, base, "suggest_swizzle") for access in given]
     span = int(_core.cosize(layout))
@@ -184,8 +184,6 @@ def suggest_padding(layout: Layout, *accesses: Layout | Access, dtype: type[Nume
         1. (32,32):(1,33), 1 behind every 32: 64 wavefronts (32 + 32), 1055 elements
         2. (32,32):(1,35), 3 behind every 32: 64 wavefronts (32 + 32), 1117 elements
     """
-    import numpy as np
-
     given, base = _checked("suggest_padding", layout, accesses, dtype), whole("suggest_padding", "base", base)
     elements = []
     for access in given:  # one that is wrong without padding is the caller's error
@@ -212,8 +210,6 @@ def suggest_padding(layout: Layout, *accesses: Layout | Access, dtype: type[Nume
 
 def _costs(images: Integers, elements: Integers, access: Access, bits: int, base: int) -> Integers:
     """(3, images): the wavefronts of an access, -1 where it is not legal, its requests, and their ideal wavefronts."""
-    import numpy as np
-
     threads, count = elements.shape
     matrices = matrices_of(access.op, threads)
     costs = np.full((3, len(images)), -1, np.int64)
@@ -254,8 +250,6 @@ def _rows(layout: Any) -> list[int]:
 
 
 def _padded(layout: Any, row: int, pad: int) -> Any:
-    from tilewright.cute.int_tuple import transform_leaf
-
     # A row is a divisor of all strides that are as great, so that negative ones are divided exactly, too.
     return _core.make_layout(
         layout.shape, stride=transform_leaf(lambda s: s if abs(s) < row else s // row * (row + pad), layout.stride)

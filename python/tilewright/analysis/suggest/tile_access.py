@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright.analysis.access import WARP
+from tilewright.analysis.access import OF_MATRICES, WARP
 from tilewright.analysis.arguments import named, whole
-from tilewright.analysis.layouts import MOST, OF_MATRICES, WIDTHS, Table, widest_access
+from tilewright.analysis.layouts import MOST, WIDTHS, Table, widest_access
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Integers = npt.NDArray[np.int64]
@@ -92,8 +93,6 @@ def elements_of(layout: Any, tv: Any, operation: str = "elements_of") -> Integer
     >>> elements_of(cute.parse("(4,8):(8,1)"), cute.parse("(2,3):(1@0,2@1)")).tolist()
     [[0, 8, 16], [1, 9, 17]]
     """
-    import numpy as np
-
     if not isinstance(tv, _core.Layout):
         raise TypeError(
             f"{operation}: expected an access to have a Layout of threads and values, not {type(tv).__name__}"
@@ -147,8 +146,6 @@ def warps_of(
     Raises, in the name of `operation`: ValueError for an op, a width or a number of threads that there is not,
     LayoutError where a lane's values are no neighbours in the tile, or a lane would fault.
     """
-    import numpy as np
-
     offsets = offsets_of(layout, access.tv, operation) if elements is None else layout.offsets()[elements]
     table = Table(offsets, bits, base)
     threads, count = table.offsets.shape

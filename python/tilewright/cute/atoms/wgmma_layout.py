@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     IntArray = NDArray[np.int32]
@@ -65,8 +66,6 @@ def descriptor_offsets(descriptor: int, shape: tuple[int, int], element_bytes: i
     >>> at[0, :9].tolist(), at[1, :9].tolist(), at[8, 0]
     ([0, 1, 2, 3, 4, 5, 6, 7, 8], [72, 73, 74, 75, 76, 77, 78, 79, 64], np.int32(512))
     """
-    import numpy as np
-
     if element_bytes not in (1, 2, 4) or major not in ("k", "mn"):
         raise ValueError(f"descriptor_offsets: no operand has {element_bytes} byte elements and is {major}-major")
     if major == "mn" and element_bytes != 2:
@@ -95,8 +94,6 @@ def canonical_addresses(
     >>> canonical_addresses((16, 64), 2, "k", 64, 4096, 512)[[0, 1, 8, 0], [1, 0, 0, 32]].tolist()
     [2, 64, 512, 4096]
     """
-    import numpy as np
-
     r, k = np.ogrid[: shape[0], : shape[1]]
     row = span or 16  # bytes that lie side by side
     group = row // element_bytes
@@ -124,8 +121,6 @@ def tma_offsets(inner: int, rows: int, element_bytes: int, swizzle: int = 0, sta
     >>> tma_offsets(32, 16, 2, 64)[7, ::8].tolist()  # rows of 64 bytes; row 7 lies at 448
     [248, 240, 232, 224]
     """
-    import numpy as np
-
     if swizzle not in SWIZZLE_CODES:
         raise ValueError(f"tma_offsets: swizzle = {swizzle} must be 0, 32, 64 or 128 bytes")
     if (swizzle and inner * element_bytes != swizzle) or inner * element_bytes % 16:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tilewright.cute.atoms.copy_atom import CopyAtom
 from tilewright.cute.execute.copy_elements import clear, move, require_same_width, sizes_of
 from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from tilewright.cute.atoms.copy_atom import CopyAtom
-
     Array = np.ndarray[Any, Any]
 
 __all__ = ["check_side", "check_types", "execute", "name_of", "require_atom", "same_sizes"]
@@ -63,14 +62,10 @@ def check_side(function: str, atom: CopyAtom, name: str, tensor: Tensor, offsets
 
 def name_of(atom: CopyAtom) -> str:
     """The call that makes the atom, of a tiled copy too."""
-    from tilewright.cute.atoms.copy_atom import CopyAtom
-
     return CopyAtom.__repr__(atom)
 
 
 def _column(n: int) -> Array:
-    import numpy as np
-
     return np.arange(n)[:, None]
 
 
@@ -85,8 +80,6 @@ def check_types(function: str, atom: CopyAtom, src: Tensor, dst: Tensor) -> None
 
 
 def require_atom(function: str, atom: Any) -> Any:
-    from tilewright.cute.atoms.copy_atom import CopyAtom
-
     if not isinstance(atom, CopyAtom):
         raise TypeError(f"{function}: expected a CopyAtom or a TiledCopy, but got {atom!r}; make_copy_atom makes one")
     return atom

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
 
 if TYPE_CHECKING:
-    import numpy as np
-
     Array = np.ndarray[Any, Any]
 
 __all__ = ["clear", "memory_tensor", "move", "predicates_of", "require_same_width", "sizes_of"]
@@ -23,8 +23,6 @@ def sizes_of(layout: Any) -> tuple[int, ...]:
 
 def _bytes(function: str, tensor: Tensor, offsets: Array, action: str) -> tuple[Any, Any]:
     """The owner's bytes, and the index of the first byte of each element; None where elements are no whole bytes."""
-    import numpy as np
-
     pointer: Pointer = tensor.iterator
     memory = pointer._accessible(action)
     data = np.frombuffer(memory, np.uint8)
@@ -43,8 +41,6 @@ def _bytes(function: str, tensor: Tensor, offsets: Array, action: str) -> tuple[
 
 def move(function: str, src: Tensor, src_offsets: Array, dst: Tensor, dst_offsets: Array) -> None:
     """Copy bits: the element at each offset of one tensor to that at the offset of the other."""
-    import numpy as np
-
     size = src.iterator.dtype.bits // 8
     read, source = _bytes(function, src, src_offsets, "load from")
     written, target = _bytes(function, dst, dst_offsets, "store to")
@@ -72,8 +68,6 @@ def _set_bits(pointer: Pointer, value: int) -> None:
 
 def clear(function: str, dst: Tensor, offsets: Array) -> None:
     """Zero bits."""
-    import numpy as np
-
     data, first = _bytes(function, dst, offsets, "store to")
     if first is None:
         for offset in offsets:
@@ -103,8 +97,6 @@ def require_same_width(function: str, src: Tensor, dst: Tensor) -> None:
 
 def predicates_of(function: str, pred: Any, sizes: tuple[int, ...]) -> Array:
     """One truth value for each of so many calls, in colexicographic order."""
-    import numpy as np
-
     tensor = memory_tensor(function, "pred", pred)
     found = sizes_of(tensor.layout)
     # A single call of an atom needs no mode of its own.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.cute.execute.copy_calls import check_side, check_types, execute, name_of, same_sizes
 from tilewright.cute.execute.copy_elements import memory_tensor, move, predicates_of, sizes_of
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.tensor import Tensor
+from tilewright.cute.tiled.tiled_copy import TiledCopy
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tilewright.cute.atoms.copy_atom import CopyAtom
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
 
     Array = np.ndarray[Any, Any]
 
@@ -47,8 +47,6 @@ def copy_threads(tiled_copy: TiledCopy, src: Tensor, dst: Tensor, *, pred: Tenso
 
 
 def _require_tiled(function: str, tiled_copy: Any) -> Any:
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
-
     if not isinstance(tiled_copy, TiledCopy):
         raise TypeError(
             f"{function}: expected tiled_copy to be a TiledCopy, but got {tiled_copy!r}; make_tiled_copy_tv makes one"
@@ -76,8 +74,6 @@ def _predicates_of_threads(function: str, tiled_copy: TiledCopy, pred: Any, size
 
 def _all_threads(function: str, tiled_copy: TiledCopy, src: Tensor, dst: Tensor, predicates: Any) -> None:
     """Execute the calls of all threads; predicates(sizes) has a Boolean for each of (thread, call, tiles)."""
-    import numpy as np
-
     sides = (("src", src, tiled_copy.layout_src_tv), ("dst", dst, tiled_copy.layout_dst_tv))
     values = int(_core.size(tiled_copy.layout_tv_tiled, mode=[1]))
     calls = values // int(_core.size(tiled_copy.layout_ref, mode=[1]))
@@ -145,8 +141,6 @@ def copy_tiled(tiled_copy: TiledCopy, src: Tensor, dst: Tensor, *, pred: Tensor 
 
 def _inside(function: str, tiled_copy: TiledCopy, sizes: tuple[int, ...], pred: Any) -> Array | None:
     """Which calls lie in a tensor of these extents and are wanted, by (thread, call, tiles); None: all of them."""
-    import numpy as np
-
     tile = [int(_core.size(mode)) for mode in tiled_copy.tiler_mn]
     if pred is None and not any(extent % t for extent, t in zip(sizes, tile, strict=False)):
         return None

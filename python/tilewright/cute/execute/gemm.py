@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.cute.atoms.mma_atom import MmaAtom
 from tilewright.cute.atoms.mma_ops import Field
@@ -19,8 +21,6 @@ from tilewright.cute.tiled.tiled_mma import OPERAND_MODES, TiledMma
 from tilewright.numeric import Float32, TFloat32
 
 if TYPE_CHECKING:
-    import numpy as np
-
     Array = np.ndarray[Any, Any]
 
 __all__ = ["gemm", "gemm_threads", "gemm_tiled", "mma_atom_call"]
@@ -61,8 +61,6 @@ def _require_tiled(function: str, tiled_mma: Any) -> TiledMma:
 
 def _load(tensor: Tensor, dtype: Any) -> Array:
     """The elements in colexicographic order, as the instruction sees them."""
-    import numpy as np
-
     values = tensor.load()
     if dtype is TFloat32:
         values = (np.ascontiguousarray(values, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
@@ -78,8 +76,6 @@ def _operands(function: str, d: Any, a: Any, b: Any, c: Any) -> list[Tensor]:
 
 def _matrices(atom: MmaAtom, operand: str, values: Array, counts: tuple[int, ...]) -> Array:
     """Registers (thread, value, ..), colexicographic, as matrices (row, column, ..) with .. of extents `counts`."""
-    import numpy as np
-
     places = getattr(atom, f"tv_layout_{operand}").offsets()
     rows, columns = (atom.shape_mnk[m] for m in OPERAND_MODES[operand])
     elements = np.empty((rows * columns, *counts), values.dtype)
@@ -94,8 +90,6 @@ def _registers(atom: MmaAtom, matrices: Array) -> Array:
 
 
 def _initial(atom: MmaAtom, c: Tensor, counts: tuple[int, ...]) -> Array:
-    import numpy as np
-
     if atom.get(Field.ACCUMULATE):
         return _matrices(atom, "C", c.load(), counts)
     m, n, _ = atom.shape_mnk
@@ -301,8 +295,6 @@ def gemm_tiled(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) 
     >>> bool((c == 3).all())
     True
     """
-    import numpy as np
-
     function = "gemm_tiled"
     atom = _require_tiled(function, tiled_mma)
     d, a, b, c = _operands(function, d, a, b, c)

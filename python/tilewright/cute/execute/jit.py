@@ -6,6 +6,7 @@ Nothing is compiled. A kernel runs one thread after another, block after block, 
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 from typing import TYPE_CHECKING, Any, overload
 
@@ -116,8 +117,6 @@ class _Body:
         self._signature: Any = None
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        import functools
-
         functools.update_wrapper(call, self.function)
         call._body = self  # type: ignore[attr-defined]
         return call

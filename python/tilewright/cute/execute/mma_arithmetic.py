@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright.numeric import Float64, Int32
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tilewright.cute.atoms.mma_atom import MmaAtom
 
     Array = np.ndarray[Any, Any]
@@ -38,8 +38,6 @@ def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 def _odd_sum(a: Array, b: Array) -> Array:
     """a + b, where inexact the neighbour with an odd last bit, so that rounding it once more rounds the exact sum."""
-    import numpy as np
-
     total, error = _two_sum(a, b)
     even = (total.view(np.int64) & 1) == 0
     nudge = np.isfinite(total) & (error != 0) & even
@@ -48,8 +46,6 @@ def _odd_sum(a: Array, b: Array) -> Array:
 
 def _fma(a: Array, b: Array, c: Array, accumulator: Any) -> Array:
     """a b + c of Float64 numbers, rounded once to the accumulator's type."""
-    import numpy as np
-
     with np.errstate(all="ignore"):
         if accumulator is not Float64:
             return _odd_sum(a * b, c).astype(accumulator.numpy).astype(np.float64)  # narrower types: products are exact
@@ -62,8 +58,6 @@ def _fma(a: Array, b: Array, c: Array, accumulator: Any) -> Array:
 
 def multiply(atom: MmaAtom, a: Array, b: Array, c: Array) -> Array:
     """D (m,n,..) of A (m,k,..), B (n,k,..) and C (m,n,..), of the accumulator's type; .. counts executions."""
-    import numpy as np
-
     accumulator = atom.op.acc_dtype
     if accumulator is Int32:
         total: Array = c.astype(np.int64) + np.einsum("mk...,nk...->mn...", a.astype(np.int64), b.astype(np.int64))

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
+from tilewright.cute.runtime import work_stream
+from tilewright.cute.tensors.pointer import Pointer
 
 if TYPE_CHECKING:
     from tilewright.cute.tensors.tensor import Tensor
@@ -79,8 +81,6 @@ def _refused(tensor: Tensor, why: str) -> BufferError:
 
 
 def _memory(tensor: Tensor) -> Any:
-    from tilewright.cute.tensors.pointer import Pointer
-
     if not isinstance(tensor.iterator, Pointer):
         raise _refused(
             tensor, "its elements are computed, not stored; store them into a make_rmem_tensor and export that"
@@ -174,8 +174,6 @@ def _order_work(tensor: Tensor, memory: Any, stream: Any) -> None:
             "of the thread, a handle any other, -1 asks for no synchronisation (0 could mean 1 or 2)"
         )
     else:
-        from tilewright.cute.runtime import work_stream
-
         earlier, later = work_stream(number), 1 if stream is None else stream
         if earlier != later:
             try:

@@ -10,13 +10,12 @@ from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.tensor import Tensor, make_identity_tensor
 from tilewright.cute.text.printing import LATEX_HEAD, LATEX_TAIL, require_printable
+from tilewright.cute.tiled.tiled_copy import TiledCopy
+from tilewright.cute.tiled.tiled_mma import OPERAND_MODES, TiledMma
 
 if TYPE_CHECKING:
     from tilewright._core import Layout
     from tilewright.cute.int_tuple import Tiler
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
-    from tilewright.cute.tiled.tiled_mma import TiledMma
-
 __all__ = [
     "format_latex_tiled_copy",
     "format_latex_tiled_mma",
@@ -98,8 +97,6 @@ def _heading(name: str, places: Tensor) -> str:
 
 def format_latex_tiled_copy(tiled_copy: TiledCopy) -> str:
     """What `print_latex_tiled_copy` with the same argument writes."""
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
-
     function = "print_latex_tiled_copy"
     if not isinstance(tiled_copy, TiledCopy):
         raise TypeError(f"{function}: expected a TiledCopy, but got {tiled_copy!r}")
@@ -135,8 +132,6 @@ def print_latex_tiled_copy(tiled_copy: TiledCopy, *, loc: object = None, ip: obj
 
 def format_latex_tiled_mma(tiled_mma: TiledMma) -> str:
     """What `print_latex_tiled_mma` with the same argument writes."""
-    from tilewright.cute.tiled.tiled_mma import OPERAND_MODES, TiledMma
-
     function = "print_latex_tiled_mma"
     if not isinstance(tiled_mma, TiledMma):
         raise TypeError(f"{function}: expected a TiledMma, but got {tiled_mma!r}")

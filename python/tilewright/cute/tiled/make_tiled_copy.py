@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.cute.atoms.copy_atom import CopyAtom
 from tilewright.cute.int_tuple import text
@@ -77,8 +79,6 @@ def _cover(function: str, layout_tv: Any, tiler: tuple[Any, ...], operands: tupl
             "enlarge the tiler",
             (index, int(offsets[index]), None),
         )
-    import numpy as np
-
     owned = np.zeros(size, bool)
     owned[offsets] = True
     if not owned.all():

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright import _core
+from tilewright.cute.atoms.copy_atom import CopyAtom
 from tilewright.cute.int_tuple import text
 from tilewright.cute.layout_error import layout_error
 from tilewright.cute.tiled.make_tiled_copy import checked_tiled_copy
 from tilewright.cute.tiled.tiled_copy import TiledCopy
 from tilewright.cute.tiled.tiled_mma import OPERAND_MODES, TiledMma
-
-if TYPE_CHECKING:
-    from tilewright.cute.atoms.copy_atom import CopyAtom
 
 __all__ = ["make_tiled_copy_A", "make_tiled_copy_B", "make_tiled_copy_C", "make_tiled_copy_C_atom"]
 
@@ -90,8 +88,6 @@ def make_tiled_copy_C_atom(atom: CopyAtom, tiled_mma: TiledMma, *, loc: object =
     function = "make_tiled_copy_C_atom"
     tile = _tile(function, tiled_mma, "C")
     layout = tiled_mma.tv_layout_C_tiled
-    from tilewright.cute.atoms.copy_atom import CopyAtom
-
     if not isinstance(atom, CopyAtom):
         raise TypeError(f"{function}: expected atom to be a CopyAtom, but got {atom!r}; make_copy_atom makes one")
     threads, values = (int(_core.size(layout, mode=[mode])) for mode in (0, 1))

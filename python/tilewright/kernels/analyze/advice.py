@@ -9,6 +9,9 @@ from tilewright.analysis.suggest.shared_memory import ranked_swizzles, suggest_p
 from tilewright.analysis.suggest.tile_access import Access
 from tilewright.kernels.copy.accesses import skips
 from tilewright.kernels.gemm.accesses import kept_of
+from tilewright.kernels.gemm.simt.image_advice import best_image
+from tilewright.kernels.gemm.simt.plan import by_cp_async
+from tilewright.kernels.gemm.sm80.fragments import contiguous_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -137,8 +140,6 @@ def _conflict_in_gemm(plan: GemmPlan, x: Loss) -> str:
 
 def _image(plan: Any, which: str) -> str:
     """The padding of the sums by which gemm_simt writes C; empty where none takes fewer wavefronts."""
-    from tilewright.kernels.gemm.simt.image_advice import best_image
-
     best = best_image(plan)
     if best is None:
         return ""
@@ -147,8 +148,6 @@ def _image(plan: Any, which: str) -> str:
 
 def _padding(plan: Any, which: str) -> str:
     """The padding under which gemm_simt writes and reads an operand without conflicts; it takes no swizzles."""
-    from tilewright.kernels.gemm.simt.plan import by_cp_async
-
     tiled_copy, smem, wide, _, _, dtype = plan.side(which)
     tv, vector, _ = plan.copy_layout(which)
     shape, stride = smem.shape, smem.stride
@@ -191,8 +190,6 @@ def _down(rows: Any) -> Any:
 
 def _swizzle(plan: Any, which: str) -> str:
     """The swizzle under which gemm_sm80 writes and reads an operand without conflicts."""
-    from tilewright.kernels.gemm.sm80.fragments import contiguous_mode
-
     side = plan.sides["ab".index(which)]
     outer = side.smem.outer if isinstance(side.smem, _core.ComposedLayout) else side.smem
     tile = _core.make_layout([outer[0], outer[1]])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tilewright.analysis.arguments import whole
-
-if TYPE_CHECKING:
-    from tilewright.devices import DeviceFacts
-    from tilewright.runtime.program import Program
+from tilewright.devices import DEVICES, H200, DeviceFacts
+from tilewright.runtime.program import Program
 
 __all__ = ["Multiprocessor", "Occupancy", "multiprocessor_of", "occupancy"]
 
@@ -102,8 +100,6 @@ class Occupancy(NamedTuple):
 
 
 def _facts(operation: str, given: Any) -> DeviceFacts:
-    from tilewright.devices import DEVICES, DeviceFacts
-
     if not isinstance(given, DeviceFacts):
         raise TypeError(
             f"{operation}: expected the device to be a DeviceFacts, not {given!r}; take one of "
@@ -114,8 +110,6 @@ def _facts(operation: str, given: Any) -> DeviceFacts:
 
 def _registers(operation: str, plan: Any, facts: DeviceFacts, given: Any) -> int | None:
     """Those of a thread, by number or by the plan's program; None: not known."""
-    from tilewright.runtime.program import Program
-
     program = plan.compiled(facts.arch) if given is None else given
     if program is None:
         return None
@@ -160,8 +154,6 @@ def occupancy(
     >>> found.ctas, found.limits, found.limited_by
     (1, {'threads': 8, 'CTAs': 32, 'shared memory': 2, 'registers': 1}, ('registers',))
     """
-    from tilewright.devices import H200
-
     facts = H200 if facts is None else _facts(operation, facts)
     count = _registers(operation, plan, facts, registers)
     has = multiprocessor_of(facts)

@@ -88,22 +88,6 @@ def device_type(layout: Any) -> str:
     return f"Layout<{shape}, {stride}{f', {count}' if count else ''}>"
 
 
-def dynamic_values(layout: Any) -> list[int]:
-    """The dynamic leaves of a layout in the order in which its device type numbers them: shape, then stride.
-
-    >>> from tilewright import Int64, cute
-    >>> dynamic_values(cute.make_layout((Int64(30), 4), stride=(1, Int64(40))))
-    [30, 40]
-    """
-
-    def leaves(x: Any) -> list[int]:
-        if isinstance(x, tuple):
-            return [value for y in x for value in leaves(y)]
-        return [int(x)] if isinstance(x, (Int32, Int64)) else []
-
-    return leaves(layout.shape) + leaves(layout.stride)
-
-
 def _modes(x: Any) -> tuple[Any, ...]:
     """A device layout has a list of modes, also where the host's shape is a single integer."""
     return x if isinstance(x, tuple) else (x,)

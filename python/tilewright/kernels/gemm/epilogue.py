@@ -11,7 +11,7 @@ from tilewright.numeric import Float32, Float64, Int32
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.problem import GemmProblem
 
-__all__ = ["ACTIVATIONS", "bias_offset", "compute_type", "epilogue_bytes", "epilogue_type", "pack_epilogue"]
+__all__ = ["ACTIVATIONS", "bias_offset", "compute_type", "epilogue_type", "pack_epilogue"]
 
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}
 MODES = {None: -1, "m": 0, "n": 1}
@@ -75,14 +75,3 @@ def bias_offset(problem: GemmProblem) -> int:
     8
     """
     return struct.calcsize(f"<{FORMATS[compute_type(problem)]}")
-
-
-def epilogue_bytes(problem: GemmProblem) -> int:
-    """The size of those parameters, a multiple of 8.
-
-    >>> from tilewright import Float64
-    >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> epilogue_bytes(problem_of(64, 64, 64, Float64))
-    32
-    """
-    return bias_offset(problem) + 16

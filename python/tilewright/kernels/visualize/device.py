@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import struct
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tilewright import _core
+from tilewright.cute.runtime import work_stream
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor, offset_range
 from tilewright.cute.text.printing import PRINTF_VALUES, format_printf
 from tilewright.kernels.common.device_types import device_type
 from tilewright.numeric import BFloat16, Boolean, Float16, Float32, Float64, Int4, Integer, Numeric, TFloat32
+from tilewright.runtime.compiler import compile_program, kernel
+from tilewright.runtime.device import arch_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,8 +109,6 @@ def see(composed: Tensor, threads: int, values: int) -> Seen:
     Traceback (most recent call last):
     ValueError: visualize_tv: the tensor lies in memory of cpu, where no kernel reads it; copy it to CUDA memory
     """
-    import numpy as np
-
     pointer: Pointer = composed.iterator
     dtype, memory, count = pointer.dtype, pointer._memory, threads * values
     _check_readable(composed)
@@ -128,10 +132,6 @@ def see(composed: Tensor, threads: int, values: int) -> Seen:
 
 def print_from_device(result: ThreadValues) -> None:
     """Let the threads print what `str(result)` shows, in thread order."""
-    import ctypes
-
-    import numpy as np
-
     composed = result.composed
     threads, values = result.values.shape
     pointer: Pointer = composed.iterator
@@ -192,10 +192,6 @@ def _check_readable(composed: Tensor) -> None:
 
 def _launch(name: str, device: int, blocks: int, threads: int, params: bytes) -> None:
     """Run a kernel on the current stream of the device and wait for it."""
-    from tilewright.cute.runtime import work_stream
-    from tilewright.runtime.compiler import compile_program, kernel
-    from tilewright.runtime.device import arch_of
-
     program = compile_program(STEM, [name], arch_of(device), source=SOURCE)
     stream = work_stream(device)
     kernel(program, name, device).launch((blocks, 1, 1), (threads, 1, 1), 0, stream, params)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from html import escape
 from typing import TYPE_CHECKING
 
 from tilewright.analysis.access import SECTOR
@@ -58,8 +59,6 @@ def picture(analysis: Analysis) -> Picture:
 
 
 def _table(analysis: Analysis) -> str:
-    from html import escape
-
     def row(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from tilewright._core import LayoutError
 from tilewright.analysis.boxes import LINE, SECTOR
+from tilewright.analysis.instructions import Analysis
+from tilewright.show.analysis.report import picture
 from tilewright.show.drawing.picture import Cell, Entry, Label, Panel, Picture, below
 
 if TYPE_CHECKING:
@@ -123,9 +125,6 @@ def instruction_picture(instruction: MemoryInstruction) -> Picture:
     >>> instruction_picture(found["load"]).panels == cute.show(found).panels
     True
     """
-    from tilewright.analysis.instructions import Analysis
-    from tilewright.show.analysis.report import picture
-
     if not instruction.addresses:
         raise LayoutError(f"show: {instruction.name}, {instruction.sass}, has no lanes to draw")
     drawn = picture(Analysis([instruction]))

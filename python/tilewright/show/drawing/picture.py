@@ -5,6 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tilewright.show.formats.export import pdf, png, save
+from tilewright.show.formats.html import fragment, page
+from tilewright.show.formats.svg import svg
+from tilewright.show.formats.text import text
+from tilewright.show.formats.tikz import tikz
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -171,38 +177,26 @@ class Picture:
 
     def svg(self) -> str:
         """The picture in SVG: one file without script or other assets, for light and dark pages."""
-        from tilewright.show.formats.svg import svg
-
         return svg(self)
 
     def html(self) -> str:
         """The picture as a page of its own, without other assets."""
-        from tilewright.show.formats.html import page
-
         return page(self)
 
     def text(self, color: bool | None = None) -> str:
         """The picture as tables; coloured where standard output is a terminal and NO_COLOR is unset, or as asked."""
-        from tilewright.show.formats.text import text
-
         return text(self, color)
 
     def tikz(self) -> str:
         """The picture as a LaTeX document with TikZ, which pdflatex compiles."""
-        from tilewright.show.formats.tikz import tikz
-
         return tikz(self)
 
     def png(self, path: str | Path, scale: float = 2.0) -> None:
         """Write the picture as PNG, `scale` pixels for one of the SVG; ImportError where cairosvg is not installed."""
-        from tilewright.show.formats.export import png
-
         png(self, path, scale)
 
     def pdf(self, path: str | Path) -> None:
         """Write the picture as PDF, with scalable text; ImportError where cairosvg is not installed."""
-        from tilewright.show.formats.export import pdf
-
         pdf(self, path)
 
     def save(self, path: str | Path) -> None:
@@ -214,13 +208,9 @@ class Picture:
         ...     os.listdir(folder)
         ['empty.txt']
         """
-        from tilewright.show.formats.export import save
-
         save(self, path)
 
     def _repr_html_(self) -> str:
-        from tilewright.show.formats.html import fragment
-
         return fragment(self)
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.drawing.axes import MOST, extents
-from tilewright.show.drawing.picture import Entry, Link, Picture, Rule, below
+from tilewright.show.drawing.picture import Entry, Label, Link, Picture, Rule, below
 from tilewright.show.drawing.tables import (
     Content,
     Grid,
@@ -302,6 +302,4 @@ def _line(bound: int, reach: int, both: Any, look: Callable[[int], Content]) -> 
 
 
 def _starts(rows: Any, width: int) -> Any:
-    from tilewright.show.drawing.picture import Label
-
     return (tuple(Label("…" if row is None else str(row * width)) for row in rows),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.show.drawing.memory import BANKS, WORD
 from tilewright.show.drawing.picture import Cell, Label, Panel, Picture, beside
 
@@ -41,8 +42,6 @@ def pointer_picture(pointer: Pointer) -> Picture:
          bank |               21 |
               +------------------+
     """
-    from tilewright.cute.tensors.pointer import AddressSpace
-
     address, bits = pointer.toint(), pointer.dtype.bits
     within = pointer._bits % 8
     facts = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
+from tilewright.cute.tensors.coordinate import as_coordinate
 from tilewright.cute.text.printing import format_printf
 from tilewright.show.drawing.axes import MOST
 from tilewright.show.drawing.grids import Grid, grids_of, static
@@ -172,8 +173,6 @@ def plain(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(plain, x))
     if isinstance(x, _core.ScaledBasis):
-        from tilewright.cute.tensors.coordinate import as_coordinate
-
         return plain(as_coordinate(x))
     return int(x)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cute.int_tuple import text
+from tilewright.cute.tensors.coordinate import Coordinate
+from tilewright.cute.tensors.pointer import Pointer
 from tilewright.show.drawing.axes import MOST
 from tilewright.show.drawing.memory import Memory
 from tilewright.show.drawing.picture import Picture
@@ -35,8 +37,6 @@ def tensor_picture(tensor: Any, *, color: Any = "value", at: Any = None, most: i
     1 | 0.25 |   -1 |
       +------+------+
     """
-    from tilewright.cute.tensors.pointer import Pointer
-
     memory: Memory | None = None
     notes: tuple[str, ...] = ()
     content = None
@@ -70,9 +70,6 @@ def _origin(shape: Any) -> Any:
 
 
 def _element(tensor: Any) -> Callable[[Any, Any], tuple[str, Hover]]:
-    from tilewright.cute.tensors.coordinate import Coordinate
-    from tilewright.cute.tensors.pointer import Pointer
-
     pointer = tensor.iterator
     if isinstance(pointer, Pointer) and pointer.dtype.bits <= 64:
         # As pointer[offset], but without a Pointer for each of thousands of elements.

@@ -7,6 +7,7 @@ from typing import Any
 from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.drawing.picture import Cell, Hover, Label, Panel, Picture, beside
+from tilewright.show.registry import OPERATIONS, show
 from tilewright.show.subjects.layouts import plain
 
 __all__ = ["explanation_picture", "tuple_picture"]
@@ -76,8 +77,6 @@ def explanation_picture(explanation: Any, **options: Any) -> Picture:
     >>> picture.title, picture.notes[-1]
     ('coalesce((2,4):(1,2))', 'result: 8:1')
     """
-    from tilewright.show.registry import OPERATIONS, show
-
     name, operands = explanation.operation, explanation.operands
     try:
         if name in OPERATIONS:

@@ -269,11 +269,6 @@ class GemmSm90(GemmPlan):
         return SPAN // (self.problem.c_type.bits // 8)
 
     @property
-    def store_bytes(self) -> int:
-        """Shared memory in which boxes of C are put together."""
-        return self.consumers * self.store_buffers * ATOM_ROWS * SPAN if self.store in BY_BOXES else 0
-
-    @property
     def shared_bytes(self) -> int:
         stages = self.stages * sum(x.stage_bytes for x in self.operands())
         beside = beside_stages(self.problem, self.tiler_mnk[1], self.consumers, self.store_buffers, self.store)

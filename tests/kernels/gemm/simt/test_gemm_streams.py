@@ -1,0 +1,341 @@
+"""Stream-K in gemm_simt: who has which steps of which tile, that nobody waits in vain, and when tiles are shared."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright import BFloat16, Float32, Float64, LayoutError, _core, cute, kernels
+from tilewright.devices import H200
+from tilewright.kernels.gemm import launch as gemm_launch
+from tilewright.kernels.gemm import run as gemm_run
+from tilewright.kernels.gemm import workspace_run as gemm_scratch_run
+from tilewright.kernels.gemm.choose import tune as gemm_tune
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.choose.promotion import is_shared
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.simt.build import plan_of_tile
+from tilewright.kernels.gemm.simt.model import Choice, expected_time, fastest
+from tilewright.kernels.gemm.simt.stream_k import stream_work
+from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES
+from tilewright.runtime.discovery import kernels_folder
+
+ALIGNED = (16, 16, 16)
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def streamed(m, n, k, streams, tile=5, **options):
+    return plan_of_tile(problem_of(m, n, k, Float32, **options), ALIGNED, TILES[tile], H200, streams)
+
+
+def shares_of_kernel(plan):
+    """What simt_streams.cuh makes of a plan's parameter: each CTA's share, its number, and where it begins and ends."""
+    steps, _, _, ctas, tiles, least, longer = struct.unpack_from("<7I", plan.params(), plan._streams_at + 16)
+    assert steps == plan.steps
+
+    def begin(index):
+        return index * least + min(index, longer)
+
+    found = []
+    for cta in range(plan.ctas):
+        if cta < ctas:
+            index = ctas - 1 - cta
+            found.append((index, begin(index), begin(index + 1)))
+        else:
+            tile = tiles + cta - ctas
+            found.append((None, tile * steps, (tile + 1) * steps))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 9), st.integers(1, 5), st.integers(1, 300), st.integers(1, 40), st.sampled_from([(), (2,), (2, 3)])
+)
+def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, streams, batch):
+    """By the kernel's own numbers, in the order in which CTAs begin; and the CPU's work is the same."""
+    plan = streamed(32 * m, 32 * n, k, streams, batch=batch)
+    steps, seen = plan.steps, {}
+    left = {}  # of a share: the CTA that leaves sums
+    for cta, (index, begin, end) in enumerate(shares_of_kernel(plan)):
+        while begin < end:
+            tile, first = divmod(begin, steps)
+            count = min(steps - first, end - begin)
+            seen.setdefault(tile, []).append((first, count))
+            if first > 0:
+                assert index is not None
+                left[index] = cta
+            elif count < steps:  # this CTA adds what the next shares have
+                other = index + 1
+                while (cut := plan.shares[other]) < (tile + 1) * steps:
+                    assert left[other] < cta, "it waits for a CTA that begins later"
+                    assert cut > tile * steps or cut == plan.shares[other + 1]
+                    other += 1
+            begin += count
+    assert sorted(seen) == list(range(math.prod(plan.tiles) * plan.problem.batches))
+    for pieces in seen.values():
+        pieces.sort()
+        assert [first for first, _ in pieces] == [0, *itertools.accumulate(count for _, count in pieces)][:-1]
+        assert sum(count for _, count in pieces) == steps
+    work = stream_work(plan)
+    assert work[:, 4].sum() == len(seen) * steps
+    by_tile = {}
+    for *tile, first, count in work.tolist():
+        by_tile.setdefault(tuple(tile), []).append((first, count))
+    assert sorted(by_tile.values()) == sorted(seen.values())
+    assert len(by_tile) == len(seen)
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["C", "C transposed"])
+@pytest.mark.parametrize(
+    ("tile", "streams", "k"), [(0, 3, 70), (0, 40, 203), (3, 5, 70), (6, 7, 300), (7, 4, 300), (9, 64, 515)]
+)
+def test_the_cpu_adds_the_same(tile, streams, k, swapped):
+    m, n = 200, 140
+    a, b, bias, before = numbers(m, k), numbers(n, k, seed=1), numbers(n, seed=2), numbers(m, n, seed=3)
+    c = np.asfortranarray(before) if swapped else before.copy()
+    base = kernels.gemm.plan(a, b, c, alpha=0.5, beta=2, bias=bias, activation="relu")
+    assert base.swapped == swapped
+    plan = plan_of_tile(base.problem, (4, 4, 4), TILES[tile], H200, streams).replace(swapped=swapped)
+    plan.run(a, b, c, bias=bias)
+    expected = np.maximum(0.5 * (a.astype(np.float64) @ b.T) + 2 * before + bias, 0)
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
+    c[...] = before
+    report = plan.run(a, b, c, bias=bias, check=True)
+    assert report, str(report)
+    assert pickle.loads(pickle.dumps(plan)) == plan != plan.replace(streams=0)
+    assert f"stream-K   {streams} CTAs share {plan.shared_tiles} tiles along K" in str(plan)
+
+
+def test_other_sizes():
+    plan = streamed(640, 96, 64, 7)
+    a, b = numbers(37 * 32, 52), numbers(20, 52, seed=1)
+    np.testing.assert_allclose(plan.run(a, b), a @ b.T, rtol=1e-4, atol=1e-4)
+    none = np.ones((4, 0), np.float32)
+    np.testing.assert_array_equal(plan.run(none, none), 0)
+    assert plan.for_problem(problem_of(37 * 32, 96, 64, Float32)).group == 37
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"streams": -1}, "streams is -1, but it must be an integer from 0 on"),
+        ({"streams": 3, "group": 4}, "5 tiles along M are no whole runs of 3; use a group .* such as group=5"),
+        ({"streams": 2**30}, r"5 tiles of 4 steps, but the kernel counts steps of all tiles up to 2\^31"),
+        ({"streams": 3, "problem": problem_of(160, 32, 0, Float32)}, "streams is 3, but K is 0"),
+    ],
+)
+def test_what_cannot_be_shared(fields, message):
+    plan = streamed(160, 32, 64, 0)
+    with pytest.raises((TypeError, LayoutError), match=message):
+        plan.replace(**{"group": 5, **fields})
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """What launches with scratch do without a GPU: the last launch, and the memory that was made, (bytes, zero, where).
+
+    The stream is `identity[0]`; 0: none that memory is kept for.
+    """
+    recorder, made, identity = _core.cuda.Recorder(), [], [7]
+
+    def workspace(device, size, stream, library, *, is_zero=False):
+        made.append((size, is_zero, 4096 * (len(made) + 1)))
+        return object(), made[-1][2]
+
+    monkeypatch.setattr(gemm_run, "CPU", -1)
+    monkeypatch.setattr(gemm_launch, "function_of", lambda plan, device: recorder)
+    monkeypatch.setattr(gemm_scratch_run, "workspace", workspace)
+    monkeypatch.setattr(gemm_scratch_run, "_kept", {})
+    monkeypatch.setattr(_core.cuda, "stream_identity", lambda device, stream: identity[0])
+    return recorder, made, identity
+
+
+def in_shares(a, b, c, streams):
+    plan = kernels.gemm.plan(a, b, c)
+    return plan_of_tile(plan.problem, ALIGNED, TILES[5], H200, streams).replace(swapped=plan.swapped)
+
+
+def test_launches_take_the_scratch_of_their_stream(launches, monkeypatch):
+    """Flags that are zero, and sums; again without planning; more of it for a larger plan."""
+    torch = pytest.importorskip("torch")
+    recorder, made, identity = launches
+    a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
+    plan = in_shares(a, b, c, 5)
+    kernels.gemm(a, b, c, plan=plan)
+    zeros, others = plan.scratch
+    assert (zeros, others) == (4 * 5, 5 * 32 * 32 * 4)
+    assert made == [(zeros, True, 4096), (others, False, 8192)]
+    params = recorder.last[4]
+    found = {argument: int.from_bytes(params[at : at + 8], "little") for argument, at, _ in plan.pointers()}
+    assert (found[4], found[5]) == (4096, 8192)
+    assert {found[0], found[1], found[2]} == {a.data_ptr(), b.data_ptr(), c.data_ptr()}
+    with monkeypatch.context() as unplanned:
+        unplanned.setattr(gemm_run, "execute", None)
+        kernels.gemm(a, b, c, plan=plan)
+    plan.bind(a, b, c)()
+    assert (recorder.count, len(made)) == (3, 2)
+    kernels.gemm(a, b, c, plan=in_shares(a, b, c, 6))
+    kernels.gemm(a, b, c, plan=plan)
+    assert (recorder.count, len(made)) == (5, 4)
+    identity[0] = 8
+    kernels.gemm(a, b, c, plan=plan)
+    assert len(made) == 6
+    for identity[0] in range(9, 40):
+        kernels.gemm(a, b, c, plan=plan)
+    assert len(gemm_scratch_run._kept) == gemm_scratch_run.MOST
+
+
+def test_launches_of_graphs_have_scratch_of_their_own(launches):
+    """And so have those for tensors of other libraries, whose memory is not torch's."""
+    torch = pytest.importorskip("torch")
+    _, made, identity = launches
+    a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
+    plan = in_shares(a, b, c, 5)
+    identity[0] = 0
+    for count in (2, 4):
+        kernels.gemm(a, b, c, plan=plan)
+        assert len(made) == count
+    identity[0] = 7
+    for count in (6, 8):
+        kernels.gemm(*(x.numpy() for x in (a, b, c)), plan=plan)
+        assert len(made) == count
+    assert not gemm_scratch_run._kept
+
+
+def test_tune_launches_them(launches):
+    torch = pytest.importorskip("torch")
+    recorder, made, _ = launches
+    a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
+    plan = in_shares(a, b, c, 5)
+    launch = gemm_tune._launch_of(plan, gemm_run._operands("test", plan, a, b, c, None, None), 0)
+    launch()
+    assert (recorder.count, len(made)) == (1, 2)
+
+
+def test_more_steps_than_are_counted_are_not_shared():
+    """The kernel numbers the steps of all tiles, also of those that have a CTA each."""
+    most = problem_of(131072, 131072, 32768, Float32)
+    plan = streamed(4096, 4096, 4096, 264, tile=0)
+    assert plan.for_problem(most).streams == 0
+    with pytest.raises(LayoutError, match=r"the kernel counts steps of all tiles up to 2\^31"):
+        plan.replace(problem=most)
+    for problem in (problem_of(64, 64, 100_000_000, Float32), problem_of(65536, 65536, 65536, Float32)):
+        for one in gemm_simt.variants(problem, ALIGNED):
+            assert one.streams == 0 or (one.places + one.streams) * one.steps < 1 << 31
+
+
+def test_a_warp_alone_waits_for_one_share_at_a_time():
+    """It has no thread that would wait for the other; only its text can be looked at here."""
+    mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), cute.make_layout((8, 4, 1)))
+    given = gemm_simt.given(problem_of(128, 64, 512, Float32), mma, tiler_mnk=(32, 16, 8))
+    plan = given.replace(streams=64, group=4)
+    assert plan.threads == 32
+    text = (kernels_folder() / "tilewright/simt_streams.cuh").read_text()
+    assert "kSums <= 16 && kThreads > 32 ? 2 : 1" in text
+    a, b = numbers(128, 512), numbers(64, 512, seed=1)
+    np.testing.assert_allclose(plan.run(a, b), a @ b.T, rtol=1e-4, atol=1e-3)
+
+
+# ---- the choice ------------------------------------------------------------------------------------------------------
+
+
+def shared(m, n, k, facts=H200, **options):
+    plan = choose_gemm(problem_of(m, n, k, Float32, **options), ALIGNED, facts)
+    assert plan.streams in (0, facts.multiprocessors * plan.ctas_per_sm) or plan.streams % plan.places == 0
+    return plan
+
+
+def test_which_problems_are_shared():
+    """Those whose tiles do not come in whole rounds, and few tiles with long sums; not where a launch costs more."""
+    for plan in (
+        shared(4096, 4096, 4096),
+        shared(3000, 3000, 3000),
+        shared(1500, 1500, 4096),
+        shared(8192, 8192, 8192, a="m", b="n"),
+        shared(4096, 4096, 4096, out=BFloat16),
+        shared(4096, 4096, 4096, facts=H200._replace(multiprocessors=100)),
+    ):
+        assert plan.streams > 0
+        assert plan.places % plan.streams
+    whole = shared(4224, 4096, 4096)  # 33 x 32 tiles are four rounds of 264
+    assert whole.streams == 0
+    assert whole.places % (H200.multiprocessors * whole.ctas_per_sm) == 0
+    for few in ((512, 512, 512), (16, 4096, 4096), (64, 64, 64)):
+        assert shared(*few).streams == 0
+    one = shared(64, 64, 4096)
+    assert one.streams > one.places
+    assert shared(64, 64, 4096, batch=(1000,)).streams != one.streams
+    assert shared(1, 1, 1 << 34).streams == 0  # more steps than are counted
+    assert choose_gemm(problem_of(4096, 4096, 4096, Float64), ALIGNED, H200).KERNEL == "sm80"
+
+
+def test_the_time_of_shares_is_that_of_the_work():
+    """Half a round more takes half a round's time, not a whole one's."""
+    tile = TILES[0]
+
+    def time(tiles, streams):
+        return expected_time(problem_of(128 * tiles, 128, 4096, Float32), Choice(tile, streams), 132)
+
+    one, some, two = (time(tiles, 264) for tiles in (264, 330, 528))
+    assert some == pytest.approx(one + (two - one) / 4, rel=0.01)
+    assert time(330, 0) == pytest.approx((one + two) / 2, rel=0.02)
+    assert fastest(problem_of(128 * 330, 128, 4096, Float32), ALIGNED, H200) == Choice(tile, 264)
+
+
+def test_sums_are_short_where_those_of_cublas_are():
+    """Few tiles, or K shared by cuBLAS: promoted, or in a tile where it is not needed."""
+    extents = (256, 768, 1536, 2560), (512, 1792), (1024, 2048, 5000)
+    for m, n, k, orders in itertools.product(*extents, ("kk", "mn", "kn")):
+        problem = problem_of(m, n, k, Float32, a=orders[0], b=orders[1])
+        assert is_shared(problem)
+        plan = choose_gemm(problem, ALIGNED, H200)
+        terms = plan.promote * plan.tiler_mnk[2] or plan.longest_sum
+        assert terms / plan.slices <= 512, (m, n, k, orders, plan)
+    for name in ("kk", "mk"):
+        problem = problem_of(4096, 4096, 4096, Float32, a=name[0], b=name[1])
+        assert choose_gemm(problem, ALIGNED, H200).promote == 0
+    for n in (3000, 4096, 8192):
+        plan = choose_gemm(problem_of(n, n, n, Float32, a="m", b="n"), ALIGNED, H200)
+        assert 0 < plan.promote * plan.tiler_mnk[2] <= 1024
+
+
+def test_all_tiles_have_the_banks_of_their_stages_alike():
+    """Where a share begins in another stage than a tile would, accesses conflict as before."""
+    for tile in (*TILES, *LOOSE):
+        for orders in ("kk", "mn"):
+            plan = plan_of_tile(problem_of(512, 512, 4096, Float32, a=orders[0], b=orders[1]), ALIGNED, tile, H200)
+            assert int(plan.smem_a.stride[2]) * 4 % 128 == int(plan.smem_b.stride[2]) * 4 % 128 == 0
+
+
+# ---- prediction ------------------------------------------------------------------------------------------------------
+
+
+def test_analysis_counts_what_shares_add():
+    """Sums that are left and taken once each, and the first step of every piece read ahead once more."""
+    plan = streamed(300, 100, 70, 7, tile=0)
+    whole = {x.name: x for x in plan.replace(streams=0).analyze()}
+    found = {x.name: x for x in plan.analyze()}
+    left = sum(begin % plan.steps > 0 for begin in plan.shares[:-1])
+    assert left > 0
+    warps, sums = plan.threads // 32, 128
+    for name in ("store parts", "load parts"):
+        one = found[name]
+        assert (one.requests, one.sectors, one.lines) == (left * warps * sums, left * warps * sums * 4, one.requests)
+        assert (one.memory, one.width) == ("global", 4)
+    assert found["load A"].requests == whole["load A"].requests
+    assert found["store C"].requests == whole["store C"].requests
+    assert found["read A"].requests == whole["read A"].requests + left * warps * 2
+    assert found["read B"].requests == whole["read B"].requests + left * warps * 4
+    assert plan.replace(promote=2).analyze()["load totals"].requests > 0
+    assert "store parts" not in whole

@@ -1,0 +1,253 @@
+// A CUDA driver without a device: it answers as the real one would and writes down what it is asked.
+//
+// Built by tests/runtime/test_driver.py as libcuda.so.1 and put in front of the loader's path. Two devices; a call fails with
+// the code that fake_fail(name, code) set for it. FAKE_MISSING names a function that cuGetProcAddress does not find;
+// FAKE_PARAMETER is the size of the one kernel's parameter, 16 bytes unless it is set; FAKE_SLOW the one function, of
+// cuInit and cuGetProcAddress, of which a call takes half a second.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char text[1 << 16];
+static char failing[64];
+static int failing_code;
+static long contexts[2];  // the address of one is a context
+static __thread void* stack[16];
+static __thread int depth;
+static int attributes[16] = {512, 1024, 64, 0, 40, 0, 0, 0, 48128};  // of the one function
+
+const char* fake_log(void) { return text; }
+void fake_clear(void) { text[0] = 0; }
+void fake_fail(const char* name, int code) {
+  snprintf(failing, sizeof failing, "%s", name);
+  failing_code = code;
+}
+
+static int note(const char* name, const char* detail) {
+  const size_t used = strlen(text);
+  snprintf(text + used, sizeof text - used, "%s%s%s\n", name, *detail ? " " : "", detail);
+  return strcmp(name, failing) == 0 ? failing_code : 0;
+}
+
+static void take_time(const char* name) {
+  const char* slow = getenv("FAKE_SLOW");
+  if (slow && strcmp(name, slow) == 0) usleep(500000);
+}
+
+static int cuInit(unsigned flags) { return (void)flags, take_time("cuInit"), note("cuInit", ""); }
+static int cuDriverGetVersion(int* version) { return *version = 13000, note("cuDriverGetVersion", ""); }
+static int cuGetErrorName(int error, const char** name) {
+  *name = error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 1 ? "CUDA_ERROR_INVALID_VALUE" : NULL;
+  return *name ? 0 : 1;
+}
+static int cuGetErrorString(int error, const char** string) { return (void)error, *string = "an explanation", 0; }
+static int cuDeviceGetCount(int* count) { return *count = 2, note("cuDeviceGetCount", ""); }
+static int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, 0; }
+static int cuDeviceGetName(char* name, int length, int device) { return snprintf(name, length, "fake %d", device), 0; }
+static int cuDeviceGetUuid(unsigned char* uuid, int device) {
+  for (int i = 0; i < 16; ++i) uuid[i] = (unsigned char)(16 * device + i);
+  return 0;
+}
+static int cuDeviceTotalMem(size_t* bytes, int device) { return (void)device, *bytes = 1ull << 37, 0; }
+static int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  (void)device;
+  *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 97 ? 232448 : attribute;
+  return 0;
+}
+static int cuDevicePrimaryCtxRetain(void** context, int device) {
+  *context = &contexts[device];
+  return note("cuDevicePrimaryCtxRetain", "");
+}
+static int cuCtxGetCurrent(void** context) { return *context = depth ? stack[depth - 1] : NULL, 0; }
+static int cuCtxPushCurrent(void* context) {
+  stack[depth++] = context;
+  return note("push", context == &contexts[0] ? "0" : context == &contexts[1] ? "1" : "another");
+}
+static int cuCtxPopCurrent(void** context) { return *context = stack[--depth], note("pop", ""); }
+static int cuCtxSynchronize(void) { return note("cuCtxSynchronize", ""); }
+static int cuThreadExchangeStreamCaptureMode(int* mode) {
+  static __thread int current;
+  const int old = current;
+  current = *mode;
+  *mode = old;
+  return note("capture mode", current == 2 ? "relaxed" : "global");
+}
+static int cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "%zu flags %u", bytes, flags);
+  *memory = malloc(bytes);
+  return note("cuMemHostAlloc", detail);
+}
+static int cuMemFreeHost(void* memory) { return free(memory), note("cuMemFreeHost", ""); }
+static int cuEventCreate(void** event, unsigned flags) {
+  static char events;
+  *event = &events;
+  return note("cuEventCreate", flags == 2 ? "without timing" : "");
+}
+static int note_stream(const char* name, void* stream) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "stream %zu", (size_t)stream);
+  return note(name, detail);
+}
+static int cuEventRecord(void* event, void* stream) { return (void)event, note_stream("cuEventRecord", stream); }
+static int cuEventDestroy(void* event) { return (void)event, note("cuEventDestroy", ""); }
+static int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  return (void)event, (void)flags, note_stream("cuStreamWaitEvent", stream);
+}
+static int cuStreamSynchronize(void* stream) { return note_stream("cuStreamSynchronize", stream); }
+static int cuModuleLoadData(void** module, const void* image) {
+  return *module = (void*)image, note("cuModuleLoadData", "");
+}
+static int cuModuleGetFunction(void** function, void* module, const char* name) {
+  return *function = module, note("cuModuleGetFunction", name);
+}
+static int cuFuncGetAttribute(int* value, int attribute, void* function) {
+  return (void)function, *value = attributes[attribute], 0;
+}
+static int cuFuncSetAttribute(void* function, int attribute, int value) {
+  char detail[64];
+  attributes[attribute] = value;
+  snprintf(detail, sizeof detail, "%d=%d", attribute, value);
+  return (void)function, note("cuFuncSetAttribute", detail);
+}
+static int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* size) {
+  const char* given = getenv("FAKE_PARAMETER");
+  *size = given ? (size_t)atol(given) : 16;
+  return (void)function, *offset = 0, index == 0 ? 0 : 1;
+}
+static int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int block, size_t shared) {
+  return (void)function, (void)shared, *blocks = 2048 / block, 0;
+}
+static int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared, void* stream, void** params, void** extra) {
+  (void)function, (void)extra;
+  unsigned long long words[2];
+  char detail[200];
+  memcpy(words, params[0], sizeof words);
+  snprintf(detail, sizeof detail, "(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu", gx, gy, gz, bx, by, bz,
+           shared, (size_t)stream, words[0], words[1]);
+  return note("cuLaunchKernel", detail);
+}
+
+struct config {
+  unsigned grid[3], block[3], shared;
+  void* stream;
+  const struct {
+    int id, padding, value[16];
+  }* attributes;
+  unsigned count;
+};
+static int cuLaunchKernelEx(const struct config* c, void* function, void** params, void** extra) {
+  (void)function, (void)extra;
+  unsigned long long words[2];
+  char detail[200];
+  memcpy(words, params[0], sizeof words);
+  snprintf(detail, sizeof detail, "(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu attribute %d=%d of %u",
+           c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared, (size_t)c->stream,
+           words[0], words[1], c->attributes->id, c->attributes->value[0], c->count);
+  return note("cuLaunchKernelEx", detail);
+}
+static int cuMemAllocAsync(unsigned long long* memory, size_t bytes, void* stream) {
+  char detail[64];
+  *memory = 0xA000;
+  snprintf(detail, sizeof detail, "%zu stream %zu", bytes, (size_t)stream);
+  return note("cuMemAllocAsync", detail);
+}
+static int cuMemFreeAsync(unsigned long long memory, void* stream) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "%#llx stream %zu", memory, (size_t)stream);
+  return note("cuMemFreeAsync", detail);
+}
+static int cuMemsetD8Async(unsigned long long memory, unsigned char value, size_t count, void* stream) {
+  char detail[96];
+  snprintf(detail, sizeof detail, "%#llx to %d, %zu stream %zu", memory, value, count, (size_t)stream);
+  return note("cuMemsetD8Async", detail);
+}
+// Stream 9 is being captured, and 8 has no number.
+static int cuStreamIsCapturing(void* stream, int* status) { return *status = (size_t)stream == 9, 0; }
+static int cuStreamGetId(void* stream, unsigned long long* id) {
+  return *id = 100 + (size_t)stream, (size_t)stream == 8 ? 1 : 0;
+}
+// Every byte of the map is 0xEE, but the first word is the address, and the second one the number of the type.
+static int cuTensorMapEncodeTiled(unsigned long long* map, int type, unsigned rank, void* address,
+                                  const unsigned long long* shape, const unsigned long long* strides,
+                                  const unsigned* box, const unsigned* steps, int interleave, int swizzle,
+                                  int promotion, int fill) {
+  char detail[400];
+  int used =
+      snprintf(detail, sizeof detail, "type %d at %zu%s", type, (size_t)address, (size_t)map % 64 ? " MISALIGNED" : "");
+  for (unsigned i = 0; i < rank; ++i) {
+    used += snprintf(detail + used, sizeof detail - used, "; %llu box %u step %u", shape[i], box[i], steps[i]);
+    if (i > 0) used += snprintf(detail + used, sizeof detail - used, " stride %llu", strides[i - 1]);
+  }
+  snprintf(detail + used, sizeof detail - used, "; interleave %d swizzle %d l2 %d fill %d", interleave, swizzle,
+           promotion, fill);
+  memset(map, 0xEE, 128);
+  map[0] = (size_t)address;
+  map[1] = (unsigned)type;
+  return note("cuTensorMapEncodeTiled", detail);
+}
+static int cuTensorMapReplaceAddress(unsigned long long* map, void* address) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "%llu to %zu%s", map[0], (size_t)address, (size_t)map % 64 ? " MISALIGNED" : "");
+  map[0] = (size_t)address;
+  return note("cuTensorMapReplaceAddress", detail);
+}
+
+int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned long long flags, int* status) {
+  static const struct {
+    const char* name;
+    void* address;
+  } table[] = {
+#define F(name) {#name, (void*)name}
+      F(cuInit),
+      F(cuDriverGetVersion),
+      F(cuGetErrorName),
+      F(cuGetErrorString),
+      F(cuDeviceGetCount),
+      F(cuDeviceGet),
+      F(cuDeviceGetName),
+      F(cuDeviceGetUuid),
+      F(cuDeviceTotalMem),
+      F(cuDeviceGetAttribute),
+      F(cuDevicePrimaryCtxRetain),
+      F(cuCtxGetCurrent),
+      F(cuCtxPushCurrent),
+      F(cuCtxPopCurrent),
+      F(cuCtxSynchronize),
+      F(cuThreadExchangeStreamCaptureMode),
+      F(cuMemHostAlloc),
+      F(cuMemFreeHost),
+      F(cuEventCreate),
+      F(cuEventRecord),
+      F(cuEventDestroy),
+      F(cuStreamWaitEvent),
+      F(cuStreamSynchronize),
+      F(cuModuleLoadData),
+      F(cuModuleGetFunction),
+      F(cuFuncGetAttribute),
+      F(cuFuncSetAttribute),
+      F(cuFuncGetParamInfo),
+      F(cuOccupancyMaxActiveBlocksPerMultiprocessor),
+      F(cuLaunchKernel),
+      F(cuLaunchKernelEx),
+      F(cuMemAllocAsync),
+      F(cuMemFreeAsync),
+      F(cuMemsetD8Async),
+      F(cuStreamGetId),
+      F(cuStreamIsCapturing),
+      F(cuTensorMapEncodeTiled),
+      F(cuTensorMapReplaceAddress),
+  };
+  (void)version, (void)flags;
+  if (strcmp(name, "cuInit") == 0) take_time("cuGetProcAddress");
+  const char* missing = getenv("FAKE_MISSING");
+  *address = NULL;
+  *status = 1;
+  if (missing && strcmp(name, missing) == 0) return 0;
+  for (size_t i = 0; i < sizeof table / sizeof *table; ++i) {
+    if (strcmp(name, table[i].name) == 0) *address = table[i].address, *status = 0;
+  }
+  return 0;
+}
