@@ -49,41 +49,54 @@ std::vector<std::vector<Leaf>> by_component(const std::vector<Leaf>& leaves) {
   return components;
 }
 
-// Two coordinates with one value in a component. Of their digits' differences, the last that is not 0, by stride, is
-// positive in one of the two orders; each leaf is tried as that last one.
-std::optional<Coordinates> collision_along(std::vector<Leaf> leaves) {
-  std::sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) {
-    return abs(static_int(a.stride)).value < abs(static_int(b.stride)).value;
-  });
-  int64_t reached = 0;  // by the leaves so far
+// The answer of solve(most) with digits of at most `most`, for the first power of two that has one: an example that can
+// be read. None where there is none for any digits.
+template <class Solve>
+std::optional<Coordinates> readable(Solve&& solve) {
+  const auto any = solve(INT64_MAX);
+  for (int64_t most = 1; any && most < INT64_MAX / 2; most *= 2) {
+    if (const auto found = solve(most)) return found;
+  }
+  return any;
+}
+
+// Two coordinates with one value, whose last different digit, by stride, is that of leaf k.
+std::optional<Coordinates> collision_at(const std::vector<Leaf>& leaves, std::size_t k, int64_t most) {
+  // Differences from -(s-1) to s-1 are digits from 0 to 2(s-1); that of leaf k is positive in one of the two orders.
   std::vector<Term> terms;
+  std::vector<int64_t> middle;
+  int64_t target = checked_mul(leaves[k].stride, -1);
+  for (std::size_t j = 0; j < k; ++j) {
+    middle.push_back(std::min(leaves[j].extent - 1, most));
+    terms.push_back({leaves[j].stride, checked_mul(2, middle[j])});
+    target = checked_add(target, checked_mul(middle[j], leaves[j].stride));
+  }
+  terms.push_back({leaves[k].stride, std::min(leaves[k].extent - 1, most) - 1});
+  const auto digits = bounded_sum(terms, target);
+  if (!digits) return std::nullopt;
+  Coordinates found{0, checked_mul((*digits)[k] + 1, leaves[k].position)};
+  for (std::size_t j = 0; j < k; ++j) {
+    const int64_t difference = (*digits)[j] - middle[j];
+    int64_t& side = difference < 0 ? found.first : found.second;
+    side += checked_mul(difference < 0 ? -difference : difference, leaves[j].position);
+  }
+  if (found.first > found.second) std::swap(found.first, found.second);
+  return found;
+}
+
+// Two coordinates with one value in a component.
+std::optional<Coordinates> collision_along(std::vector<Leaf> leaves) {
+  const auto magnitude = [](const Leaf& leaf) { return abs(static_int(leaf.stride)).value; };
+  std::sort(leaves.begin(), leaves.end(), [&](const Leaf& a, const Leaf& b) { return magnitude(a) < magnitude(b); });
+  int64_t reached = 0;  // by the leaves so far
   for (std::size_t k = 0; k < leaves.size(); ++k) {
-    const Leaf& last = leaves[k];
-    const int64_t stride = abs(static_int(last.stride)).value;
-    if (stride == 0) return Coordinates{0, last.position};
+    const int64_t stride = magnitude(leaves[k]);
+    if (stride == 0) return Coordinates{0, leaves[k].position};
     // A stride that jumps over everything below it cannot collide with it.
     if (stride <= reached) {
-      // Differences from -(s-1) to s-1 are digits from 0 to 2(s-1).
-      terms.clear();
-      int64_t target = -last.stride;
-      for (std::size_t j = 0; j < k; ++j) {
-        const int64_t most = leaves[j].extent - 1;
-        terms.push_back({leaves[j].stride, checked_mul(2, most)});
-        target = checked_add(target, checked_mul(most, leaves[j].stride));
-      }
-      terms.push_back({last.stride, last.extent - 2});
-      if (const auto digits = bounded_sum(terms, target)) {
-        Coordinates found{0, checked_mul((*digits)[k] + 1, last.position)};
-        for (std::size_t j = 0; j < k; ++j) {
-          const int64_t difference = (*digits)[j] - (leaves[j].extent - 1);
-          int64_t& side = difference < 0 ? found.first : found.second;
-          side += checked_mul(difference < 0 ? -difference : difference, leaves[j].position);
-        }
-        if (found.first > found.second) std::swap(found.first, found.second);
-        return found;
-      }
+      if (const auto found = readable([&](int64_t most) { return collision_at(leaves, k, most); })) return found;
     }
-    reached = checked_add(reached, checked_mul(last.extent - 1, stride));
+    reached = checked_add(reached, checked_mul(leaves[k].extent - 1, stride));
   }
   return std::nullopt;
 }
@@ -124,14 +137,16 @@ int64_t index_of(const std::vector<int64_t>& digits, std::size_t begin, const st
 // a(i) + x == offset + b(j) + y for 0 <= x < width_a and 0 <= y < width_b.
 std::optional<Coordinates> meeting_along(const std::vector<Leaf>& a, int64_t width_a, const std::vector<Leaf>& b,
                                          int64_t width_b, int64_t offset) {
-  std::vector<Term> terms;
-  for (const Leaf& leaf : a) terms.push_back({leaf.stride, leaf.extent - 1});
-  for (const Leaf& leaf : b) terms.push_back({checked_mul(leaf.stride, -1), leaf.extent - 1});
-  terms.push_back({1, width_a - 1});
-  terms.push_back({-1, width_b - 1});
-  const auto digits = bounded_sum(terms, offset);
-  if (!digits) return std::nullopt;
-  return Coordinates{index_of(*digits, 0, a), index_of(*digits, a.size(), b)};
+  return readable([&](int64_t most) -> std::optional<Coordinates> {
+    std::vector<Term> terms;
+    for (const Leaf& leaf : a) terms.push_back({leaf.stride, std::min(leaf.extent - 1, most)});
+    for (const Leaf& leaf : b) terms.push_back({checked_mul(leaf.stride, -1), std::min(leaf.extent - 1, most)});
+    terms.push_back({1, width_a - 1});
+    terms.push_back({-1, width_b - 1});
+    const auto digits = bounded_sum(terms, offset);
+    if (!digits) return std::nullopt;
+    return Coordinates{index_of(*digits, 0, a), index_of(*digits, a.size(), b)};
+  });
 }
 
 // Values are coordinates: two meet where they do in every component.
