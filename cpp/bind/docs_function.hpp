@@ -52,7 +52,10 @@ inline constexpr const char* is_injective = R"doc(Whether no two coordinates sha
 Args:
     layout: a Layout, ComposedLayout or Tensor.
 Returns: a bool.
-Raises: LayoutError when the strides do not decide it and the offsets reach 2^30.
+Exact for layouts of any size, also with a swizzle: it decides whether bounded multiples of the strides add up to 0
+(docs/theory.md).
+Raises: LayoutError where strides that do not nest exceed the budget of that search, and for a composed layout without a
+    swizzle of more than 2^24 elements.
 Source: tilewright.
 
 Examples:
@@ -66,7 +69,8 @@ inline constexpr const char* is_bijective = R"doc(Whether the offsets are exactl
 Args:
     layout: a Layout, ComposedLayout or Tensor.
 Returns: a bool. A thread-value layout that is bijective deals every element to one thread.
-Raises: LayoutError when the strides do not decide it and the offsets reach 2^30.
+Raises: LayoutError as is_injective does, and for a swizzled layout of more than 2^24 elements that is no whole number
+    of the swizzle's periods.
 Source: tilewright.
 
 Examples:
@@ -100,7 +104,7 @@ Args:
     a, b: Layouts, ComposedLayouts or Tensors.
 Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: the smallest
     (i, a(i), b(i)) that differ, or None.
-Raises: LayoutError when a composed layout has more than 2^30 elements.
+Raises: LayoutError where more than 2^22 values of composed layouts would have to be compared one by one.
 Source: tilewright.
 
 Examples:
@@ -109,6 +113,46 @@ Examples:
     >>> verdict = cute.equivalent(cute.parse("(4,2):(1,4)"), cute.parse("(4,2):(1,5)"))
     >>> verdict, verdict.witness
     (False (at coordinate 4 the values are 4 and 5), (4, 4, 5)))doc";
+
+inline constexpr const char* are_disjoint = R"doc(Whether the images of two layouts have no offset in common.
+
+    a(i) != offset + b(j) for all i < |a|, j < |b|
+
+Exact for layouts of any size: it decides whether bounded multiples of the strides add up to the offset
+(docs/theory.md).
+Args:
+    a, b: Layouts, ComposedLayouts or Tensors.
+    offset: what is added to the offsets of b, an int, in elements.
+Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: (i, j, a(i)), two 1-D
+    coordinates and the offset that they share.
+Raises: LayoutError where strides that do not nest exceed the budget of that search, and for composed layouts of more
+    than 2^24 elements that have not the same swizzle.
+Source: tilewright.
+
+Examples:
+    >>> even, odd = cute.parse("(4,8):(2,64)"), cute.parse("(4,8):(2,64)")
+    >>> cute.are_disjoint(even, odd, 1)
+    True
+    >>> verdict = cute.are_disjoint(cute.parse("4:3"), cute.parse("4:5"), 4)
+    >>> verdict, verdict.witness
+    (False (coordinates 3 and 1 share the offset 9), (3, 1, 9)))doc";
+
+inline constexpr const char* image_within = R"doc(Whether all offsets of a layout lie in an interval.
+
+    begin <= L(i) < end for all i < |L|
+
+Args:
+    layout: a Layout, ComposedLayout or Tensor.
+    begin, end: ints, in elements.
+Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: (i, L(i)) outside.
+Raises: LayoutError for basis strides, and for a composed layout of more than 2^24 elements.
+Source: tilewright.
+
+Examples:
+    >>> cute.image_within(cute.parse("(4,8):(1,64)"), 0, 512)
+    True
+    >>> cute.image_within(cute.parse("(4,8):(1,64)"), 0, 451)
+    False (coordinate 31 has the offset 451, outside [0, 451)))doc";
 
 inline constexpr const char* sorted_layout = R"doc(The flat layout with its modes in the order of their strides.
 

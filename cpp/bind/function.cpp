@@ -1,5 +1,6 @@
 // Layouts as functions.
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 #include "core/function.hpp"
 #include "define.hpp"
@@ -83,6 +84,58 @@ void bind_function(py::module_& m) {
         });
       },
       py::arg("a"), py::arg("b"), doc::equivalent);
+  define(
+      m, "are_disjoint",
+      [](LayoutArg a, LayoutArg b, IntArg offset) {
+        return guarded("are_disjoint", {a.handle, b.handle, offset.handle}, [&] {
+          const AnyLayout x = as_any_layout(a.handle);
+          const auto found = meeting({x}, {as_any_layout(b.handle)}, to_int64(offset.handle));
+          if (!found) return Verdict{true, "", py::none()};
+          const py::object value = at(x, found->first);
+          return Verdict{false,
+                         concat("coordinates ", found->first, " and ", found->second, " share the offset ",
+                                notation(value)),
+                         py::make_tuple(found->first, found->second, value)};
+        });
+      },
+      py::arg("a"), py::arg("b"), py::arg("offset") = 0, doc::are_disjoint);
+  define(
+      m, "image_within",
+      [](LayoutArg layout, IntArg begin, IntArg end) {
+        return guarded("image_within", {layout.handle, begin.handle, end.handle}, [&] {
+          const AnyLayout x = as_any_layout(layout.handle);
+          const int64_t low = to_int64(begin.handle), high = to_int64(end.handle);
+          const auto found = outside(x, low, high);
+          if (!found) return Verdict{true, "", py::none()};
+          const py::object value = at(x, *found);
+          return Verdict{
+              false,
+              concat("coordinate ", *found, " has the offset ", notation(value), ", outside [", low, ", ", high, ")"),
+              py::make_tuple(*found, value)};
+        });
+      },
+      py::arg("layout"), py::arg("begin"), py::arg("end"), doc::image_within);
+  define(
+      m, "_collision",
+      [](LayoutArg layout) -> std::optional<std::pair<int64_t, int64_t>> {
+        const auto found = guarded("is_injective", {layout.handle},
+                                   [&] { return collision(as_any_layout(layout.handle)); });
+        if (!found) return std::nullopt;
+        return std::pair{found->first, found->second};
+      },
+      py::arg("layout"), "Two 1-D coordinates that share an offset, or None.");
+  define(
+      m, "_meeting",
+      [](LayoutArg a, int64_t a_width, LayoutArg b, int64_t b_width,
+         int64_t offset) -> std::optional<std::pair<int64_t, int64_t>> {
+        const auto found = guarded("are_disjoint", {a.handle, b.handle}, [&] {
+          return meeting({as_any_layout(a.handle), a_width}, {as_any_layout(b.handle), b_width}, offset);
+        });
+        if (!found) return std::nullopt;
+        return std::pair{found->first, found->second};
+      },
+      py::arg("a"), py::arg("a_width"), py::arg("b"), py::arg("b_width"), py::arg("offset"),
+      "1-D coordinates of a and b whose elements, of so many offsets each, share one; or None.");
   define(
       m, "image",
       [](LayoutArg layout) {

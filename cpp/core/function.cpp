@@ -1,7 +1,10 @@
 #include "function.hpp"
 
 #include <algorithm>
+#include <numeric>
 
+#include "bounded_sum.hpp"
+#include "law.hpp"
 #include "modes.hpp"
 
 namespace tilewright {
@@ -11,63 +14,99 @@ namespace {
 // Questions are answered by looking at every offset only up to here; `offsets()` itself has no limit but memory.
 constexpr int64_t kEnumerationLimit = int64_t{1} << 24;
 
-// Modes that move, with positive strides (mirroring a mode changes neither injectivity nor the number of offsets), by
-// values.
-Modes moving(LayoutView layout, BasisId basis) {
-  Modes modes;
-  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    if (extent.value > 1 && stride.basis() == basis)
-      modes.push_back({static_int(extent.value), static_int(abs(stride).value)});
-  });
-  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
-  return modes;
-}
-
 int64_t count_of(LayoutView layout) { return size(layout).value; }
 
-bool injective_by_enumeration(const Modes& modes) {
-  FlatFunction function(modes);
-  int64_t last = 0;
-  for (const Mode& mode : modes) last = checked_add(last, checked_mul(mode.extent.value - 1, mode.stride.value));
-  const int64_t count = function.size();
-  if (count > last + 1) return false;
-  if (last >= kEnumerationLimit) {
-    fail(concat("the layout is too large to enumerate (offsets up to ", last, ", limit ", kEnumerationLimit, ")"));
-  }
-  std::vector<bool> seen(static_cast<std::size_t>(last) + 1, false);
-  for (int64_t i = 0; i < count; ++i) {
-    const auto offset = static_cast<std::size_t>(function(i));
-    if (seen[offset]) return false;
-    seen[offset] = true;
-  }
-  return true;
-}
+// A leaf by values, and the 1-D coordinate of its first step.
+struct Leaf {
+  int64_t extent;
+  int64_t stride;
+  BasisId basis;
+  int64_t position;
+};
 
-bool injective_along(LayoutView layout, BasisId basis) {
-  const Modes modes = moving(layout, basis);
-  int64_t reached = 0;  // greatest offset of the modes so far
-  for (const Mode& mode : modes) {
-    if (mode.stride.value == 0) return false;
-    // Strides that jump over everything below them cannot collide; otherwise look at every offset.
-    if (mode.stride.value <= reached) return injective_by_enumeration(modes);
-    reached = checked_add(reached, checked_mul(mode.extent.value - 1, mode.stride.value));
-  }
-  return true;
-}
-
-bool injective(LayoutView layout) {
-  // Modes along different basis elements move different components, so each component is judged alone.
-  SmallVector<BasisId, 8> done;
-  bool result = true;
+std::vector<Leaf> leaves_of(LayoutView layout) {
+  std::vector<Leaf> leaves;
+  int64_t position = 1;
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    if (extent.value > 1 && stride.value == 0) result = false;
-    for (const BasisId basis : done) {
-      if (basis == stride.basis()) return;
-    }
-    done.push_back(stride.basis());
-    result = result && injective_along(layout, stride.basis());
+    if (extent.value > 1) leaves.push_back({extent.value, stride.value, stride.basis(), position});
+    position = checked_mul(position, extent.value);
   });
-  return result;
+  return leaves;
+}
+
+// The leaves that move one component: those with a plain stride, or along one basis element.
+std::vector<std::vector<Leaf>> by_component(const std::vector<Leaf>& leaves) {
+  std::vector<std::vector<Leaf>> components;
+  for (const Leaf& leaf : leaves) {
+    const auto same = [&](const std::vector<Leaf>& c) { return c[0].basis == leaf.basis; };
+    const auto found = std::find_if(components.begin(), components.end(), same);
+    if (found == components.end()) {
+      components.push_back({leaf});
+    } else {
+      found->push_back(leaf);
+    }
+  }
+  return components;
+}
+
+// The answer of solve(most) with digits of at most `most`, for the first power of two that has one: an example that can
+// be read. None where there is none for any digits.
+template <class Solve>
+std::optional<Coordinates> readable(Solve&& solve) {
+  const auto any = solve(INT64_MAX);
+  for (int64_t most = 1; any && most < INT64_MAX / 2; most *= 2) {
+    if (const auto found = solve(most)) return found;
+  }
+  return any;
+}
+
+// Two coordinates with one value, whose last different digit, by stride, is that of leaf k.
+std::optional<Coordinates> collision_at(const std::vector<Leaf>& leaves, std::size_t k, int64_t most) {
+  // Differences from -(s-1) to s-1 are digits from 0 to 2(s-1); that of leaf k is positive in one of the two orders.
+  std::vector<Term> terms;
+  std::vector<int64_t> middle;
+  int64_t target = checked_mul(leaves[k].stride, -1);
+  for (std::size_t j = 0; j < k; ++j) {
+    middle.push_back(std::min(leaves[j].extent - 1, most));
+    terms.push_back({leaves[j].stride, checked_mul(2, middle[j])});
+    target = checked_add(target, checked_mul(middle[j], leaves[j].stride));
+  }
+  terms.push_back({leaves[k].stride, std::min(leaves[k].extent - 1, most) - 1});
+  const auto digits = bounded_sum(terms, target);
+  if (!digits) return std::nullopt;
+  Coordinates found{0, checked_mul((*digits)[k] + 1, leaves[k].position)};
+  for (std::size_t j = 0; j < k; ++j) {
+    const int64_t difference = (*digits)[j] - middle[j];
+    int64_t& side = difference < 0 ? found.first : found.second;
+    side += checked_mul(difference < 0 ? -difference : difference, leaves[j].position);
+  }
+  if (found.first > found.second) std::swap(found.first, found.second);
+  return found;
+}
+
+// Two coordinates with one value in a component.
+std::optional<Coordinates> collision_along(std::vector<Leaf> leaves) {
+  const auto magnitude = [](const Leaf& leaf) { return abs(static_int(leaf.stride)).value; };
+  std::sort(leaves.begin(), leaves.end(), [&](const Leaf& a, const Leaf& b) { return magnitude(a) < magnitude(b); });
+  int64_t reached = 0;  // by the leaves so far
+  for (std::size_t k = 0; k < leaves.size(); ++k) {
+    const int64_t stride = magnitude(leaves[k]);
+    if (stride == 0) return Coordinates{0, leaves[k].position};
+    // A stride that jumps over everything below it cannot collide with it.
+    if (stride <= reached) {
+      if (const auto found = readable([&](int64_t most) { return collision_at(leaves, k, most); })) return found;
+    }
+    reached = checked_add(reached, checked_mul(leaves[k].extent - 1, stride));
+  }
+  return std::nullopt;
+}
+
+std::optional<Coordinates> collision_of(LayoutView layout) {
+  // Leaves along different basis elements move different components, so each component is judged alone.
+  for (std::vector<Leaf>& component : by_component(leaves_of(layout))) {
+    if (const auto found = collision_along(std::move(component))) return found;
+  }
+  return std::nullopt;
 }
 
 std::vector<int64_t> all_offsets(const AnyLayout& layout, int64_t count) {
@@ -83,17 +122,81 @@ const Layout& domain_of(const AnyLayout& layout) {
   return std::get<Layout>(layout);
 }
 
+// Whether a composed layout has a function inside that is not of this library.
+bool is_foreign(const AnyLayout& layout) {
+  const auto* composed = std::get_if<ComposedLayout>(&layout);
+  return composed != nullptr && std::holds_alternative<std::shared_ptr<const Function>>(composed->inner());
+}
+
+int64_t index_of(const std::vector<int64_t>& digits, std::size_t begin, const std::vector<Leaf>& leaves) {
+  int64_t index = 0;
+  for (std::size_t k = 0; k < leaves.size(); ++k) index += digits[begin + k] * leaves[k].position;
+  return index;
+}
+
+// a(i) + x == offset + b(j) + y for 0 <= x < width_a and 0 <= y < width_b.
+std::optional<Coordinates> meeting_along(const std::vector<Leaf>& a, int64_t width_a, const std::vector<Leaf>& b,
+                                         int64_t width_b, int64_t offset) {
+  return readable([&](int64_t most) -> std::optional<Coordinates> {
+    std::vector<Term> terms;
+    for (const Leaf& leaf : a) terms.push_back({leaf.stride, std::min(leaf.extent - 1, most)});
+    for (const Leaf& leaf : b) terms.push_back({checked_mul(leaf.stride, -1), std::min(leaf.extent - 1, most)});
+    terms.push_back({1, width_a - 1});
+    terms.push_back({-1, width_b - 1});
+    const auto digits = bounded_sum(terms, offset);
+    if (!digits) return std::nullopt;
+    return Coordinates{index_of(*digits, 0, a), index_of(*digits, a.size(), b)};
+  });
+}
+
+// Values are coordinates: two meet where they do in every component.
+std::optional<Coordinates> meeting_of_coordinates(LayoutView a, LayoutView b) {
+  const auto components = by_component(leaves_of(a));
+  auto others = by_component(leaves_of(b));
+  Coordinates found{0, 0};
+  for (const auto& component : components) {
+    const auto same = [&](const std::vector<Leaf>& c) { return c[0].basis == component[0].basis; };
+    const auto other = std::find_if(others.begin(), others.end(), same);
+    const auto at = meeting_along(component, 1, other == others.end() ? std::vector<Leaf>{} : *other, 1, 0);
+    if (!at) return std::nullopt;
+    found.first += at->first, found.second += at->second;
+  }
+  return found;  // components that only b moves have 0 in both
+}
+
+std::optional<Coordinates> meeting_of_values(const Elements& a, const Elements& b, int64_t offset) {
+  const std::vector<int64_t> x = all_offsets(a.layout, count_of(domain_of(a.layout)));
+  const std::vector<int64_t> y = all_offsets(b.layout, count_of(domain_of(b.layout)));
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return x[i] < x[j]; });
+  for (std::size_t j = 0; j < y.size(); ++j) {
+    const int64_t value = checked_add(offset, y[j]);
+    const auto at = std::lower_bound(order.begin(), order.end(), value - a.width + 1,
+                                     [&](std::size_t i, int64_t least) { return x[i] < least; });
+    if (at != order.end() && x[*at] < value + b.width) {
+      return Coordinates{static_cast<int64_t>(*at), static_cast<int64_t>(j)};
+    }
+  }
+  return std::nullopt;
+}
+
 bool is_zero(const IntTuple& offset) { return offset.is_leaf() && offset.leaf().value == 0; }
 
 }  // namespace
 
-bool is_injective(const AnyLayout& layout) {
-  if (const auto* plain = std::get_if<Layout>(&layout)) return injective(*plain);
+std::optional<Coordinates> collision(const AnyLayout& layout) {
+  if (const auto* plain = std::get_if<Layout>(&layout)) return collision_of(*plain);
   const auto& composed = std::get<ComposedLayout>(layout);
-  if (composed.swizzle() != nullptr) return injective(composed.outer());  // a swizzle is a bijection
-  std::vector<int64_t> offsets = all_offsets(layout, count_of(composed.outer()));
-  std::sort(offsets.begin(), offsets.end());
-  return std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end();
+  if (composed.swizzle() != nullptr) return collision_of(composed.outer());  // a swizzle is a bijection
+  const std::vector<int64_t> offsets = all_offsets(layout, count_of(composed.outer()));
+  std::vector<int64_t> order(offsets.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto value = [&](int64_t i) { return offsets[static_cast<std::size_t>(i)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return value(i) < value(j); });
+  const auto same = std::adjacent_find(order.begin(), order.end(), [&](int64_t i, int64_t j) { return value(i) == value(j); });
+  if (same == order.end()) return std::nullopt;
+  return Coordinates{*same, *(same + 1)};
 }
 
 bool is_bijective(const AnyLayout& layout) {
@@ -101,9 +204,9 @@ bool is_bijective(const AnyLayout& layout) {
   const int64_t count = count_of(domain);
   const auto* composed = std::get_if<ComposedLayout>(&layout);
   if (composed == nullptr) {
-    if (has_basis(domain.stride())) return injective(domain) && count == cosize(domain).value;
+    if (has_basis(domain.stride())) return count == cosize(domain).value && is_injective(layout);
     const Range range = offset_range(domain);
-    return range.min == 0 && range.max == count - 1 && injective(domain);
+    return range.min == 0 && range.max == count - 1 && is_injective(layout);
   }
   // A swizzle maps every whole period onto itself.
   const Swizzle* swizzle = composed->swizzle();
@@ -190,10 +293,58 @@ Equivalence equivalent(const AnyLayout& a, const AnyLayout& b) {
     if (same) return {true, "", std::nullopt};
     return {false, "the values differ", first_difference(x, y)};
   }
-  const std::vector<int64_t> x = all_offsets(a, count), y = all_offsets(b, count);
-  const auto [at, other] = std::mismatch(x.begin(), x.end(), y.begin());
-  if (at == x.end()) return {true, "", std::nullopt};
-  return {false, "the values differ", at - x.begin()};
+  if (is_foreign(a) || is_foreign(b)) {
+    const std::vector<int64_t> x = all_offsets(a, count), y = all_offsets(b, count);
+    const auto [at, other] = std::mismatch(x.begin(), x.end(), y.begin());
+    if (at == x.end()) return {true, "", std::nullopt};
+    return {false, "the values differ", at - x.begin()};
+  }
+  const Verdict verdict = compare(chain_of(a), chain_of(b), count);
+  if (verdict.kind == Verdict::Kind::kOpen) {
+    fail(concat("the first ", verdict.coordinate, " of ", count,
+                " coordinates have the same values, and the bits of the swizzles do not decide about the rest"));
+  }
+  if (verdict.kind == Verdict::Kind::kHolds) return {true, "", std::nullopt};
+  return {false, "the values differ", verdict.coordinate};
+}
+
+std::optional<Coordinates> meeting(const Elements& a, const Elements& b, int64_t offset) {
+  const auto *x = std::get_if<ComposedLayout>(&a.layout), *y = std::get_if<ComposedLayout>(&b.layout);
+  const Layout *first = std::get_if<Layout>(&a.layout), *second = std::get_if<Layout>(&b.layout);
+  // A swizzle is a bijection: values are the same where they are the same before it.
+  if (x && y && x->swizzle() && y->swizzle() && *x->swizzle() == *y->swizzle() && offset == 0 && a.width == 1 &&
+      b.width == 1) {
+    const int64_t apart = checked_add(y->offset().leaf().value, -x->offset().leaf().value);
+    return meeting({x->outer(), 1}, {y->outer(), 1}, apart);
+  }
+  if (x || y) return meeting_of_values(a, b, offset);
+  if (!has_basis(first->stride()) && !has_basis(second->stride())) {
+    return meeting_along(leaves_of(*first), a.width, leaves_of(*second), b.width, offset);
+  }
+  if (!has_basis(first->stride()) || !has_basis(second->stride()))
+    fail("the values of one layout are numbers, those of the other are coordinates");
+  return meeting_of_coordinates(*first, *second);
+}
+
+std::optional<int64_t> outside(const AnyLayout& layout, int64_t begin, int64_t end) {
+  const auto* plain = std::get_if<Layout>(&layout);
+  if (plain == nullptr) {
+    const std::vector<int64_t> offsets = all_offsets(layout, count_of(domain_of(layout)));
+    const auto found = std::find_if(offsets.begin(), offsets.end(), [&](int64_t x) { return x < begin || x >= end; });
+    if (found == offsets.end()) return std::nullopt;
+    return found - offsets.begin();
+  }
+  if (has_basis(plain->stride())) fail("the values are coordinates, which an interval does not order");
+  // The least value takes the last digit of each leaf with a negative stride, the greatest of each with a positive one.
+  int64_t least = 0, greatest = 0;
+  const Range range = offset_range(*plain);
+  for (const Leaf& leaf : leaves_of(*plain)) {
+    int64_t& side = leaf.stride < 0 ? least : greatest;
+    if (leaf.stride != 0) side += (leaf.extent - 1) * leaf.position;
+  }
+  if (range.min < begin) return least;
+  if (range.max >= end) return greatest;
+  return std::nullopt;
 }
 
 std::vector<int64_t> image(const AnyLayout& layout) {

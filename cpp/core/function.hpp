@@ -10,8 +10,15 @@
 
 namespace tilewright {
 
-// No two coordinates share an offset.
-bool is_injective(const AnyLayout& layout);
+// Two 1-D coordinates.
+struct Coordinates {
+  int64_t first;
+  int64_t second;
+};
+
+// No two coordinates share an offset; else two that do.
+std::optional<Coordinates> collision(const AnyLayout& layout);
+inline bool is_injective(const AnyLayout& layout) { return !collision(layout); }
 // The offsets are exactly 0 .. size-1 (for basis strides: every coordinate of the coshape), each once.
 bool is_bijective(const AnyLayout& layout);
 
@@ -30,6 +37,17 @@ struct Equivalence {
   std::optional<int64_t> coordinate;
 };
 Equivalence equivalent(const AnyLayout& a, const AnyLayout& b);
+
+// Coordinates i of a and j of b whose elements share an offset: the element at i has the `width` offsets from a(i) on,
+// that at j those from offset + b(j) on. None where the images are disjoint.
+struct Elements {
+  AnyLayout layout;
+  int64_t width = 1;
+};
+std::optional<Coordinates> meeting(const Elements& a, const Elements& b, int64_t offset);
+
+// A coordinate whose value does not lie in [begin, end); none where all do.
+std::optional<int64_t> outside(const AnyLayout& layout, int64_t begin, int64_t end);
 
 // The modes sorted by stride. Not the same function in general: a helper for the articles that speak of sorted layouts.
 Layout sorted_layout(LayoutView layout);

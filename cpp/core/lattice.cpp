@@ -1,0 +1,327 @@
+#include "lattice.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "error.hpp"
+
+namespace tilewright {
+
+namespace {
+
+using Real = long double;
+using Row = std::vector<Wide>;
+using Direction = std::vector<Real>;
+
+constexpr int64_t kBudget = int64_t{1} << 18;  // values of coordinates that are tried
+constexpr Real kReduced = 0.99L;               // of Lovász's condition
+constexpr Real kUnit = 0x1p56L;                // the largest entry of a direction in integers
+
+[[noreturn]] void undecided(std::size_t strides) {
+  fail(concat("whether bounded multiples of ", static_cast<int64_t>(strides),
+              " strides that do not nest add up to a number was not decided: the search has a limit of ", kBudget,
+              " steps of 128 bits; use strides that divide each other"));
+}
+
+class Search {
+ public:
+  Search(const std::vector<Side>& sides, Wide target) : sides_(sides), target_(target) {
+    for (const Side& side : sides_) scale_.push_back(1 / (static_cast<Real>(side.count) + 1));
+  }
+
+  std::optional<Row> run() {
+    if (!kernel()) return std::nullopt;
+    center();
+    if (inside(start_)) return start_;
+    bounds();
+    found_ = start_;
+    if (!enumerate(static_cast<int>(basis_.size()) - 1)) return std::nullopt;
+    return found_;
+  }
+
+ private:
+  std::size_t rank() const { return sides_.size(); }
+  [[noreturn]] void give_up() const { undecided(rank()); }
+
+  Wide times(Wide a, Wide b) const {
+    Wide result;
+    if (__builtin_mul_overflow(a, b, &result)) give_up();
+    return result;
+  }
+  Wide plus(Wide a, Wide b) const {
+    Wide result;
+    if (__builtin_add_overflow(a, b, &result)) give_up();
+    return result;
+  }
+  void add(Row& row, Wide factor, const Row& other) const {
+    for (std::size_t i = 0; i < rank(); ++i) row[i] = plus(row[i], times(factor, other[i]));
+  }
+  Wide dot(const Row& a, const Row& b) const {
+    Wide sum = 0;
+    for (std::size_t i = 0; i < rank(); ++i) sum = plus(sum, times(a[i], b[i]));
+    return sum;
+  }
+
+  // ---- the basis ----
+
+  // Solves the equation without bounds, one stride after another; false where the gcd does not divide the target.
+  bool kernel() {
+    Row unit(rank(), 0);  // of sum gcd
+    unit[0] = 1;
+    Wide gcd = sides_[0].step;
+    for (std::size_t k = 1; k < rank(); ++k) {
+      Wide r = gcd, next_r = sides_[k].step, s = 1, next_s = 0, t = 0, next_t = 1;
+      while (next_r != 0) {
+        const Wide quotient = r / next_r;
+        r -= quotient * next_r, s -= quotient * next_s, t -= quotient * next_t;
+        std::swap(r, next_r), std::swap(s, next_s), std::swap(t, next_t);
+      }
+      Row zero(rank(), 0);
+      add(zero, -(sides_[k].step / r), unit);
+      zero[k] = gcd / r;
+      for (Wide& x : unit) x = times(x, s);
+      unit[k] = t;
+      gcd = r;
+      basis_.push_back(zero);
+      reduce();
+      approach(unit, Direction(rank(), 0));
+    }
+    if (target_ % gcd != 0) return false;
+    start_ = Row(rank(), 0);
+    add(start_, target_ / gcd, unit);
+    return true;
+  }
+
+  Direction scaled(const Row& row) const {
+    Direction result(rank());
+    for (std::size_t i = 0; i < rank(); ++i) result[i] = static_cast<Real>(row[i]) * scale_[i];
+    return result;
+  }
+  static Real dot(const Direction& a, const Direction& b) {
+    Real sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  }
+
+  // Gram and Schmidt: the part of row k that is orthogonal to the rows before it.
+  void orthogonalize(std::size_t k) {
+    ortho_.resize(basis_.size()), norm_.resize(basis_.size()), mu_.resize(basis_.size());
+    ortho_[k] = scaled(basis_[k]);
+    mu_[k].assign(k, 0);
+    const Direction row = ortho_[k];
+    for (std::size_t j = 0; j < k; ++j) {
+      mu_[k][j] = dot(row, ortho_[j]) / norm_[j];
+      for (std::size_t i = 0; i < rank(); ++i) ortho_[k][i] -= mu_[k][j] * ortho_[j][i];
+    }
+    norm_[k] = dot(ortho_[k], ortho_[k]);
+  }
+
+  // Subtracts multiples of the first `count` rows until `row` lies near `center`, in scaled coordinates.
+  void approach(Row& row, const Direction& center, std::size_t count) {
+    for (int round = 0; round < 8; ++round) {
+      bool moved = false;
+      for (std::size_t j = count; j-- > 0;) {
+        Direction distance = scaled(row);
+        for (std::size_t i = 0; i < rank(); ++i) distance[i] -= center[i];
+        const Real multiple = std::round(dot(distance, ortho_[j]) / norm_[j]);
+        if (multiple == 0) continue;
+        if (!(std::abs(multiple) < 0x1p120L)) give_up();
+        add(row, -static_cast<Wide>(multiple), basis_[j]);
+        moved = true;
+      }
+      if (!moved) return;
+    }
+  }
+  void approach(Row& row, const Direction& center) { approach(row, center, basis_.size()); }
+
+  // The algorithm of Lenstra, Lenstra and Lovász. How well it reduces decides about the time only.
+  void reduce() {
+    orthogonalize(0);
+    const Direction zero(rank(), 0);
+    for (std::size_t k = 1, steps = 0; k < basis_.size();) {
+      if (++steps > 10000) give_up();
+      approach(basis_[k], zero, k);
+      orthogonalize(k);
+      const Real mu = mu_[k][k - 1];
+      if (norm_[k] >= (kReduced - mu * mu) * norm_[k - 1]) {
+        ++k;
+        continue;
+      }
+      std::swap(basis_[k], basis_[k - 1]);
+      orthogonalize(k - 1);
+      k = std::max<std::size_t>(k - 1, 1);
+    }
+  }
+
+  void center() {
+    Direction middle(rank());
+    for (std::size_t i = 0; i < rank(); ++i) middle[i] = static_cast<Real>(sides_[i].count) / 2 * scale_[i];
+    approach(start_, middle);
+  }
+
+  bool inside(const Row& point) const {
+    for (std::size_t i = 0; i < rank(); ++i) {
+      if (point[i] < 0 || point[i] > sides_[i].count) return false;
+    }
+    return true;
+  }
+
+  // ---- the bounds ----
+
+  // <x, direction> <= high for every point of the box on the hyperplane.
+  struct Bound {
+    Row direction;
+    Wide high = 0;
+  };
+  // A direction plus any multiple of d says the same on the hyperplane. The best multiple is that of the linear program:
+  // with it, the sides before a critical one, by entry / d, end at their counts, and those behind it at 0.
+  Bound bound(Direction v) const {
+    std::vector<std::size_t> order(rank());
+    for (std::size_t i = 0; i < rank(); ++i) order[i] = i, v[i] *= scale_[i];
+    const auto slope = [&](std::size_t i) { return v[i] / static_cast<Real>(sides_[i].step); };
+    std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return slope(i) > slope(j); });
+    Wide left = target_;
+    std::size_t critical = 0;
+    while (critical + 1 < rank()) {
+      const Side& side = sides_[order[critical]];
+      if (left < side.step * side.count) break;
+      left -= side.step * side.count;
+      ++critical;
+    }
+    const Real multiple = slope(order[critical]);
+    Real largest = 0;
+    for (std::size_t i = 0; i < rank(); ++i) {
+      v[i] -= multiple * static_cast<Real>(sides_[i].step);
+      largest = std::max(largest, std::abs(v[i]));
+    }
+    if (!(largest > 0)) give_up();
+    Bound result{Row(rank()), 0};
+    for (std::size_t i = 0; i < rank(); ++i) {
+      result.direction[i] = static_cast<Wide>(std::round(v[i] / largest * kUnit));
+      if (result.direction[i] > 0) result.high = plus(result.high, times(result.direction[i], sides_[i].count));
+    }
+    return result;
+  }
+  Bound bound_below(Direction v) const {
+    for (Real& x : v) x = -x;
+    return bound(std::move(v));
+  }
+
+  void bounds() {
+    // The dual basis: <b_k, u_i> is 1 for k = i, and nearly 0 otherwise.
+    const std::size_t m = basis_.size();
+    std::vector<Direction> dual(m);
+    for (std::size_t i = m; i-- > 0;) {
+      dual[i] = ortho_[i];
+      for (Real& x : dual[i]) x /= norm_[i];
+      for (std::size_t k = i + 1; k < m; ++k) {
+        for (std::size_t x = 0; x < rank(); ++x) dual[i][x] -= mu_[k][i] * dual[k][x];
+      }
+    }
+    // limit >= |c_i| for the coordinates c of every point in the box, because limit >= alpha + limit / 2.
+    Wide limit = 0;
+    for (std::size_t i = 0; i < m; ++i) {
+      for (const Bound& side : {bound(dual[i]), bound_below(dual[i])}) {
+        const Wide own = magnitude(dot(basis_[i], side.direction));
+        Wide others = 0;
+        for (std::size_t k = 0; k < m; ++k) {
+          if (k != i) others = plus(others, magnitude(dot(basis_[k], side.direction)));
+        }
+        if (own == 0 || others > own / 2) give_up();
+        limit = std::max(limit, times(2, magnitude(plus(side.high, -dot(start_, side.direction))) / own + 1));
+      }
+    }
+    for (std::size_t j = 0; j < m; ++j) {
+      Level level;
+      level.above = bound(ortho_[j]), level.below = bound_below(ortho_[j]);
+      for (Bound* side : {&level.above, &level.below}) {
+        for (std::size_t i = 0; i < j; ++i) {
+          side->high = plus(side->high, times(limit, magnitude(dot(basis_[i], side->direction))));
+        }
+      }
+      level.step_above = dot(basis_[j], level.above.direction);
+      level.step_below = -dot(basis_[j], level.below.direction);
+      if (level.step_above <= 0 || level.step_below <= 0) give_up();
+      levels_.push_back(std::move(level));
+    }
+  }
+
+  static Wide magnitude(Wide x) { return x < 0 ? -x : x; }
+  static Wide floor_div(Wide a, Wide b) { return a / b - (a % b != 0 && a < 0); }
+
+  // Tries every coordinate along basis vector j that the box allows, those in the middle first.
+  bool enumerate(int j) {
+    if (j < 0) return inside(found_);
+    const Level& level = levels_[static_cast<std::size_t>(j)];
+    const Row& step = basis_[static_cast<std::size_t>(j)];
+    const Wide high =
+        floor_div(plus(level.above.high, -dot(found_, level.above.direction)), level.step_above);
+    const Wide low =
+        -floor_div(plus(level.below.high, -dot(found_, level.below.direction)), level.step_below);
+    if (low > high) return false;
+    const Row before = found_;
+    const Wide middle = floor_div(low + high, 2);
+    for (Wide distance = 0; distance <= high - low; ++distance) {
+      const Wide x = middle + (distance % 2 == 0 ? -(distance / 2) : distance / 2 + 1);
+      if (x < low || x > high) continue;
+      if (--budget_ < 0) give_up();
+      found_ = before;
+      add(found_, x, step);
+      if (enumerate(j - 1)) return true;
+    }
+    found_ = before;
+    return false;
+  }
+
+  // The bounds of the coordinate along b_j: c * step <= high - <what is chosen, direction>, on either side. `high`
+  // includes what the vectors before j add at most, where the direction is not quite orthogonal to them.
+  struct Level {
+    Bound above;
+    Bound below;
+    Wide step_above = 0;
+    Wide step_below = 0;
+  };
+
+  std::vector<Side> sides_;
+  Wide target_;
+  std::vector<Real> scale_;
+  std::vector<Row> basis_;
+  std::vector<Direction> ortho_;
+  std::vector<Real> norm_;
+  std::vector<std::vector<Real>> mu_;
+  Row start_;
+  Row found_;
+  std::vector<Level> levels_;
+  int64_t budget_ = kBudget;
+};
+
+// The part of the box that the hyperplane meets: each side from `first` on, as a new box from 0 on.
+bool tighten(std::vector<Side>& sides, Wide& target, std::vector<Wide>& first) {
+  Wide reach = 0;
+  for (const Side& side : sides) reach += side.step * side.count;
+  if (target < 0 || target > reach) return false;
+  const Wide whole = target;
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    Side& side = sides[i];
+    const Wide others = reach - side.step * side.count;
+    const Wide low = whole > others ? (whole - others + side.step - 1) / side.step : 0;
+    const Wide high = std::min(side.count, whole / side.step);
+    if (low > high) return false;
+    first.push_back(low);
+    side.count = high - low;
+    target -= low * side.step;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::vector<Wide>> lattice_point(std::vector<Side> sides, Wide target) {
+  std::vector<Wide> first;
+  if (!tighten(sides, target, first)) return std::nullopt;
+  auto point = Search(sides, target).run();
+  for (std::size_t i = 0; point && i < sides.size(); ++i) (*point)[i] += first[i];
+  return point;
+}
+
+}  // namespace tilewright
