@@ -200,7 +200,9 @@ class Decision {
 
   // The greatest extent below that of the line with which it is a layout.
   static int64_t largest(const Line& line, const Line::Form& form) {
-    const int64_t stop = *form.stop, mark = form.marks.back();
+    const int64_t mark = form.marks.back();
+    if (form.mixed) return mark;
+    const int64_t stop = *form.stop;
     if (stop % mark != 0) return stop / mark * mark;
     const int64_t multiple = line.extent() / stop * stop;
     const Line shorter(line.outer(), multiple, line.step());
