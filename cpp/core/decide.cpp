@@ -159,7 +159,7 @@ class Decision {
     std::vector<Line> less = lines;
     less[last] = Line(lines[last].outer(), partial[last], lines[last].step());
     if (!carrying(less))
-      remedy = concat("; with the extent ", partial[last], " of ", mode_of(leaves_[group[last]]), " there is one");
+      remedy = concat("; with extent ", partial[last], " in ", mode_of(leaves_[group[last]]), " there is an answer");
     refuse(concat(certificate(i, j), remedy));
   }
 
@@ -189,11 +189,11 @@ class Decision {
     std::string text = certificate(i * leaf.position, (stop - i) * leaf.position);
     if (!uneven) text += concat(", and ", stop, " does not divide the extent ", extent);
     const auto tile = [&](int64_t size) { return concat(size, ":", step, basis_suffix(leaf.layout.stride->basis())); };
-    text += concat("; the largest smaller mode that has one is ", tile(largest(leaf.line, form)));
+    text += concat("; the largest tile that has an answer is ", tile(largest(leaf.line, form)));
     if (!uneven) {
       const int64_t padded = checked_mul((extent + stop - 1) / stop, stop);
       const Line longer(leaf.line.outer(), padded, step);
-      if (longer.form().exists()) text += concat(", the next larger one ", tile(padded));
+      if (longer.form().exists()) text += concat(", the next larger one is ", tile(padded));
     }
     refuse(text);
   }
