@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "algebra.hpp"
-#include "codomain.hpp"
+#include "decide.hpp"
 
 namespace tilewright {
 
@@ -167,86 +167,6 @@ void compose_into(LayoutView b, LayoutBuilder& builder, State& state) {
   builder.flat(result);
 }
 
-// A(B(i)) along one basis of A's codomain, where B's codomain may itself have several.
-class Chain {
- public:
-  Chain(LayoutView a, LayoutView b, BasisId codomain) {
-    for (const BasisId basis : bases_of(b)) {
-      inner_.push_back(along(b, basis));
-      outer_.push_back(along(at_path(a, basis), codomain));
-    }
-  }
-  int64_t operator()(int64_t i) const {
-    int64_t offset = 0;
-    for (std::size_t k = 0; k < inner_.size(); ++k) offset = checked_add(offset, outer_[k](inner_[k](i)));
-    return offset;
-  }
-
- private:
-  std::vector<FlatFunction> inner_;
-  std::vector<FlatFunction> outer_;
-};
-
-// A value of B as a coordinate of A, which may have more modes: those that no basis element names are at 0.
-IntTuple in_profile(TupleView value, TupleView shape) {
-  const BasisPath path = value.is_leaf() ? basis_path(value->basis()) : BasisPath{};
-  if (value.is_leaf() && path.empty()) return IntTuple(value);
-  auto within = [&] {
-    BasisPath inner = path;
-    inner.pop_back();
-    return IntTuple(with_basis(*value, basis_id(inner)));
-  };
-  if (shape.is_leaf()) {
-    if (!value.is_leaf()) return in_profile(value.mode(0), shape);
-    return in_profile(within(), shape);
-  }
-  TupleBuilder builder;
-  builder.open();
-  for (int64_t i = 0; i < shape.rank(); ++i) {
-    if (!value.is_leaf() && i < value.rank()) {
-      builder.copy(in_profile(value.mode(i), shape.mode(i)));
-    } else if (value.is_leaf() && i == path.back()) {
-      builder.copy(in_profile(within(), shape.mode(i)));
-    } else {
-      builder.leaf(static_int(0));
-    }
-  }
-  builder.close();
-  return builder.take();
-}
-
-void verify(LayoutView a, LayoutView b, const Composed& composed) {
-  const LayoutView r = composed.layout;
-  const int64_t count = size(b).value, found = size(r).value;
-  std::vector<std::pair<FlatFunction, Chain>> components;
-  for (const BasisId codomain : bases_of(a)) components.emplace_back(along(r, codomain), Chain(a, b, codomain));
-  auto inside = [&](int64_t i) { return in_profile(crd2idx(IntTuple(static_int(i)), b), a.shape); };
-  auto demanded = [&](int64_t i) { return values_text(crd2idx(inside(i), a)); };
-  auto given = [&](int64_t i) { return values_text(crd2idx(IntTuple(static_int(i)), r)); };
-  auto test = [&](int64_t i) {
-    for (const auto& [flat, chain] : components) {
-      if (flat(i) == chain(i)) continue;
-      const CounterExample example(i, given(i), demanded(i));
-      throw LayoutError(concat(composed.cause, "; at coordinate ", i, " CuTe gives ", example.got, ", but A(B(", i,
-                               ")) = A(", values_text(inside(i)), ") = ", example.expected),
-                        example);
-    }
-  };
-  if (found != count) {
-    // The first coordinate that only one of the two has.
-    const CounterExample example =
-        found < count ? CounterExample(found, "_", demanded(found)) : CounterExample(count, given(count), "_");
-    throw LayoutError(concat(composed.cause, "; CuTe gives ", to_string(r), " of size ", found,
-                             ", but the right layout has size ", count),
-                      example);
-  }
-  const int64_t scanned = std::min(count, kScanLimit);
-  for (int64_t i = 0; i < scanned; ++i) test(i);
-  if (scanned == count) return;
-  test(count - 1);
-  not_compared(composed.cause, scanned, count);
-}
-
 }  // namespace
 
 Composed compose(LayoutView a, LayoutView b) {
@@ -260,9 +180,16 @@ Composed compose(LayoutView a, LayoutView b) {
 }
 
 Layout composition(LayoutView a, LayoutView b) {
-  Composed composed = compose(a, b);
-  if (!composed.proved && checks_enabled()) verify(a, b, composed);
-  return std::move(composed.layout);
+  if (!checks_enabled()) return compose(a, b).layout;
+  std::optional<Composed> composed;
+  std::string rejection;
+  try {
+    composed = compose(a, b);
+  } catch (const LayoutError& error) {
+    rejection = error.what();
+  }
+  if (composed && composed->proved) return std::move(composed->layout);
+  return decide(a, b, composed ? &*composed : nullptr, composed ? composed->cause : rejection);
 }
 
 Layout composition(LayoutView a, const Tiler& tiler) {

@@ -3,6 +3,7 @@
 
 #include "algebra.hpp"
 #include "codomain.hpp"
+#include "decide.hpp"
 #include "regroup.hpp"
 
 namespace tilewright {
@@ -132,17 +133,33 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
   }
 }
 
+// CuTe's answer where it is right inside of A, else A o (B, B*) where that is a layout.
+Layout compose_tiling(LayoutView a, LayoutView tiling) {
+  if (!checks_enabled()) return compose(a, tiling).layout;
+  std::optional<Composed> cute;
+  std::optional<LayoutError> refusal;
+  try {
+    cute = compose(a, tiling);
+    verify_divide(a, tiling, *cute);
+    return std::move(cute->layout);
+  } catch (const LayoutError& error) {
+    refusal = error;
+  }
+  try {
+    Layout whole = decide(a, tiling, cute ? &*cute : nullptr, refusal->what());
+    verify_divide(a, tiling, {whole, true, ""});
+    return whole;
+  } catch (const LayoutError&) {
+    throw *refusal;
+  }
+}
+
 Layout divide_by_layout(LayoutView a, const Layout& tiler) {
   // Basis strides name the modes of A, which coalescing would merge.
   const IntTuple cotarget = has_basis(tiler.stride()) ? IntTuple(a.shape) : coalesce(a).shape();
   const Layout rest = complement(tiler, cotarget, Reach::kAny);
   const Layout tiling = pair(tiler, rest);
-  return in_context([&] { return concat("(B, B*) = ", to_string(tiling)); },
-                    [&] {
-                      Composed composed = compose(a, tiling);
-                      if (checks_enabled()) verify_divide(a, tiling, composed);
-                      return std::move(composed.layout);
-                    });
+  return in_context([&] { return concat("(B, B*) = ", to_string(tiling)); }, [&] { return compose_tiling(a, tiling); });
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ def test_error_text():
         cute.composition(L("(4,6,8):(2,3,5)"), L("6:3"))
     assert str(raised.value) == (
         "composition((4,6,8):(2,3,5), 6:3): stride 3 of mode 0 does not divide shape 4 of the left layout "
-        "(needs 3 | 4 or 4 | 3); at coordinate 2 CuTe gives 3, but A(B(2)) = A(6) = 7"
+        "(needs 3 | 4 or 4 | 3); at coordinate 2 CuTe gives 3, but A(B(2)) = A(6) = 7; no layout is A o B: "
+        "A(B(1+2)) = 8, but A(B(1)) + A(B(2)) = 6 + 7; the largest tile that has an answer is 2:3"
     )
 
 

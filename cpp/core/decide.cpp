@@ -1,0 +1,299 @@
+#include "decide.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "carries.hpp"
+
+namespace tilewright {
+
+namespace {
+
+// A value of B as a coordinate of A, which may have more modes: those that no basis element names are at 0.
+IntTuple in_profile(TupleView value, TupleView shape) {
+  const BasisPath path = value.is_leaf() ? basis_path(value->basis()) : BasisPath{};
+  if (value.is_leaf() && path.empty()) return IntTuple(value);
+  auto within = [&] {
+    BasisPath inner = path;
+    inner.pop_back();
+    return IntTuple(with_basis(*value, basis_id(inner)));
+  };
+  if (shape.is_leaf()) {
+    if (!value.is_leaf()) return in_profile(value.mode(0), shape);
+    return in_profile(within(), shape);
+  }
+  TupleBuilder builder;
+  builder.open();
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    if (!value.is_leaf() && i < value.rank()) {
+      builder.copy(in_profile(value.mode(i), shape.mode(i)));
+    } else if (value.is_leaf() && i == path.back()) {
+      builder.copy(in_profile(within(), shape.mode(i)));
+    } else {
+      builder.leaf(static_int(0));
+    }
+  }
+  builder.close();
+  return builder.take();
+}
+
+// A leaf of B: the line in A that it walks, and what one step of it is in B's 1-D coordinate.
+struct Leaf {
+  LayoutView layout;
+  std::size_t domain;
+  Line line;
+  int64_t position;
+};
+
+// The part of A that leaves with one basis path walk in.
+struct Domain {
+  BasisId basis;
+  Outer outer;
+};
+
+class Decision {
+ public:
+  Decision(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause)
+      : a_(a), b_(b), cute_(cute), cause_(cause) {
+    auto positive = [&](LayoutView layout) {
+      for_each_leaf(layout, [&](const Node& extent, const Node&) {
+        if (extent.value <= 0) fail(concat(cause_, "; the extent ", extent.value, " of ", to_string(layout), " is not positive"));
+      });
+    };
+    positive(a), positive(b);
+    int64_t position = 1;
+    for_each_leaf(b, [&](const Node& extent, const Node& stride) {
+      const std::size_t domain = domain_of(stride.basis());
+      leaves_.push_back({{&extent, &stride}, domain, Line(domains_[domain].outer, extent.value, stride.value), position});
+      position = checked_mul(position, extent.value);
+    });
+    if (domains_.size() > 1) coshape(b);  // raises where a coordinate would mix integers and tuples
+  }
+
+  Layout answer() {
+    if (all_static(a_.shape) && all_static(a_.stride) && all_static(b_.shape) && all_static(b_.stride)) return found();
+    if (!cute_) fail(cause_);
+    if (size(cute_->layout).value != size(b_).value || first_wrong()) refuse("");
+    return cute_->layout;
+  }
+
+ private:
+  std::size_t domain_of(BasisId basis) {
+    for (std::size_t i = 0; i < domains_.size(); ++i) {
+      if (domains_[i].basis == basis) return i;
+    }
+    domains_.push_back({basis, Outer(at_path(a_, basis))});
+    return domains_.size() - 1;
+  }
+
+  Layout found() {
+    std::vector<Layout> parts;
+    for (const Leaf& leaf : leaves_) parts.push_back(part(leaf));
+    for (std::size_t i = 0; i < domains_.size(); ++i) check_carries(i);
+    LayoutBuilder builder;
+    std::size_t next = 0;
+    assemble(b_, parts, next, builder);
+    return builder.take();
+  }
+
+  static void assemble(LayoutView b, const std::vector<Layout>& parts, std::size_t& next, LayoutBuilder& builder) {
+    if (b.is_leaf()) return builder.copy(parts[next++]);
+    builder.open();
+    for_each_mode(b, [&](LayoutView mode) { assemble(mode, parts, next, builder); });
+    builder.close();
+  }
+
+  // The layout of one leaf: CuTe's where it is right, else the coarsest.
+  Layout part(const Leaf& leaf) {
+    const auto cute = alone(leaf);
+    if (cute && (cute->proved || (size(cute->layout).value == leaf.line.extent() && !leaf.line.first_difference(cute->layout))))
+      return cute->layout;
+    const Line::Form form = leaf.line.form();
+    if (!form.exists()) refuse_form(leaf, form);
+    return from_modes(leaf.line.modes(form));
+  }
+
+  std::optional<Composed> alone(const Leaf& leaf) const {
+    try {
+      return compose(a_, leaf.layout);
+    } catch (const LayoutError&) {
+      return std::nullopt;
+    }
+  }
+
+  std::vector<std::size_t> leaves_in(std::size_t domain) const {
+    std::vector<std::size_t> found;
+    for (std::size_t k = 0; k < leaves_.size(); ++k) {
+      if (leaves_[k].domain == domain) found.push_back(k);
+    }
+    return found;
+  }
+
+  std::vector<Line> lines_of(const std::vector<std::size_t>& leaves) const {
+    std::vector<Line> lines;
+    for (const std::size_t k : leaves) lines.push_back(leaves_[k].line);
+    return lines;
+  }
+
+  void check_carries(std::size_t domain) {
+    const std::vector<std::size_t> group = leaves_in(domain);
+    const std::vector<Line> lines = lines_of(group);
+    auto at = carrying(lines);
+    if (!at) return;
+    Coordinates ends;
+    for (const Line& line : lines) ends.push_back(line.extent());
+    if (const auto first = first_carrying(lines, ends)) at = first;
+    // The last of the modes whose addition changes the sum is j, those before it are i.
+    std::size_t last = group.size();
+    Coordinates partial(group.size(), 0);
+    for (std::size_t k = 0; k < group.size(); ++k) {
+      partial[k] = (*at)[k];
+      if (partial[k] == 0 || !sums_differ(lines, partial)) continue;
+      last = k;
+      break;
+    }
+    int64_t i = 0;
+    for (std::size_t k = 0; k < last; ++k) i += partial[k] * leaves_[group[k]].position;
+    const int64_t j = partial[last] * leaves_[group[last]].position;
+    std::string remedy;
+    std::vector<Line> less = lines;
+    less[last] = Line(lines[last].outer(), partial[last], lines[last].step());
+    if (!carrying(less))
+      remedy = concat("; with extent ", partial[last], " in ", mode_of(leaves_[group[last]]), " there is an answer");
+    refuse(concat(certificate(i, j), remedy));
+  }
+
+  static bool sums_differ(const std::vector<Line>& lines, const Coordinates& at) {
+    const Outer& outer = lines.front().outer();
+    for (std::size_t e = 0; e < outer.parts.size(); ++e) {
+      int64_t x = 0;
+      Wide sum = 0;
+      for (std::size_t k = 0; k < lines.size(); ++k) {
+        x += lines[k].step() * at[k];
+        sum += lines[k](e, at[k]);
+      }
+      if (sum != outer.parts[e](x)) return true;
+    }
+    return false;
+  }
+
+  [[noreturn]] void refuse_form(const Leaf& leaf, const Line::Form& form) {
+    const int64_t extent = leaf.line.extent(), step = leaf.line.step();
+    if (form.mixed) {
+      refuse(concat("; no layout is A o B: its stride in ", mode_of(leaf), " would have several entries, A(B(",
+                    *form.mixed * leaf.position, ")) = ", demanded(*form.mixed * leaf.position)));
+    }
+    const int64_t stop = *form.stop, mark = form.marks.back();
+    const bool uneven = stop % mark != 0;
+    const int64_t i = uneven ? stop % mark : stop - mark;
+    std::string text = certificate(i * leaf.position, (stop - i) * leaf.position);
+    if (!uneven) text += concat(", and ", stop, " does not divide the extent ", extent);
+    const auto tile = [&](int64_t size) { return concat(size, ":", step, basis_suffix(leaf.layout.stride->basis())); };
+    text += concat("; the largest tile that has an answer is ", tile(largest(leaf.line, form)));
+    if (!uneven) {
+      const int64_t padded = checked_mul((extent + stop - 1) / stop, stop);
+      const Line longer(leaf.line.outer(), padded, step);
+      if (longer.form().exists()) text += concat(", the next larger one is ", tile(padded));
+    }
+    refuse(text);
+  }
+
+  // The greatest extent below that of the line with which it is a layout.
+  static int64_t largest(const Line& line, const Line::Form& form) {
+    const int64_t mark = form.marks.back();
+    if (form.mixed) return mark;
+    const int64_t stop = *form.stop;
+    if (stop % mark != 0) return stop / mark * mark;
+    const int64_t multiple = line.extent() / stop * stop;
+    const Line shorter(line.outer(), multiple, line.step());
+    const Line::Form rest = shorter.form();
+    return rest.exists() ? multiple : std::max(stop, largest(shorter, rest));
+  }
+
+  // A(B(i + j)) != A(B(i)) + A(B(j)), where i and j have no digit in common.
+  std::string certificate(int64_t i, int64_t j) const {
+    return concat("; no layout is A o B: A(B(", i, "+", j, ")) = ", demanded(i + j), ", but A(B(", i, ")) + A(B(", j,
+                  ")) = ", demanded(i), " + ", demanded(j));
+  }
+
+  // The smallest coordinate at which CuTe's answer, of the size of B, is not A(B(i)).
+  std::optional<int64_t> first_wrong() const {
+    std::optional<std::size_t> broken;
+    int64_t at = 0;
+    std::vector<LayoutView> parts;
+    collect(b_, cute_->layout, parts);
+    for (std::size_t k = 0; k < leaves_.size() && !broken; ++k) {
+      if (const auto i = leaves_[k].line.first_difference(parts[k])) broken = k, at = *i;
+    }
+    std::optional<int64_t> first;
+    if (broken) first = at * leaves_[*broken].position;
+    for (std::size_t d = 0; d < domains_.size(); ++d) {
+      std::vector<std::size_t> group = leaves_in(d);
+      if (broken) std::erase_if(group, [&](std::size_t k) { return k > *broken; });
+      if (group.empty()) continue;
+      std::vector<Line> lines;
+      for (const std::size_t k : group) {
+        const Line& line = leaves_[k].line;
+        lines.emplace_back(line.outer(), broken == k ? at : line.extent(), line.step());
+      }
+      auto found = carrying(lines);
+      if (!found) continue;
+      Coordinates ends;
+      for (const Line& line : lines) ends.push_back(line.extent());
+      if (const auto smallest = first_carrying(lines, ends)) found = smallest;
+      int64_t coordinate = 0;
+      for (std::size_t k = 0; k < group.size(); ++k) coordinate += (*found)[k] * leaves_[group[k]].position;
+      first = std::min(first.value_or(coordinate), coordinate);
+    }
+    return first;
+  }
+
+  static void collect(LayoutView b, LayoutView r, std::vector<LayoutView>& parts) {
+    if (b.is_leaf()) return parts.push_back(r);
+    for (int64_t i = 0; i < b.rank(); ++i) collect(b.mode(i), r.mode(i), parts);
+  }
+
+  IntTuple inside(int64_t i) const { return in_profile(crd2idx(IntTuple(static_int(i)), b_), a_.shape); }
+  std::string demanded(int64_t i) const { return values_text(crd2idx(inside(i), a_)); }
+  std::string given(int64_t i) const { return values_text(crd2idx(IntTuple(static_int(i)), LayoutView(cute_->layout))); }
+
+  std::string mode_of(const Leaf& leaf) const {
+    const std::string text = mode_text(b_.shape, leaf.layout.shape.get());
+    return text.empty() ? "mode 0" : text;
+  }
+
+  // CuTe's answer and where it is wrong, then `why`.
+  [[noreturn]] void refuse(const std::string& why) const {
+    if (!cute_) fail(concat(cause_, why));
+    const int64_t count = size(b_).value, found = size(cute_->layout).value;
+    if (found != count) {
+      // The first coordinate that only one of the two has.
+      const CounterExample example =
+          found < count ? CounterExample(found, "_", demanded(found)) : CounterExample(count, given(count), "_");
+      throw LayoutError(concat(cause_, "; CuTe gives ", to_string(cute_->layout), " of size ", found,
+                               ", but the right layout has size ", count, why),
+                        example);
+    }
+    const auto at = first_wrong();
+    if (!at) fail(concat(cause_, why));
+    const CounterExample example(*at, given(*at), demanded(*at));
+    throw LayoutError(concat(cause_, "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at,
+                             ")) = A(", values_text(inside(*at)), ") = ", example.expected, why),
+                      example);
+  }
+
+  LayoutView a_;
+  LayoutView b_;
+  const Composed* cute_;
+  const std::string& cause_;
+  std::deque<Domain> domains_;  // lines point into it
+  std::vector<Leaf> leaves_;
+};
+
+}  // namespace
+
+Layout decide(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause) {
+  return Decision(a, b, cute, cause).answer();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,73 @@
+"""Whether values are those of a layout, and of which: by looking at every one of them, or by integer sets (isl)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import layouts as m
+from .layouts import Layout
+
+
+def coarsest(values: Sequence[int]) -> list[tuple[int, int]] | None:
+    """The modes of the coarsest layout with these values, None where there is none. Their number is |values|."""
+    size = len(values)
+    if size == 1:
+        return []
+    step = values[1]
+    run = next((i for i, v in enumerate(values) if v != i * step), size)
+    if size % run:
+        return None
+    head = list(values[:run])
+    if any([v - values[j] for v in values[j : j + run]] != head for j in range(run, size, run)):
+        return None
+    rest = coarsest(values[::run])
+    return None if rest is None else [(run, step), *rest]
+
+
+def composes(a: Layout, b: Layout) -> bool:
+    """Whether A o B is a layout whose shape refines that of B. The strides are integers."""
+    parts = [[m.at(a, d * i) for i in range(s)] for s, d in m.pairs(b)]
+    if any(coarsest(part) is None for part in parts):
+        return False
+    sums = [0]
+    for part in parts:
+        sums = [v + w for w in part for v in sums]
+    return sums == [m.at(a, v) for v in m.offsets(b)]
+
+
+# ---- integer sets ----------------------------------------------------------------------------------------------------
+
+
+def floors(a: Layout, x: str) -> str:
+    """A(x) for x >= 0 as isl writes it."""
+    modes, position, terms = m.pairs(a), 1, []
+    for k, (s, d) in enumerate(modes):
+        digit = f"floor(({x})/{position})"
+        terms.append(f"{d}*({digit})" if k + 1 == len(modes) else f"{d}*(({digit}) mod {s})")
+        position *= s
+    return " + ".join(terms)
+
+
+def first_difference(one: str, other: str, size: int) -> int | None:
+    """The smallest i below the size at which two expressions in i differ."""
+    import islpy
+
+    differ = islpy.Set(f"{{ [i] : 0 <= i < {size} and {one} != {other} }}")
+    if differ.is_empty():
+        return None
+    return int(differ.lexmin().sample_point().get_coordinate_val(islpy.dim_type.set, 0).to_python())
+
+
+def coarsest_by_sets(a: Layout, size: int, step: int) -> list[tuple[int, int]] | None:
+    """The coarsest layout of A(step * i) for i < size, found by extending it where it first differs."""
+    marks, wanted = [1], floors(a, f"{step}*i")
+    while True:
+        ends = [*marks[1:], size]
+        modes = [(end // mark, m.at(a, step * mark)) for mark, end in zip(marks, ends, strict=True)]
+        found = Layout(tuple(s for s, _ in modes), tuple(d for _, d in modes))
+        at = first_difference(wanted, floors(found, "i"), size)
+        if at is None:
+            return modes
+        if at % marks[-1] or size % at:
+            return None
+        marks.append(at)
