@@ -2,18 +2,18 @@
 
 A tile takes what its rate says. A launch takes as long as the multiprocessor that has most of the CTAs; where all CTAs
 have equal shares along K (gemm_simt_streams.py), a share, and the time in which sums of parts are left and added up.
-The numbers were fitted to 1100 launches on an H200, of 23 shapes in all tiles, with shares and without: off by 5 %, and
-what is chosen by them takes 3 % longer than the best of all.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.estimate import seconds
 from tilewright.kernels.gemm.choose.promotion import is_exact
 from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile
 from tilewright.kernels.gemm.simt.stream_k import counts_steps
-from tilewright.kernels.gemm.simt.tiles import LOOSE, accesses_of, loose_tiles, tiles_for, width_of
+from tilewright.kernels.gemm.simt.tiles import SimtTiles, accesses_of, loose_tiles, tiles_for, width_of
 from tilewright.numeric import Float32
 
 if TYPE_CHECKING:
@@ -21,22 +21,34 @@ if TYPE_CHECKING:
 
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.simt.plan import GemmSimt
 
     Alignments = tuple[int, int, int]
 
-__all__ = ["Choice", "expected_time", "fastest", "least_time"]
+__all__ = ["Choice", "expected_time", "fastest", "least_seconds"]
 
-OCCUPIED = 0.58  # of the time of all its CTAs, at least, a multiprocessor takes however few of them it has
-START = 26  # steps along K for which a CTA that starts or ends does not multiply
-ADDING = 8  # and so many more for each slice, while sums go through shared memory and are added up
-PRODUCTS = 225_000  # that a multiprocessor makes at its peak in a microsecond. In these:
-SHARING = 300_000  # for what shares cost besides
-PART, PART_SUM = 116_000, 7  # another share's sums of a tile are added, and for each of them
-FEW_SUMS = 16  # of a thread, of which those of two shares are added together
-OWN_SUM = 14  # for each sum of a share, where it is left
-LEAST_TERMS = 128  # along K, of a share
-MOST_PARTS = 32  # of a tile
-TURNED = 0.08  # of its rate a sliced tile gains by each operand that need not be turned on its way
+
+class SimtModel(Section):
+    """What the model counts with: SIMT_MODEL in a device's file says what each number is."""
+
+    SECTION: ClassVar[str] = "SIMT_MODEL"
+    occupied: float
+    start: int
+    adding: int
+    products: int
+    sharing: int
+    part: int
+    part_sum: int
+    few_sums: int
+    own_sum: int
+    least_terms: int
+    most_parts: int
+    turned: float
+
+
+def cost(plan: GemmSimt, facts: DeviceFacts) -> float:
+    """The seconds that a plan is expected to take on a device."""
+    return seconds(plan.problem, plan.tiler_mnk, "simt", facts)
 
 
 class Choice(NamedTuple):
@@ -46,16 +58,17 @@ class Choice(NamedTuple):
     streams: int = 0
 
 
-def expected_time(problem: GemmProblem, choice: Choice, multiprocessors: int, straight: int = 0) -> float:
+def expected_time(problem: GemmProblem, choice: Choice, facts: DeviceFacts, straight: int = 0) -> float:
     """The expected time, in products at a multiprocessor's peak; `straight` operands are not turned on their way."""
+    numbers, multiprocessors = SimtModel.of(facts), facts.multiprocessors
     tile, streams = choice
-    rate = tile.rate * (1 + TURNED * straight if tile.slices > 1 and not tile.stages else 1)
+    rate = tile.rate * (1 + numbers.turned * straight if tile.slices > 1 and not tile.stages else 1)
     bm, bn = tile.extents(width_of(problem))
     count, k = _tiles(problem, tile), problem.k
-    idle = START + (ADDING * tile.slices if tile.slices > 1 else 0)
+    idle = numbers.start + (numbers.adding * tile.slices if tile.slices > 1 else 0)
 
     def taken(ctas: int, steps: float) -> float:
-        return max(-(-ctas // multiprocessors), OCCUPIED * tile.ctas) * bm * bn * steps / rate
+        return max(-(-ctas // multiprocessors), numbers.occupied * tile.ctas) * bm * bn * steps / rate
 
     if streams == 0:
         return taken(count, k + idle)
@@ -63,9 +76,9 @@ def expected_time(problem: GemmProblem, choice: Choice, multiprocessors: int, st
     shared = count - rounds * streams
     share = shared * k / streams + idle * (1 + shared / streams)
     sums = bm * bn * tile.slices
-    alone = PART if sums > FEW_SUMS * tile.threads else PART // 2
-    added = max(streams / shared, 1) * (alone + PART_SUM * sums)
-    return SHARING + taken(streams, share + rounds * (k + idle)) + added + OWN_SUM * sums
+    alone = numbers.part if sums > numbers.few_sums * tile.threads else numbers.part // 2
+    added = max(streams / shared, 1) * (alone + numbers.part_sum * sums)
+    return numbers.sharing + taken(streams, share + rounds * (k + idle)) + added + numbers.own_sum * sums
 
 
 def _tiles(problem: GemmProblem, tile: SimtTile) -> int:
@@ -73,23 +86,24 @@ def _tiles(problem: GemmProblem, tile: SimtTile) -> int:
     return -(-problem.m // bm) * -(-problem.n // bn) * problem.batches
 
 
-def _choices(problem: GemmProblem, tile: SimtTile, multiprocessors: int) -> Iterator[Choice]:
+def _choices(problem: GemmProblem, tile: SimtTile, facts: DeviceFacts) -> Iterator[Choice]:
     """The tile without shares, and for Float32 with one for each place on the device.
 
     Where there are fewer tiles than places and the tile's CTAs fill a multiprocessor each, or nearly, also with 2, 4,
     8.. shares of every tile.
     """
     yield Choice(tile)
-    count, places = _tiles(problem, tile), multiprocessors * tile.ctas
+    numbers = SimtModel.of(facts)
+    count, places = _tiles(problem, tile), facts.multiprocessors * tile.ctas
     if problem.a_type is not Float32 or count == 0:
         return
     found = {places}
     if tile.ctas == 1 or tile.slices > 1:
-        found |= {count << i for i in range(1, MOST_PARTS.bit_length()) if count << i <= places}
+        found |= {count << i for i in range(1, numbers.most_parts.bit_length()) if count << i <= places}
     steps = -(-problem.k // 8)
     for streams in sorted(found):
         shared = min(count, 2 * streams) * problem.k // streams
-        if shared >= LEAST_TERMS and counts_steps(count, steps, streams):
+        if shared >= numbers.least_terms and counts_steps(count, steps, streams):
             yield Choice(tile, streams)
 
 
@@ -112,17 +126,17 @@ def fastest(
     return _fastest(problem, alignments, facts, padded, may_be_loose)[1]
 
 
-def least_time(
+def least_seconds(
     problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, padded: tuple[bool, bool] = (False, False)
 ) -> float:
-    """The expected time of what `fastest` chooses, in microseconds.
+    """The expected time of what `fastest` chooses.
 
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> 2500 < least_time(problem_of(4096, 4096, 4096, Float32), (16, 16, 16), H200) < 2700
+    >>> 2500e-6 < least_seconds(problem_of(4096, 4096, 4096, Float32), (16, 16, 16), H200) < 2700e-6
     True
     """
-    return _fastest(problem, alignments, facts, padded, True)[0] / PRODUCTS
+    return _fastest(problem, alignments, facts, padded, True)[0] / SimtModel.of(facts).products * 1e-6
 
 
 def _fastest(
@@ -132,18 +146,18 @@ def _fastest(
     straight = sum(x.is_async and x.vector > 1 for x in accesses)
     tiles = tiles_for(problem, facts)
     if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
-        tiles = [*(x for x in tiles if x.slices < LOOSE[0].slices), *loose]
-    choices = [x for tile in tiles for x in _choices(problem, tile, facts.multiprocessors)]
+        tiles = [*(x for x in tiles if x.slices < SimtTiles.of(facts).loose[0].slices), *loose]
+    choices = [x for tile in tiles for x in _choices(problem, tile, facts)]
     if not may_be_loose:
         choices = [x for x in choices if x.streams == 0]
-    exact = [x for x in choices if _has_short_sums(problem, x)] or choices
-    return min((expected_time(problem, x, facts.multiprocessors, straight), x) for x in exact)
+    exact = [x for x in choices if _has_short_sums(problem, x, facts)] or choices
+    return min((expected_time(problem, x, facts, straight), x) for x in exact)
 
 
-def _has_short_sums(problem: GemmProblem, choice: Choice) -> bool:
+def _has_short_sums(problem: GemmProblem, choice: Choice, facts: DeviceFacts) -> bool:
     tile, streams = choice
     bm, bn = tile.extents(width_of(problem))
     count = _tiles(problem, tile)
     terms = min(problem.k, problem.k * count / streams) if count < 2 * streams else problem.k
     sums = bm * bn * tile.slices // tile.threads
-    return is_exact(problem, sums, tile.threads * tile.ctas, terms / tile.slices)
+    return is_exact(problem, sums, tile.threads * tile.ctas, terms / tile.slices, facts)
