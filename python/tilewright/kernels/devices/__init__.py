@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_origin
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
 
-__all__ = ["GENERATIONS", "Section", "file_of"]
+__all__ = ["COMPLETE", "GENERATIONS", "Section", "file_of", "own_names"]
 
 GENERATIONS = {75: "t4", 80: "a100", 86: "a10", 89: "l40s", 90: "h200", 100: "b200", 120: "rtx_pro_6000"}
 COMPLETE = "h200"
@@ -53,14 +53,16 @@ class Section:
     @classmethod
     def of(cls: type[S], facts: DeviceFacts) -> S:
         """The section for a device; its file is read once."""
-        return _section(cls, facts.name, facts.capability)
+        key = cls, facts.name, facts.capability
+        found: S | None = _known.get(key)
+        if found is None:
+            files = (file_of(facts.name, facts.capability), COMPLETE)
+            file = next(x for x in files if cls.SECTION in (_contents(x) or {}))
+            found = _known[key] = cls((_contents(file) or {})[cls.SECTION], f"{file}.py: {cls.SECTION}")
+        return found
 
 
-@cache
-def _section(cls: type[S], name: str, capability: int) -> S:
-    files = (file_of(name, capability), COMPLETE)
-    file, values = next((x, found[cls.SECTION]) for x in files if cls.SECTION in (found := _contents(x) or {}))
-    return cls(values, f"{file}.py: {cls.SECTION}")
+_known: dict[tuple[type[Section], str, int], Any] = {}
 
 
 def file_of(name: str, capability: int) -> str:
@@ -69,10 +71,18 @@ def file_of(name: str, capability: int) -> str:
     >>> file_of("NVIDIA H200 NVL", 90), file_of("NVIDIA Jetson Orin", 87), file_of("NVIDIA A100-SXM4-40GB", 80)
     ('h200', 'a10', 'a100')
     """
-    words = name.removeprefix("NVIDIA ").lower().replace("-", " ").split()
-    names = ("_".join(words[:n]) for n in range(len(words), 0, -1))
-    own = next((x for x in names if x.isidentifier() and _contents(x)), None)
+    own = next((x for x in own_names(name) if x.isidentifier() and _contents(x)), None)
     return own or GENERATIONS[max((c for c in GENERATIONS if c <= capability), default=min(GENERATIONS))]
+
+
+def own_names(name: str) -> list[str]:
+    """The names that a device's own file may have; the first one is for such devices alone.
+
+    >>> own_names("NVIDIA H100 PCIe")
+    ['h100_pcie', 'h100']
+    """
+    words = name.removeprefix("NVIDIA ").lower().replace("-", " ").split()
+    return ["_".join(words[:n]) for n in range(len(words), 0, -1)]
 
 
 def _contents(file: str) -> dict[str, Any] | None:

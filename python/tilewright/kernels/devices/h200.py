@@ -68,9 +68,9 @@ PROMOTION = {
     "round": 264,  # tiles
     "few_rounds": 2,  # rounds up to which tiles are few
     "full": 0.965,  # of the last round, from which on it fills the device
-    "short_sum": 256,  # terms
-    "medium_sum": 768,
-    "long_sum": 2048,
+    "short_sum": 256,  # terms of a sum in shared memory, of few tiles that do not fill the device
+    "medium_sum": 768,  # the same of such sums in more rounds
+    "long_sum": 2048,  # the same of few tiles that fill the device
     "tolerated": 1.25,  # times as many terms are no reason to promote
 }
 
@@ -126,16 +126,16 @@ SIMT_MODEL = {
 
 # gemm_simt: a matrix times up to four vectors. 2026-11-22, benchmarks/results/gemm_few_rows-2026-11-22.md.
 GEMV = {
-    "most_columns": 4,
+    "most_columns": 4,  # of C
     "least_rows": 64,  # of a matrix; smaller ones were not measured in these tiles
     "least_depth": 256,  # along K; the same
-    "least_stages": 3,
+    "least_stages": 3,  # tiles along K that are under way at a time
     "full": 0.9,  # of the multiprocessors, so many have a tile of the largest kind
     "half": 0.45,  # and of the next one
     "long": 48,  # steps along K that sharing tiles must save
     # neighbouring rows; groups of them for each of 8 threads along M; stages; CTAs of a multiprocessor
     "along_k": ((1, 4, 6, 2), (1, 2, 6, 2), (1, 1, 6, 2)),
-    "along_m": ((4, 2, 4, 1), (4, 1, 4, 2)),
+    "along_m": ((4, 2, 4, 1), (4, 1, 4, 2)),  # the same where A lies along M
 }
 
 # gemm_sm80: its tiles, of 2026-11-21; those of fp64 2026-11-22. The last number is their speed on large problems,
@@ -155,7 +155,7 @@ SM80 = {
         (128, 128, 64, (2, 4), 4, 1, 1.0),
         (64, 64, 64, (2, 2), 4, 2, 0.7),
     ),
-    "float64": (
+    "float64": (  # from Blackwell on without those of 128 rows: the compiler finds no registers for them
         (128, 128, 128, (2, 4), 3, 1, 1.0),
         (128, 128, 128, (2, 4), 4, 1, 0.99),
         (128, 64, 128, (2, 2), 4, 2, 0.97),
@@ -257,7 +257,7 @@ SM90_CONFIGS = {
     "few_steps": 4,
     "few_group": 2,  # tiles along M taken together there,
     "many_group": 8,  # and from so many on:
-    "many_rows": 32,
+    "many_rows": 32,  # tiles along M
     "group_rows": 2048,  # rows of the tiles along M that are taken together, otherwise
     # Where rows do not begin at the L2's lines, fewer stages of 64 by 128 are on their way: 1000^3 took 3 % longer with
     # 8. Where they do, 1024^3 in the same clusters took 5 % longer with 6 than with 7. 2026-11-22.
@@ -294,7 +294,7 @@ SM90_MODEL = {
 # Copies, by the bytes of an element. 2026-11-21, benchmarks/results/copy-2026-11-21.md.
 COPY = {
     "threads": 256,  # of a staged copy
-    "direct_threads": 128,
+    "direct_threads": 128,  # of a direct one
     # Elements of a staged tile along the source's contiguous mode and along the destination's.
     "run": {1: (256, 64), 2: (128, 128), 4: (64, 64), 8: (32, 32), 16: (16, 16)},
     # The same where rows begin anywhere.

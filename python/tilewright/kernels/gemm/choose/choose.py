@@ -85,14 +85,13 @@ def orientations(problem: GemmProblem, alignments: Alignments) -> Iterator[tuple
 
 
 class Search:
-    """A problem with tensors at addresses of these alignments, on a device; `direct` is found when it is asked for."""
+    """A problem with tensors at addresses of these alignments, on a device; what is found of it is found once."""
 
     def __init__(self, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> None:
         self.problem, self.alignments, self.facts = problem, alignments, facts
 
     @cached_property
-    def direct(self) -> tuple[tuple[str, ...], GemmPlan | None]:
-        """The kernels that refuse the operands as they lie, and the plan of the first one that does not, if any."""
+    def _direct(self) -> tuple[tuple[str, ...], GemmPlan | None]:
         kernels = tuple(Rates.of(self.facts).kernels)
         for i, kernel in enumerate(kernels):
             plan = _ask(kernel, self.problem, self.alignments, self.facts)
@@ -101,9 +100,19 @@ class Search:
         return kernels, None
 
     @property
+    def refused(self) -> tuple[str, ...]:
+        """The kernels that refuse the operands as they lie in memory, before one that does not."""
+        return self._direct[0]
+
+    @property
+    def plan(self) -> GemmPlan | None:
+        """That of the first kernel that takes the operands as they lie in memory; None where none does."""
+        return self._direct[1]
+
+    @property
     def is_float32_by_fma(self) -> bool:
         """Whether the plan is of gemm_simt, for products of Float32."""
-        plan, p = self.direct[1], self.problem
+        plan, p = self.plan, self.problem
         return plan is not None and plan.KERNEL == "simt" and p.a_type is Float32 and p.k > 0
 
     @cached_property
@@ -132,12 +141,12 @@ def _padded(search: Search) -> Plan | None:
     from tilewright.kernels.gemm.composite.padded import PackedGemm, pack, packing_seconds
 
     p, alignments, facts, sides = search.problem, search.alignments, search.facts, search.padded_sides
-    kernels, plan = search.direct
+    plan = search.plan
     launch = Waves.of(facts).launch
     bound = float("inf") if plan is None else launch + Rule.of(facts).unaligned * (expected(plan, facts) - launch)
     copying = packing_seconds(p, sides, facts)
     packed, aligned = pack(p, alignments, sides)
-    for kernel in kernels:
+    for kernel in search.refused:
         gemm = _ask(kernel, packed, aligned, facts) if copying < bound else None
         if gemm is not None and copying + expected(gemm, facts) < bound:
             return PackedGemm.of(p, alignments, sides, gemm)
@@ -172,7 +181,7 @@ def _turned_copies(search: Search) -> Plan | None:
     """The plan of gemm_simt by copies in whole accesses; None where they take too much time."""
     from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
 
-    p, alignments, facts, plan = search.problem, search.alignments, search.facts, search.direct[1]
+    p, alignments, facts, plan = search.problem, search.alignments, search.facts, search.plan
     assert plan is not None
     sides = _turned_sides(p, alignments, facts, expected(plan, facts))
     if not any(sides):
@@ -187,7 +196,7 @@ RECIPES = (
     Recipe(
         "padded operand",
         "a faster kernel refuses A or B as they lie in memory, and copies cost less than the slower kernel loses",
-        lambda search: bool(search.direct[0]) and any(search.padded_sides),
+        lambda search: bool(search.refused) and any(search.padded_sides),
         _padded,
     ),
     Recipe(
@@ -205,8 +214,8 @@ RECIPES = (
     Recipe(
         "one kernel",
         "a kernel of the device takes the operands as they lie in memory; the first one does it",
-        lambda search: search.direct[1] is not None,
-        lambda search: search.direct[1],
+        lambda search: search.plan is not None,
+        lambda search: search.plan,
     ),
     Recipe(
         "fp32",
@@ -218,9 +227,9 @@ RECIPES = (
 
 
 def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan:
-    """The plan for a problem with tensors at addresses of these alignments, on a device: of the first recipe that has one.
+    """The plan for a problem with tensors at addresses of these alignments, on a device.
 
-    ValueError where no recipe has.
+    It is that of the first of RECIPES that has one. ValueError where none has.
     """
     search = Search(problem, alignments, facts)
     for recipe in RECIPES:

@@ -120,7 +120,8 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
 def _rounds(problem: GemmProblem, numbers: Promotion) -> tuple[bool, bool]:
     """Whether C has few tiles of 128 by 128, and whether the last round of them fills the device."""
     tiles = -(-problem.m // numbers.tile) * -(-problem.n // numbers.tile) * problem.batches
-    return tiles <= numbers.few_rounds * numbers.round, tiles >= numbers.full * numbers.round * -(-tiles // numbers.round)
+    rounds = -(-tiles // numbers.round)
+    return tiles <= numbers.few_rounds * numbers.round, tiles >= numbers.full * numbers.round * rounds
 
 
 def is_shared(problem: GemmProblem, facts: DeviceFacts) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_simt, with_promotion
+from tilewright.kernels.gemm.simt.cost import fastest
 from tilewright.kernels.gemm.simt.gemv import thin_plan
 from tilewright.kernels.gemm.simt.layouts import (
     ACCESS,
@@ -17,7 +18,6 @@ from tilewright.kernels.gemm.simt.layouts import (
     make_simt_smem,
     neighbours,
 )
-from tilewright.kernels.gemm.simt.cost import fastest
 from tilewright.kernels.gemm.simt.plan import GemmSimt
 from tilewright.kernels.gemm.simt.stream_k import counts_steps, whole_group
 from tilewright.kernels.gemm.simt.tiles import (

@@ -1,7 +1,9 @@
-"""How long gemm_simt is expected to take in a tile, and so which tile is chosen, and whether CTAs share tiles along K.
+"""How long gemm_simt takes: a plan beside those of other kernels, and its tiles beside each other.
 
-A tile takes what its rate says. A launch takes as long as the multiprocessor that has most of the CTAs; where all CTAs
-have equal shares along K (gemm_simt_streams.py), a share, and the time in which sums of parts are left and added up.
+The first is the model of waves, in seconds. By the second a tile is chosen, and whether CTAs share tiles along K: a
+tile takes what its rate says, a launch as long as the multiprocessor that has most of the CTAs; where all CTAs have
+equal shares along K (stream_k.py), a share, and the time in which sums of parts are left and added up. SIMT_MODEL in a
+device's file has its numbers. Plans of other depths and stages, and those of gemv.py, are not told apart by it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
-__all__ = ["Choice", "expected_time", "fastest", "least_seconds"]
+__all__ = ["Choice", "SimtModel", "cost", "expected_time", "fastest", "least_seconds"]
 
 
 class SimtModel(Section):
@@ -33,14 +35,14 @@ class SimtModel(Section):
 
     SECTION: ClassVar[str] = "SIMT_MODEL"
     occupied: float
-    start: int
-    adding: int
+    start: float
+    adding: float
     products: int
-    sharing: int
-    part: int
-    part_sum: int
+    sharing: float
+    part: float
+    part_sum: float
     few_sums: int
-    own_sum: int
+    own_sum: float
     least_terms: int
     most_parts: int
     turned: float
@@ -58,9 +60,14 @@ class Choice(NamedTuple):
     streams: int = 0
 
 
-def expected_time(problem: GemmProblem, choice: Choice, facts: DeviceFacts, straight: int = 0) -> float:
-    """The expected time, in products at a multiprocessor's peak; `straight` operands are not turned on their way."""
-    numbers, multiprocessors = SimtModel.of(facts), facts.multiprocessors
+def expected_time(
+    problem: GemmProblem, choice: Choice, facts: DeviceFacts, straight: int = 0, model: SimtModel | None = None
+) -> float:
+    """The expected time, in products at a multiprocessor's peak; `straight` operands are not turned on their way.
+
+    A `model` has other numbers than the device's.
+    """
+    numbers, multiprocessors = model or SimtModel.of(facts), facts.multiprocessors
     tile, streams = choice
     rate = tile.rate * (1 + numbers.turned * straight if tile.slices > 1 and not tile.stages else 1)
     bm, bn = tile.extents(width_of(problem))

@@ -104,7 +104,9 @@ def _tile(p: GemmProblem, columns: int, tiles: tuple[ThinTile, ...], facts: Devi
 
     def is_taken(tile: ThinTile, part: float) -> bool:
         count = -(-p.m // tile.rows) * p.batches
-        return count >= part * facts.multiprocessors and _bytes(tile, columns, numbers.least_stages) <= facts.shared_bytes
+        return (
+            count >= part * facts.multiprocessors and _bytes(tile, columns, numbers.least_stages) <= facts.shared_bytes
+        )
 
     found = (tile for tile, part in zip(tiles[:-1], (numbers.full, numbers.half), strict=False) if is_taken(tile, part))
     return next(found, tiles[-1])

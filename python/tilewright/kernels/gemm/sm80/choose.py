@@ -6,13 +6,13 @@ tiles where they fill the device, smaller ones where they do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 from tilewright.devices import H200
-from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
+from tilewright.kernels.gemm.sm80.cost import Sm80Numbers, Sm80Tile, tile_time
 from tilewright.kernels.gemm.sm80.fragments import modes_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
 from tilewright.kernels.gemm.sm80.plan import GemmSm80
@@ -38,29 +38,6 @@ ADA = 89  # the first capability with float8
 HOPPER, BLACKWELL = 90, 100
 FLOAT8 = (Float8E4M3FN, Float8E5M2)
 INTEGERS = (Int8, Uint8)
-
-
-class Sm80Tile(NamedTuple):
-    """A CTA's tile, its warps along M and N, stages, CTAs of a multiprocessor, and its speed on large problems."""
-
-    bm: int
-    bn: int
-    bytes_k: int  # of a row of a step along K
-    warps: tuple[int, int]
-    stages: int
-    ctas: int
-    rate: float
-
-
-class Sm80Numbers(Section):
-    """The tiles, by types and accesses, and what a multiprocessor takes for few of its CTAs."""
-
-    SECTION: ClassVar[str] = "SM80"
-    tiles: tuple[Sm80Tile, ...]
-    narrow: tuple[Sm80Tile, ...]
-    float64: tuple[Sm80Tile, ...]
-    float8: tuple[Sm80Tile, ...]
-    occupied: float
 
 
 def operation(problem: GemmProblem, capability: int) -> Any:
@@ -98,7 +75,7 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
         return None
     tiles = _tiles(problem, alignments, facts)
     fitting = [tile for tile in tiles if _bytes(tile) <= facts.shared_bytes]
-    plan = build(problem, op, min(fitting, key=lambda tile: _cost(problem, tile, facts)), alignments)
+    plan = build(problem, op, min(fitting, key=lambda tile: tile_time(problem, tile, facts)), alignments)
     return with_promotion(plan, promotion_by_mma(plan, facts))
 
 
@@ -217,17 +194,6 @@ def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
 
 def _bytes(tile: Sm80Tile) -> int:
     return (tile.bm + tile.bn) * tile.bytes_k * tile.stages
-
-
-def _cost(problem: GemmProblem, tile: Sm80Tile, facts: DeviceFacts) -> float:
-    """The time of a multiprocessor, in elements of C: full waves, and the last one as far as it is filled."""
-    tiles = -(-problem.m // tile.bm) * -(-problem.n // tile.bn) * problem.batches
-    at_once = facts.multiprocessors * tile.ctas
-    waves, rest = divmod(tiles, at_once)
-    last = -(-rest // facts.multiprocessors) / tile.ctas if rest else 0.0
-    occupied = Sm80Numbers.of(facts).occupied
-    fewer = occupied + (1 - occupied) * last if 0 < last < 1 else last  # a CTA alone on a multiprocessor is faster than half of two
-    return (waves + fewer) * tile.bm * tile.bn * tile.ctas / tile.rate
 
 
 def _accesses(

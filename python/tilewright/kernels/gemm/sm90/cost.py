@@ -60,18 +60,18 @@ class Sm90Model(Section):
     stream: float
     few_tiles: int
     broken_rows: float
-    latency: int
+    latency: float
     launch: float
-    fill: int
-    cluster: int
-    split: int
+    fill: float
+    cluster: float
+    split: float
     exchange: float
     store: float
     memory: float
     hidden: float
     fetches: float
     l2: float
-    direct: int
+    direct: float
     overlapped: float
     unused: float
     starved: float
@@ -102,9 +102,16 @@ def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
     return store_of(problem, config.bM, config.bN, config.splits, sharing, alignment, paired)
 
 
-def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts) -> float:
-    """The seconds that a problem is expected to take with a configuration."""
-    p, size, model = problem, problem.a_type.bits // 8, Sm90Model.of(facts)
+def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm90Model | None = None) -> float:
+    """The seconds that a problem is expected to take with a configuration, by other numbers than the device's if given.
+
+    >>> from tilewright import BFloat16
+    >>> from tilewright.devices import H200
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> 180e-6 < seconds(Config(128, 256), problem_of(4096, 4096, 4096, BFloat16), H200) < 220e-6
+    True
+    """
+    p, size, model = problem, problem.a_type.bits // 8, model or Sm90Model.of(facts)
     bM, bN, (cM, cN) = config.bM, config.bN, config.cluster
     sms = facts.multiprocessors if cM * cN * config.splits <= 2 else int(facts.multiprocessors * model.quads)
     steps = -(-p.k * size // SPAN)
