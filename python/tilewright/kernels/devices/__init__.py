@@ -44,7 +44,8 @@ class Section:
 
     def __init__(self, values: dict[str, Any], place: str) -> None:
         """Check that the values are what is annotated. ValueError or TypeError, which name the place, if not."""
-        for name, value in _complete(_kinds(type(self)), values, place).items():
+        own: Any = type(self)
+        for name, value in _complete(_kinds(own), values, place).items():
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:

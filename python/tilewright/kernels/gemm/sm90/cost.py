@@ -108,7 +108,7 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm9
     >>> from tilewright import BFloat16
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> 180e-6 < seconds(Config(128, 256), problem_of(4096, 4096, 4096, BFloat16), H200) < 220e-6
+    >>> 160e-6 < seconds(Config(128, 256), problem_of(4096, 4096, 4096, BFloat16), H200) < 200e-6
     True
     """
     p, size, model = problem, problem.a_type.bits // 8, model or Sm90Model.of(facts)
