@@ -31,14 +31,16 @@ from tilewright.kernels.devices import COMPLETE, own_names
 from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.problem import GemmProblem, problem_of
 from tilewright.kernels.gemm.simt import cost as simt
+from tilewright.kernels.gemm.simt.build import choose as choose_simt
 from tilewright.kernels.gemm.simt.build import plan_of_tile
 from tilewright.kernels.gemm.simt.tiles import SimtTiles, accesses_of, tiles_for
 from tilewright.kernels.gemm.sm80 import cost as sm80
 from tilewright.kernels.gemm.sm80.choose import build, operation
 from tilewright.kernels.gemm.sm90 import cost as sm90
+from tilewright.kernels.gemm.sm90.choose import choose as choose_sm90
 from tilewright.kernels.gemm.sm90.choose import plan_of
 
-FOLDER = Path(devices.__file__).parent
+FOLDER = Path(__file__).parents[1] / "python/tilewright/kernels/devices"
 ALIGNED = (256, 256, 256)
 LARGE, COPIED = 4096, 12288  # extents of a matrix that is multiplied, and of one that is copied
 HOPELESS = 4.0  # times as long as the best of a problem is expected to take: not measured
@@ -208,8 +210,8 @@ def text_of(facts: DeviceFacts, clock: Clock, when: str, quick: bool) -> str:
     simt_tiles, simt_model, simt_said = fit_simt(clock, facts, SIMT_SHAPES[some])
     sm80_tiles, sm80_seconds = fit_sm80(clock, facts)
     half, single = (problem_of(LARGE, LARGE, LARGE, dtype) for dtype in (BFloat16, Float32))
-    best = kernels_of(half, single, facts)
-    rates, padded = fit_rates(clock, {name: clock(plan) for name, plan in best.items()} | {"sm80": sm80_seconds})
+    by_wgmma, by_fma = choose_sm90(half, ALIGNED, facts), choose_simt(single, ALIGNED, facts)
+    rates, padded = fit_rates(clock, {"sm90": clock(by_wgmma), "sm80": sm80_seconds, "simt": clock(by_fma)})
     source = (FOLDER / f"{COMPLETE}.py").read_text()
     sections = (
         ("RATES", rates, f"TFLOP/s from the H200's data sheet; `kernels` and `bandwidth` measured {when}."),
@@ -228,14 +230,6 @@ def text_of(facts: DeviceFacts, clock: Clock, when: str, quick: bool) -> str:
         f'DEVICE = "{facts.name}"\nMEASURED = "{when}"',
     ]
     return "\n\n".join([*head, *(section_text(source, *section) for section in sections)]) + "\n"
-
-
-def kernels_of(half: GemmProblem, single: GemmProblem, facts: DeviceFacts) -> dict[str, Any]:
-    """The plans that gemm_sm90 and gemm_simt have for large problems."""
-    from tilewright.kernels.gemm.simt import build as by_fma
-    from tilewright.kernels.gemm.sm90 import choose as by_wgmma
-
-    return {"sm90": by_wgmma.choose(half, ALIGNED, facts), "simt": by_fma.choose(single, ALIGNED, facts)}
 
 
 # ---- clocks ----
