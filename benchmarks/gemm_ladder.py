@@ -29,7 +29,7 @@ from tilewright.kernels.gemm.composite.padded import PackedGemm
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/gemm.md"
 PICTURES = ROOT / "docs/img"
-MODEL = ROOT / "python/tilewright/kernels/gemm/sm90/choose.py"
+MODEL = ROOT / "python/tilewright/kernels/devices/h200.py"
 FIGURES, CONSTANTS = ((f"<!-- {x}: begin -->", f"<!-- {x}: end -->") for x in ("gemm_ladder", "gemm_model"))
 MARGIN = 1.1  # of cuBLAS's error
 TF32_ERROR = 3e-4  # of products of rounded factors
@@ -180,9 +180,9 @@ def figures(text: str | None) -> str:
 
 
 def constants(source: str) -> str:
-    """The constants of the model of gemm_sm90's time, from the source, as a table."""
-    lines = source.split("# The model's constants")[1].splitlines()
-    found = (re.fullmatch(r"([A-Z][A-Z0-9_]*) = ([^#]*?)(?:  # (.*))?", line) for line in lines)
+    """The numbers of the cost model of gemm_sm90, from a device's file, as a table."""
+    lines = source.split("\nSM90_MODEL = {")[1].split("\n}")[0].splitlines()
+    found = (re.fullmatch(r' {4}"(\w+)": ([^#]*?),(?:  # (.*))?', line) for line in lines)
     rows = [f"| `{x[1]}` | {x[2]} | {x[3] or ''} |" for x in found if x]
     return "\n".join(["| constant | value | |", "| --- | --- | --- |", *rows])
 

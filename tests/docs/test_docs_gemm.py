@@ -61,10 +61,9 @@ def test_figures_get_into_the_page():
     page = gemm_ladder.written(PAGE, result)
     assert f"{begin}\nA device.\n\n### fp32\n\n| a |\n| --- |\n| 1 |\n{end}" in page
     assert gemm_ladder.written(page, None) == gemm_ladder.written(PAGE, None)
-    constants = gemm_ladder.constants(
-        "X = 0\n# The model's constants\nCLOCK = 1.7e9\nINGEST = 48.0  # bytes\n\ndef f():\n"
-    )
-    assert constants.splitlines()[2:] == ["| `CLOCK` | 1.7e9 |  |", "| `INGEST` | 48.0 | bytes |"]
+    model = '    "clock": 1.7e9,\n    "ingest": 48.0,  # bytes\n'
+    constants = gemm_ladder.constants(f'X = {{\n    "x": 1,\n}}\nSM90_MODEL = {{\n{model}}}\nY = {{\n    "y": 1,\n}}\n')
+    assert constants.splitlines()[2:] == ["| `clock` | 1.7e9 |  |", "| `ingest` | 48.0 | bytes |"]
 
 
 def test_short_kernels_overlap_only_in_the_last_step():

@@ -328,10 +328,11 @@ def shared(a, b, c, tile, streams, **asked):
     from tilewright.kernels.gemm.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
     from tilewright.kernels.gemm.simt.build import plan_of_tile
-    from tilewright.kernels.gemm.simt.tiles import TILES
+    from tilewright.kernels.gemm.simt.tiles import SimtTiles
 
     operands = gemm_operands("test", a, b, c, **asked)
-    return plan_of_tile(operands.problem, operands.alignments, TILES[tile], facts_of(0), streams)
+    facts = facts_of(0)
+    return plan_of_tile(operands.problem, operands.alignments, SimtTiles.of(facts).tiles[tile], facts, streams)
 
 
 @pytest.mark.parametrize("how", ["launches", "graph"])
@@ -398,15 +399,17 @@ def test_shares_of_tiles_wait_for_each_other(shape, tile, streams, how):
 )
 def test_totals_in_shared_memory(shape):
     """Those of threads of 8 x 16 sums; C by 16 bytes, and by way of the same shared memory."""
+    from tilewright.devices import H200
     from tilewright.kernels.gemm.choose.choose import module
     from tilewright.kernels.gemm.operands import gemm_operands
-    from tilewright.kernels.gemm.simt.tiles import TILES
+    from tilewright.kernels.gemm.simt.tiles import SimtTiles
 
     m, n, k = shape
     a, b = normal(k, m, dtype=torch.float32).T, normal(k, n, dtype=torch.float32).T
     c = torch.full((m, n), float("nan"), device=DEVICE)
     operands = gemm_operands("test", a, b, c)
-    plan = module("simt")._plan(operands.problem, operands.alignments, TILES[0]).replace(promote=2)
+    tile = SimtTiles.of(H200).tiles[0]
+    plan = module("simt")._plan(operands.problem, operands.alignments, tile).replace(promote=2)
     assert plan.totals == 128
     plan.run(a, b, c)
     assert error(c, exact(a, b)) < 1e-6

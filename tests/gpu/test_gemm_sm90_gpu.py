@@ -7,7 +7,7 @@ import pytest
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Int8, TFloat32, _core
 from tilewright.devices import H200
 from tilewright.kernels.gemm.problem import problem_of
-from tilewright.kernels.gemm.sm90.choose import CONFIGS, CONFIGS_OF_FEW, _majors, plan_of
+from tilewright.kernels.gemm.sm90.choose import Sm90Configs, _majors, plan_of
 
 pytestmark = [
     pytest.mark.gpu,
@@ -49,7 +49,7 @@ def problem(m, n, k, dtype, a, b, c, out, batch):
 def plans(p):
     """All configurations, each with the store that it would have, and one large and one small with every other, too."""
     majors = _majors(p, ALIGNED)
-    for config in CONFIGS + CONFIGS_OF_FEW:
+    for config in Sm90Configs.of(H200).configs + Sm90Configs.of(H200).of_few:
         plan = plan_of(config, p, majors, ALIGNED, H200)
         if plan is None:
             continue

@@ -11,7 +11,8 @@ import pytest
 from tilewright import BFloat16, Float16, Float32, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, warp, warpgroup
 from tilewright.cute.runtime import from_dlpack
-from tilewright.kernels.gemm.choose import choose as choose_gemm
+from tilewright.kernels.devices import h200
+from tilewright.kernels.gemm.choose.choose import Rule
 from tilewright.kernels.gemm.composite.padded import PackedGemm
 
 torch = pytest.importorskip("torch")
@@ -332,7 +333,8 @@ def half(*shape):
 
 @pytest.mark.parametrize(("m", "n", "k"), [(65, 67, 33), (130, 129, 258), (70, 71, 5)])
 def test_rows_that_are_turned(m, n, k, monkeypatch):
-    monkeypatch.setattr(choose_gemm, "COPYING", 1e9)  # also where it takes longer
+    rule = Rule({**h200.RULE, "copying": 1e9}, "RULE")  # also where it takes longer
+    monkeypatch.setattr(Rule, "of", lambda facts: rule)
     a, b = torch.randn(m, k), torch.randn(n, k)
     a[:, -1], b[0] = float("inf"), float("nan")  # nothing of them may come into other sums
     plan = kernels.gemm.plan(a, b)

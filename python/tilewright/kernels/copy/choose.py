@@ -10,26 +10,35 @@ bank conflicts. Rows that begin at any address are realigned on the way.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from tilewright import _core
 from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefronts_of
+from tilewright.devices import H200
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CopyProblem
+from tilewright.kernels.devices import Section
 
-THREADS = 256  # of a staged copy
-DIRECT_THREADS = 128
 ACCESS = 16  # bytes of the widest access
 SECTOR = 32  # bytes that the memory moves at least
 PHASE = 128  # bytes that shared memory serves at once
-# Elements of a staged tile along the source's contiguous mode and along the destination's, by element size.
-RUN = {1: (256, 64), 2: (128, 128), 4: (64, 64), 8: (32, 32), 16: (16, 16)}
-REALIGNED_RUN = {1: (128, 128), 2: (128, 64), 4: (128, 64), 8: (64, 32), 16: (16, 16)}  # where rows begin anywhere
-# Where the source's rows begin anywhere, and the destination's are aligned.
-SRC_REALIGNED_RUN = {**REALIGNED_RUN, 4: (64, 32)}
-LONG = 4 * PHASE  # bytes of a row from which on it pays to realign it
 SPAN = 1 << 30  # bytes that tiles of one run may span in the source
-TILE_BYTES = 8192  # a staged tile is enlarged up to here
+
+
+class CopyNumbers(Section):
+    """Threads and tiles of copies, by the bytes of an element: COPY in a device's file says what each number is."""
+
+    SECTION: ClassVar[str] = "COPY"
+    threads: int
+    direct_threads: int
+    run: dict[int, tuple[int, int]]
+    realigned_run: dict[int, tuple[int, int]]
+    src_realigned_run: dict[int, tuple[int, int]]
+    long: int
+    tile_bytes: int
+
+
+NUMBERS = CopyNumbers.of(H200)  # a copy's plan is the same on every device
 
 
 def choose_copy(problem: CopyProblem, src_align: int, dst_align: int) -> CopyPlan:
@@ -139,7 +148,7 @@ def _direct(
     vector, shift, src_aligned = 1, 0, True
     if dst_unit is not None:
         vector = _vector(problem, problem.dst_strides, mode, dst_align)
-        if vector * size < ACCESS and extents[mode] * size >= LONG:
+        if vector * size < ACCESS and extents[mode] * size >= NUMBERS.long:
             vector, shift = ACCESS // size, SECTOR // size
         if step in (2, 4, 8) and not shift:
             wide = _vector(problem, problem.src_strides, mode, src_align, step)
@@ -151,7 +160,7 @@ def _direct(
         step = -1
     order = [mode, *(i for i in range(rank) if i != mode)]
     tile = [1] * rank
-    budget = DIRECT_THREADS * max(vector, min(ACCESS // size, 4))
+    budget = NUMBERS.direct_threads * max(vector, min(ACCESS // size, 4))
     for i in order:
         if budget <= 1:
             break
@@ -162,7 +171,7 @@ def _direct(
             else -(-extents[i] // multiple) * multiple
         )
         budget //= tile[i]
-    tv = deal(rank, tuple(tile), order, vector, DIRECT_THREADS, {})
+    tv = deal(rank, tuple(tile), order, vector, NUMBERS.direct_threads, {})
     return CopyPlan(
         problem=problem, kernel="direct", tile=tuple(tile), load_tv=tv, store_tv=tv, load_vector=vector,
         store_vector=vector, src_mode=mode, dst_mode=mode, src_step=step, src_aligned=src_aligned, dst_shift=shift,
@@ -190,7 +199,7 @@ def _staged_tile(problem: CopyProblem, src_unit: int, dst_unit: int, run: tuple[
             length *= tile[i]
             if tile[i] < problem.extents[i]:
                 break
-    volume = TILE_BYTES // problem.element_bytes
+    volume = NUMBERS.tile_bytes // problem.element_bytes
     for i in (src_unit, dst_unit, *range(len(tile))):  # modes that are short on one side leave room for others
         others = math.prod(tile) // tile[i]
         while tile[i] < problem.extents[i] and 2 * tile[i] * others <= volume:
@@ -206,7 +215,7 @@ def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int
     store_vector = _below(_vector(problem, problem.dst_strides, d, dst_align), problem.extents[d])
     src_aligned = load_vector == widest or problem.extents[a] * size < PHASE
     shift = 0 if store_vector == widest or problem.extents[d] * size < PHASE else SECTOR // size
-    runs = REALIGNED_RUN if shift else RUN if src_aligned else SRC_REALIGNED_RUN
+    runs = NUMBERS.realigned_run if shift else NUMBERS.run if src_aligned else NUMBERS.src_realigned_run
     tile = _staged_tile(problem, a, d, runs[size])
     load_vector = load_vector if src_aligned else widest
     store_vector = widest if shift else store_vector
@@ -216,14 +225,14 @@ def _staged(problem: CopyProblem, a: int, d: int, src_align: int, dst_align: int
     in_shared[d] += shift
     src_order = sorted(range(rank), key=lambda i: (i != a, problem.src_strides[i] <= 0, problem.src_strides[i]))
     dst_order = sorted(range(rank), key=lambda i: (i != d, problem.dst_strides[i]))
-    load_tv = deal(rank, tuple(in_shared), src_order, load_vector, THREADS, {})
+    load_tv = deal(rank, tuple(in_shared), src_order, load_vector, NUMBERS.threads, {})
     # Neighbours along the source's mode that lie in one word of shared memory go to one thread: it takes them out
     # together, or, where the rows of the destination begin differently, the lanes at least meet no bank twice.
     word = 4 // size if size < 4 and store_vector > 1 and tile[a] % (4 // size) == 0 and load_vector * size >= 4 else 1
     width = 1 if shift else word
     lanes = {d: max(PHASE // (store_vector * size), 1), a: 4}
     order = [d, a, *(i for i in dst_order if i not in (a, d))]
-    store_tv = deal(rank, tuple(tile), order, store_vector, THREADS, lanes, word)
+    store_tv = deal(rank, tuple(tile), order, store_vector, NUMBERS.threads, lanes, word)
     smem, smem_store = _shared_layout(
         in_shared, a, [i for i in dst_order if i != a], size, load_tv, load_vector, store_tv, store_vector, width
     )

@@ -10,8 +10,8 @@ import pytest
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, LayoutError, TFloat32, kernels
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm, ranked
-from tilewright.kernels.gemm.choose.devices import GENERATIONS
 from tilewright.kernels.gemm.choose.estimate import seconds
+from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt.plan import by_cp_async
@@ -232,7 +232,7 @@ def test_the_model():
 
 def test_all_plans_of_a_problem():
     plans = ranked(problem_of(1024, 1024, 1024, BFloat16), ALIGNED, H200)
-    assert {plan.KERNEL for plan in plans} == set(GENERATIONS[90].kernels)
+    assert {plan.KERNEL for plan in plans} == set(Rates.of(H200).kernels)
     assert {plan.swapped for plan in plans} == {False, True}
     assert plans[0].KERNEL == "sm90"
     for plan in plans:

@@ -11,7 +11,7 @@ from tilewright import BFloat16, Float16, Float32, Float64, Int8, LayoutError, T
 from tilewright.devices import H200
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
-from tilewright.kernels.gemm.simt.tiles import TILES
+from tilewright.kernels.gemm.simt.tiles import SimtTiles
 from tilewright.kernels.gemm.sm80 import build as gemm_sm80
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 
@@ -128,7 +128,7 @@ def test_totals_in_shared_memory_need_fragments_that_are_read_ahead():
     many = gemm_simt.choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), ALIGNED)
     assert (plan.totals, many.totals) == (0, 128)
     assert "every 96 steps along K, in shared memory" in str(many)
-    one = gemm_simt._plan(many.problem, ALIGNED, TILES[0], stages=1)
+    one = gemm_simt._plan(many.problem, ALIGNED, SimtTiles.of(H200).tiles[0], stages=1)
     with pytest.raises(LayoutError, match=r"promote is 2 with 128 sums of a thread, .* with 1 stages and 8 steps .*"):
         one.replace(promote=2)
 

@@ -23,12 +23,14 @@ from tilewright import (
     cute,
 )
 from tilewright.cute.nvgpu import CopyUniversalOp, MmaUniversalOp, cpasync
+from tilewright.devices import H200
 from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt import plan as gemm_simt_plan
-from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES
+from tilewright.kernels.gemm.simt.tiles import SimtTiles
 
 ORDERS = ("01", "10")
+TILES, LOOSE = SimtTiles.of(H200).tiles, SimtTiles.of(H200).loose
 
 
 def seed_parts(dtype=Float32, threads=256, tiler=(128, 128, 8)):

@@ -13,14 +13,15 @@ import pytest
 from test_device_gemm_simt_host import seed_parts
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8
 from tilewright.cute import size
-from tilewright.devices import DeviceFacts
+from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
-from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES
+from tilewright.kernels.gemm.simt.tiles import SimtTiles
 from tilewright.runtime.compiler import compile_program
 
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
 ALIGNED, ODD = (16, 16, 16), (4, 4, 4)
+TILES, LOOSE = SimtTiles.of(H200).tiles, SimtTiles.of(H200).loose
 REGISTERS = 65536  # of a multiprocessor
 EVERYTHING = Epilogue(alpha=2, beta=1, bias="n", bias_type=Float32, bias_stride=1, activation="gelu_tanh")
 

@@ -23,9 +23,9 @@ from tilewright.kernels.gemm.choose.promotion import is_shared
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.build import plan_of_tile
-from tilewright.kernels.gemm.simt.model import Choice, expected_time, fastest
+from tilewright.kernels.gemm.simt.cost import Choice, expected_time, fastest
 from tilewright.kernels.gemm.simt.stream_k import stream_work
-from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES
+from tilewright.kernels.gemm.simt.tiles import SimtTiles
 from tilewright.runtime.discovery import kernels_folder
 
 ALIGNED = (16, 16, 16)
@@ -36,7 +36,7 @@ def numbers(*shape, seed=0):
 
 
 def streamed(m, n, k, streams, tile=5, **options):
-    return plan_of_tile(problem_of(m, n, k, Float32, **options), ALIGNED, TILES[tile], H200, streams)
+    return plan_of_tile(problem_of(m, n, k, Float32, **options), ALIGNED, SimtTiles.of(H200).tiles[tile], H200, streams)
 
 
 def shares_of_kernel(plan):
@@ -106,7 +106,7 @@ def test_the_cpu_adds_the_same(tile, streams, k, swapped):
     c = np.asfortranarray(before) if swapped else before.copy()
     base = kernels.gemm.plan(a, b, c, alpha=0.5, beta=2, bias=bias, activation="relu")
     assert base.swapped == swapped
-    plan = plan_of_tile(base.problem, (4, 4, 4), TILES[tile], H200, streams).replace(swapped=swapped)
+    plan = plan_of_tile(base.problem, (4, 4, 4), SimtTiles.of(H200).tiles[tile], H200, streams).replace(swapped=swapped)
     plan.run(a, b, c, bias=bias)
     expected = np.maximum(0.5 * (a.astype(np.float64) @ b.T) + 2 * before + bias, 0)
     np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
@@ -163,7 +163,7 @@ def launches(monkeypatch):
 
 def in_shares(a, b, c, streams):
     plan = kernels.gemm.plan(a, b, c)
-    return plan_of_tile(plan.problem, ALIGNED, TILES[5], H200, streams).replace(swapped=plan.swapped)
+    return plan_of_tile(plan.problem, ALIGNED, SimtTiles.of(H200).tiles[5], H200, streams).replace(swapped=plan.swapped)
 
 
 def test_launches_take_the_scratch_of_their_stream(launches, monkeypatch):
@@ -282,10 +282,10 @@ def test_which_problems_are_shared():
 
 def test_the_time_of_shares_is_that_of_the_work():
     """Half a round more takes half a round's time, not a whole one's."""
-    tile = TILES[0]
+    tile = SimtTiles.of(H200).tiles[0]
 
     def time(tiles, streams):
-        return expected_time(problem_of(128 * tiles, 128, 4096, Float32), Choice(tile, streams), 132)
+        return expected_time(problem_of(128 * tiles, 128, 4096, Float32), Choice(tile, streams), H200)
 
     one, some, two = (time(tiles, 264) for tiles in (264, 330, 528))
     assert some == pytest.approx(one + (two - one) / 4, rel=0.01)
@@ -298,7 +298,7 @@ def test_sums_are_short_where_those_of_cublas_are():
     extents = (256, 768, 1536, 2560), (512, 1792), (1024, 2048, 5000)
     for m, n, k, orders in itertools.product(*extents, ("kk", "mn", "kn")):
         problem = problem_of(m, n, k, Float32, a=orders[0], b=orders[1])
-        assert is_shared(problem)
+        assert is_shared(problem, H200)
         plan = choose_gemm(problem, ALIGNED, H200)
         terms = plan.promote * plan.tiler_mnk[2] or plan.longest_sum
         assert terms / plan.slices <= 512, (m, n, k, orders, plan)
@@ -312,7 +312,7 @@ def test_sums_are_short_where_those_of_cublas_are():
 
 def test_all_tiles_have_the_banks_of_their_stages_alike():
     """Where a share begins in another stage than a tile would, accesses conflict as before."""
-    for tile in (*TILES, *LOOSE):
+    for tile in (*SimtTiles.of(H200).tiles, *SimtTiles.of(H200).loose):
         for orders in ("kk", "mn"):
             plan = plan_of_tile(problem_of(512, 512, 4096, Float32, a=orders[0], b=orders[1]), ALIGNED, tile, H200)
             assert int(plan.smem_a.stride[2]) * 4 % 128 == int(plan.smem_b.stride[2]) * 4 % 128 == 0

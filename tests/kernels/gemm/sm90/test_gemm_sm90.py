@@ -25,9 +25,8 @@ from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.sm90.build import GemmSm90, shared_operand, smem_layout
 from tilewright.kernels.gemm.sm90.choose import (
-    CONFIGS,
-    CONFIGS_OF_FEW,
     Config,
+    Sm90Configs,
     _majors,
     choose,
     plan_of,
@@ -39,6 +38,7 @@ from tilewright.kernels.gemm.sm90.choose import (
 torch = pytest.importorskip("torch")
 
 ALIGNED = (256, 256, 256)
+CONFIGS, OF_FEW = Sm90Configs.of(H200).configs, Sm90Configs.of(H200).of_few
 TORCH = {
     BFloat16: torch.bfloat16, Float16: torch.float16, Float32: torch.float32, TFloat32: torch.float32, Int8: torch.int8,
     Float8E4M3FN: torch.float8_e4m3fn,
@@ -72,7 +72,7 @@ def run(plan, a, b, c, check=False):
 def plans(problem, alignments=ALIGNED):
     majors = _majors(problem, alignments)
     assert majors is not None
-    found = [plan_of(config, problem, majors, alignments, H200) for config in CONFIGS + CONFIGS_OF_FEW]
+    found = [plan_of(config, problem, majors, alignments, H200) for config in CONFIGS + OF_FEW]
     return [plan for plan in found if plan is not None]
 
 
@@ -152,7 +152,7 @@ def test_large_problems_get_large_tiles_and_small_ones_fill_the_device():
     assert thin.splits > 1
     bM, bN, _ = large.tiler_mnk
     (found, *_) = [x for x in CONFIGS if (x.bM, x.bN, x.cluster) == (bM, bN, large.cluster_mn)]
-    assert seconds(found, large.problem, H200) == min(seconds(x, large.problem, H200) for x in CONFIGS)
+    assert seconds(found, large.problem, H200) == min(seconds(x, large.problem, H200) for x in CONFIGS + OF_FEW)
     assert variants(large.problem, ALIGNED)[0] == large
 
 
@@ -380,7 +380,7 @@ def test_fragments_are_read_while_wgmma_runs(compiler, config, along):
     assert "C75" not in program.log, "the compiler serialises wgmma or ignores setmaxnreg"
 
 
-@pytest.mark.parametrize("config", CONFIGS[::5] + CONFIGS_OF_FEW)
+@pytest.mark.parametrize("config", CONFIGS[::5] + OF_FEW)
 def test_configurations_compile_without_spills(compiler, config):
     plan = plan_of(config, problem_of(4096, 4096, 4096, BFloat16), (True, True), ALIGNED, H200)
     program, report = compiled(plan)

@@ -1,47 +1,47 @@
-"""The rule by which a GEMM's plan is chosen. See docs/gemm.md.
+"""The rule by which a GEMM's plan is chosen: RECIPES, tried in order. See docs/gemm.md.
 
-1. A and B change places (C transposed) where C's rows are few, or where C is contiguous along M: `turned`. Up to WIDE
-   rows the kernel of wgmma is asked for both ways, and the one that is expected to be faster is taken.
-2. The device's kernels are asked in the order of `gemm_devices.GENERATIONS`: wgmma and TMA, mma.sync, FMA. Each chooses
-   its tile, or refuses what it does not take. The first that takes the problem, in either orientation, does it.
-3. Where FMA would load A or B element by element, what has no accesses of 16 bytes is copied before, turned along M and
-   N, if that is little of the time.
-4. Where the last few rows or columns of a product by FMA would be tiles of their own, they are a GEMM of their own, if
-   that is expected to be faster.
-5. Where a faster kernel refuses A or B as they lie in memory, but takes copies of them in rows that are contiguous and
-   aligned, and where the copies are expected to cost less than the slower kernel loses, they are copied before; where
-   it takes either one as it lies, but not both, one of them.
+A and B change places (C transposed) where C's rows are few, or where C is contiguous along M: `turned`. Of wgmma both
+ways are asked for up to `wide` rows, and the one that is expected to be faster is taken.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from tilewright.kernels.gemm.choose.devices import generation_of
-from tilewright.kernels.gemm.choose.estimate import LAUNCH, seconds
+from tilewright._cached import cached_property
+from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.estimate import Waves, seconds
+from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.numeric import Float32, TFloat32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
-    from tilewright.kernels.gemm.sm90.build import GemmSm90
     from tilewright.numeric import Numeric
 
     Alignments = tuple[int, int, int]
 
-EDGE_TILE, MOST_OF_EDGE = 128, 16  # rows or columns of a tile, and of what may be a GEMM of its own behind whole ones
-EDGE_LAUNCH, EDGE_GAIN = 1.5, 0.995  # microseconds; the part of the time that must be left
 ROW = 16  # bytes of whose multiple TMA wants rows to begin
-# Of the expected time: more than that is not gained by wide accesses, where single elements lie along K, or not.
-COPYING, COPYING_ALONG = 0.1, 0.075
-UNALIGNED = 2.0  # times as long as expected, where a kernel loads single elements
 FEW = 64  # rows of C: the other side takes the rows of an MMA, which are 64 for wgmma
-WIDE = 640  # up to so many rows it is worth asking which side should be the columns, of which wgmma takes any eights
+
+
+class Rule(Section):
+    """When both ways are asked for, and what copies and residue tiles may cost: RULE in a device's file says more."""
+
+    SECTION: ClassVar[str] = "RULE"
+    wide: int
+    copying: float
+    copying_along: float
+    unaligned: float
+    residue_tile: int
+    most_of_residue: int
+    residue_launch: float
+    residue_gain: float
 
 
 def module(kernel: str) -> Any:
@@ -84,26 +84,158 @@ def orientations(problem: GemmProblem, alignments: Alignments) -> Iterator[tuple
     yield from reversed(both) if turned(problem) else both
 
 
+class Search:
+    """A problem with tensors at addresses of these alignments, on a device; what is found of it is found once."""
+
+    def __init__(self, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> None:
+        self.problem, self.alignments, self.facts = problem, alignments, facts
+
+    @cached_property
+    def _direct(self) -> tuple[tuple[str, ...], GemmPlan | None]:
+        kernels = tuple(Rates.of(self.facts).kernels)
+        for i, kernel in enumerate(kernels):
+            plan = _ask(kernel, self.problem, self.alignments, self.facts)
+            if plan is not None:
+                return kernels[:i], plan
+        return kernels, None
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The kernels that refuse the operands as they lie in memory, before one that does not."""
+        return self._direct[0]
+
+    @property
+    def plan(self) -> GemmPlan | None:
+        """That of the first kernel that takes the operands as they lie in memory; None where none does."""
+        return self._direct[1]
+
+    @property
+    def is_float32_by_fma(self) -> bool:
+        """Whether the plan is of gemm_simt, for products of Float32."""
+        plan, p = self.plan, self.problem
+        return plan is not None and plan.KERNEL == "simt" and p.a_type is Float32 and p.k > 0
+
+    @cached_property
+    def padded_sides(self) -> tuple[bool, bool]:
+        """Which of A and B TMA does not take as they lie; the smaller one, where it would take either, but not both."""
+        from tilewright.kernels.gemm.composite.padded import packing_seconds
+
+        p = self.problem
+        lie = _lies(p.a_strides, p.a_type, self.alignments[0]), _lies(p.b_strides, p.b_type, self.alignments[1])
+        if lie == ("through registers",) * 2:  # of one operand only
+            return min(((False, True), (True, False)), key=lambda x: packing_seconds(p, x, self.facts))
+        return lie[0] is None, lie[1] is None
+
+
+class Recipe(NamedTuple):
+    """A way to a plan, `when` it is the way, whether it `applies` to a search, and what it builds: None if slower."""
+
+    name: str
+    when: str
+    applies: Callable[[Search], bool]
+    build: Callable[[Search], Plan | None]
+
+
+def _padded(search: Search) -> Plan | None:
+    """The plan by copies of what TMA does not take, and a kernel that refused them; None if it is slower."""
+    from tilewright.kernels.gemm.composite.padded import PackedGemm, pack, packing_seconds
+
+    p, alignments, facts, sides = search.problem, search.alignments, search.facts, search.padded_sides
+    plan = search.plan
+    launch = Waves.of(facts).launch
+    bound = float("inf") if plan is None else launch + Rule.of(facts).unaligned * (expected(plan, facts) - launch)
+    copying = packing_seconds(p, sides, facts)
+    packed, aligned = pack(p, alignments, sides)
+    for kernel in search.refused:
+        gemm = _ask(kernel, packed, aligned, facts) if copying < bound else None
+        if gemm is not None and copying + expected(gemm, facts) < bound:
+            return PackedGemm.of(p, alignments, sides, gemm)
+    return None
+
+
+def _residue(search: Search) -> Plan | None:
+    """The plan whose last few columns, or rows, are a GEMM of their own; None where that is not faster."""
+    from tilewright.kernels.gemm.composite.residue import EdgedGemm, split
+
+    p, alignments, facts, rule = search.problem, search.alignments, search.facts, Rule.of(search.facts)
+    whole = None
+    for along, begin in _residues(search):
+        parts = split(p, along, begin)
+        times = [_seconds_by_simt(part.problem, part.alignments(alignments), facts) for part in parts]
+        whole = _seconds_by_simt(p, alignments, facts) if whole is None else whole
+        if sum(times) + rule.residue_launch < rule.residue_gain * whole:
+            gemm, edge = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
+            return EdgedGemm(p, _as_of(gemm, p, facts), edge, along, begin)
+    return None
+
+
+def _residues(search: Search) -> list[tuple[int, int]]:
+    """The modes, columns first, that end in a few rows of a tile, and where these begin."""
+    p, rule = search.problem, Rule.of(search.facts)
+    tile = rule.residue_tile
+    ends = ((1, p.n), (0, p.m))
+    return [(along, n // tile * tile) for along, n in ends if n >= tile and 0 < n % tile <= rule.most_of_residue]
+
+
+def _turned_copies(search: Search) -> Plan | None:
+    """The plan of gemm_simt by copies in whole accesses; None where they take too much time."""
+    from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
+
+    p, alignments, facts, plan = search.problem, search.alignments, search.facts, search.plan
+    assert plan is not None
+    sides = _turned_sides(p, alignments, facts, expected(plan, facts))
+    if not any(sides):
+        return None
+    view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
+    padded = (sides[1], sides[0]) if swapped else sides
+    gemm = module("simt").choose(view, aligned, facts, padded)
+    return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
+
+
+RECIPES = (
+    Recipe(
+        "padded operand",
+        "a faster kernel refuses A or B as they lie in memory, and copies cost less than the slower kernel loses",
+        lambda search: bool(search.refused) and any(search.padded_sides),
+        _padded,
+    ),
+    Recipe(
+        "residue tile",
+        "FMA would multiply the last few rows or columns in tiles of their own, and a GEMM of their own is faster",
+        lambda search: search.is_float32_by_fma and bool(_residues(search)),
+        _residue,
+    ),
+    Recipe(
+        "turned operand",
+        "FMA would load A or B of fp32 element by element, and copies along M and N are little of the time",
+        lambda search: search.is_float32_by_fma,
+        _turned_copies,
+    ),
+    Recipe(
+        "one kernel",
+        "a kernel of the device takes the operands as they lie in memory; the first one does it",
+        lambda search: search.plan is not None,
+        lambda search: search.plan,
+    ),
+    Recipe(
+        "fp32",
+        "TF32 is allowed, and no kernel of the device has it",
+        lambda search: search.problem.a_type is TFloat32,
+        lambda search: choose_gemm(_without_tf32(search.problem), search.alignments, search.facts),
+    ),
+)
+
+
 def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan:
-    """The plan for a problem with tensors at addresses of these alignments, on a device."""
-    refused: list[str] = []
-    for kernel in generation_of(facts).kernels:
-        plan = _ask(kernel, problem, alignments, facts)
+    """The plan for a problem with tensors at addresses of these alignments, on a device.
+
+    It is that of the first of RECIPES that has one. ValueError where none has.
+    """
+    search = Search(problem, alignments, facts)
+    for recipe in RECIPES:
+        plan = recipe.build(search) if recipe.applies(search) else None
         if plan is not None:
-            packed = _packed(refused, problem, alignments, facts, expected(plan, facts))
-            if packed is not None or kernel != "simt":
-                return packed or plan
-            return (
-                _edged(problem, alignments, facts)
-                or _turned_copies(problem, alignments, facts, expected(plan, facts))
-                or plan
-            )
-        refused.append(kernel)
-    packed = _packed(refused, problem, alignments, facts, float("inf"))
-    if packed is not None:
-        return packed
-    if problem.a_type is TFloat32:  # allowed, but the device has none: then not in TF32
-        return choose_gemm(_without_tf32(problem), alignments, facts)
+            return plan
     raise ValueError(f"kernels.gemm: no kernel of sm_{facts.capability} takes {problem}")
 
 
@@ -117,7 +249,7 @@ def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: Devic
     Of wgmma the one that is expected to be faster, where one side has few rows, but not so few that it is clear, and
     where C is not read, which was not measured across its rows.
     """
-    both = kernel == "sm90" and FEW < min(problem.m, problem.n) <= WIDE and not problem.epilogue.beta
+    both = kernel == "sm90" and FEW < min(problem.m, problem.n) <= Rule.of(facts).wide and not problem.epilogue.beta
     found: list[GemmPlan] = []
     for view, aligned, swapped in orientations(problem, alignments):
         plan: GemmPlan | None = module(kernel).choose(view, aligned, facts)
@@ -129,48 +261,9 @@ def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: Devic
 
 
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
-    """The seconds that a plan is expected to take on a device, by its kernel's own model where it has one."""
-    if plan.KERNEL == "sm90":
-        from tilewright.kernels.gemm.sm90.choose import expected as of_its_own
-
-        return of_its_own(cast("GemmSm90", plan), facts)
-    return seconds(plan.problem, plan.tiler_mnk, plan.KERNEL, facts)
-
-
-def _packed(
-    kernels: list[str], problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, bound: float
-) -> Plan | None:
-    """The plan by copies of what TMA does not take, and a kernel that refused them; None if it is slower."""
-    from tilewright.kernels.gemm.composite.padded import PackedGemm, pack, packing_seconds
-
-    p = problem
-    lie = _lies(p.a_strides, p.a_type, alignments[0]), _lies(p.b_strides, p.b_type, alignments[1])
-    sides = lie[0] is None, lie[1] is None
-    if lie == ("through registers",) * 2:  # of one operand only; the other one, which is smaller, is copied
-        sides = min(((False, True), (True, False)), key=lambda x: packing_seconds(p, x, facts))
-    if not any(sides):
-        return None
-    bound = LAUNCH + UNALIGNED * (bound - LAUNCH)
-    cost = packing_seconds(p, sides, facts)
-    packed, aligned = pack(p, alignments, sides)
-    for kernel in kernels:
-        gemm = _ask(kernel, packed, aligned, facts) if cost < bound else None
-        if gemm is not None and cost + expected(gemm, facts) < bound:
-            return PackedGemm.of(p, alignments, sides, gemm)
-    return None
-
-
-def _turned_copies(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, seconds: float) -> Plan | None:
-    """The plan of gemm_simt by copies in whole accesses; None where it has those, or where they take too much time."""
-    from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
-
-    p, sides = problem, _turned_sides(problem, alignments, facts, seconds)
-    if not any(sides):
-        return None
-    view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
-    padded = (sides[1], sides[0]) if swapped else sides
-    gemm = module("simt").choose(view, aligned, facts, padded)
-    return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
+    """The seconds that a plan is expected to take on a device, by its kernel's cost model."""
+    model = importlib.import_module(f"tilewright.kernels.gemm.{plan.KERNEL}.cost")
+    return float(model.cost(plan, facts))
 
 
 def _turned_sides(
@@ -179,49 +272,27 @@ def _turned_sides(
     """Which of A and B are copied, turned, before gemm_simt: what has no accesses of 16 bytes, if that is worth it."""
     from tilewright.kernels.gemm.composite.padded import packing_seconds
 
-    p, strides = problem, (problem.a_strides, problem.b_strides)
+    p, strides, rule = problem, (problem.a_strides, problem.b_strides), Rule.of(facts)
     sides = (
         _is_loose(p.m, p.k, p.a_strides, p.a_type, alignments[0]),
         _is_loose(p.n, p.k, p.b_strides, p.b_type, alignments[1]),
     )
     along_k = any(loose and d[1] == 1 for loose, d in zip(sides, strides, strict=True))
-    limit = (COPYING if along_k else COPYING_ALONG) * seconds
-    if p.a_type is not Float32 or p.k == 0 or not any(sides) or packing_seconds(p, sides, facts) > limit:
-        return False, False
-    return sides
+    limit = (rule.copying if along_k else rule.copying_along) * seconds
+    return sides if any(sides) and packing_seconds(p, sides, facts) <= limit else (False, False)
 
 
-def _time_by_simt(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> float:
-    """The microseconds that gemm_simt is expected to take, with copies where it would be given them."""
+def _seconds_by_simt(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> float:
+    """The seconds that gemm_simt is expected to take, with copies where it would be given them."""
     from tilewright.kernels.gemm.composite.padded import pack, packing_seconds
-    from tilewright.kernels.gemm.simt.model import least_time
+    from tilewright.kernels.gemm.simt.cost import least_seconds
 
-    estimate = seconds(problem, (EDGE_TILE, EDGE_TILE, 8), "simt", facts)
-    sides = _turned_sides(problem, alignments, facts, estimate)
-    copying = packing_seconds(problem, sides, facts) * 1e6 if any(sides) else 0.0
+    tile = Rule.of(facts).residue_tile
+    sides = _turned_sides(problem, alignments, facts, seconds(problem, (tile, tile, 8), "simt", facts))
+    copying = packing_seconds(problem, sides, facts) if any(sides) else 0.0
     packed, aligned = pack(problem, alignments, sides, is_turned=True) if any(sides) else (problem, alignments)
     view, aligned, swapped = next(orientations(packed, aligned))
-    return copying + least_time(view, aligned, facts, (sides[1], sides[0]) if swapped else sides)
-
-
-def _edged(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan | None:
-    """The plan whose last few columns, or rows, are a GEMM of their own; None where that is not faster."""
-    from tilewright.kernels.gemm.composite.residue import EdgedGemm, split
-
-    p = problem
-    if p.a_type is not Float32 or p.k == 0:
-        return None
-    whole = None
-    for along, extent in ((1, p.n), (0, p.m)):
-        if extent < EDGE_TILE or not 0 < extent % EDGE_TILE <= MOST_OF_EDGE:
-            continue
-        parts = split(p, along, extent // EDGE_TILE * EDGE_TILE)
-        times = [_time_by_simt(part.problem, part.alignments(alignments), facts) for part in parts]
-        whole = _time_by_simt(p, alignments, facts) if whole is None else whole
-        if sum(times) + EDGE_LAUNCH < EDGE_GAIN * whole:
-            gemm, edge = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
-            return EdgedGemm(p, _as_of(gemm, p, facts), edge, along, extent // EDGE_TILE * EDGE_TILE)
-    return None
+    return copying + least_seconds(view, aligned, facts, (sides[1], sides[0]) if swapped else sides)
 
 
 def _as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:
@@ -257,7 +328,7 @@ def _lies(strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> str
 def ranked(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> list[GemmPlan]:
     """All plans that the device's kernels offer for a problem, the one that is expected to be the fastest first."""
     found = []
-    for kernel in generation_of(facts).kernels:
+    for kernel in Rates.of(facts).kernels:
         for view, aligned, swapped in orientations(problem, alignments):
             for plan in module(kernel).variants(view, aligned, facts):
                 if plan.shared_bytes <= facts.shared_bytes:

@@ -7,17 +7,23 @@ tile waits for shared memory and L2. All of it is bounded below by what the memo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from tilewright.kernels.gemm.choose.devices import generation_of
+from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.rates import Rates
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
-LAUNCH = 3e-6  # seconds of a launch, from its first CTA to its last
-FILL = 0.7e-6  # seconds in which a CTA fills its pipeline
-HALF = 12  # bM bN / (bM + bN) at which fetching takes as long as multiplying
+
+class Waves(Section):
+    """Seconds of a launch, and in which a CTA fills its pipeline; `half` of fetching is as long as multiplying."""
+
+    SECTION: ClassVar[str] = "WAVES"
+    launch: float
+    fill: float
+    half: int
 
 
 def seconds(
@@ -32,19 +38,19 @@ def seconds(
     >>> seconds(p, (128, 256, 64), "sm90", H200) < seconds(p, (64, 64, 64), "sm90", H200)
     True
     """
-    generation = generation_of(facts)
+    rates, waves_of = Rates.of(facts), Waves.of(facts)
     bM, bN, bK = tiler_mnk
     if kernel == "simt":
-        rate = generation.fma64 if problem.acc_type.bits == 64 else generation.fma
+        rate = rates.fma64 if problem.acc_type.bits == 64 else rates.fma
     else:
-        rate = generation.rates.get(problem.a_type, 0)
-    rate *= 1e12 * generation.kernels.get(kernel, 0.1) / facts.multiprocessors
+        rate = rates.of_tensor_cores(problem.a_type)
+    rate *= 1e12 * rates.kernels.get(kernel, 0) / facts.multiprocessors
     if not rate:
         return float("inf")
     tiles = -(-problem.m // bM) * -(-problem.n // bN) * problem.batches * splits
     steps = max(-(-problem.k // (bK * splits)), 1)
     reuse = bM * bN / (bM + bN)
-    tile = FILL + 2 * bM * bN * bK * steps / rate * (1 + HALF / reuse)
+    tile = waves_of.fill + 2 * bM * bN * bK * steps / rate * (1 + waves_of.half / reuse)
     waves = -(-tiles // facts.multiprocessors)
-    moved = problem.moved_bytes / (generation.bandwidth * 1e12)
-    return LAUNCH + max(waves * tile, moved)
+    moved = problem.moved_bytes / (rates.bandwidth * 1e12)
+    return waves_of.launch + max(waves * tile, moved)

@@ -14,8 +14,9 @@ show the difference.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from tilewright.kernels.devices import Section
 from tilewright.numeric import BFloat16, Float8E4M3FN, Float8E5M2, Float16, Float32, Float64
 
 if TYPE_CHECKING:
@@ -35,25 +36,34 @@ __all__ = [
     "with_promotion",
 ]
 
-LEAST_TERMS = 16  # of a sum
-OF_SLICES = 128  # the same of those of all slices of a sum: more of them are more sums to be added up in the end
-CHUNKS = 4  # of a thread with many sums, whose additions take time
-SLICES = 4  # so many groups of warps share K where a multiprocessor waits for memory most of the time
-LONG = 768  # terms from which on others promote, too
 REGISTERS, OF_THREAD = 65536, 255
-BESIDE = 64  # registers of a thread for fragments and addresses
-MMA_TERMS = 64  # of a sum by mma.sync
-MMA_BLOCK = 64  # rows and columns of a tile, of which there are few where cuBLAS shares K
-MOST_SUMS = 32  # of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory
-SHORT = 8  # steps along K, of which promoting after each one costs little
 REGISTER_SUMS = 64  # of a thread of gemm_simt at most, where the totals are in registers; gemm_simt.cuh has the same
-LONG_OF_FEW = 640, 512  # the same of Float32 where C has few tiles; where A and B lie along M and N
-LONG_OF_SHARES = 192  # the same where the tiles are shared
-# cuBLAS shares K where C has few tiles of 128 by 128, or the last round of them does not fill the device. Its sums are
-# as short where A and B lie along M and N, and of such problems where B does.
-TILE, ROUND, FEW_ROUNDS, FULL = 128, 264, 2, 0.965
-SHORT_SUM, MEDIUM_SUM, LONG_SUM = 256, 768, 2048
-TOLERATED = 1.25  # times as many terms are no reason to promote
+
+
+class Promotion(Section):
+    """After how many terms sums are promoted: PROMOTION in a device's file says what each number is."""
+
+    SECTION: ClassVar[str] = "PROMOTION"
+    least_terms: int
+    of_slices: int
+    chunks: int
+    slices: int
+    long: int
+    beside: int
+    mma_terms: int
+    mma_block: int
+    most_sums: int
+    short: int
+    long_of_few: tuple[int, int]
+    long_of_shares: int
+    tile: int
+    round: int
+    few_rounds: int
+    full: float
+    short_sum: int
+    medium_sum: int
+    long_sum: int
+    tolerated: float
 
 
 def with_promotion(plan: Plan, promote: int) -> Plan:
@@ -72,7 +82,7 @@ def _shows(problem: GemmProblem) -> bool:
     return problem.c_type in (Float32, Float64)
 
 
-def promotion_by_simt(plan: Any, whole: GemmProblem | None = None) -> int:
+def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None = None) -> int:
     """The `promote` of a plan of gemm_simt: where the totals fit beside the sums of a thread, and these are long.
 
     `whole` is the problem that the plan's own is most of.
@@ -84,71 +94,74 @@ def promotion_by_simt(plan: Any, whole: GemmProblem | None = None) -> int:
     >>> choose(problem_of(4096, 4096, 4096, Float32, a="m", b="n"), (16, 16, 16)).promote
     96
     """
-    p = plan.problem
+    p, numbers = plan.problem, Promotion.of(facts)
     if not _shows(p) or p.acc_type not in (Float32, Float64):
         return 0
     sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.slices, 1)
     chain = plan.longest_sum // plan.slices  # terms of a thread's sum
     if sums > REGISTER_SUMS:
-        terms = _terms_in_shared(plan, whole or p)
-        return terms // terms_of_step if plan.reads_early and 0 < TOLERATED * terms < chain else 0
-    if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm):
+        terms = _terms_in_shared(plan, whole or p, numbers)
+        return terms // terms_of_step if plan.reads_early and 0 < numbers.tolerated * terms < chain else 0
+    if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm, numbers):
         return 0
-    few = sums <= MOST_SUMS and plan.slices >= SLICES
-    least = min(LEAST_TERMS, OF_SLICES // plan.slices)
-    if chain >= least * LEAST_TERMS:  # from here on sqrt(chain) is nearer to the larger of the two
-        least = LEAST_TERMS
-    terms = max(least, math.isqrt(chain)) if few else max(2 * LEAST_TERMS, chain // CHUNKS)
-    long = LONG
-    if p.a_type is Float32 and is_shared(p):
+    few = sums <= numbers.most_sums and plan.slices >= numbers.slices
+    least = min(numbers.least_terms, numbers.of_slices // plan.slices)
+    if chain >= least * numbers.least_terms:  # from here on sqrt(chain) is nearer to the larger of the two
+        least = numbers.least_terms
+    terms = max(least, math.isqrt(chain)) if few else max(2 * numbers.least_terms, chain // numbers.chunks)
+    long = numbers.long
+    if p.a_type is Float32 and is_shared(p, facts):
         is_along = plan.unit("a") == plan.unit("b") == 0
-        long = LONG_OF_SHARES if plan.streams else LONG_OF_FEW[is_along]
-    promotes = chain > terms if plan.slices >= SLICES else chain >= long
+        long = numbers.long_of_shares if plan.streams else numbers.long_of_few[is_along]
+    promotes = chain > terms if plan.slices >= numbers.slices else chain >= long
     return max(terms // terms_of_step, 1) if promotes else 0
 
 
-def _rounds(problem: GemmProblem) -> tuple[bool, bool]:
-    """Whether C has few tiles of 128 by 128, and whether the last round of them fills an H200."""
-    tiles = -(-problem.m // TILE) * -(-problem.n // TILE) * problem.batches
-    return tiles <= FEW_ROUNDS * ROUND, tiles >= FULL * ROUND * -(-tiles // ROUND)
+def _rounds(problem: GemmProblem, numbers: Promotion) -> tuple[bool, bool]:
+    """Whether C has few tiles of 128 by 128, and whether the last round of them fills the device."""
+    tiles = -(-problem.m // numbers.tile) * -(-problem.n // numbers.tile) * problem.batches
+    rounds = -(-tiles // numbers.round)
+    return tiles <= numbers.few_rounds * numbers.round, tiles >= numbers.full * numbers.round * rounds
 
 
-def is_shared(problem: GemmProblem) -> bool:
+def is_shared(problem: GemmProblem, facts: DeviceFacts) -> bool:
     """Whether cuBLAS is expected to share K, so that its sums are short: those of Float32.
 
+    >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> [is_shared(problem_of(n, n, 4096, Float32)) for n in (512, 2048, 2560, 4096)]
+    >>> [is_shared(problem_of(n, n, 4096, Float32), H200) for n in (512, 2048, 2560, 4096)]
     [True, False, True, False]
     """
-    is_few, is_full = _rounds(problem)
+    is_few, is_full = _rounds(problem, Promotion.of(facts))
     return is_few and not is_full
 
 
-def _terms_in_shared(plan: Any, p: GemmProblem) -> int:
+def _terms_in_shared(plan: Any, p: GemmProblem, numbers: Promotion) -> int:
     """The terms after which a plan of gemm_simt with many sums of a thread promotes; 0: never."""
     if p.a_type is not Float32:
         return 0
-    is_few, is_full = _rounds(p)
+    is_few, is_full = _rounds(p, numbers)
     if is_few:
-        return LONG_SUM if is_full else SHORT_SUM
+        return numbers.long_sum if is_full else numbers.short_sum
     along = [plan.unit(name) == 0 and not padded for name, padded in (("a", plan.padded_a), ("b", plan.padded_b))]
     some = along[plan.out_mode] or plan.padded_a or plan.padded_b
-    return MEDIUM_SUM if all(along) or (some and not is_full) else 0
+    return numbers.medium_sum if all(along) or (some and not is_full) else 0
 
 
-def _has_registers(problem: GemmProblem, sums: int, threads: int) -> bool:
+def _has_registers(problem: GemmProblem, sums: int, threads: int, numbers: Promotion) -> bool:
     """Whether the threads of a multiprocessor have registers for their sums and as many totals."""
     words = sums * int(problem.acc_type.bits) // 32
-    return 2 * words + BESIDE <= min(REGISTERS // threads, OF_THREAD)
+    return 2 * words + numbers.beside <= min(REGISTERS // threads, OF_THREAD)
 
 
-def is_exact(problem: GemmProblem, sums: int, threads: int, terms: float) -> bool:
+def is_exact(problem: GemmProblem, sums: int, threads: int, terms: float, facts: DeviceFacts) -> bool:
     """Whether sums of gemm_simt are short, or can be promoted, or cuBLAS's are expected to be as long.
 
     `sums` of a thread, of so many `threads` on a multiprocessor and `terms` each.
     """
-    as_short = terms <= TOLERATED * SHORT_SUM or not is_shared(problem) or not _shows(problem)
-    return as_short or sums > REGISTER_SUMS or _has_registers(problem, sums, threads)
+    numbers = Promotion.of(facts)
+    as_short = terms <= numbers.tolerated * numbers.short_sum or not is_shared(problem, facts) or not _shows(problem)
+    return as_short or sums > REGISTER_SUMS or _has_registers(problem, sums, threads, numbers)
 
 
 def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
@@ -159,17 +172,17 @@ def promotion_by_mma(plan: Any, facts: DeviceFacts) -> int:
     >>> [choose(problem_of(n, n, 4096, Float64), (16, 16, 16)).promote for n in (64, 4096)]
     [2, 0]
     """
-    p, bk = plan.problem, plan.tiler_mnk[2]
+    p, bk, numbers = plan.problem, plan.tiler_mnk[2], Promotion.of(facts)
     known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2, Float64)
-    blocks = math.ceil(p.m / MMA_BLOCK) * math.ceil(p.n / MMA_BLOCK) * p.batches
-    if not (known and _shows(p)) or accumulators(plan) > MOST_SUMS or blocks > facts.multiprocessors:
+    blocks = math.ceil(p.m / numbers.mma_block) * math.ceil(p.n / numbers.mma_block) * p.batches
+    if not (known and _shows(p)) or accumulators(plan) > numbers.most_sums or blocks > facts.multiprocessors:
         return 0
-    if p.k <= MMA_TERMS:
+    if p.k <= numbers.mma_terms:
         return 0
-    return 1 if p.a_type is not Float64 and p.k <= SHORT * bk else max(MMA_TERMS // bk, 1)
+    return 1 if p.a_type is not Float64 and p.k <= numbers.short * bk else max(numbers.mma_terms // bk, 1)
 
 
-def promotion_by_wgmma(plan: Any) -> int:
+def promotion_by_wgmma(plan: Any, facts: DeviceFacts) -> int:
     """The `promote` of a plan of gemm_sm90: where a thread has few sums.
 
     >>> from tilewright.kernels.gemm.problem import problem_of
@@ -177,12 +190,12 @@ def promotion_by_wgmma(plan: Any) -> int:
     >>> [choose(problem_of(4096, n, 4096, BFloat16, out=Float32), (16, 16, 16)).promote for n in (16, 4096)]
     [1, 0]
     """
-    p, bk = plan.problem, plan.tiler_mnk[2]
+    p, bk, numbers = plan.problem, plan.tiler_mnk[2], Promotion.of(facts)
     known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2)
     sums, steps = accumulators(plan), -(-p.k // (bk * plan.splits))
-    if not (known and _shows(p)) or sums > MOST_SUMS * min(plan.splits, 2) or steps < 2:
+    if not (known and _shows(p)) or sums > numbers.most_sums * min(plan.splits, 2) or steps < 2:
         return 0
-    return 1 if 4 * sums <= MOST_SUMS or steps <= SHORT else 2
+    return 1 if 4 * sums <= numbers.most_sums or steps <= numbers.short else 2
 
 
 def require_promotion(plan: GemmPlan) -> None:

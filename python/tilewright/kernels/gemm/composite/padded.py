@@ -14,7 +14,8 @@ from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CPU, Operand
-from tilewright.kernels.gemm.choose.devices import generation_of
+from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.plan import GemmPlan
 
@@ -28,8 +29,14 @@ if TYPE_CHECKING:
 ROW = 128  # bytes of whose multiple a row of the workspace begins
 TILE = 256  # elements of whose multiple a turned row has: whole tiles of every plan
 SOURCE, WORKSPACE = 1 << 60, 1 << 61  # addresses of nothing, far from each other
-COPIES = 0.55  # share of the memory's bandwidth that copies from rows that are not aligned reach
-COPY_LAUNCH = 2.5e-6  # seconds of one more launch
+
+
+class Padded(Section):
+    """The share of the memory's bandwidth that copies of rows reach, and the seconds of one more launch."""
+
+    SECTION: ClassVar[str] = "PADDED"
+    copies: float
+    launch: float
 
 
 def _packed_strides(
@@ -69,13 +76,13 @@ def pack(
 
 def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
     """The time that the copies are expected to take: what they read and write, at the memory's speed."""
-    p, total = problem, 0.0
+    p, total, numbers = problem, 0.0, Padded.of(facts)
     operands = ((p.m, p.a_strides, p.a_type), (p.n, p.b_strides, p.b_type))
     for (rows, strides, dtype), wanted in zip(operands, sides, strict=True):
         if wanted:
             packed = _packed_strides(rows, p.k, p.batch, strides, dtype.bits // 8, False)
             moved = 2 * workspace_bytes(rows, p.k, p.batch, packed, dtype.bits // 8)
-            total += COPY_LAUNCH + moved / (COPIES * generation_of(facts).bandwidth * 1e12)
+            total += numbers.launch + moved / (numbers.copies * Rates.of(facts).bandwidth * 1e12)
     return total
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_simt, with_promotion
+from tilewright.kernels.gemm.simt.cost import fastest
 from tilewright.kernels.gemm.simt.gemv import thin_plan
 from tilewright.kernels.gemm.simt.layouts import (
     ACCESS,
@@ -17,14 +18,13 @@ from tilewright.kernels.gemm.simt.layouts import (
     make_simt_smem,
     neighbours,
 )
-from tilewright.kernels.gemm.simt.model import fastest
 from tilewright.kernels.gemm.simt.plan import GemmSimt
 from tilewright.kernels.gemm.simt.stream_k import counts_steps, whole_group
 from tilewright.kernels.gemm.simt.tiles import (
     LOOSELY,
-    PADDED_DEPTH,
     RESERVED,
     Access,
+    SimtTiles,
     accesses_of,
     deepest,
     depth_of,
@@ -71,11 +71,12 @@ def _plan(
     from tilewright.cute.atoms.mma_ops import MmaUniversalOp
 
     p, width, facts = problem, width_of(problem), facts or H200
+    numbers = SimtTiles.of(facts)
     accesses = accesses_of(p, alignments, padded, depth or ACCESS, facts.capability >= 80)
     if tile.stages:
         accesses = [LOOSELY, LOOSELY]
-    most = min(deepest(tile, facts), PADDED_DEPTH if any(padded) else ACCESS * 8)
-    (m, n), k = tile.extents(width), depth or depth_of(p, tile, accesses, most)
+    most = min(deepest(tile, facts), numbers.padded_depth if any(padded) else ACCESS * 8)
+    (m, n), k = tile.extents(width), depth or depth_of(p, tile, accesses, most, numbers.steps)
     op = MmaUniversalOp(p.a_type, p.acc_type, None if p.b_type is p.a_type else p.b_type)
     a, b = (
         make_simt_copy(dtype, (rows, k), tile.threads, *access)
@@ -114,7 +115,7 @@ def promoted(plan: GemmSimt, facts: DeviceFacts, whole: GemmProblem | None = Non
     Beside totals, single elements come faster in two stages: more of the L1 cache is left for the sectors that they
     share.
     """
-    found = with_promotion(plan, promotion_by_simt(plan, whole))
+    found = with_promotion(plan, promotion_by_simt(plan, facts, whole))
     if not found.totals:
         return found
     is_single = any(found.copy_layout(name)[1] == 1 for name in "ab")

@@ -1,6 +1,6 @@
 """Plans of gemm_simt for up to four columns of C: a matrix times a few vectors, the time of reading the matrix.
 
-The tiles of gemm_simt_tiles.py are for products. Here what counts is that enough of A is on its way, and that little
+The tiles of tiles.py are for products. Here what counts is that enough of A is on its way, and that little
 else is done for each element of it: all accesses have 16 bytes, a tile has no columns that are not there, and its steps
 along K are shared by 16 groups of 8 threads, four of them in a warp. Each group has all rows of the tile, every eighth
 of which is a thread's; or four neighbours of every 32, where A lies along M.
@@ -13,9 +13,10 @@ H200 that was slower in six of seven shapes, by 2 to 21 % (docs/notes/gemm.md).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tilewright import _core
+from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.simt.layouts import ACCESS, LANES_M, make_simt_copy, make_simt_image, make_simt_smem
 from tilewright.kernels.gemm.simt.plan import GemmSimt
 from tilewright.kernels.gemm.simt.stream_k import counts_steps, whole_group
@@ -30,14 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ThinTile", "thin_plan"]
 
-MOST_COLUMNS = 4
-LEAST_ROWS, LEAST_DEPTH = 64, 256  # of a matrix; smaller ones were not measured in these tiles
 SLICES = 16
 DEPTH = 128  # of a tile along K
 PAD = 8  # elements behind the rows of shared memory that lie along K
-LEAST_STAGES = 3
-FULL, HALF = 0.9, 0.45  # of the multiprocessors, so many have a tile of the largest kind; of the next one
-LONG = 48  # steps along K that sharing tiles must save
 
 
 class ThinTile(NamedTuple):
@@ -58,8 +54,19 @@ class ThinTile(NamedTuple):
         return LANES_M * self.width * self.groups
 
 
-ALONG_K = ThinTile(1, 4, 6, 2), ThinTile(1, 2, 6, 2), ThinTile(1, 1, 6, 2)
-ALONG_M = ThinTile(4, 2, 4, 1), ThinTile(4, 1, 4, 2)
+class Gemv(Section):
+    """The tiles of matrices along K and along M, and when they are taken: GEMV in a device's file says how."""
+
+    SECTION: ClassVar[str] = "GEMV"
+    most_columns: int
+    least_rows: int
+    least_depth: int
+    least_stages: int
+    full: float
+    half: float
+    long: int
+    along_k: tuple[ThinTile, ...]
+    along_m: tuple[ThinTile, ...]
 
 
 def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
@@ -76,28 +83,32 @@ def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: Dev
     >>> print(thin_plan(problem_of(4096, 5, 4096, Float32), (16, 16, 4), H200))
     None
     """
-    p = problem
+    p, numbers = problem, Gemv.of(facts)
     if {p.a_type, p.b_type, p.acc_type} != {Float32} or facts.capability < 80:
         return None
-    if not 0 < p.n <= MOST_COLUMNS or p.m < LEAST_ROWS or p.k < LEAST_DEPTH:
+    if not 0 < p.n <= numbers.most_columns or p.m < numbers.least_rows or p.k < numbers.least_depth:
         return None
     a, b = accesses_of(p, alignments, (False, False), ACCESS, True)
     b = b if b.mode == 1 else Access(1, 1, True)  # few elements, which are turned on their way
     if a.vector * Float32.bits // 8 != ACCESS:
         return None
     columns = 1 << (p.n - 1).bit_length()
-    tile = _tile(p, columns, ALONG_K if a.mode == 1 else ALONG_M, facts)
+    tile = _tile(p, columns, numbers.along_k if a.mode == 1 else numbers.along_m, facts)
     return _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)
 
 
 def _tile(p: GemmProblem, columns: int, tiles: tuple[ThinTile, ...], facts: DeviceFacts) -> ThinTile:
     """The largest tile of which there are enough for the device, and that it has room for; else the smallest one."""
 
+    numbers = Gemv.of(facts)
+
     def is_taken(tile: ThinTile, part: float) -> bool:
         count = -(-p.m // tile.rows) * p.batches
-        return count >= part * facts.multiprocessors and _bytes(tile, columns, LEAST_STAGES) <= facts.shared_bytes
+        return (
+            count >= part * facts.multiprocessors and _bytes(tile, columns, numbers.least_stages) <= facts.shared_bytes
+        )
 
-    found = (tile for tile, part in zip(tiles[:-1], (FULL, HALF), strict=False) if is_taken(tile, part))
+    found = (tile for tile, part in zip(tiles[:-1], (numbers.full, numbers.half), strict=False) if is_taken(tile, part))
     return next(found, tiles[-1])
 
 
@@ -109,10 +120,12 @@ def _bytes(tile: ThinTile, columns: int, stages: int) -> int:
 def _stages(tile: ThinTile, columns: int, facts: DeviceFacts) -> int:
     """Those of the tile, or as many as its CTAs have room for on a multiprocessor."""
 
+    least = Gemv.of(facts).least_stages
+
     def fits(stages: int) -> bool:
         return (_bytes(tile, columns, stages) + RESERVED) * tile.ctas <= facts.shared_bytes + RESERVED
 
-    return next((n for n in range(tile.stages, LEAST_STAGES, -1) if fits(n)), LEAST_STAGES)
+    return next((n for n in range(tile.stages, least, -1) if fits(n)), least)
 
 
 def _plan(p: GemmProblem, tile: ThinTile, stages: int, columns: int, a: Access, b: Access) -> GemmSimt:
@@ -175,7 +188,7 @@ def _smem(rows: int, stages: int, mode: int) -> Any:
 def _shared(plan: GemmSimt, facts: DeviceFacts) -> GemmSimt:
     """The plan with its tiles shared along K, where they are few and long."""
     streams = facts.multiprocessors * plan.ctas_per_sm
-    if 2 * plan.places > facts.multiprocessors or plan.steps * (1 - plan.places / streams) < LONG:
+    if 2 * plan.places > facts.multiprocessors or plan.steps * (1 - plan.places / streams) < Gemv.of(facts).long:
         return plan
     if not counts_steps(plan.places, plan.steps, streams):
         return plan

@@ -4,14 +4,15 @@ Large tiles read less from shared memory for each multiplication, small ones kee
 are so few of these that a multiprocessor's warps are too few to hide latency, several groups of warps share the steps
 along K of a tile: slices. What lies along K goes there through registers, where there is room for one tile on its way;
 small tiles are multiplied in less time than that takes, and so have it brought element by element by cp.async, four to
-six tiles at a time. gemm_simt_model.py says how long each takes.
+six tiles at a time. model.py says how long each takes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright import _core
+from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile, make_simt_image
 from tilewright.numeric import Float32, Float64
 
@@ -21,35 +22,21 @@ if TYPE_CHECKING:
 
     Alignments = tuple[int, int, int]
 
-#        warps    groups   CTAs  rate  slices, stages    with 4 neighbours   each thread   registers up to
-TILES: tuple[SimtTile, ...] = (
-    SimtTile(2, 2, 2, 4, 2, 0.90),  # 128 by 128          8 by 16       255
-    SimtTile(2, 4, 2, 4, 1, 0.885),  # 128 by 256          8 by 16       255
-    SimtTile(2, 2, 2, 2, 3, 0.81),  # 128 by 64           8 by 8        168
-    SimtTile(1, 2, 2, 2, 6, 0.77),  # 64 by 64            8 by 8        168
-    SimtTile(1, 2, 2, 1, 6, 0.57),  # 64 by 32            8 by 4        168
-    SimtTile(1, 2, 1, 1, 8, 0.475),  # 32 by 32            4 by 4        128
-    SimtTile(1, 2, 2, 2, 2, 0.70, 2),  # 64 by 64         8 by 8        255
-    SimtTile(1, 2, 2, 2, 1, 0.63, 4),  # 64 by 64         8 by 8        255
-    SimtTile(1, 1, 1, 2, 4, 0.48, 4),  # 32 by 32         4 by 8        128
-    SimtTile(1, 1, 1, 1, 2, 0.26, 8),  # 32 by 16         4 by 4        128
-)
-LOOSE: tuple[SimtTile, ...] = (  # instead of those of 4 and more slices, where A and B are along K
-    SimtTile(1, 2, 2, 2, 1, 0.63, 4, 5),  # 64 by 64      8 by 8        255
-    SimtTile(1, 1, 2, 2, 2, 0.60, 4, 4),  # 64 by 32      8 by 8        255
-    SimtTile(1, 1, 2, 2, 1, 0.54, 8, 4),  # 64 by 32      8 by 8        255
-    SimtTile(1, 1, 1, 2, 4, 0.53, 4, 4),  # 32 by 32      4 by 8        128
-    SimtTile(1, 1, 1, 1, 1, 0.31, 8, 6),  # 32 by 16      4 by 4        255
-)
-OTHERS: tuple[SimtTile, ...] = (  # for elements of other sizes than 4 bytes
-    SimtTile(2, 2, 2, 2, 3, 0.82),
-    SimtTile(1, 2, 2, 2, 6, 0.83),
-    SimtTile(1, 2, 2, 1, 6, 0.64),
-    SimtTile(1, 2, 1, 1, 8, 0.50),
-)
-STEPS = 8  # along K, of each slice of a tile
-PADDED_DEPTH = 16  # of turned copies at most, where tiles are sliced or come by single elements
 RESERVED = 1024  # bytes of shared memory that the system takes of every CTA
+
+
+class SimtTiles(Section):
+    """The tiles of Float32, those to which A and B come element by element along K, those of other types.
+
+    `steps` along K has each slice of a tile, a tile of turned copies `padded_depth` at most.
+    """
+
+    SECTION: ClassVar[str] = "SIMT_TILES"
+    tiles: tuple[SimtTile, ...]
+    loose: tuple[SimtTile, ...]
+    others: tuple[SimtTile, ...]
+    steps: int
+    padded_depth: int
 
 
 def width_of(problem: GemmProblem) -> int:
@@ -73,11 +60,11 @@ class Access(NamedTuple):
 LOOSELY = Access(1, 1, True)  # one element along K by cp.async
 
 
-def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most: int) -> int:
+def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most: int, steps: int) -> int:
     """The tile along K, at most `most` for Float32: deeper ones have fewer barriers for each product.
 
     What is in registers on its way takes too many of them in deep tiles, except where threads have few sums. What goes
-    by cp.async was the fastest in 8, by 16 bytes as by single elements. Slices share the steps of a tile.
+    by cp.async was the fastest in 8, by 16 bytes as by single elements. Slices share the steps of a tile, `steps` each.
     """
     if int(problem.a_type.bits) < 32:
         return 16
@@ -85,7 +72,7 @@ def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most:
         return 8
     groups = tile.groups_m * tile.groups_n
     if tile.slices > 1:
-        return min((2 * STEPS if groups == 8 else STEPS) * tile.slices, most)
+        return min((2 * steps if groups == 8 else steps) * tile.slices, most)
     is_turned = any(not x.is_async for x in accesses)
     return min(16 if is_turned and groups == 1 else 8, most)
 
@@ -149,7 +136,8 @@ def tiles_for(problem: GemmProblem, facts: DeviceFacts, tiles: tuple[SimtTile, .
         image = make_simt_image(tile.extents(width_of(problem)), tile.slices, problem.acc_type)
         return int(_core.cosize(image)) * int(problem.acc_type.bits) // 8 <= facts.shared_bytes
 
-    tiles = tiles or (TILES if problem.a_type is Float32 else OTHERS)
+    numbers = SimtTiles.of(facts)
+    tiles = tiles or (numbers.tiles if problem.a_type is Float32 else numbers.others)
     return [x for x in tiles if x.slices == 1 or has_room(x)]
 
 
@@ -159,4 +147,4 @@ def loose_tiles(
     """Those to which A and B come element by element; none where they are not along K, or there is no cp.async."""
     accesses = accesses_of(problem, alignments, padded, 1, facts.capability >= 80)
     along = all(x.mode == 1 and x.is_async for x in accesses) and not any(padded)
-    return tiles_for(problem, facts, LOOSE) if problem.a_type is Float32 and along else []
+    return tiles_for(problem, facts, SimtTiles.of(facts).loose) if problem.a_type is Float32 and along else []

@@ -6,12 +6,13 @@ tiles where they fill the device, smaller ones where they do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atoms.mma_ops import MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_mma, with_promotion
+from tilewright.kernels.gemm.sm80.cost import Sm80Numbers, Sm80Tile, tile_time
 from tilewright.kernels.gemm.sm80.fragments import modes_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout, tiled_load, tiled_mma, tiled_store
 from tilewright.kernels.gemm.sm80.plan import GemmSm80
@@ -37,46 +38,6 @@ ADA = 89  # the first capability with float8
 HOPPER, BLACKWELL = 90, 100
 FLOAT8 = (Float8E4M3FN, Float8E5M2)
 INTEGERS = (Int8, Uint8)
-
-
-class Sm80Tile(NamedTuple):
-    """A CTA's tile, its warps along M and N, stages, CTAs of a multiprocessor, and its speed on large problems."""
-
-    bm: int
-    bn: int
-    bytes_k: int  # of a row of a step along K
-    warps: tuple[int, int]
-    stages: int
-    ctas: int
-    rate: float
-
-
-TILES = (
-    Sm80Tile(128, 256, 64, (2, 4), 4, 1, 1.0),
-    Sm80Tile(128, 256, 128, (2, 4), 3, 1, 1.0),
-    Sm80Tile(256, 128, 64, (4, 2), 4, 1, 1.0),
-    Sm80Tile(128, 128, 64, (2, 2), 4, 2, 0.95),
-    Sm80Tile(128, 128, 128, (2, 4), 3, 1, 0.85),
-    Sm80Tile(64, 128, 64, (1, 4), 4, 2, 0.75),
-    Sm80Tile(64, 64, 128, (2, 2), 4, 2, 0.6),
-)
-TILES_NARROW = (  # where accesses are narrower than 16 bytes, and registers hold more addresses, or elements themselves
-    Sm80Tile(128, 128, 64, (2, 4), 4, 1, 1.0),
-    Sm80Tile(64, 64, 64, (2, 2), 4, 2, 0.7),
-)
-TILES_F64 = (
-    Sm80Tile(128, 128, 128, (2, 4), 3, 1, 1.0),
-    Sm80Tile(128, 128, 128, (2, 4), 4, 1, 0.99),
-    Sm80Tile(128, 64, 128, (2, 2), 4, 2, 0.97),
-    Sm80Tile(64, 64, 128, (2, 2), 3, 2, 0.8),
-    Sm80Tile(64, 32, 128, (2, 2), 4, 3, 0.75),
-    Sm80Tile(32, 32, 256, (2, 2), 3, 3, 0.55),
-    Sm80Tile(32, 16, 256, (2, 1), 4, 4, 0.4),
-)
-TILES_FLOAT8 = (  # on Hopper made of conversions and fp16 multiplications, which take registers
-    Sm80Tile(64, 128, 128, (2, 4), 4, 1, 1.0),
-    Sm80Tile(64, 64, 128, (2, 2), 4, 2, 0.9),
-)
 
 
 def operation(problem: GemmProblem, capability: int) -> Any:
@@ -112,9 +73,9 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
     op = operation(problem, facts.capability)
     if op is None:
         return None
-    tiles = _tiles(problem, alignments, facts.capability)
+    tiles = _tiles(problem, alignments, facts)
     fitting = [tile for tile in tiles if _bytes(tile) <= facts.shared_bytes]
-    plan = build(problem, op, min(fitting, key=lambda tile: _cost(problem, tile, facts)), alignments)
+    plan = build(problem, op, min(fitting, key=lambda tile: tile_time(problem, tile, facts)), alignments)
     return with_promotion(plan, promotion_by_mma(plan, facts))
 
 
@@ -130,7 +91,7 @@ def variants(
     ops = [op]
     if problem.a_type is Float64 and facts.capability >= HOPPER:
         ops = [MmaF64Op((16, 8, k)) for k in (4, 8, 16)]
-    for tile in _tiles(problem, alignments, facts.capability):
+    for tile in _tiles(problem, alignments, facts):
         for each in ops:
             for stages in (tile.stages, tile.stages + 1):
                 if _bytes(tile) // tile.stages * stages * tile.ctas <= facts.shared_bytes:
@@ -221,27 +182,18 @@ def _is_wide(problem: GemmProblem, tile: Sm80Tile, alignments: tuple[int, int, i
     return all(by_cp_async and vector * dtype.bits == 8 * WIDTHS[0] for (_, vector, by_cp_async), dtype in accesses)
 
 
-def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], capability: int) -> tuple[Sm80Tile, ...]:
+def _tiles(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> tuple[Sm80Tile, ...]:
+    numbers = Sm80Numbers.of(facts)
     if problem.a_type is Float64:  # from Blackwell on the compiler finds no registers for the largest
-        return tuple(tile for tile in TILES_F64 if capability < BLACKWELL or tile.bm < 128)
-    wide = _is_wide(problem, TILES[0], alignments)
+        return tuple(tile for tile in numbers.float64 if facts.capability < BLACKWELL or tile.bm < 128)
+    wide = _is_wide(problem, numbers.tiles[0], alignments)
     if problem.a_type in FLOAT8:
-        return TILES_FLOAT8 if wide else tuple(tile._replace(bytes_k=64) for tile in TILES_FLOAT8)
-    return TILES if wide else TILES_NARROW
+        return numbers.float8 if wide else tuple(tile._replace(bytes_k=64) for tile in numbers.float8)
+    return numbers.tiles if wide else numbers.narrow
 
 
 def _bytes(tile: Sm80Tile) -> int:
     return (tile.bm + tile.bn) * tile.bytes_k * tile.stages
-
-
-def _cost(problem: GemmProblem, tile: Sm80Tile, facts: DeviceFacts) -> float:
-    """The time of a multiprocessor, in elements of C: full waves, and the last one as far as it is filled."""
-    tiles = -(-problem.m // tile.bm) * -(-problem.n // tile.bn) * problem.batches
-    at_once = facts.multiprocessors * tile.ctas
-    waves, rest = divmod(tiles, at_once)
-    last = -(-rest // facts.multiprocessors) / tile.ctas if rest else 0.0
-    fewer = 0.4 + 0.6 * last if 0 < last < 1 else last  # a CTA alone on a multiprocessor is faster than half of two
-    return (waves + fewer) * tile.bm * tile.bn * tile.ctas / tile.rate
 
 
 def _accesses(

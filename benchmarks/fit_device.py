@@ -1,0 +1,330 @@
+"""Measures what plans are chosen by on a GPU, and writes the file of this device beside those of the others.
+
+python benchmarks/fit_device.py [--dry] [--quick] [--out FOLDER]
+
+The plans themselves are measured: a large problem in every tile gives the tiles' rates, and problems of several sizes
+the numbers of the cost models, by least squares from the H200's on. What is not measured (tiles and configurations,
+when sums are promoted, copies, GEMVs) is left out of the file: for that the H200's numbers hold. The file is NAME.py in
+python/tilewright/kernels/devices, NAME that of the device, by which it is found. `--dry` needs no GPU: plans take what
+the H200's models expect.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import math
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fit_numbers import Values, error_of, fitted, rounded, section_text
+
+from tilewright import BFloat16, Float8E4M3FN, Float32, Float64, kernels
+from tilewright.devices import H200, DeviceFacts
+from tilewright.kernels import devices
+from tilewright.kernels.copy.plan import CopyPlan
+from tilewright.kernels.devices import COMPLETE, own_names
+from tilewright.kernels.gemm.choose.rates import Rates
+from tilewright.kernels.gemm.problem import GemmProblem, problem_of
+from tilewright.kernels.gemm.simt import cost as simt
+from tilewright.kernels.gemm.simt.build import choose as choose_simt
+from tilewright.kernels.gemm.simt.build import plan_of_tile
+from tilewright.kernels.gemm.simt.tiles import SimtTiles, accesses_of, tiles_for
+from tilewright.kernels.gemm.sm80 import cost as sm80
+from tilewright.kernels.gemm.sm80.choose import build, operation
+from tilewright.kernels.gemm.sm90 import cost as sm90
+from tilewright.kernels.gemm.sm90.choose import choose as choose_sm90
+from tilewright.kernels.gemm.sm90.choose import plan_of
+
+FOLDER = Path(__file__).parents[1] / "python/tilewright/kernels/devices"
+ALIGNED = (256, 256, 256)
+LARGE, COPIED = 4096, 12288  # extents of a matrix that is multiplied, and of one that is copied
+HOPELESS = 4.0  # times as long as the best of a problem is expected to take: not measured
+# M, N, K of what the models are fitted to; the first QUICK of them tell most.
+SM90_SHAPES = (
+    (512, 512, 512), (4096, 4096, 4096), (8192, 64, 4096), (1024, 1024, 1024), (1000, 1000, 1000), (2048, 2048, 2048),
+    (8192, 8192, 1024), (4096, 16, 4096), (4096, 256, 14336), (512, 512, 16384), (4096, 4096, 64),
+)  # fmt: skip
+SIMT_SHAPES = (
+    (256, 256, 256), (512, 512, 512), (1024, 1024, 1024), (1500, 1500, 4096), (2048, 2048, 2048), (3000, 3000, 3000),
+    (300, 300, 16384), (64, 4096, 4096), (256, 4096, 4096), (4096, 4096, 512),
+)  # fmt: skip
+QUICK = 4  # shapes
+SM90_FIXED = ("few_tiles", "starving", "quads")  # no sizes, but of what there is so many
+SIMT_FIXED = ("products", "few_sums", "least_terms", "most_parts", "turned")
+
+Clock = Callable[[Any], float]
+
+
+class Sample(NamedTuple):
+    """A configuration or choice for a problem, its plan, and the seconds that it took."""
+
+    what: Any
+    problem: GemmProblem
+    plan: Any
+    seconds: float
+
+
+def sm90_samples(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, int]]) -> Iterator[Sample]:
+    """The configurations of gemm_sm90 that are not hopeless, for each of the shapes."""
+    numbers = sm90.Sm90Configs.of(facts)
+    for m, n, k in shapes:
+        p = problem_of(m, n, k, BFloat16)
+        configs = numbers.configs + (numbers.of_few if min(m, n) <= numbers.most_of_few else ())
+        plans = [(config, plan_of(config, p, (True, True), ALIGNED, facts)) for config in configs]
+        found = [(config, plan, sm90.seconds(config, p, facts)) for config, plan in plans if plan is not None]
+        least = min(expected for _, _, expected in found)
+        for config, plan, expected in found:
+            if expected <= HOPELESS * least:
+                yield Sample(config, p, plan, clock(plan))
+
+
+def simt_samples(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, int]]) -> Iterator[Sample]:
+    """The tiles of gemm_simt for Float32 along K that are not hopeless, without shares and with one for each place."""
+    numbers = SimtTiles.of(facts)
+    for m, n, k in shapes:
+        p = problem_of(m, n, k, Float32)
+        choices = []
+        for tile in (*tiles_for(p, facts), *tiles_for(p, facts, numbers.loose)):
+            choices += [simt.Choice(tile, streams) for streams in (0, facts.multiprocessors * tile.ctas)]
+        times = [simt.expected_time(p, choice, facts) for choice in choices]
+        for choice, expected in zip(choices, times, strict=True):
+            if expected <= HOPELESS * min(times):
+                plan = plan_of_tile(p, ALIGNED, choice.tile, facts, choice.streams)
+                yield Sample(choice, p, plan, clock(plan))
+
+
+def simt_seconds(sample: Sample, facts: DeviceFacts, model: simt.SimtModel, rates: dict[Any, float]) -> float:
+    """What the model expects of a sample, where tiles have these rates."""
+    tile = sample.what.tile
+    choice = sample.what._replace(tile=tile._replace(rate=rates.get(tile, tile.rate)))
+    straight = sum(x.is_async and x.vector > 1 for x in accesses_of(sample.problem, ALIGNED, (False, False), 16, True))
+    return simt.expected_time(sample.problem, choice, facts, straight, model) / model.products * 1e-6
+
+
+def fit_simt(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, int]]) -> tuple[Values, Values, str]:
+    """SIMT_TILES with the rates of tiles on a large problem, then SIMT_MODEL, and how well it fits."""
+    tiles, model = dict(base("SIMT_TILES")), base("SIMT_MODEL")
+    numbers, start = SimtTiles.of(facts), simt.SimtModel(model, "SIMT_MODEL")
+    large, rates = problem_of(LARGE, LARGE, LARGE, Float32), {}
+    for name, kept in (("tiles", numbers.tiles), ("loose", numbers.loose)):
+        rows = []
+        for tile, row in zip(kept, tiles[name], strict=True):
+            plan = plan_of_tile(large, ALIGNED, tile, facts)
+            sample = Sample(simt.Choice(tile), large, plan, clock(plan))
+            rates[tile] = rounded(simt_seconds(sample, facts, start, {tile: 1.0}) / sample.seconds)
+            rows.append((*row[:5], rates[tile], *row[6:]))
+        tiles[name] = tuple(rows)
+    samples = list(simt_samples(clock, facts, shapes))
+
+    def predict(values: Values) -> list[float]:
+        trial = simt.SimtModel(values, "SIMT_MODEL")
+        return [simt_seconds(sample, facts, trial, rates) for sample in samples]
+
+    values, said = fit(samples, model, [x for x in model if x not in SIMT_FIXED], predict)
+    return tiles, values, said
+
+
+def fit_sm90(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, int]]) -> tuple[Values, str]:
+    """SM90_MODEL, and how well it fits."""
+    samples, model = list(sm90_samples(clock, facts, shapes)), base("SM90_MODEL")
+
+    def predict(values: Values) -> list[float]:
+        trial = sm90.Sm90Model(values, "SM90_MODEL")
+        return [sm90.seconds(sample.what, sample.problem, facts, trial) for sample in samples]
+
+    return fit(samples, model, [x for x in model if x not in SM90_FIXED], predict)
+
+
+def fit(
+    samples: list[Sample], start: Values, names: Sequence[str], predict: Callable[[Values], list[float]]
+) -> tuple[Values, str]:
+    """The values that fit the samples, and how well they do and what is chosen by them."""
+    measured = [sample.seconds for sample in samples]
+    found = fitted(start, names, predict, measured)
+    values = {**start, **{name: rounded(found[name]) for name in names}}
+    predicted = predict(values)
+    longer = []
+    for problem in dict.fromkeys(sample.problem for sample in samples):
+        own = [(p, m) for p, m, sample in zip(predicted, measured, samples, strict=True) if sample.problem == problem]
+        longer.append(min(own)[1] / min(m for _, m in own) - 1)
+    return values, (
+        f"fitted to {len(samples)} launches of {len(longer)} shapes: off by {error_of(predicted, measured):.1%},\n"
+        f"and what is chosen by them takes {statistics.fmean(longer):.1%} longer than the best of all."
+    )
+
+
+def fit_sm80(clock: Clock, facts: DeviceFacts) -> tuple[Values, float]:
+    """SM80 with the rates of tiles on large problems beside the fastest's, and the seconds of the fastest of bf16."""
+    values, fastest = dict(base("SM80")), 0.0
+    numbers = sm80.Sm80Numbers.of(facts)
+    for name, dtype, k, alignments in (
+        ("tiles", BFloat16, LARGE, ALIGNED),
+        ("narrow", BFloat16, LARGE + 4, (8, 8, 8)),
+        ("float64", Float64, LARGE, ALIGNED),
+        ("float8", Float8E4M3FN, LARGE, ALIGNED),
+    ):
+        p = problem_of(LARGE, LARGE, k, dtype)
+        op, speeds, times = operation(p, facts.capability), [], []
+        for tile in getattr(numbers, name):
+            times.append(clock(build(p, op, tile, alignments)))
+            speeds.append(sm80.tile_time(p, tile._replace(rate=1.0), facts) / times[-1])
+        values[name] = tuple(
+            (*row[:6], rounded(speed / max(speeds))) for row, speed in zip(values[name], speeds, strict=True)
+        )
+        fastest = fastest or min(times)
+    return values, fastest
+
+
+def fit_rates(clock: Clock, seconds: dict[str, float]) -> tuple[Values, Values]:
+    """RATES and PADDED: what a large problem takes by each kernel, and what copies do."""
+    import torch
+
+    rates, flops = dict(base("RATES")), 2 * LARGE**3
+    peaks = {"sm90": rates["half"], "sm80": rates["half"], "simt": rates["fma"]}
+    rates["kernels"] = {kernel: rounded(flops / seconds[kernel] / 1e12 / peaks[kernel]) for kernel in rates["kernels"]}
+    whole, small = (torch.empty(n, n, dtype=torch.bfloat16) for n in (COPIED, 64))
+    broken, pitched = torch.empty(COPIED, COPIED - 1, dtype=torch.bfloat16), torch.empty_like(whole)[:, :-1]
+    speeds = [
+        2 * x.numel() * x.itemsize / clock(kernels.tiled_copy.plan(x, y)) / 1e12
+        for x, y in ((whole, whole.clone()), (broken, pitched))
+    ]
+    rates["bandwidth"] = rounded(speeds[0])
+    launch = clock(kernels.tiled_copy.plan(small, small.clone()))
+    return rates, rounded({"copies": speeds[1] / speeds[0], "launch": launch})
+
+
+def base(section: str) -> Values:
+    """The H200's section."""
+    return getattr(importlib.import_module(f"{devices.__name__}.{COMPLETE}"), section)  # type: ignore[no-any-return]
+
+
+def text_of(facts: DeviceFacts, clock: Clock, when: str, quick: bool) -> str:
+    """The text of the device's file."""
+    some = slice(QUICK if quick else None)
+    sm90_model, sm90_said = fit_sm90(clock, facts, SM90_SHAPES[some])
+    simt_tiles, simt_model, simt_said = fit_simt(clock, facts, SIMT_SHAPES[some])
+    sm80_tiles, sm80_seconds = fit_sm80(clock, facts)
+    half, single = (problem_of(LARGE, LARGE, LARGE, dtype) for dtype in (BFloat16, Float32))
+    by_wgmma, by_fma = choose_sm90(half, ALIGNED, facts), choose_simt(single, ALIGNED, facts)
+    rates, padded = fit_rates(clock, {"sm90": clock(by_wgmma), "sm80": sm80_seconds, "simt": clock(by_fma)})
+    source = (FOLDER / f"{COMPLETE}.py").read_text()
+    sections = (
+        ("RATES", rates, f"TFLOP/s from the H200's data sheet; `kernels` and `bandwidth` measured {when}."),
+        ("PADDED", padded, f"Copies of operands, measured {when}."),
+        (
+            "SIMT_TILES",
+            simt_tiles,
+            f"gemm_simt: the rates of its tiles, measured {when}. `others` are the H200's.",
+        ),
+        ("SIMT_MODEL", simt_model, f"gemm_simt: how long a tile takes. Of {when},\n{simt_said}"),
+        ("SM80", sm80_tiles, f"gemm_sm80: the rates of its tiles beside the fastest's, measured {when}."),
+        ("SM90_MODEL", sm90_model, f"gemm_sm90: the model, in clocks unless said otherwise. Of {when},\n{sm90_said}"),
+    )
+    head = [
+        f'"""{facts.name}: what benchmarks/fit_device.py measured on one. What is not here is the H200\'s."""',
+        f'DEVICE = "{facts.name}"\nMEASURED = "{when}"',
+    ]
+    return "\n\n".join([*head, *(section_text(source, *section) for section in sections)]) + "\n"
+
+
+# ---- clocks ----
+
+
+def expected_clock(facts: DeviceFacts) -> Clock:
+    """Seconds as the models expect them: what `--dry` and tests have in place of a GPU."""
+
+    def seconds(plan: Any) -> float:
+        if isinstance(plan, CopyPlan):
+            moved = 2 * plan.problem.element_bytes * math.prod(plan.problem.extents)
+            share = 1.0 if plan.src_aligned and not plan.dst_shift else 0.55
+            return 2.5e-6 + moved / (share * Rates.of(facts).bandwidth * 1e12)
+        if plan.KERNEL == "sm90":
+            return sm90.cost(plan, facts)
+        if plan.KERNEL == "simt":
+            tiles = (*SimtTiles.of(facts).tiles, *SimtTiles.of(facts).loose)
+            key = plan.tiler_mnk[:2], plan.slices
+            found = [x for x in tiles if (x.extents(4), x.slices) == key]
+            tile = found[-1] if len(found) > 1 and plan.stages > 3 else found[0]
+            sample = Sample(simt.Choice(tile, plan.streams), plan.problem, plan, 0.0)
+            return simt_seconds(sample, facts, simt.SimtModel.of(facts), {})
+        numbers, p = sm80.Sm80Numbers.of(facts), plan.problem
+        kept = {Float64: numbers.float64, Float8E4M3FN: numbers.float8}.get(p.a_type, numbers.tiles + numbers.narrow)
+        key80 = *plan.tiler_mnk[:2], plan.tiler_mnk[2] * p.a_type.bits // 8, plan.stages, plan.min_ctas
+        tile80 = next(x for x in kept if (x.bm, x.bn, x.bytes_k, x.stages, x.ctas) == key80)
+        rate = Rates.of(facts).of_tensor_cores(plan.problem.a_type) * 1e12 / facts.multiprocessors
+        return 2 * plan.problem.k * sm80.tile_time(plan.problem, tile80, facts) / rate
+
+    return seconds
+
+
+def gpu_clock(options: argparse.Namespace) -> Clock:
+    """Median seconds of a launch, over operands that are rotated past the L2, in a graph's replay."""
+    import torch
+
+    import gpu
+
+    types = {
+        "BFloat16": torch.bfloat16, "Float32": torch.float32, "Float64": torch.float64,
+        "Float8E4M3FN": torch.float8_e4m3fn,
+    }  # fmt: skip
+
+    kept: dict[Any, list[list[Any]]] = {}  # of the last problem
+
+    def tensors(extents: Sequence[int], strides: Sequence[int], dtype: Any, sets: int) -> list[Any]:
+        count = 1 + sum((extent - 1) * stride for extent, stride in zip(extents, strides, strict=True))
+        flat = (torch.randn(count, device="cuda").to(types[str(dtype)]) for _ in range(sets))
+        return [x.as_strided(tuple(extents), tuple(strides)) for x in flat]
+
+    def operands(p: Any, sets: int) -> list[list[Any]]:
+        if isinstance(p, GemmProblem):
+            strides, types_of = (p.a_strides, p.b_strides, p.c_strides), (p.a_type, p.b_type, p.c_type)
+            sides: Any = zip(((p.m, p.k), (p.n, p.k), (p.m, p.n)), strides, types_of, strict=True)
+        else:
+            sides = (p.extents, p.src_strides, "BFloat16"), (p.extents, p.dst_strides, "BFloat16")
+        return [tensors(*side, sets) for side in sides]
+
+    def seconds(plan: Any) -> float:
+        p, is_copy = plan.problem, isinstance(plan, CopyPlan)
+        moved = 2 * p.element_bytes * math.prod(p.extents) if is_copy else p.moved_bytes
+        sets = gpu.sets_past_cache(moved, options)
+        if p not in kept:
+            kept.clear()
+            kept[p] = operands(p, sets)
+        call = kernels.tiled_copy if is_copy else kernels.gemm
+        issue = gpu.rotating(lambda *tensors: call(*tensors, plan=plan), *kept[p])
+        contestant = gpu.Contestant("plan", issue)
+        return float(gpu.race([contestant], sets, moved, options, rounds=7, sample=1e-3)["plan"].median)
+
+    return seconds
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dry", action="store_true", help="plans take what the H200's models expect: needs no GPU")
+    parser.add_argument("--quick", action="store_true", help="fewer shapes")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="folder for the file")
+    options = parser.parse_args()
+    today = datetime.date.today().isoformat()
+    if options.dry:
+        facts, clock, when = H200._replace(name="NVIDIA dry run"), expected_clock(H200), f"{today}, by no device"
+    else:
+        from tilewright import _core
+        from tilewright.kernels.gemm.launch import facts_of
+
+        facts, clock = facts_of(0), gpu_clock(options)
+        when = f"{today}, CUDA driver {_core.cuda.driver_version()}"
+    if facts.capability // 10 != 9:
+        parser.error(f"{facts.name} has no wgmma (sm_{facts.capability}): only devices of sm_90 are fitted so far")
+    path = options.out / f"{own_names(facts.name)[0]}.py"
+    path.write_text(text_of(facts, clock, when, options.quick))
+    print(f"{path} has the numbers of {facts.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""NVIDIA B200, and what else is of its generation (sm_100): nothing was measured on one.
+
+The rates are from data sheets, and what kernels reach of them was not measured. The other numbers are the H200's.
+"""
+
+DEVICE = "NVIDIA B200"
+MEASURED = "never; written down on 2026-11-21"
+
+RATES = {
+    # Those that it runs, the one to be asked first at the front; the share of the rates below that each reaches.
+    "kernels": {"sm80": 0.25, "simt": 0.7},
+    "half": 2250.0,  # TFLOP/s of the tensor cores: fp16, bf16
+    "tf32": 1100.0,  # the same
+    "float8": 4500.0,  # the same; 0: there is no such instruction
+    "int8": 4500.0,  # the same
+    "float64": 40.0,  # the same
+    "fma": 80.0,  # TFLOP/s of fp32 without tensor cores
+    "fma64": 40.0,  # the same of fp64
+    "bandwidth": 7.0,  # TB/s of the memory
+}

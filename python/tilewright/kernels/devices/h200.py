@@ -1,0 +1,306 @@
+"""NVIDIA H200: every number by which plans are chosen, measured on one (132 multiprocessors, driver 580.159.04).
+
+Each section says what it was fitted to, and when. The days are those on which the numbers were fitted; the newest
+measurements of what they choose are in benchmarks/results, and docs/gemm.md and docs/copy.md tell of them.
+"""
+
+DEVICE = "NVIDIA H200"
+MEASURED = "2026-11-21 and 2026-11-22, driver 580.159.04, CUDA 13.0"
+
+# What the whole device reaches. From the data sheet of the H200 with dense operands, but for `kernels` and `bandwidth`:
+# these are what large problems reached on 2026-11-21.
+RATES = {
+    # Those that it runs, the one to be asked first at the front; the share of the rates below that each reaches.
+    "kernels": {"sm90": 0.68, "sm80": 0.4, "simt": 0.76},
+    "half": 989.0,  # TFLOP/s of the tensor cores: fp16, bf16
+    "tf32": 494.0,  # the same
+    "float8": 1979.0,  # the same
+    "int8": 1979.0,  # the same
+    "float64": 67.0,  # the same
+    "fma": 67.0,  # TFLOP/s of fp32 without tensor cores
+    "fma64": 34.0,  # the same of fp64
+    "bandwidth": 4.2,  # TB/s of the memory
+}
+
+# The model of waves, which compares kernels with each other. 2026-11-21.
+WAVES = {
+    "launch": 3e-6,  # seconds of a launch, from its first CTA to its last
+    "fill": 0.7e-6,  # seconds in which a CTA fills its pipeline
+    "half": 12,  # bM bN / (bM + bN) at which fetching takes as long as multiplying
+}
+
+# When C is planned both ways round, operands are copied, or the last rows are left to another GEMM.
+RULE = {
+    "wide": 640,  # rows of C up to which wgmma is asked for both ways; 2026-11-22
+    "copying": 0.1,  # of the time, at most: what copies may take that bring single elements along K; 2026-11-21
+    "copying_along": 0.075,  # the same where none of them lie along K
+    "unaligned": 2.0,  # times as long as expected, where a kernel loads single elements; 2026-11-21
+    "residue_tile": 128,  # rows or columns of a tile, the last one of which is a residue tile; 2026-11-22
+    "most_of_residue": 16,  # rows or columns of a residue that may be a GEMM of its own
+    "residue_launch": 1.5e-6,  # seconds of its launch
+    "residue_gain": 0.995,  # the part of the time that must be left
+}
+
+# Copies of operands. 2026-11-21.
+PADDED = {
+    "copies": 0.55,  # share of the memory's bandwidth that copies from rows that are not aligned reach
+    "launch": 2.5e-6,  # seconds of one more launch
+}
+
+# After how many terms sums are promoted. Fitted to errors and times beside cuBLAS's, 2026-11-22.
+PROMOTION = {
+    "least_terms": 16,  # of a sum
+    "of_slices": 128,  # the same of those of all slices of a sum: more of them are more sums to be added up in the end
+    "chunks": 4,  # of a thread with many sums, whose additions take time
+    "slices": 4,  # so many groups of warps share K where a multiprocessor waits for memory most of the time
+    "long": 768,  # terms from which on others promote, too
+    "beside": 64,  # registers of a thread for fragments and addresses
+    "mma_terms": 64,  # of a sum by mma.sync
+    "mma_block": 64,  # rows and columns of a tile, of which there are few where cuBLAS shares K
+    # Sums of a thread, which two sets do not slow down; of a split twice as many, since it waits for memory.
+    "most_sums": 32,
+    "short": 8,  # steps along K, of which promoting after each one costs little
+    "long_of_few": (640, 512),  # as `long`, of fp32 where C has few tiles; where A and B lie along M and N
+    "long_of_shares": 192,  # as `long`, where the tiles are shared
+    # cuBLAS shares K where C has few tiles of 128 by 128, or the last round of them does not fill the device. Its sums
+    # are as short where A and B lie along M and N, and of such problems where B does.
+    "tile": 128,  # rows and columns
+    "round": 264,  # tiles
+    "few_rounds": 2,  # rounds up to which tiles are few
+    "full": 0.965,  # of the last round, from which on it fills the device
+    "short_sum": 256,  # terms of a sum in shared memory, of few tiles that do not fill the device
+    "medium_sum": 768,  # the same of such sums in more rounds
+    "long_sum": 2048,  # the same of few tiles that fill the device
+    "tolerated": 1.25,  # times as many terms are no reason to promote
+}
+
+# gemm_simt: its tiles. The rate is the part of a multiprocessor's peak that is reached on large problems, 2026-11-21
+# and, of `loose`, 2026-11-22.
+SIMT_TILES = {
+    # warps along M, N; groups along M, N; CTAs of a multiprocessor; rate; slices; stages
+    "tiles": (  #                                with 4 neighbours   each thread   registers up to
+        (2, 2, 2, 4, 2, 0.90),  #                128 by 128          8 by 16       255
+        (2, 4, 2, 4, 1, 0.885),  #               128 by 256          8 by 16       255
+        (2, 2, 2, 2, 3, 0.81),  #                128 by 64           8 by 8        168
+        (1, 2, 2, 2, 6, 0.77),  #                64 by 64            8 by 8        168
+        (1, 2, 2, 1, 6, 0.57),  #                64 by 32            8 by 4        168
+        (1, 2, 1, 1, 8, 0.475),  #               32 by 32            4 by 4        128
+        (1, 2, 2, 2, 2, 0.70, 2),  #             64 by 64            8 by 8        255
+        (1, 2, 2, 2, 1, 0.63, 4),  #             64 by 64            8 by 8        255
+        (1, 1, 1, 2, 4, 0.48, 4),  #             32 by 32            4 by 8        128
+        (1, 1, 1, 1, 2, 0.26, 8),  #             32 by 16            4 by 4        128
+    ),
+    "loose": (  # instead of those of 4 and more slices, where A and B are along K
+        (1, 2, 2, 2, 1, 0.63, 4, 5),  #          64 by 64            8 by 8        255
+        (1, 1, 2, 2, 2, 0.60, 4, 4),  #          64 by 32            8 by 8        255
+        (1, 1, 2, 2, 1, 0.54, 8, 4),  #          64 by 32            8 by 8        255
+        (1, 1, 1, 2, 4, 0.53, 4, 4),  #          32 by 32            4 by 8        128
+        (1, 1, 1, 1, 1, 0.31, 8, 6),  #          32 by 16            4 by 4        255
+    ),
+    "others": (  # for elements of other sizes than 4 bytes
+        (2, 2, 2, 2, 3, 0.82),
+        (1, 2, 2, 2, 6, 0.83),
+        (1, 2, 2, 1, 6, 0.64),
+        (1, 2, 1, 1, 8, 0.50),
+    ),
+    "steps": 8,  # along K, of each slice of a tile
+    "padded_depth": 16,  # along K, of turned copies at most, where tiles are sliced or come by single elements
+}
+
+# gemm_simt: how long a tile takes. Fitted to 1100 launches on 2026-11-22, of 23 shapes in all tiles, with shares and
+# without: off by 5 %, and what is chosen by them takes 3 % longer than the best of all.
+SIMT_MODEL = {
+    "occupied": 0.58,  # of the time of all its CTAs, at least, a multiprocessor takes however few of them it has
+    "start": 26,  # steps along K for which a CTA that starts or ends does not multiply
+    "adding": 8,  # and so many more for each slice, while sums go through shared memory and are added up
+    "products": 225_000,  # that a multiprocessor makes at its peak in a microsecond. In these:
+    "sharing": 300_000,  # for what shares cost besides
+    "part": 116_000,  # another share's sums of a tile are added,
+    "part_sum": 7,  # and for each of them
+    "few_sums": 16,  # of a thread, of which those of two shares are added together
+    "own_sum": 14,  # for each sum of a share, where it is left
+    "least_terms": 128,  # along K, of a share
+    "most_parts": 32,  # of a tile
+    "turned": 0.08,  # of its rate a sliced tile gains by each operand that need not be turned on its way
+}
+
+# gemm_simt: a matrix times up to four vectors. 2026-11-22, benchmarks/results/gemm_few_rows-2026-11-22.md.
+GEMV = {
+    "most_columns": 4,  # of C
+    "least_rows": 64,  # of a matrix; smaller ones were not measured in these tiles
+    "least_depth": 256,  # along K; the same
+    "least_stages": 3,  # tiles along K that are under way at a time
+    "full": 0.9,  # of the multiprocessors, so many have a tile of the largest kind
+    "half": 0.45,  # and of the next one
+    "long": 48,  # steps along K that sharing tiles must save
+    # neighbouring rows; groups of them for each of 8 threads along M; stages; CTAs of a multiprocessor
+    "along_k": ((1, 4, 6, 2), (1, 2, 6, 2), (1, 1, 6, 2)),
+    "along_m": ((4, 2, 4, 1), (4, 1, 4, 2)),  # the same where A lies along M
+}
+
+# gemm_sm80: its tiles, of 2026-11-21; those of fp64 2026-11-22. The last number is their speed on large problems,
+# beside the fastest's.
+SM80 = {
+    # rows; columns; bytes of a row of a step along K; warps along M, N; stages; CTAs of a multiprocessor; rate
+    "tiles": (
+        (128, 256, 64, (2, 4), 4, 1, 1.0),
+        (128, 256, 128, (2, 4), 3, 1, 1.0),
+        (256, 128, 64, (4, 2), 4, 1, 1.0),
+        (128, 128, 64, (2, 2), 4, 2, 0.95),
+        (128, 128, 128, (2, 4), 3, 1, 0.85),
+        (64, 128, 64, (1, 4), 4, 2, 0.75),
+        (64, 64, 128, (2, 2), 4, 2, 0.6),
+    ),
+    "narrow": (  # where accesses are narrower than 16 bytes, and registers hold more addresses, or elements themselves
+        (128, 128, 64, (2, 4), 4, 1, 1.0),
+        (64, 64, 64, (2, 2), 4, 2, 0.7),
+    ),
+    "float64": (  # from Blackwell on without those of 128 rows: the compiler finds no registers for them
+        (128, 128, 128, (2, 4), 3, 1, 1.0),
+        (128, 128, 128, (2, 4), 4, 1, 0.99),
+        (128, 64, 128, (2, 2), 4, 2, 0.97),
+        (64, 64, 128, (2, 2), 3, 2, 0.8),
+        (64, 32, 128, (2, 2), 4, 3, 0.75),
+        (32, 32, 256, (2, 2), 3, 3, 0.55),
+        (32, 16, 256, (2, 1), 4, 4, 0.4),
+    ),
+    "float8": (  # on Hopper made of conversions and fp16 multiplications, which take registers
+        (64, 128, 128, (2, 4), 4, 1, 1.0),
+        (64, 64, 128, (2, 2), 4, 2, 0.9),
+    ),
+    # Of the time of all its CTAs, that a multiprocessor takes for few of them: one alone is faster than half of two.
+    "occupied": 0.4,
+}
+
+# gemm_sm90: its configurations. The first of two that are expected to be equally fast is taken. 2026-11-21, those
+# `of_few` 2026-11-22.
+SM90_CONFIGS = {
+    # defaults: two consumers, cooperative, clusters of (1,1), no split, one CTA of a multiprocessor, up to 8 stages
+    "configs": (
+        {"bM": 128, "bN": 256, "cluster": (2, 1)},
+        {"bM": 128, "bN": 256},
+        {"bM": 128, "bN": 128, "ping_pong": True, "cluster": (2, 1)},
+        {"bM": 128, "bN": 192, "cluster": (2, 1)},
+        {"bM": 256, "bN": 128, "cluster": (2, 1)},
+        {"bM": 256, "bN": 128},
+        {"bM": 128, "bN": 128, "cluster": (2, 1)},
+        {"bM": 128, "bN": 128},
+        {"bM": 128, "bN": 128, "ping_pong": True},
+        {"bM": 64, "bN": 256, "ping_pong": True, "cluster": (2, 1)},
+        {"bM": 64, "bN": 128, "consumers": 1},
+        {"bM": 64, "bN": 128, "consumers": 1, "cluster": (2, 1)},
+        {"bM": 128, "bN": 128, "cluster": (1, 2)},
+        {"bM": 128, "bN": 256, "cluster": (1, 2)},
+        {"bM": 64, "bN": 128, "consumers": 1, "cluster": (2, 2)},
+        {"bM": 128, "bN": 64, "splits": 2},
+        {"bM": 64, "bN": 128, "consumers": 1, "splits": 2},
+        {"bM": 128, "bN": 64, "cluster": (1, 2)},
+        {"bM": 128, "bN": 64},
+        {"bM": 64, "bN": 64, "consumers": 1},
+        {"bM": 64, "bN": 64, "consumers": 1, "splits": 2},
+        {"bM": 64, "bN": 32, "consumers": 1, "resident": 2},
+        {"bM": 64, "bN": 8, "consumers": 1, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 8, "consumers": 1, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 8, "consumers": 1, "splits": 2, "stages": 20},
+        {"bM": 64, "bN": 8, "consumers": 1, "splits": 2, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 8, "consumers": 1, "splits": 4, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 16, "consumers": 1, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 16, "consumers": 1, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 16, "consumers": 1, "splits": 2, "stages": 20},
+        {"bM": 64, "bN": 16, "consumers": 1, "splits": 2, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 16, "consumers": 1, "splits": 4, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 32, "consumers": 1, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 32, "consumers": 1, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 32, "consumers": 1, "splits": 2, "stages": 20},
+        {"bM": 64, "bN": 32, "consumers": 1, "splits": 2, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 32, "consumers": 1, "splits": 4, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 64, "consumers": 1, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 64, "consumers": 1, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 64, "consumers": 1, "splits": 2, "stages": 20},
+        {"bM": 64, "bN": 64, "consumers": 1, "splits": 2, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 64, "consumers": 1, "splits": 4, "resident": 4, "stages": 6},
+        {"bM": 128, "bN": 8},
+        {"bM": 128, "bN": 8, "splits": 2},
+        {"bM": 128, "bN": 16},
+        {"bM": 128, "bN": 16, "splits": 2},
+        {"bM": 128, "bN": 32},
+        {"bM": 128, "bN": 32, "splits": 2},
+    ),
+    "of_few": (  # besides, where one side may be the columns of a few tiles
+        {"bM": 64, "bN": 80, "consumers": 1, "splits": 2},
+        {"bM": 64, "bN": 96, "consumers": 1, "splits": 2},
+        {"bM": 64, "bN": 160, "consumers": 1, "splits": 2},
+        {"bM": 64, "bN": 192, "consumers": 1, "splits": 2},
+        {"bM": 64, "bN": 224, "consumers": 1, "splits": 2},
+        {"bM": 64, "bN": 256, "consumers": 1, "splits": 2},
+        {"bM": 64, "bN": 80, "consumers": 1, "splits": 4},
+        {"bM": 64, "bN": 96, "consumers": 1, "splits": 4},
+        {"bM": 64, "bN": 160, "consumers": 1},
+        {"bM": 64, "bN": 48, "consumers": 1, "splits": 2, "stages": 20},
+        {"bM": 64, "bN": 80, "consumers": 1, "splits": 2, "resident": 2, "stages": 6},
+        {"bM": 128, "bN": 24, "splits": 4},
+        {"bM": 128, "bN": 128, "splits": 2},
+        {"bM": 128, "bN": 96, "cluster": (1, 2)},
+        {"bM": 128, "bN": 96, "cluster": (2, 1)},
+        {"bM": 128, "bN": 160, "cluster": (1, 2)},
+        {"bM": 128, "bN": 160, "cluster": (2, 1)},
+        {"bM": 128, "bN": 80, "cluster": (1, 2)},
+        {"bM": 128, "bN": 160},
+        {"bM": 128, "bN": 192},
+        {"bM": 128, "bN": 224, "cluster": (2, 1)},
+        {"bM": 192, "bN": 96, "consumers": 3, "cluster": (1, 2)},
+        {"bM": 192, "bN": 192, "consumers": 3},
+    ),
+    "most_of_few": 1024,  # rows of one side up to which `of_few` are tried; more were measured with the others only
+    # Steps along K: what takes time is to write C, whose rows are then written together, by CTAs that go alone and do
+    # not run ahead.
+    "few_steps": 4,
+    "few_group": 2,  # tiles along M taken together there,
+    "many_group": 8,  # and from so many on:
+    "many_rows": 32,  # tiles along M
+    "group_rows": 2048,  # rows of the tiles along M that are taken together, otherwise
+    # Where rows do not begin at the L2's lines, fewer stages of 64 by 128 are on their way: 1000^3 took 3 % longer with
+    # 8. Where they do, 1024^3 in the same clusters took 5 % longer with 6 than with 7. 2026-11-22.
+    "broken_stages": 6,
+}
+
+# gemm_sm90: the model, in clocks unless said otherwise. Fitted on 2026-11-21.
+SM90_MODEL = {
+    "clock": 1.7e9,  # clocks a second
+    "ingest": 48.0,  # bytes a clock that come into a multiprocessor
+    "stream": 30.0,  # the same of rows of `few_tiles` or less, which come from memory
+    "few_tiles": 2,  # tiles that share rows
+    "broken_rows": 1.7,  # how much more the L2 gives where rows do not begin at its lines of 128 bytes
+    "latency": 1900,  # of a stage, from asking for it until it may be asked for again
+    "launch": 1.2e-6,  # seconds
+    "fill": 1700,  # to start
+    "cluster": 850,  # to start, besides, in a cluster
+    "split": 700,  # to begin the exchange of sums
+    "exchange": 11.0,  # bytes a clock, of sums that are read from other CTAs of a cluster
+    "store": 64.0,  # bytes a clock
+    "memory": 4.2e12,  # bytes a second
+    "hidden": 0.03,  # of the shorter of two times that overlap
+    "fetches": 0.03,  # of the time that the L2 needs
+    "l2": 7e12,  # bytes a second
+    "direct": 1000,  # clocks, to store from registers
+    "overlapped": 0.75,  # of storing a tile, in ping-pong
+    "unused": 0.3,  # how much longer the memory takes where stages hold rows outside of the tensors only
+    "starved": 0.2,  # how much longer it takes where some multiprocessors have no tile:
+    "starving": 0.95,  # where fewer than so many of them have one
+    "quads": 0.9090909090909091,  # 120 of 132 multiprocessors have a place in a cluster of more than two
+    "fetched": 0.03,  # how much slower the clock is where fetching takes as many clocks as multiplying: by its power
+}
+
+# Copies, by the bytes of an element. 2026-11-21, benchmarks/results/copy-2026-11-21.md.
+COPY = {
+    "threads": 256,  # of a staged copy
+    "direct_threads": 128,  # of a direct one
+    # Elements of a staged tile along the source's contiguous mode and along the destination's.
+    "run": {1: (256, 64), 2: (128, 128), 4: (64, 64), 8: (32, 32), 16: (16, 16)},
+    # The same where rows begin anywhere.
+    "realigned_run": {1: (128, 128), 2: (128, 64), 4: (128, 64), 8: (64, 32), 16: (16, 16)},
+    # The same where the source's rows begin anywhere, and the destination's are aligned.
+    "src_realigned_run": {1: (128, 128), 2: (128, 64), 4: (64, 32), 8: (64, 32), 16: (16, 16)},
+    "long": 512,  # bytes of a row from which on it pays to realign it
+    "tile_bytes": 8192,  # a staged tile is enlarged up to here
+}

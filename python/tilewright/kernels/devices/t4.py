@@ -1,0 +1,20 @@
+"""NVIDIA T4, and what else is of its generation (sm_75): nothing was measured on one.
+
+The rates are from data sheets, and what kernels reach of them was not measured. The other numbers are the H200's.
+"""
+
+DEVICE = "NVIDIA T4"
+MEASURED = "never; written down on 2026-11-21"
+
+RATES = {
+    # Those that it runs, the one to be asked first at the front; the share of the rates below that each reaches.
+    "kernels": {"simt": 0.7},
+    "half": 65.0,  # TFLOP/s of the tensor cores: fp16, bf16
+    "tf32": 0.0,  # the same
+    "float8": 0.0,  # the same; 0: there is no such instruction
+    "int8": 130.0,  # the same
+    "float64": 0.0,  # the same
+    "fma": 8.0,  # TFLOP/s of fp32 without tensor cores
+    "fma64": 0.25,  # the same of fp64
+    "bandwidth": 0.3,  # TB/s of the memory
+}

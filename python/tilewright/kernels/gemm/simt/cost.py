@@ -1,0 +1,170 @@
+"""How long gemm_simt takes: a plan beside those of other kernels, and its tiles beside each other.
+
+The first is the model of waves, in seconds. By the second a tile is chosen, and whether CTAs share tiles along K: a
+tile takes what its rate says, a launch as long as the multiprocessor that has most of the CTAs; where all CTAs have
+equal shares along K (stream_k.py), a share, and the time in which sums of parts are left and added up. SIMT_MODEL in a
+device's file has its numbers. Plans of other depths and stages, and those of gemv.py, are not told apart by it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.estimate import seconds
+from tilewright.kernels.gemm.choose.promotion import is_exact
+from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile
+from tilewright.kernels.gemm.simt.stream_k import counts_steps
+from tilewright.kernels.gemm.simt.tiles import SimtTiles, accesses_of, loose_tiles, tiles_for, width_of
+from tilewright.numeric import Float32
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.simt.plan import GemmSimt
+
+    Alignments = tuple[int, int, int]
+
+__all__ = ["Choice", "SimtModel", "cost", "expected_time", "fastest", "least_seconds"]
+
+
+class SimtModel(Section):
+    """What the model counts with: SIMT_MODEL in a device's file says what each number is."""
+
+    SECTION: ClassVar[str] = "SIMT_MODEL"
+    occupied: float
+    start: float
+    adding: float
+    products: int
+    sharing: float
+    part: float
+    part_sum: float
+    few_sums: int
+    own_sum: float
+    least_terms: int
+    most_parts: int
+    turned: float
+
+
+def cost(plan: GemmSimt, facts: DeviceFacts) -> float:
+    """The seconds that a plan is expected to take on a device."""
+    return seconds(plan.problem, plan.tiler_mnk, "simt", facts)
+
+
+class Choice(NamedTuple):
+    """A tile, and the CTAs that share tiles of C along K; 0: none do."""
+
+    tile: SimtTile
+    streams: int = 0
+
+
+def expected_time(
+    problem: GemmProblem, choice: Choice, facts: DeviceFacts, straight: int = 0, model: SimtModel | None = None
+) -> float:
+    """The expected time, in products at a multiprocessor's peak; `straight` operands are not turned on their way.
+
+    A `model` has other numbers than the device's.
+    """
+    numbers, multiprocessors = model or SimtModel.of(facts), facts.multiprocessors
+    tile, streams = choice
+    rate = tile.rate * (1 + numbers.turned * straight if tile.slices > 1 and not tile.stages else 1)
+    bm, bn = tile.extents(width_of(problem))
+    count, k = _tiles(problem, tile), problem.k
+    idle = numbers.start + (numbers.adding * tile.slices if tile.slices > 1 else 0)
+
+    def taken(ctas: int, steps: float) -> float:
+        return max(-(-ctas // multiprocessors), numbers.occupied * tile.ctas) * bm * bn * steps / rate
+
+    if streams == 0:
+        return taken(count, k + idle)
+    rounds = max(count // streams - 1, 0)  # of whole tiles, behind the shares
+    shared = count - rounds * streams
+    share = shared * k / streams + idle * (1 + shared / streams)
+    sums = bm * bn * tile.slices
+    alone = numbers.part if sums > numbers.few_sums * tile.threads else numbers.part // 2
+    added = max(streams / shared, 1) * (alone + numbers.part_sum * sums)
+    return numbers.sharing + taken(streams, share + rounds * (k + idle)) + added + numbers.own_sum * sums
+
+
+def _tiles(problem: GemmProblem, tile: SimtTile) -> int:
+    bm, bn = tile.extents(width_of(problem))
+    return -(-problem.m // bm) * -(-problem.n // bn) * problem.batches
+
+
+def _choices(problem: GemmProblem, tile: SimtTile, facts: DeviceFacts) -> Iterator[Choice]:
+    """The tile without shares, and for Float32 with one for each place on the device.
+
+    Where there are fewer tiles than places and the tile's CTAs fill a multiprocessor each, or nearly, also with 2, 4,
+    8.. shares of every tile.
+    """
+    yield Choice(tile)
+    numbers = SimtModel.of(facts)
+    count, places = _tiles(problem, tile), facts.multiprocessors * tile.ctas
+    if problem.a_type is not Float32 or count == 0:
+        return
+    found = {places}
+    if tile.ctas == 1 or tile.slices > 1:
+        found |= {count << i for i in range(1, numbers.most_parts.bit_length()) if count << i <= places}
+    steps = -(-problem.k // 8)
+    for streams in sorted(found):
+        shared = min(count, 2 * streams) * problem.k // streams
+        if shared >= numbers.least_terms and counts_steps(count, steps, streams):
+            yield Choice(tile, streams)
+
+
+def fastest(
+    problem: GemmProblem,
+    alignments: Alignments,
+    facts: DeviceFacts,
+    padded: tuple[bool, bool] = (False, False),
+    may_be_loose: bool = True,
+) -> Choice:
+    """What takes the least expected time on a device; without `may_be_loose`, a tile by the widest accesses, unshared.
+
+    >>> from tilewright.devices import H200
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> fastest(problem_of(4096, 16, 4096, Float32), (16, 16, 16), H200).tile
+    SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.31, slices=8, stages=6)
+    >>> [fastest(problem_of(n, n, n, Float32), (16, 16, 16), H200).streams for n in (512, 3000)]
+    [0, 264]
+    """
+    return _fastest(problem, alignments, facts, padded, may_be_loose)[1]
+
+
+def least_seconds(
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, padded: tuple[bool, bool] = (False, False)
+) -> float:
+    """The expected time of what `fastest` chooses.
+
+    >>> from tilewright.devices import H200
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> 2500e-6 < least_seconds(problem_of(4096, 4096, 4096, Float32), (16, 16, 16), H200) < 2700e-6
+    True
+    """
+    return _fastest(problem, alignments, facts, padded, True)[0] / SimtModel.of(facts).products * 1e-6
+
+
+def _fastest(
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, padded: tuple[bool, bool], may_be_loose: bool
+) -> tuple[float, Choice]:
+    accesses = accesses_of(problem, alignments, padded, ACCESS, facts.capability >= 80)
+    straight = sum(x.is_async and x.vector > 1 for x in accesses)
+    tiles = tiles_for(problem, facts)
+    if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
+        tiles = [*(x for x in tiles if x.slices < SimtTiles.of(facts).loose[0].slices), *loose]
+    choices = [x for tile in tiles for x in _choices(problem, tile, facts)]
+    if not may_be_loose:
+        choices = [x for x in choices if x.streams == 0]
+    exact = [x for x in choices if _has_short_sums(problem, x, facts)] or choices
+    return min((expected_time(problem, x, facts, straight), x) for x in exact)
+
+
+def _has_short_sums(problem: GemmProblem, choice: Choice, facts: DeviceFacts) -> bool:
+    tile, streams = choice
+    bm, bn = tile.extents(width_of(problem))
+    count = _tiles(problem, tile)
+    terms = min(problem.k, problem.k * count / streams) if count < 2 * streams else problem.k
+    sums = bm * bn * tile.slices // tile.threads
+    return is_exact(problem, sums, tile.threads * tile.ctas, terms / tile.slices, facts)

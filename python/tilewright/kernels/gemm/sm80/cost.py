@@ -1,0 +1,59 @@
+"""How long gemm_sm80 takes: a plan beside those of other kernels, and its tiles beside each other.
+
+The first is the model of waves, in seconds. The second takes each tile's own rate, which the first does not know, but
+counts no launch: they disagree where a launch takes most of the time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.estimate import seconds
+
+if TYPE_CHECKING:
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.sm80.plan import GemmSm80
+
+__all__ = ["Sm80Numbers", "Sm80Tile", "cost", "tile_time"]
+
+
+def cost(plan: GemmSm80, facts: DeviceFacts) -> float:
+    """The seconds that a plan is expected to take on a device."""
+    return seconds(plan.problem, plan.tiler_mnk, "sm80", facts)
+
+
+class Sm80Tile(NamedTuple):
+    """A CTA's tile, its warps along M and N, stages, CTAs of a multiprocessor, and its speed on large problems."""
+
+    bm: int
+    bn: int
+    bytes_k: int  # of a row of a step along K
+    warps: tuple[int, int]
+    stages: int
+    ctas: int
+    rate: float
+
+
+class Sm80Numbers(Section):
+    """The tiles, by types and accesses, and what a multiprocessor takes for few of its CTAs."""
+
+    SECTION: ClassVar[str] = "SM80"
+    tiles: tuple[Sm80Tile, ...]
+    narrow: tuple[Sm80Tile, ...]
+    float64: tuple[Sm80Tile, ...]
+    float8: tuple[Sm80Tile, ...]
+    occupied: float
+
+
+def tile_time(problem: GemmProblem, tile: Sm80Tile, facts: DeviceFacts) -> float:
+    """The time of a multiprocessor, in elements of C: full waves, and the last one as far as it is filled."""
+    tiles = -(-problem.m // tile.bm) * -(-problem.n // tile.bn) * problem.batches
+    at_once = facts.multiprocessors * tile.ctas
+    waves, rest = divmod(tiles, at_once)
+    last = -(-rest // facts.multiprocessors) / tile.ctas if rest else 0.0
+    occupied = Sm80Numbers.of(facts).occupied
+    # A CTA alone on a multiprocessor is faster than half of two.
+    fewer = occupied + (1 - occupied) * last if 0 < last < 1 else last
+    return (waves + fewer) * tile.bm * tile.bn * tile.ctas / tile.rate

@@ -1,0 +1,158 @@
+"""How long gemm_sm90 takes: the cost model by which configurations and plans are ranked.
+
+It counts clocks of a step along K (128 bytes of each row): the tensor cores', those in which the step's rows come into
+the multiprocessor, and those in which the L2 gives them. SM90_MODEL in a device's file has its numbers; where it errs,
+`kernels.gemm.tune` measures.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.sm90.build import BY_BOXES, SPAN, beside_stages
+from tilewright.kernels.gemm.sm90.conditions import store_of
+from tilewright.numeric import TFloat32
+
+if TYPE_CHECKING:
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.sm90.build import GemmSm90
+
+__all__ = ["Config", "Sm90Configs", "Sm90Model", "cost", "seconds", "smem_stages", "store_for"]
+
+
+class Config(NamedTuple):
+    """A configuration of the kernel: what a plan adds to its problem."""
+
+    bM: int
+    bN: int
+    consumers: int = 2
+    ping_pong: bool = False
+    cluster: tuple[int, int] = (1, 1)
+    splits: int = 1
+    resident: int = 1  # CTAs of a multiprocessor
+    stages: int = 8  # at most
+    buffers: int = 2  # boxes of C of a consumer
+
+
+class Sm90Configs(Section):
+    """The configurations, and what plans of few steps along K have: SM90_CONFIGS in a device's file says more."""
+
+    SECTION: ClassVar[str] = "SM90_CONFIGS"
+    configs: tuple[Config, ...]
+    of_few: tuple[Config, ...]
+    most_of_few: int
+    few_steps: int
+    few_group: int
+    many_group: int
+    many_rows: int
+    group_rows: int
+    broken_stages: int
+
+
+class Sm90Model(Section):
+    """What the model counts with: SM90_MODEL in a device's file says what each number is."""
+
+    SECTION: ClassVar[str] = "SM90_MODEL"
+    clock: float
+    ingest: float
+    stream: float
+    few_tiles: int
+    broken_rows: float
+    latency: float
+    launch: float
+    fill: float
+    cluster: float
+    split: float
+    exchange: float
+    store: float
+    memory: float
+    hidden: float
+    fetches: float
+    l2: float
+    direct: float
+    overlapped: float
+    unused: float
+    starved: float
+    starving: float
+    quads: float
+    fetched: float
+
+
+def smem_stages(config: Config, problem: GemmProblem, facts: DeviceFacts, store: str) -> int:
+    """The stages that fit a multiprocessor with as many CTAs, beside boxes of C and the bias."""
+    beside = beside_stages(problem, config.bN, config.consumers, config.buffers, store)
+    free = ((facts.shared_bytes + 1024) // config.resident // 1024 - 1) * 1024 - beside
+    most = config.stages
+    if {config.bM, config.bN} == {64, 128} and all(_breaks(x, problem) for x in (problem.a_strides, problem.b_strides)):
+        most = min(most, Sm90Configs.of(facts).broken_stages)
+    return min(free // ((config.bM + config.bN) * SPAN + 16), most)
+
+
+def _breaks(strides: tuple[int, ...], problem: GemmProblem) -> bool:
+    """Whether rows of an operand do not begin at the L2's lines."""
+    return (strides[0] if strides[1] == 1 else strides[1]) * problem.a_type.bits // 8 % SPAN != 0
+
+
+def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
+    """How a plan of a configuration stores C, at an address of this alignment."""
+    sharing = 1 if config.ping_pong else config.consumers
+    paired = problem.a_type is TFloat32 and problem.a_strides[1] != 1
+    return store_of(problem, config.bM, config.bN, config.splits, sharing, alignment, paired)
+
+
+def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm90Model | None = None) -> float:
+    """The seconds that a problem is expected to take with a configuration, by other numbers than the device's if given.
+
+    >>> from tilewright import BFloat16
+    >>> from tilewright.devices import H200
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> 160e-6 < seconds(Config(128, 256), problem_of(4096, 4096, 4096, BFloat16), H200) < 200e-6
+    True
+    """
+    p, size, model = problem, problem.a_type.bits // 8, model or Sm90Model.of(facts)
+    bM, bN, (cM, cN) = config.bM, config.bN, config.cluster
+    sms = facts.multiprocessors if cM * cN * config.splits <= 2 else int(facts.multiprocessors * model.quads)
+    steps = -(-p.k * size // SPAN)
+    steps = -(-steps // config.splits)
+    rounded_m, rounded_n = -(-p.m // (bM * cM)) * cM, -(-p.n // (bN * cN)) * cN
+    tiles = rounded_m * rounded_n * p.batches * config.splits
+    waves = -(-tiles // (sms * config.resident))
+    together = max(min(config.resident, -(-tiles // sms)), 1)  # CTAs that a multiprocessor really has
+    multiply = max(bM * bN / 32, bM + bM * bN / 64)
+    broken = [model.broken_rows if _breaks(strides, p) else 1.0 for strides in (p.a_strides, p.b_strides)]
+    ingest = (bM + bN) * SPAN / model.ingest
+    fetch = (bM * broken[0] / cN + bN * broken[1] / cM) * SPAN / model.ingest
+    # Rows that few tiles share are read from memory, for all of these at the same time.
+    few = model.few_tiles
+    streamed = (bM / cN if rounded_n <= few * cN else 0) + (bN / cM if rounded_m <= few * cM else 0)
+    store = store_for(config, p, SPAN)
+    late = model.latency / (together * max(smem_stages(config, p, facts, store), 1))
+    step = max(multiply, ingest, fetch, streamed * SPAN / model.stream, late)
+    stored = bM * bN * p.c_type.bits / 8 / config.splits / model.store
+    step *= 1 + model.fetched * fetch / multiply
+    wave = together * (steps * step + stored * (model.overlapped if config.ping_pong and waves > 1 else 1))
+    start = model.fill + (model.cluster if cM * cN > 1 else 0)
+    if store not in BY_BOXES:
+        start += model.direct
+    clocks: float = start + waves * wave
+    if config.splits > 1:  # nothing of the next tile is fetched before the sums are exchanged
+        clocks += (waves - 1) * start + waves * (model.split + 4 * bM * bN / model.exchange)
+    moved: float = p.batches * size * (p.m * p.k + p.n * p.k) + p.batches * p.m * p.n * p.c_type.bits // 8
+    useful = (min(bM, p.m) + min(bN, p.n)) / (bM + bN)
+    moved *= 1 + model.unused * (1 - useful)
+    if tiles < model.starving * sms:
+        moved *= 1 + model.starved
+    own, memory = clocks / model.clock, moved / model.memory
+    fixed = model.launch + (model.split / model.clock if config.splits > 1 else 0)
+    fetched = model.fetches * tiles * steps * fetch * model.ingest / model.l2
+    return fixed + max(own, memory) + model.hidden * min(own, memory) + fetched
+
+
+def cost(plan: GemmSm90, facts: DeviceFacts) -> float:
+    """The seconds that a plan is expected to take on a device."""
+    bM, bN, _ = plan.tiler_mnk
+    resident = max(plan.workers // facts.multiprocessors, 1)
+    config = Config(bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.splits, resident, plan.stages)
+    return seconds(config, plan.problem, facts)
