@@ -63,6 +63,16 @@ class GemmOperands(NamedTuple):
         return alignment_of(a), alignment_of(b), alignment_of(c)
 
     @property
+    def on_host(self) -> bool:
+        """Whether they lie in memory of the CPU."""
+        return self.c.device[0] in (CPU, CUDA_HOST)
+
+    @property
+    def result(self) -> Any:
+        """What was passed as mC."""
+        return self.c.owner
+
+    @property
     def empty(self) -> bool:
         """Whether C has no elements."""
         return self.c.size == 0

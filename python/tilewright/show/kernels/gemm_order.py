@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.kernel import kernel_of
 from tilewright.show.drawing.palette import thread_color
 from tilewright.show.formats.svg_tables import Svg
 
@@ -31,12 +32,12 @@ def draw_stages(plan: GemmPlan) -> str:
     True
     """
     pipe = plan.tables().pipeline
-    picture = Svg(f"the stages of gemm_{plan.KERNEL}")
+    picture = Svg(f"the stages of {kernel_of(plan).stem}")
     first, steps = -pipe.ahead, 2 * pipe.stages + 2
     width = picture.heading(
         LEFT,
         TOP,
-        f"gemm_{plan.KERNEL}: {pipe.stages} stage{'s' * (pipe.stages > 1)}, loads {pipe.ahead} ahead",
+        f"{kernel_of(plan).stem}: {pipe.stages} stage{'s' * (pipe.stages > 1)}, loads {pipe.ahead} ahead",
         "a row for each stage, a column for each step along K; the number is the tile along K; pale: on its way",
     )
     left, top = LEFT + 60, TOP + HEAD
@@ -75,9 +76,7 @@ def _order(plan: GemmPlan) -> tuple[list[tuple[int, int]], tuple[int, int]]:
     p, (bm, bn, _) = plan.problem, plan.tiler_mnk
     cluster = getattr(plan, "cluster_mn", (1, 1))
     rows, columns = -(-p.m // (bm * cluster[0])), -(-p.n // (bn * cluster[1]))
-    run = getattr(plan, "run_length", 0) or max(getattr(plan, "group", 1) // cluster[0], 1)
-    if plan.KERNEL == "simt":  # of equal lengths
-        run = -(-rows // -(-rows // run))
+    run = plan.tile_run
     taken = [
         (m, n) for start in range(0, rows, run) for n in range(columns) for m in range(start, min(start + run, rows))
     ]
@@ -130,7 +129,7 @@ def draw_order(plan: GemmPlan, multiprocessors: int = 132) -> str:
         raise ValueError(f"plan.svg: C is {p.m} x {p.n}, so that it has no tiles whose order could be drawn")
     tiles, needed = tiles_at_once(plan, multiprocessors)
     rows, columns = -(-p.m // bm), -(-p.n // bn)
-    picture = Svg(f"the tiles of gemm_{plan.KERNEL}")
+    picture = Svg(f"the tiles of {kernel_of(plan).stem}")
     width = picture.heading(
         LEFT,
         TOP,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.kernel import kernel_of
 from tilewright.show.drawing.axes import shown_of
 from tilewright.show.drawing.picture import Label, Picture, Placed
 from tilewright.show.drawing.tables import Content, table
@@ -60,7 +61,7 @@ def gemm_plan_picture(plan: GemmPlan) -> Picture:
         f"C {c} {_STORES[tables.store.kind]}"
     )
     title = (
-        f"gemm_{plan.KERNEL}, a CTA of {plan.threads} threads: tile (M,N,K) = {text(tables.tile)}, {plan.stages} "
+        f"{kernel_of(plan).stem}, a CTA of {plan.threads} threads: tile (M,N,K) = {text(tables.tile)}, {plan.stages} "
         f"stage{'s' * (plan.stages > 1)}, {plan.shared_bytes} bytes of shared memory"
     )
     return Picture(title, panels, notes)

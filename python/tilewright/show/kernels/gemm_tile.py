@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.analysis.bank_conflicts import BANKS, WARP, WORD
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm.banks import CORE, SharedAccess, shared_accesses
+from tilewright.kernels.kernel import kernel_of
 from tilewright.show.drawing.palette import thread_color
 from tilewright.show.kernels.gemm_matrix import BANK, LETTER, NOBODY, Matrix, Picture, lines_of
 
@@ -46,10 +47,10 @@ def draw_gemm(plan: GemmPlan) -> str:
     True
     """
     tables = plan.tables()
-    picture = Picture(f"gemm_{plan.KERNEL} of a tile {text(plan.tiler_mnk)}")
+    picture = Picture(f"{kernel_of(plan).stem} of a tile {text(plan.tiler_mnk)}")
     scale = TILE / max(plan.tiler_mnk[:2])
     how = f"tile {text(plan.tiler_mnk)}, {plan.threads} threads, {plan.stages} stage{'s' * (plan.stages > 1)}"
-    width = picture.heading(LEFT, 22, f"gemm_{plan.KERNEL}: {how}", _caption(plan, tables))
+    width = picture.heading(LEFT, 22, f"{kernel_of(plan).stem}: {how}", _caption(plan, tables))
     top = 22 + HEAD
     right = picture.product(_tile_parts(plan, tables), LEFT + 40, top, (scale, scale))
     m, _, k = plan.tiler_mnk

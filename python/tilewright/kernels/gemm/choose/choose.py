@@ -2,7 +2,7 @@
 
 1. A and B change places (C transposed) where C's rows are few, or where C is contiguous along M: `turned`. Up to WIDE
    rows the kernel of wgmma is asked for both ways, and the one that is expected to be faster is taken.
-2. The device's kernels are asked in the order of `gemm_devices.GENERATIONS`: wgmma and TMA, mma.sync, FMA. Each chooses
+2. The device's kernels are asked, those with the newest instructions first: wgmma and TMA, mma.sync, FMA. Each chooses
    its tile, or refuses what it does not take. The first that takes the problem, in either orientation, does it.
 3. Where FMA would load A or B element by element, what has no accesses of 16 bytes is copied before, turned along M and
    N, if that is little of the time.
@@ -15,11 +15,13 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from tilewright.kernels.gemm.choose.devices import generation_of
 from tilewright.kernels.gemm.choose.estimate import LAUNCH, seconds
+from tilewright.kernels.gemm.simt import build as simt
+from tilewright.kernels.gemm.simt.kernel import SIMT
+from tilewright.kernels.gemm.sm90.kernel import SM90
+from tilewright.kernels.kernel import kernel_of, kernels_for
 from tilewright.numeric import Float32, TFloat32
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
-    from tilewright.kernels.gemm.sm90.build import GemmSm90
+    from tilewright.kernels.kernel import Kernel
     from tilewright.numeric import Numeric
 
     Alignments = tuple[int, int, int]
@@ -42,26 +44,6 @@ COPYING, COPYING_ALONG = 0.1, 0.075
 UNALIGNED = 2.0  # times as long as expected, where a kernel loads single elements
 FEW = 64  # rows of C: the other side takes the rows of an MMA, which are 64 for wgmma
 WIDE = 640  # up to so many rows it is worth asking which side should be the columns, of which wgmma takes any eights
-
-
-def module(kernel: str) -> Any:
-    """The module of a kernel: gemm_simt, gemm_sm80 or gemm_sm90."""
-    return importlib.import_module(f"tilewright.kernels.gemm.{kernel}.build")
-
-
-def module_of(op: Any) -> Any:
-    """The module of the kernel that multiplies by an operation.
-
-    >>> from tilewright import Float32, cute
-    >>> module_of(cute.nvgpu.MmaUniversalOp(Float32)).__name__
-    'tilewright.kernels.gemm.simt.build'
-    """
-    from tilewright.cute.atoms.mma_ops import MmaUniversalOp
-    from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
-
-    if isinstance(op, MmaUniversalOp):
-        return module("simt")
-    return module("sm90" if isinstance(op, WarpgroupMmaOp) else "sm80")
 
 
 def turned(problem: GemmProblem) -> bool:
@@ -86,12 +68,12 @@ def orientations(problem: GemmProblem, alignments: Alignments) -> Iterator[tuple
 
 def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan:
     """The plan for a problem with tensors at addresses of these alignments, on a device."""
-    refused: list[str] = []
-    for kernel in generation_of(facts).kernels:
+    refused: list[Kernel] = []
+    for kernel in kernels_for(problem, facts.capability):
         plan = _ask(kernel, problem, alignments, facts)
         if plan is not None:
             packed = _packed(refused, problem, alignments, facts, expected(plan, facts))
-            if packed is not None or kernel != "simt":
+            if packed is not None or kernel is not SIMT:
                 return packed or plan
             return (
                 _edged(problem, alignments, facts)
@@ -111,16 +93,16 @@ def _without_tf32(problem: GemmProblem) -> GemmProblem:
     return problem._replace(a_type=Float32, b_type=Float32)
 
 
-def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
+def _ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
     """The plan of one kernel in the orientation that is preferred, else in the other one.
 
     Of wgmma the one that is expected to be faster, where one side has few rows, but not so few that it is clear, and
     where C is not read, which was not measured across its rows.
     """
-    both = kernel == "sm90" and FEW < min(problem.m, problem.n) <= WIDE and not problem.epilogue.beta
+    both = kernel is SM90 and FEW < min(problem.m, problem.n) <= WIDE and not problem.epilogue.beta
     found: list[GemmPlan] = []
     for view, aligned, swapped in orientations(problem, alignments):
-        plan: GemmPlan | None = module(kernel).choose(view, aligned, facts)
+        plan: GemmPlan | None = kernel.choose(view, aligned, facts)
         if plan is not None:
             found.append(plan.replace(swapped=True) if swapped else plan)
             if not both:
@@ -129,16 +111,12 @@ def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: Devic
 
 
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
-    """The seconds that a plan is expected to take on a device, by its kernel's own model where it has one."""
-    if plan.KERNEL == "sm90":
-        from tilewright.kernels.gemm.sm90.choose import expected as of_its_own
-
-        return of_its_own(cast("GemmSm90", plan), facts)
-    return seconds(plan.problem, plan.tiler_mnk, plan.KERNEL, facts)
+    """The seconds that a plan is expected to take on a device, by its kernel's own model."""
+    return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
 
 
 def _packed(
-    kernels: list[str], problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, bound: float
+    kernels: list[Kernel], problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, bound: float
 ) -> Plan | None:
     """The plan by copies of what TMA does not take, and a kernel that refused them; None if it is slower."""
     from tilewright.kernels.gemm.composite.padded import PackedGemm, pack, packing_seconds
@@ -169,7 +147,7 @@ def _turned_copies(problem: GemmProblem, alignments: Alignments, facts: DeviceFa
         return None
     view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
     padded = (sides[1], sides[0]) if swapped else sides
-    gemm = module("simt").choose(view, aligned, facts, padded)
+    gemm = simt.choose(view, aligned, facts, padded)
     return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
 
 
@@ -231,7 +209,7 @@ def _as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:
 
     if isinstance(plan, CompositeGemm):
         return plan.replace(gemm=_as_of(plan.gemm, whole, facts))
-    return module("simt").promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
+    return simt.promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
 
 
 def _is_loose(rows: int, k: int, strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:
@@ -257,9 +235,9 @@ def _lies(strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> str
 def ranked(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> list[GemmPlan]:
     """All plans that the device's kernels offer for a problem, the one that is expected to be the fastest first."""
     found = []
-    for kernel in generation_of(facts).kernels:
+    for kernel in kernels_for(problem, facts.capability):
         for view, aligned, swapped in orientations(problem, alignments):
-            for plan in module(kernel).variants(view, aligned, facts):
+            for plan in kernel.variants(view, aligned, facts):
                 if plan.shared_bytes <= facts.shared_bytes:
                     found.append(plan.replace(swapped=True) if swapped else plan)
     if not found and problem.a_type is TFloat32:

@@ -10,14 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.kernels.gemm.choose.devices import generation_of
+from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
 
 LAUNCH = 3e-6  # seconds of a launch, from its first CTA to its last
 FILL = 0.7e-6  # seconds in which a CTA fills its pipeline
 HALF = 12  # bM bN / (bM + bN) at which fetching takes as long as multiplying
+
+
+def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
+    """The seconds that a plan of one launch is expected to take on a device."""
+    return seconds(plan.problem, plan.tiler_mnk, kernel_of(plan).name, facts)
 
 
 def seconds(

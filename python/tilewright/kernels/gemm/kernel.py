@@ -1,0 +1,30 @@
+"""What the kernels of GEMMs have in common: how their plans meet tensors, and their pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["GEMM", "TILED"]
+
+HERE, SHOW = "tilewright.kernels.gemm", "tilewright.show.kernels"
+
+# Of a kernel whose plans do a GEMM, in however many launches.
+GEMM: dict[str, Any] = {
+    "problem": f"{HERE}.problem:GemmProblem",
+    "tensors": ("A", "B", "C", "bias"),
+    "fit": f"{HERE}.run:fit",
+    "conditions": f"{HERE}.run:conditions",
+    "host": f"{HERE}.run:host",
+    "launch": f"{HERE}.run:execute",
+}
+
+# Of one whose plans are GemmPlans.
+TILED: dict[str, Any] = {
+    **GEMM,
+    "draw": f"{SHOW}.gemm_plan:gemm_plan_picture",
+    "pictures": {
+        "tile": f"{SHOW}.gemm_tile:draw_gemm",
+        "stages": f"{SHOW}.gemm_order:draw_stages",
+        "order": f"{SHOW}.gemm_order:draw_order",
+    },
+}
