@@ -334,6 +334,7 @@ def compare_launches(launches: Sequence[Mapping[str, Any]], found: Sequence[ncu.
             continue
         launch = queue.pop(0) if len(queue) > 1 else queue[0]
         predicted = classes_predicted(launch["plan"], launch["addresses"])
-        name = kernel_of(launch["plan"]).name
+        plan = launch["plan"]
+        name = str(getattr(plan, "kernel", kernel_of(plan).name))  # of a copy, whether it is direct or staged
         comparisons += compare_classes(predicted, classes_read(profile.lines, profile.metrics), name)
     return Verification(tuple(comparisons), tuple(unpredicted), version)

@@ -79,12 +79,12 @@ class Plan:
     # ---- running ----
 
     @short
-    def run(self, *tensors: Any, stream: int | None = None, check: bool = False) -> Any:
+    def run(self, *tensors: Any, **options: Any) -> Any:
         """Run the plan on tensors, on the GPU that they are on or on the CPU; the last of them is returned.
 
-        On the CPU `check=True` returns a report instead, of a whole run.
+        Options: stream=..., and on the CPU check=True, which returns a report instead, of a whole run.
         """
-        return run_plan(self, *tensors, stream=stream, check=check)
+        return run_plan(self, *tensors, **options)
 
     # ---- looking at it ----
 

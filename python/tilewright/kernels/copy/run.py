@@ -41,4 +41,5 @@ def launch(plan: CopyPlan, operands: Operands, stream: int | None) -> Any:
     """Run a plan on a GPU; the launch if it can be repeated, else None."""
     from tilewright.kernels.copy.api import run_plan
 
-    return run_plan(plan, *operands, stream)
+    src, dst = operands
+    return run_plan(plan, src, dst, stream)

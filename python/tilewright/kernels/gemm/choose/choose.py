@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.kernels.gemm.choose.estimate import LAUNCH, seconds
-from tilewright.kernels.gemm.simt import build as simt
+from tilewright.kernels.gemm.simt.build import promoted
 from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.kernel import kernel_of, kernels_for
@@ -147,7 +147,7 @@ def _turned_copies(problem: GemmProblem, alignments: Alignments, facts: DeviceFa
         return None
     view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
     padded = (sides[1], sides[0]) if swapped else sides
-    gemm = simt.choose(view, aligned, facts, padded)
+    gemm = SIMT.choose(view, aligned, facts, padded)
     return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
 
 
@@ -209,7 +209,7 @@ def _as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:
 
     if isinstance(plan, CompositeGemm):
         return plan.replace(gemm=_as_of(plan.gemm, whole, facts))
-    return simt.promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
+    return promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
 
 
 def _is_loose(rows: int, k: int, strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:

@@ -398,7 +398,7 @@ def given(
     tiler_mnk: tuple[int, int, int] | None = None,
     stages: int | None = None,
     alignments: tuple[int, int, int] = (128, 128, 128),
-) -> GemmSm90:
+) -> GemmSm90 | None:
     """The plan with the TiledMma, tile and stages that a user chose; TMA copies, so there is no TiledCopy to choose."""
     from tilewright.kernels.gemm.sm90.choose import given as made
 
