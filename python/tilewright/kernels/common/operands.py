@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.kernels.copy.problem import CPU, CUDA_HOST, Operand, operand
+from tilewright.kernels.copy.problem import Operand, operand
 
 __all__ = ["Operands", "operands_of"]
 
@@ -20,19 +20,14 @@ class Operands(tuple[Operand, ...]):
         return tuple(x.address for x in self)
 
     @property
-    def on_host(self) -> bool:
-        """Whether they lie in memory of the CPU."""
-        return self[-1].device[0] in (CPU, CUDA_HOST)
+    def tensors(self) -> tuple[Operand, ...]:
+        """In the order in which the plan has them."""
+        return self
 
     @property
-    def empty(self) -> bool:
-        """Whether the result has no elements."""
-        return self[-1].size == 0
-
-    @property
-    def result(self) -> Any:
-        """What was passed as the last tensor."""
-        return self[-1].owner
+    def output(self) -> int:
+        """Which of them is written, and is the result of the call."""
+        return len(self) - 1
 
 
 def operands_of(function: str, stream: int | None = None, **tensors: Any) -> Operands:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tilewright._notebook import drawn
 from tilewright._registry import load
 from tilewright._traceback import short
-from tilewright.kernels.kernel import kernel_of
+from tilewright.kernels.copy.problem import CPU, CUDA_HOST
+from tilewright.kernels.kernel import Kernel, kernel_of
 
 __all__ = ["Plan", "run_plan"]
 
@@ -114,14 +115,25 @@ def run_plan(plan: Any, *tensors: Any, stream: int | None = None, check: bool = 
     if type(check) is not bool:
         raise TypeError(f"{function}: expected check to be True or False, but got {check!r}")
     kernel = kernel_of(plan)
-    plan, operands = kernel.fit(plan, function, *tensors, stream=stream, check=check, **options)
-    if not operands.on_host:
+    plan, operands = _member(kernel, "fit")(plan, function, *tensors, stream=stream, check=check, **options)
+    output = operands.tensors[operands.output]
+    if output.device[0] in (CPU, CUDA_HOST):
+        host = _member(kernel, "host")
         if check:
-            raise ValueError(f"{function}: check=True runs on the CPU; pass CPU tensors of the same shape and strides")
-        if not operands.empty:
-            kernel.launch(plan, operands, stream)
+            return host(plan, operands, True)
+        if output.size:
+            host(plan, operands, False)
     elif check:
-        return kernel.host(plan, operands, True)
-    elif not operands.empty:
-        kernel.host(plan, operands, False)
-    return operands.result
+        raise ValueError(f"{function}: check=True runs on the CPU; pass CPU tensors of the same shape and strides")
+    elif output.size:
+        _member(kernel, "launch")(plan, operands, stream)
+    return output.owner
+
+
+def _member(kernel: Kernel, name: str) -> Any:
+    found = getattr(kernel, name)
+    if found is None:
+        raise ValueError(
+            f"plan.run: the kernel {kernel.name} is registered without {name!r}, by which its plans run here"
+        )
+    return found

@@ -31,7 +31,7 @@ def conditions(plan: CopyPlan, addresses: tuple[int, int], function: str) -> Non
 
 def host(plan: CopyPlan, operands: Operands, check: bool) -> CopyReport | None:
     """Run a plan on the CPU; with `check`, the report of what it did to every element."""
-    if operands.empty:
+    if not operands[1].size:
         return CopyReport(0, {})
     report: CopyReport | None = run_on_host(plan, *operands.addresses, check=check)
     return report
