@@ -25,7 +25,6 @@ from gemm_cases import Case, Type
 import gpu
 from gpu import MIB, Arena, Contestant, Timing, rotating
 from tilewright import kernels
-from tilewright.kernels.kernel import kernel_of
 
 Call = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], object]
 MARGIN = 1.1  # of cuBLAS's error
@@ -251,7 +250,7 @@ class Bench:
         cells.append(f"{errors['tilewright'] / errors['cuBLAS']:.2f}" if errors.get("cuBLAS") else exact)
         plan = found["plan"]
         tile = "x".join(map(str, getattr(plan, "tiler_mnk", ())))
-        cells.append(f"{kernel_of(plan).name} {tile}, {getattr(plan, 'stages', '')} stages")
+        cells.append(f"{getattr(plan, 'kernel_name', type(plan).__name__)} {tile}, {getattr(plan, 'stages', '')} stages")
         return f"| {' | '.join(cells)} |"
 
     def means(self) -> None:

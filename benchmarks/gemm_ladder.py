@@ -25,7 +25,6 @@ from gpu import Contestant, rotating
 from tilewright import kernels
 from tilewright.kernels.gemm.banks import shared_accesses
 from tilewright.kernels.gemm.composite.padded import PackedGemm
-from tilewright.kernels.kernel import kernel_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/gemm.md"
@@ -43,7 +42,7 @@ def described(plan: Any) -> str:
     if isinstance(plan, PackedGemm):
         return f"copies, then {described(plan.gemm)}"
     stages = f"{plan.stages} stage{'s' * (plan.stages > 1)}"
-    return f"{kernel_of(plan).name} {'x'.join(map(str, plan.tiler_mnk))}, {plan.threads} threads, {stages}"
+    return f"{plan.kernel_name} {'x'.join(map(str, plan.tiler_mnk))}, {plan.threads} threads, {stages}"
 
 
 def wavefronts(plan: Any) -> str:

@@ -190,5 +190,5 @@ def test_gemms_are_walked(name):
     assert plan is not None
     addresses = (0, 0, 0, 4)
     found = predicted(kernel_of(plan).accesses(plan, addresses).instructions)
-    walked = WALKS[kernel_of(plan).name](plan, addresses)
+    walked = WALKS[plan.kernel_name](plan, addresses)
     assert found == walked

@@ -14,7 +14,6 @@ from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.sm80 import build as gemm_sm80
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
-from tilewright.kernels.kernel import kernel_of
 from tilewright.show.kernels import gemm_matrix as draw_gemm_matrix
 from tilewright.show.kernels import gemm_order as draw_gemm_order
 from tilewright.show.kernels import gemm_tile as draw_gemm
@@ -203,11 +202,11 @@ def kernels_order(plan):
     p, (bm, bn, _) = plan.problem, plan.tiler_mnk
     cluster = getattr(plan, "cluster_mn", (1, 1))
     tiles_m, tiles_n = -(-p.m // (bm * cluster[0])), -(-p.n // (bn * cluster[1]))
-    if kernel_of(plan).name == "simt":  # Grid of kernels/tilewright/grid.cuh
+    if plan.kernel_name == "simt":  # Grid of kernels/tilewright/grid.cuh
         run, runs, columns = plan._raster()
         every = [(i % run + i // run // columns * run, i // run % columns) for i in range(run * runs * columns)]
         return [tile for tile in every if tile[0] < tiles_m]
-    group = plan.run_length if kernel_of(plan).name == "sm80" else max(plan.group // cluster[0], 1)
+    group = plan.run_length if plan.kernel_name == "sm80" else max(plan.group // cluster[0], 1)
     found = []
     for i in range(tiles_m * tiles_n):
         first = i // (group * tiles_n) * group

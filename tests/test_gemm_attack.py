@@ -20,7 +20,6 @@ from tilewright.kernels.gemm.fields import KINDS
 torch = pytest.importorskip("torch")
 
 from tilewright import torch as twt  # noqa: E402
-from tilewright.kernels.kernel import kernel_of  # noqa: E402
 
 ARCHITECTURES = {"sm_75": "simt", "sm_80": "sm80", "sm_90a": "sm90"}
 
@@ -28,7 +27,7 @@ ARCHITECTURES = {"sm_75": "simt", "sm_80": "sm80", "sm_90a": "sm90"}
 def plan_of(arch, size=256):
     x = torch.zeros(size, size, dtype=torch.float16)
     found = kernels.gemm.plan(x, x, arch=arch)
-    assert ARCHITECTURES[arch] == kernel_of(found).name
+    assert ARCHITECTURES[arch] == found.kernel_name
     return found
 
 

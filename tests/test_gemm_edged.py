@@ -17,7 +17,6 @@ from tilewright.kernels.gemm.composite.padded import PackedGemm
 from tilewright.kernels.gemm.composite.residue import EdgedGemm, split
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.report import GemmReport
-from tilewright.kernels.kernel import kernel_of
 
 ALIGNED = (16, 16, 16)
 
@@ -111,12 +110,12 @@ def test_which_problems_have_an_edge():
         return choose_gemm(problem_of(m, n, k, **{"dtype": Float32, **options}), alignments, H200)
 
     plan = chosen(4095, 4097, 4103, (4, 4, 4))
-    assert (kernel_of(plan).name, plan.along, plan.begin) == ("edged", 1, 4096)
+    assert (plan.kernel_name, plan.along, plan.begin) == ("edged", 1, 4096)
     assert isinstance(plan.gemm, PackedGemm)
-    assert (plan.gemm.gemm.streams, kernel_of(plan.edge).name, plan.kernel_plan) == (264, "simt", plan.gemm.gemm)
+    assert (plan.gemm.gemm.streams, plan.edge.kernel_name, plan.kernel_plan) == (264, "simt", plan.gemm.gemm)
     plan = chosen(4097, 4097, 4096)
     assert (plan.along, plan.gemm.along, plan.gemm.gemm.problem[3:6]) == (1, 0, (Float32, 4096, 4096))
-    assert kernel_of(chosen(4096, 4100, 4096, c="m")).name == "edged"
+    assert chosen(4096, 4100, 4096, c="m").kernel_name == "edged"
     for other in (
         chosen(4096, 4096, 4096),
         chosen(4096, 4096 + 64, 4096),
@@ -124,18 +123,18 @@ def test_which_problems_have_an_edge():
         chosen(4097, 4097, 4096, dtype=BFloat16),
         chosen(4097, 4097, 0),
     ):
-        assert kernel_of(other).name != "edged"
+        assert other.kernel_name != "edged"
 
 
 def test_sums_are_as_short_as_those_of_the_whole():
     """4992 columns come in nearly whole rounds, 5000 do not; there cuBLAS shares K where B lies along N."""
     plan = choose_gemm(problem_of(5000, 5000, 5000, Float32, b="n"), ALIGNED, H200)
-    assert (kernel_of(plan).name, plan.kernel_plan.promote) == ("edged", 96)
+    assert (plan.kernel_name, plan.kernel_plan.promote) == ("edged", 96)
     alone = choose_gemm(plan.kernel_plan.problem._replace(m=4096, n=4096), ALIGNED, H200)
     assert alone.promote == 0
     plan = choose_gemm(problem_of(2049, 2049, 2049, Float32, a="m", b="n"), (4, 4, 4), H200)
     terms = plan.kernel_plan.promote * plan.kernel_plan.tiler_mnk[2]
-    assert kernel_of(plan).name != "edged" or 0 < terms <= 256
+    assert plan.kernel_name != "edged" or 0 < terms <= 256
 
 
 def test_alignments_of_parts():

@@ -26,7 +26,6 @@ from tilewright.kernels.gemm.simt.build import plan_of_tile
 from tilewright.kernels.gemm.simt.model import Choice, expected_time, fastest
 from tilewright.kernels.gemm.simt.stream_k import stream_work
 from tilewright.kernels.gemm.simt.tiles import LOOSE, TILES
-from tilewright.kernels.kernel import kernel_of
 from tilewright.runtime.discovery import kernels_folder
 
 ALIGNED = (16, 16, 16)
@@ -267,7 +266,7 @@ def test_which_problems_are_shared():
     assert choice(4096, 4096, 4096, facts=H200._replace(multiprocessors=100))[1] == 200
     assert choice(64, 64, 4096, batch=(1000,))[1] != 64
     assert choice(1, 1, 1 << 34)[1] == 0  # more steps than are counted
-    assert kernel_of(choose_gemm(problem_of(4096, 4096, 4096, Float64), ALIGNED, H200)).name == "sm80"
+    assert choose_gemm(problem_of(4096, 4096, 4096, Float64), ALIGNED, H200).kernel_name == "sm80"
 
 
 def test_the_time_of_shares_is_that_of_the_work():

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["ANALYSES", "Lazy", "entry_of", "function_of", "load"]
+__all__ = ["ANALYSES", "KERNELS", "Lazy", "entry_of", "function_of", "load"]
 
 T = TypeVar("T")
 
 ANALYSES: dict[str, str] = {}
 """What analyses an object, "module:function", by the full name of its class."""
+
+KERNELS: dict[str, Any] = {}
+"""The registered kernels (kernels/kernel.py), by the full names of the classes of their plans."""
 
 
 def load(place: str) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilewright._registry import ANALYSES, Lazy, entry_of
+from tilewright._registry import ANALYSES, KERNELS, Lazy, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,9 +103,6 @@ def _class_name(kind: Any) -> str:
     return kind.replace(":", ".") if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
 
 
-_KERNELS: dict[str, Kernel] = {}  # by the full name of the class of their plans
-
-
 def register(kernel: Kernel) -> Kernel:
     """Make a kernel known: from here on its plans are analysed, drawn and run. Returns the kernel.
 
@@ -113,12 +110,12 @@ def register(kernel: Kernel) -> Kernel:
     """
     if not isinstance(kernel, Kernel):
         raise TypeError(f"register: expected a Kernel, but got {type(kernel).__name__}")
-    if kernel.plan in _KERNELS:
+    if kernel.plan in KERNELS:
         raise ValueError(
-            f"register: plans of {kernel.plan} are those of the kernel {_KERNELS[kernel.plan].name!r}; unregister it "
+            f"register: plans of {kernel.plan} are those of the kernel {KERNELS[kernel.plan].name!r}; unregister it "
             "first, or give the plans of this one a class of their own"
         )
-    _KERNELS[kernel.plan] = kernel
+    KERNELS[kernel.plan] = kernel
     if kernel.accesses is not None:
         ANALYSES[kernel.plan] = ANALYSIS
     return kernel
@@ -126,20 +123,20 @@ def register(kernel: Kernel) -> Kernel:
 
 def unregister(kernel: Kernel) -> None:
     """Forget a kernel; ValueError where it is not registered."""
-    if _KERNELS.get(kernel.plan) is not kernel:
+    if KERNELS.get(kernel.plan) is not kernel:
         raise ValueError(f"unregister: the kernel {kernel.name!r} is not registered")
-    del _KERNELS[kernel.plan]
+    del KERNELS[kernel.plan]
     ANALYSES.pop(kernel.plan, None)
 
 
 def registered() -> tuple[Kernel, ...]:
     """All kernels, in the order in which they were registered."""
-    return tuple(_KERNELS.values())
+    return tuple(KERNELS.values())
 
 
 def find_kernel(x: object) -> Kernel | None:
     """The kernel whose plan an object is, or None."""
-    return entry_of(x, _KERNELS)
+    return entry_of(x, KERNELS)
 
 
 def kernel_of(plan: object) -> Kernel:
@@ -169,6 +166,6 @@ def kernels_for(problem: object, capability: int | None = None) -> list[Kernel]:
     [['simt'], ['sm80', 'simt'], ['sm90', 'sm80', 'simt'], ['sm80', 'simt']]
     """
     kind = _class_name(type(problem))
-    found = [x for x in _KERNELS.values() if x.problem == kind and x.choose is not None]
+    found = [x for x in KERNELS.values() if x.problem == kind and x.choose is not None]
     found = [x for x in found if capability is None or x.runs_on(capability)]
     return sorted(found, key=lambda kernel: -kernel.archs[0])

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._names import did_you_mean
-from tilewright._registry import function_of, load
-from tilewright.kernels.kernel import find_kernel, registered
+from tilewright._registry import KERNELS, entry_of, function_of, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,7 +117,8 @@ def show(x: object, /, *operands: object, **options: object) -> Picture:
         x = as_tensor(x, "show", "x")
     draw = _draw_of(x)
     if draw is None:
-        drawn = (*OBJECTS, *(kernel.plan for kernel in registered() if kernel.draw is not None))
+        kernels = load("tilewright.kernels.kernel:registered")()
+        drawn = (*OBJECTS, *(kernel.plan for kernel in kernels if kernel.draw is not None))
         names = sorted({place.rpartition(".")[2] for place in drawn})
         raise TypeError(f"show: there is no picture of {type(x).__name__}; there are pictures of {', '.join(names)}")
     return _call(draw, type(x).__name__, (x,), options)
@@ -126,7 +126,7 @@ def show(x: object, /, *operands: object, **options: object) -> Picture:
 
 def _draw_of(x: object) -> Callable[..., Picture] | None:
     """What draws an object: by its class, or as a plan of a registered kernel."""
-    kernel = find_kernel(x)
+    kernel = entry_of(x, KERNELS)
     return function_of(x, OBJECTS) if kernel is None else kernel.draw
 
 

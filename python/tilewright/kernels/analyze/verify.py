@@ -335,6 +335,6 @@ def compare_launches(launches: Sequence[Mapping[str, Any]], found: Sequence[ncu.
         launch = queue.pop(0) if len(queue) > 1 else queue[0]
         predicted = classes_predicted(launch["plan"], launch["addresses"])
         plan = launch["plan"]
-        name = str(getattr(plan, "kernel", kernel_of(plan).name))  # of a copy, whether it is direct or staged
+        name = str(getattr(plan, "kernel", plan.kernel_name))  # of a copy, whether it is direct or staged
         comparisons += compare_classes(predicted, classes_read(profile.lines, profile.metrics), name)
     return Verification(tuple(comparisons), tuple(unpredicted), version)

@@ -28,6 +28,16 @@ class Plan:
         @property
         def name(self) -> str: ...
 
+    @property
+    def kernel_name(self) -> str:
+        """The name of the plan's kernel, such as "sm90"."""
+        return kernel_of(self).name
+
+    @property
+    def min_ctas_per_sm(self) -> int:
+        """The CTAs of a multiprocessor for which the kernel is compiled: it leaves them registers."""
+        return 1
+
     # ---- compiling, without a GPU ----
 
     def _require_arch(self, capability: int, shown: str, function: str) -> None:

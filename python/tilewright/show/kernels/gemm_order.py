@@ -96,7 +96,7 @@ def tiles_at_once(plan: GemmPlan, multiprocessors: int = 132) -> tuple[list[tupl
     [1146880, 557056]
     """
     taken, cluster = _order(plan)
-    count = multiprocessors * max(getattr(plan, "ctas_per_sm", 1), getattr(plan, "min_ctas", 1))
+    count = multiprocessors * plan.min_ctas_per_sm
     count = min(count, plan.ctas) // (math.prod(cluster) * getattr(plan, "splits", 1))
     if getattr(plan, "streams", 0):  # the first CTAs begin within tiles, the last shares first
         simt = cast("GemmSimt", plan)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.kernels.gemm.choose.devices import generation_of
-from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
@@ -24,7 +23,7 @@ HALF = 12  # bM bN / (bM + bN) at which fetching takes as long as multiplying
 
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
     """The seconds that a plan of one launch is expected to take on a device."""
-    return seconds(plan.problem, plan.tiler_mnk, kernel_of(plan).name, facts)
+    return seconds(plan.problem, plan.tiler_mnk, plan.kernel_name, facts)
 
 
 def seconds(

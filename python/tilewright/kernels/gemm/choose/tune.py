@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.kernels.copy.problem import CUDA, CUDA_MANAGED
-from tilewright.kernels.kernel import kernel_of
 from tilewright.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -115,8 +114,8 @@ def measured(plans: list[Plan], operands: GemmOperands, stream: int | None) -> P
 
 def _said(plan: Plan, seconds: float) -> str:
     """How fast a plan is, in a few words."""
-    kernel = kernel_of(plan.kernel_plan)
-    return f"{plan.problem.flops / seconds / 1e12:.1f} TFLOP/s by {kernel.name} {plan.tiler_mnk}"
+    kernel = plan.kernel_plan.kernel_name
+    return f"{plan.problem.flops / seconds / 1e12:.1f} TFLOP/s by {kernel} {plan.tiler_mnk}"
 
 
 def _launch_of(plan: Plan, operands: GemmOperands, stream: int) -> Callable[[], None] | None:

@@ -184,6 +184,11 @@ class GemmSimt(GemmPlan):
         return -(-m // runs) if runs else 0, runs, n
 
     @property
+    def min_ctas_per_sm(self) -> int:
+        """As Plan.min_ctas_per_sm."""
+        return self.ctas_per_sm
+
+    @property
     def tile_run(self) -> int:
         """As GemmPlan.tile_run; all runs are about as long."""
         return self._raster()[0]

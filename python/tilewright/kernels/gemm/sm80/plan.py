@@ -83,6 +83,11 @@ class GemmSm80(GemmPlan):
         return -(-self.problem.m // self.tiler_mnk[0]), -(-self.problem.n // self.tiler_mnk[1])
 
     @property
+    def min_ctas_per_sm(self) -> int:
+        """As Plan.min_ctas_per_sm."""
+        return self.min_ctas
+
+    @property
     def tile_run(self) -> int:
         """As GemmPlan.tile_run."""
         return self.run_length
