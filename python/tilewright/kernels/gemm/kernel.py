@@ -22,6 +22,8 @@ GEMM: dict[str, Any] = {
 TILED: dict[str, Any] = {
     **GEMM,
     "draw": f"{SHOW}.gemm_plan:gemm_plan_picture",
+    # The tile of a CTA by who brings and who multiplies it, with the banks of shared memory; its stages step by step;
+    # the order of the tiles of C.
     "pictures": {
         "tile": f"{SHOW}.gemm_tile:draw_gemm",
         "stages": f"{SHOW}.gemm_order:draw_stages",
