@@ -20,10 +20,12 @@ from tilewright.kernels.common.device_types import device_type
 from tilewright.kernels.common.operands import operands_of
 from tilewright.kernels.common.plan import Plan
 from tilewright.kernels.common.report import CopyReport
+from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.choose.devices import GENERATIONS
-from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.problem import GemmProblem, problem_of
+from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.kernel import Kernel, find_kernel, kernel_of, kernels_for, register, registered, unregister
-from tilewright.numeric import Float16
+from tilewright.numeric import Float16, Float32
 from tilewright.runtime.discovery import find_nvrtc
 from tilewright.show import Picture
 
@@ -284,7 +286,29 @@ def test_what_a_kernel_does_not_say_its_plans_do_not_do():
         unregister(silent)
 
 
-# ---- the kernels of the package ----
+# ---- beside the kernels of the package ----
+
+
+def test_a_kernel_of_gemms_is_asked_in_its_turn():
+    """On an H200 after sm90, which refuses Float32, and before the kernels of older devices."""
+
+    class OtherPlan(Plan):
+        pass
+
+    def choose_other(problem, alignments, facts):
+        return SIMT.choose(problem, alignments, facts).replace(group=3)
+
+    def asked_and_group(archs):
+        other = register(Kernel("other", OtherPlan, GemmProblem, archs=archs, choose=choose_other))
+        try:
+            problem = problem_of(4096, 4096, 64, Float32)
+            names = [kernel.name for kernel in kernels_for(problem, 90)]
+            return names, choose_gemm(problem, (16, 16, 16), H200).group
+        finally:
+            unregister(other)
+
+    assert asked_and_group((85, None)) == (["sm90", "other", "sm80", "simt"], 3)
+    assert asked_and_group((75, 89)) == (["sm90", "sm80", "simt"], 16)
 
 
 def test_a_device_has_rates_of_the_kernels_that_it_runs():

@@ -19,8 +19,8 @@ from tilewright.kernels.visualize.tv import visualize_tv
 
 __all__ = ["gemm", "permute", "tiled_copy", "transpose", "visualize_tv"]
 
-for kernel in (TILED_COPY, SIMT, SM80, SM90, PACKED, EDGED, VISUALIZE_TV):
-    register(kernel)
+for _kernel in (TILED_COPY, SIMT, SM80, SM90, PACKED, EDGED, VISUALIZE_TV):
+    register(_kernel)
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = names_of(__name__)

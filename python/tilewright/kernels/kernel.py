@@ -42,7 +42,7 @@ class Kernel:
     - `tables(plan)`: who does what, from the plan's layouts: what the CPU runs
     - `host(plan, operands, check)`: runs the plan on the CPU; with `check` it returns a report
     - `launch(plan, operands, stream)`: runs the plan on a GPU
-    - `accesses(plan, addresses)`: its memory instructions, as `analysis.Accesses`
+    - `accesses(plan, addresses)`: its memory instructions, as `Accesses` of analysis/totals/accesses.py
     - `draw(plan)`: its `show.Picture`; `pictures`: what `plan.svg(name)` draws besides, by name, the first by default
 
     >>> from tilewright.kernels.kernel import registered
