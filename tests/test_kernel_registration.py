@@ -20,7 +20,7 @@ from tilewright.kernels.common.device_types import device_type
 from tilewright.kernels.common.operands import operands_of
 from tilewright.kernels.common.plan import Plan
 from tilewright.kernels.common.report import CopyReport
-from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.choose.choose import choose_gemm, ranked
 from tilewright.kernels.gemm.choose.devices import GENERATIONS
 from tilewright.kernels.gemm.problem import GemmProblem, problem_of
 from tilewright.kernels.gemm.simt.kernel import SIMT
@@ -302,6 +302,7 @@ def test_a_kernel_of_gemms_is_asked_in_its_turn():
         other = register(Kernel("other", OtherPlan, GemmProblem, archs=archs, choose=choose_other))
         try:
             problem = problem_of(4096, 4096, 64, Float32)
+            assert {plan.kernel_name for plan in ranked(problem, (16, 16, 16), H200)} == {"simt"}  # it has no variants
             names = [kernel.name for kernel in kernels_for(problem, 90)]
             return names, choose_gemm(problem, (16, 16, 16), H200).group
         finally:

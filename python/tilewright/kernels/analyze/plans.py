@@ -40,7 +40,7 @@ def analyze_plan(
             `addresses`. bias: that of a GEMM.
         addresses: bytes, of (src, dst) or of (A, B, C, bias); None: multiples of 128. Those of A and B are as passed to
             kernels.gemm, also where the plan has exchanged them.
-        device: the facts of the device that the occupancy is for, of kernels.gemm_devices.DEVICES; None: an H200's.
+        device: the facts of the device that the occupancy is for, of tilewright.devices.DEVICES; None: an H200's.
         registers: of a thread, for the occupancy: 1 to 255, or the program that they are taken from, plan.compile(...);
             None: those of plan.compiled(device.arch), the program that this process has compiled, if it has.
     Returns: an Analysis with an instruction for each kind of access, whose scope is "the whole launch".
