@@ -15,9 +15,10 @@ import pytest
 from tilewright import _registry, analysis, cute, kernels
 from tilewright.analysis.totals.accesses import AccessedTensor, Accesses
 from tilewright.analysis.totals.totals import Mode, Tally, groups
+from tilewright.cute.runtime import work_stream
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.common.device_types import device_type
-from tilewright.kernels.common.operands import operands_of
+from tilewright.kernels.common.operands import Operands, operands_of
 from tilewright.kernels.common.plan import Plan
 from tilewright.kernels.common.report import CopyReport
 from tilewright.kernels.gemm.choose.choose import choose_gemm, ranked
@@ -26,6 +27,7 @@ from tilewright.kernels.gemm.problem import GemmProblem, problem_of
 from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.kernel import Kernel, find_kernel, kernel_of, kernels_for, register, registered, unregister
 from tilewright.numeric import Float16, Float32
+from tilewright.runtime import compiler, device
 from tilewright.runtime.discovery import find_nvrtc
 from tilewright.show import Picture
 
@@ -127,6 +129,13 @@ def host(plan, operands, check):
     return None
 
 
+def launch(plan, operands, stream):
+    number = operands[1].device[1]
+    function = compiler.kernel(plan.compile(device.arch_of(number)), plan.name, number)
+    on = work_stream(number) if stream is None else stream
+    function.launch((plan.ctas, 1, 1), (plan.threads, 1, 1), plan.shared_bytes, on, plan.params(*operands.addresses))
+
+
 def accesses(plan, addresses):
     lanes = plan.tv.offsets()[: plan.threads].reshape(-1, 32)  # the first values, at which the accesses begin
     tallies = []
@@ -147,15 +156,16 @@ def draw(plan):
 
 AXPY = Kernel(
     "axpy", AxpyPlan, AxpyProblem, ("x", "y"), SOURCE, choose=choose, fit=fit, conditions=conditions, tables=tables,
-    host=host, accesses=accesses, draw=draw,
+    host=host, launch=launch, accesses=accesses, draw=draw,
 )  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def axpy():
     yield register(AXPY)
-    if find_kernel(PLAN) is AXPY:
-        unregister(AXPY)
+    left = find_kernel(PLAN)
+    if left is not None:
+        unregister(left)
 
 
 PLAN = choose(AxpyProblem(1000, 0.5))
@@ -200,6 +210,29 @@ def test_its_plan_is_checked():
     assert report.written_twice.count > 0
     with pytest.raises(ValueError, match=r"plan\.run: the plan is for 1000 elements"):
         PLAN.run(*tensors(1001))
+
+
+def test_its_plan_is_launched_on_a_gpu(monkeypatch):
+    def fit_on_device(plan, function, *tensors, **options):
+        plan, operands = fit(plan, function, *tensors, **options)
+        return plan, Operands(one._replace(device=(2, 0)) for one in operands)
+
+    class Function:
+        def launch(self, *arguments):
+            launched.append(arguments)
+
+    launched = []
+    monkeypatch.setattr(compiler, "compile_program", lambda stem, names, arch, source: (stem, names, arch, source))
+    monkeypatch.setattr(compiler, "kernel", lambda program, name, device: launched.append(program) or Function())
+    monkeypatch.setattr(device, "arch_of", lambda number: "sm_80")
+    unregister(AXPY)
+    register(replace(AXPY, fit=fit_on_device))
+    x, y = tensors()
+    assert PLAN.run(x, y, stream=7) is y
+    params = struct.pack("<3qf4x", x.ctypes.data, y.ctypes.data, 1000, 0.5)
+    assert launched == [("axpy", [PLAN.name], "sm_80", SOURCE), ((4, 1, 1), (64, 1, 1), 0, 7, params)]
+    with pytest.raises(ValueError, match="check=True runs on the CPU"):
+        PLAN.run(x, y, check=True)
 
 
 def counted(plan, address, op):
@@ -274,16 +307,13 @@ def test_a_class_of_plans_has_one_kernel():
 
 def test_what_a_kernel_does_not_say_its_plans_do_not_do():
     unregister(AXPY)
-    silent = register(Kernel("silent", AxpyPlan, fit=fit))
-    try:
-        with pytest.raises(ValueError, match="the kernel silent is registered without 'host'"):
-            PLAN.run(*tensors())
-        with pytest.raises(TypeError, match="no picture of AxpyPlan"):
-            cute.show(PLAN)
-        with pytest.raises(TypeError, match="not AxpyPlan"):
-            analysis.analyze(PLAN)
-    finally:
-        unregister(silent)
+    register(Kernel("silent", AxpyPlan, fit=fit))
+    with pytest.raises(ValueError, match="the kernel silent is registered without 'host'"):
+        PLAN.run(*tensors())
+    with pytest.raises(TypeError, match="no picture of AxpyPlan"):
+        cute.show(PLAN)
+    with pytest.raises(TypeError, match="not AxpyPlan"):
+        analysis.analyze(PLAN)
 
 
 # ---- beside the kernels of the package ----

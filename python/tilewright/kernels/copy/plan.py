@@ -207,7 +207,7 @@ class CopyPlan(Plan):
             raise ValueError(
                 f"plan.compile: the plan reads by cp.async, which needs sm_80 or later, but arch is {arch}"
             )
-        return super().compile(arch)
+        return Plan.compile(self, arch)
 
     # ---- running ----
 
