@@ -115,12 +115,12 @@ def searches() -> list[Row]:
 
 def plans() -> list[Row]:
     """Each when others of its kind have been analysed, of which tables and parts are kept, and when none has."""
-    from tilewright.kernels.gemm.choose.choose import module
+    from tilewright.kernels.kernel import registered
 
     found: list[tuple[str, Callable[[], Any]]] = []
     for stem, dtype in (("gemm_simt", Float32), ("gemm_sm80", Float16), ("gemm_sm90", BFloat16)):
         problem = problem_of(4096, 4096, 4096, dtype)
-        choose = module(stem.removeprefix("gemm_")).choose
+        choose = next(kernel for kernel in registered() if kernel.stem == stem).choose
         found.append((f"a {stem} plan, 4096 cubed", lambda c=choose, p=problem: c(p, (16, 16, 16), H200)))
     ragged = problem_of(4095, 4097, 4103, BFloat16)
     found.append(("a plan that copies A and B before, 4095x4097x4103", lambda: choose_gemm(ragged, (2, 2, 2), H200)))

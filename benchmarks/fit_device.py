@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fit_numbers import Values, error_of, fitted, rounded, section_text
-
 from tilewright import BFloat16, Float8E4M3FN, Float32, Float64, kernels
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels import devices
@@ -243,9 +242,9 @@ def expected_clock(facts: DeviceFacts) -> Clock:
             moved = 2 * plan.problem.element_bytes * math.prod(plan.problem.extents)
             share = 1.0 if plan.src_aligned and not plan.dst_shift else 0.55
             return 2.5e-6 + moved / (share * Rates.of(facts).bandwidth * 1e12)
-        if plan.KERNEL == "sm90":
+        if plan.kernel_name == "sm90":
             return sm90.cost(plan, facts)
-        if plan.KERNEL == "simt":
+        if plan.kernel_name == "simt":
             tiles = (*SimtTiles.of(facts).tiles, *SimtTiles.of(facts).loose)
             key = plan.tiler_mnk[:2], plan.slices
             found = [x for x in tiles if (x.extents(4), x.slices) == key]

@@ -250,7 +250,8 @@ class Bench:
         cells.append(f"{errors['tilewright'] / errors['cuBLAS']:.2f}" if errors.get("cuBLAS") else exact)
         plan = found["plan"]
         tile = "x".join(map(str, getattr(plan, "tiler_mnk", ())))
-        cells.append(f"{getattr(plan, 'KERNEL', type(plan).__name__)} {tile}, {getattr(plan, 'stages', '')} stages")
+        name = getattr(plan, "kernel_name", type(plan).__name__)
+        cells.append(f"{name} {tile}, {getattr(plan, 'stages', '')} stages")
         return f"| {' | '.join(cells)} |"
 
     def means(self) -> None:

@@ -25,11 +25,11 @@ def compile_twice(stem: str, arch: str | None) -> list[float]:
     """For one element type, the first compilation of the process, and for another."""
     from tilewright import BFloat16, Float16, Float32, Float64
     from tilewright.devices import H200
-    from tilewright.kernels.gemm.choose.choose import module
     from tilewright.kernels.gemm.problem import problem_of
+    from tilewright.kernels.kernel import registered
     from tilewright.runtime.device import arch_of
 
-    choose = module(stem.removeprefix("gemm_")).choose
+    choose = next(kernel for kernel in registered() if kernel.stem == stem).choose
     elements = (Float32, Float64) if stem == "gemm_simt" else (BFloat16, Float16)
     plans = [choose(problem_of(4096, 4096, 4096, element), (16, 16, 16), H200) for element in elements]
     arch = arch or arch_of(0)

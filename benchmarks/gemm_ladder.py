@@ -42,7 +42,7 @@ def described(plan: Any) -> str:
     if isinstance(plan, PackedGemm):
         return f"copies, then {described(plan.gemm)}"
     stages = f"{plan.stages} stage{'s' * (plan.stages > 1)}"
-    return f"{plan.KERNEL} {'x'.join(map(str, plan.tiler_mnk))}, {plan.threads} threads, {stages}"
+    return f"{plan.kernel_name} {'x'.join(map(str, plan.tiler_mnk))}, {plan.threads} threads, {stages}"
 
 
 def wavefronts(plan: Any) -> str:

@@ -14,8 +14,8 @@ import torch
 import table
 from tilewright import BFloat16, Float16, Float32
 from tilewright.devices import H200
-from tilewright.kernels.gemm.choose.choose import module
 from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.kernel import registered
 
 LIMIT = 1.0  # seconds
 EXTENT = 256
@@ -42,7 +42,8 @@ def main() -> None:
     torch.manual_seed(0)
     for stem, (element, dtype) in KERNELS.items():
         problem = problem_of(EXTENT, EXTENT, EXTENT, element)
-        plan = module(stem.removeprefix("gemm_")).choose(problem, (16, 16, 16), H200)
+        kernel = next(kernel for kernel in registered() if kernel.stem == stem)
+        plan = kernel.choose(problem, (16, 16, 16), H200)
         a, b = (torch.randn(EXTENT, EXTENT).to(dtype) for _ in range(2))
         c = torch.full((EXTENT, EXTENT), float("nan"), dtype=dtype)
         taken = []

@@ -92,10 +92,10 @@ void bind_function(py::module_& m) {
           const auto found = meeting({x}, {as_any_layout(b.handle)}, to_int64(offset.handle));
           if (!found) return Verdict{true, "", py::none()};
           const py::object value = at(x, found->first);
-          return Verdict{false,
-                         concat("coordinates ", found->first, " and ", found->second, " share the offset ",
-                                notation(value)),
-                         py::make_tuple(found->first, found->second, value)};
+          return Verdict{
+              false,
+              concat("coordinates ", found->first, " and ", found->second, " share the offset ", notation(value)),
+              py::make_tuple(found->first, found->second, value)};
         });
       },
       py::arg("a"), py::arg("b"), py::arg("offset") = 0, doc::are_disjoint);
@@ -118,8 +118,8 @@ void bind_function(py::module_& m) {
   define(
       m, "_collision",
       [](LayoutArg layout) -> std::optional<std::pair<int64_t, int64_t>> {
-        const auto found = guarded("is_injective", {layout.handle},
-                                   [&] { return collision(as_any_layout(layout.handle)); });
+        const auto found =
+            guarded("is_injective", {layout.handle}, [&] { return collision(as_any_layout(layout.handle)); });
         if (!found) return std::nullopt;
         return std::pair{found->first, found->second};
       },

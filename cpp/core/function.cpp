@@ -194,7 +194,8 @@ std::optional<Coordinates> collision(const AnyLayout& layout) {
   std::iota(order.begin(), order.end(), 0);
   const auto value = [&](int64_t i) { return offsets[static_cast<std::size_t>(i)]; };
   std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return value(i) < value(j); });
-  const auto same = std::adjacent_find(order.begin(), order.end(), [&](int64_t i, int64_t j) { return value(i) == value(j); });
+  const auto same =
+      std::adjacent_find(order.begin(), order.end(), [&](int64_t i, int64_t j) { return value(i) == value(j); });
   if (same == order.end()) return std::nullopt;
   return Coordinates{*same, *(same + 1)};
 }

@@ -173,8 +173,8 @@ class Search {
     Row direction;
     Wide high = 0;
   };
-  // A direction plus any multiple of d says the same on the hyperplane. The best multiple is that of the linear program:
-  // with it, the sides before a critical one, by entry / d, end at their counts, and those behind it at 0.
+  // A direction plus any multiple of d says the same on the hyperplane. The best multiple is that of the linear
+  // program: with it, the sides before a critical one, by entry / d, end at their counts, and those behind it at 0.
   Bound bound(Direction v) const {
     std::vector<std::size_t> order(rank());
     for (std::size_t i = 0; i < rank(); ++i) order[i] = i, v[i] *= scale_[i];
@@ -254,10 +254,8 @@ class Search {
     if (j < 0) return inside(found_);
     const Level& level = levels_[static_cast<std::size_t>(j)];
     const Row& step = basis_[static_cast<std::size_t>(j)];
-    const Wide high =
-        floor_div(plus(level.above.high, -dot(found_, level.above.direction)), level.step_above);
-    const Wide low =
-        -floor_div(plus(level.below.high, -dot(found_, level.below.direction)), level.step_below);
+    const Wide high = floor_div(plus(level.above.high, -dot(found_, level.above.direction)), level.step_above);
+    const Wide low = -floor_div(plus(level.below.high, -dot(found_, level.below.direction)), level.step_below);
     if (low > high) return false;
     const Row before = found_;
     const Wide middle = floor_div(low + high, 2);

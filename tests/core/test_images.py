@@ -1,4 +1,4 @@
-"""Whether coordinates collide, images meet, an image lies in an interval: by brute force, and where nothing can be listed."""
+"""Whether coordinates collide, images meet, an image lies in an interval: listed, and where nothing can be listed."""
 
 from __future__ import annotations
 
@@ -72,7 +72,11 @@ def test_images_within_an_interval(a, begin, length):
 
 def test_every_pair_of_small_layouts():
     rank_2 = [
-        cute.make_layout((s0, s1), stride=(d0, d1)) for s0 in (2, 3) for s1 in (2, 4) for d0 in range(7) for d1 in range(7)
+        cute.make_layout((s0, s1), stride=(d0, d1))
+        for s0 in (2, 3)
+        for s1 in (2, 4)
+        for d0 in range(7)
+        for d1 in range(7)
     ]
     images = [set(cute.image(layout).tolist()) for layout in rank_2]
     met = 0

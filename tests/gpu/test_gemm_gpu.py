@@ -80,17 +80,17 @@ def test_aligned_matrices(compiled, number):
 
 def plans_of(stem, one, *, many):
     """The plans of a kernel for a sample: the one that it chooses, or some of those that tuning tries."""
-    from tilewright.kernels.gemm.choose.choose import module as kernel_module
     from tilewright.kernels.gemm.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.kernel import registered
 
     a, b, c, _ = one.operands(filled=False)
     operands = gemm_operands("test", a, b, c, tf32=one.of.tf32)
-    module = kernel_module(stem.removeprefix("gemm_"))
+    kernel = next(kernel for kernel in registered() if kernel.stem == stem)
     if not many:
-        plan = module.choose(operands.problem, operands.alignments, facts_of(0))
+        plan = kernel.choose(operands.problem, operands.alignments, facts_of(0))
         return [plan] if plan else []
-    found = list(module.variants(operands.problem, operands.alignments))
+    found = list(kernel.variants(operands.problem, operands.alignments))
     return random.Random(0).sample(found, min(6, len(found)))
 
 
@@ -400,8 +400,8 @@ def test_shares_of_tiles_wait_for_each_other(shape, tile, streams, how):
 def test_totals_in_shared_memory(shape):
     """Those of threads of 8 x 16 sums; C by 16 bytes, and by way of the same shared memory."""
     from tilewright.devices import H200
-    from tilewright.kernels.gemm.choose.choose import module
     from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.simt import build
     from tilewright.kernels.gemm.simt.tiles import SimtTiles
 
     m, n, k = shape
@@ -409,7 +409,7 @@ def test_totals_in_shared_memory(shape):
     c = torch.full((m, n), float("nan"), device=DEVICE)
     operands = gemm_operands("test", a, b, c)
     tile = SimtTiles.of(H200).tiles[0]
-    plan = module("simt")._plan(operands.problem, operands.alignments, tile).replace(promote=2)
+    plan = build._plan(operands.problem, operands.alignments, tile).replace(promote=2)
     assert plan.totals == 128
     plan.run(a, b, c)
     assert error(c, exact(a, b)) < 1e-6

@@ -79,9 +79,9 @@ class CpuDevice:
 
         def launch(name, device, blocks, threads, params):
             if name not in COMPILED:
-                from tilewright.kernels.visualize.device import SOURCE
+                from tilewright.kernels.visualize.kernel import VISUALIZE_TV
 
-                COMPILED[name] = compile_kernel(SOURCE, name, folder)
+                COMPILED[name] = compile_kernel(VISUALIZE_TV.text, name, folder)
             self.launches.append((name, device, blocks, threads))
             COMPILED[name](blocks, threads, params)
 

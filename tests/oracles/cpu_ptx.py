@@ -13,6 +13,7 @@ import subprocess
 import numpy as np
 
 from cpu_device import COMPILER
+from tilewright.kernels.kernel import kernel_of
 from tilewright.runtime.discovery import kernels_folder
 
 PRELUDE = r"""
@@ -341,7 +342,7 @@ class GemmKernels:
     """The kernels of GEMM plans of one kind, compiled together."""
 
     def __init__(self, plans, folder, arch=800):
-        stem = plans[0].STEM
+        stem = kernel_of(plans[0]).stem
         rewritten(stem, folder)
         self.index = {name: i for i, name in enumerate(dict.fromkeys(plan.name for plan in plans))}
         entries = ",\n".join(re.sub(rf"^{stem}<(.*)>$", r"&run_gemm<\1>", name) for name in self.index)

@@ -12,6 +12,7 @@ import subprocess
 
 import cpu_ptx
 from cpu_device import COMPILER
+from tilewright.kernels.kernel import kernel_of
 
 INSTRUCTIONS = r"""
 // ---- what a warp does together ----
@@ -168,7 +169,7 @@ class WarpKernels(cpu_ptx.GemmKernels):
     """The kernels of GemmSm80 plans, compiled together."""
 
     def __init__(self, plans, folder, arch=800):
-        stem = plans[0].STEM
+        stem = kernel_of(plans[0]).stem
         cpu_ptx.rewritten(stem, folder)
         expand_macros(folder / "tilewright" / "mma.cuh")
         self.index = {name: i for i, name in enumerate(dict.fromkeys(plan.name for plan in plans))}

@@ -273,11 +273,11 @@ def kernels_order(plan):
     p, (bm, bn, _) = plan.problem, plan.tiler_mnk
     cluster = getattr(plan, "cluster_mn", (1, 1))
     tiles_m, tiles_n = -(-p.m // (bm * cluster[0])), -(-p.n // (bn * cluster[1]))
-    if plan.KERNEL == "simt":  # Grid of kernels/tilewright/grid.cuh
+    if plan.kernel_name == "simt":  # Grid of kernels/tilewright/grid.cuh
         run, runs, columns = plan._raster()
         every = [(i % run + i // run // columns * run, i // run % columns) for i in range(run * runs * columns)]
         return [tile for tile in every if tile[0] < tiles_m]
-    group = plan.run_length if plan.KERNEL == "sm80" else max(plan.group // cluster[0], 1)
+    group = plan.run_length if plan.kernel_name == "sm80" else max(plan.group // cluster[0], 1)
     found = []
     for i in range(tiles_m * tiles_n):
         first = i // (group * tiles_n) * group

@@ -28,6 +28,7 @@ __all__: list[str] = [
     "analysis",
     "append",
     "append_ones",
+    "are_disjoint",
     "assume",
     "basis_get",
     "basis_value",
@@ -70,6 +71,7 @@ __all__: list[str] = [
     "host",
     "idx2crd",
     "image",
+    "image_within",
     "increment_coord",
     "inner_product",
     "is_admissible",
@@ -688,9 +690,25 @@ def E(mode: Modes) -> ScaledBasis:
         (1@1, 1@0@1, 3@1)
     """
 
+def _collision(layout: LayoutLike) -> tuple[int, int] | None:
+    """
+    Two 1-D coordinates that share an offset, or None.
+    """
+
 def _layout(shape: typing.Any, stride: typing.Any) -> Layout:
     """
     The layout with this shape and stride, for pickle.
+    """
+
+def _meeting(
+    a: LayoutLike,
+    a_width: typing.SupportsInt | typing.SupportsIndex,
+    b: LayoutLike,
+    b_width: typing.SupportsInt | typing.SupportsIndex,
+    offset: typing.SupportsInt | typing.SupportsIndex,
+) -> tuple[int, int] | None:
+    """
+    1-D coordinates of a and b whose elements, of so many offsets each, share one; or None.
     """
 
 def _register(*, int32: typing.Any, int64: typing.Any, tensor: typing.Any) -> None:
@@ -747,6 +765,32 @@ def append_ones(
     Examples:
         >>> cute.append_ones(cute.parse("(4,2):(1,4)"), up_to_rank=4), cute.append_ones((4, 2))
         ((4,2,1,1):(1,4,0,0), (4, 2, 1))
+    """
+
+def are_disjoint(a: LayoutLike, b: LayoutLike, offset: typing.SupportsIndex = 0) -> Verdict:
+    """
+    Whether the images of two layouts have no offset in common.
+
+        a(i) != offset + b(j) for all i < |a|, j < |b|
+
+    Exact for layouts of any size: it decides whether bounded multiples of the strides add up to the offset
+    (docs/theory.md).
+    Args:
+        a, b: Layouts, ComposedLayouts or Tensors.
+        offset: what is added to the offsets of b, an int, in elements.
+    Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: (i, j, a(i)), two 1-D
+        coordinates and the offset that they share.
+    Raises: LayoutError where strides that do not nest exceed the budget of that search, and for composed layouts of more
+        than 2^24 elements that have not the same swizzle.
+    Source: tilewright.
+
+    Examples:
+        >>> even, odd = cute.parse("(4,8):(2,64)"), cute.parse("(4,8):(2,64)")
+        >>> cute.are_disjoint(even, odd, 1)
+        True
+        >>> verdict = cute.are_disjoint(cute.parse("4:3"), cute.parse("4:5"), 4)
+        >>> verdict, verdict.witness
+        (False (coordinates 3 and 1 share the offset 9), (3, 1, 9))
     """
 
 def assume(
@@ -1190,7 +1234,7 @@ def equivalent(a: LayoutLike, b: LayoutLike) -> Verdict:
         a, b: Layouts, ComposedLayouts or Tensors.
     Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: the smallest
         (i, a(i), b(i)) that differ, or None.
-    Raises: LayoutError when a composed layout has more than 2^30 elements.
+    Raises: LayoutError where more than 2^22 values of composed layouts would have to be compared one by one.
     Source: tilewright.
 
     Examples:
@@ -1507,6 +1551,26 @@ def image(layout: LayoutLike) -> numpy.typing.NDArray[numpy.int64]:
         [0, 1, 2, 3, 4, 5]
     """
 
+def image_within(layout: LayoutLike, begin: typing.SupportsIndex, end: typing.SupportsIndex) -> Verdict:
+    """
+    Whether all offsets of a layout lie in an interval.
+
+        begin <= L(i) < end for all i < |L|
+
+    Args:
+        layout: a Layout, ComposedLayout or Tensor.
+        begin, end: ints, in elements.
+    Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: (i, L(i)) outside.
+    Raises: LayoutError for basis strides, and for a composed layout of more than 2^24 elements.
+    Source: tilewright.
+
+    Examples:
+        >>> cute.image_within(cute.parse("(4,8):(1,64)"), 0, 512)
+        True
+        >>> cute.image_within(cute.parse("(4,8):(1,64)"), 0, 451)
+        False (coordinate 31 has the offset 451, outside [0, 451))
+    """
+
 def increment_coord(coord: CoordLike, shape: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The next coordinate, mode 0 fastest; the last mode goes on past its extent.
@@ -1571,7 +1635,8 @@ def is_bijective(layout: LayoutLike) -> bool:
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a bool. A thread-value layout that is bijective deals every element to one thread.
-    Raises: LayoutError when the strides do not decide it and the offsets reach 2^30.
+    Raises: LayoutError as is_injective does, and for a swizzled layout of more than 2^24 elements that is no whole number
+        of the swizzle's periods.
     Source: tilewright.
 
     Examples:
@@ -1622,7 +1687,10 @@ def is_injective(layout: LayoutLike) -> bool:
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a bool.
-    Raises: LayoutError when the strides do not decide it and the offsets reach 2^30.
+    Exact for layouts of any size, also with a swizzle: it decides whether bounded multiples of the strides add up to 0
+    (docs/theory.md).
+    Raises: LayoutError where strides that do not nest exceed the budget of that search, and for a composed layout without a
+        swizzle of more than 2^24 elements.
     Source: tilewright.
 
     Examples:

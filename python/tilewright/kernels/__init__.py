@@ -6,23 +6,21 @@ from typing import TYPE_CHECKING
 
 from tilewright._boundary import guard
 from tilewright._names import names_of
-from tilewright._registry import ANALYSES
 from tilewright.kernels.copy.api import permute, tiled_copy, transpose
+from tilewright.kernels.copy.kernel import TILED_COPY
 from tilewright.kernels.gemm.api import gemm
+from tilewright.kernels.gemm.composite.kernel import EDGED, PACKED
+from tilewright.kernels.gemm.simt.kernel import SIMT
+from tilewright.kernels.gemm.sm80.kernel import SM80
+from tilewright.kernels.gemm.sm90.kernel import SM90
+from tilewright.kernels.kernel import register
+from tilewright.kernels.visualize.kernel import VISUALIZE_TV
 from tilewright.kernels.visualize.tv import visualize_tv
 
 __all__ = ["gemm", "permute", "tiled_copy", "transpose", "visualize_tv"]
 
-ANALYSES.update(
-    dict.fromkeys(
-        (
-            f"{__name__}.copy.plan.CopyPlan",
-            f"{__name__}.gemm.plan.GemmPlan",
-            f"{__name__}.gemm.composite.plan.CompositeGemm",
-        ),
-        f"{__name__}.analyze.plans:analyze_plan",
-    )
-)
+for _kernel in (TILED_COPY, SIMT, SM80, SM90, PACKED, EDGED, VISUALIZE_TV):
+    register(_kernel)
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = names_of(__name__)

@@ -63,12 +63,12 @@ def compile_program(
     return program
 
 
-def compiled_program(stem: str, names: Sequence[str], arch: str) -> Program | None:
+def compiled_program(stem: str, names: Sequence[str], arch: str, *, source: str | None = None) -> Program | None:
     """The same, if this process has it already; nothing is compiled and no file is read.
 
     >>> compiled_program("tiled_copy", ["nobody asked for this"], "sm_90a")
     """
-    return _programs.get((stem, tuple(names), arch, None, ()))
+    return _programs.get((stem, tuple(names), arch, source, ()))
 
 
 def kernel(program: Program, name: str, device: int) -> cuda.Function:

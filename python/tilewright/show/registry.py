@@ -1,8 +1,9 @@
 """`show`: which function draws what. A function is named by its module and imported when it is first needed.
 
-To add a subject, add a line: a class by its full name, or an operation by its name, and "module:function". The function
-takes the object, or the operands, and keyword options, and returns a Picture; it raises LayoutError, TypeError or
-ValueError where there is nothing to draw, and then a notebook shows the object's text.
+To add a subject, add a line: a class by its full name, or an operation by its name, and "module:function". What draws a
+kernel's plans is a member of the registered kernel. The function takes the object, or the operands, and keyword
+options, and returns a Picture; it raises LayoutError, TypeError or ValueError where there is nothing to draw, and then
+a notebook shows the object's text.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._names import did_you_mean
-from tilewright._registry import function_of, load
+from tilewright._registry import KERNELS, entry_of, function_of, load
 from tilewright.cute.tensors.tensor import as_tensor
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ OBJECTS: dict[str, str] = {
     "tilewright._core.Swizzle": f"{_HERE}.subjects.swizzle:swizzle_picture",
     "tilewright.cute.text.explain.Explanation": f"{_HERE}.subjects.tuples:explanation_picture",
     "tilewright.cute.tensors.tensor.Tensor": f"{_HERE}.subjects.tensors:tensor_picture",
-    "tilewright.kernels.visualize.tv.ThreadValues": f"{_HERE}.subjects.tv:values_picture",
     "tilewright.analysis.instructions.Analysis": "tilewright.show.analysis.report:picture",
     "tilewright.analysis.instructions.MemoryInstruction": "tilewright.show.analysis.requests:instruction_picture",
     "tilewright.analysis.access.Request": "tilewright.show.analysis.requests:request_picture",
@@ -51,10 +51,6 @@ OBJECTS: dict[str, str] = {
     "tilewright.cute.atoms.mma_atom.MmaAtom": f"{_HERE}.subjects.mma:mma_atom_picture",
     "tilewright.cute.tiled.tiled_mma.TiledMma": f"{_HERE}.subjects.mma:tiled_mma_picture",
     "tilewright.cute.tiled.tiled_mma.ThrMma": f"{_HERE}.operations.partitions:thr_mma_picture",
-    "tilewright.kernels.copy.plan.CopyPlan": f"{_HERE}.kernels.copy_plan:copy_plan_picture",
-    "tilewright.kernels.gemm.plan.GemmPlan": f"{_HERE}.kernels.gemm_plan:gemm_plan_picture",
-    "tilewright.kernels.gemm.composite.residue.EdgedGemm": f"{_HERE}.kernels.gemm_plan:edged_gemm_picture",
-    "tilewright.kernels.gemm.composite.padded.PackedGemm": f"{_HERE}.kernels.gemm_plan:packed_gemm_picture",
 }
 """What draws an object, by the name of its class; a subclass is drawn as its nearest base that is listed.
 
@@ -116,13 +112,21 @@ def show(x: object, /, *operands: object, **options: object) -> Picture:
             f"show: there is no picture of the operation {name or type(x).__name__!r}; the operations are "
             f"{', '.join(OPERATIONS)}{did_you_mean(name, OPERATIONS)}"
         )
-    if function_of(x, OBJECTS) is None and hasattr(x, "__dlpack__"):
+    if _draw_of(x) is None and hasattr(x, "__dlpack__"):
         x = as_tensor(x, "show", "x")
-    draw = function_of(x, OBJECTS)
+    draw = _draw_of(x)
     if draw is None:
-        names = sorted({place.rpartition(".")[2] for place in OBJECTS})
+        kernels = load("tilewright.kernels.kernel:registered")()
+        drawn = (*OBJECTS, *(kernel.plan for kernel in kernels if kernel.draw is not None))
+        names = sorted({place.rpartition(".")[2] for place in drawn})
         raise TypeError(f"show: there is no picture of {type(x).__name__}; there are pictures of {', '.join(names)}")
     return _call(draw, type(x).__name__, (x,), options)
+
+
+def _draw_of(x: object) -> Callable[..., Picture] | None:
+    """What draws an object: by its class, or as a plan of a registered kernel."""
+    kernel = entry_of(x, KERNELS)
+    return function_of(x, OBJECTS) if kernel is None else kernel.draw
 
 
 def _call(draw: Callable[..., Picture], name: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Picture:

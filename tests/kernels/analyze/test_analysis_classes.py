@@ -14,8 +14,7 @@ from test_analysis_plans import COPIES, GEMMS
 from tilewright import kernels
 from tilewright.analysis.layouts import sass_name
 from tilewright.kernels.analyze.verify import class_of
-from tilewright.kernels.copy.accesses import copy_instructions
-from tilewright.kernels.gemm.accesses import gemm_instructions
+from tilewright.kernels.kernel import kernel_of
 
 # Every kind of access of every kernel, the paths at the ends of tensors included.
 NAMES = (
@@ -34,11 +33,11 @@ def plan_and_classes(name):
     """A plan, and the classes of what analysis says that it executes."""
     if name in GEMMS:
         plan = GEMMS[name]()
-        found = gemm_instructions(plan)
+        found = kernel_of(plan).accesses(plan, (0, 0, 0, 0)).instructions
     else:
         src, dst, *_ = COPIES[name]()
         plan, a, b = kernels.tiled_copy.plan(src, dst).fit(src, dst)
-        found = copy_instructions(plan, a.address, b.address, a.reach())
+        found = kernel_of(plan).accesses(plan, (a.address, b.address)).instructions
     return plan, {class_of(x.sass) for x in found if x.by_lanes}
 
 

@@ -10,8 +10,6 @@ import pytest
 from plan_walk import WALKS, predicted, walk_copy
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32, cute, kernels
 from tilewright.devices import H200
-from tilewright.kernels.copy.accesses import copy_instructions
-from tilewright.kernels.gemm.accesses import gemm_instructions
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.layouts import SimtTile
@@ -19,6 +17,7 @@ from tilewright.kernels.gemm.sm80 import build as gemm_sm80
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 from tilewright.kernels.gemm.sm90 import choose as choose_gemm_sm90
 from tilewright.kernels.gemm.sm90.choose import Config
+from tilewright.kernels.kernel import kernel_of
 
 
 def array(shape, dtype=np.float32, offset=0):
@@ -65,7 +64,7 @@ COPIES = {
 def test_copies_are_walked(name):
     src, dst, *fields = COPIES[name]()
     plan, a, b = kernels.tiled_copy.plan(src, dst).replace(**(fields[0] if fields else {})).fit(src, dst)
-    found = predicted(copy_instructions(plan, a.address, b.address, a.reach()))
+    found = predicted(kernel_of(plan).accesses(plan, (a.address, b.address)).instructions)
     assert found == walk_copy(plan, a.address, b.address, a.reach())
     stored = sum(x["useful"] for (what, _), x in found.items() if what.startswith("store"))
     assert stored == dst.nbytes  # each element once
@@ -190,6 +189,6 @@ def test_gemms_are_walked(name):
     plan = GEMMS[name]()
     assert plan is not None
     addresses = (0, 0, 0, 4)
-    found = predicted(gemm_instructions(plan, addresses))
-    walked = WALKS[plan.KERNEL](plan, addresses)
+    found = predicted(kernel_of(plan).accesses(plan, addresses).instructions)
+    walked = WALKS[plan.kernel_name](plan, addresses)
     assert found == walked

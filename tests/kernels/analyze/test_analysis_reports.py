@@ -15,10 +15,10 @@ from test_analysis_plans import ALL, GEMMS, array, seed_002, simt, sliced, sm80,
 from tilewright import BFloat16, Float16, Float32, Float64, TFloat32, analysis, cute, kernels
 from tilewright.analysis import MisalignedError, analyze
 from tilewright.analysis.cp_async import async_access
+from tilewright.analysis.totals.accesses import widest_legal
 from tilewright.cute.nvgpu import cpasync
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.analyze.occupancy import occupancy
-from tilewright.kernels.analyze.plans import widest_legal
 from tilewright.kernels.copy import accesses as copy_plans
 from tilewright.kernels.gemm import accesses as gemm_plans
 from tilewright.kernels.gemm.choose.choose import choose_gemm

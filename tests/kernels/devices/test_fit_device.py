@@ -12,20 +12,20 @@ import pytest
 
 pytest.importorskip("torch")
 
-import fit_device  # noqa: E402
-import fit_numbers  # noqa: E402
-from places import ROOT  # noqa: E402
-from tilewright import BFloat16, Float32  # noqa: E402
-from tilewright.devices import H200, DeviceFacts  # noqa: E402
-from tilewright.kernels import devices  # noqa: E402
-from tilewright.kernels.devices import file_of  # noqa: E402
-from tilewright.kernels.gemm.choose.choose import choose_gemm  # noqa: E402
-from tilewright.kernels.gemm.choose.rates import Rates  # noqa: E402
-from tilewright.kernels.gemm.problem import problem_of  # noqa: E402
-from tilewright.kernels.gemm.simt.cost import SimtModel  # noqa: E402
-from tilewright.kernels.gemm.simt.tiles import SimtTiles  # noqa: E402
-from tilewright.kernels.gemm.sm80.cost import Sm80Numbers  # noqa: E402
-from tilewright.kernels.gemm.sm90.cost import Sm90Model  # noqa: E402
+import fit_device
+import fit_numbers
+from places import ROOT
+from tilewright import BFloat16, Float32
+from tilewright.devices import H200, DeviceFacts
+from tilewright.kernels import devices
+from tilewright.kernels.devices import file_of
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.choose.rates import Rates
+from tilewright.kernels.gemm.problem import problem_of
+from tilewright.kernels.gemm.simt.cost import SimtModel
+from tilewright.kernels.gemm.simt.tiles import SimtTiles
+from tilewright.kernels.gemm.sm80.cost import Sm80Numbers
+from tilewright.kernels.gemm.sm90.cost import Sm90Model
 
 SLOWER = DeviceFacts("NVIDIA Slower", 90, 132, 232448)
 BENCHMARKS = ROOT / "benchmarks"

@@ -357,7 +357,7 @@ def test_rows_that_are_not_aligned_are_packed():
     assert isinstance(plan, PackedGemm)
     assert plan.pack_a is not None
     assert plan.pack_b is not None
-    assert plan.gemm.KERNEL == "sm90"
+    assert plan.gemm.kernel_name == "sm90"
     assert "copy of A" in str(plan)
     assert pickle.loads(pickle.dumps(plan)) == plan
     found = kernels.gemm(a, b, plan=plan, out_dtype=torch.bfloat16)

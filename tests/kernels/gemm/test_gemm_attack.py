@@ -27,7 +27,7 @@ ARCHITECTURES = {"sm_75": "simt", "sm_80": "sm80", "sm_90a": "sm90"}
 def plan_of(arch, size=256):
     x = torch.zeros(size, size, dtype=torch.float16)
     found = kernels.gemm.plan(x, x, arch=arch)
-    assert ARCHITECTURES[arch] == found.KERNEL
+    assert ARCHITECTURES[arch] == found.kernel_name
     return found
 
 

@@ -146,7 +146,7 @@ def test_bound(recorder):
 def test_a_device_that_lacks_the_instructions(monkeypatch):
     a, b, c = tensors(512, 512, 512, torch.bfloat16)
     plan = kernels.gemm.plan(a, b, c)
-    assert plan.KERNEL == "sm90"
+    assert plan.kernel_name == "sm90"
     for facts, message in (
         (H200._replace(name="NVIDIA B200", capability=100), "has instructions of sm_90, but NVIDIA B200 is sm_100"),
         (H200._replace(name="NVIDIA A100", capability=80), "has instructions of sm_90, but NVIDIA A100 is sm_80"),

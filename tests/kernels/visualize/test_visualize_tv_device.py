@@ -156,7 +156,8 @@ def test_what_the_device_cannot_print(device):
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
 def test_the_kernels_compile(compiler, arch):
-    from tilewright.kernels.visualize.device import SOURCE, STEM, kernel_name, print_name
+    from tilewright.kernels.visualize.device import kernel_name, print_name
+    from tilewright.kernels.visualize.kernel import VISUALIZE_TV
     from tilewright.runtime.compiler import compile_program
 
     swizzled = cute.make_composed_layout(cute.make_swizzle(3, 2, 3), 0, L("(8,32):(32,1)"))
@@ -169,7 +170,7 @@ def test_the_kernels_compile(compiler, arch):
             names += [kernel_name(x) for x in tensors]
             names += [print_name(x) for x in tensors if dtype.bits <= 64]
     names = list(dict.fromkeys(names))
-    program = compile_program(STEM, names, arch, source=SOURCE)
+    program = compile_program(VISUALIZE_TV.stem, names, arch, source=VISUALIZE_TV.text)
     assert set(program.report) == set(names)
     for name, report in program.report.items():
         assert report.spill_bytes == 0 or name.startswith("print_tv"), (

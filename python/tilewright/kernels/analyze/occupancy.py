@@ -138,7 +138,7 @@ def occupancy(
     ctas = min(threads, CTAs, shared memory and registers of a multiprocessor, each divided by what a CTA takes of it)
 
     Args:
-        plan: a CopyPlan or a GemmPlan. facts: the device's; None: an H200's.
+        plan: of any kernel of one launch. facts: the device's; None: an H200's.
         registers: of a thread, 1 to 255, or the plan's program, plan.compile(...), for the device's architecture; None:
             those of plan.compiled(facts.arch), and where there is none they are left out.
         operation: in whose name errors are said.
@@ -169,8 +169,7 @@ def occupancy(
     ctas = min(limits.values())
     limited = tuple(name for name, count in limits.items() if count == ctas)
     room = ctas * facts.multiprocessors
-    compiled_for = int(getattr(plan, "ctas_per_sm", getattr(plan, "min_ctas", 1)))
-    at_least = min(ctas, max(compiled_for, 1)) if count is None else ctas
+    at_least = min(ctas, max(plan.min_ctas_per_sm, 1)) if count is None else ctas
     return Occupancy(
         ctas, at_least, ctas * warps, has.threads // WARP, limits, limited, threads, shared, count,
         plan.ctas / room if room else 0.0, facts.name,

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.analysis.ncu import run as ncu
+from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from tilewright.analysis.totals.accesses import Accesses
 
 __all__ = ["Comparison", "Verification", "verify_with_ncu"]
 
@@ -200,19 +203,11 @@ def classes_predicted(plan: Any, addresses: Sequence[int | None] = ()) -> Classe
     >>> classes_predicted(plan, (0, 0))["LDG.128"]
     {'sectors': 512, 'ideal_sectors': 512, 'lines': 128}
     """
-    from tilewright import analysis
-    from tilewright.kernels.copy.plan import CopyPlan
-
-    instructions: Any
-    if isinstance(plan, CopyPlan):
-        from tilewright.kernels.copy.accesses import copy_instructions
-
-        src, dst = (x or 0 for x in addresses[:2]) if addresses else (0, 0)
-        instructions = copy_instructions(plan, src, dst)
-    else:
-        instructions = analysis.analyze(plan, addresses=[x or 0 for x in addresses[:4]])
+    kernel = kernel_of(plan)
+    given = (*addresses, *(None,) * len(kernel.tensors))
+    accesses: Accesses = kernel.accesses(plan, tuple(x or 0 for x in given[: len(kernel.tensors)]))
     found: Classes = {}
-    for one in instructions:
+    for one in accesses.instructions:
         name = class_of(one.sass)
         if not name:
             continue
@@ -339,6 +334,7 @@ def compare_launches(launches: Sequence[Mapping[str, Any]], found: Sequence[ncu.
             continue
         launch = queue.pop(0) if len(queue) > 1 else queue[0]
         predicted = classes_predicted(launch["plan"], launch["addresses"])
-        name = str(getattr(launch["plan"], "kernel", None) or getattr(launch["plan"], "KERNEL", profile.name))
+        plan = launch["plan"]
+        name = str(getattr(plan, "kernel", plan.kernel_name))  # of a copy, whether it is direct or staged
         comparisons += compare_classes(predicted, classes_read(profile.lines, profile.metrics), name)
     return Verification(tuple(comparisons), tuple(unpredicted), version)

@@ -11,6 +11,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._registry import Lazy
+from tilewright.analysis.totals.accesses import AccessedTensor, Accesses
 from tilewright.analysis.totals.cp_async import AsyncTally
 from tilewright.analysis.totals.totals import Tally
 from tilewright.kernels.gemm.partitions import points
@@ -22,18 +24,25 @@ if TYPE_CHECKING:
     from tilewright.analysis.totals.totals import Integers
     from tilewright.kernels.copy.plan import CopyPlan
 
-__all__ = ["copy_instructions"]
+__all__ = ["accesses", "copy_instructions"]
 
 LINE, WORD, ACCESS = 128, 4, 16
 KEPT = 64  # plans whose instructions are kept
 
 
-def copy_instructions(
-    plan: CopyPlan, src_address: int = 0, dst_address: int = 0, src_memory: tuple[int, int] | None = None
-) -> list[MemoryInstruction]:
-    """What each instruction of a launch costs, for tensors at these addresses.
+def accesses(plan: CopyPlan, addresses: tuple[int, int]) -> Accesses:
+    """All accesses of a launch, for tensors src and dst at these addresses."""
+    p = plan.problem
+    tensors = (
+        AccessedTensor("src", addresses[0] + p.src_offset * p.element_bytes, p.extents, p.src_strides, p.element_bytes),
+        AccessedTensor("dst", addresses[1] + p.dst_offset * p.element_bytes, p.extents, p.dst_strides, p.element_bytes),
+    )
+    advice = functools.partial(Lazy("tilewright.kernels.copy.advice:advice_on_copy"), plan)
+    return Accesses(f"{plan.kernel} copy", copy_instructions(plan, *addresses), tensors, advice, plan)
 
-    `src_memory`: where the source's elements begin and end, beyond which nothing is read.
+
+def copy_instructions(plan: CopyPlan, src_address: int = 0, dst_address: int = 0) -> list[MemoryInstruction]:
+    """What each instruction of a launch costs, for tensors at these addresses.
 
     >>> import numpy
     >>> from tilewright import kernels
@@ -41,7 +50,7 @@ def copy_instructions(
     >>> [(x.name, x.sass, x.requests) for x in copy_instructions(kernels.tiled_copy.plan(a, a.copy()))]
     [('load', 'LDG.E.128', 32), ('store', 'STG.E.128', 32)]
     """
-    begin, end = src_memory or _reach(plan, src_address)
+    begin, end = _reach(plan, src_address)
     line = src_address // LINE * LINE
     return list(_instructions(plan, src_address - line, dst_address % LINE, (begin - line, end - line)))
 
@@ -103,6 +112,7 @@ def _used(x: MemoryInstruction, step: int) -> MemoryInstruction:
 
 
 def _reach(plan: CopyPlan, address: int) -> tuple[int, int]:
+    """Where the source's elements begin and end, beyond which nothing is read."""
     p = plan.problem
     ends = [(e - 1) * d * p.element_bytes for e, d in zip(p.extents, p.src_strides, strict=True)]
     address += p.src_offset * p.element_bytes

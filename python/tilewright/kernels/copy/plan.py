@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
-from tilewright._notebook import drawn
-from tilewright._registry import load
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.device_types import device_type
+from tilewright.kernels.common.plan import Plan, run_plan
 from tilewright.kernels.copy.conditions import constant_step, require, require_fields, require_shared
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-STEM = "tiled_copy"
 FIELDS = (
     "problem", "kernel", "tile", "load_tv", "store_tv", "load_vector", "store_vector", "smem", "src_mode", "dst_mode",
     "src_step", "src_aligned", "dst_shift", "smem_store", "smem_load", "tiles_in_run", "predicated", "is_async",
@@ -27,8 +25,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-@drawn
-class CopyPlan:
+class CopyPlan(Plan):
     """How a copy is done; `kernels.tiled_copy.plan(src, dst)` makes one. Its fields:
 
     - `problem`: extents and the strides of both sides, `kernel`: "direct" or "staged" through shared memory
@@ -202,38 +199,15 @@ class CopyPlan:
         grid = [word for n in self._grid() for word in fast_divisor(n)]
         return struct.pack(f"<4Q{len(sizes)}q{len(grid)}I{-4 * len(grid) % 8}x", src, dst, *src_memory, *sizes, *grid)
 
-    # ---- compiling, without a GPU ----
-
     @short
     def compile(self, arch: str = "sm_90a") -> Any:
-        """The compiled program: `.ptx`, `.cubin`, `.source`, `.report` of registers and spills. Needs NVRTC, no GPU."""
-        from tilewright.runtime.compiler import compile_program
-
+        """As Plan.compile."""
         generation = arch.removeprefix("sm_").rstrip("af")
         if self.is_async and generation.isdecimal() and int(generation) < 80:
             raise ValueError(
                 f"plan.compile: the plan reads by cp.async, which needs sm_80 or later, but arch is {arch}"
             )
-        return compile_program(STEM, [self.name], arch)
-
-    def compiled(self, arch: str = "sm_90a") -> Any:
-        """What `compile` gives, if this process has compiled it or run it on such a device; None if not."""
-        from tilewright.runtime.compiler import compiled_program
-
-        return compiled_program(STEM, [self.name], arch)
-
-    @property
-    def source(self) -> str:
-        """The kernel's C++ source and, above it, the instantiation."""
-        from tilewright.runtime.discovery import kernels_folder
-
-        return f"// {self.name}\n" + (kernels_folder() / f"{STEM}.cuh").read_text(encoding="utf-8")
-
-    @property
-    def ptx(self) -> str:
-        """The PTX for sm_90a; `compile(arch).ptx` for another architecture."""
-        ptx: str = self.compile().ptx
-        return ptx
+        return Plan.compile(self, arch)
 
     # ---- running ----
 
@@ -274,22 +248,7 @@ class CopyPlan:
         On the CPU `check=True` runs it with marks on every element and returns a report: elements never written,
         written twice, read before they are written. dst is written, as without a check.
         """
-        from tilewright.kernels.copy.api import run_plan
-
-        plan, a, b = self.fit(src, dst, stream, check)
-        if not check:
-            if a.size:
-                run_plan(plan, a, b, stream)
-            return dst
-        if a.device[0] not in (CPU, CUDA_HOST):
-            raise ValueError("plan.run: check=True runs on the CPU; pass CPU tensors of the same shape and strides")
-        if a.size == 0:
-            from tilewright.kernels.common.report import CopyReport
-
-            return CopyReport(0, {})
-        from tilewright.kernels.common.host import run_on_host
-
-        return run_on_host(plan, a.address, b.address, check=True)
+        return run_plan(self, src, dst, stream=stream, check=check)
 
     @short
     def bind(self, src: Any, dst: Any) -> Any:
@@ -331,16 +290,6 @@ class CopyPlan:
             return f"{bits} bits, one element for {vector}"
         along = f" along mode {mode}" if vector > 1 else ""
         return f"{bits * vector} bits{along}" + (f" with step {step}" if step > 1 else "")
-
-    def analyze(self, *tensors: Any, **options: Any) -> Any:
-        """Every memory instruction of a launch, with totals: `analysis.analyze_plan` of this plan."""
-        from tilewright.analysis import analyze
-
-        return analyze(self, *tensors, **options)
-
-    def svg(self) -> str:
-        """The tile by thread, as it is loaded and as it is stored, as a picture: that of `cute.show(plan)`."""
-        return load("tilewright.show.kernels.copy_plan:copy_plan_picture")(self).svg()  # type: ignore[no-any-return]
 
 
 def _restore(fields: Mapping[str, Any]) -> CopyPlan:

@@ -5,72 +5,56 @@ Who addresses what is taken from the plan's tables, by which the CPU runs it too
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from tilewright._cached import cached_property
-from tilewright.analysis.instructions import MemoryInstruction
+from tilewright._registry import Lazy
+from tilewright.analysis.totals.accesses import AccessedTensor, Accesses
 from tilewright.analysis.totals.totals import WARP, Group, Mode, Repeated, Tally, groups
+from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.analysis.totals.accesses import Requests
     from tilewright.analysis.totals.totals import Booleans, Integers
+    from tilewright.kernels.gemm.advice import Remedies
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.tables import GemmTables
 
-__all__ = ["Launch", "gemm_instructions"]
-
+__all__ = ["Launch", "gemm_accesses"]
 
 T = TypeVar("T")
-
-
-class Requests(Protocol):
-    """What adds up to an instruction."""
-
-    name: str
-    memory: str
-    op: str
-    width: int
-
-    @property
-    def lanes(self) -> tuple[int, ...]: ...
-
-    def instruction(self) -> MemoryInstruction | None: ...
-
 
 KEPT = 64  # plans whose tables are kept
 ACCESS, LINE = 16, 128  # bytes
 
 
-def gemm_instructions(plan: GemmPlan, addresses: tuple[int, int, int, int] = (0, 0, 0, 0)) -> list[MemoryInstruction]:
-    """What each instruction of a launch costs, for A, B, C and bias of the plan's problem at these addresses.
+def gemm_accesses(
+    plan: GemmPlan,
+    addresses: tuple[int, int, int, int],
+    requests: Callable[[Any, Launch], Sequence[Requests | MemoryInstruction]],
+    remedies: Remedies,
+) -> Accesses:
+    """The accesses of a plan of one launch, for tensors A, B, C and bias at these addresses, as passed to kernels.gemm.
 
-    >>> from tilewright import Float32
-    >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> from tilewright.kernels.gemm.simt.build import choose
-    >>> plan = choose(problem_of(512, 512, 512, Float32, a="m", b="n"), (16, 16, 16))
-    >>> [(x.name, x.sass) for x in gemm_instructions(plan)][:3]
-    [('load A', 'LDGSTS.E.BYPASS.128'), ('load A, into shared', 'LDGSTS.E.BYPASS.128'), ('read A', 'LDS.128')]
+    `requests`: those of the kernel, where C has elements; `remedies`: as `advice_on_gemm` takes them.
     """
-    found = (x if isinstance(x, MemoryInstruction) else x.instruction() for x in gemm_tallies(plan, addresses))
-    return [x for x in found if x is not None]
-
-
-def gemm_tallies(
-    plan: GemmPlan, addresses: tuple[int, int, int, int] = (0, 0, 0, 0)
-) -> Sequence[Requests | MemoryInstruction]:
-    """The same, of lanes before their requests are added up."""
-    from tilewright.kernels.gemm.simt.accesses import simt_instructions
-    from tilewright.kernels.gemm.sm80.accesses import sm80_instructions
-    from tilewright.kernels.gemm.sm90.accesses import sm90_instructions
-
-    kinds: dict[str, Callable[[Any, Launch], Sequence[Requests | MemoryInstruction]]] = {
-        "simt": simt_instructions, "sm80": sm80_instructions, "sm90": sm90_instructions,
-    }  # fmt: skip
-    p = plan.problem
-    return kinds[plan.KERNEL](plan, Launch(plan, addresses)) if p.m * p.n * p.batches else []
+    p, (a, b, c, bias) = plan.problem, addresses
+    if plan.swapped:
+        a, b = b, a
+    found = requests(plan, Launch(plan, (a, b, c, bias))) if p.m * p.n * p.batches else []
+    tensors = (
+        AccessedTensor("A", a, (p.m, p.k, *p.batch), p.a_strides, int(p.a_type.bits) // 8),
+        AccessedTensor("B", b, (p.n, p.k, *p.batch), p.b_strides, int(p.b_type.bits) // 8),
+        AccessedTensor("C", c, (p.m, p.n, *p.batch), p.c_strides, int(p.c_type.bits) // 8),
+    )
+    advice = functools.partial(Lazy("tilewright.kernels.gemm.advice:advice_on_gemm"), plan, remedies)
+    return Accesses(kernel_of(plan).stem, found, tensors, advice, plan)
 
 
 class Side(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tilewright._cached import cached_property
 from tilewright.analysis.bank_conflicts import BANKS, WARP, WORD
+from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,9 +80,10 @@ def shared_accesses(plan: GemmPlan) -> list[SharedAccess]:
     [('A', True, 1, 1), ('A', False, 1, 1), ('B', True, 1, 1), ('B', False, 1, 1)]
     """
     from tilewright.analysis.instructions import MemoryInstruction
-    from tilewright.kernels.gemm.accesses import gemm_tallies, tables_of
+    from tilewright.kernels.gemm.accesses import tables_of
 
-    tallies = {x.name: x for x in gemm_tallies(plan) if not isinstance(x, MemoryInstruction) and x.memory == "shared"}
+    requests = kernel_of(plan).accesses(plan, (0, 0, 0, 0)).requests
+    tallies = {x.name: x for x in requests if not isinstance(x, MemoryInstruction) and x.memory == "shared"}
     tables = tables_of(plan)
     found = []
     for name, table, dtype in (("A", tables.a, plan.problem.a_type), ("B", tables.b, plan.problem.b_type)):

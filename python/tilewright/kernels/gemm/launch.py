@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.plan import GemmPlan
 
-_functions: dict[tuple[str, str, int], Any] = {}
+_functions: dict[tuple[type[GemmPlan], str, int], Any] = {}
 
 
 @functools.cache
@@ -28,7 +28,7 @@ def facts_of(device: int) -> DeviceFacts:
 
 def function_of(plan: GemmPlan, device: int) -> Any:
     """The plan's kernel on a device, compiled and loaded the first time."""
-    key = (plan.STEM, plan.name, device)
+    key = (type(plan), plan.name, device)
     function = _functions.get(key)
     if function is None:
         from tilewright.runtime.compiler import kernel

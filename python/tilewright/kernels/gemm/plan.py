@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._core import LayoutError
-from tilewright._notebook import drawn
-from tilewright._registry import load
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.common.plan import Plan, run_plan
 from tilewright.kernels.gemm.choose.promotion import require_promotion
 from tilewright.kernels.gemm.fields import require_kinds
+from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.composite.run import CompositeLaunch
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.report import GemmReport
     from tilewright.kernels.gemm.tables import GemmTables
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
-@drawn
-class GemmPlan(ABC):
+class GemmPlan(Plan, ABC):
     """How a GEMM is done; `kernels.gemm.plan(mA, mB)` makes one. The fields that all plans have:
 
     - `problem`: element types, extents, strides and epilogue
@@ -47,10 +47,6 @@ class GemmPlan(ABC):
     """
 
     __slots__ = ("_name", "problem", "promote", "stages", "swapped", "tiled_mma", "tiler_mnk")
-    KERNEL: ClassVar[str]  # "simt", "sm80" or "sm90"
-    STEM: ClassVar[str]  # the kernel's file in kernels/, without .cuh
-    MIN_ARCH: ClassVar[int]
-    MAX_ARCH: ClassVar[int | None] = None  # where later devices lack its instructions
     FIELDS: ClassVar[tuple[str, ...]] = ("problem", "tiler_mnk", "tiled_mma", "stages", "swapped", "promote")
     DEFAULTS: ClassVar[Mapping[str, Any]] = {"swapped": False, "promote": 0}
     problem: GemmProblem
@@ -105,7 +101,7 @@ class GemmPlan(ABC):
 
     # ---- what each kind says ----
 
-    def require_fields(self) -> None:  # noqa: B027
+    def require_fields(self) -> None:
         """TypeError, ValueError or LayoutError where the kind's own fields are none that its kernel takes."""
 
     @property
@@ -136,6 +132,11 @@ class GemmPlan(ABC):
         bytes added to the address)."""
 
     @property
+    @abstractmethod
+    def tile_run(self) -> int:
+        """The tiles along M, or clusters of them, that are taken one after another, before those of other columns."""
+
+    @property
     def programmatic(self) -> bool:
         """Whether a launch may begin before the one before it has ended, for which the kernel itself then waits."""
         return False
@@ -160,16 +161,27 @@ class GemmPlan(ABC):
         """Check what the kernel relies on, for tensors at these addresses; ValueError where it does not hold."""
 
     @abstractmethod
-    def tables(self) -> GemmTables:
-        """The same plan as tables of coordinates and offsets, from its layouts: what the CPU runs."""
-
-    @abstractmethod
     def __str__(self) -> str: ...
 
     def __repr__(self) -> str:
         return str(self)
 
     # ---- what follows ----
+
+    @property
+    def kernel_plan(self) -> GemmPlan:
+        """The plan itself; of a plan of several launches, that of one of them."""
+        return self
+
+    def tables(self) -> GemmTables:
+        """The same plan as tables of coordinates and offsets, from its layouts: what the CPU runs."""
+        return kernel_of(self).tables(self)  # type: ignore[no-any-return]
+
+    def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> GemmReport | None:
+        """Run it on the CPU for tensors mA, mB, mC and bias at these addresses; its report if `check`."""
+        from tilewright.kernels.gemm.host import run_on_host
+
+        return run_on_host(self, *((b, a) if self.swapped else (a, b)), c, bias, check=check)
 
     @property
     def _last_argument(self) -> str:
@@ -211,48 +223,6 @@ class GemmPlan(ABC):
                 "tiles"
             )
 
-    def _require_arch(self, capability: int, shown: str, function: str) -> None:
-        low, high = self.MIN_ARCH, self.MAX_ARCH
-        if capability < low or (high is not None and capability > high):
-            needed = f"sm_{low}" if high == low else f"sm_{low} or later"
-            raise ValueError(
-                f"{function}: the plan's kernel {self.STEM} has instructions of {needed}, but {shown}; choose a plan "
-                "for that device"
-            )
-
-    # ---- compiling, without a GPU ----
-
-    @short
-    def compile(self, arch: str = "sm_90a") -> Any:
-        """The compiled program: `.ptx`, `.cubin`, `.source`, `.report` of registers and spills. Needs NVRTC, no GPU."""
-        from tilewright.runtime.compiler import compile_program
-
-        if not isinstance(arch, str):
-            raise TypeError(f"plan.compile: expected arch to be a string such as sm_90a, but got {arch!r}")
-        generation = arch.removeprefix("sm_").rstrip("af")
-        if arch.startswith("sm_") and generation.isdecimal():
-            self._require_arch(int(generation), f"arch is {arch}", "plan.compile")
-        return compile_program(self.STEM, [self.name], arch)
-
-    def compiled(self, arch: str = "sm_90a") -> Any:
-        """What `compile` gives, if this process has compiled it or run it on such a device; None if not."""
-        from tilewright.runtime.compiler import compiled_program
-
-        return compiled_program(self.STEM, [self.name], arch)
-
-    @property
-    def source(self) -> str:
-        """The kernel's C++ source and, above it, the instantiation."""
-        from tilewright.runtime.discovery import kernels_folder
-
-        return f"// {self.name}\n" + (kernels_folder() / f"{self.STEM}.cuh").read_text(encoding="utf-8")
-
-    @property
-    def ptx(self) -> str:
-        """The PTX for sm_90a; `compile(arch).ptx` for another architecture."""
-        ptx: str = self.compile().ptx
-        return ptx
-
     # ---- running ----
 
     @short
@@ -265,9 +235,7 @@ class GemmPlan(ABC):
         shared memory, reads of what was never written, elements of C that are never or twice written. What it reports
         on is a whole run: mC then holds what the plan computes, as without a check.
         """
-        from tilewright.kernels.gemm.run import run_plan
-
-        return run_plan(self, mA, mB, mC, bias, stream, check)
+        return run_plan(self, mA, mB, mC, bias=bias, stream=stream, check=check)
 
     @short
     def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
@@ -275,17 +243,6 @@ class GemmPlan(ABC):
         from tilewright.kernels.gemm.run import bind_plan
 
         return bind_plan(self, mA, mB, mC, bias)
-
-    def analyze(self, *tensors: Any, **options: Any) -> Any:
-        """Every memory instruction of a launch, with totals: `analysis.analyze_plan` of this plan."""
-        from tilewright.analysis import analyze
-
-        return analyze(self, *tensors, **options)
-
-    def svg(self, of: str = "tile") -> str:
-        """A picture: the "tile" of a CTA by who brings and who multiplies it, with the banks of shared memory; its
-        "stages" step by step; or the "order" of the tiles of C. ValueError for any other."""
-        return load("tilewright.show.kernels.gemm_plan:gemm_plan_picture")(self, of=of).svg()  # type: ignore[no-any-return]
 
 
 def _restore(kind: type[GemmPlan], fields: dict[str, Any]) -> GemmPlan:

@@ -103,7 +103,7 @@ def facts_for(function: str, operands: GemmOperands, arch: str | None = None) ->
 
 
 def _of_parts(function: str, operands: GemmOperands, asked: dict[str, Any]) -> Plan:
-    from tilewright.kernels.gemm.choose.choose import module_of
+    from tilewright.kernels.kernel import kernels_for
 
     op, problem = asked["tiled_mma"].op, operands.problem
     for name, wanted, found in (("mA", op.a_dtype, problem.a_type), ("mB", op.b_dtype, problem.b_type)):
@@ -117,7 +117,11 @@ def _of_parts(function: str, operands: GemmOperands, asked: dict[str, Any]) -> P
             f"{function}: the TiledMma adds up in {op.acc_dtype}, but products of {op.a_dtype} are summed in "
             f"{problem.acc_type}; use an atom that accumulates in {problem.acc_type}"
         )
-    plan: Plan = module_of(op).given(problem, *(asked[name] for name in PARTS), operands.alignments)
+    parts = [asked[name] for name in PARTS]
+    plans = (kernel.given(problem, *parts, operands.alignments) for kernel in kernels_for(problem))
+    plan: Plan | None = next((plan for plan in plans if plan is not None), None)
+    if plan is None:
+        raise TypeError(f"{function}: no kernel multiplies by {op}")
     return plan
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from tilewright.kernels.copy.api import _require_stream
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST
 from tilewright.kernels.gemm.composite.plan import CompositeGemm, is_single
 from tilewright.kernels.gemm.operands import GemmOperands, gemm_operands
@@ -28,15 +27,14 @@ def fitted(plan: Plan, operands: GemmOperands, function: str) -> Plan:
             )
     plan = plan.for_problem(problem.swapped() if plan.swapped else problem)
     if not operands.empty:
-        a, b, c, _ = operands.addresses
-        plan.require(*((b, a) if plan.swapped else (a, b)), c, function)
+        conditions(plan, operands.addresses, function)
     return plan
 
 
-def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: tuple[int, ...]) -> Any:
+def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: tuple[int, ...] = POSITIONS) -> Any:
     """Run a plan that fits where the tensors are; the launch or launches, if they can be repeated, else None."""
     if operands.c.device[0] in (CPU, CUDA_HOST):
-        _on_host(plan, operands, False)
+        host(plan, operands, False)
         return None
     if is_single(plan):
         from tilewright.kernels.gemm import launch as gemm_launch
@@ -47,14 +45,32 @@ def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: t
     return gemm_composite_run.launch(plan, operands, stream)
 
 
-def _on_host(plan: Plan, operands: GemmOperands, check: bool) -> Any:
+def host(plan: Plan, operands: GemmOperands, check: bool) -> Any:
     """Run a plan on the CPU; its report if `check`."""
-    from tilewright.kernels.gemm.host import run_on_host
+    return plan.run_on_host(*operands.addresses, check)
 
-    a, b, c, bias = operands.addresses
-    if isinstance(plan, CompositeGemm):
-        return plan.run_on_host(a, b, c, bias, check)
-    return run_on_host(plan, *((b, a) if plan.swapped else (a, b)), c, bias, check=check)
+
+def conditions(plan: Plan, addresses: tuple[int, int, int, int], function: str) -> None:
+    """ValueError where the plan's kernel relies on what does not hold for A, B, C and bias at these addresses."""
+    a, b, c, _ = addresses
+    plan.require(*((b, a) if plan.swapped else (a, b)), c, function)
+
+
+def fit(
+    plan: Plan, function: str, *tensors: Any, bias: Any = None, stream: int | None = None, check: bool = False
+) -> tuple[Plan, GemmOperands]:
+    """The plan for these tensors mA, mB and mC, which is made where it is not given, and the operands."""
+    if len(tensors) not in (2, 3):
+        raise TypeError(
+            f"{function}: a GEMM has the tensors mA, mB and, if it exists, mC, but {len(tensors)} are given"
+        )
+    mA, mB, mC = (*tensors, None)[:3]
+    if mC is None:
+        from tilewright.kernels.gemm.output import empty_output
+
+        mC = empty_output(function, mA, mB, plan.problem.c_type)
+    operands = _operands(function, plan, mA, mB, mC, bias, stream)
+    return fitted(plan, operands, function), operands
 
 
 def _operands(function: str, plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None) -> GemmOperands:
@@ -79,26 +95,6 @@ def _operands(function: str, plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, s
     )
 
 
-def run_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None, check: bool) -> Any:
-    """plan.run: see there."""
-    _require_stream("plan.run", stream)
-    if type(check) is not bool:
-        raise TypeError(f"plan.run: expected check to be True or False, but got {check!r}")
-    if mC is None:
-        from tilewright.kernels.gemm.output import empty_output
-
-        mC = empty_output("plan.run", mA, mB, plan.problem.c_type)
-    operands = _operands("plan.run", plan, mA, mB, mC, bias, stream)
-    plan = fitted(plan, operands, "plan.run")
-    if check:
-        if operands.c.device[0] not in (CPU, CUDA_HOST):
-            raise ValueError("plan.run: check=True runs on the CPU; pass CPU tensors of the same shape and strides")
-        return _on_host(plan, operands, True)
-    if not operands.empty:
-        execute(plan, operands, stream, POSITIONS)
-    return mC
-
-
 def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
     """plan.bind: see there."""
     operands = _operands("plan.bind", plan, mA, mB, mC, bias, None)
@@ -107,7 +103,7 @@ def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
 
         def bound() -> None:
             if not operands.empty:
-                execute(plan, operands, None, POSITIONS)
+                execute(plan, operands, None)
 
         return bound
     if is_single(plan):

@@ -16,6 +16,7 @@ from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor, offset_range
 from tilewright.cute.text.printing import PRINTF_VALUES, format_printf
 from tilewright.kernels.common.device_types import device_type
+from tilewright.kernels.visualize.kernel import VISUALIZE_TV
 from tilewright.numeric import BFloat16, Boolean, Float16, Float32, Float64, Int4, Integer, Numeric, TFloat32
 from tilewright.runtime.compiler import compile_program, kernel
 from tilewright.runtime.device import arch_of
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from tilewright.kernels.visualize.tv import ThreadValues
 
-STEM = "visualize_tv"
-SOURCE = '#include "visualize_tv.cuh"\nusing namespace tilewright;\n'
 BLOCK = 1024  # threads of a block
 TURNS = 128  # threads that print in one launch: the device's buffer for printf holds 1 MiB
 CUDA_MEMORY = (2, 13)  # DLPack device types: CUDA, CUDA managed
@@ -192,7 +191,7 @@ def _check_readable(composed: Tensor) -> None:
 
 def _launch(name: str, device: int, blocks: int, threads: int, params: bytes) -> None:
     """Run a kernel on the current stream of the device and wait for it."""
-    program = compile_program(STEM, [name], arch_of(device), source=SOURCE)
+    program = compile_program(VISUALIZE_TV.stem, [name], arch_of(device), source=VISUALIZE_TV.text)
     stream = work_stream(device)
     kernel(program, name, device).launch((blocks, 1, 1), (threads, 1, 1), 0, stream, params)
     _core.cuda.synchronize_stream(device, stream)

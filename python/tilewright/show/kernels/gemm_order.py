@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, cast
 
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.kernel import kernel_of
 from tilewright.show.drawing.axes import axis_of, cut_note, shown_of
 from tilewright.show.drawing.picture import Label, Picture, beside
 from tilewright.show.drawing.tables import Content, table
@@ -55,7 +56,7 @@ def gemm_stages_picture(plan: GemmPlan) -> Picture:
         axes,
     )
     how = f"{pipe.stages} stage{'s' * (pipe.stages > 1)}, loads {pipe.ahead} ahead"
-    return Picture(f"gemm_{plan.KERNEL}: {how}", beside(panel))
+    return Picture(f"{kernel_of(plan).stem}: {how}", beside(panel))
 
 
 def _holds(pipe: Any, tile: int, step: int) -> bool:
@@ -78,9 +79,7 @@ def _order(plan: GemmPlan) -> tuple[list[tuple[int, int]], tuple[int, int]]:
     p, (bm, bn, _) = plan.problem, plan.tiler_mnk
     cluster = getattr(plan, "cluster_mn", (1, 1))
     rows, columns = -(-p.m // (bm * cluster[0])), -(-p.n // (bn * cluster[1]))
-    run = getattr(plan, "run_length", 0) or max(getattr(plan, "group", 1) // cluster[0], 1)
-    if plan.KERNEL == "simt":  # of equal lengths
-        run = -(-rows // -(-rows // run))
+    run = plan.tile_run
     taken = [
         (m, n) for start in range(0, rows, run) for n in range(columns) for m in range(start, min(start + run, rows))
     ]
@@ -100,7 +99,7 @@ def tiles_at_once(plan: GemmPlan, multiprocessors: int = 132) -> tuple[list[tupl
     [1146880, 557056]
     """
     taken, cluster = _order(plan)
-    count = multiprocessors * max(getattr(plan, "ctas_per_sm", 1), getattr(plan, "min_ctas", 1))
+    count = multiprocessors * plan.min_ctas_per_sm
     count = min(count, plan.ctas) // (math.prod(cluster) * getattr(plan, "splits", 1))
     if getattr(plan, "streams", 0):  # the first CTAs begin within tiles, the last shares first
         simt = cast("GemmSimt", plan)
@@ -149,5 +148,5 @@ def gemm_order_picture(plan: GemmPlan, multiprocessors: int = 132) -> Picture:
         (axis_of(rows, shown[0]), axis_of(columns, shown[1])),
     )
     cut = cut_note("C in tiles", rows, columns)
-    head = f"gemm_{plan.KERNEL}: {len(tiles)} of {rows} x {columns} tiles of {text((bm, bn))} at a time"
+    head = f"{kernel_of(plan).stem}: {len(tiles)} of {rows} x {columns} tiles of {text((bm, bn))} at a time"
     return Picture(head, beside(panel), [cut] if cut else [])

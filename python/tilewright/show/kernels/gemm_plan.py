@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.kernel import kernel_of
 from tilewright.show.drawing.picture import Label, Picture, Placed
 from tilewright.show.drawing.tables import Content, table
 from tilewright.show.kernels.copy_plan import Region, shared_panel
-from tilewright.show.kernels.gemm_order import gemm_order_picture, gemm_stages_picture
 from tilewright.show.kernels.gemm_owners import NOBODY, by_warp
-from tilewright.show.kernels.gemm_tile import gemm_tile_picture
 from tilewright.show.subjects.mma import operand_contents
 
 if TYPE_CHECKING:
@@ -33,14 +32,6 @@ BESIDE = 16  # columns of shared memory, up to which it stands beside C
 CORE = 16  # bytes that lie side by side under every swizzle
 
 
-PICTURES: dict[str, Callable[[GemmPlan], Picture]] = {
-    "tile": gemm_tile_picture,
-    "stages": gemm_stages_picture,
-    "order": gemm_order_picture,
-}
-"""The pictures of one side of a plan, by their names."""
-
-
 def gemm_plan_picture(plan: GemmPlan, *, of: str | None = None) -> Picture:
     """A GEMM plan: the tile of a CTA, its registers, and shared memory; or what `of` names.
 
@@ -57,9 +48,10 @@ def gemm_plan_picture(plan: GemmPlan, *, of: str | None = None) -> Picture:
     gemm_simt, ... tile (M,N,K) = ...
     """
     if of is not None:
-        if not isinstance(of, str) or of not in PICTURES:
-            raise ValueError(f"show: there is no picture of {of!r}, but of {', '.join(PICTURES)}")
-        return PICTURES[of](plan)
+        pictures = kernel_of(plan).pictures
+        if not isinstance(of, str) or of not in pictures:
+            raise ValueError(f"show: there is no picture of {of!r}, but of {', '.join(pictures)}")
+        return pictures[of](plan)  # type: ignore[no-any-return]
     tables = plan.tables()
     panels = [*by_warp(plan, tables), *_registers(plan, tables), *_shared(plan, tables)]
     notes = ["A and B have changed places: the plan computes C transposed"] if plan.swapped else []
@@ -73,7 +65,7 @@ def gemm_plan_picture(plan: GemmPlan, *, of: str | None = None) -> Picture:
         f"C {c} {_STORES[tables.store.kind]}"
     )
     title = (
-        f"gemm_{plan.KERNEL}, a CTA of {plan.threads} threads: tile (M,N,K) = {text(tables.tile)}, {plan.stages} "
+        f"{kernel_of(plan).stem}, a CTA of {plan.threads} threads: tile (M,N,K) = {text(tables.tile)}, {plan.stages} "
         f"stage{'s' * (plan.stages > 1)}, {plan.shared_bytes} bytes of shared memory"
     )
     return Picture(title, panels, notes)

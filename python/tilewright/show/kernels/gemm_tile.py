@@ -11,6 +11,7 @@ from tilewright.analysis.bank_conflicts import BANKS, WORD
 from tilewright.cute.atoms.mma_atom import make_mma_atom
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.gemm.banks import CORE, shared_accesses
+from tilewright.kernels.kernel import kernel_of
 from tilewright.show.drawing.axes import axis_of, shown_of
 from tilewright.show.drawing.picture import Label, Picture, Placed
 from tilewright.show.drawing.tables import Content, table
@@ -59,7 +60,7 @@ def gemm_tile_picture(plan: GemmPlan) -> Picture:
         else:
             lines.append([panel])
     placed += [Placed(row, i, panel, free=True) for row, line in enumerate(lines, 2) for i, panel in enumerate(line)]
-    return Picture(f"gemm_{plan.KERNEL}: {how}", placed)
+    return Picture(f"{kernel_of(plan).stem}: {how}", placed)
 
 
 # ---- one atom, or a corner of the tile -------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def chosen(m, n, k, dtype, facts=H200, alignments=ALIGNED, **options):
 )  # fmt: skip
 @pytest.mark.parametrize("size", [1024, 4096])
 def test_the_kernel_for_a_type(dtype, kernel, size):
-    assert kernel == chosen(size, size, size, dtype).KERNEL
+    assert kernel == chosen(size, size, size, dtype).kernel_name
 
 
 @pytest.mark.parametrize("dtype", [Float16, BFloat16, TFloat32, Float8E4M3FN, Int8, Float64, Float32])
@@ -45,7 +45,7 @@ def test_a_problem_without_elements_has_a_plan(m, n, k, dtype):
 )
 def test_the_kernel_for_a_device(arch, kernel):
     plan = chosen(1024, 1024, 1024, Float16, DEVICES[arch])
-    assert kernel == plan.KERNEL
+    assert kernel == plan.kernel_name
     plan.require_device(DEVICES[arch])
     assert chosen(1024, 1024, 1024, TFloat32, DEVICES["sm_75"]).problem.a_type is Float32
 
@@ -108,7 +108,7 @@ def test_both_ways_are_asked_for_few_rows_only():
 def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
     plan = chosen(4095, 4201, 4103, Float32)
     assert isinstance(plan, PackedGemm)
-    assert (plan.is_turned, plan.gemm.KERNEL, plan.sides) == (True, "simt", (True, True))
+    assert (plan.is_turned, plan.gemm.kernel_name, plan.sides) == (True, "simt", (True, True))
     assert (plan.gemm.problem.a_strides, plan.gemm.problem.b_strides) == ((1, 4096), (1, 4352))
     assert plan.for_problem(problem_of(4095, 4096, 4101, Float32)).gemm.problem.b_strides == (1, 4096)
     assert (plan.gemm.fragment_vector("a"), plan.gemm.copy_layout("a")[1:], plan.gemm.out_vector) == (4, (4, 0), 1)
@@ -120,7 +120,7 @@ def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
         chosen(1023, 1025, 1027, Float32, a="m", b="n"),  # single elements along M and N are nearly as fast
         chosen(257, 259, 261, Float32),
     ):
-        assert aligned.KERNEL == "simt"
+        assert aligned.kernel_name == "simt"
     assert isinstance(chosen(4096, 4096, 4096, Float32, alignments=(4, 16, 16)), PackedGemm)
     assert chosen(2047, 2147, 2051, Float32, a="m", b="n").sides == (True, True)
 
@@ -159,14 +159,14 @@ def test_copies_only_where_they_are_needed(k, alignments):
     else:
         assert isinstance(plan, PackedGemm)
         assert plan.sides == sides
-        assert plan.gemm.KERNEL == "sm90"
+        assert plan.gemm.kernel_name == "sm90"
 
 
 @pytest.mark.parametrize(("a", "b", "c"), [("m", "k", "n"), ("k", "n", "n"), ("m", "k", "m"), ("k", "n", "m")])
 def test_tf32_along_m_or_n_comes_through_registers(a, b, c):
     """That operand is A of the kernel, so C is transposed where it is B; C is stored in boxes along either mode."""
     plan = chosen(4096, 4096, 4096, TFloat32, a=a, b=b, c=c)
-    assert plan.KERNEL == "sm90"
+    assert plan.kernel_name == "sm90"
     assert plan.from_registers
     assert plan.swapped == (b == "n")
     assert plan.store == ("columns" if plan.swapped == (c == "n") else "boxes")
@@ -197,7 +197,7 @@ def test_small_problems_are_not_copied():
 def test_without_products_nothing_is_copied():
     plan = chosen(4096, 4096, 0, BFloat16, alignments=(2, 2, 2))
     assert not isinstance(plan, PackedGemm)
-    assert plan.KERNEL == "sm80"
+    assert plan.kernel_name == "sm80"
 
 
 def test_a_copy_of_a_broadcast_operand():
@@ -232,9 +232,9 @@ def test_the_model():
 
 def test_all_plans_of_a_problem():
     plans = ranked(problem_of(1024, 1024, 1024, BFloat16), ALIGNED, H200)
-    assert {plan.KERNEL for plan in plans} == set(Rates.of(H200).kernels)
+    assert {plan.kernel_name for plan in plans} == set(Rates.of(H200).kernels)
     assert {plan.swapped for plan in plans} == {False, True}
-    assert plans[0].KERNEL == "sm90"
+    assert plans[0].kernel_name == "sm90"
     for plan in plans:
         plan.require_device(H200)
 

@@ -12,7 +12,7 @@ from tilewright.kernels.gemm.choose.choose import choose_gemm, expected, ranked
 from tilewright.kernels.gemm.host import run_on_host
 from tilewright.kernels.gemm.plan import GemmPlan
 from tilewright.kernels.gemm.problem import problem_of
-from tilewright.kernels.gemm.simt.model import PRODUCTS, Choice, expected_time, least_time
+from tilewright.kernels.gemm.simt.cost import Choice, SimtModel, expected_time, least_seconds
 from tilewright.kernels.gemm.simt.tiles import tiles_for
 
 TYPES = (BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, TFloat32)
@@ -81,10 +81,12 @@ def test_no_other_plan_of_its_kernel_is_predicted_to_be_faster(case, arch):
     problem, alignments = case
     facts = DEVICES[arch]
     plan = chosen(problem, alignments, facts)
-    assume(plan.KERNEL in AGREES)
-    others = [x for x in ranked(problem, alignments, facts) if (x.KERNEL, x.swapped) == (plan.KERNEL, plan.swapped)]
+    assume(plan.kernel_name in AGREES)
+    others = [
+        x for x in ranked(problem, alignments, facts) if (x.kernel_name, x.swapped) == (plan.kernel_name, plan.swapped)
+    ]
     assert others
-    assert expected(plan, facts) <= AGREES[plan.KERNEL] * min(expected(x, facts) for x in others)
+    assert expected(plan, facts) <= AGREES[plan.kernel_name] * min(expected(x, facts) for x in others)
 
 
 @given(problems(dtypes=[Float32]), st.sampled_from(list(DEVICES)))
@@ -94,9 +96,9 @@ def test_no_tile_of_fma_is_predicted_to_be_faster(case, arch):
     problem, alignments = case
     problem = problem._replace(k=min(problem.k, 256))
     facts = DEVICES[arch]
-    least = least_time(problem, alignments, facts) * PRODUCTS
+    least = least_seconds(problem, alignments, facts) * 1e6 * SimtModel.of(facts).products
     for tile in tiles_for(problem, facts):
-        assert least <= expected_time(problem, Choice(tile), facts.multiprocessors) * (1 + 1e-12)
+        assert least <= expected_time(problem, Choice(tile), facts) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

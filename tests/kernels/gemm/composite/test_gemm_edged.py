@@ -110,13 +110,13 @@ def test_which_problems_have_an_edge():
         return choose_gemm(problem_of(m, n, k, **{"dtype": Float32, **options}), alignments, H200)
 
     plan = chosen(4095, 4097, 4103, (4, 4, 4))
-    assert (plan.KERNEL, plan.along, plan.begin) == ("edged", 1, 4096)
+    assert (plan.kernel_name, plan.along, plan.begin) == ("edged", 1, 4096)
     assert isinstance(plan.gemm, PackedGemm)
-    assert (plan.edge.KERNEL, plan.kernel_plan) == ("simt", plan.gemm.gemm)
+    assert (plan.edge.kernel_name, plan.kernel_plan) == ("simt", plan.gemm.gemm)
     assert plan.gemm.gemm.streams > 0
     plan = chosen(4097, 4097, 4096)
     assert (plan.along, plan.gemm.along, plan.gemm.gemm.problem[3:6]) == (1, 0, (Float32, 4096, 4096))
-    assert chosen(4096, 4100, 4096, c="m").KERNEL == "edged"
+    assert chosen(4096, 4100, 4096, c="m").kernel_name == "edged"
     for other in (
         chosen(4096, 4096, 4096),
         chosen(4096, 4096 + 64, 4096),
@@ -124,19 +124,19 @@ def test_which_problems_have_an_edge():
         chosen(4097, 4097, 4096, dtype=BFloat16),
         chosen(4097, 4097, 0),
     ):
-        assert other.KERNEL != "edged"
+        assert other.kernel_name != "edged"
 
 
 def test_sums_are_as_short_as_those_of_the_whole():
     """4992 columns come in nearly whole rounds, 5000 do not; there cuBLAS shares K where B lies along N."""
     plan = choose_gemm(problem_of(5000, 5000, 5000, Float32, b="n"), ALIGNED, H200)
-    assert plan.KERNEL == "edged"
+    assert plan.kernel_name == "edged"
     assert plan.kernel_plan.promote > 0
     alone = choose_gemm(plan.kernel_plan.problem._replace(m=4096, n=4096), ALIGNED, H200)
     assert alone.promote == 0
     plan = choose_gemm(problem_of(2049, 2049, 2049, Float32, a="m", b="n"), (4, 4, 4), H200)
     terms = plan.kernel_plan.promote * plan.kernel_plan.tiler_mnk[2]
-    assert plan.KERNEL != "edged" or 0 < terms <= 256
+    assert plan.kernel_name != "edged" or 0 < terms <= 256
 
 
 def test_alignments_of_parts():

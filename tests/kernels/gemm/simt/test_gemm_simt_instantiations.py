@@ -16,6 +16,7 @@ from tilewright.cute import size
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.simt.tiles import SimtTiles
 from tilewright.runtime.compiler import compile_program
 
@@ -51,7 +52,7 @@ PLANS = dict(plans())
 def programs(compiler):
     """All plans, compiled together, by architecture."""
     names = [plan.name for plan in PLANS.values()]
-    return {arch: compile_program(gemm_simt.GemmSimt.STEM, names, arch) for arch in ARCHITECTURES}
+    return {arch: compile_program(SIMT.stem, names, arch) for arch in ARCHITECTURES}
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

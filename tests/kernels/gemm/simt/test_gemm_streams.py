@@ -277,7 +277,7 @@ def test_which_problems_are_shared():
     assert one.streams > one.places
     assert shared(64, 64, 4096, batch=(1000,)).streams != one.streams
     assert shared(1, 1, 1 << 34).streams == 0  # more steps than are counted
-    assert choose_gemm(problem_of(4096, 4096, 4096, Float64), ALIGNED, H200).KERNEL == "sm80"
+    assert choose_gemm(problem_of(4096, 4096, 4096, Float64), ALIGNED, H200).kernel_name == "sm80"
 
 
 def test_the_time_of_shares_is_that_of_the_work():

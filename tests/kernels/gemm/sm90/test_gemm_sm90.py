@@ -316,7 +316,7 @@ def test_a_tiled_mma_that_is_given_goes_through_registers():
     torch.manual_seed(0)
     a, b = torch.randn(64, 128).t(), torch.randn(132, 64)
     plan = kernels.gemm.plan(a, b, tiled_mma=tiled_mma, allow_tf32=True, arch="sm_90a")
-    assert (plan.KERNEL, plan.from_registers, plan.store) == ("sm90", True, "boxes")
+    assert (plan.kernel_name, plan.from_registers, plan.store) == ("sm90", True, "boxes")
     expected = a.double() @ b.double().t()
     assert (plan.run(a, b).double() - expected).norm() < 1e-3 * expected.norm()
 

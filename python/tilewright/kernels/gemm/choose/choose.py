@@ -6,13 +6,15 @@ ways are asked for up to `wide` rows, and the one that is expected to be faster 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tilewright._cached import cached_property
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.estimate import Waves, seconds
-from tilewright.kernels.gemm.choose.rates import Rates
+from tilewright.kernels.gemm.simt.build import promoted
+from tilewright.kernels.gemm.simt.kernel import SIMT
+from tilewright.kernels.gemm.sm90.kernel import SM90
+from tilewright.kernels.kernel import kernel_of, kernels_for
 from tilewright.numeric import Float32, TFloat32
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
+    from tilewright.kernels.kernel import Kernel
     from tilewright.numeric import Numeric
 
     Alignments = tuple[int, int, int]
@@ -42,26 +45,6 @@ class Rule(Section):
     most_of_residue: int
     residue_launch: float
     residue_gain: float
-
-
-def module(kernel: str) -> Any:
-    """The module of a kernel: gemm_simt, gemm_sm80 or gemm_sm90."""
-    return importlib.import_module(f"tilewright.kernels.gemm.{kernel}.build")
-
-
-def module_of(op: Any) -> Any:
-    """The module of the kernel that multiplies by an operation.
-
-    >>> from tilewright import Float32, cute
-    >>> module_of(cute.nvgpu.MmaUniversalOp(Float32)).__name__
-    'tilewright.kernels.gemm.simt.build'
-    """
-    from tilewright.cute.atoms.mma_ops import MmaUniversalOp
-    from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
-
-    if isinstance(op, MmaUniversalOp):
-        return module("simt")
-    return module("sm90" if isinstance(op, WarpgroupMmaOp) else "sm80")
 
 
 def turned(problem: GemmProblem) -> bool:
@@ -91,8 +74,8 @@ class Search:
         self.problem, self.alignments, self.facts = problem, alignments, facts
 
     @cached_property
-    def _direct(self) -> tuple[tuple[str, ...], GemmPlan | None]:
-        kernels = tuple(Rates.of(self.facts).kernels)
+    def _direct(self) -> tuple[tuple[Kernel, ...], GemmPlan | None]:
+        kernels = tuple(kernels_for(self.problem, self.facts.capability))
         for i, kernel in enumerate(kernels):
             plan = _ask(kernel, self.problem, self.alignments, self.facts)
             if plan is not None:
@@ -100,7 +83,7 @@ class Search:
         return kernels, None
 
     @property
-    def refused(self) -> tuple[str, ...]:
+    def refused(self) -> tuple[Kernel, ...]:
         """The kernels that refuse the operands as they lie in memory, before one that does not."""
         return self._direct[0]
 
@@ -113,7 +96,7 @@ class Search:
     def is_float32_by_fma(self) -> bool:
         """Whether the plan is of gemm_simt, for products of Float32."""
         plan, p = self.plan, self.problem
-        return plan is not None and plan.KERNEL == "simt" and p.a_type is Float32 and p.k > 0
+        return plan is not None and kernel_of(plan) is SIMT and p.a_type is Float32 and p.k > 0
 
     @cached_property
     def padded_sides(self) -> tuple[bool, bool]:
@@ -188,7 +171,7 @@ def _turned_copies(search: Search) -> Plan | None:
         return None
     view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
     padded = (sides[1], sides[0]) if swapped else sides
-    gemm = module("simt").choose(view, aligned, facts, padded)
+    gemm = SIMT.choose(view, aligned, facts, padded)
     return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
 
 
@@ -243,16 +226,16 @@ def _without_tf32(problem: GemmProblem) -> GemmProblem:
     return problem._replace(a_type=Float32, b_type=Float32)
 
 
-def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
+def _ask(kernel: Kernel, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> GemmPlan | None:
     """The plan of one kernel in the orientation that is preferred, else in the other one.
 
     Of wgmma the one that is expected to be faster, where one side has few rows, but not so few that it is clear, and
     where C is not read, which was not measured across its rows.
     """
-    both = kernel == "sm90" and FEW < min(problem.m, problem.n) <= Rule.of(facts).wide and not problem.epilogue.beta
+    both = kernel is SM90 and FEW < min(problem.m, problem.n) <= Rule.of(facts).wide and not problem.epilogue.beta
     found: list[GemmPlan] = []
     for view, aligned, swapped in orientations(problem, alignments):
-        plan: GemmPlan | None = module(kernel).choose(view, aligned, facts)
+        plan: GemmPlan | None = kernel.choose(view, aligned, facts)
         if plan is not None:
             found.append(plan.replace(swapped=True) if swapped else plan)
             if not both:
@@ -262,8 +245,7 @@ def _ask(kernel: str, problem: GemmProblem, alignments: Alignments, facts: Devic
 
 def expected(plan: GemmPlan, facts: DeviceFacts) -> float:
     """The seconds that a plan is expected to take on a device, by its kernel's cost model."""
-    model = importlib.import_module(f"tilewright.kernels.gemm.{plan.KERNEL}.cost")
-    return float(model.cost(plan, facts))
+    return kernel_of(plan).expected(plan, facts)  # type: ignore[no-any-return]
 
 
 def _turned_sides(
@@ -302,7 +284,7 @@ def _as_of(plan: Plan, whole: GemmProblem, facts: DeviceFacts) -> Plan:
 
     if isinstance(plan, CompositeGemm):
         return plan.replace(gemm=_as_of(plan.gemm, whole, facts))
-    return module("simt").promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
+    return promoted(plan, facts, whole) if isinstance(plan, GemmSimt) else plan
 
 
 def _is_loose(rows: int, k: int, strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> bool:
@@ -328,9 +310,9 @@ def _lies(strides: tuple[int, ...], dtype: type[Numeric], alignment: int) -> str
 def ranked(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> list[GemmPlan]:
     """All plans that the device's kernels offer for a problem, the one that is expected to be the fastest first."""
     found = []
-    for kernel in Rates.of(facts).kernels:
+    for kernel in kernels_for(problem, facts.capability):
         for view, aligned, swapped in orientations(problem, alignments):
-            for plan in module(kernel).variants(view, aligned, facts):
+            for plan in kernel.variants(view, aligned, facts):
                 if plan.shared_bytes <= facts.shared_bytes:
                     found.append(plan.replace(swapped=True) if swapped else plan)
     if not found and problem.a_type is TFloat32:

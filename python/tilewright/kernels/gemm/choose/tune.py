@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.kernels.copy.problem import CUDA, CUDA_MANAGED
-from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -76,8 +75,7 @@ def candidates(operands: GemmOperands) -> list[Plan]:
 
 def text_of(plan: Plan) -> str:
     """What tells a plan from all others for one problem."""
-    name = plan.kernel_plan.name if isinstance(plan, CompositeGemm) else plan.name
-    return f"{plan}\n{name}"
+    return f"{plan}\n{plan.kernel_plan.name}"
 
 
 # ---- measuring ----
@@ -116,7 +114,7 @@ def measured(plans: list[Plan], operands: GemmOperands, stream: int | None) -> P
 
 def _said(plan: Plan, seconds: float) -> str:
     """How fast a plan is, in a few words."""
-    kernel = plan.kernel_plan.KERNEL if isinstance(plan, CompositeGemm) else plan.KERNEL
+    kernel = plan.kernel_plan.kernel_name
     return f"{plan.problem.flops / seconds / 1e12:.1f} TFLOP/s by {kernel} {plan.tiler_mnk}"
 
 

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tilewright._notebook import drawn
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CPU, Operand
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.rates import Rates
-from tilewright.kernels.gemm.composite.plan import CompositeGemm
+from tilewright.kernels.gemm.composite.plan import CompositeGemm, beside
 from tilewright.kernels.gemm.plan import GemmPlan
+from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.analysis.totals.accesses import Accesses
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.composite.padded_run import PackedLaunch
     from tilewright.kernels.gemm.operands import GemmOperands
@@ -86,7 +87,6 @@ def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: Devic
     return total
 
 
-@drawn
 class PackedGemm(CompositeGemm):
     """A plan of up to three launches: `pack_a` and `pack_b`, CopyPlans or None, and `gemm`, a plan for the copies.
 
@@ -95,7 +95,6 @@ class PackedGemm(CompositeGemm):
 
     __slots__ = ("pack_a", "pack_b")
     FIELDS: ClassVar[tuple[str, ...]] = ("problem", "pack_a", "pack_b", "gemm")
-    KERNEL = "packed"
     pack_a: CopyPlan | None
     pack_b: CopyPlan | None
 
@@ -165,30 +164,23 @@ class PackedGemm(CompositeGemm):
     def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:
         """As CompositeGemm.run_on_host; the report is that of the GEMM, after the copies."""
         from tilewright.kernels.gemm.composite.padded_run import copied_on_host
-        from tilewright.kernels.gemm.host import run_on_host
 
         memory, a, b = copied_on_host(self, a, b)
-        places = (b, a) if self.gemm.swapped else (a, b)
-        report = run_on_host(self.gemm, *places, c, bias, check=check)
+        report = self.gemm.run_on_host(a, b, c, bias, check)
         del memory  # it had to live until here
         return report
 
-    def instructions(
-        self, a: int, b: int, c: int, bias: int
-    ) -> tuple[list[MemoryInstruction], list[MemoryInstruction], tuple[int, int]]:
-        """As CompositeGemm.instructions."""
-        from tilewright.kernels.copy.accesses import copy_instructions
-        from tilewright.kernels.gemm.accesses import gemm_instructions
-
-        found: list[MemoryInstruction] = []
+    def accesses(self, addresses: tuple[int, int, int, int]) -> Accesses:
+        """As CompositeGemm.accesses."""
+        a, b, c, bias = addresses
+        copies: list[MemoryInstruction] = []
         for name, copy, address in (("A", self.pack_a, a), ("B", self.pack_b, b)):
             if copy is not None:
                 copy.require(address, 0, "analyze")
-                found += [x._replace(name=f"copy of {name}: {x.name}") for x in copy_instructions(copy, address, 0)]
-        places = (0 if self.pack_a is not None else a, 0 if self.pack_b is not None else b)
-        places = places[::-1] if self.gemm.swapped else places
-        own = list(gemm_instructions(self.gemm, (*places, c, bias)))
-        return [*found, *own], own, places
+                found = kernel_of(copy).accesses(copy, (address, 0)).instructions
+                copies += [x._replace(name=f"copy of {name}: {x.name}") for x in found]
+        places = (0 if self.pack_a is not None else a, 0 if self.pack_b is not None else b, c, bias)
+        return beside(kernel_of(self.gemm).accesses(self.gemm, places), before=copies)
 
     def __str__(self) -> str:
         lines = [f"gemm of copies, {self.workspace[2]} bytes: {self.problem}"]

@@ -9,29 +9,40 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._traceback import short
+from tilewright.kernels.common.plan import Plan, run_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import TypeGuard
 
     from typing_extensions import Self
 
     from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.analysis.totals.accesses import Accesses
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.composite.run import CompositeLaunch
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.problem import GemmProblem
-    from tilewright.kernels.gemm.run import Plan
+    from tilewright.kernels.gemm.run import Plan as AnyPlan
 
-__all__ = ["CompositeGemm", "is_single"]
+__all__ = ["CompositeGemm", "beside", "is_single"]
 
 
-def is_single(plan: Plan) -> TypeGuard[GemmPlan]:
+def is_single(plan: AnyPlan) -> TypeGuard[GemmPlan]:
     """Whether a plan is one launch, of tensors alone, and not one whose `prepare` makes several or gives it scratch."""
     return not isinstance(plan, CompositeGemm) and not any(plan.scratch)
 
 
-class CompositeGemm(ABC):
+def beside(
+    gemm: Accesses, before: Sequence[MemoryInstruction] = (), behind: Sequence[MemoryInstruction] = ()
+) -> Accesses:
+    """The accesses of a plan with those of launches before and behind it; what is advised is about the plan alone."""
+    own = gemm.instructions
+    return gemm._replace(requests=[*before, *own, *behind], advice=lambda _, limits: gemm.advice(own, limits))
+
+
+class CompositeGemm(Plan, ABC):
     """A plan of several launches. `problem` is that of the tensors as they are.
 
     A plan does not change: `replace(gemm=...)` gives another one.
@@ -39,7 +50,6 @@ class CompositeGemm(ABC):
 
     __slots__ = ("gemm", "problem")
     FIELDS: ClassVar[tuple[str, ...]] = ("problem", "gemm")
-    KERNEL: ClassVar[str]
     swapped: ClassVar[bool] = False
     problem: GemmProblem
     gemm: GemmPlan
@@ -85,11 +95,7 @@ class CompositeGemm(ABC):
     @property
     def kernel_plan(self) -> GemmPlan:
         """The plan of one launch that `gemm` is, or is about itself."""
-        found: Any = self.gemm
-        while isinstance(found, CompositeGemm):
-            found = found.gemm
-        plan: GemmPlan = found
-        return plan
+        return self.gemm.kernel_plan
 
     @property
     def tiler_mnk(self) -> tuple[int, int, int]:
@@ -137,9 +143,7 @@ class CompositeGemm(ABC):
         self, mA: Any, mB: Any, mC: Any = None, *, bias: Any = None, stream: int | None = None, check: bool = False
     ) -> Any:
         """Multiply by this plan; as GemmPlan.run."""
-        from tilewright.kernels.gemm.run import run_plan
-
-        return run_plan(self, mA, mB, mC, bias, stream, check)
+        return run_plan(self, mA, mB, mC, bias=bias, stream=stream, check=check)
 
     @short
     def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
@@ -147,12 +151,6 @@ class CompositeGemm(ABC):
         from tilewright.kernels.gemm.run import bind_plan
 
         return bind_plan(self, mA, mB, mC, bias)
-
-    def analyze(self, *tensors: Any, **options: Any) -> Any:
-        """Every memory instruction of all launches, with totals: `analysis.analyze_plan` of this plan."""
-        from tilewright.analysis import analyze
-
-        return analyze(self, *tensors, **options)
 
     def __repr__(self) -> str:
         return str(self)
@@ -181,8 +179,6 @@ class CompositeGemm(ABC):
         """Run it on the CPU for tensors at these addresses; its report if `check`."""
 
     @abstractmethod
-    def instructions(
-        self, a: int, b: int, c: int, bias: int
-    ) -> tuple[list[MemoryInstruction], list[MemoryInstruction], tuple[int, int]]:
-        """The memory instructions of all launches for tensors at these addresses, those of `gemm` or its last launch,
-        and where that finds A and B."""
+    def accesses(self, addresses: tuple[int, int, int, int]) -> Accesses:
+        """The accesses of all launches, for A, B, C and bias at these addresses; what is said of one plan is said of
+        `gemm`."""

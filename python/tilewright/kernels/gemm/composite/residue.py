@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tilewright._notebook import drawn
-from tilewright.kernels.gemm.composite.plan import CompositeGemm
+from tilewright.kernels.gemm.composite.plan import CompositeGemm, beside
 from tilewright.kernels.gemm.composite.run import CompositeLaunch, prepare
 from tilewright.kernels.gemm.plan import GemmPlan
+from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
-    from tilewright.analysis.instructions import MemoryInstruction
+    from tilewright.analysis.totals.accesses import Accesses
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.problem import GemmProblem
@@ -48,7 +48,6 @@ def split(problem: GemmProblem, along: int, begin: int) -> tuple[Part, Part]:
     return Part(problem, along, 0, begin), Part(problem, along, begin, extent - begin)
 
 
-@drawn
 class EdgedGemm(CompositeGemm):
     """A plan of two, `gemm` for the first `begin` rows (along 0) or columns (along 1) of C, and `edge` for the others.
 
@@ -57,7 +56,6 @@ class EdgedGemm(CompositeGemm):
 
     __slots__ = ("along", "begin", "edge")
     FIELDS: ClassVar[tuple[str, ...]] = ("problem", "gemm", "edge", "along", "begin")
-    KERNEL = "edged"
     gemm: Any
     edge: Any
     along: int
@@ -131,38 +129,22 @@ class EdgedGemm(CompositeGemm):
 
     def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:
         """As CompositeGemm.run_on_host; the report is that of the first part which is not sound, or of all of C."""
-        from tilewright.kernels.gemm.host import run_on_host
         from tilewright.kernels.gemm.report import GemmReport
 
         for plan, part in self.parts:
             x, y, z, v = (at + shift for at, shift in zip((a, b, c, bias), part.shifts, strict=True))
-            if isinstance(plan, CompositeGemm):
-                report = plan.run_on_host(x, y, z, v, check)
-            else:
-                report = run_on_host(plan, *((y, x) if plan.swapped else (x, y)), z, v, check=check)
+            report = plan.run_on_host(x, y, z, v, check)
             if check and not report:
                 return report
         return GemmReport(self.problem.m * self.problem.n * self.problem.batches, {}) if check else None
 
-    def instructions(
-        self, a: int, b: int, c: int, bias: int
-    ) -> tuple[list[MemoryInstruction], list[MemoryInstruction], tuple[int, int]]:
-        """As CompositeGemm.instructions; what is said of one plan is said of `gemm`."""
-        from tilewright.kernels.gemm.accesses import gemm_instructions
-
-        found: list[MemoryInstruction] = []
-        first: list[tuple[list[MemoryInstruction], tuple[int, int]]] = []
-        for plan, part in self.parts:
-            x, y, z, v = (at + shift for at, shift in zip((a, b, c, bias), part.shifts, strict=True))
-            if isinstance(plan, CompositeGemm):
-                every, own, places = plan.instructions(x, y, z, v)
-            else:
-                places = (y, x) if plan.swapped else (x, y)
-                every = own = gemm_instructions(plan, (*places, z, v))
-            name = "the edge: " if plan is self.edge else ""
-            found += [one._replace(name=name + one.name) for one in every]
-            first.append((own, places))
-        return found, *first[0]
+    def accesses(self, addresses: tuple[int, int, int, int]) -> Accesses:
+        """As CompositeGemm.accesses."""
+        gemm, edge = (
+            kernel_of(plan).accesses(plan, tuple(x + y for x, y in zip(addresses, part.shifts, strict=True)))
+            for plan, part in self.parts
+        )
+        return beside(gemm, behind=[x._replace(name=f"the edge: {x.name}") for x in edge.instructions])
 
     def __str__(self) -> str:
         what = ("rows", "columns")[self.along]

@@ -7,18 +7,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright._registry import Lazy
 from tilewright.analysis.totals.cp_async import AsyncTally
 from tilewright.analysis.totals.totals import Repeated, Tally
-from tilewright.kernels.gemm.accesses import Lanes, Launch, Requests, Side, by_warps, exists
+from tilewright.kernels.gemm.accesses import Lanes, Launch, Side, by_warps, exists, gemm_accesses
 from tilewright.kernels.gemm.choose.promotion import accumulators
 
 if TYPE_CHECKING:
+    from tilewright.analysis.totals.accesses import Accesses, Requests
     from tilewright.analysis.totals.totals import Booleans, Group, Integers
+    from tilewright.kernels.gemm.advice import Remedies
     from tilewright.kernels.gemm.simt.plan import GemmSimt
     from tilewright.kernels.gemm.tables import LoadTable, OperandTable
 
+# What to do about conflicts in shared memory.
+REMEDIES: Remedies = {
+    "A": Lazy("tilewright.kernels.gemm.simt.advice:padding"),
+    "B": Lazy("tilewright.kernels.gemm.simt.advice:padding"),
+    "C": Lazy("tilewright.kernels.gemm.simt.advice:image"),
+}
 
-def simt_instructions(plan: GemmSimt, launch: Launch) -> list[Requests]:
+
+def accesses(plan: GemmSimt, addresses: tuple[int, int, int, int]) -> Accesses:
+    """All accesses of a launch, for A, B, C and bias at these addresses."""
+    return gemm_accesses(plan, addresses, _requests, REMEDIES)
+
+
+def _requests(plan: GemmSimt, launch: Launch) -> list[Requests]:
     """All of them, in the order of the kernel."""
     tables = launch.tables
     found: list[Requests] = []

@@ -234,13 +234,18 @@ def given(
     tiler_mnk: tuple[int, int, int] | None = None,
     stages: int | None = None,
     alignments: tuple[int, int, int] = (ACCESS, ACCESS, ACCESS),
-) -> GemmSimt:
+) -> GemmSimt | None:
     """The plan of given parts: exactly these threads, values and atoms. What is not given is chosen to go with them.
 
     Accesses of several elements that would be misaligned in a tensor, or do not lie together there, are made element
-    by element. Shared memory has rows next to each other: (bM,bK):(1,bM), as in CuTe's SIMT examples. Raises TypeError
-    or LayoutError where the parts do not fit together.
+    by element. Shared memory has rows next to each other: (bM,bK):(1,bM), as in CuTe's SIMT examples. None where the
+    TiledMma multiplies by another operation than FMA. Raises TypeError or LayoutError where the parts do not fit
+    together.
     """
+    from tilewright.cute.atoms.mma_ops import MmaUniversalOp
+
+    if tiled_mma is not None and not isinstance(tiled_mma.op, MmaUniversalOp):
+        return None
     if not _takes(problem):
         raise TypeError(f"{FUNCTION}: gemm_simt has no products of {problem.a_type} and {problem.b_type}")
     base = _plan(problem, alignments, *fastest(problem, alignments, H200, may_be_loose=False))

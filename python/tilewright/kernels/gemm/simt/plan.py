@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tilewright.kernels.gemm.problem import GemmProblem
-    from tilewright.kernels.gemm.tables import GemmTables
 
 __all__ = ["GemmSimt"]
 
@@ -53,9 +52,6 @@ class GemmSimt(GemmPlan):
         "_cache", "ctas_per_sm", "group", "out_vector", "padded_a", "padded_b", "smem_a", "smem_b", "smem_c",
         "streams", "tiled_copy_a", "tiled_copy_b", "wide_a", "wide_b",
     )  # fmt: skip
-    KERNEL: ClassVar[str] = "simt"
-    STEM: ClassVar[str] = "gemm_simt"
-    MIN_ARCH: ClassVar[int] = 75
     FIELDS: ClassVar[tuple[str, ...]] = (
         *GemmPlan.FIELDS, "tiled_copy_a", "tiled_copy_b", "smem_a", "smem_b", "wide_a", "wide_b", "out_vector", "group",
         "ctas_per_sm", "padded_a", "padded_b", "smem_c", "streams",
@@ -186,6 +182,16 @@ class GemmSimt(GemmPlan):
         m, n = self.tiles
         runs = -(-m // self.group)
         return -(-m // runs) if runs else 0, runs, n
+
+    @property
+    def min_ctas_per_sm(self) -> int:
+        """As Plan.min_ctas_per_sm."""
+        return self.ctas_per_sm
+
+    @property
+    def tile_run(self) -> int:
+        """As GemmPlan.tile_run; all runs are about as long."""
+        return self._raster()[0]
 
     def grid(self) -> tuple[int, int, int]:
         """The CTAs of a launch; where runs do not divide the tiles, some have none."""
@@ -327,12 +333,6 @@ class GemmSimt(GemmPlan):
         from tilewright.kernels.gemm.simt.conditions import require_aligned
 
         require_aligned(self, (a_address, b_address, c_address), function)
-
-    def tables(self) -> GemmTables:
-        """The same plan as tables of coordinates and offsets, from its layouts: what the CPU runs."""
-        from tilewright.kernels.gemm.simt.tables import simt_tables
-
-        return simt_tables(self)
 
     # ---- looking at it ----
 

@@ -11,23 +11,34 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
+from tilewright._registry import Lazy
 from tilewright.analysis.totals.cp_async import AsyncTally
 from tilewright.analysis.totals.totals import Repeated, Tally
-from tilewright.kernels.gemm.accesses import Lanes, Launch, Requests, Side, by_warps, exists
+from tilewright.kernels.gemm.accesses import Lanes, Launch, Side, by_warps, exists, gemm_accesses
 from tilewright.kernels.gemm.partitions import stage_image, sum_coordinates
 from tilewright.kernels.gemm.sm80.operand import coordinates_of
 from tilewright.kernels.gemm.sm80.tables import load_of, store_of
 
 if TYPE_CHECKING:
+    from tilewright.analysis.totals.accesses import Accesses, Requests
     from tilewright.analysis.totals.totals import Group, Integers
+    from tilewright.kernels.gemm.advice import Remedies
     from tilewright.kernels.gemm.sm80.operand import Side as Operand
     from tilewright.kernels.gemm.sm80.plan import GemmSm80
     from tilewright.kernels.gemm.tables import LoadTable, StoreTable
 
 ROW, WORD = 16, 4  # bytes of a row of a matrix; of what a bias has where there is none
 
+# What to do about conflicts in shared memory.
+REMEDIES: Remedies = dict.fromkeys("AB", Lazy("tilewright.kernels.gemm.sm80.advice:swizzle"))
 
-def sm80_instructions(plan: GemmSm80, launch: Launch) -> list[Requests]:
+
+def accesses(plan: GemmSm80, addresses: tuple[int, int, int, int]) -> Accesses:
+    """All accesses of a launch, for A, B, C and bias at these addresses."""
+    return gemm_accesses(plan, addresses, _requests, REMEDIES)
+
+
+def _requests(plan: GemmSm80, launch: Launch) -> list[Requests]:
     """All of them, in the order of the kernel."""
     found: list[Requests] = []
     for name, side, own in zip("AB", (launch.a, launch.b), plan.sides, strict=True):

@@ -37,6 +37,7 @@ WIDTHS = (16, 8, 4)  # bytes of a cp.async
 ADA = 89  # the first capability with float8
 HOPPER, BLACKWELL = 90, 100
 FLOAT8 = (Float8E4M3FN, Float8E5M2)
+OPERATIONS = (MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op)
 INTEGERS = (Int8, Uint8)
 
 
@@ -108,11 +109,14 @@ def given(
     tiler_mnk: tuple[int, int, int] | None = None,
     stages: int | None = None,
     alignments: tuple[int, int, int] | None = None,
-) -> GemmSm80:
+) -> GemmSm80 | None:
     """The plan of a user's objects; what is not given is chosen. Errors name what does not fit.
 
-    Without alignments, the tensors are taken to begin at multiples of their elements only.
+    Without alignments, the tensors are taken to begin at multiples of their elements only. None where the TiledMma
+    multiplies by another operation than mma.sync.
     """
+    if not isinstance(mma.op, OPERATIONS):
+        return None
     bits = problem.a_type.bits
     extents = [mma.get_tile_size(mode) for mode in range(3)]
     if tiler_mnk is None:

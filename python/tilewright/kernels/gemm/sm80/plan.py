@@ -22,7 +22,6 @@ from tilewright.numeric import Float32, Float64, Int32
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tilewright.kernels.gemm.tables import GemmTables
 
 BATCH_MODES = 3
 MAX_SUMS = 256  # words that a thread has registers for
@@ -44,9 +43,6 @@ class GemmSm80(GemmPlan):
         "__dict__", "min_ctas", "run_length", "smem_a", "smem_b", "store_tv", "store_vector", "tiled_copy_a",
         "tiled_copy_b",
     )  # fmt: skip
-    KERNEL: ClassVar[str] = "sm80"
-    STEM: ClassVar[str] = "gemm_sm80"
-    MIN_ARCH: ClassVar[int] = 80
     FIELDS: ClassVar[tuple[str, ...]] = (
         *GemmPlan.FIELDS, "tiled_copy_a", "tiled_copy_b", "smem_a", "smem_b", "store_tv", "store_vector", "run_length",
         "min_ctas",
@@ -85,6 +81,16 @@ class GemmSm80(GemmPlan):
 
     def _tiles(self) -> tuple[int, int]:
         return -(-self.problem.m // self.tiler_mnk[0]), -(-self.problem.n // self.tiler_mnk[1])
+
+    @property
+    def min_ctas_per_sm(self) -> int:
+        """As Plan.min_ctas_per_sm."""
+        return self.min_ctas
+
+    @property
+    def tile_run(self) -> int:
+        """As GemmPlan.tile_run."""
+        return self.run_length
 
     def grid(self) -> tuple[int, int, int]:
         """A CTA for each tile of each matrix of the batch."""
@@ -191,12 +197,6 @@ class GemmSm80(GemmPlan):
             _require_aligned(
                 function, "mC", c_address, extents, p.c_strides, 1, self.store_vector, p.c_type.bits, "stores"
             )
-
-    def tables(self) -> GemmTables:
-        """What the CPU runs."""
-        from tilewright.kernels.gemm.sm80.tables import tables_of
-
-        return tables_of(self)
 
     def __str__(self) -> str:
         tiles = self._tiles()

@@ -14,11 +14,12 @@ import numpy as np
 from tilewright.analysis.boxes import LEAST, SECTOR, Lines, least_of
 from tilewright.analysis.instructions import MemoryInstruction
 from tilewright.analysis.totals.totals import WARP, Mode, Tally, groups
-from tilewright.kernels.gemm.accesses import Lanes, Launch, by_warps
+from tilewright.kernels.gemm.accesses import Lanes, Launch, by_warps, gemm_accesses
 from tilewright.kernels.gemm.sm90.build import BY_BOXES
 from tilewright.kernels.gemm.sm90.tables import fragments_of, sum_coordinates
 
 if TYPE_CHECKING:
+    from tilewright.analysis.totals.accesses import Accesses
     from tilewright.analysis.totals.totals import Integers
     from tilewright.kernels.gemm.sm90.build import GemmSm90
 
@@ -28,7 +29,12 @@ BANKS = 128  # bytes of all banks
 WGMMA = {"Float16": "HGMMA", "BFloat16": "HGMMA", "TFloat32": "HGMMA", "Int8": "IGMMA", "Uint8": "IGMMA"}
 
 
-def sm90_instructions(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
+def accesses(plan: GemmSm90, addresses: tuple[int, int, int, int]) -> Accesses:
+    """All accesses of a launch, for A, B, C and bias at these addresses."""
+    return gemm_accesses(plan, addresses, _requests, {})
+
+
+def _requests(plan: GemmSm90, launch: Launch) -> list[Tally | MemoryInstruction]:
     """All of them, in the order of the kernel."""
     loads: list[Tally | MemoryInstruction] = [*_boxes(plan, launch), *_fragments(plan, launch), *_wgmma(plan, launch)]
     return [*_bias(plan, launch), *loads, *_exchange(plan), *_stores(plan, launch)]

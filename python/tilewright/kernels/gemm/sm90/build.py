@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tilewright.kernels.gemm.problem import GemmProblem
-    from tilewright.kernels.gemm.tables import GemmTables
     from tilewright.numeric import Numeric
 
 SPAN = 128  # bytes of a row of a box: the swizzle's span
@@ -190,10 +189,6 @@ class GemmSm90(GemmPlan):
     """
 
     __slots__ = ("cluster_mn", "group", "ping_pong", "smem_a", "smem_b", "splits", "store", "store_buffers", "workers")
-    KERNEL = "sm90"
-    STEM = "gemm_sm90"
-    MIN_ARCH = 90
-    MAX_ARCH = 90
     FIELDS = (
         *GemmPlan.FIELDS, "smem_a", "smem_b", "cluster_mn", "splits", "ping_pong", "store", "store_buffers",
         "workers", "group",
@@ -223,6 +218,11 @@ class GemmSm90(GemmPlan):
     def programmatic(self) -> bool:
         """Whether the launch overlaps the end of the one before it: of short kernels that is much of the time."""
         return self.problem.moved_bytes < SHORT
+
+    @property
+    def tile_run(self) -> int:
+        """As GemmPlan.tile_run."""
+        return max(self.group // self.cluster_mn[0], 1)
 
     @property
     def consumers(self) -> int:
@@ -320,7 +320,7 @@ class GemmSm90(GemmPlan):
         has = [[int(stride != 0) for stride in strides[2:]] for strides in (p.a_strides, p.b_strides)]
         words = [
             -(-p.k // self.tiler_mnk[2]), tiles_m, tiles_n, tiles_m * tiles_n * p.batches,
-            min(max(self.group // self.cluster_mn[0], 1), tiles_m), *p.batch, 0, *has[0], 0, *has[1], 0,
+            min(self.tile_run, tiles_m), *p.batch, 0, *has[0], 0, *has[1], 0,
         ]  # fmt: skip
         params = maps + store + struct.pack(f"<{5 + 3 * (count + 1)}I", *words)
         return params + bytes(-len(params) % 64)
@@ -349,11 +349,6 @@ class GemmSm90(GemmPlan):
         from tilewright.kernels.gemm.sm90.conditions import require
 
         require(self, a_address, b_address, c_address, function)
-
-    def tables(self) -> GemmTables:
-        from tilewright.kernels.gemm.sm90.tables import tables
-
-        return tables(self)
 
     def __str__(self) -> str:
         p = self.problem
@@ -398,7 +393,7 @@ def given(
     tiler_mnk: tuple[int, int, int] | None = None,
     stages: int | None = None,
     alignments: tuple[int, int, int] = (128, 128, 128),
-) -> GemmSm90:
+) -> GemmSm90 | None:
     """The plan with the TiledMma, tile and stages that a user chose; TMA copies, so there is no TiledCopy to choose."""
     from tilewright.kernels.gemm.sm90.choose import given as made
 

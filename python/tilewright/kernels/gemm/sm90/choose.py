@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import LayoutError
+from tilewright.cute.atoms.mma_warpgroup import WarpgroupMmaOp
 from tilewright.cute.int_tuple import text
 from tilewright.devices import H200, DeviceFacts
 from tilewright.kernels.gemm.choose.promotion import promotion_by_wgmma, with_promotion
@@ -182,8 +183,10 @@ def variants(
 def given(
     problem: GemmProblem, tiled_mma: Any, tiled_copy_a: Any, tiled_copy_b: Any,
     tiler_mnk: tuple[int, int, int] | None, stages: int | None, alignments: tuple[int, int, int],
-) -> GemmSm90:  # fmt: skip
-    """The plan of a user's TiledMma; its warpgroups share a tile."""
+) -> GemmSm90 | None:  # fmt: skip
+    """The plan of a user's TiledMma; its warpgroups share a tile. None where it multiplies by another operation."""
+    if not isinstance(tiled_mma.op, WarpgroupMmaOp):
+        return None
     if tiled_copy_a is not None or tiled_copy_b is not None:
         raise TypeError("kernels.gemm: wgmma reads what TMA brings, so tiled_copy_a and tiled_copy_b must be None")
     p, op = problem, tiled_mma.op
