@@ -194,7 +194,8 @@ def _coordinate(x: Operand, index: int) -> str:
 
 def _layout(x: Operand, unit: int = 1) -> _core.Layout:
     """The layout of an operand, its offsets in elements, or in bytes where `unit` is the size of one."""
-    return _core.make_layout(x.shape or 1, stride=tuple(d * unit for d in x.strides) or 0)
+    layout: _core.Layout = _core.make_layout(x.shape or 1, stride=tuple(d * unit for d in x.strides) or 0)
+    return layout
 
 
 def require_injective(dst: Operand, function: str) -> None:
