@@ -10,7 +10,7 @@ import pytest
 
 from tilewright.cute import size
 from tilewright.kernels import tiled_copy
-from tilewright.kernels.copy.plan import STEM
+from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.registry import instantiations, permuted, plan_of_layouts, row_major
 from tilewright.runtime.compiler import compile_program
 
@@ -23,7 +23,7 @@ SHARED = 99 * 1024  # bytes that a CTA has on any GPU from sm_80 on
 def programs(compiler):
     """All plans, compiled together, by architecture."""
     names = [plan.name for plan in PLANS.values()]
-    return {arch: compile_program(STEM, names, arch) for arch in ARCHITECTURES}
+    return {arch: compile_program(CopyPlan.STEM, names, arch) for arch in ARCHITECTURES}
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

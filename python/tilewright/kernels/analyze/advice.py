@@ -81,6 +81,7 @@ def _joined(
 def _conflict_in_copy(plan: CopyPlan, x: MemoryInstruction) -> str:
     head = _conflict(x)
     layout = plan.smem.outer if isinstance(plan.smem, _core.ComposedLayout) else plan.smem
+    assert layout is not None
     size = plan.problem.element_bytes
     other = f"{head}: deal the tile out to the threads in another order, with another store_tv"
     if plan.smem_load > 1 or not isinstance(layout.shape, tuple):

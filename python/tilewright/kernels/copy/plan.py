@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from tilewright import _core
-from tilewright._core import LayoutError
+from tilewright._cached import cached_property
+from tilewright._core import ComposedLayout, Layout, LayoutError
 from tilewright._notebook import drawn
 from tilewright._registry import load
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
+from tilewright.cute.tiled.tiled_copy import TiledCopy
 from tilewright.kernels.common.device_types import device_type
-from tilewright.kernels.copy.conditions import constant_step, require, require_fields, require_shared
+from tilewright.kernels.common.plan_value import Kind, PlanValue, unchanging
+from tilewright.kernels.copy.conditions import constant_step, is_extents, is_tv, require, require_fields, require_shared
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-STEM = "tiled_copy"
-FIELDS = (
-    "problem", "kernel", "tile", "load_tv", "store_tv", "load_vector", "store_vector", "smem", "src_mode", "dst_mode",
-    "src_step", "src_aligned", "dst_shift", "smem_store", "smem_load", "tiles_in_run", "predicated", "is_async",
-    "tiled_copy",
-)  # fmt: skip
+Extents = Annotated[tuple[int, ...], Kind("a tuple of integers", is_extents)]
+ThreadValue = Annotated[Layout, Kind("a static Layout of two modes, (thread, value)", is_tv)]
 
 
 @drawn
-class CopyPlan:
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class CopyPlan(PlanValue):
     """How a copy is done; `kernels.tiled_copy.plan(src, dst)` makes one. Its fields:
 
     - `problem`: extents and the strides of both sides, `kernel`: "direct" or "staged" through shared memory
@@ -46,63 +45,30 @@ class CopyPlan:
     `replace(smem=...)` gives a plan with other layouts in it; `layouts` has them all by name.
     """
 
-    __slots__ = (*FIELDS, "_name")
+    STEM: ClassVar[str] = "tiled_copy"  # the kernel's file in kernels/, without .cuh
     problem: CopyProblem
     kernel: str
-    tile: tuple[int, ...]
-    load_tv: Any
-    store_tv: Any
+    tile: Extents
+    load_tv: ThreadValue
+    store_tv: ThreadValue
     load_vector: int
     store_vector: int
-    smem: Any
+    smem: Layout | ComposedLayout | None = None
     src_mode: int
     dst_mode: int
-    src_step: int
-    src_aligned: bool
-    dst_shift: int
-    smem_store: int
-    smem_load: int
-    tiles_in_run: int
-    predicated: bool
-    is_async: bool
-    tiled_copy: Any
-    _name: str
+    src_step: int = 1
+    src_aligned: bool = True
+    dst_shift: int = 0
+    smem_store: int = 1
+    smem_load: int = 1
+    tiles_in_run: int = 2**31 - 1
+    predicated: bool = True
+    is_async: bool = False
+    tiled_copy: TiledCopy | None = None
 
-    def __init__(self, **fields: Any) -> None:
-        defaults = {
-            "smem": None, "src_step": 1, "src_aligned": True, "dst_shift": 0, "smem_store": 1, "smem_load": 1,
-            "tiles_in_run": 2**31 - 1, "predicated": True, "is_async": False, "tiled_copy": None,
-        }  # fmt: skip
-        missing = [name for name in FIELDS if name not in fields and name not in defaults]
-        if missing:
-            raise TypeError(f"CopyPlan: no value for {', '.join(missing)}; kernels.tiled_copy.plan makes plans")
-        for name in FIELDS:
-            object.__setattr__(self, name, fields.pop(name) if name in fields else defaults[name])
-        object.__setattr__(self, "_name", "")
-        if fields:
-            raise TypeError(f"CopyPlan: no field named {', '.join(fields)}; the fields are {', '.join(FIELDS)}")
+    def require_fields(self) -> None:
+        """ValueError where a field is out of its range; whether they fit together is looked at later."""
         require_fields(self)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a plan does not change: {name} stays")
-
-    def replace(self, **fields: Any) -> CopyPlan:
-        """The same plan with other values in some fields."""
-        return CopyPlan(**{**{name: getattr(self, name) for name in FIELDS}, **fields})
-
-    def __reduce__(self) -> Any:
-        return _restore, ({name: getattr(self, name) for name in FIELDS},)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CopyPlan):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in FIELDS)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.problem))
 
     # ---- what follows from the fields ----
 
@@ -159,14 +125,9 @@ class CopyPlan:
             size = int(_core.cosize(self.smem))
         return size * self.problem.element_bytes
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The kernel's name expression: the template and everything static, which is all of the plan but the sizes."""
-        if not self._name:
-            object.__setattr__(self, "_name", self._name_expression())
-        return self._name
-
-    def _name_expression(self) -> str:
         p = self.problem
         src_unit, dst_unit = self._units()
         tile = f"Tile<{', '.join(map(str, self.tile))}>"
@@ -214,20 +175,20 @@ class CopyPlan:
             raise ValueError(
                 f"plan.compile: the plan reads by cp.async, which needs sm_80 or later, but arch is {arch}"
             )
-        return compile_program(STEM, [self.name], arch)
+        return compile_program(self.STEM, [self.name], arch)
 
     def compiled(self, arch: str = "sm_90a") -> Any:
         """What `compile` gives, if this process has compiled it or run it on such a device; None if not."""
         from tilewright.runtime.compiler import compiled_program
 
-        return compiled_program(STEM, [self.name], arch)
+        return compiled_program(self.STEM, [self.name], arch)
 
     @property
     def source(self) -> str:
         """The kernel's C++ source and, above it, the instantiation."""
         from tilewright.runtime.discovery import kernels_folder
 
-        return f"// {self.name}\n" + (kernels_folder() / f"{STEM}.cuh").read_text(encoding="utf-8")
+        return f"// {self.name}\n" + (kernels_folder() / f"{self.STEM}.cuh").read_text(encoding="utf-8")
 
     @property
     def ptx(self) -> str:
@@ -321,8 +282,6 @@ class CopyPlan:
             lines.append(f"  realigned  {', '.join(['src'] * (not self.src_aligned) + sides)}")
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def _accesses(self, vector: int, mode: int, step: int) -> str:
         bits = 8 * self.problem.element_bytes
         if step == -1 and vector > 1:
@@ -341,10 +300,6 @@ class CopyPlan:
     def svg(self) -> str:
         """The tile by thread, as it is loaded and as it is stored, as a picture."""
         return load("tilewright.show.kernels.copy_tiles:draw_copy")(self)  # type: ignore[no-any-return]
-
-
-def _restore(fields: Mapping[str, Any]) -> CopyPlan:
-    return CopyPlan(**fields)
 
 
 def fast_divisor(divisor: int) -> tuple[int, int, int]:

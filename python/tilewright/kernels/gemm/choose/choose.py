@@ -220,7 +220,9 @@ def _edged(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> 
         whole = _time_by_simt(p, alignments, facts) if whole is None else whole
         if sum(times) + EDGE_LAUNCH < EDGE_GAIN * whole:
             gemm, edge = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
-            return EdgedGemm(p, _as_of(gemm, p, facts), edge, along, extent // EDGE_TILE * EDGE_TILE)
+            return EdgedGemm(
+                problem=p, gemm=_as_of(gemm, p, facts), edge=edge, along=along, begin=extent // EDGE_TILE * EDGE_TILE
+            )
     return None
 
 
