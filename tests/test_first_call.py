@@ -26,7 +26,7 @@ def test_the_package_loads_what_every_copy_needs_and_no_more():
     assert folders == {"common", "copy", "gemm", "visualize"}
     copies = {f"copy.{name}" for name in ("api", "choose", "conditions", "plan", "problem")}
     shared = {f"common.{name}" for name in ("device_types", "host", "launch", "plan_value")}
-    assert ours == {*folders, *copies, *shared, "gemm.api", "visualize.tv"}
+    assert ours == {*folders, *copies, *shared, "gemm.api", "gemm.request", "visualize.tv"}
     # Plans are dataclasses. What `dataclasses` loads (inspect, ast, ..) every library of arrays loads, too.
     slow = {"glob", "hashlib", "threading", "zlib"}
     assert loaded & slow == set()

@@ -84,9 +84,10 @@ def plans_of(stem, one, *, many):
     from tilewright.kernels.gemm.choose.choose import module as kernel_module
     from tilewright.kernels.gemm.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.request import GemmRequest
 
     a, b, c, _ = one.operands(filled=False)
-    operands = gemm_operands("test", a, b, c, tf32=one.of.tf32)
+    operands = gemm_operands("test", a, b, c, GemmRequest(allow_tf32=one.of.tf32))
     module = kernel_module(stem.removeprefix("gemm_"))
     if not many:
         plan = module.choose(operands.problem, operands.alignments, facts_of(0))
@@ -328,10 +329,11 @@ def shared(a, b, c, tile, streams, **asked):
     """The plan of gemm_simt in a tile for these, with so many shares."""
     from tilewright.kernels.gemm.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.gemm.simt.build import plan_of_tile
     from tilewright.kernels.gemm.simt.tiles import TILES
 
-    operands = gemm_operands("test", a, b, c, **asked)
+    operands = gemm_operands("test", a, b, c, GemmRequest(**asked))
     return plan_of_tile(operands.problem, operands.alignments, TILES[tile], facts_of(0), streams)
 
 
@@ -401,12 +403,13 @@ def test_totals_in_shared_memory(shape):
     """Those of threads of 8 x 16 sums; C by 16 bytes, and by way of the same shared memory."""
     from tilewright.kernels.gemm.choose.choose import module
     from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.gemm.simt.tiles import TILES
 
     m, n, k = shape
     a, b = normal(k, m, dtype=torch.float32).T, normal(k, n, dtype=torch.float32).T
     c = torch.full((m, n), float("nan"), device=DEVICE)
-    operands = gemm_operands("test", a, b, c)
+    operands = gemm_operands("test", a, b, c, GemmRequest())
     plan = module("simt")._plan(operands.problem, operands.alignments, TILES[0]).replace(promote=2)
     assert plan.totals == 128
     plan.run(a, b, c)
