@@ -6,7 +6,7 @@ All plans are made by the public API: `kernels.gemm.plan` with given parts, and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -287,7 +287,7 @@ class Waiting(GemmSm90):
 
 def waiting(a: Tensor, b: Tensor) -> Plan:
     plan = kernels.gemm.plan(a, b)
-    return Waiting(**{name: getattr(plan, name) for name in plan.FIELDS})
+    return Waiting(**{field.name: getattr(plan, field.name) for field in fields(plan)})
 
 
 SHORT = Ladder(

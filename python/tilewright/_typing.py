@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tilewright._core import ComposedLayout, Layout
     from tilewright._core.cuda import Prepared
     from tilewright.cute.tensors.tensor import Tensor
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
+    from tilewright.cute.tiled.tiled_mma import TiledMma
+    from tilewright.kernels.gemm.run import Plan
     from tilewright.numeric import Numeric
 
     AnyLayout: TypeAlias = Layout | ComposedLayout
@@ -27,6 +30,7 @@ __all__ = [
     "Array",
     "DType",
     "Divided",
+    "GemmKeywords",
     "Launched",
     "Planned",
     "S",
@@ -81,3 +85,21 @@ class Tuned(Planned[P, T_co, Q, S_co], Protocol[P, T_co, Q, S_co, R]):
     @property
     def tune(self) -> Callable[R, S_co]:
         """Makes the fastest plan of a call."""
+
+
+class GemmKeywords(TypedDict, total=False):
+    """The fields of GemmRequest as keywords, of kernels.gemm.plan and kernels.gemm.tune."""
+
+    alpha: float
+    beta: float
+    bias: SupportsDLPack | None
+    activation: str | None
+    plan: Plan | None
+    tiled_mma: TiledMma | None
+    tiled_copy_a: TiledCopy | None
+    tiled_copy_b: TiledCopy | None
+    tiler_mnk: tuple[int, int, int] | None
+    stages: int | None
+    out_dtype: DType
+    allow_tf32: bool
+    stream: int | None

@@ -82,10 +82,11 @@ def plans_of(stem, one, *, many):
     """The plans of a kernel for a sample: the one that it chooses, or some of those that tuning tries."""
     from tilewright.kernels.gemm.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.kernel import registered
 
     a, b, c, _ = one.operands(filled=False)
-    operands = gemm_operands("test", a, b, c, tf32=one.of.tf32)
+    operands = gemm_operands("test", a, b, c, GemmRequest(allow_tf32=one.of.tf32))
     kernel = next(kernel for kernel in registered() if kernel.stem == stem)
     if not many:
         plan = kernel.choose(operands.problem, operands.alignments, facts_of(0))
@@ -327,10 +328,11 @@ def shared(a, b, c, tile, streams, **asked):
     """The plan of gemm_simt in a tile for these, with so many shares."""
     from tilewright.kernels.gemm.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.gemm.simt.build import plan_of_tile
     from tilewright.kernels.gemm.simt.tiles import SimtTiles
 
-    operands = gemm_operands("test", a, b, c, **asked)
+    operands = gemm_operands("test", a, b, c, GemmRequest(**asked))
     facts = facts_of(0)
     return plan_of_tile(operands.problem, operands.alignments, SimtTiles.of(facts).tiles[tile], facts, streams)
 
@@ -401,13 +403,14 @@ def test_totals_in_shared_memory(shape):
     """Those of threads of 8 x 16 sums; C by 16 bytes, and by way of the same shared memory."""
     from tilewright.devices import H200
     from tilewright.kernels.gemm.operands import gemm_operands
+    from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.gemm.simt import build
     from tilewright.kernels.gemm.simt.tiles import SimtTiles
 
     m, n, k = shape
     a, b = normal(k, m, dtype=torch.float32).T, normal(k, n, dtype=torch.float32).T
     c = torch.full((m, n), float("nan"), device=DEVICE)
-    operands = gemm_operands("test", a, b, c)
+    operands = gemm_operands("test", a, b, c, GemmRequest())
     tile = SimtTiles.of(H200).tiles[0]
     plan = build._plan(operands.problem, operands.alignments, tile).replace(promote=2)
     assert plan.totals == 128

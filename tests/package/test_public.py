@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
 import os
 import pickle
@@ -17,6 +18,8 @@ import pytest
 from tilewright import LayoutError, cute, kernels
 from tilewright._core import cuda
 from tilewright._traceback import short
+from tilewright._typing import GemmKeywords
+from tilewright.kernels.gemm.request import GemmRequest
 
 LAUNCHED = (kernels.gemm, kernels.tiled_copy)
 A, B = np.zeros((2, 3), np.float32), np.zeros((4, 5), np.float32)
@@ -64,13 +67,23 @@ def test_what_stands_beside_a_launched_function_has_its_name(name):
     assert pickle.loads(pickle.dumps(function)) is function
 
 
-def test_plans_have_the_keywords_of_the_call():
-    asked = inspect.signature(kernels.gemm).parameters
-    for function in (kernels.gemm.plan, kernels.gemm.tune):
-        has = inspect.signature(function).parameters
-        assert {name: (x.default, x.annotation) for name, x in has.items() if name in asked and name[0] != "m"} == {
-            name: (x.default, x.annotation) for name, x in asked.items() if name[0] != "m"
-        }
+def keywords(function):
+    """The keywords of a function, each with its default and its annotation."""
+    parameters = inspect.signature(function).parameters.values()
+    return {x.name: (x.default, x.annotation) for x in parameters if x.kind is x.KEYWORD_ONLY and x.name != "arch"}
+
+
+def test_the_keywords_of_a_call_are_the_fields_of_a_request():
+    """gemm spells them out, for its readers, and GemmKeywords for type checkers."""
+    fields = dataclasses.fields(GemmRequest)
+    for function in (kernels.gemm, kernels.gemm.plan, kernels.gemm.tune):
+        assert keywords(function) == {x.name: (x.default, x.type) for x in fields}
+    assert {name: x.__forward_arg__ for name, x in GemmKeywords.__annotations__.items()} == {
+        x.name: x.type for x in fields
+    }
+
+
+def test_an_unknown_keyword_is_named_with_what_is_meant():
     with pytest.raises(TypeError, match=r"no argument is named stagess; .*\. Did you mean: 'stages'\?$"):
         kernels.gemm.plan(A, A, stagess=2)
 

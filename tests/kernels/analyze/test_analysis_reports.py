@@ -102,7 +102,8 @@ def test_advice_on_sums_of_a_gemm_with_an_edge():
     rows, columns, slices = gemm.smem_c.shape
     plain = gemm.replace(smem_c=cute.make_layout((rows, columns, slices), stride=(32, 1, 32 * rows)))
     whole = plain.problem._replace(n=68)
-    plan = EdgedGemm(whole, plain, gemm.for_problem(split(whole, 1, 64)[1].problem), 1, 64)
+    edge = gemm.for_problem(split(whole, 1, 64)[1].problem)
+    plan = EdgedGemm(problem=whole, gemm=plain, edge=edge, along=1, begin=64)
     image = re.search(r"pad its rows: smem_c = (\S+) takes", plan.analyze().advice)[1]
     mended = plan.replace(gemm=plain.replace(smem_c=L(image))).analyze()
     assert sum(x.conflicts for x in mended) < sum(x.conflicts for x in plan.analyze())

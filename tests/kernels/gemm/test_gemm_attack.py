@@ -15,7 +15,7 @@ import pytest
 
 from tilewright import BFloat16, Float16, Float32, LayoutError, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, warp
-from tilewright.kernels.gemm.fields import KINDS
+from tilewright.kernels.common.plan_value import kinds_of
 
 torch = pytest.importorskip("torch")
 
@@ -42,16 +42,15 @@ NONSENSE = (
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_field_of_a_plan_names_itself(arch):
     plan = plan_of(arch)
-    for name in plan.FIELDS:
-        assert name in KINDS or name == "store", f"the kind of {name} is not known"
+    for name, kind in kinds_of(type(plan)).items():
         for value in NONSENSE:
-            if name in KINDS and KINDS[name][1](value) and not name.startswith(("smem", "store_tv")):
+            if kind.accepts(value) and not name.startswith(("smem", "store_tv")):
                 continue
             if name in ("store_tv", "smem_c") and value is None:
                 continue
             with pytest.raises((TypeError, LayoutError, ValueError), match=r"^(Gemm\w+|gemm_sm90): ") as caught:
                 plan.replace(**{name: value})
-            if name in KINDS and not KINDS[name][1](value):
+            if not kind.accepts(value):
                 assert name in str(caught.value), caught.value
 
 

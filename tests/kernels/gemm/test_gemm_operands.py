@@ -7,6 +7,7 @@ import pytest
 
 from tilewright import LayoutError, kernels
 from tilewright.kernels.gemm.operands import gemm_operands
+from tilewright.kernels.gemm.request import GemmRequest
 
 
 def strided(shape, strides):
@@ -14,7 +15,7 @@ def strided(shape, strides):
 
 
 def problem(a, b, c, **options):
-    return gemm_operands("test", a, b, c, **options).problem
+    return gemm_operands("test", a, b, c, GemmRequest(**options)).problem
 
 
 def zeros(*shape):
@@ -75,14 +76,14 @@ def test_batch_modes_become_one_where_all_three_allow_it():
 
 def test_modes_that_run_backwards():
     a, b, c = zeros(5, 6), zeros(4, 6), zeros(5, 4)
-    found = gemm_operands("test", a[::-1], b, c[::-1])
+    found = gemm_operands("test", a[::-1], b, c[::-1], GemmRequest())
     assert (found.problem.a_strides, found.problem.c_strides) == ((6, 1), (4, 1))
     assert found.shifts == (-4 * 6 * 4, 0, -4 * 4 * 4, 0)
-    found = gemm_operands("test", a[:, ::-1], b[:, ::-1], c)
+    found = gemm_operands("test", a[:, ::-1], b[:, ::-1], c, GemmRequest())
     assert (found.problem.a_strides, found.problem.b_strides, found.shifts) == ((6, 1), (6, 1), (-20, -20, 0, 0))
-    found = gemm_operands("test", a[:, ::-1], b, c)
+    found = gemm_operands("test", a[:, ::-1], b, c, GemmRequest())
     assert (found.problem.a_strides, found.problem.b_strides, found.shifts) == ((6, -1), (6, 1), (0, 0, 0, 0))
-    found = gemm_operands("test", a, b, c[:, ::-1], bias=zeros(4))
+    found = gemm_operands("test", a, b, c[:, ::-1], GemmRequest(bias=zeros(4)))
     assert (found.problem.b_strides, found.problem.epilogue.bias_stride) == ((-6, 1), -1)
     assert found.shifts == (0, 3 * 6 * 4, -12, 12)
 
@@ -135,6 +136,6 @@ def test_elements_of_different_sizes_that_share_memory(start):
     a = np.lib.stride_tricks.as_strided(memory[start:], (8, 8), (64, 4))
     if start < 32:
         with pytest.raises(LayoutError, match=r"mA = .* and mC = .* share memory"):
-            gemm_operands("test", a, np.zeros((8, 8), np.int8), c)
+            gemm_operands("test", a, np.zeros((8, 8), np.int8), c, GemmRequest())
     else:
-        gemm_operands("test", a, np.zeros((8, 8), np.int8), c)
+        gemm_operands("test", a, np.zeros((8, 8), np.int8), c, GemmRequest())

@@ -172,11 +172,12 @@ def _dealt(plan: CopyPlan, tv: Any) -> tuple[Integers, Integers]:
 
 def _shared(plan: CopyPlan) -> tuple[list[int], int, tuple[int, int, int] | None]:
     """Strides of shared memory, the offset and the swizzle."""
-    composed = isinstance(plan.smem, _core.ComposedLayout)
-    layout = plan.smem.outer if composed else plan.smem
+    smem = plan.smem
+    assert smem is not None
+    layout = smem.outer if isinstance(smem, _core.ComposedLayout) else smem
     strides = layout.stride if isinstance(layout.stride, tuple) else (layout.stride,)
     steps = [int(d) for d in strides]
-    if not composed:
+    if not isinstance(smem, _core.ComposedLayout):
         return steps, 0, None
-    swizzle = plan.smem.inner
-    return steps, int(plan.smem.offset), (swizzle.num_bits, swizzle.num_base, swizzle.num_shift)
+    swizzle = smem.inner
+    return steps, int(smem.offset), (swizzle.num_bits, swizzle.num_base, swizzle.num_shift)

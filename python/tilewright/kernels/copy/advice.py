@@ -36,6 +36,7 @@ def advice_on_copy(plan: CopyPlan, found: Sequence[MemoryInstruction], limits: M
 def _conflict_in_copy(plan: CopyPlan, x: MemoryInstruction) -> str:
     head = conflict(x)
     layout = plan.smem.outer if isinstance(plan.smem, _core.ComposedLayout) else plan.smem
+    assert layout is not None
     size = plan.problem.element_bytes
     other = f"{head}: deal the tile out to the threads in another order, with another store_tv"
     if plan.smem_load > 1 or not isinstance(layout.shape, tuple):

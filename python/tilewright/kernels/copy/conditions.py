@@ -20,37 +20,35 @@ NUMBERS = {  # what the fields that are numbers must be at least
     "load_vector": 1, "store_vector": 1, "src_mode": 0, "dst_mode": 0, "src_step": -1, "dst_shift": 0, "smem_store": 1,
     "smem_load": 1, "tiles_in_run": 1,
 }  # fmt: skip
-FLAGS = ("src_aligned", "predicated", "is_async")
+
+
+def is_extents(value: Any) -> bool:
+    """Whether a value is a tuple of integers."""
+    return isinstance(value, tuple) and all(type(each) is int for each in value)
+
+
+def is_tv(value: Any) -> bool:
+    """Whether a value is a static layout of two modes."""
+    return isinstance(value, _core.Layout) and _core.rank(value) == 2 and _core.is_static(value)
 
 
 def require_fields(plan: CopyPlan) -> None:
-    """TypeError or ValueError where a field is no value of its kind; whether they fit together is looked at later."""
+    """ValueError where a field is out of its range; whether they fit together is looked at later."""
 
-    def refuse(kind: type[Exception], name: str, needed: str) -> None:
-        raise kind(f"CopyPlan: {name} is {getattr(plan, name)!r}, but it must be {needed}")
+    def refuse(name: str, needed: str) -> None:
+        raise ValueError(f"CopyPlan: {name} is {getattr(plan, name)!r}, but it must be {needed}")
 
     if plan.kernel not in ("direct", "staged") or (plan.kernel == "staged") != (plan.smem is not None):
-        refuse(ValueError, "kernel", '"staged" where there is smem, else "direct"')
-    tile = plan.tile
-    if not isinstance(tile, tuple) or not all(type(t) is int and 0 < t <= MAX_TILE for t in tile) or not tile:
-        refuse(ValueError, "tile", f"a tuple of extents from 1 to {MAX_TILE}")
+        refuse("kernel", '"staged" where there is smem, else "direct"')
+    if not plan.tile or not all(0 < t <= MAX_TILE for t in plan.tile):
+        refuse("tile", f"a tuple of extents from 1 to {MAX_TILE}")
     for name, least in NUMBERS.items():
-        value = getattr(plan, name)
-        if type(value) is not int:
-            refuse(TypeError, name, "an integer")
-        if not least <= value < (len(tile) if name.endswith("_mode") else 2**31):
-            refuse(ValueError, name, f"from {least} to {(len(tile) if name.endswith('_mode') else 2**31) - 1}")
-    for name in FLAGS:
-        if type(getattr(plan, name)) is not bool:
-            refuse(TypeError, name, "True or False")
+        most = len(plan.tile) if name.endswith("_mode") else 2**31
+        if not least <= getattr(plan, name) < most:
+            refuse(name, f"from {least} to {most - 1}")
     for name in ("load_tv", "store_tv"):
-        layout = getattr(plan, name)
-        if not isinstance(layout, _core.Layout) or _core.rank(layout) != 2 or not _core.is_static(layout):
-            refuse(TypeError, name, "a static Layout of two modes, (thread, value)")
-        if int(_core.size(layout)) > MAX_TILE:
-            refuse(ValueError, name, f"of at most {MAX_TILE} threads and values together")
-    if plan.smem is not None and not isinstance(plan.smem, (_core.Layout, _core.ComposedLayout)):
-        refuse(TypeError, "smem", "a Layout, one behind a swizzle, or None")
+        if int(_core.size(getattr(plan, name))) > MAX_TILE:
+            refuse(name, f"of at most {MAX_TILE} threads and values together")
 
 
 def require(plan: CopyPlan, src_address: int, dst_address: int, function: str) -> None:

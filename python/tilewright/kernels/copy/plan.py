@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from tilewright import _core
-from tilewright._core import LayoutError
+from tilewright._cached import cached_property
+from tilewright._core import ComposedLayout, Layout, LayoutError
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
+from tilewright.cute.tiled.tiled_copy import TiledCopy
 from tilewright.kernels.common.device_types import device_type
 from tilewright.kernels.common.plan import Plan, run_plan
-from tilewright.kernels.copy.conditions import constant_step, require, require_fields, require_shared
+from tilewright.kernels.common.plan_value import Kind, PlanValue, unchanging
+from tilewright.kernels.copy.conditions import constant_step, is_extents, is_tv, require, require_fields, require_shared
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-FIELDS = (
-    "problem", "kernel", "tile", "load_tv", "store_tv", "load_vector", "store_vector", "smem", "src_mode", "dst_mode",
-    "src_step", "src_aligned", "dst_shift", "smem_store", "smem_load", "tiles_in_run", "predicated", "is_async",
-    "tiled_copy",
-)  # fmt: skip
+Extents = Annotated[tuple[int, ...], Kind("a tuple of integers", is_extents)]
+ThreadValue = Annotated[Layout, Kind("a static Layout of two modes, (thread, value)", is_tv)]
 
 
-class CopyPlan(Plan):
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class CopyPlan(PlanValue):
     """How a copy is done; `kernels.tiled_copy.plan(src, dst)` makes one. Its fields:
 
     - `problem`: extents and the strides of both sides, `kernel`: "direct" or "staged" through shared memory
@@ -43,63 +43,30 @@ class CopyPlan(Plan):
     `replace(smem=...)` gives a plan with other layouts in it; `layouts` has them all by name.
     """
 
-    __slots__ = (*FIELDS, "_name")
+    STEM: ClassVar[str] = "tiled_copy"  # the kernel's file in kernels/, without .cuh
     problem: CopyProblem
     kernel: str
-    tile: tuple[int, ...]
-    load_tv: Any
-    store_tv: Any
+    tile: Extents
+    load_tv: ThreadValue
+    store_tv: ThreadValue
     load_vector: int
     store_vector: int
-    smem: Any
+    smem: Layout | ComposedLayout | None = None
     src_mode: int
     dst_mode: int
-    src_step: int
-    src_aligned: bool
-    dst_shift: int
-    smem_store: int
-    smem_load: int
-    tiles_in_run: int
-    predicated: bool
-    is_async: bool
-    tiled_copy: Any
-    _name: str
+    src_step: int = 1
+    src_aligned: bool = True
+    dst_shift: int = 0
+    smem_store: int = 1
+    smem_load: int = 1
+    tiles_in_run: int = 2**31 - 1
+    predicated: bool = True
+    is_async: bool = False
+    tiled_copy: TiledCopy | None = None
 
-    def __init__(self, **fields: Any) -> None:
-        defaults = {
-            "smem": None, "src_step": 1, "src_aligned": True, "dst_shift": 0, "smem_store": 1, "smem_load": 1,
-            "tiles_in_run": 2**31 - 1, "predicated": True, "is_async": False, "tiled_copy": None,
-        }  # fmt: skip
-        missing = [name for name in FIELDS if name not in fields and name not in defaults]
-        if missing:
-            raise TypeError(f"CopyPlan: no value for {', '.join(missing)}; kernels.tiled_copy.plan makes plans")
-        for name in FIELDS:
-            object.__setattr__(self, name, fields.pop(name) if name in fields else defaults[name])
-        object.__setattr__(self, "_name", "")
-        if fields:
-            raise TypeError(f"CopyPlan: no field named {', '.join(fields)}; the fields are {', '.join(FIELDS)}")
+    def require_fields(self) -> None:
+        """ValueError where a field is out of its range; whether they fit together is looked at later."""
         require_fields(self)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a plan does not change: {name} stays")
-
-    def replace(self, **fields: Any) -> CopyPlan:
-        """The same plan with other values in some fields."""
-        return CopyPlan(**{**{name: getattr(self, name) for name in FIELDS}, **fields})
-
-    def __reduce__(self) -> Any:
-        return _restore, ({name: getattr(self, name) for name in FIELDS},)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, CopyPlan):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in FIELDS)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.problem))
 
     # ---- what follows from the fields ----
 
@@ -156,14 +123,9 @@ class CopyPlan(Plan):
             size = int(_core.cosize(self.smem))
         return size * self.problem.element_bytes
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The kernel's name expression: the template and everything static, which is all of the plan but the sizes."""
-        if not self._name:
-            object.__setattr__(self, "_name", self._name_expression())
-        return self._name
-
-    def _name_expression(self) -> str:
         p = self.problem
         src_unit, dst_unit = self._units()
         tile = f"Tile<{', '.join(map(str, self.tile))}>"
@@ -280,8 +242,6 @@ class CopyPlan(Plan):
             lines.append(f"  realigned  {', '.join(['src'] * (not self.src_aligned) + sides)}")
         return "\n".join(lines)
 
-    __repr__ = __str__
-
     def _accesses(self, vector: int, mode: int, step: int) -> str:
         bits = 8 * self.problem.element_bytes
         if step == -1 and vector > 1:
@@ -290,10 +250,6 @@ class CopyPlan(Plan):
             return f"{bits} bits, one element for {vector}"
         along = f" along mode {mode}" if vector > 1 else ""
         return f"{bits * vector} bits{along}" + (f" with step {step}" if step > 1 else "")
-
-
-def _restore(fields: Mapping[str, Any]) -> CopyPlan:
-    return CopyPlan(**fields)
 
 
 def fast_divisor(divisor: int) -> tuple[int, int, int]:

@@ -4,92 +4,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright._names import did_you_mean
 from tilewright._traceback import REFUSALS, short, shorten
 from tilewright.kernels.copy.api import _require_stream, launched_again
+from tilewright.kernels.gemm.request import DEFAULTS, GemmRequest, plan_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from inspect import Signature
-    from typing import TypedDict
 
     from typing_extensions import Unpack
 
-    from tilewright._typing import Answer, Array, DType, SupportsDLPack
+    from tilewright._typing import Answer, Array, DType, GemmKeywords, SupportsDLPack
     from tilewright.cute.tiled.tiled_copy import TiledCopy
     from tilewright.cute.tiled.tiled_mma import TiledMma
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.run import Plan
 
-    class Asked(TypedDict, total=False):
-        """The keywords of kernels.gemm."""
-
-        alpha: float
-        beta: float
-        bias: SupportsDLPack | None
-        activation: str | None
-        plan: Plan | None
-        tiled_mma: TiledMma | None
-        tiled_copy_a: TiledCopy | None
-        tiled_copy_b: TiledCopy | None
-        tiler_mnk: tuple[int, int, int] | None
-        stages: int | None
-        out_dtype: DType
-        allow_tf32: bool
-        stream: int | None
-
-
 __all__ = ["gemm"]
 
 NAME = "kernels.gemm"
-# What may be asked for, and what is meant where it is not.
-DEFAULTS: dict[str, Any] = {
-    "alpha": 1, "beta": 0, "bias": None, "activation": None, "plan": None, "tiled_mma": None, "tiled_copy_a": None,
-    "tiled_copy_b": None, "tiler_mnk": None, "stages": None, "out_dtype": None, "allow_tf32": False, "stream": None,
-}  # fmt: skip
 
 
-def _output(function: str, mA: Any, mB: Any, asked: dict[str, Any]) -> Any:
+def _output(function: str, mA: Any, mB: Any, beta: Any, plan: Any, out_dtype: Any) -> Any:
     """The array for the result where none is given."""
     from tilewright.kernels.gemm.operands import number
     from tilewright.kernels.gemm.output import empty_output
 
-    if number(function, "beta", asked["beta"]) != 0:
-        raise ValueError(f"{function}: beta is {asked['beta']}, but there is no mC to read; pass mC")
-    plan, out_dtype = asked["plan"], asked["out_dtype"]
+    if number(function, "beta", beta) != 0:
+        raise ValueError(f"{function}: beta is {beta}, but there is no mC to read; pass mC")
     return empty_output(function, mA, mB, plan.problem.c_type if hasattr(plan, "problem") else out_dtype)
 
 
 def planned(
-    function: str, mA: Any, mB: Any, mC: Any, asked: dict[str, Any], arch: str | None = None
+    function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest, arch: str | None = None
 ) -> tuple[GemmOperands, Any]:
     """The operands of a call and its plan; None in place of the plan where C has no elements."""
     from tilewright.kernels.gemm.operands import gemm_operands
-    from tilewright.kernels.gemm.request import plan_for, require_asked
 
-    tf32 = require_asked(function, asked)
-    operands = gemm_operands(
-        function,
-        mA,
-        mB,
-        mC,
-        alpha=asked["alpha"],
-        beta=asked["beta"],
-        bias=asked["bias"],
-        activation=asked["activation"],
-        tf32=tf32,
-        out_dtype=asked["out_dtype"],
-        stream=asked["stream"],
-    )
-    return operands, None if operands.empty else plan_for(function, operands, asked, arch)
-
-
-def _all(asked: Asked, function: str) -> dict[str, Any]:
-    unknown = [name for name in asked if name not in DEFAULTS]
-    if unknown:
-        meant = did_you_mean(unknown[0], DEFAULTS)
-        raise TypeError(f"{function}: no argument is named {unknown[0]}; there are {', '.join(DEFAULTS)}{meant}")
-    return {**DEFAULTS, **asked}
+    _require_stream(function, request.stream)
+    if mC is None:
+        mC = _output(function, mA, mB, request.beta, request.plan, request.out_dtype)
+    request.require(function)
+    operands = gemm_operands(function, mA, mB, mC, request)
+    return operands, None if operands.empty else plan_for(function, operands, request, arch)
 
 
 @short
@@ -99,7 +56,7 @@ def _plan(
     mC: SupportsDLPack | None = None,
     *,
     arch: str | None = None,
-    **asked: Unpack[Asked],
+    **keywords: Unpack[GemmKeywords],
 ) -> Plan:
     """The plan of kernels.gemm for these tensors and keywords, without running it.
 
@@ -107,16 +64,17 @@ def _plan(
     ValueError where mC has no elements.
     """
     function = f"{NAME}.plan"
-    full = _all(asked, function)
-    _require_stream(function, full["stream"])
-    operands, plan = planned(function, mA, mB, _output(function, mA, mB, full) if mC is None else mC, full, arch)
+    request = GemmRequest.of(function, keywords)
+    operands, plan = planned(function, mA, mB, mC, request, arch)
     if plan is None:
         raise ValueError(f"{function}: {operands.c} has no elements, so there is nothing to plan")
     return plan  # type: ignore[no-any-return]
 
 
 @short
-def _tune(mA: SupportsDLPack, mB: SupportsDLPack, mC: SupportsDLPack | None = None, **asked: Unpack[Asked]) -> Plan:
+def _tune(
+    mA: SupportsDLPack, mB: SupportsDLPack, mC: SupportsDLPack | None = None, **keywords: Unpack[GemmKeywords]
+) -> Plan:
     """The fastest plan of kernels.gemm for these tensors and keywords, measured on their GPU, and kept on disk.
 
     mC is written. What was measured before, on a device of that name with that driver and these kernels, is not
@@ -127,9 +85,7 @@ def _tune(mA: SupportsDLPack, mB: SupportsDLPack, mC: SupportsDLPack | None = No
     from tilewright.kernels.gemm.choose.tune import tune
 
     function = f"{NAME}.tune"
-    full = _all(asked, function)
-    _require_stream(function, full["stream"])
-    return tune(function, mA, mB, _output(function, mA, mB, full) if mC is None else mC, full)
+    return tune(function, mA, mB, mC, GemmRequest.of(function, keywords))
 
 
 @launched_again(plan=_plan, tune=_tune)
@@ -183,27 +139,24 @@ def gemm(
            [6. , 7. , 8. , 9. ]], dtype=float32)
     """
     try:
-        given = (
-            alpha, beta, bias, activation, plan, tiled_mma, tiled_copy_a, tiled_copy_b, tiler_mnk, stages, out_dtype,
-            allow_tf32, stream,
-        )  # fmt: skip
-        asked = dict(zip(DEFAULTS, given, strict=True))
+        arguments = locals()
+        given = {name: x for name, default in DEFAULTS.items() if (x := arguments[name]) is not default}
         _require_stream(NAME, stream)
         if mC is None:
-            changed: dict[str, Any] = {name: x for name, x in asked.items() if x is not DEFAULTS[name]}
-            return gemm(mA, mB, _output(NAME, mA, mB, asked), **changed), None
+            return gemm(mA, mB, _output(NAME, mA, mB, beta, plan, out_dtype), **given), None
+        request = GemmRequest(**given)
         from tilewright.kernels.gemm import run as gemm_run
         from tilewright.kernels.gemm.composite import run as gemm_composite_run
 
         tensors = (mA, mB, mC, bias)
-        if gemm_composite_run.launched(tensors, asked):
+        if gemm_composite_run.launched(tensors, request):
             return mC, None
-        operands, fitting = planned(NAME, mA, mB, mC, asked)
+        operands, fitting = planned(NAME, mA, mB, mC, request)
         if fitting is None:
             return mC, None
         launched = gemm_run.execute(fitting, operands, stream, POSITIONS)
         if isinstance(launched, gemm_composite_run.CompositeLaunch):
-            gemm_composite_run.remember(launched, tensors, asked)
+            gemm_composite_run.remember(launched, tensors, request)
             return mC, None
         return mC, launched
     except REFUSALS as error:
@@ -215,7 +168,7 @@ POSITIONS = (0, 1, 2, gemm.parameters.index("bias"))
 
 
 class _WithKeywords:
-    """A function as inspect and help() see it: with the keywords of kernels.gemm in the place of **asked."""
+    """A function as inspect and help() see it: with the keywords of kernels.gemm in the place of **keywords."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -227,8 +180,8 @@ class _WithKeywords:
     def __signature__(self) -> Signature:
         from inspect import signature  # which few programs need, and which takes time to import
 
-        own, every = signature(self.function), signature(gemm).parameters
-        return own.replace(parameters=[*list(own.parameters.values())[:-1], *(every[name] for name in DEFAULTS)])
+        own, keywords = signature(self.function), signature(GemmRequest).parameters.values()
+        return own.replace(parameters=[*list(own.parameters.values())[:-1], *keywords])
 
 
 for _function in (_plan, _tune):

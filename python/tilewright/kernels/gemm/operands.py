@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
@@ -21,6 +21,9 @@ from tilewright.kernels.copy.problem import (
 from tilewright.kernels.gemm.problem import ACTIVATIONS, MAX_BATCH, SUMS, Epilogue, GemmProblem
 from tilewright.kernels.gemm.types import names, require_types, type_named, type_of
 from tilewright.numeric import BFloat16, Float16, Float32, Float64, Int32, Numeric, TFloat32
+
+if TYPE_CHECKING:
+    from tilewright.kernels.gemm.request import GemmRequest
 
 FLOAT32_MOST = 3.4028235677973366e38  # what is less than this is finite when rounded to Float32
 DIFFERENTIABLE = "tilewright.torch.matmul"
@@ -82,31 +85,19 @@ def alignment_of(address: int) -> int:
     return min(address & -address, 4096) or 4096
 
 
-def gemm_operands(
-    function: str,
-    mA: Any,
-    mB: Any,
-    mC: Any,
-    *,
-    alpha: float = 1,
-    beta: float = 0,
-    bias: Any = None,
-    activation: str | None = None,
-    tf32: bool = False,
-    out_dtype: Any = None,
-    stream: int | None = None,
-) -> GemmOperands:
-    """Check the arguments of a GEMM and bring them into one form; errors name the function.
+def gemm_operands(function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest) -> GemmOperands:
+    """Check the tensors and the epilogue of a GEMM and bring them into one form; errors name the function.
 
-    Elements of Float32 are multiplied in TF32 if `tf32`. Batch modes that A, B and C allow to be one are merged, and
-    strides of C made positive by starting at its other end.
+    Batch modes that A, B and C allow to be one are merged, and strides of C made positive by starting at its other end.
     """
     given = ((mA, "mA"), (mB, "mB"), (mC, "mC"))
+    bias, stream, out_dtype = request.bias, request.stream, request.out_dtype
     a, b, c = (operand(x, function, name, stream, DIFFERENTIABLE) for x, name in given)
     d = None if bias is None else operand(bias, function, "bias", stream, DIFFERENTIABLE)
     operands = [x for x in (a, b, c, d) if x is not None]
     types = [type_of(x, function) for x in (a, b, c)]
-    a_type, b_type = (TFloat32 if t is Float32 and tf32 else t for t in types[:2])
+    in_tf32 = request.in_tf32
+    a_type, b_type = (TFloat32 if t is Float32 and in_tf32 else t for t in types[:2])
     require_types(function, a_type, b_type, types[2])
     if out_dtype is not None and type_named(function, "out_dtype", out_dtype) is not types[2]:
         raise TypeError(f"{function}: out_dtype is {out_dtype}, but mC has elements of {types[2]}; pass one of the two")
@@ -124,7 +115,7 @@ def gemm_operands(
             )
     if c.read_only:
         raise ValueError(f"{function}: mC is read-only, and a GEMM writes it; pass a writable array")
-    epilogue = _epilogue(function, types[2], sums, alpha, beta, activation)
+    epilogue = _epilogue(function, types[2], sums, request)
     if d is not None:
         epilogue = _with_bias(function, epilogue, d, m, n, sums)
     if c.size:
@@ -311,10 +302,9 @@ class _Form:
 # ---- the epilogue ----
 
 
-def _epilogue(
-    function: str, c_type: type[Numeric], acc_type: type[Numeric], alpha: Any, beta: Any, activation: Any
-) -> Epilogue:
-    numbers_ = [number(function, name, x) for name, x in (("alpha", alpha), ("beta", beta))]
+def _epilogue(function: str, c_type: type[Numeric], acc_type: type[Numeric], request: GemmRequest) -> Epilogue:
+    activation = request.activation
+    numbers_ = [number(function, name, getattr(request, name)) for name in ("alpha", "beta")]
     if activation is not None and not (isinstance(activation, str) and activation in ACTIVATIONS):
         raise ValueError(
             f"{function}: activation is {activation!r}, but it must be None, "

@@ -6,33 +6,42 @@ What all kernels have in common; GemmSimt, GemmSm80 and GemmSm90 are its kinds.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tilewright._core import LayoutError
+from tilewright._cached import cached_property
+from tilewright._core import ComposedLayout, Layout, LayoutError
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.common.plan import Plan, run_plan
+from tilewright.cute.tiled.tiled_mma import TiledMma
+from tilewright.kernels.common.plan import run_plan
+from tilewright.kernels.common.plan_value import Kind, Natural, PlanValue, Positive, counts, unchanging
 from tilewright.kernels.gemm.choose.promotion import require_promotion
-from tilewright.kernels.gemm.fields import require_kinds
+from tilewright.kernels.gemm.problem import GemmProblem
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from typing_extensions import Self
 
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.composite.run import CompositeLaunch
     from tilewright.kernels.gemm.operands import GemmOperands
-    from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.report import GemmReport
     from tilewright.kernels.gemm.tables import GemmTables
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
 
+Tiler = Annotated[tuple[int, int, int], counts(3, "three positive integers (bM, bN, bK)")]
+SharedOperandLayout = Annotated[
+    Layout | ComposedLayout,
+    Kind("a layout of (row, k, stage)", lambda value: isinstance(value, (Layout, ComposedLayout))),
+]
 
-class GemmPlan(Plan, ABC):
+
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class GemmPlan(PlanValue):
     """How a GEMM is done; `kernels.gemm.plan(mA, mB)` makes one. The fields that all plans have:
 
     - `problem`: element types, extents, strides and epilogue
@@ -46,62 +55,26 @@ class GemmPlan(Plan, ABC):
     with other fields.
     """
 
-    __slots__ = ("_name", "problem", "promote", "stages", "swapped", "tiled_mma", "tiler_mnk")
-    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "tiler_mnk", "tiled_mma", "stages", "swapped", "promote")
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {"swapped": False, "promote": 0}
     problem: GemmProblem
-    tiler_mnk: tuple[int, int, int]
-    tiled_mma: Any
-    stages: int
-    swapped: bool
-    promote: int
-    _name: str
-
-    def __init__(self, **fields: Any) -> None:
-        kind = type(self).__name__
-        missing = [name for name in self.FIELDS if name not in fields and name not in self.DEFAULTS]
-        if missing:
-            raise TypeError(f"{kind}: no value for {', '.join(missing)}; kernels.gemm.plan makes plans")
-        for name in self.FIELDS:
-            object.__setattr__(self, name, fields.pop(name) if name in fields else self.DEFAULTS[name])
-        object.__setattr__(self, "_name", "")
-        if fields:
-            raise TypeError(f"{kind}: no field named {', '.join(fields)}; the fields are {', '.join(self.FIELDS)}")
-        require_kinds(kind, self._fields())
-        require_promotion(self)
-        self.require_fields()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a plan does not change: {name} stays")
-
-    def replace(self, **fields: Any) -> Self:
-        """The same plan with other values in some fields."""
-        return type(self)(**{**self._fields(), **fields})
+    tiler_mnk: Tiler
+    tiled_mma: TiledMma
+    stages: Positive
+    swapped: bool = False
+    promote: Natural = 0
 
     def for_problem(self, problem: GemmProblem) -> Self:
         """The plan for other sizes."""
         return self.replace(problem=problem)
 
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.FIELDS}
-
-    def __reduce__(self) -> Any:
-        return _restore, (type(self), self._fields())
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.FIELDS)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.problem))
+    def require_fields(self) -> None:
+        """TypeError, ValueError or LayoutError where the fields are none that a kernel takes."""
+        require_promotion(self)
+        self.require_layouts()
 
     # ---- what each kind says ----
 
-    def require_fields(self) -> None:
+    @abstractmethod
+    def require_layouts(self) -> None:
         """TypeError, ValueError or LayoutError where the kind's own fields are none that its kernel takes."""
 
     @property
@@ -163,9 +136,6 @@ class GemmPlan(Plan, ABC):
     @abstractmethod
     def __str__(self) -> str: ...
 
-    def __repr__(self) -> str:
-        return str(self)
-
     # ---- what follows ----
 
     @property
@@ -194,13 +164,11 @@ class GemmPlan(Plan, ABC):
         many = "step" if self.promote == 1 else f"{self.promote} steps"
         return [f"  promote    sums are added to totals every {many} along K"] if self.promote else []
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The kernel's name expression: the template and everything static, which is all of the plan but the sizes; of
         these, whether K needs 64 bits."""
-        if not self._name:
-            object.__setattr__(self, "_name", self._name_expression())
-        return self._name
+        return self._name_expression()
 
     @property
     def ctas(self) -> int:
@@ -243,7 +211,3 @@ class GemmPlan(Plan, ABC):
         from tilewright.kernels.gemm.run import bind_plan
 
         return bind_plan(self, mA, mB, mC, bias)
-
-
-def _restore(kind: type[GemmPlan], fields: dict[str, Any]) -> GemmPlan:
-    return kind(**fields)

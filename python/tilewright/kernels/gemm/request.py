@@ -1,61 +1,116 @@
-"""The plan that a call asks for: a given one, one of given parts, one that was tuned, or one that is chosen."""
+"""What a call of kernels.gemm asks for, and its plan: a given one, one of given parts, a tuned or a chosen one."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import LayoutError
+from tilewright._names import did_you_mean
 from tilewright.cute.int_tuple import text
-from tilewright.devices import DeviceFacts
 from tilewright.kernels.copy.problem import CUDA, CUDA_MANAGED
 from tilewright.numeric import Float32, TFloat32
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tilewright._typing import DType, SupportsDLPack
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
+    from tilewright.cute.tiled.tiled_mma import TiledMma
+    from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.run import Plan
 
-PARTS = ("tiled_mma", "tiled_copy_a", "tiled_copy_b", "tiler_mnk", "stages")
+__all__ = ["GemmRequest", "facts_for", "plan_for"]
 
 
-def require_asked(function: str, asked: dict[str, Any]) -> bool:
-    """Check the kinds of what is asked for; whether elements of Float32 are multiplied in TF32."""
-    from tilewright.cute.tiled.tiled_copy import TiledCopy
-    from tilewright.cute.tiled.tiled_mma import TiledMma
-    from tilewright.kernels.gemm.composite.plan import CompositeGemm
-    from tilewright.kernels.gemm.plan import GemmPlan
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class GemmRequest:
+    """The keywords of a call of kernels.gemm, which says what each means.
 
-    plan, tiled_mma, tiler = asked["plan"], asked["tiled_mma"], asked["tiler_mnk"]
-    parts = [name for name in PARTS if asked[name] is not None]
-    if type(asked["allow_tf32"]) is not bool:
-        raise TypeError(f"{function}: expected allow_tf32 to be True or False, but got {asked['allow_tf32']!r}")
-    if plan is not None:
-        if not isinstance(plan, (GemmPlan, CompositeGemm)):
-            raise TypeError(f"{function}: expected plan to be a GemmPlan, but got {type(plan).__name__}")
-        if parts:
+    >>> GemmRequest(allow_tf32=True).in_tf32
+    True
+    """
+
+    alpha: float = 1
+    beta: float = 0
+    bias: SupportsDLPack | None = None
+    activation: str | None = None
+    plan: Plan | None = None
+    tiled_mma: TiledMma | None = None
+    tiled_copy_a: TiledCopy | None = None
+    tiled_copy_b: TiledCopy | None = None
+    tiler_mnk: tuple[int, int, int] | None = None
+    stages: int | None = None
+    out_dtype: DType = None
+    allow_tf32: bool = False
+    stream: int | None = None
+
+    @classmethod
+    def of(cls, function: str, keywords: Mapping[str, Any]) -> GemmRequest:
+        """The request of a call with these keywords; TypeError where there is no such keyword."""
+        unknown = [name for name in keywords if name not in DEFAULTS]
+        if unknown:
+            meant = did_you_mean(unknown[0], DEFAULTS)
+            raise TypeError(f"{function}: no argument is named {unknown[0]}; there are {', '.join(DEFAULTS)}{meant}")
+        return cls(**keywords)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What is given of a plan."""
+        return {name: getattr(self, name) for name in PARTS}
+
+    @property
+    def launch_key(self) -> tuple[Any, ...]:
+        """What tells launches for the same kinds of tensors apart."""
+        return tuple(getattr(self, name) for name in DEFAULTS if name not in ("bias", "stream"))
+
+    @property
+    def in_tf32(self) -> bool:
+        """Whether elements of Float32 are multiplied in TF32."""
+        if self.plan is not None:
+            return TFloat32 in self.plan.problem[:2]
+        return self.allow_tf32 if self.tiled_mma is None else self.tiled_mma.op.a_dtype is TFloat32
+
+    def require(self, function: str) -> None:
+        """TypeError where something is of another kind, LayoutError where the TiledMma does not divide the tiler."""
+        from tilewright.cute.tiled.tiled_copy import TiledCopy
+        from tilewright.cute.tiled.tiled_mma import TiledMma
+        from tilewright.kernels.gemm.composite.plan import CompositeGemm
+        from tilewright.kernels.gemm.plan import GemmPlan
+
+        given = [name for name, part in self.parts.items() if part is not None]
+        if type(self.allow_tf32) is not bool:
+            raise TypeError(f"{function}: expected allow_tf32 to be True or False, but got {self.allow_tf32!r}")
+        if self.plan is not None:
+            if not isinstance(self.plan, (GemmPlan, CompositeGemm)):
+                raise TypeError(f"{function}: expected plan to be a GemmPlan, but got {type(self.plan).__name__}")
+            if given:
+                raise TypeError(
+                    f"{function}: pass a plan or {given[0]}, not both; plan.replace gives a plan with other parts"
+                )
+        for name, kind in (("tiled_mma", TiledMma), ("tiled_copy_a", TiledCopy), ("tiled_copy_b", TiledCopy)):
+            part = getattr(self, name)
+            if part is not None and not isinstance(part, kind):
+                raise TypeError(f"{function}: expected {name} to be a {kind.__name__}, but got {type(part).__name__}")
+        tiler, stages = self.tiler_mnk, self.stages
+        if tiler is not None and not (
+            isinstance(tiler, tuple) and len(tiler) == 3 and all(type(t) is int and t > 0 for t in tiler)
+        ):
             raise TypeError(
-                f"{function}: pass a plan or {parts[0]}, not both; plan.replace gives a plan with other parts"
+                f"{function}: expected tiler_mnk to be three positive integers (bM,bN,bK), but got {tiler!r}"
             )
-        return TFloat32 in plan.problem[:2]
-    for name, kind in (("tiled_mma", TiledMma), ("tiled_copy_a", TiledCopy), ("tiled_copy_b", TiledCopy)):
-        if asked[name] is not None and not isinstance(asked[name], kind):
-            raise TypeError(
-                f"{function}: expected {name} to be a {kind.__name__}, but got {type(asked[name]).__name__}"
-            )
-    if tiler is not None and not (
-        isinstance(tiler, tuple) and len(tiler) == 3 and all(type(t) is int and t > 0 for t in tiler)
-    ):
-        raise TypeError(f"{function}: expected tiler_mnk to be three positive integers (bM,bN,bK), but got {tiler!r}")
-    stages = asked["stages"]
-    if stages is not None and (type(stages) is not int or stages < 1):
-        raise TypeError(f"{function}: expected stages to be a positive integer, but got {stages!r}")
-    if tiled_mma is None:
-        alone = [name for name in parts if name.startswith("tiled_copy")]
-        if alone:
+        if stages is not None and (type(stages) is not int or stages < 1):
+            raise TypeError(f"{function}: expected stages to be a positive integer, but got {stages!r}")
+        if self.tiled_mma is not None:
+            if tiler is not None:
+                require_divides(function, self.tiled_mma, tiler)
+        elif alone := [name for name in given if name.startswith("tiled_copy")]:
             raise TypeError(f"{function}: {alone[0]} is of use with a tiled_mma only; pass one")
-        return asked["allow_tf32"]
-    if tiler is not None:
-        require_divides(function, tiled_mma, tiler)
-    return tiled_mma.op.a_dtype is TFloat32
+
+
+DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(GemmRequest)}
+PARTS = ("tiled_mma", "tiled_copy_a", "tiled_copy_b", "tiler_mnk", "stages")
 
 
 def require_divides(function: str, tiled_mma: Any, tiler: tuple[int, int, int]) -> None:
@@ -69,18 +124,18 @@ def require_divides(function: str, tiled_mma: Any, tiler: tuple[int, int, int]) 
             )
 
 
-def plan_for(function: str, operands: GemmOperands, asked: dict[str, Any], arch: str | None) -> Plan:
+def plan_for(function: str, operands: GemmOperands, request: GemmRequest, arch: str | None) -> Plan:
     """The plan for these operands; it fits them and their device."""
     from tilewright.kernels.gemm.run import fitted
 
     facts = facts_for(function, operands, arch)
-    if asked["plan"] is not None:
-        plan: Plan = fitted(asked["plan"], operands, function)
-    elif asked["tiled_mma"] is not None:
-        plan = _of_parts(function, operands, asked)
+    if request.plan is not None:
+        plan: Plan = fitted(request.plan, operands, function)
+    elif request.tiled_mma is not None:
+        plan = _of_parts(function, operands, request.tiled_mma.op, request.parts)
         plan.require(*operands.addresses[:3], function)
-    elif asked["tiler_mnk"] is not None or asked["stages"] is not None:
-        plan = _among(function, operands, facts, asked["tiler_mnk"], asked["stages"])
+    elif request.tiler_mnk is not None or request.stages is not None:
+        plan = _among(function, operands, facts, request.tiler_mnk, request.stages)
     else:
         return _tuned(operands) or _chosen(operands, facts)
     plan.require_device(facts, function)
@@ -102,10 +157,10 @@ def facts_for(function: str, operands: GemmOperands, arch: str | None = None) ->
     return H200
 
 
-def _of_parts(function: str, operands: GemmOperands, asked: dict[str, Any]) -> Plan:
+def _of_parts(function: str, operands: GemmOperands, op: Any, parts: dict[str, Any]) -> Plan:
     from tilewright.kernels.kernel import kernels_for
 
-    op, problem = asked["tiled_mma"].op, operands.problem
+    problem = operands.problem
     for name, wanted, found in (("mA", op.a_dtype, problem.a_type), ("mB", op.b_dtype, problem.b_type)):
         if wanted is not found:
             shown = Float32 if found is TFloat32 else found
@@ -117,8 +172,7 @@ def _of_parts(function: str, operands: GemmOperands, asked: dict[str, Any]) -> P
             f"{function}: the TiledMma adds up in {op.acc_dtype}, but products of {op.a_dtype} are summed in "
             f"{problem.acc_type}; use an atom that accumulates in {problem.acc_type}"
         )
-    parts = [asked[name] for name in PARTS]
-    plans = (kernel.given(problem, *parts, operands.alignments) for kernel in kernels_for(problem))
+    plans = (kernel.given(problem, *parts.values(), operands.alignments) for kernel in kernels_for(problem))
     plan: Plan | None = next((plan for plan in plans if plan is not None), None)
     if plan is None:
         raise TypeError(f"{function}: no kernel multiplies by {op}")

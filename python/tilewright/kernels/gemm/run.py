@@ -8,7 +8,7 @@ from tilewright.kernels.copy.problem import CPU, CUDA_HOST
 from tilewright.kernels.gemm.composite.plan import CompositeGemm, is_single
 from tilewright.kernels.gemm.operands import GemmOperands, gemm_operands
 from tilewright.kernels.gemm.plan import GemmPlan
-from tilewright.numeric import TFloat32
+from tilewright.kernels.gemm.request import GemmRequest
 
 Plan: TypeAlias = GemmPlan | CompositeGemm
 
@@ -81,18 +81,10 @@ def _operands(function: str, plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, s
             f"{function}: the plan {'adds a' if bias is None else 'has no'} bias; "
             + ("pass bias=..." if bias is None else "make a plan with one")
         )
-    return gemm_operands(
-        function,
-        mA,
-        mB,
-        mC,
-        alpha=epilogue.alpha,
-        beta=epilogue.beta,
-        bias=bias,
-        activation=epilogue.activation,
-        tf32=TFloat32 in plan.problem[:2],
-        stream=stream,
+    request = GemmRequest(
+        alpha=epilogue.alpha, beta=epilogue.beta, bias=bias, activation=epilogue.activation, plan=plan, stream=stream
     )
+    return gemm_operands(function, mA, mB, mC, request)
 
 
 def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:

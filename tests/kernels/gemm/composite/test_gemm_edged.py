@@ -30,7 +30,7 @@ def edged(a, b, c, along, begin, **asked):
     plan = kernels.gemm.plan(a, b, c, **asked)
     problem = plan.problem.swapped() if plan.swapped else plan.problem
     plans = [choose_gemm(part.problem, part.alignments((4, 4, 4)), H200) for part in split(problem, along, begin)]
-    return EdgedGemm(problem, *plans, along, begin)
+    return EdgedGemm(problem=problem, gemm=plans[0], edge=plans[1], along=along, begin=begin)
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["C", "C transposed"])
@@ -156,7 +156,7 @@ def test_a_plan_is_a_value():
     assert str(plan).startswith("gemm of 4096 columns, and of those behind them: C (4096,4097)")
     with pytest.raises(AttributeError, match=r"plan.replace\(edge=...\) gives another one"):
         plan.edge = None
-    with pytest.raises(TypeError, match="EdgedGemm: edge is a NoneType, but it must be a plan of a GEMM"):
+    with pytest.raises(TypeError, match="EdgedGemm: edge is None, but it must be a GemmPlan, or a CompositeGemm"):
         plan.replace(edge=None)
     with pytest.raises(ValueError, match="along is 2 and begin 4096, but an edge lies along 0"):
         plan.replace(along=2)

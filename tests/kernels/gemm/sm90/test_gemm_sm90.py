@@ -250,7 +250,7 @@ def test_types_and_kinds_that_do_not_fit_are_refused():
         plan_for(problem=problem)
     with pytest.raises(TypeError, match="expected tiled_mma to be a TiledMma of wgmma"):
         plan_for(tiled_mma=cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (16, 16, 1)))
-    with pytest.raises(ValueError, match="store is 'rows'"):
+    with pytest.raises(TypeError, match="store is 'rows'"):
         plan_for(store="rows")
     two = tiled_mma_of(problem_of(64, 64, 64, BFloat16), 256, 1, (True, True))
     with pytest.raises(LayoutError, match="adds up at most"):

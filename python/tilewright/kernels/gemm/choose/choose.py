@@ -148,7 +148,7 @@ def _residue(search: Search) -> Plan | None:
         whole = _seconds_by_simt(p, alignments, facts) if whole is None else whole
         if sum(times) + rule.residue_launch < rule.residue_gain * whole:
             gemm, edge = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
-            return EdgedGemm(p, _as_of(gemm, p, facts), edge, along, begin)
+            return EdgedGemm(problem=p, gemm=_as_of(gemm, p, facts), edge=edge, along=along, begin=begin)
     return None
 
 

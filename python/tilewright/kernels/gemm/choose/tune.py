@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.gemm.run import Plan
 
 SCHEMA = "tilewright tuned gemm 1"
@@ -36,11 +37,11 @@ THREADS = 8  # that compile at a time
 _found: dict[Any, Plan | None] = {}
 
 
-def tune(function: str, mA: Any, mB: Any, mC: Any, asked: dict[str, Any]) -> Plan:
+def tune(function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest) -> Plan:
     """kernels.gemm.tune: see there."""
     from tilewright.kernels.gemm.api import planned
 
-    operands, plan = planned(function, mA, mB, mC, asked)
+    operands, plan = planned(function, mA, mB, mC, request)
     if plan is None:
         raise ValueError(f"{function}: {operands.c} has no elements, so there is nothing to tune")
     if operands.c.device[0] not in (CUDA, CUDA_MANAGED):
@@ -52,7 +53,7 @@ def tune(function: str, mA: Any, mB: Any, mC: Any, asked: dict[str, Any]) -> Pla
     if known is not None:
         return known
     plans = candidates(operands)
-    best = measured(plans, operands, asked["stream"])
+    best = measured(plans, operands, request.stream)
     _keep(operands, best)
     return best
 

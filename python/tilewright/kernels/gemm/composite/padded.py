@@ -8,9 +8,11 @@ behind the last row is never written, and only sums that are not stored come fro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.common.plan_value import unchanging
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CPU, Operand
 from tilewright.kernels.devices import Section
@@ -87,20 +89,17 @@ def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: Devic
     return total
 
 
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class PackedGemm(CompositeGemm):
     """A plan of up to three launches: `pack_a` and `pack_b`, CopyPlans or None, and `gemm`, a plan for the copies.
 
     `problem` is that of the tensors as they are. A plan does not change: `replace(gemm=...)` gives another one.
     """
 
-    __slots__ = ("pack_a", "pack_b")
-    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "pack_a", "pack_b", "gemm")
     pack_a: CopyPlan | None
     pack_b: CopyPlan | None
-
-    def __init__(self, problem: GemmProblem, pack_a: CopyPlan | None, pack_b: CopyPlan | None, gemm: GemmPlan) -> None:
-        object.__setattr__(self, "problem", problem)
-        self._set((("pack_a", pack_a, CopyPlan), ("pack_b", pack_b, CopyPlan), ("gemm", gemm, GemmPlan)))
+    gemm: GemmPlan
 
     @classmethod
     def of(
@@ -111,7 +110,7 @@ class PackedGemm(CompositeGemm):
         a, b = (
             _copy_plan(problem, side, alignments[side], turned) if wanted else None for side, wanted in enumerate(sides)
         )
-        return cls(problem, a, b, gemm)
+        return cls(problem=problem, pack_a=a, pack_b=b, gemm=gemm)
 
     @property
     def sides(self) -> tuple[bool, bool]:
@@ -141,7 +140,8 @@ class PackedGemm(CompositeGemm):
             None if old is None else old.replace(problem=_copy_plan(problem, side, ROW, self.is_turned).problem)
             for side, old in enumerate((self.pack_a, self.pack_b))
         )
-        return PackedGemm(problem, a, b, self.gemm.for_problem(packed.swapped() if self.gemm.swapped else packed))
+        gemm = self.gemm.for_problem(packed.swapped() if self.gemm.swapped else packed)
+        return PackedGemm(problem=problem, pack_a=a, pack_b=b, gemm=gemm)
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
         """Check what the copies and the kernel rely on; ValueError where it does not hold."""

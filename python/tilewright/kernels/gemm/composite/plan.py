@@ -5,11 +5,15 @@ Each has a `gemm`, the plan whose tile, layouts and kernel it is about, and laun
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._traceback import short
-from tilewright.kernels.common.plan import Plan, run_plan
+from tilewright.kernels.common.plan import run_plan
+from tilewright.kernels.common.plan_value import PlanValue, unchanging
+from tilewright.kernels.gemm.plan import GemmPlan
+from tilewright.kernels.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +26,6 @@ if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.composite.run import CompositeLaunch
     from tilewright.kernels.gemm.operands import GemmOperands
-    from tilewright.kernels.gemm.plan import GemmPlan
-    from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan as AnyPlan
 
 __all__ = ["CompositeGemm", "beside", "is_single"]
@@ -42,55 +44,17 @@ def beside(
     return gemm._replace(requests=[*before, *own, *behind], advice=lambda _, limits: gemm.advice(own, limits))
 
 
-class CompositeGemm(Plan, ABC):
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class CompositeGemm(PlanValue):
     """A plan of several launches. `problem` is that of the tensors as they are.
 
     A plan does not change: `replace(gemm=...)` gives another one.
     """
 
-    __slots__ = ("gemm", "problem")
-    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "gemm")
     swapped: ClassVar[bool] = False
     problem: GemmProblem
-    gemm: GemmPlan
-
-    def _set(self, kinds: tuple[tuple[str, Any, type], ...]) -> None:
-        """Fields by name, each with its value and its kind, which may be None but for the GEMM; TypeError otherwise."""
-        for name, value, kind in kinds:
-            if not isinstance(value, kind) and not (value is None and name != "gemm"):
-                raise TypeError(
-                    f"{type(self).__name__}: {name} is a {type(value).__name__}, but it must be a {kind.__name__}"
-                )
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a plan does not change: plan.replace({name}=...) gives another one")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a plan does not change: {name} stays")
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.FIELDS}
-
-    def replace(self, **fields: Any) -> Self:
-        """The same plan with other values in some fields."""
-        kind, unknown = type(self), [name for name in fields if name not in self.FIELDS]
-        if unknown:
-            raise TypeError(
-                f"{kind.__name__}: no field named {', '.join(unknown)}; the fields are {', '.join(self.FIELDS)}"
-            )
-        return kind(**{**self._fields(), **fields})
-
-    def __reduce__(self) -> Any:
-        return type(self), tuple(self._fields().values())
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.FIELDS)
-
-    def __hash__(self) -> int:
-        return hash((self.problem, self.gemm))
+    gemm: GemmPlan | CompositeGemm
 
     @property
     def kernel_plan(self) -> GemmPlan:
@@ -151,9 +115,6 @@ class CompositeGemm(Plan, ABC):
         from tilewright.kernels.gemm.run import bind_plan
 
         return bind_plan(self, mA, mB, mC, bias)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     # ---- what each kind says ----
 

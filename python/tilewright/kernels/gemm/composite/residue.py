@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from tilewright.kernels.common.plan_value import Positive, unchanging
 from tilewright.kernels.gemm.composite.plan import CompositeGemm, beside
 from tilewright.kernels.gemm.composite.run import CompositeLaunch, prepare
 from tilewright.kernels.gemm.plan import GemmPlan
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.problem import GemmProblem
-    from tilewright.kernels.gemm.run import Plan
 
 __all__ = ["EdgedGemm", "Part", "split"]
 
@@ -48,40 +49,32 @@ def split(problem: GemmProblem, along: int, begin: int) -> tuple[Part, Part]:
     return Part(problem, along, 0, begin), Part(problem, along, begin, extent - begin)
 
 
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class EdgedGemm(CompositeGemm):
     """A plan of two, `gemm` for the first `begin` rows (along 0) or columns (along 1) of C, and `edge` for the others.
 
     Both may be plans of any kind.
     """
 
-    __slots__ = ("along", "begin", "edge")
-    FIELDS: ClassVar[tuple[str, ...]] = ("problem", "gemm", "edge", "along", "begin")
-    gemm: Any
-    edge: Any
+    edge: GemmPlan | CompositeGemm
     along: int
-    begin: int
+    begin: Positive
 
-    def __init__(self, problem: GemmProblem, gemm: Plan, edge: Plan, along: int, begin: int) -> None:
-        object.__setattr__(self, "problem", problem)
-        kinds = (GemmPlan, CompositeGemm)
-        for name, value in (("gemm", gemm), ("edge", edge)):
-            if not isinstance(value, kinds):
-                raise TypeError(f"EdgedGemm: {name} is a {type(value).__name__}, but it must be a plan of a GEMM")
-            object.__setattr__(self, name, value)
-        extent = problem.n if along == 1 else problem.m
-        if along not in (0, 1) or type(begin) is not int or not 0 < begin < extent:
+    def require_fields(self) -> None:
+        """ValueError where there is no such edge, or a plan is not that of its part."""
+        extent = self.problem.n if self.along == 1 else self.problem.m
+        if self.along not in (0, 1) or self.begin >= extent:
             raise ValueError(
-                f"EdgedGemm: along is {along!r} and begin {begin!r}, but an edge lies along 0 (M) or 1 (N) and begins "
-                f"behind the first of {extent} and before the last"
+                f"EdgedGemm: along is {self.along} and begin {self.begin}, but an edge lies along 0 (M) or 1 (N) and "
+                f"begins behind the first of {extent} and before the last"
             )
-        object.__setattr__(self, "along", along)
-        object.__setattr__(self, "begin", begin)
         for name, (plan, part) in zip(("gemm", "edge"), self.parts, strict=True):
             own = plan.problem.swapped() if plan.swapped else plan.problem
             if own != part.problem:
                 raise ValueError(
-                    f"EdgedGemm: {name} is a plan of {own}, but with along {along} and begin {begin} its part is "
-                    f"{part.problem}; replace the plans, along and begin together"
+                    f"EdgedGemm: {name} is a plan of {own}, but with along {self.along} and begin {self.begin} its "
+                    f"part is {part.problem}; replace the plans, along and begin together"
                 )
 
     @property
@@ -105,7 +98,7 @@ class EdgedGemm(CompositeGemm):
             old.for_problem(part.problem.swapped() if old.swapped else part.problem)
             for old, part in zip((self.gemm, self.edge), split(problem, self.along, begin), strict=True)
         )
-        return EdgedGemm(problem, gemm, edge, self.along, begin)
+        return EdgedGemm(problem=problem, gemm=gemm, edge=edge, along=self.along, begin=begin)
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
         """As CompositeGemm.require."""

@@ -10,6 +10,7 @@ from tilewright.kernels.gemm.composite.plan import is_single
 
 if TYPE_CHECKING:
     from tilewright.kernels.gemm.operands import GemmOperands
+    from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.gemm.run import Plan
 
 __all__ = ["CompositeLaunch", "bind", "launch", "launched", "prepare", "remember"]
@@ -80,7 +81,7 @@ _launched: dict[Any, CompositeLaunch] = {}
 MOST = 1024  # launches that are remembered
 
 
-def _key(tensors: tuple[Any, ...], asked: dict[str, Any]) -> tuple[Any, list[int]] | None:
+def _key(tensors: tuple[Any, ...], request: GemmRequest) -> tuple[Any, list[int]] | None:
     """What a call has in common with those that the same launches serve, and the addresses of its tensors."""
     found: list[Any] = []
     addresses = []
@@ -90,8 +91,7 @@ def _key(tensors: tuple[Any, ...], asked: dict[str, Any]) -> tuple[Any, list[int
             return None
         found.append(described and (described[0] % 16, *described[1:]))
         addresses.append(described[0] if described else 0)
-    rest = tuple(value for name, value in asked.items() if name not in ("bias", "stream"))
-    key = (*found, type(tensors[2]), *rest)
+    key = (*found, type(tensors[2]), *request.launch_key)
     try:
         hash(key)
     except TypeError:
@@ -99,23 +99,22 @@ def _key(tensors: tuple[Any, ...], asked: dict[str, Any]) -> tuple[Any, list[int
     return key, addresses
 
 
-def remember(prepared: CompositeLaunch, tensors: tuple[Any, ...], asked: dict[str, Any]) -> None:
+def remember(prepared: CompositeLaunch, tensors: tuple[Any, ...], request: GemmRequest) -> None:
     """Keep the launches for calls of the same kind with tensors mA, mB, mC and bias."""
-    key = _key(tensors, asked)
+    key = _key(tensors, request)
     if key is not None:
         if len(_launched) == MOST:
             _launched.clear()
         _launched[key[0]] = prepared
 
 
-def launched(tensors: tuple[Any, ...], asked: dict[str, Any]) -> bool:
+def launched(tensors: tuple[Any, ...], request: GemmRequest) -> bool:
     """Launch again what served a call of this kind before; False where none did."""
     from tilewright.cute.runtime import work_stream
 
-    key = _key(tensors, asked) if _launched else None
+    key = _key(tensors, request) if _launched else None
     prepared = _launched.get(key[0]) if key is not None else None
     if key is None or prepared is None or prepared.overlaps(key[1]):
         return False
-    stream = asked["stream"]
-    prepared.launch(key[1], work_stream(prepared.device) if stream is None else stream)
+    prepared.launch(key[1], work_stream(prepared.device) if request.stream is None else request.stream)
     return True

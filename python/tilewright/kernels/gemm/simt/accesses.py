@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright import _core
 from tilewright._registry import Lazy
 from tilewright.analysis.totals.cp_async import AsyncTally
 from tilewright.analysis.totals.totals import Repeated, Tally
@@ -93,6 +94,8 @@ def _async_loads(plan: GemmSimt, launch: Launch, name: str, load: LoadTable, wid
     side = launch.a if name == "A" else launch.b
     lanes, tally = Lanes(load.coord), AsyncTally(f"load {name}", width)
     offsets, to = lanes.offsets(side), by_warps(load.smem[..., 0]) * side.size
+    assert isinstance(plan.smem_a, _core.Layout)
+    assert isinstance(plan.smem_b, _core.Layout)
     for group, stage in launch.stages("AB".index(name), (int(plan.smem_a.stride[2]), int(plan.smem_b.stride[2]))):
         tally.add(offsets, to + stage, _made(plan, name, lanes, group), lanes.exists, group.residues)
     return [tally.source, tally.destination]
@@ -196,6 +199,7 @@ def _image(plan: GemmSimt, launch: Launch, lanes: Lanes) -> list[Requests]:
     store, size = launch.tables.store, int(plan.problem.acc_type.bits) // 8
     assert store.smem_write is not None
     assert store.smem_read is not None
+    assert plan.smem_c is not None
     width, smem_write = neighbours(plan.columns, ACCESS // size), store.smem_write
 
     def puts() -> list[Tally]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright import _core
-from tilewright._core import LayoutError
+from tilewright._cached import cached_property
+from tilewright._core import Layout, LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.cute.tiled.tiled_copy import TiledCopy
 from tilewright.kernels.common.device_types import device_type, numeric_type
+from tilewright.kernels.common.plan_value import Kind, Natural, Positive, unchanging
 from tilewright.kernels.copy.plan import fast_divisor
 from tilewright.kernels.gemm.choose.promotion import REGISTER_SUMS, accumulators
 from tilewright.kernels.gemm.epilogue import bias_offset, epilogue_type, pack_epilogue
-from tilewright.kernels.gemm.plan import GemmPlan
+from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
 from tilewright.kernels.gemm.simt.layouts import ACCESS, copy_tv, mma_rows, neighbours, require_linear, store_tv
 from tilewright.kernels.gemm.simt.stream_k import counts_steps, whole_group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tilewright.kernels.gemm.problem import GemmProblem
 
 __all__ = ["GemmSimt"]
@@ -30,7 +32,11 @@ EPILOGUE_AT = 240
 MAX_THREADS = 1024
 WIDE_K = 1 << 30  # from this K on it is counted in 64 bits
 
+SharedSums = Annotated[Layout, Kind("a layout of (row, column, slice)", lambda value: isinstance(value, Layout))]
 
+
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class GemmSimt(GemmPlan):
     """A GEMM by universal FMA. Beside the fields of every plan it has
 
@@ -48,36 +54,22 @@ class GemmSimt(GemmPlan):
       along K, or C does not allow wide accesses; None: every thread writes its own sums
     """
 
-    __slots__ = (
-        "_cache", "ctas_per_sm", "group", "out_vector", "padded_a", "padded_b", "smem_a", "smem_b", "smem_c",
-        "streams", "tiled_copy_a", "tiled_copy_b", "wide_a", "wide_b",
-    )  # fmt: skip
-    FIELDS: ClassVar[tuple[str, ...]] = (
-        *GemmPlan.FIELDS, "tiled_copy_a", "tiled_copy_b", "smem_a", "smem_b", "wide_a", "wide_b", "out_vector", "group",
-        "ctas_per_sm", "padded_a", "padded_b", "smem_c", "streams",
-    )  # fmt: skip
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {
-        **GemmPlan.DEFAULTS, "wide_a": False, "wide_b": False, "out_vector": 1, "group": 16, "ctas_per_sm": 1,
-        "padded_a": False, "padded_b": False, "smem_c": None, "streams": 0,
-    }  # fmt: skip
-    tiled_copy_a: Any
-    tiled_copy_b: Any
-    smem_a: Any
-    smem_b: Any
-    wide_a: bool
-    wide_b: bool
-    out_vector: int
-    group: int
-    ctas_per_sm: int
-    padded_a: bool
-    padded_b: bool
-    smem_c: Any
-    streams: int
-    _cache: dict[str, Any]
+    tiled_copy_a: TiledCopy
+    tiled_copy_b: TiledCopy
+    smem_a: SharedOperandLayout
+    smem_b: SharedOperandLayout
+    wide_a: bool = False
+    wide_b: bool = False
+    out_vector: Positive = 1
+    group: Positive = 16
+    ctas_per_sm: Positive = 1
+    padded_a: bool = False
+    padded_b: bool = False
+    smem_c: SharedSums | None = None
+    streams: Natural = 0
 
-    def require_fields(self) -> None:
+    def require_layouts(self) -> None:
         """TypeError, ValueError or LayoutError where the fields do not fit together."""
-        object.__setattr__(self, "_cache", {})
         from tilewright.kernels.gemm.simt.conditions import require_layouts
 
         require_layouts(self)
@@ -93,29 +85,27 @@ class GemmSimt(GemmPlan):
 
     def copy_layout(self, name: str) -> tuple[Any, int, int]:
         """Of the operand: (thread, value) to (row, k), the elements of one access and the mode along which they lie."""
-        if name not in self._cache:
+        if name not in self._copy_layouts:
             tiled_copy, _, _, tile, _, _ = self.side(name)
             tv, vector = copy_tv(tiled_copy, tile)
             mode = 1 if vector > 1 and tv(0, 1)[1] != tv(0, 0)[1] else 0
-            self._cache[name] = tv, vector, mode
-        found: tuple[Any, int, int] = self._cache[name]
-        return found
+            self._copy_layouts[name] = tv, vector, mode
+        return self._copy_layouts[name]
 
-    @property
+    @cached_property
+    def _copy_layouts(self) -> dict[str, tuple[Any, int, int]]:
+        """What `copy_layout` has said before."""
+        return {}
+
+    @cached_property
     def rows(self) -> Any:
         """(thread, value) to the row of the tile of C; a thread has all pairs of its rows and `columns`."""
-        return self._rows(0)
+        return mma_rows(self.tiled_mma, self.tiler_mnk[:2], 0)
 
-    @property
+    @cached_property
     def columns(self) -> Any:
         """(thread, value) to the column of the tile of C."""
-        return self._rows(1)
-
-    def _rows(self, mode: int) -> Any:
-        key = f"rows {mode}"
-        if key not in self._cache:
-            self._cache[key] = mma_rows(self.tiled_mma, self.tiler_mnk[:2], mode)
-        return self._cache[key]
+        return mma_rows(self.tiled_mma, self.tiler_mnk[:2], 1)
 
     def fragment_vector(self, name: str) -> int:
         """The elements of the operand that a thread reads from shared memory at once."""
@@ -152,12 +142,10 @@ class GemmSimt(GemmPlan):
         sums = accumulators(self)
         return sums if self.promote and sums > REGISTER_SUMS else 0
 
-    @property
+    @cached_property
     def store_layout(self) -> Any:
         """(thread, value) to the (row, column) of the tile that a thread writes, where `smem_c` is given."""
-        if "store" not in self._cache:
-            self._cache["store"] = store_tv(self.tiler_mnk[:2], self.threads, self.out_mode, self.out_vector)
-        return self._cache["store"]
+        return store_tv(self.tiler_mnk[:2], self.threads, self.out_mode, self.out_vector)
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -220,15 +208,12 @@ class GemmSimt(GemmPlan):
         steps, count = self.shared_tiles * self.steps, max(self.streams, 1)
         return [i * (steps // count) + min(i, steps % count) for i in range(count + 1)]
 
-    @property
+    @cached_property
     def parts_of_tiles(self) -> list[tuple[int, int, int]]:
         """What CTAs have of the shared tiles: the tile's number, the first step and the steps, in the order of both."""
-        if "parts" not in self._cache:
-            steps = self.steps
-            cuts = sorted({*self.shares, *range(0, self.shared_tiles * steps + 1, max(steps, 1))})
-            self._cache["parts"] = [(a // steps, a % steps, b - a) for a, b in itertools.pairwise(cuts)]
-        found: list[tuple[int, int, int]] = self._cache["parts"]
-        return found
+        steps = self.steps
+        cuts = sorted({*self.shares, *range(0, self.shared_tiles * steps + 1, max(steps, 1))})
+        return [(a // steps, a % steps, b - a) for a, b in itertools.pairwise(cuts)]
 
     @property
     def longest_sum(self) -> int:

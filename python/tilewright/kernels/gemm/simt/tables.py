@@ -81,6 +81,7 @@ def _store(plan: GemmSimt, coordinates: Any) -> StoreTable:
 
 def _shared_store(plan: GemmSimt, rows: IntArray, columns: IntArray, slice_of: IntArray) -> StoreTable:
     """The sums by way of shared memory, where those of a tile's slices are added up."""
+    assert plan.smem_c is not None
     row, column, step = (int(d) for d in plan.smem_c.stride)
     places = rows[:, :, None] * row + columns[:, None] * column + slice_of[:, None, None] * step
     threads, values = (points(plan.store_layout[i], 2) for i in (0, 1))

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from tilewright import _core
 from tilewright._cached import cached_property
-from tilewright._core import LayoutError
+from tilewright._core import Layout, LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.cute.tiled.tiled_copy import TiledCopy
 from tilewright.kernels.common.device_types import device_type, numeric_type
+from tilewright.kernels.common.plan_value import Kind, Positive, unchanging
 from tilewright.kernels.gemm.epilogue import bias_offset, epilogue_type, pack_epilogue
-from tilewright.kernels.gemm.plan import GemmPlan
+from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
 from tilewright.kernels.gemm.sm80.fragments import modes_of, thread_coordinates, value_coordinates
 from tilewright.kernels.gemm.sm80.layouts import PAD
 from tilewright.kernels.gemm.sm80.operand import Side, flag, guard, side_fits
 from tilewright.kernels.gemm.sm80.store import store_fits
 from tilewright.numeric import Float32, Float64, Int32
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
 BATCH_MODES = 3
 MAX_SUMS = 256  # words that a thread has registers for
 EPILOGUE_AT = 24  # of the epilogue in the parameter, behind three addresses
 
+ThreadValue = Annotated[Layout, Kind("a layout of (thread, value)", lambda value: isinstance(value, Layout))]
 
+
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class GemmSm80(GemmPlan):
     """A GEMM by mma.sync. Besides the fields of all plans:
 
@@ -39,25 +42,14 @@ class GemmSm80(GemmPlan):
     - `min_ctas`: CTAs of one multiprocessor that registers are left for
     """
 
-    __slots__ = (
-        "__dict__", "min_ctas", "run_length", "smem_a", "smem_b", "store_tv", "store_vector", "tiled_copy_a",
-        "tiled_copy_b",
-    )  # fmt: skip
-    FIELDS: ClassVar[tuple[str, ...]] = (
-        *GemmPlan.FIELDS, "tiled_copy_a", "tiled_copy_b", "smem_a", "smem_b", "store_tv", "store_vector", "run_length",
-        "min_ctas",
-    )  # fmt: skip
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {
-        **GemmPlan.DEFAULTS, "store_tv": None, "store_vector": 1, "run_length": 8, "min_ctas": 1,
-    }  # fmt: skip
-    tiled_copy_a: Any
-    tiled_copy_b: Any
-    smem_a: Any
-    smem_b: Any
-    store_tv: Any
-    store_vector: int
-    run_length: int
-    min_ctas: int
+    tiled_copy_a: TiledCopy
+    tiled_copy_b: TiledCopy
+    smem_a: SharedOperandLayout
+    smem_b: SharedOperandLayout
+    store_tv: ThreadValue | None = None
+    store_vector: Positive = 1
+    run_length: Positive = 8
+    min_ctas: Positive = 1
 
     # ---- what follows from the fields ----
 
@@ -70,7 +62,7 @@ class GemmSm80(GemmPlan):
             Side("B", (bn, bk), p.n, p.b_type, p.b_strides, self.tiled_copy_b, self.smem_b, self.tiled_mma),
         )
 
-    def require_fields(self) -> None:
+    def require_layouts(self) -> None:
         """LayoutError or TypeError where the layouts do not fit together."""
         require_fields(self)
 

@@ -112,6 +112,7 @@ def _shared_store(plan: GemmSm80, sums: IntArray) -> StoreTable:
     m, n = (np.ascontiguousarray(sums[..., mode]).reshape(len(sums), -1) for mode in (0, 1))
     rounds = m // rows
     write = (rounds & 1) * buffer + (m - rounds * rows) * pitch + n
+    assert plan.store_tv is not None
     thread, value = coordinates_of(plan.store_tv[0]), coordinates_of(plan.store_tv[1])
     coord = _int32(thread[:, None] + value[None]).reshape(len(thread), 1, -1, vector, 2)
     turn = np.arange(plan.tiler_mnk[0] // rows, dtype=np.int32)[None, :, None]

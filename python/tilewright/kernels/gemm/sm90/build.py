@@ -9,18 +9,18 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.device_types import numeric_type
+from tilewright.kernels.common.plan_value import Kind, Positive, counts, unchanging
 from tilewright.kernels.gemm.epilogue import bias_offset, compute_type, epilogue_type, pack_epilogue
-from tilewright.kernels.gemm.plan import GemmPlan
+from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.numeric import Numeric
 
@@ -174,6 +174,12 @@ def beside_stages(problem: GemmProblem, bN: int, consumers: int, buffers: int, s
     return -(-(boxes + consumers * buffers * 8) // 16) * 16 + consumers * bias + 16
 
 
+Cluster = Annotated[tuple[int, int], counts(2, "two positive integers, the CTAs along M and N")]
+Store = Annotated[str, Kind(f"one of {', '.join(STORES)}", lambda value: isinstance(value, str) and value in STORES)]
+
+
+@unchanging
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class GemmSm90(GemmPlan):
     """How a GEMM is done on Hopper. Beside the fields that all plans have:
 
@@ -188,26 +194,17 @@ class GemmSm90(GemmPlan):
     - `group`: tiles along M that are taken together before the next ones along N
     """
 
-    __slots__ = ("cluster_mn", "group", "ping_pong", "smem_a", "smem_b", "splits", "store", "store_buffers", "workers")
-    FIELDS = (
-        *GemmPlan.FIELDS, "smem_a", "smem_b", "cluster_mn", "splits", "ping_pong", "store", "store_buffers",
-        "workers", "group",
-    )  # fmt: skip
-    DEFAULTS: ClassVar[Mapping[str, Any]] = {
-        **GemmPlan.DEFAULTS, "cluster_mn": (1, 1), "splits": 1, "ping_pong": False, "store": "singles",
-        "store_buffers": 2, "workers": 132, "group": 8,
-    }  # fmt: skip
-    smem_a: Any
-    smem_b: Any
-    cluster_mn: tuple[int, int]
-    splits: int
-    ping_pong: bool
-    store: str
-    store_buffers: int
-    workers: int
-    group: int
+    smem_a: SharedOperandLayout
+    smem_b: SharedOperandLayout
+    cluster_mn: Cluster = (1, 1)
+    splits: Positive = 1
+    ping_pong: bool = False
+    store: Store = "singles"
+    store_buffers: Positive = 2
+    workers: Positive = 132
+    group: Positive = 8
 
-    def require_fields(self) -> None:
+    def require_layouts(self) -> None:
         from tilewright.kernels.gemm.sm90.conditions import require_fields
 
         require_fields(self)
@@ -261,7 +258,8 @@ class GemmSm90(GemmPlan):
         """Whether the tensor cores get A from registers: elements of 32 bits along M, which they do not read."""
         from tilewright.cute.atoms.mma_warpgroup import OperandSource
 
-        return bool(self.tiled_mma.op.a_src is OperandSource.RMEM)
+        op: Any = self.tiled_mma.op
+        return bool(op.a_src is OperandSource.RMEM)
 
     @property
     def box_columns(self) -> int:

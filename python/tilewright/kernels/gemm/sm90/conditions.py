@@ -26,14 +26,13 @@ MOST = 1 << 31  # coordinates of boxes have 32 bits
 def require_fields(plan: GemmSm90) -> None:
     """TypeError, ValueError or LayoutError where the fields are none that the kernel takes."""
     from tilewright.cute.atoms.mma_warpgroup import OperandSource, WarpgroupMmaOp
-    from tilewright.cute.tiled.tiled_mma import TiledMma
-    from tilewright.kernels.gemm.sm90.build import ATOM_ROWS, BY_BOXES, MAX_CLUSTER, N_EXTENTS, SPAN, STORES, majors_of
+    from tilewright.kernels.gemm.sm90.build import ATOM_ROWS, BY_BOXES, MAX_CLUSTER, N_EXTENTS, SPAN, majors_of
 
     def refuse(what: str) -> None:
         raise LayoutError(f"gemm_sm90: the tile {text(plan.tiler_mnk)}: {what}")
 
     tiled_mma, p = plan.tiled_mma, plan.problem
-    if not isinstance(tiled_mma, TiledMma) or not isinstance(tiled_mma.op, WarpgroupMmaOp):
+    if not isinstance(tiled_mma.op, WarpgroupMmaOp):
         raise TypeError(f"gemm_sm90: expected tiled_mma to be a TiledMma of wgmma, but got {tiled_mma!r}")
     op, (bM, bN, bK) = tiled_mma.op, plan.tiler_mnk
     types = tuple(tiled_mma.dtype_of(operand) for operand in "ABC")
@@ -67,12 +66,10 @@ def require_fields(plan: GemmSm90) -> None:
         refuse("there must be two stages or more: one is read while the next one is filled")
     if not 1 <= plan.consumers <= MAX_CONSUMERS or (plan.ping_pong and warpgroups != 1):
         refuse(f"{warpgroups} warpgroups; 1 to {MAX_CONSUMERS} share a tile, and in ping-pong each has its own")
-    numbers = (*plan.cluster_mn, plan.splits, plan.workers, plan.group, plan.store_buffers)
-    if len(plan.cluster_mn) != 2 or any(type(x) is not int or x < 1 for x in numbers) or plan.cluster > MAX_CLUSTER:
+    if plan.cluster > MAX_CLUSTER:
         refuse(
-            f"cluster_mn {plan.cluster_mn!r}, splits {plan.splits!r}, workers {plan.workers!r}, group {plan.group!r} "
-            f"and store_buffers {plan.store_buffers!r} must be positive integers, with at most {MAX_CLUSTER} CTAs in a "
-            "cluster"
+            f"cluster_mn {text(plan.cluster_mn)} and splits {plan.splits} make {plan.cluster} CTAs, but there are at "
+            f"most {MAX_CLUSTER} CTAs in a cluster"
         )
     if plan.splits > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong):
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
@@ -85,8 +82,6 @@ def require_fields(plan: GemmSm90) -> None:
             refuse(f"{name} must be a multiple of {unit}: {sharers} CTAs bring boxes of whole rows")
         if rows // sharers > 256:
             refuse(f"{name} / {sharers} is more than the 256 rows of a box")
-    if plan.store not in STORES:
-        raise ValueError(f"gemm_sm90: store is {plan.store!r}, but must be one of {', '.join(STORES)}")
     by_boxes = plan.store in BY_BOXES
     if by_boxes and (p.c_type.bits not in (16, 32) or bN % plan.box_columns):
         refuse(f"boxes of C have {plan.box_columns} columns of {p.c_type}; bN must be a multiple, of 16 or 32 bits")

@@ -92,7 +92,7 @@ def _mma_table(plan: GemmSm90) -> MmaTable:
     lane = np.arange(int(tiled_mma.size))
     thread = np.stack([lane % 128, lane // 128, 0 * lane, 0 * lane], axis=-1).astype(np.int32)
     return MmaTable(
-        shape_mnk=tuple(tiled_mma.shape_mnk),
+        shape_mnk=tiled_mma.op.shape_mnk,
         thread=thread,
         a=by_modes(tiled_mma.tv_layout_A) if plan.from_registers else None,
         c=by_modes(tiled_mma.tv_layout_C),
