@@ -40,7 +40,8 @@ bool CallKey::read(PyObject* const* args, size_t positional, PyObject* keywords,
     const auto index = place < 0 ? kMaxArguments : static_cast<uint32_t>(place);
     if (!put_argument(args[positional + i], index)) return false;
   }
-  return tensors_ != 0;
+  // A launch may have been prepared for memory of the tensors' library.
+  return tensors_ != 0 && put(reinterpret_cast<uint64_t>(api_));
 }
 
 // index is kMaxArguments for an argument that has no place: a launch cannot need it.
