@@ -10,6 +10,12 @@ from tilewright import _core
 cuda = _core.cuda
 
 
+def one_kernel(function, grid, block, shared, params, pointers=(), *, maps=(), programmatic=False, **options):
+    """The prepared launch of one kernel."""
+    kernel = cuda.Kernel(function, grid, block, shared, params, pointers, maps=maps, programmatic=programmatic)
+    return cuda.Prepared([kernel], **options)
+
+
 class Slow:
     """A slow path that copies nothing: it counts its calls and prepares a launch on the first two arguments."""
 
@@ -20,7 +26,7 @@ class Slow:
 
     def __call__(self, src, dst, *args, **kwargs):
         self.calls += 1
-        return "slow", cuda.Prepared(self.recorder, (3, 2, 1), (64, 1, 1), 256, bytes(16), **self.options)
+        return "slow", one_kernel(self.recorder, (3, 2, 1), (64, 1, 1), 256, bytes(16), **self.options)
 
     @property
     def counts(self) -> tuple[int, int]:

@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "vectorcall.hpp"
+
 namespace py = pybind11;
 
 namespace tilewright::bind {
@@ -73,7 +75,8 @@ std::exception_ptr report(const Launch& launch) noexcept {
 }
 
 void bind_launch_hook(py::module_& m) {
-  py::class_<Launch>(m, "Launch", "A kernel that was enqueued: what a callback of `runtime.on_launch` is given.")
+  py::class_<Launch>(m, "Launch", py::custom_type_setup(only_returned),
+                     "A kernel that was enqueued: what a callback of `runtime.on_launch` is given.")
       .def_readonly("plan", &Launch::plan,
                     "The plan of this kernel; None for a kernel without one. Of a plan of several kernels, the one of "
                     "its plans that this kernel runs.")
@@ -81,7 +84,7 @@ void bind_launch_hook(py::module_& m) {
       .def_property_readonly(
           "addresses", [](const Launch& launch) { return py::tuple(py::cast(launch.addresses)); },
           "Where the plan's tensors begin, in bytes: (src, dst) of a copy, (A, B, C, bias) of a GEMM with None for no "
-          "bias; () without a plan.")
+          "bias, then its scratch; () without a plan.")
       .def_property_readonly(
           "grid", [](const Launch& launch) { return to_tuple(launch.shape.grid); }, "Blocks along x, y, z.")
       .def_property_readonly(
@@ -98,11 +101,13 @@ void bind_launch_hook(py::module_& m) {
           "The number of the CUDA stream.")
       .def("__repr__", &text);
 
-  py::class_<LaunchHook, std::shared_ptr<LaunchHook>>(m, "LaunchHook", "A callback of `runtime.on_launch`.")
-      .def(py::init(&add_hook), py::arg("callback"), "Call it for every kernel launch from now on.")
+  py::class_<LaunchHook, std::shared_ptr<LaunchHook>>(m, "LaunchHook", py::custom_type_setup(only_returned),
+                                                      "A callback of `runtime.on_launch`: a context manager.")
       .def("remove", &remove_hook, "Call it no more. Removing it again does nothing.")
       .def("__enter__", [](const py::object& self) { return self; })
       .def("__exit__", [](const std::shared_ptr<LaunchHook>& hook, const py::args&) { remove_hook(hook); });
+  m.def("on_launch", &add_hook, py::arg("callback"),
+        "Call it for every kernel launch until the LaunchHook is removed.");
 }
 
 }  // namespace tilewright::bind

@@ -81,8 +81,8 @@ def test_aligned_matrices(compiled, number):
 
 def plans_of(stem, one, *, many):
     """The plans of a kernel for a sample: the one that it chooses, or some of those that tuning tries."""
+    from tilewright.kernels.common.launch import facts_of
     from tilewright.kernels.gemm.choose.choose import module as kernel_module
-    from tilewright.kernels.gemm.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
 
     a, b, c, _ = one.operands(filled=False)
@@ -326,7 +326,7 @@ def test_output_types():
 
 def shared(a, b, c, tile, streams, **asked):
     """The plan of gemm_simt in a tile for these, with so many shares."""
-    from tilewright.kernels.gemm.launch import facts_of
+    from tilewright.kernels.common.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
     from tilewright.kernels.gemm.simt.build import plan_of_tile
     from tilewright.kernels.gemm.simt.tiles import TILES

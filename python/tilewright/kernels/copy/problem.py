@@ -60,6 +60,28 @@ class Operand(NamedTuple):
         return f"{self.name} = {self.shown}"
 
 
+class CopyOperands(NamedTuple):
+    """The tensors of a copy, which begin at their addresses."""
+
+    src: Operand
+    dst: Operand
+
+    @property
+    def tensors(self) -> tuple[Operand, Operand]:
+        """Source and destination."""
+        return self.src, self.dst
+
+    @property
+    def shifts(self) -> tuple[int, int]:
+        """Where the plan's problem begins has the plan itself."""
+        return 0, 0
+
+    @property
+    def output(self) -> int:
+        """The destination."""
+        return 1
+
+
 def operand(x: Any, function: str, name: str, stream: int | None = None, differentiable: str = "") -> Operand:
     """An array of any library with DLPack, or a Tensor, as an operand; errors name the function and the argument.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright._names import did_you_mean
 from tilewright._traceback import REFUSALS, short, shorten
-from tilewright.kernels.copy.api import _require_stream, launched_again
+from tilewright.kernels.common.launch import launched_again, require_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +108,7 @@ def _plan(
     """
     function = f"{NAME}.plan"
     full = _all(asked, function)
-    _require_stream(function, full["stream"])
+    require_stream(function, full["stream"])
     operands, plan = planned(function, mA, mB, _output(function, mA, mB, full) if mC is None else mC, full, arch)
     if plan is None:
         raise ValueError(f"{function}: {operands.c} has no elements, so there is nothing to plan")
@@ -128,7 +128,7 @@ def _tune(mA: SupportsDLPack, mB: SupportsDLPack, mC: SupportsDLPack | None = No
 
     function = f"{NAME}.tune"
     full = _all(asked, function)
-    _require_stream(function, full["stream"])
+    require_stream(function, full["stream"])
     return tune(function, mA, mB, _output(function, mA, mB, full) if mC is None else mC, full)
 
 
@@ -188,24 +188,14 @@ def gemm(
             allow_tf32, stream,
         )  # fmt: skip
         asked = dict(zip(DEFAULTS, given, strict=True))
-        _require_stream(NAME, stream)
+        require_stream(NAME, stream)
         if mC is None:
             changed: dict[str, Any] = {name: x for name, x in asked.items() if x is not DEFAULTS[name]}
             return gemm(mA, mB, _output(NAME, mA, mB, asked), **changed), None
         from tilewright.kernels.gemm import run as gemm_run
-        from tilewright.kernels.gemm.composite import run as gemm_composite_run
 
-        tensors = (mA, mB, mC, bias)
-        if gemm_composite_run.launched(tensors, asked):
-            return mC, None
         operands, fitting = planned(NAME, mA, mB, mC, asked)
-        if fitting is None:
-            return mC, None
-        launched = gemm_run.execute(fitting, operands, stream, POSITIONS)
-        if isinstance(launched, gemm_composite_run.CompositeLaunch):
-            gemm_composite_run.remember(launched, tensors, asked)
-            return mC, None
-        return mC, launched
+        return mC, None if fitting is None else gemm_run.execute(fitting, operands, stream, POSITIONS)
     except REFUSALS as error:
         shorten(error)
         raise

@@ -57,6 +57,11 @@ class GemmOperands(NamedTuple):
         return self.a, self.b, self.c, self.bias
 
     @property
+    def output(self) -> int:
+        """C, among the tensors."""
+        return 2
+
+    @property
     def alignments(self) -> tuple[int, int, int]:
         """The power of two that divides each address of A, B and C."""
         a, b, c, _ = self.addresses

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from tilewright.kernels.copy.api import _require_stream
+from tilewright.kernels.common.launch import bind, launch, require_stream
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST
-from tilewright.kernels.gemm.composite.plan import CompositeGemm, is_single
+from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.operands import GemmOperands, gemm_operands
 from tilewright.kernels.gemm.plan import GemmPlan
 from tilewright.numeric import TFloat32
 
 Plan: TypeAlias = GemmPlan | CompositeGemm
-
-POSITIONS = (0, 1, 2, 3)  # of mA, mB, mC and bias among the arguments of a bound call
 
 
 def fitted(plan: Plan, operands: GemmOperands, function: str) -> Plan:
@@ -33,18 +31,14 @@ def fitted(plan: Plan, operands: GemmOperands, function: str) -> Plan:
     return plan
 
 
-def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: tuple[int, ...]) -> Any:
-    """Run a plan that fits where the tensors are; the launch or launches, if they can be repeated, else None."""
+def execute(
+    plan: Plan, operands: GemmOperands, stream: int | None = None, positions: tuple[int, ...] | None = None
+) -> Any:
+    """Run a plan that fits where the tensors are; the launch if it can be repeated, else None."""
     if operands.c.device[0] in (CPU, CUDA_HOST):
         _on_host(plan, operands, False)
         return None
-    if is_single(plan):
-        from tilewright.kernels.gemm import launch as gemm_launch
-
-        return gemm_launch.launch(plan, operands, stream, positions)
-    from tilewright.kernels.gemm.composite import run as gemm_composite_run
-
-    return gemm_composite_run.launch(plan, operands, stream)
+    return launch(plan, operands, stream, positions)
 
 
 def _on_host(plan: Plan, operands: GemmOperands, check: bool) -> Any:
@@ -81,7 +75,7 @@ def _operands(function: str, plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, s
 
 def run_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | None, check: bool) -> Any:
     """plan.run: see there."""
-    _require_stream("plan.run", stream)
+    require_stream("plan.run", stream)
     if type(check) is not bool:
         raise TypeError(f"plan.run: expected check to be True or False, but got {check!r}")
     if mC is None:
@@ -95,7 +89,7 @@ def run_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, stream: int | Non
             raise ValueError("plan.run: check=True runs on the CPU; pass CPU tensors of the same shape and strides")
         return _on_host(plan, operands, True)
     if not operands.empty:
-        execute(plan, operands, stream, POSITIONS)
+        execute(plan, operands, stream)
     return mC
 
 
@@ -107,13 +101,7 @@ def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
 
         def bound() -> None:
             if not operands.empty:
-                execute(plan, operands, None, POSITIONS)
+                execute(plan, operands)
 
         return bound
-    if is_single(plan):
-        from tilewright.kernels.gemm import launch as gemm_launch
-
-        return gemm_launch.bind(plan, operands)
-    from tilewright.kernels.gemm.composite import run as gemm_composite_run
-
-    return gemm_composite_run.bind(plan, operands)
+    return bind(plan, operands)
