@@ -147,12 +147,13 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     const uint64_t hash = key.hash();
     const Entry* entry = self->table.find(key, hash);
     if (entry == nullptr) return call_slow(self, args, positional, keywords, &key, hash);
-    const py::object owner = entry->owner;  // what is called below may remove the entry
     Prepared& prepared = *entry->prepared;
     void* stream = nullptr;
     if (prepared.overlap(key.addresses()) != nullptr || !current_stream(*key.api(), key.device(), stream)) {
       return call_slow(self, args, positional, keywords, nullptr, 0);
     }
+    py::object owner;
+    if (prepared.runs_python()) owner = entry->owner;  // what is called may remove the entry
     prepared.launch(key.addresses(), static_cast<runtime::Stream>(stream));
     PyObject* result = prepared.result() ? key.argument(*prepared.result()) : Py_None;
     Py_INCREF(result);

@@ -63,6 +63,17 @@ std::string Prepared::overlap_text(const std::pair<uint32_t, uint32_t>& pair) co
                 " overlap in memory");
 }
 
+// A callback that fails keeps no kernel of the call from being enqueued.
+void Prepared::enqueue_and_tell(const Addresses& at, runtime::Stream stream, Parameters& params, bool patched) const {
+  std::exception_ptr error;
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    if (!patched) kernels_[i].patch(at, params[i].data());
+    kernels_[i].launch(stream, params[i].data());
+    if (!error) error = kernels_[i].tell(at, stream);
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 // The workspace is asked before any parameter is patched: another thread may launch meanwhile.
 void Prepared::launch_in_workspace(const uint64_t* arguments, runtime::Stream stream, Parameters& params) const {
   const py::object answer = workspace_(reinterpret_cast<uintptr_t>(stream));  // lives until all is enqueued

@@ -36,6 +36,7 @@ class Prepared {
   const std::vector<Kernel>& kernels() const { return kernels_; }
   const pybind11::object& keep() const { return keep_; }
   bool has_workspace() const { return buffers_ != 0; }
+  bool runs_python() const { return has_workspace() || launches_are_watched; }
   Parameters params() const;
 
   // The first pair of ranges that overlap at these addresses (by argument), or nullptr.
@@ -52,8 +53,8 @@ class Prepared {
   }
   std::string overlap_text(const std::pair<uint32_t, uint32_t>& pair) const;
 
-  // Enqueues the kernels on a stream for arguments at these addresses. The workspace and the callbacks run Python code:
-  // whoever calls this keeps the Prepared alive.
+  // Enqueues the kernels on a stream for arguments at these addresses. Where that runs Python code, whoever calls this
+  // keeps the Prepared alive.
   void launch(const uint64_t* arguments, runtime::Stream stream) {
     if (has_workspace()) {
       launch_in_workspace(arguments, stream, params_);
@@ -75,16 +76,15 @@ class Prepared {
   void launch_in_workspace(const uint64_t* arguments, runtime::Stream stream, Parameters& params) const;
 
   // The GIL is held from the patch of a parameter to its launch: it guards the parameter, and releasing it would cost
-  // more than enqueueing does. A callback that fails keeps no kernel of the call from being enqueued.
+  // more than enqueueing does.
   void enqueue(const Addresses& at, runtime::Stream stream, Parameters& params, bool patched) const {
-    std::exception_ptr error;
+    if (launches_are_watched) return enqueue_and_tell(at, stream, params, patched);
     for (size_t i = 0; i < kernels_.size(); ++i) {
       if (!patched) kernels_[i].patch(at, params[i].data());
       kernels_[i].launch(stream, params[i].data());
-      if (launches_are_watched && !error) error = kernels_[i].tell(at, stream);
     }
-    if (error) std::rethrow_exception(error);
   }
+  void enqueue_and_tell(const Addresses& at, runtime::Stream stream, Parameters& params, bool patched) const;
 
   std::vector<Kernel> kernels_;
   Parameters params_;
