@@ -63,21 +63,9 @@ std::string Prepared::overlap_text(const std::pair<uint32_t, uint32_t>& pair) co
                 " overlap in memory");
 }
 
-// A callback that fails keeps no kernel of the call from being enqueued.
-void Prepared::enqueue_and_tell(const Addresses& at, runtime::Stream stream, Parameters& params, bool patched) const {
-  std::exception_ptr error;
-  for (size_t i = 0; i < kernels_.size(); ++i) {
-    if (!patched) kernels_[i].patch(at, params[i].data());
-    kernels_[i].launch(stream, params[i].data());
-    if (!error) error = kernels_[i].tell(at, stream);
-  }
-  if (error) std::rethrow_exception(error);
-}
-
-// The workspace is asked before any parameter is patched: another thread may launch meanwhile.
-void Prepared::launch_in_workspace(const uint64_t* arguments, runtime::Stream stream, Parameters& params) const {
-  const py::object answer = workspace_(reinterpret_cast<uintptr_t>(stream));  // lives until all is enqueued
-  std::array<uint64_t, Kernel::kMaxBuffers> buffers;
+// The addresses of the buffers, and what owns them.
+py::object Prepared::ask_workspace(runtime::Stream stream, uint64_t* buffers) const {
+  py::object answer = workspace_(reinterpret_cast<uintptr_t>(stream));
   PyObject* found = PyTuple_CheckExact(answer.ptr()) && PyTuple_GET_SIZE(answer.ptr()) == 2
                         ? PyTuple_GET_ITEM(answer.ptr(), 1)
                         : nullptr;
@@ -88,7 +76,24 @@ void Prepared::launch_in_workspace(const uint64_t* arguments, runtime::Stream st
   for (uint32_t i = 0; i < buffers_; ++i) {
     buffers[i] = py::cast<uint64_t>(PyTuple_GET_ITEM(found, static_cast<Py_ssize_t>(i)));
   }
-  enqueue({arguments, buffers.data()}, stream, params, false);
+  return answer;
+}
+
+// The workspace is asked before any parameter is patched: another thread may launch meanwhile. A callback that fails
+// keeps no kernel of the call from being enqueued.
+void Prepared::launch_with_python(const uint64_t* arguments, runtime::Stream stream, Parameters& params,
+                                  bool patched) const {
+  std::array<uint64_t, Kernel::kMaxBuffers> buffers;
+  const Addresses at = {arguments, buffers.data()};
+  py::object owner;  // lives until all is enqueued
+  if (has_workspace()) owner = ask_workspace(stream, buffers.data());
+  std::exception_ptr error;
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    if (!patched) kernels_[i].patch(at, params[i].data());
+    kernels_[i].launch(stream, params[i].data());
+    if (launches_are_watched && !error) error = kernels_[i].tell(at, stream);
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 namespace {

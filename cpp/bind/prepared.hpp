@@ -54,37 +54,26 @@ class Prepared {
   std::string overlap_text(const std::pair<uint32_t, uint32_t>& pair) const;
 
   // Enqueues the kernels on a stream for arguments at these addresses. Where that runs Python code, whoever calls this
-  // keeps the Prepared alive.
+  // keeps the Prepared alive. The GIL is held from the patch of a parameter to its launch: it guards the parameter, and
+  // releasing it would cost more than enqueueing does.
   void launch(const uint64_t* arguments, runtime::Stream stream) {
-    if (has_workspace()) {
-      launch_in_workspace(arguments, stream, params_);
-    } else {
-      enqueue({arguments}, stream, params_, false);
+    if (runs_python()) return launch_with_python(arguments, stream, params_, false);
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      kernels_[i].patch({arguments}, params_[i].data());
+      kernels_[i].launch(stream, params_[i].data());
     }
   }
   // With parameters of one's own. Where there is no workspace, they have the addresses already.
   void launch(const uint64_t* arguments, runtime::Stream stream, Parameters& params) const {
-    if (has_workspace()) {
-      launch_in_workspace(arguments, stream, params);
-    } else {
-      enqueue({arguments}, stream, params, true);
-    }
+    if (runs_python()) return launch_with_python(arguments, stream, params, !has_workspace());
+    for (size_t i = 0; i < kernels_.size(); ++i) kernels_[i].launch(stream, params[i].data());
   }
 
  private:
   uint32_t argument_index(int64_t index, const char* what) const;
-  void launch_in_workspace(const uint64_t* arguments, runtime::Stream stream, Parameters& params) const;
-
-  // The GIL is held from the patch of a parameter to its launch: it guards the parameter, and releasing it would cost
-  // more than enqueueing does.
-  void enqueue(const Addresses& at, runtime::Stream stream, Parameters& params, bool patched) const {
-    if (launches_are_watched) return enqueue_and_tell(at, stream, params, patched);
-    for (size_t i = 0; i < kernels_.size(); ++i) {
-      if (!patched) kernels_[i].patch(at, params[i].data());
-      kernels_[i].launch(stream, params[i].data());
-    }
-  }
-  void enqueue_and_tell(const Addresses& at, runtime::Stream stream, Parameters& params, bool patched) const;
+  [[gnu::cold, gnu::noinline]] void launch_with_python(const uint64_t* arguments, runtime::Stream stream,
+                                                       Parameters& params, bool patched) const;
+  pybind11::object ask_workspace(runtime::Stream stream, uint64_t* buffers) const;
 
   std::vector<Kernel> kernels_;
   Parameters params_;
