@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from tilewright import _core
 from tilewright.devices import DeviceFacts
-from tilewright.kernels.common.workspace import Workspace, library_of
+from tilewright.runtime.device import properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tilewright._core.cuda import Prepared
     from tilewright._typing import Answer, Launched, Planned, Tuned
+    from tilewright.kernels.common.workspace import Workspace
     from tilewright.kernels.copy.problem import Operand
 
     P = ParamSpec("P")
@@ -113,8 +114,6 @@ class Operands(Protocol):
 @functools.cache
 def facts_of(device: int) -> DeviceFacts:
     """What plans ask about a CUDA device."""
-    from tilewright.runtime.device import properties
-
     found = properties(device)
     major, minor = found["compute_capability"]
     return DeviceFacts(found["name"], 10 * major + minor, found["multiprocessors"], found["shared_per_block_optin"])
@@ -171,7 +170,6 @@ def prepare(plan: Plan, operands: Operands, positions: Sequence[int] | None = No
         )
     )
     functions = functions_of([one.plan for one in kernels], output.device[1])
-    flags, scratch, padded = (max(sizes) for sizes in zip(*(one.workspace for one in kernels), strict=True))
     given = [(i, x) for i, x in enumerate(tensors) if x is not None and x.size]
     last = [i for i, _ in given].index(operands.output)
     return _core.cuda.Prepared(
@@ -180,8 +178,18 @@ def prepare(plan: Plan, operands: Operands, positions: Sequence[int] | None = No
         disjoint=[] if _interleaved(operands) else [(i, last) for i in range(len(given)) if i != last],
         result=places[operands.output],
         keep=(plan, keep),
-        workspace=Workspace(output.device[1], (flags, scratch, padded), library_of(output.owner)),
+        workspace=_workspace(kernels, output),
     )
+
+
+def _workspace(kernels: Iterable[KernelLaunch], output: Operand) -> Workspace | None:
+    """What provides the buffers that kernels need, each as large as the one that needs most of it."""
+    flags, scratch, padded = (max(sizes) for sizes in zip(*(one.workspace for one in kernels), strict=True))
+    if not (flags or scratch or padded):
+        return None
+    from tilewright.kernels.common.workspace import Workspace, library_of
+
+    return Workspace(output.device[1], (flags, scratch, padded), library_of(output.owner))
 
 
 def _kernel(one: KernelLaunch, function: Any) -> Any:
