@@ -313,7 +313,7 @@ def main() -> int:
         facts, clock, when = H200._replace(name="NVIDIA dry run"), expected_clock(H200), f"{today}, by no device"
     else:
         from tilewright import _core
-        from tilewright.kernels.gemm.launch import facts_of
+        from tilewright.kernels.common.launch import facts_of
 
         facts, clock = facts_of(0), gpu_clock(options)
         when = f"{today}, CUDA driver {_core.cuda.driver_version()}"

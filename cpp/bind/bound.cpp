@@ -20,7 +20,8 @@ struct Bound {
       vectorcallfunc call;
   const Prepared* prepared;
   const DLPackExchangeAPI* api;  // nullptr: the stream has to be given
-  ParameterBytes params;
+  Prepared::Parameters params;
+  std::vector<uint64_t> addresses;
   PyObject* owner;    // the Prepared
   PyObject* tensors;  // kept alive
 };
@@ -40,7 +41,7 @@ bool given_stream(PyObject* const* args, size_t positional, PyObject* keywords, 
 }
 
 PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
-  const Bound* self = self_of(object);
+  Bound* self = self_of(object);
   const auto positional = static_cast<size_t>(PyVectorcall_NARGS(flags));
   runtime::Stream stream = nullptr;
   if (positional != 0 || (keywords != nullptr && PyTuple_GET_SIZE(keywords) != 0)) {
@@ -56,7 +57,7 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     stream = static_cast<runtime::Stream>(current);
   }
   return python_call([&] {
-    self->prepared->launch(stream, const_cast<ParameterPiece*>(self->params.data()));
+    self->prepared->launch(self->addresses.data(), stream, self->params);
     Py_RETURN_NONE;
   });
 }
@@ -74,6 +75,7 @@ void dealloc(PyObject* object) {
   Py_XDECREF(self->tensors);
   Py_XDECREF(self->owner);
   self->params.~vector();
+  self->addresses.~vector();
   PyTypeObject* type = Py_TYPE(object);
   type->tp_free(object);
   Py_DECREF(type);
@@ -90,19 +92,24 @@ PyTypeObject* type = nullptr;
 
 }  // namespace
 
-py::object make_bound(const py::object& prepared, const py::tuple& tensors, const uint64_t* addresses,
+py::object make_bound(const py::object& prepared, const py::tuple& tensors, std::vector<uint64_t> addresses,
                       const DLPackExchangeAPI* api) {
   auto object = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
   if (!object) throw py::error_already_set();
   Bound* self = self_of(object.ptr());
-  new (&self->params) ParameterBytes;
+  new (&self->params) Prepared::Parameters;
+  new (&self->addresses) std::vector<uint64_t>(std::move(addresses));
   self->call = call;
   self->prepared = prepared.cast<const Prepared*>();
   self->api = api;
   self->owner = py::object(prepared).release().ptr();
   self->tensors = py::object(tensors).release().ptr();
   self->params = self->prepared->params();
-  self->prepared->patch(addresses, self->params.data());
+  if (self->prepared->has_workspace()) return object;  // its addresses are known at each call only
+  const auto& kernels = self->prepared->kernels();
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    kernels[i].patch({self->addresses.data()}, self->params[i].data());
+  }
   return object;
 }
 

@@ -29,7 +29,7 @@ Py_ssize_t place_of(PyObject* keyword, PyObject* parameters) {
 bool CallKey::read(PyObject* const* args, size_t positional, PyObject* keywords, PyObject* parameters) {
   const auto named = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
   if (positional + named > kMaxArguments) return false;
-  put(positional << 32 | named);
+  size_ = 1;  // the first word is written last
   for (size_t i = 0; i < positional; ++i) {
     if (!put_argument(args[i], static_cast<uint32_t>(i))) return false;
   }
@@ -40,6 +40,9 @@ bool CallKey::read(PyObject* const* args, size_t positional, PyObject* keywords,
     const auto index = place < 0 ? kMaxArguments : static_cast<uint32_t>(place);
     if (!put_argument(args[positional + i], index)) return false;
   }
+  // The library of the tensors is a part of the key: a launch may have been prepared for memory of that library. Both
+  // counts have 6 bits, and the addresses of a process fewer than 52.
+  words_[0] = reinterpret_cast<uint64_t>(api_) << 12 | positional << 6 | named;
   return tensors_ != 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "launch_hook.hpp"
 #include "module.hpp"
 #include "runtime/device.hpp"
 #include "runtime/module.hpp"
@@ -105,6 +106,10 @@ void bind_module(py::module_& m) {
             const std::string_view bytes(params);
             function.check_parameter(bytes.size());
             function.launch(shape, reinterpret_cast<Stream>(stream), const_cast<char*>(bytes.data()));
+            if (!launches_are_watched) return;
+            const Launch launch = {py::none(), function.name(),   {},
+                                   shape,      function.device(), reinterpret_cast<Stream>(stream)};
+            if (const auto error = report(launch)) std::rethrow_exception(error);
           },
           py::arg("grid"), py::arg("block"), py::arg("shared"), py::arg("stream"), py::arg("params"),
           "Enqueue the kernel; params are the bytes of its parameter.");

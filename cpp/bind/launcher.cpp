@@ -152,8 +152,9 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     if (prepared.overlap(key.addresses()) != nullptr || !current_stream(*key.api(), key.device(), stream)) {
       return call_slow(self, args, positional, keywords, nullptr, 0);
     }
-    prepared.patch(key.addresses());
-    prepared.launch(static_cast<runtime::Stream>(stream));
+    py::object owner;
+    if (prepared.runs_python()) owner = entry->owner;  // what is called may remove the entry
+    prepared.launch(key.addresses(), static_cast<runtime::Stream>(stream));
     PyObject* result = prepared.result() ? key.argument(*prepared.result()) : Py_None;
     Py_INCREF(result);
     return result;
@@ -286,6 +287,8 @@ PyGetSetDef properties[] = {
 
 void bind_launcher(py::module_& m) {
   bind_exchange(m);
+  bind_launch_hook(m);
+  bind_kernel(m);
   bind_prepared(m);
   bind_bound(m);
   static const char doc[] =

@@ -1,4 +1,4 @@
-// A launch with everything but the addresses and the stream.
+// One or several kernels, launched one after another, with everything but the addresses and the stream.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -9,65 +9,35 @@
 #include <utility>
 #include <vector>
 
-#include "call_key.hpp"
-#include "runtime/module.hpp"
+#include "kernel.hpp"
 
 namespace tilewright::bind {
 
-// Takes the place of a Function where there is no GPU: tensors on the CPU, launches are written down. For tests.
-struct Recorder {
-  struct Launch {
-    runtime::LaunchShape shape;
-    runtime::Stream stream;
-    std::string params;
-  };
-  uint64_t count = 0;  // launches so far
-  Launch last;
-
-  void record(const runtime::LaunchShape& shape, runtime::Stream stream, const char* params, size_t bytes) {
-    ++count;
-    last.shape = shape;
-    last.stream = stream;
-    last.params.assign(params, bytes);
-  }
-};
-
-// The bytes of a parameter, in pieces that are aligned as the driver needs a tensor map in it to be.
-struct alignas(runtime::TensorMap) ParameterPiece {
-  unsigned char bytes[alignof(runtime::TensorMap)];
-};
-using ParameterBytes = std::vector<ParameterPiece>;
-
 class Prepared {
  public:
-  struct Pointer {
-    uint32_t argument;
-    uint32_t offset;  // in the parameter
-    int64_t add;      // to the tensor's address
-  };
-  struct Range {  // the bytes that the kernel touches, relative to the tensor's address
+  struct Range {  // the bytes that the kernels touch, relative to the tensor's address
     uint32_t argument;
     int64_t low, high;
   };
-  using PointerTuple = std::tuple<int64_t, int64_t, int64_t>;
+  using RangeTuple = std::tuple<int64_t, int64_t, int64_t>;
   using Pair = std::pair<int64_t, int64_t>;
+  using Parameters = std::vector<ParameterBytes>;  // a kernel's each
 
-  Prepared(pybind11::object function, const runtime::Extent3& grid, const runtime::Extent3& block, int64_t shared,
-           const pybind11::bytes& params, const std::vector<PointerTuple>& pointers,
-           const std::vector<PointerTuple>& ranges, const std::vector<Pair>& disjoint, std::optional<int64_t> result,
-           pybind11::object keep, const std::vector<PointerTuple>& maps, bool programmatic);
+  Prepared(std::vector<Kernel> kernels, const std::vector<RangeTuple>& ranges, const std::vector<Pair>& disjoint,
+           std::optional<int64_t> result, pybind11::object keep, pybind11::object workspace);
 
   // Which arguments have to be tensors, and which to be there, as bit masks.
   uint32_t tensors() const { return tensors_; }
   uint32_t arguments() const { return arguments_; }
   // Arguments up to the last that has to be a tensor.
   uint32_t tensor_count() const;
-  DLDevice device() const { return device_; }
+  DLDevice device() const { return kernels_.front().device(); }
   std::optional<uint32_t> result() const { return result_; }
-  const pybind11::object& function() const { return function_; }
+  const std::vector<Kernel>& kernels() const { return kernels_; }
   const pybind11::object& keep() const { return keep_; }
-  size_t parameter_bytes() const { return bytes_; }
-  const runtime::LaunchShape& shape() const { return shape_; }
+  bool has_workspace() const { return buffers_ != 0; }
+  bool runs_python() const { return has_workspace() || launches_are_watched; }
+  Parameters params() const;
 
   // The first pair of ranges that overlap at these addresses (by argument), or nullptr.
   const std::pair<uint32_t, uint32_t>* overlap(const uint64_t* addresses) const {
@@ -83,46 +53,45 @@ class Prepared {
   }
   std::string overlap_text(const std::pair<uint32_t, uint32_t>& pair) const;
 
-  // Writes the addresses into the parameter of the next launch, also those in its tensor maps. The GIL is held from
-  // here to the launch: it guards the parameter, and releasing it would cost more than enqueueing does.
-  void patch(const uint64_t* addresses) { patch(addresses, params_.data()); }
-  void patch(const uint64_t* addresses, ParameterPiece* params) const;
-  void launch(runtime::Stream stream) { launch(stream, params_.data()); }
-  void launch(runtime::Stream stream, ParameterPiece* params) const {
-    if (kernel_ != nullptr) {
-      kernel_->launch(shape_, stream, params);
-    } else {
-      recorder_->record(shape_, stream, reinterpret_cast<const char*>(params), bytes_);
+  // Enqueues the kernels on a stream for arguments at these addresses. Where that runs Python code, whoever calls this
+  // keeps the Prepared alive. The GIL is held from the patch of a parameter to its launch: it guards the parameter, and
+  // releasing it would cost more than enqueueing does.
+  void launch(const uint64_t* arguments, runtime::Stream stream) {
+    if (runs_python()) return launch_with_python(arguments, stream, params_, false);
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      kernels_[i].patch({arguments}, params_[i].data());
+      kernels_[i].launch(stream, params_[i].data());
     }
   }
-  const ParameterBytes& params() const { return params_; }
+  // With parameters of one's own. Where there is no workspace, they have the addresses already.
+  void launch(const uint64_t* arguments, runtime::Stream stream, Parameters& params) const {
+    if (runs_python()) return launch_with_python(arguments, stream, params, !has_workspace());
+    for (size_t i = 0; i < kernels_.size(); ++i) kernels_[i].launch(stream, params[i].data());
+  }
 
  private:
   uint32_t argument_index(int64_t index, const char* what) const;
-  Pointer map_of(const PointerTuple& map) const;
+  [[gnu::cold, gnu::noinline]] void launch_with_python(const uint64_t* arguments, runtime::Stream stream,
+                                                       Parameters& params, bool patched) const;
+  pybind11::object ask_workspace(runtime::Stream stream, uint64_t* buffers) const;
 
-  const runtime::Function* kernel_ = nullptr;
-  Recorder* recorder_ = nullptr;
-  runtime::LaunchShape shape_;
-  ParameterBytes params_;
-  size_t bytes_;
-  std::vector<Pointer> pointers_;
-  std::vector<Pointer> maps_;  // tensor maps, whose address is replaced
+  std::vector<Kernel> kernels_;
+  Parameters params_;
   std::vector<Range> ranges_;
   std::vector<std::pair<uint32_t, uint32_t>> disjoint_;
   uint32_t tensors_ = 0;
   uint32_t arguments_ = 0;
+  uint32_t buffers_ = 0;  // that the kernels need of the workspace
   std::optional<uint32_t> result_;
-  DLDevice device_;
-  pybind11::object function_;  // owns kernel_ or recorder_
   pybind11::object keep_;
+  pybind11::object workspace_;
 };
 
 void bind_prepared(pybind11::module_& m);
 
 // A Bound of a Prepared; addresses by argument.
-pybind11::object make_bound(const pybind11::object& prepared, const pybind11::tuple& tensors, const uint64_t* addresses,
-                            const DLPackExchangeAPI* api);
+pybind11::object make_bound(const pybind11::object& prepared, const pybind11::tuple& tensors,
+                            std::vector<uint64_t> addresses, const DLPackExchangeAPI* api);
 void bind_bound(pybind11::module_& m);
 
 }  // namespace tilewright::bind

@@ -50,7 +50,7 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
-    from tilewright import analysis, kernels
+    from tilewright import analysis, kernels, runtime
     from tilewright.analysis import analyze
     from tilewright.runtime.errors import CompileError
 
@@ -102,6 +102,7 @@ __all__ = [
     "or_",
     "range",
     "range_constexpr",
+    "runtime",
 ]
 
 
@@ -111,6 +112,7 @@ _LAZY = {
     "analysis": "tilewright.analysis",
     "analyze": "tilewright.analysis",
     "kernels": "tilewright.kernels",
+    "runtime": "tilewright.runtime",
 }
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones

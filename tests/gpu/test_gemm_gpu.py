@@ -80,7 +80,7 @@ def test_aligned_matrices(compiled, number):
 
 def plans_of(stem, one, *, many):
     """The plans of a kernel for a sample: the one that it chooses, or some of those that tuning tries."""
-    from tilewright.kernels.gemm.launch import facts_of
+    from tilewright.kernels.common.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
     from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.kernel import registered
@@ -326,7 +326,7 @@ def test_output_types():
 
 def shared(a, b, c, tile, streams, **asked):
     """The plan of gemm_simt in a tile for these, with so many shares."""
-    from tilewright.kernels.gemm.launch import facts_of
+    from tilewright.kernels.common.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
     from tilewright.kernels.gemm.request import GemmRequest
     from tilewright.kernels.gemm.simt.build import plan_of_tile

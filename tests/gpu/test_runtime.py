@@ -73,9 +73,13 @@ def function(name: str = "scale", device: int = 0):
 
 def prepare(kernel, src, factor=2.0, **options):
     """The launch of `scale` on arguments 0 and 1."""
-    options = {"pointers": [(0, 0, 0), (1, 8, 0)], "result": 1} | options
     params = bytes(Params(0, 0, src.numel(), factor))
-    return cuda.Prepared(kernel, (-(-src.numel() // 256), 1, 1), (256, 1, 1), 0, params, **options)
+    return one_kernel(kernel, (-(-src.numel() // 256), 1, 1), (256, 1, 1), 0, params, **{"result": 1} | options)
+
+
+def one_kernel(function, grid, block, shared, params, **options):
+    """The launch of a kernel of which arguments 0 and 1 are the first two pointers."""
+    return cuda.Prepared([cuda.Kernel(function, grid, block, shared, params, [(0, 0, 0), (1, 8, 0)])], **options)
 
 
 class Scale:
@@ -148,13 +152,12 @@ def test_more_shared_memory_than_the_default():
     assert count * 4 > 48 * 1024
     src, dst = pair(count)
     params = bytes(Params(0, 0, count, 0))
-    pointers = [(0, 0, 0), (1, 8, 0)]
     with pytest.raises(ValueError, match=rf"{4 * count} bytes of dynamic shared memory, but it may have 0 to 49152"):
-        cuda.Prepared(f, (1, 1, 1), (512, 1, 1), 4 * count, params, pointers)
+        one_kernel(f, (1, 1, 1), (512, 1, 1), 4 * count, params)
     with pytest.raises(ValueError, match=f"gives a block {4 * count} bytes"):
         f.set_dynamic_shared(4 * count + 1)
     f.set_dynamic_shared(4 * count)
-    cuda.Prepared(f, (1, 1, 1), (512, 1, 1), 4 * count, params, pointers).bind(src, dst)()
+    one_kernel(f, (1, 1, 1), (512, 1, 1), 4 * count, params).bind(src, dst)()
     assert torch.equal(dst, src.flip(0))
 
 

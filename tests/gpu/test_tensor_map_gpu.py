@@ -91,9 +91,8 @@ def launch_of(module, source, dst, row=0, column=0, swizzle=128):
     tensor_map = cuda.encode_tensor_map(source.data_ptr(), 16, SHAPE[::-1], strides, BOX[::-1], swizzle=swizzle)
     size = 2 * BOX[0] * BOX[1]
     params = struct.pack("<128sQiii", tensor_map, dst.data_ptr(), column, row, size).ljust(192, b"\0")
-    return cuda.Prepared(
-        module.function("box"), (1, 1, 1), (64, 1, 1), size, params, [(1, 128, 0)], result=1, maps=[(0, 0, 0)]
-    )
+    kernel = cuda.Kernel(module.function("box"), (1, 1, 1), (64, 1, 1), size, params, [(1, 128, 0)], maps=[(0, 0, 0)])
+    return cuda.Prepared([kernel], result=1)
 
 
 @pytest.mark.parametrize("swizzle", [0, 128])
@@ -134,7 +133,8 @@ def test_replaced_addresses(module):
 
 def test_launches_that_overlap_wait_for_each_other(module):
     value = torch.zeros(1, dtype=torch.int32, device="cuda")
-    one = cuda.Prepared(module.function("count"), (1, 1, 1), (1, 1, 1), 0, bytes(8), [(0, 0, 0)], programmatic=True)
+    count = module.function("count")
+    one = cuda.Prepared([cuda.Kernel(count, (1, 1, 1), (1, 1, 1), 0, bytes(8), [(0, 0, 0)], programmatic=True)])
     bound = one.bind(value)
     for _ in range(100):
         bound()

@@ -2,8 +2,9 @@
 //
 // Built by tests/runtime/test_driver.py as libcuda.so.1 and put in front of the loader's path. Two devices; a call
 // fails with the code that fake_fail(name, code) set for it. FAKE_MISSING names a function that cuGetProcAddress does
-// not find; FAKE_PARAMETER is the size of the one kernel's parameter, 16 bytes unless it is set; FAKE_SLOW the one
-// function, of cuInit and cuGetProcAddress, of which a call takes half a second.
+// not find; FAKE_PARAMETER is the size of every kernel's parameter, 16 bytes unless it is set; FAKE_SLOW the one
+// function, of cuInit and cuGetProcAddress, of which a call takes half a second. Launches of kernels that are not named
+// "kernel" are written down with their names. Memory of a stream begins behind all that there is.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +101,8 @@ static int cuModuleLoadData(void** module, const void* image) {
   return *module = (void*)image, note("cuModuleLoadData", "");
 }
 static int cuModuleGetFunction(void** function, void* module, const char* name) {
-  return *function = module, note("cuModuleGetFunction", name);
+  (void)module;
+  return *function = strdup(name), note("cuModuleGetFunction", name);
 }
 static int cuFuncGetAttribute(int* value, int attribute, void* function) {
   return (void)function, *value = attributes[attribute], 0;
@@ -119,14 +121,15 @@ static int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size
 static int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int block, size_t shared) {
   return (void)function, (void)shared, *blocks = 2048 / block, 0;
 }
+static const char* of(const char* name) { return strcmp(name, "kernel") ? name : ""; }
 static int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                           unsigned shared, void* stream, void** params, void** extra) {
-  (void)function, (void)extra;
+  (void)extra;
   unsigned long long words[2];
-  char detail[200];
+  char detail[400];
   memcpy(words, params[0], sizeof words);
-  snprintf(detail, sizeof detail, "(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu", gx, gy, gz, bx, by, bz,
-           shared, (size_t)stream, words[0], words[1]);
+  snprintf(detail, sizeof detail, "%s%s(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu", of(function),
+           *of(function) ? " " : "", gx, gy, gz, bx, by, bz, shared, (size_t)stream, words[0], words[1]);
   return note("cuLaunchKernel", detail);
 }
 
@@ -139,23 +142,27 @@ struct config {
   unsigned count;
 };
 static int cuLaunchKernelEx(const struct config* c, void* function, void** params, void** extra) {
-  (void)function, (void)extra;
+  (void)extra;
   unsigned long long words[2];
-  char detail[200];
+  char detail[400];
   memcpy(words, params[0], sizeof words);
-  snprintf(detail, sizeof detail, "(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu attribute %d=%d of %u",
-           c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared, (size_t)c->stream,
-           words[0], words[1], c->attributes->id, c->attributes->value[0], c->count);
+  snprintf(detail, sizeof detail, "%s%s(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu attribute %d=%d of %u",
+           of(function), *of(function) ? " " : "", c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
+           c->block[2], c->shared, (size_t)c->stream, words[0], words[1], c->attributes->id, c->attributes->value[0],
+           c->count);
   return note("cuLaunchKernelEx", detail);
 }
+static unsigned long long allocated;
 static int cuMemAllocAsync(unsigned long long* memory, size_t bytes, void* stream) {
   char detail[64];
-  *memory = 0xA000;
   snprintf(detail, sizeof detail, "%zu stream %zu", bytes, (size_t)stream);
-  return note("cuMemAllocAsync", detail);
+  const int result = note("cuMemAllocAsync", detail);
+  if (result == 0) *memory = 0xA000 + (allocated++ << 32);
+  return result;
 }
 static int cuMemFreeAsync(unsigned long long memory, void* stream) {
   char detail[64];
+  --allocated;
   snprintf(detail, sizeof detail, "%#llx stream %zu", memory, (size_t)stream);
   return note("cuMemFreeAsync", detail);
 }

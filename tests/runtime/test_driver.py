@@ -34,6 +34,10 @@ def error_of(call, kind=cuda.DriverError):
         return error
     raise AssertionError("no error")
 
+def one_kernel(function, grid, block, shared, params, pointers=(), *, maps=(), programmatic=False, **options):
+    kernel = cuda.Kernel(function, grid, block, shared, params, pointers, maps=maps, programmatic=programmatic)
+    return cuda.Prepared([kernel], **options)
+
 def load():
     global FAKE
     FAKE = ctypes.CDLL(cuda.driver_path())
@@ -239,7 +243,7 @@ def test_impossible_launches(fake, arguments, message):
     code = f"""
         f = load()
         print(error_of(lambda: f.launch({arguments}, 0, bytes(16)), ValueError))
-        prepared = lambda: cuda.Prepared(f, {arguments}, bytes(16))
+        prepared = lambda: one_kernel(f, {arguments}, bytes(16))
         print(error_of(prepared, ValueError))
         assert log() == []
     """
@@ -251,7 +255,7 @@ def test_parameter_of_another_size(fake):
     code = """
         f = load()
         print(error_of(lambda: f.launch((1, 1, 1), (1, 1, 1), 0, 0, bytes(24)), ValueError))
-        print(error_of(lambda: cuda.Prepared(f, (1, 1, 1), (1, 1, 1), 0, bytes(8)), ValueError))
+        print(error_of(lambda: one_kernel(f, (1, 1, 1), (1, 1, 1), 0, bytes(8)), ValueError))
     """
     assert run(fake, code).splitlines() == [
         "launch of kernel: its parameter has 16 bytes, but 24 were given",
@@ -278,8 +282,8 @@ def test_dynamic_shared_memory_is_asked_for_once(fake):
 def test_a_launch_that_may_overlap_with_the_one_before(fake):
     code = """
         f = load()
-        prepared = cuda.Prepared(f, (3, 2, 1), (64, 4, 1), 100, bytes(16), [(0, 8, 0)], programmatic=True)
-        assert prepared.programmatic
+        prepared = one_kernel(f, (3, 2, 1), (64, 4, 1), 100, bytes(16), [(0, 8, 0)], programmatic=True)
+        assert prepared.kernels[0].programmatic
         prepared.launch([9], 5)
         launch = "cuLaunchKernelEx (3,2,1) (64,4,1) 100 stream 5 params 0 9 attribute 6=1 of 1"
         assert log() == ["push 0", launch, "pop"]
@@ -289,8 +293,8 @@ def test_a_launch_that_may_overlap_with_the_one_before(fake):
     run(fake, code)
     code = """
         f = load()
-        cuda.Prepared(f, (1, 1, 1), (1, 1, 1), 0, bytes(16)).launch([], 0)
-        print(error_of(lambda: cuda.Prepared(f, (1, 1, 1), (1, 1, 1), 0, bytes(16), programmatic=True)))
+        one_kernel(f, (1, 1, 1), (1, 1, 1), 0, bytes(16)).launch([], 0)
+        print(error_of(lambda: one_kernel(f, (1, 1, 1), (1, 1, 1), 0, bytes(16), programmatic=True)))
     """
     assert "has no cuLaunchKernelEx of CUDA 11.6" in run(fake, code, FAKE_MISSING="cuLaunchKernelEx")
 
@@ -324,7 +328,7 @@ def test_forked_child(fake):
 
         in_child(cuda.device_count)  # the parent has not used CUDA yet
         f = load()
-        prepared = cuda.Prepared(f, (1, 1, 1), (1, 1, 1), 0, bytes(16))
+        prepared = one_kernel(f, (1, 1, 1), (1, 1, 1), 0, bytes(16))
 
         def every_call_fails():
             for call in (
@@ -387,7 +391,7 @@ def test_launcher_and_bound_reach_the_driver(fake):
         calls = []
         def slow(src, dst):
             calls.append((src, dst))
-            return "slow", cuda.Prepared(f, (2, 1, 1), (32, 1, 1), 8, bytes(16), [(0, 0, 0), (1, 8, 4)], result=1)
+            return "slow", one_kernel(f, (2, 1, 1), (32, 1, 1), 8, bytes(16), [(0, 0, 0), (1, 8, 4)], result=1)
 
         launcher = cuda.Launcher(slow)
         array = array_type(device_type=2)

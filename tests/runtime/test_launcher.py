@@ -13,7 +13,7 @@ import weakref
 
 import pytest
 
-from launches import Slow
+from launches import Slow, one_kernel
 from tilewright import _core
 
 torch = pytest.importorskip("torch")
@@ -379,7 +379,7 @@ def test_the_slow_path_may_call_the_launcher():
         if depth:
             launcher(a, b, depth - 1)
         launcher.clear()
-        return depth, cuda.Prepared(recorder, (1, 1, 1), (1, 1, 1), 0, b"")
+        return depth, one_kernel(recorder, (1, 1, 1), (1, 1, 1), 0, b"")
 
     launcher = cuda.Launcher(slow)
     a, b = tensors(2)
@@ -408,7 +408,7 @@ def test_threads():
 
     def slow(src, dst, k):
         recorder = cuda.Recorder()
-        return recorder, cuda.Prepared(recorder, (1, 1, 1), (1, 1, 1), 0, bytes(16), [(0, 0, 0), (1, 8, 0)], result=1)
+        return recorder, one_kernel(recorder, (1, 1, 1), (1, 1, 1), 0, bytes(16), [(0, 0, 0), (1, 8, 0)], result=1)
 
     launcher = cuda.Launcher(slow)
 

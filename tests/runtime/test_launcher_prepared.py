@@ -39,8 +39,9 @@ def test_prepared_launch():
     slow, launch = prepared(ranges=[(0, 0, 8), (1, 0, 8)], disjoint=[(0, 1)], keep="plan")
     launch.launch([1000, 2000], 7)
     assert slow.recorder.last[3:] == (7, struct.pack("<QQ", 1000, 2000))
-    assert (launch.grid, launch.block, launch.shared, launch.parameter_bytes) == ((3, 2, 1), (64, 1, 1), 256, 16)
-    assert (launch.keep, launch.result, launch.function) == ("plan", 1, slow.recorder)
+    (kernel,) = launch.kernels
+    assert (kernel.grid, kernel.block, kernel.shared, kernel.parameter_bytes) == ((3, 2, 1), (64, 1, 1), 256, 16)
+    assert (launch.keep, launch.result, kernel.function) == ("plan", 1, slow.recorder)
     with pytest.raises(ValueError, match="1 addresses were given, but the launch needs 2"):
         launch.launch([1000], 7)
     with pytest.raises(ValueError, match="arguments 0 and 1 overlap"):

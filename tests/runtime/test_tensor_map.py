@@ -11,6 +11,7 @@ import struct
 import pytest
 
 import test_driver
+from launches import one_kernel
 from places import SUPPORT
 from tilewright import _core
 
@@ -90,7 +91,7 @@ def test_a_driver_without_tensor_maps(fake):
     code = """
         f = load()
         print(error_of(lambda: cuda.encode_tensor_map(0, 16, (64,), (), (64,))))
-        print(error_of(lambda: cuda.Prepared(f, (1, 1, 1), (1, 1, 1), 0, bytes(128), maps=[(0, 0, 0)])))
+        print(error_of(lambda: one_kernel(f, (1, 1, 1), (1, 1, 1), 0, bytes(128), maps=[(0, 0, 0)])))
     """
     for name in ("cuTensorMapEncodeTiled", "cuTensorMapReplaceAddress"):
         lines = test_driver.run(fake, code, FAKE_MISSING=name, FAKE_PARAMETER="128").splitlines()
@@ -106,7 +107,7 @@ def test_a_launch_replaces_the_addresses(fake):
 
         f = load()
         params = bytes(64) + (1).to_bytes(8, "little") + bytes(120) + (2).to_bytes(8, "little") + bytes(180)
-        make = lambda: cuda.Prepared(f, (1, 1, 1), (1, 1, 1), 0, params, [(1, 8, 0)], maps=[(1, 64, 0), (0, 192, 32)])
+        make = lambda: one_kernel(f, (1, 1, 1), (1, 1, 1), 0, params, [(1, 8, 0)], maps=[(1, 64, 0), (0, 192, 32)])
         replaced = lambda: [line.split(" ", 1)[1] for line in log() if "Replace" in line]
         prepared = make()
         prepared.launch([4096, 8192], 3)
@@ -146,7 +147,7 @@ def test_a_launch_replaces_the_addresses(fake):
 
 
 def prepared(recorder=None, size=192, **options):
-    return cuda.Prepared(recorder or cuda.Recorder(), (1, 1, 1), (1, 1, 1), 0, bytes(size), **options)
+    return one_kernel(recorder or cuda.Recorder(), (1, 1, 1), (1, 1, 1), 0, bytes(size), **options)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_a_recorder_shows_the_addresses():
     launch.launch([0, 0, 1 << 40], 7)
     assert struct.unpack_from("<Q", recorder.last[4], 64) == ((1 << 40) + 16,)
     assert len(recorder.last[4]) == 192
-    assert (launch.programmatic, recorder.programmatic) == (True, True)
+    assert (launch.kernels[0].programmatic, recorder.programmatic) == (True, True)
     with pytest.raises(ValueError, match="2 addresses were given, but the launch needs 3"):
         launch.launch([0, 0], 7)
     prepared(recorder).launch([], 0)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import weakref
 
 from tilewright import _core
 
 cuda = _core.cuda
+
+
+def one_kernel(function, grid, block, shared, params, pointers=(), *, maps=(), programmatic=False, **options):
+    """The prepared launch of one kernel."""
+    kernel = cuda.Kernel(function, grid, block, shared, params, pointers, maps=maps, programmatic=programmatic)
+    return cuda.Prepared([kernel], **options)
 
 
 class Slow:
@@ -20,7 +27,7 @@ class Slow:
 
     def __call__(self, src, dst, *args, **kwargs):
         self.calls += 1
-        return "slow", cuda.Prepared(self.recorder, (3, 2, 1), (64, 1, 1), 256, bytes(16), **self.options)
+        return "slow", one_kernel(self.recorder, (3, 2, 1), (64, 1, 1), 256, bytes(16), **self.options)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -34,6 +41,53 @@ class Slow:
 def prepared(**options):
     slow = Slow(**options)
     return slow, slow(None, None)[1]
+
+
+class Several:
+    """A slow path that prepares kernels by name: kernel i has argument 0 from byte i on, and buffer i from byte 100."""
+
+    def __init__(self, *names, workspace, **options) -> None:
+        self.recorders = [cuda.Recorder(name) for name in names]
+        self.workspace, self.options, self.calls = workspace, {"result": 1} | options, 0
+
+    def __call__(self, src, dst, *args):
+        self.calls += 1
+        return "slow", self.prepared()
+
+    def prepared(self):
+        kernels = [
+            cuda.Kernel(
+                recorder, (i + 1, 1, 1), (32, 1, 1), 0, bytes(16), [(0, 0, i), (-1 - i, 8, 100)],
+                plan=f"plan of {recorder.name}", tensors=[(0, i), (-1 - i, 100), None],
+            )
+            for i, recorder in enumerate(self.recorders)
+        ]  # fmt: skip
+        return cuda.Prepared(kernels, workspace=self.workspace, **self.options)
+
+    @property
+    def counts(self) -> list[int]:
+        return [recorder.count for recorder in self.recorders]
+
+    @property
+    def pointers(self) -> list[tuple[int, int]]:
+        return [struct.unpack("<QQ", recorder.last[4]) for recorder in self.recorders]
+
+
+class Buffers:
+    """A workspace: buffer i is at 1000 + 100 i, the next time at 2000 + 100 i. It notes streams, and who owns what."""
+
+    def __init__(self, count=2) -> None:
+        self.count, self.streams, self.owners = count, [], []
+
+    def __call__(self, stream):
+        owner = Owner()
+        self.streams.append(stream)
+        self.owners.append(weakref.ref(owner))
+        return owner, tuple(1000 * len(self.streams) + 100 * i for i in range(self.count))
+
+
+class Owner:
+    """What can be seen to go."""
 
 
 # Arrays of a library that exists for these tests alone: what torch on a CPU does not show.

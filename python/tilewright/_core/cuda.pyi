@@ -15,6 +15,9 @@ __all__: list[str] = [
     "CompileResult",
     "DriverError",
     "Function",
+    "Kernel",
+    "Launch",
+    "LaunchHook",
     "Launcher",
     "Module",
     "Nvrtc",
@@ -31,6 +34,7 @@ __all__: list[str] = [
     "driver_version",
     "encode_tensor_map",
     "load",
+    "on_launch",
     "order",
     "stream_identity",
     "synchronize",
@@ -228,12 +232,84 @@ class Module:
     @property
     def device(self) -> int: ...
 
-class Recorder:
+class Launch:
     """
-    Takes the place of a Function in a Prepared where there is no GPU: its tensors are on the CPU, and launches are written down. For tests.
+    A kernel that was enqueued: what a callback of `runtime.on_launch` is given.
     """
 
-    def __init__(self) -> None: ...
+    def __repr__(self) -> str: ...
+    @property
+    def addresses(self) -> tuple[typing.Any, ...]:
+        """
+        Where the plan's tensors begin, in bytes: (src, dst) of a copy, (A, B, C, bias) of a GEMM with None for no bias, then its scratch; () without a plan.
+        """
+
+    @property
+    def block(self) -> tuple[typing.Any, ...]:
+        """
+        Threads along x, y, z.
+        """
+
+    @property
+    def device(self) -> int:
+        """
+        The number of the CUDA device.
+        """
+
+    @property
+    def grid(self) -> tuple[typing.Any, ...]:
+        """
+        Blocks along x, y, z.
+        """
+
+    @property
+    def kernel(self) -> str:
+        """
+        The kernel's symbol, as profilers show it.
+        """
+
+    @property
+    def plan(self) -> typing.Any:
+        """
+        The plan of this kernel; None for a kernel without one. Of a plan of several kernels, the one of its plans that this kernel runs.
+        """
+
+    @property
+    def programmatic(self) -> bool:
+        """
+        Whether it may begin before the kernel before it has ended.
+        """
+
+    @property
+    def shared(self) -> int:
+        """
+        Dynamic shared memory of a block, in bytes.
+        """
+
+    @property
+    def stream(self) -> int:
+        """
+        The number of the CUDA stream.
+        """
+
+class LaunchHook:
+    """
+    A callback of `runtime.on_launch`: a context manager.
+    """
+
+    def __enter__(self) -> typing.Any: ...
+    def __exit__(self, *args: typing.Any) -> None: ...
+    def remove(self) -> None:
+        """
+        Call it no more. Removing it again does nothing.
+        """
+
+class Recorder:
+    """
+    Takes the place of a Function in a Kernel where there is no GPU: its tensors are on the CPU, and launches are written down. For tests.
+    """
+
+    def __init__(self, name: str = "") -> None: ...
     @property
     def count(self) -> int:
         """
@@ -247,14 +323,16 @@ class Recorder:
         """
 
     @property
+    def name(self) -> str: ...
+    @property
     def programmatic(self) -> bool:
         """
         Whether the last launch might overlap with what was enqueued before it.
         """
 
-class Prepared:
+class Kernel:
     """
-    A launch with everything but the addresses and the stream.
+    A kernel with everything of its launch but the addresses and the stream.
     """
 
     def __init__(
@@ -271,6 +349,47 @@ class Prepared:
                 typing.SupportsInt | typing.SupportsIndex,
             ]
         ] = [],
+        *,
+        maps: collections.abc.Sequence[
+            tuple[
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+            ]
+        ] = [],
+        programmatic: bool = False,
+        plan: typing.Any = None,
+        tensors: collections.abc.Sequence[
+            tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None
+        ] = [],
+    ) -> None:
+        """
+        pointers: (place, offset in params, bytes added to the address there), where a place from 0 on is an argument of the call, and -1 - i is buffer i of the workspace; maps: the same of tensor maps in params, whose address is replaced; programmatic: the kernel may begin before the one before it on the stream has ended, and waits for its data itself; plan, and tensors, (place, bytes added) or None: what callbacks of launches are shown.
+        """
+
+    @property
+    def block(self) -> tuple[typing.Any, ...]: ...
+    @property
+    def function(self) -> typing.Any: ...
+    @property
+    def grid(self) -> tuple[typing.Any, ...]: ...
+    @property
+    def parameter_bytes(self) -> int: ...
+    @property
+    def plan(self) -> typing.Any: ...
+    @property
+    def programmatic(self) -> bool: ...
+    @property
+    def shared(self) -> int: ...
+
+class Prepared:
+    """
+    Kernels that are launched one after another, with everything but the addresses and the stream.
+    """
+
+    def __init__(
+        self,
+        kernels: collections.abc.Sequence[Kernel],
         ranges: collections.abc.Sequence[
             tuple[
                 typing.SupportsInt | typing.SupportsIndex,
@@ -284,17 +403,10 @@ class Prepared:
         result: typing.SupportsInt | typing.SupportsIndex | None = None,
         keep: typing.Any = None,
         *,
-        maps: collections.abc.Sequence[
-            tuple[
-                typing.SupportsInt | typing.SupportsIndex,
-                typing.SupportsInt | typing.SupportsIndex,
-                typing.SupportsInt | typing.SupportsIndex,
-            ]
-        ] = [],
-        programmatic: bool = False,
+        workspace: typing.Any = None,
     ) -> None:
         """
-        pointers: (argument, offset in params, bytes added to its address); ranges: (argument, low, high) in bytes from its address; disjoint: pairs of ranges that must not overlap; result: the argument that the call returns, or None; keep: any object, kept alive; maps: (argument, offset in params, bytes added) of tensor maps in params, whose address is replaced as a pointer is; programmatic: the kernel may begin before the one before it on the stream has ended, and waits for its data itself.
+        ranges: (argument, low, high) in bytes from its address; disjoint: pairs of ranges that must not overlap; result: the argument that the call returns, or None; keep: any object, kept alive; workspace: called with the stream's number before each launch, returns (owner, the addresses of the buffers), of which the owner is kept until all kernels are enqueued.
         """
 
     def bind(
@@ -312,25 +424,15 @@ class Prepared:
         stream: typing.SupportsInt | typing.SupportsIndex,
     ) -> None:
         """
-        Enqueue it at these addresses, one an argument.
+        Enqueue the kernels at these addresses, one an argument.
         """
 
     @property
-    def block(self) -> tuple[typing.Any, ...]: ...
-    @property
-    def function(self) -> typing.Any: ...
-    @property
-    def grid(self) -> tuple[typing.Any, ...]: ...
-    @property
     def keep(self) -> typing.Any: ...
     @property
-    def parameter_bytes(self) -> int: ...
-    @property
-    def programmatic(self) -> bool: ...
+    def kernels(self) -> list[Kernel]: ...
     @property
     def result(self) -> int | None: ...
-    @property
-    def shared(self) -> int: ...
 
 @typing.final
 class Bound:
@@ -430,6 +532,11 @@ def encode_tensor_map(
 def load(device: typing.SupportsInt | typing.SupportsIndex, cubin: bytes) -> Module:
     """
     Load a cubin on a device. It stays there until the process ends.
+    """
+
+def on_launch(callback: typing.Any) -> LaunchHook:
+    """
+    Call it for every kernel launch until the LaunchHook is removed.
     """
 
 def order(

@@ -17,7 +17,7 @@ from cpu_device import OnDevice
 from tilewright import Float16, Float32, Int4, Int8, LayoutError, cute, kernels
 from tilewright.cute.nvgpu import CopyUniversalOp, cpasync
 from tilewright.cute.runtime import from_dlpack
-from tilewright.kernels.copy.plan import check_static
+from tilewright.devices import DEVICES
 
 torch = pytest.importorskip("torch")
 
@@ -486,7 +486,7 @@ def rows():
 ERRORS = Path(__file__).with_name("copy_errors.txt")
 LINES = ERRORS.read_text().splitlines()
 CASES = list(zip(LINES[::2], LINES[1::2], strict=True))
-NAMES = {**globals(), "Int4": Int4, "check_static": check_static}
+NAMES = {**globals(), "Int4": Int4, "DEVICES": DEVICES}
 
 
 @pytest.mark.parametrize(("call", "expected"), CASES, ids=[call for call, _ in CASES])

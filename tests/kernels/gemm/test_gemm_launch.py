@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import struct
+import sys
 
+import numpy as np
 import pytest
 
-from tilewright import LayoutError, _core, kernels
+from tilewright import LayoutError, _core, kernels, runtime
 from tilewright.devices import H200
-from tilewright.kernels.common import launch
-from tilewright.kernels.gemm import launch as gemm_launch
+from tilewright.kernels.common import launch, workspace
+from tilewright.kernels.copy.api import make_plan
 from tilewright.kernels.gemm import run as gemm_run
-from tilewright.kernels.gemm.composite.padded import PackedGemm
 from tilewright.kernels.gemm.epilogue import bias_offset
 from tilewright.kernels.gemm.sm90.build import GemmSm90
 
@@ -24,8 +25,7 @@ def recorder(monkeypatch):
     """CPU tensors take the way of GPU tensors, up to the driver."""
     recorder = cuda.Recorder()
     monkeypatch.setattr(gemm_run, "CPU", -1)
-    monkeypatch.setattr(gemm_launch, "function_of", lambda plan, device: recorder)
-    monkeypatch.setattr(launch, "function_of", lambda plan, device: recorder)
+    monkeypatch.setattr(launch, "functions_of", lambda plans, device: [recorder] * len(plans))
     kernels.gemm.clear()
     yield recorder
     kernels.gemm.clear()
@@ -156,52 +156,114 @@ def test_a_device_that_lacks_the_instructions(monkeypatch):
             plan.require_device(facts)
 
 
-def test_copies_before(recorder, monkeypatch):
-    """Three launches in one workspace, and all three again without planning."""
-    from tilewright.kernels.gemm.composite import padded_run as gemm_packed_run
-    from tilewright.kernels.gemm.composite import run as gemm_composite_run
+@pytest.fixture
+def workspaces(monkeypatch):
+    """What workspaces are asked for: (memory, bytes, library), each time."""
+    made = []
 
-    workspaces = []
-
-    def workspace(device, size, stream, library, is_zero=False):
+    def allocate(device, size, stream, library, is_zero=False):
         memory = _core.Memory.allocate(size, 128)
-        workspaces.append((memory, size, library))
+        made.append((memory, size, library))
         return memory, memory.address
 
-    monkeypatch.setattr(gemm_packed_run, "workspace", workspace)
-    monkeypatch.setattr(gemm_composite_run, "_launched", {})
-    monkeypatch.setattr(gemm_launch, "facts_of", lambda device: H200)
-    monkeypatch.setattr(PackedGemm, "compile", lambda plan, arch: None)
-    # There is no driver that encodes tensor maps: the addresses are put where the maps are.
+    monkeypatch.setattr(workspace, "workspace", allocate)
+    monkeypatch.setattr(cuda, "stream_identity", lambda device, stream: 0)
+    return made
+
+
+@pytest.fixture
+def without_maps(monkeypatch):
+    """There is no driver that encodes tensor maps: the addresses are put where the maps are."""
     monkeypatch.setattr(cuda, "encode_tensor_map", lambda *args, **options: bytes(128))
     pointers, maps = GemmSm90.pointers, GemmSm90.tensor_maps
     monkeypatch.setattr(GemmSm90, "pointers", lambda plan: sorted({*maps(plan), *pointers(plan)}))
     monkeypatch.setattr(GemmSm90, "tensor_maps", lambda plan: [])
-    launches = []
-    monkeypatch.setattr(cuda, "Prepared", Log(cuda.Prepared, launches))
+
+
+def ragged():
     a, b, c = (torch.zeros(rows, 4103, dtype=torch.bfloat16) for rows in (4095, 4097, 4095))
-    c = c[:, :4097]
+    return a, b, c[:, :4097]
+
+
+def test_copies_before(recorder, workspaces, without_maps, monkeypatch):
+    """Three kernels in one workspace, and all three again without planning."""
+    a, b, c = ragged()
     plan = kernels.gemm.plan(a, b, c)
     assert kernels.gemm(a, b, c) is c
-    assert len(launches) == recorder.count == 3
+    assert recorder.count == 3
     assert workspaces[0][1:] == (plan.workspace[2], "torch")
     monkeypatch.setattr(gemm_run, "execute", None)
-    assert kernels.gemm(a, b, c) is c
-    assert recorder.count == 6
+    with runtime.on_launch((launches := []).append):
+        assert kernels.gemm(a, b, c) is c
+    assert (recorder.count, len(workspaces), kernels.gemm.entries) == (6, 2, 1)
     start = workspaces[1][0].address
     packed = start, start + plan.workspace[1]
     assert plan.gemm.ragged == (False, True)  # B's last tile has a map of its own
     assert addresses(recorder, plan.gemm, 0, 1, 2) == [packed[0], packed[1], packed[1], c.data_ptr()]
+    assert [(one.plan, one.addresses) for one in launches] == [
+        (plan.pack_a, (a.data_ptr(), packed[0])),
+        (plan.pack_b, (b.data_ptr(), packed[1])),
+        (plan.gemm, (*packed, c.data_ptr(), None)),
+    ]
+    assert [one.grid for one in launches] == [(plan.pack_a.ctas, 1, 1), (plan.pack_b.ctas, 1, 1), plan.gemm.grid()]
+    assert [one.programmatic for one in launches] == [False, False, plan.gemm.programmatic]
     with pytest.raises(LayoutError, match="lie in the same memory"):
         kernels.gemm(a, b, a[:, :4097])
 
 
-class Log:
-    """A class that notes what it makes."""
+def test_a_repeated_plan_of_several_kernels_runs_no_python_but_the_workspace(recorder, workspaces, without_maps):
+    a, b, c = ragged()
+    kernels.gemm(a, b, c)
+    called = []
+    sys.setprofile(lambda frame, event, argument: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        kernels.gemm(a, b, c)
+    finally:
+        sys.setprofile(None)
+    assert recorder.count == 6
+    assert called == ["__call__", "allocate"]
 
-    def __init__(self, kind, made):
-        self.kind, self.made = kind, made
 
-    def __call__(self, *args, **options):
-        self.made.append(self.kind(*args, **options))
-        return self.made[-1]
+def test_a_bound_plan_of_several_kernels(recorder, workspaces, without_maps):
+    """It has a workspace at each call, and its own parameters."""
+    a, b, c = ragged()
+    plan = kernels.gemm.plan(a, b, c)
+    bound = plan.bind(a, b, c)
+    kernels.gemm(b, a, torch.zeros(4097, 4103, dtype=torch.bfloat16)[:, :4095])
+    assert bound() is None
+    assert (recorder.count, len(workspaces)) == (6, 2)
+    start = workspaces[1][0].address
+    assert addresses(recorder, plan.gemm, 0, 1, 2)[::3] == [start, c.data_ptr()]
+    bound(stream=5)
+    assert recorder.last[3] == 5
+
+
+def test_parts_share_one_workspace(recorder, workspaces):
+    """A residue tile, and a GEMM with padded operands and stream-K's flags and sums before it."""
+    a, b, c = (torch.zeros(rows, 4103) for rows in (4095, 4097, 4095))
+    c = c[:, :4097]
+    plan = kernels.gemm.plan(a, b, c)
+    flags, sums = plan.gemm.gemm.scratch
+    assert plan.edge.scratch == (0, 0)
+    for count in (1, 2):
+        with runtime.on_launch((launches := []).append):
+            kernels.gemm(a, b, c)
+        assert [one.plan for one in launches] == list(plan.single_plans)
+        assert recorder.count == 4 * count
+    sizes = [(size, library) for _, size, library in workspaces]
+    assert sizes == 2 * [(flags, "torch"), (sums, "torch"), (plan.gemm.workspace[2], "torch")]
+    zeros, other, packed = (memory.address for memory, *_ in workspaces[3:])
+    own = launches[2].addresses
+    assert own[4:] == (zeros, other)
+    assert own[:2] == (packed, packed + plan.gemm.workspace[1])
+    assert launches[3].addresses[:3] == (a.data_ptr(), b.data_ptr() + 4096 * 4103 * 4, c.data_ptr() + 4096 * 4)
+
+
+def test_the_memory_of_a_copys_source():
+    """The kernel of a copy gets the bytes that its source's elements reach over, from the problem of its plan."""
+    x = np.zeros((6, 8, 10, 3), np.complex64)
+    for view in (x, x[::-1], x[:, ::-1, 2::3], x[:, :1, ::-2].T, np.broadcast_to(x[0, 0], (4, 10, 3)), x[0, 0, 0, :1]):
+        plan, a, b = make_plan("test", view, np.empty_like(view))
+        (one,) = plan.launches((launch.Place(0, 0, a.address), launch.Place(1, 0, b.address)))
+        first, last = (add for i, at, add in one.pointers if at >= 16)
+        assert (a.address + first, a.address + last) == a.reach()

@@ -5,58 +5,29 @@ python -m tilewright.kernels.analyze.verified_process NOTES script PATH | module
 
 from __future__ import annotations
 
-import functools
 import pickle
 import runpy
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.runtime import on_launch
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tilewright.runtime import Launch
 
 
-class EveryTime:
-    """In the place of a Launcher, which launches again without Python: here every call makes and shows its plan."""
-
-    def __init__(self, slow: Callable[..., tuple[Any, Any]], parameters: tuple[str, ...] = ()) -> None:
-        self.slow, self.parameters = slow, parameters
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.slow(*args, **kwargs)[0]
-
-    def clear(self) -> None:
-        """There is nothing to forget."""
-
-
-def record(launches: list[dict[str, Any]]) -> None:
-    """Let every plan that is prepared for a launch be written down, with the addresses of its tensors."""
-    from tilewright import _core
-
-    _core.cuda.Launcher = EveryTime  # type: ignore[misc, assignment]
-    from tilewright.kernels.common import launch
-    from tilewright.kernels.gemm import launch as gemm_launch
-
-    def noted(prepare: Callable[..., Any], addresses: Callable[..., list[int | None]]) -> Callable[..., Any]:
-        @functools.wraps(prepare)
-        def prepare_and_note(plan: Any, *args: Any, **kwargs: Any) -> Any:
-            prepared = prepare(plan, *args, **kwargs)
-            symbol = prepared.function.name
-            launches.append({"symbol": symbol, "plan": plan, "addresses": addresses(*args)})
-            return prepared
-
-        return prepare_and_note
-
-    launch.prepare = noted(launch.prepare, lambda src, dst, *_: [src.address, dst.address])
-    gemm_launch.prepare = noted(
-        gemm_launch.prepare, lambda operands, *_: [x.address if x is not None else None for x in operands.tensors]
-    )
+def note(launches: list[dict[str, Any]], launch: Launch) -> None:
+    """Write down a launch of a plan, with the addresses of its tensors."""
+    if launch.plan is not None:
+        launches.append({"symbol": launch.kernel, "plan": launch.plan, "addresses": launch.addresses})
 
 
 def main() -> None:
     notes, kind, *where = sys.argv[1:]
     launches: list[dict[str, Any]] = []
-    record(launches)
+    on_launch(partial(note, launches))
     sys.argv = where[:1]
     if kind == "module":
         __import__(where[0])

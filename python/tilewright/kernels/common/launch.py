@@ -1,93 +1,294 @@
-"""Plans on a CUDA device: compiled once, launched on the current stream of the tensors' device."""
+"""Plans on a CUDA device: prepared, launched on the current stream of the tensors' device, and launched again.
+
+A plan has `launches(tensors)`: its kernels in their order, for tensors at these places. The plan of each kernel has
+`name`, `threads`, `shared_bytes`, `require_device(facts)`, `compile(arch)` and `compiled(arch)`.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from tilewright import _core
-from tilewright.kernels.copy.plan import CopyPlan, check_static
-from tilewright.kernels.copy.problem import Operand
-from tilewright.runtime.device import arch_of
+from tilewright.devices import DeviceFacts
+from tilewright.runtime.device import properties
 
-SRC, DST = 0, 1  # the arguments of a launch
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import ParamSpec, TypeVar
 
-_functions: dict[tuple[str, int], Any] = {}
-_limits: dict[int, tuple[int, str, str]] = {}
+    from tilewright._core.cuda import Prepared
+    from tilewright._typing import Answer, Launched, Planned, Tuned
+    from tilewright.kernels.common.workspace import Workspace
+    from tilewright.kernels.copy.problem import Operand
+
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = ParamSpec("R")
+    S = TypeVar("S")
+    T = TypeVar("T")
+
+__all__ = [
+    "FLAGS",
+    "PADDED",
+    "SCRATCH",
+    "KernelLaunch",
+    "Place",
+    "addresses_of",
+    "bind",
+    "compile_together",
+    "facts_of",
+    "launch",
+    "launched_again",
+    "prepare",
+    "require_stream",
+]
+
+FLAGS, SCRATCH, PADDED = -1, -2, -3  # the buffers of a workspace, as places; see Workspace
+
+_functions: dict[tuple[type, str, int], Any] = {}
 
 
-def device_limits(device: int) -> tuple[int, str, str]:
-    """Shared memory of a CTA, the architecture to compile for, and the device's name."""
-    if device not in _limits:
-        facts = _core.cuda.device(device)
-        _limits[device] = facts["shared_per_block_optin"], arch_of(device), facts["name"]
-    return _limits[device]
+class Place(NamedTuple):
+    """Where a kernel finds a tensor: `shift` bytes behind the address of an argument, or of a buffer of the workspace.
+
+    `address` is that place in the call that is prepared; of a buffer any address that is aligned as it is.
+    """
+
+    base: int  # the argument; FLAGS, SCRATCH or PADDED
+    shift: int
+    address: int
+
+    def moved(self, shift: int) -> Place:
+        """The place so many bytes behind.
+
+        >>> Place(0, 16, 4096).moved(8)
+        Place(base=0, shift=24, address=4104)
+        """
+        return Place(self.base, self.shift + shift, self.address + shift)
 
 
-def function_of(plan: CopyPlan, device: int) -> Any:
-    """The plan's kernel on a device, compiled and loaded the first time."""
-    key = (plan.name, device)
-    function = _functions.get(key)
-    if function is None:
+class KernelLaunch(NamedTuple):
+    """One kernel of a plan with everything of its launch but the addresses.
+
+    `pointers` and `maps` say where params has addresses and tensor maps: (which of the tensors, offset in bytes, bytes
+    added to its place).
+    """
+
+    plan: Any
+    tensors: tuple[Place | None, ...]  # None: one that this call does without
+    grid: tuple[int, int, int]
+    params: bytes
+    pointers: Sequence[tuple[int, int, int]]
+    maps: Sequence[tuple[int, int, int]] = ()
+    programmatic: bool = False  # it may begin before the kernel before it has ended, and waits for its data itself
+    workspace: tuple[int, int, int] = (0, 0, 0)  # bytes that it needs of FLAGS, SCRATCH and PADDED
+
+
+class Plan(Protocol):
+    """What a plan says to be launched."""
+
+    def launches(self, tensors: tuple[Place | None, ...]) -> tuple[KernelLaunch, ...]:
+        """Its kernels in their order, for tensors at these places."""
+
+
+class Operands(Protocol):
+    """The tensors of a call: None for one that is left out."""
+
+    @property
+    def tensors(self) -> tuple[Operand | None, ...]:
+        """In the order in which the plan has them."""
+
+    @property
+    def shifts(self) -> tuple[int, ...]:
+        """How many bytes behind the address of each tensor the plan has it begin."""
+
+    @property
+    def output(self) -> int:
+        """Which of them is written, and is the result of the call."""
+
+
+# ---- kernels on a device ----
+
+
+@functools.cache
+def facts_of(device: int) -> DeviceFacts:
+    """What plans ask about a CUDA device."""
+    found = properties(device)
+    major, minor = found["compute_capability"]
+    return DeviceFacts(found["name"], 10 * major + minor, found["multiprocessors"], found["shared_per_block_optin"])
+
+
+def compile_together(plans: Iterable[Any], arch: str) -> None:
+    """Compile plans of one kernel each, those that this process has yet to compile at the same time."""
+    every = {(type(plan), plan.name): plan for plan in plans}
+    missing = [plan for plan in every.values() if plan.compiled(arch) is None]
+    if len(missing) > 1:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(len(missing)) as pool:
+            list(pool.map(lambda plan: plan.compile(arch), missing))
+    elif missing:
+        missing[0].compile(arch)
+
+
+def functions_of(plans: Sequence[Any], device: int) -> list[Any]:
+    """The kernels of plans on a device, compiled and loaded the first time."""
+    keys = [(type(plan), plan.name, device) for plan in plans]
+    missing = {key: plan for key, plan in zip(keys, plans, strict=True) if key not in _functions}
+    if missing:
         from tilewright.runtime.compiler import kernel
 
-        limit, arch, name = device_limits(device)
-        check_static(plan, limit, name)
-        program = plan.compile(arch)
-        function = kernel(program, plan.name, device)
-        if plan.shared_bytes > 48 * 1024:
-            function.set_dynamic_shared(plan.shared_bytes)
-        _functions[key] = function
-    return function
+        facts = facts_of(device)
+        for plan in missing.values():
+            plan.require_device(facts)
+        if len(missing) > 1:
+            compile_together(missing.values(), facts.arch)
+        for key, plan in missing.items():
+            function = kernel(plan.compile(facts.arch), plan.name, device)
+            if plan.shared_bytes > 48 * 1024:
+                function.set_dynamic_shared(plan.shared_bytes)
+            _functions[key] = function
+    return [_functions[key] for key in keys]
 
 
-def prepare(plan: CopyPlan, src: Operand, dst: Operand, keep: Any = None) -> Any:
-    """The launch of a plan with everything but the pointers filled in.
+# ---- launches ----
 
-    It refuses other tensors whose memory overlaps: those have to be looked at element by element.
+
+def prepare(plan: Plan, operands: Operands, positions: Sequence[int] | None = None, keep: Any = None) -> Prepared:
+    """The launch of a plan with everything but the addresses filled in.
+
+    The tensors are the arguments at `positions`, by default in their order. It refuses other tensors whose memory
+    overlaps that of the output: those have to be looked at element by element.
     """
-    p, size = plan.problem, plan.problem.element_bytes
-    reaches = ((x.address, *x.reach()) for x in (src, dst))
-    src_memory, dst_memory = ((low - address, high - address) for address, low, high in reaches)
+    tensors, places = operands.tensors, positions or range(len(operands.tensors))
+    output: Any = tensors[operands.output]
+    kernels = plan.launches(
+        tuple(
+            None if x is None else Place(place, shift, x.address + shift)
+            for x, place, shift in zip(tensors, places, operands.shifts, strict=True)
+        )
+    )
+    functions = functions_of([one.plan for one in kernels], output.device[1])
+    given = [(i, x) for i, x in enumerate(tensors) if x is not None and x.size]
+    last = [i for i, _ in given].index(operands.output)
     return _core.cuda.Prepared(
-        function_of(plan, src.device[1]),
-        (plan.ctas, 1, 1),
-        (plan.threads, 1, 1),
-        plan.shared_bytes,
-        plan.params(),
-        pointers=[
-            (SRC, 0, p.src_offset * size),
-            (DST, 8, p.dst_offset * size),
-            (SRC, 16, src_memory[0]),
-            (SRC, 24, src_memory[1]),
-        ],
-        ranges=[(SRC, *src_memory), (DST, *dst_memory)],
-        disjoint=[] if _interleaved(src, dst) else [(0, 1)],
-        result=DST,
+        [_kernel(one, function) for one, function in zip(kernels, functions, strict=True)],
+        ranges=[(places[i], x.reach()[0] - x.address, x.reach()[1] - x.address) for i, x in given],
+        disjoint=[] if _interleaved(operands) else [(i, last) for i in range(len(given)) if i != last],
+        result=places[operands.output],
         keep=(plan, keep),
+        workspace=_workspace(kernels, output),
     )
 
 
-def _interleaved(src: Operand, dst: Operand) -> bool:
-    """Whether the elements, which are known to be disjoint, lie between each other."""
-    (a, b), (c, d) = src.reach(), dst.reach()
-    return a < d and c < b
+def _workspace(kernels: Iterable[KernelLaunch], output: Operand) -> Workspace | None:
+    """What provides the buffers that kernels need, each as large as the one that needs most of it."""
+    flags, scratch, padded = (max(sizes) for sizes in zip(*(one.workspace for one in kernels), strict=True))
+    if not (flags or scratch or padded):
+        return None
+    from tilewright.kernels.common.workspace import Workspace, library_of
+
+    return Workspace(output.device[1], (flags, scratch, padded), library_of(output.owner))
 
 
-def launch(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
+def _kernel(one: KernelLaunch, function: Any) -> Any:
+    def placed(found: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        at: Any = one.tensors
+        return [(at[i].base, offset, at[i].shift + add) for i, offset, add in found]
+
+    return _core.cuda.Kernel(
+        function,
+        one.grid,
+        (one.plan.threads, 1, 1),
+        one.plan.shared_bytes,
+        one.params,
+        placed(one.pointers),
+        maps=placed(one.maps),
+        programmatic=one.programmatic,
+        plan=one.plan,
+        tensors=[None if x is None else x[:2] for x in one.tensors],
+    )
+
+
+def _interleaved(operands: Operands) -> bool:
+    """Whether elements of the output, which are known to be its own, lie between those of another tensor."""
+    output: Any = operands.tensors[operands.output]
+    c, d = output.reach()
+    others = [x.reach() for x in operands.tensors if x is not None and x is not output and x.size]
+    return any(a < d and c < b for a, b in others)
+
+
+def addresses_of(operands: Operands, positions: Sequence[int] | None = None) -> list[int]:
+    """The addresses of the tensors at their positions, 0 at all others: what a prepared launch is launched at."""
+    places = positions or range(len(operands.tensors))
+    addresses = [0] * (max(places) + 1)
+    for place, x in zip(places, operands.tensors, strict=True):
+        addresses[place] = x.address if x is not None else 0
+    return addresses
+
+
+def launch(
+    plan: Plan, operands: Operands, stream: int | None = None, positions: Sequence[int] | None = None
+) -> Prepared | None:
     """Launch a plan on a stream, by default the current one; the launch if it can be repeated, else None."""
     from tilewright.cute.runtime import work_stream
 
-    prepared = prepare(plan, src, dst)
-    prepared.launch([src.address, dst.address], work_stream(src.device[1]) if stream is None else stream)
-    return None if _interleaved(src, dst) else prepared
+    prepared = prepare(plan, operands, positions)
+    output: Any = operands.tensors[operands.output]
+    prepared.launch(addresses_of(operands, positions), work_stream(output.device[1]) if stream is None else stream)
+    return None if _interleaved(operands) else prepared
 
 
-def bind(plan: CopyPlan, src: Operand, dst: Operand) -> Any:
-    """A callable that launches the plan on these two tensors.
+def bind(plan: Plan, operands: Operands) -> Callable[..., None]:
+    """A callable that launches a plan on these tensors, on the current stream or on stream=...; it keeps them alive."""
+    from tilewright.cute.runtime import work_stream
 
-    Where their library does not offer DLPack's C functions, which tell the current stream, it needs stream=...
-    """
-    prepared = prepare(plan, src, dst, (src.memory, dst.memory))
-    if all(_core.cuda.describe(x.owner) is not None for x in (src, dst)):
-        return prepared.bind(src.owner, dst.owner)
-    return prepared.bind(src.owner, dst.owner, addresses=[src.address, dst.address])
+    given = [x for x in operands.tensors if x is not None]
+    prepared = prepare(plan, operands, keep=tuple(x.memory for x in given))
+    owners = [x.owner for x in given]
+    if all(_core.cuda.describe(x) is not None for x in owners):
+        return prepared.bind(*owners)  # type: ignore[no-any-return]
+    bound = prepared.bind(*owners, addresses=[x.address for x in given])
+    device = given[0].device[1]
+
+    def launched(*, stream: int | None = None) -> None:
+        bound(stream=work_stream(device) if stream is None else stream)
+
+    return launched
+
+
+# ---- launches again ----
+
+
+@overload
+def launched_again() -> Callable[[Callable[P, Answer[T]]], Launched[P, T]]: ...
+@overload
+def launched_again(*, plan: Callable[Q, S]) -> Callable[[Callable[P, Answer[T]]], Planned[P, T, Q, S]]: ...
+@overload
+def launched_again(
+    *, plan: Callable[Q, S], tune: Callable[R, S]
+) -> Callable[[Callable[P, Answer[T]]], Tuned[P, T, Q, S, R]]: ...
+def launched_again(**functions: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator: a callable that repeats, for arguments of the same kind, the launch that the function returns with
+    its result. It has other functions beside it, such as `plan`, as attributes."""
+
+    def decorate(function: Callable[..., tuple[Any, Any]]) -> Any:
+        code = function.__code__  # inspect.signature would say the same, and take ten times as long to import
+        parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        launcher: Any = functools.update_wrapper(_core.cuda.Launcher(function, parameters), function)
+        answer = function.__annotations__["return"]
+        function.__annotations__["return"] = answer.removeprefix("Answer[").removesuffix("]")
+        launcher.__module__ = "tilewright.kernels"  # where it is public
+        for name, beside in functions.items():
+            beside.__name__, beside.__qualname__ = name, f"{function.__qualname__}.{name}"
+            setattr(launcher, name, beside)
+        return launcher
+
+    return decorate
+
+
+def require_stream(function: str, stream: Any) -> None:
+    """TypeError where this is neither the number of a CUDA stream nor None."""
+    if stream is not None and (type(stream) is not int or stream < 0):
+        raise TypeError(f"{function}: expected stream to be the number of a CUDA stream or None, but got {stream!r}")

@@ -25,6 +25,11 @@ class Operands(tuple[Operand, ...]):
         return self
 
     @property
+    def shifts(self) -> tuple[int, ...]:
+        """How many bytes behind the address of each tensor the plan has it begin: 0."""
+        return (0,) * len(self)
+
+    @property
     def output(self) -> int:
         """Which of them is written, and is the result of the call."""
         return len(self) - 1

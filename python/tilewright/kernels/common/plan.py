@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright._notebook import drawn
 from tilewright._registry import load
 from tilewright._traceback import short
+from tilewright.kernels.common.launch import require_stream
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST
 from tilewright.kernels.kernel import Kernel, kernel_of
 
@@ -118,10 +119,8 @@ class Plan:
 
 def run_plan(plan: Any, *tensors: Any, stream: int | None = None, check: bool = False, **options: Any) -> Any:
     """plan.run: see there. `options` are those that the kernel's plans have besides."""
-    from tilewright.kernels.copy.api import _require_stream
-
     function = "plan.run"
-    _require_stream(function, stream)
+    require_stream(function, stream)
     if type(check) is not bool:
         raise TypeError(f"{function}: expected check to be True or False, but got {check!r}")
     kernel = kernel_of(plan)

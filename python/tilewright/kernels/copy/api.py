@@ -2,65 +2,39 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
-from tilewright import _core
 from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright._traceback import REFUSALS, short, shorten
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.host import run_on_host
-from tilewright.kernels.common.launch import launch
+from tilewright.kernels.common.launch import launch, launched_again, require_stream
+from tilewright.kernels.common.operands import Operands
 from tilewright.kernels.copy.choose import choose_copy
 from tilewright.kernels.copy.plan import CopyPlan
-from tilewright.kernels.copy.problem import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Operand, copy_problem, operand
+from tilewright.kernels.copy.problem import (
+    CPU,
+    CUDA,
+    CUDA_HOST,
+    CUDA_MANAGED,
+    Operand,
+    copy_problem,
+    operand,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import ParamSpec, SupportsIndex, TypeVar
+    from collections.abc import Iterable
+    from typing import SupportsIndex
 
-    from tilewright._typing import Answer, Array, Launched, Planned, SupportsDLPack, Tuned
+    from tilewright._typing import Answer, Array, SupportsDLPack
     from tilewright.cute.tiled.tiled_copy import TiledCopy
-
-    P = ParamSpec("P")
-    Q = ParamSpec("Q")
-    R = ParamSpec("R")
-    S = TypeVar("S")
-    T = TypeVar("T")
 
 __all__ = ["permute", "tiled_copy", "transpose"]
 
 MOST_MODES = 65  # one more than DLPack's arrays have
-
-
-@overload
-def launched_again() -> Callable[[Callable[P, Answer[T]]], Launched[P, T]]: ...
-@overload
-def launched_again(*, plan: Callable[Q, S]) -> Callable[[Callable[P, Answer[T]]], Planned[P, T, Q, S]]: ...
-@overload
-def launched_again(
-    *, plan: Callable[Q, S], tune: Callable[R, S]
-) -> Callable[[Callable[P, Answer[T]]], Tuned[P, T, Q, S, R]]: ...
-def launched_again(**functions: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator: a callable that repeats, for arguments of the same kind, the launch that the function returns with
-    its result. It has other functions beside it, such as `plan`, as attributes."""
-
-    def decorate(function: Callable[..., tuple[Any, Any]]) -> Any:
-        code = function.__code__  # inspect.signature would say the same, and take ten times as long to import
-        parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        launcher: Any = functools.update_wrapper(_core.cuda.Launcher(function, parameters), function)
-        answer = function.__annotations__["return"]
-        function.__annotations__["return"] = answer.removeprefix("Answer[").removesuffix("]")
-        launcher.__module__ = "tilewright.kernels"  # where it is public
-        for name, beside in functions.items():
-            beside.__name__, beside.__qualname__ = name, f"{function.__qualname__}.{name}"
-            setattr(launcher, name, beside)
-        return launcher
-
-    return decorate
 
 
 def make_plan(function: str, src: Any, dst: Any, tiled_copy: Any = None, stream: int | None = None) -> Any:
@@ -101,18 +75,13 @@ def _given(function: str, src: Operand, problem: Any, tiled_copy: Any) -> CopyPl
     return given_copy(problem, tiled_copy)
 
 
-def _require_stream(function: str, stream: Any) -> None:
-    if stream is not None and (type(stream) is not int or stream < 0):
-        raise TypeError(f"{function}: expected stream to be the number of a CUDA stream or None, but got {stream!r}")
-
-
 def run_plan(plan: CopyPlan, src: Operand, dst: Operand, stream: int | None) -> Any:
     """Run a plan where its tensors are; the prepared launch on a GPU, None on the CPU."""
     if src.device[0] in (CPU, CUDA_HOST):
         run_on_host(plan, src.address, dst.address)
         return None
     if src.device[0] in (CUDA, CUDA_MANAGED):
-        return launch(plan, src, dst, stream)
+        return launch(plan, Operands((src, dst)), stream)
     raise ValueError(f"kernels.tiled_copy: src lies on {src.place}; copies run on the CPU and on CUDA devices")
 
 
@@ -163,7 +132,7 @@ def tiled_copy(
       store      128 bits along mode 0: ((2),(4)):((4@0),(1@0))
     """
     try:
-        _require_stream("kernels.tiled_copy", stream)
+        require_stream("kernels.tiled_copy", stream)
         if plan is not None:
             if not isinstance(plan, CopyPlan):
                 raise TypeError(f"kernels.tiled_copy: expected plan to be a CopyPlan, but got {type(plan).__name__}")
@@ -247,7 +216,7 @@ def _shape(src: Any, function: str) -> tuple[int, ...]:
 
 
 def _reordered(function: str, src: Array, order: tuple[int, ...], dst: Array | None, stream: int | None) -> Array:
-    _require_stream(function, stream)
+    require_stream(function, stream)
     if dst is None:
         shape = _shape(src, function)
         dst = _empty_like(src, tuple(shape[i] for i in _order(order, len(shape))), function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tilewright import _core
 from tilewright._cached import cached_property
@@ -14,10 +14,15 @@ from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tiled.tiled_copy import TiledCopy
 from tilewright.kernels.common.device_types import device_type
+from tilewright.kernels.common.launch import KernelLaunch, Place, bind
+from tilewright.kernels.common.operands import Operands
 from tilewright.kernels.common.plan import Plan, run_plan
 from tilewright.kernels.common.plan_value import Kind, PlanValue, unchanging
 from tilewright.kernels.copy.conditions import constant_step, is_extents, is_tv, require, require_fields, require_shared
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
+
+if TYPE_CHECKING:
+    from tilewright.devices import DeviceFacts
 
 Extents = Annotated[tuple[int, ...], Kind("a tuple of integers", is_extents)]
 ThreadValue = Annotated[Layout, Kind("a static Layout of two modes, (thread, value)", is_tv)]
@@ -161,6 +166,29 @@ class CopyPlan(PlanValue):
         grid = [word for n in self._grid() for word in fast_divisor(n)]
         return struct.pack(f"<4Q{len(sizes)}q{len(grid)}I{-4 * len(grid) % 8}x", src, dst, *src_memory, *sizes, *grid)
 
+    def launches(self, tensors: tuple[Place | None, ...]) -> tuple[KernelLaunch, ...]:
+        """The kernel of the plan, for a source and a destination at these places."""
+        p, size = self.problem, self.problem.element_bytes
+        ends = [(e - 1) * d for e, d in zip(p.extents, p.src_strides, strict=True)]
+        first, last = (p.src_offset + sum(f(x, 0) for x in ends) for f in (min, max))
+        pointers = [
+            (0, 0, p.src_offset * size),
+            (1, 8, p.dst_offset * size),
+            (0, 16, first * size),  # the source's memory: where it begins and ends
+            (0, 24, (last + 1) * size),
+        ]
+        return (KernelLaunch(self, tensors, (self.ctas, 1, 1), self.params(), pointers),)
+
+    def require_device(self, facts: DeviceFacts) -> None:
+        """LayoutError where the tile does not fit into the shared memory of a device."""
+        if self.shared_bytes > facts.shared_bytes:
+            raise LayoutError(
+                f"kernels.tiled_copy: the tile {text(self.tile)} takes {self.shared_bytes} bytes of shared memory "
+                f"({self.smem}), but a CTA of {facts.name} has at most {facts.shared_bytes}; use a smaller tile"
+            )
+
+    # ---- compiling, without a GPU ----
+
     @short
     def compile(self, arch: str = "sm_90a") -> Any:
         """As Plan.compile."""
@@ -220,9 +248,7 @@ class CopyPlan(PlanValue):
             from tilewright.kernels.common.host import bind_on_host
 
             return bind_on_host(plan, a, b)
-        from tilewright.kernels.common.launch import bind
-
-        return bind(plan, a, b)
+        return bind(plan, Operands((a, b)))
 
     # ---- looking at it ----
 
@@ -265,12 +291,3 @@ def fast_divisor(divisor: int) -> tuple[int, int, int]:
         return 1, 0, 0
     bits = (divisor - 1).bit_length()
     return divisor, -(-(1 << (31 + bits)) // divisor), bits - 1
-
-
-def check_static(plan: CopyPlan, limit: int, device: str) -> None:
-    """LayoutError where a tile does not fit into the shared memory of a device."""
-    if plan.shared_bytes > limit:
-        raise LayoutError(
-            f"kernels.tiled_copy: the tile {text(plan.tile)} takes {plan.shared_bytes} bytes of shared memory "
-            f"({plan.smem}), but a CTA of {device} has at most {limit}; use a smaller tile"
-        )

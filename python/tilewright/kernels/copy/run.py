@@ -11,7 +11,7 @@ from tilewright.kernels.common.report import CopyReport
 if TYPE_CHECKING:
     from tilewright.kernels.copy.plan import CopyPlan
 
-__all__ = ["conditions", "fit", "host", "launch"]
+__all__ = ["conditions", "fit", "host"]
 
 
 def fit(
@@ -35,11 +35,3 @@ def host(plan: CopyPlan, operands: Operands, check: bool) -> CopyReport | None:
         return CopyReport(0, {})
     report: CopyReport | None = run_on_host(plan, *operands.addresses, check=check)
     return report
-
-
-def launch(plan: CopyPlan, operands: Operands, stream: int | None) -> Any:
-    """Run a plan on a GPU; the launch if it can be repeated, else None."""
-    from tilewright.kernels.copy.api import run_plan
-
-    src, dst = operands
-    return run_plan(plan, src, dst, stream)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright._traceback import REFUSALS, short, shorten
-from tilewright.kernels.copy.api import _require_stream, launched_again
+from tilewright.kernels.common.launch import launched_again, require_stream
 from tilewright.kernels.gemm.request import DEFAULTS, GemmRequest, plan_for
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def planned(
     """The operands of a call and its plan; None in place of the plan where C has no elements."""
     from tilewright.kernels.gemm.operands import gemm_operands
 
-    _require_stream(function, request.stream)
+    require_stream(function, request.stream)
     if mC is None:
         mC = _output(function, mA, mB, request.beta, request.plan, request.out_dtype)
     request.require(function)
@@ -141,24 +141,14 @@ def gemm(
     try:
         arguments = locals()
         given = {name: x for name, default in DEFAULTS.items() if (x := arguments[name]) is not default}
-        _require_stream(NAME, stream)
+        require_stream(NAME, stream)
         if mC is None:
             return gemm(mA, mB, _output(NAME, mA, mB, beta, plan, out_dtype), **given), None
         request = GemmRequest(**given)
         from tilewright.kernels.gemm import run as gemm_run
-        from tilewright.kernels.gemm.composite import run as gemm_composite_run
 
-        tensors = (mA, mB, mC, bias)
-        if gemm_composite_run.launched(tensors, request):
-            return mC, None
         operands, fitting = planned(NAME, mA, mB, mC, request)
-        if fitting is None:
-            return mC, None
-        launched = gemm_run.execute(fitting, operands, stream, POSITIONS)
-        if isinstance(launched, gemm_composite_run.CompositeLaunch):
-            gemm_composite_run.remember(launched, tensors, request)
-            return mC, None
-        return mC, launched
+        return mC, None if fitting is None else gemm_run.execute(fitting, operands, stream, POSITIONS)
     except REFUSALS as error:
         shorten(error)
         raise

@@ -15,7 +15,7 @@ GEMM: dict[str, Any] = {
     "fit": f"{HERE}.run:fit",
     "conditions": f"{HERE}.run:conditions",
     "host": f"{HERE}.run:host",
-    "launch": f"{HERE}.run:execute",
+    "launch": "tilewright.kernels.common.launch:launch",
 }
 
 # Of one whose plans are GemmPlans.

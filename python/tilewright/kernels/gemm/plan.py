@@ -15,6 +15,7 @@ from tilewright._core import ComposedLayout, Layout, LayoutError
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tiled.tiled_mma import TiledMma
+from tilewright.kernels.common.launch import FLAGS, SCRATCH, KernelLaunch, Place
 from tilewright.kernels.common.plan import run_plan
 from tilewright.kernels.common.plan_value import Kind, Natural, PlanValue, Positive, counts, unchanging
 from tilewright.kernels.gemm.choose.promotion import require_promotion
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tilewright.devices import DeviceFacts
-    from tilewright.kernels.gemm.composite.run import CompositeLaunch
-    from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.report import GemmReport
     from tilewright.kernels.gemm.tables import GemmTables
 
@@ -119,11 +118,17 @@ class GemmPlan(PlanValue):
         """The bytes of memory that a launch needs besides its tensors: what is zero before and after it, and others."""
         return 0, 0
 
-    def prepare(self, operands: GemmOperands) -> CompositeLaunch:
-        """The launch of a plan with scratch for these operands."""
-        from tilewright.kernels.gemm.workspace_run import ScratchLaunch
-
-        return ScratchLaunch(self, operands)
+    def launches(self, tensors: tuple[Place | None, ...]) -> tuple[KernelLaunch, ...]:
+        """The kernel of the plan, for A, B, C and bias at these places; A and B as passed to kernels.gemm."""
+        order = (1, 0, 2, 3, 4, 5) if self.swapped else (0, 1, 2, 3, 4, 5)
+        addresses = [0 if x is None else x.address for x in tensors]
+        params = self.params(*(addresses[i] for i in order[:4]))
+        pointers, maps = ([(order[i], at, add) for i, at, add in x] for x in (self.pointers(), self.tensor_maps()))
+        if any(self.scratch):
+            tensors = *tensors, Place(FLAGS, 0, 0), Place(SCRATCH, 0, 0)
+        return (
+            KernelLaunch(self, tensors, self.grid(), params, pointers, maps, self.programmatic, (*self.scratch, 0)),
+        )
 
     def tensor_maps(self) -> list[tuple[int, int, int]]:
         """Where params has tensor maps of 128 bytes, with the same three numbers."""

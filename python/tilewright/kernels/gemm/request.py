@@ -151,7 +151,7 @@ def facts_for(function: str, operands: GemmOperands, arch: str | None = None) ->
             raise ValueError(f"{function}: arch is {arch!r}, but it must be one of {', '.join(DEVICES)}")
         return DEVICES[arch]
     if operands.c.device[0] in (CUDA, CUDA_MANAGED):
-        from tilewright.kernels.gemm.launch import facts_of
+        from tilewright.kernels.common.launch import facts_of
 
         return facts_of(operands.c.device[1])
     return H200

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from tilewright.kernels.common.launch import bind, launch
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST
-from tilewright.kernels.gemm.composite.plan import CompositeGemm, is_single
+from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.operands import GemmOperands, gemm_operands
 from tilewright.kernels.gemm.plan import GemmPlan
 from tilewright.kernels.gemm.request import GemmRequest
 
 Plan: TypeAlias = GemmPlan | CompositeGemm
-
-POSITIONS = (0, 1, 2, 3)  # of mA, mB, mC and bias among the arguments of a bound call
 
 
 def fitted(plan: Plan, operands: GemmOperands, function: str) -> Plan:
@@ -31,18 +30,14 @@ def fitted(plan: Plan, operands: GemmOperands, function: str) -> Plan:
     return plan
 
 
-def execute(plan: Plan, operands: GemmOperands, stream: int | None, positions: tuple[int, ...] = POSITIONS) -> Any:
-    """Run a plan that fits where the tensors are; the launch or launches, if they can be repeated, else None."""
+def execute(
+    plan: Plan, operands: GemmOperands, stream: int | None = None, positions: tuple[int, ...] | None = None
+) -> Any:
+    """Run a plan that fits where the tensors are; the launch if it can be repeated, else None."""
     if operands.c.device[0] in (CPU, CUDA_HOST):
         host(plan, operands, False)
         return None
-    if is_single(plan):
-        from tilewright.kernels.gemm import launch as gemm_launch
-
-        return gemm_launch.launch(plan, operands, stream, positions)
-    from tilewright.kernels.gemm.composite import run as gemm_composite_run
-
-    return gemm_composite_run.launch(plan, operands, stream)
+    return launch(plan, operands, stream, positions)
 
 
 def host(plan: Plan, operands: GemmOperands, check: bool) -> Any:
@@ -95,13 +90,7 @@ def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
 
         def bound() -> None:
             if not operands.empty:
-                execute(plan, operands, None)
+                execute(plan, operands)
 
         return bound
-    if is_single(plan):
-        from tilewright.kernels.gemm import launch as gemm_launch
-
-        return gemm_launch.bind(plan, operands)
-    from tilewright.kernels.gemm.composite import run as gemm_composite_run
-
-    return gemm_composite_run.bind(plan, operands)
+    return bind(plan, operands)

@@ -11,7 +11,7 @@ import pytest
 from terminals import Bar, Kernel, Terminal
 from tilewright import _core, kernels
 from tilewright.devices import H200
-from tilewright.kernels.gemm import launch as gemm_launch
+from tilewright.kernels.common import launch
 from tilewright.kernels.gemm import request as gemm_asked
 from tilewright.kernels.gemm.choose import tune as gemm_tune
 from tilewright.runtime.cache import default_cache
@@ -29,7 +29,7 @@ class Device:
         patch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
         for module in (gemm_tune, gemm_asked):
             patch.setattr(module, "CUDA", 1)
-        patch.setattr(gemm_launch, "facts_of", lambda device: H200)
+        patch.setattr(launch, "facts_of", lambda device: H200)
         patch.setattr(_core.cuda, "driver_version", lambda: 13000)
         patch.setattr(gemm_tune, "_launch_of", self.launch_of)
         patch.setattr(gemm_tune, "_clock", lambda device, stream: self.clock)
@@ -118,7 +118,7 @@ def test_a_measurement_belongs_to_a_device_a_driver_and_kernels(device, monkeypa
     assert kernels.gemm.tune(*tensors()) != chosen
     device.new_process()
     if change == "device":
-        monkeypatch.setattr(gemm_launch, "facts_of", lambda device: H200._replace(name="NVIDIA H100"))
+        monkeypatch.setattr(launch, "facts_of", lambda device: H200._replace(name="NVIDIA H100"))
     elif change == "driver":
         monkeypatch.setattr(_core.cuda, "driver_version", lambda: 13010)
     else:

@@ -9,6 +9,7 @@ import pytest
 from compiling import nvrtc
 from tilewright import BFloat16, Float32
 from tilewright.devices import H200
+from tilewright.kernels.common import launch
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.composite.padded import PackedGemm
 from tilewright.kernels.gemm.composite.residue import EdgedGemm
@@ -84,6 +85,36 @@ def test_an_error_of_the_compiler_is_raised_after_the_others_have_ended(monkeypa
 def test_a_bad_architecture_is_told_as_by_other_plans():
     with pytest.raises(TypeError, match="expected arch to be a string such as sm_90a, but got 90"):
         plan_of(BFloat16).compile(90)
+
+
+def test_kernels_are_loaded_once_and_compiled_at_the_same_time_before(monkeypatch):
+    plan = choose_gemm(problem_of(4096, 4100, 4096, Float32), (16,) * 3, H200)
+    fake, loaded, allowed = Compiler(monkeypatch, 2), [], []
+    monkeypatch.setattr(launch, "facts_of", lambda device: H200)
+    monkeypatch.setattr(launch, "_functions", {})
+
+    class Function:
+        def __init__(self, program, name, device):
+            loaded.append((program, name, device))
+
+        def set_dynamic_shared(self, size):
+            allowed.append(size)
+
+    monkeypatch.setattr(compiler, "kernel", Function)
+    plans = [*plan.single_plans, plan.gemm]
+    functions = launch.functions_of(plans, 0)
+    assert functions[0] is functions[2] is not functions[1]
+    assert len(fake.programs) == 2
+    assert loaded == [(f"program of {one.STEM}", one.name, 0) for one in plan.single_plans]
+    assert allowed == [one.shared_bytes for one in plan.single_plans if one.shared_bytes > 48 * 1024]
+    fake.barrier.abort()
+    assert launch.functions_of(plans, 0) == functions
+    assert launch.functions_of(plans[:1], 1) != functions[:1]
+    assert [device for _, _, device in loaded] == [0, 0, 1]
+    small = H200._replace(name="small", shared_bytes=1000)
+    monkeypatch.setattr(launch, "facts_of", lambda device: small)
+    with pytest.raises(ValueError, match="but a CTA of small has at most 1000"):
+        launch.functions_of(plans, 2)
 
 
 @nvrtc

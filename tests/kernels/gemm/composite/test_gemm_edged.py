@@ -9,8 +9,8 @@ import pytest
 
 from tilewright import BFloat16, Float32, _core, cute, kernels
 from tilewright.devices import H200
+from tilewright.kernels.common import launch
 from tilewright.kernels.gemm import host as gemm_host
-from tilewright.kernels.gemm import launch as gemm_launch
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.composite.padded import PackedGemm
@@ -83,16 +83,15 @@ def test_a_part_that_is_not_sound_is_reported(unsound, monkeypatch):
 def test_launches(monkeypatch):
     """Each part with its own addresses, and again unplanned."""
     torch = pytest.importorskip("torch")
-    recorder, functions, compiled = _core.cuda.Recorder(), [], []
+    recorder, functions = _core.cuda.Recorder(), []
     monkeypatch.setattr(gemm_run, "CPU", -1)
-    monkeypatch.setattr(gemm_launch, "facts_of", lambda device: H200)
-    monkeypatch.setattr(EdgedGemm, "compile", lambda plan, arch: compiled.append(arch))
-    monkeypatch.setattr(gemm_launch, "function_of", lambda plan, device: functions.append(plan) or recorder)
+    monkeypatch.setattr(
+        launch, "functions_of", lambda plans, device: functions.extend(plans) or [recorder] * len(plans)
+    )
     a, b, c, bias = torch.zeros(64, 32), torch.zeros(70, 32), torch.zeros(64, 70), torch.zeros(70)
     plan = edged(a, b, c, 1, 64, bias=bias)
     kernels.gemm(a, b, c, bias=bias, plan=plan)
-    assert len(functions) == 2
-    assert compiled == ["sm_90a"]  # both kernels at the same time
+    assert functions == [plan.gemm, plan.edge]
     params = recorder.last[4]
     found = {argument: int.from_bytes(params[at : at + 8], "little") for argument, at, _ in plan.edge.pointers()}
     order = (1, 0, 2, 3) if plan.edge.swapped else (0, 1, 2, 3)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tilewright import BFloat16, Float32, Float64, LayoutError, _core, cute, kernels
 from tilewright.devices import H200
-from tilewright.kernels.gemm import launch as gemm_launch
+from tilewright.kernels.common import launch
+from tilewright.kernels.common import workspace as scratch_memory
 from tilewright.kernels.gemm import run as gemm_run
-from tilewright.kernels.gemm import workspace_run as gemm_scratch_run
 from tilewright.kernels.gemm.choose import tune as gemm_tune
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.choose.promotion import is_shared
@@ -154,9 +154,9 @@ def launches(monkeypatch):
         return object(), made[-1][2]
 
     monkeypatch.setattr(gemm_run, "CPU", -1)
-    monkeypatch.setattr(gemm_launch, "function_of", lambda plan, device: recorder)
-    monkeypatch.setattr(gemm_scratch_run, "workspace", workspace)
-    monkeypatch.setattr(gemm_scratch_run, "_kept", {})
+    monkeypatch.setattr(launch, "functions_of", lambda plans, device: [recorder] * len(plans))
+    monkeypatch.setattr(scratch_memory, "workspace", workspace)
+    monkeypatch.setattr(scratch_memory, "_kept", {})
     monkeypatch.setattr(_core.cuda, "stream_identity", lambda device, stream: identity[0])
     return recorder, made, identity
 
@@ -193,7 +193,7 @@ def test_launches_take_the_scratch_of_their_stream(launches, monkeypatch):
     assert len(made) == 6
     for identity[0] in range(9, 40):
         kernels.gemm(a, b, c, plan=plan)
-    assert len(gemm_scratch_run._kept) == gemm_scratch_run.MOST
+    assert len(scratch_memory._kept) == scratch_memory.MOST
 
 
 def test_launches_of_graphs_have_scratch_of_their_own(launches):
@@ -210,7 +210,7 @@ def test_launches_of_graphs_have_scratch_of_their_own(launches):
     for count in (6, 8):
         kernels.gemm(*(x.numpy() for x in (a, b, c)), plan=plan)
         assert len(made) == count
-    assert not gemm_scratch_run._kept
+    assert not scratch_memory._kept
 
 
 def test_tune_launches_them(launches):
@@ -218,8 +218,7 @@ def test_tune_launches_them(launches):
     recorder, made, _ = launches
     a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
     plan = in_shares(a, b, c, 5)
-    launch = gemm_tune._launch_of(plan, gemm_run._operands("test", plan, a, b, c, None, None), 0)
-    launch()
+    gemm_tune._launch_of(plan, gemm_run._operands("test", plan, a, b, c, None, None), 0)()
     assert (recorder.count, len(made)) == (1, 2)
 
 

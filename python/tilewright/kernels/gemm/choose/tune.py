@@ -60,8 +60,8 @@ def tune(function: str, mA: Any, mB: Any, mC: Any, request: GemmRequest) -> Plan
 
 def candidates(operands: GemmOperands) -> list[Plan]:
     """The plans to be measured: the chosen one, then all that the kernels offer and that are not hopeless."""
+    from tilewright.kernels.common.launch import facts_of
     from tilewright.kernels.gemm.choose.choose import choose_gemm, expected, ranked
-    from tilewright.kernels.gemm.launch import facts_of
 
     facts = facts_of(operands.c.device[1])
     chosen = choose_gemm(operands.problem, operands.alignments, facts)
@@ -121,17 +121,16 @@ def _said(plan: Plan, seconds: float) -> str:
 
 def _launch_of(plan: Plan, operands: GemmOperands, stream: int) -> Callable[[], None] | None:
     """A function that launches a plan, compiled; None for a plan that does not go with these tensors."""
-    from tilewright.kernels.gemm import launch as gemm_launch
-    from tilewright.kernels.gemm.composite import run as gemm_composite_run
+    from tilewright.kernels.common.launch import addresses_of, prepare
 
     try:
         a, b, c, _ = operands.addresses
         plan.require(*((b, a) if plan.swapped else (a, b)), c, "kernels.gemm.tune")
-        prepared = gemm_composite_run.prepare(plan, operands)
+        prepared = prepare(plan, operands)
     except ValueError:
         return None
-    places = gemm_launch.addresses_by_position(operands, (0, 1, 2, 3))
-    return lambda: prepared.launch(places, stream)
+    addresses = addresses_of(operands)
+    return lambda: prepared.launch(addresses, stream)
 
 
 def _sample(launch: Callable[[], None], clock: Callable[[Callable[[], None]], float]) -> float:
@@ -201,7 +200,7 @@ def _subject(operands: GemmOperands) -> tuple[Any, ...]:
 @functools.cache
 def _environment(device: int) -> tuple[str, ...]:
     """The device's name, its driver and the kernels: what else a measurement depends on."""
-    from tilewright.kernels.gemm.launch import facts_of
+    from tilewright.kernels.common.launch import facts_of
     from tilewright.runtime.compiler import kernels_digest
 
     facts = facts_of(device)

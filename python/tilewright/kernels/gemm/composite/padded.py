@@ -11,7 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tilewright import _core
 from tilewright.cute.int_tuple import text
+from tilewright.kernels.common.host import run_on_host as copy_on_host
+from tilewright.kernels.common.launch import PADDED, KernelLaunch, Place
 from tilewright.kernels.common.plan_value import unchanging
 from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.kernels.copy.problem import CPU, Operand
@@ -25,8 +28,6 @@ if TYPE_CHECKING:
     from tilewright.analysis.instructions import MemoryInstruction
     from tilewright.analysis.totals.accesses import Accesses
     from tilewright.devices import DeviceFacts
-    from tilewright.kernels.gemm.composite.padded_run import PackedLaunch
-    from tilewright.kernels.gemm.operands import GemmOperands
     from tilewright.kernels.gemm.problem import GemmProblem
 
 ROW = 128  # bytes of whose multiple a row of the workspace begins
@@ -156,16 +157,28 @@ class PackedGemm(CompositeGemm):
         """As CompositeGemm.single_plans: the copies, then the GEMM."""
         return (*(copy for copy in (self.pack_a, self.pack_b) if copy is not None), self.gemm)
 
-    def _prepared(self, operands: GemmOperands) -> PackedLaunch:
-        from tilewright.kernels.gemm.composite.padded_run import PackedLaunch
-
-        return PackedLaunch(self, operands)
+    def launches(self, tensors: tuple[Place | None, ...]) -> tuple[KernelLaunch, ...]:
+        """As CompositeGemm.launches: the copies, then the GEMM."""
+        *starts, size = self.workspace
+        found: list[KernelLaunch] = []
+        places = list(tensors)
+        for side, copy in enumerate((self.pack_a, self.pack_b)):
+            if copy is not None:
+                places[side] = Place(PADDED, starts[side], WORKSPACE + starts[side])
+                found += copy.launches((tensors[side], places[side]))
+        found += self.gemm.launches(tuple(places))
+        return tuple(one._replace(workspace=(*one.workspace[:2], size)) for one in found)
 
     def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:
         """As CompositeGemm.run_on_host; the report is that of the GEMM, after the copies."""
-        from tilewright.kernels.gemm.composite.padded_run import copied_on_host
-
-        memory, a, b = copied_on_host(self, a, b)
+        *starts, size = self.workspace
+        memory = _core.Memory.allocate(size, ROW)
+        found = [a, b]
+        for side, copy in enumerate((self.pack_a, self.pack_b)):
+            if copy is not None:
+                copy_on_host(copy, found[side], memory.address + starts[side])
+                found[side] = memory.address + starts[side]
+        a, b = found
         report = self.gemm.run_on_host(a, b, c, bias, check)
         del memory  # it had to live until here
         return report

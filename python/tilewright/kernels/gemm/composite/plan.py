@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._traceback import short
+from tilewright.kernels.common.launch import compile_together
 from tilewright.kernels.common.plan import run_plan
 from tilewright.kernels.common.plan_value import PlanValue, unchanging
 from tilewright.kernels.gemm.plan import GemmPlan
@@ -17,23 +18,15 @@ from tilewright.kernels.gemm.problem import GemmProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypeGuard
 
     from typing_extensions import Self
 
     from tilewright.analysis.instructions import MemoryInstruction
     from tilewright.analysis.totals.accesses import Accesses
     from tilewright.devices import DeviceFacts
-    from tilewright.kernels.gemm.composite.run import CompositeLaunch
-    from tilewright.kernels.gemm.operands import GemmOperands
-    from tilewright.kernels.gemm.run import Plan as AnyPlan
+    from tilewright.kernels.common.launch import KernelLaunch, Place
 
-__all__ = ["CompositeGemm", "beside", "is_single"]
-
-
-def is_single(plan: AnyPlan) -> TypeGuard[GemmPlan]:
-    """Whether a plan is one launch, of tensors alone, and not one whose `prepare` makes several or gives it scratch."""
-    return not isinstance(plan, CompositeGemm) and not any(plan.scratch)
+__all__ = ["CompositeGemm", "beside"]
 
 
 def beside(
@@ -78,29 +71,13 @@ class CompositeGemm(PlanValue):
     @short
     def compile(self, arch: str = "sm_90a") -> Any:
         """The compiled program of `gemm`; the other launches' are compiled at the same time, each by its own thread."""
-        plans = {(type(plan), plan.name): plan for plan in self.single_plans}
-        missing = [x for x in plans.values() if x.compiled(arch) is None] if isinstance(arch, str) else []
-        if len(missing) > 1:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(len(missing)) as pool:
-                list(pool.map(lambda plan: plan.compile(arch), missing))
-        elif missing:
-            missing[0].compile(arch)
+        if isinstance(arch, str):
+            compile_together(self.single_plans, arch)
         return self.gemm.compile(arch)
 
     def compiled(self, arch: str = "sm_90a") -> Any:
         """The same, if this process has compiled it; as GemmPlan.compiled."""
         return self.gemm.compiled(arch)
-
-    def prepare(self, operands: GemmOperands) -> CompositeLaunch:
-        """The launches for these operands; kernels that have to be compiled are so at the same time."""
-        from tilewright.kernels.gemm.launch import facts_of
-
-        facts = facts_of(operands.c.device[1])
-        self.require_device(facts)
-        self.compile(facts.arch)
-        return self._prepared(operands)
 
     @short
     def run(
@@ -124,8 +101,8 @@ class CompositeGemm(PlanValue):
         """The plans of one launch each that this one is made of, in the order of the launches."""
 
     @abstractmethod
-    def _prepared(self, operands: GemmOperands) -> CompositeLaunch:
-        """The launches for these operands, whose kernels are compiled."""
+    def launches(self, tensors: tuple[Place | None, ...]) -> tuple[KernelLaunch, ...]:
+        """The kernels in their order, for A, B, C and bias at these places."""
 
     @abstractmethod
     def for_problem(self, problem: GemmProblem) -> Self:

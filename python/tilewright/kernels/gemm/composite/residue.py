@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.kernels.common.plan_value import Positive, unchanging
 from tilewright.kernels.gemm.composite.plan import CompositeGemm, beside
-from tilewright.kernels.gemm.composite.run import CompositeLaunch, prepare
 from tilewright.kernels.gemm.plan import GemmPlan
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
     from tilewright.analysis.totals.accesses import Accesses
     from tilewright.devices import DeviceFacts
-    from tilewright.kernels.gemm.operands import GemmOperands
+    from tilewright.kernels.common.launch import KernelLaunch, Place
     from tilewright.kernels.gemm.problem import GemmProblem
 
 __all__ = ["EdgedGemm", "Part", "split"]
@@ -117,8 +116,13 @@ class EdgedGemm(CompositeGemm):
         both = (self.gemm, self.edge)
         return tuple(x for plan in both for x in (plan.single_plans if isinstance(plan, CompositeGemm) else (plan,)))
 
-    def _prepared(self, operands: GemmOperands) -> EdgedLaunch:
-        return EdgedLaunch(self, operands)
+    def launches(self, tensors: tuple[Place | None, ...]) -> tuple[KernelLaunch, ...]:
+        """As CompositeGemm.launches: those of `gemm`, then those of `edge`."""
+        found: list[KernelLaunch] = []
+        for plan, part in self.parts:
+            moved = (None if x is None else x.moved(by) for x, by in zip(tensors, part.shifts, strict=True))
+            found += plan.launches(tuple(moved))
+        return tuple(found)
 
     def run_on_host(self, a: int, b: int, c: int, bias: int, check: bool) -> Any:
         """As CompositeGemm.run_on_host; the report is that of the first part which is not sound, or of all of C."""
@@ -142,20 +146,3 @@ class EdgedGemm(CompositeGemm):
     def __str__(self) -> str:
         what = ("rows", "columns")[self.along]
         return f"gemm of {self.begin} {what}, and of those behind them: {self.problem}\n{self.gemm}\n{self.edge}"
-
-
-class EdgedLaunch(CompositeLaunch):
-    """Both parts, one after the other."""
-
-    def __init__(self, plan: EdgedGemm, operands: GemmOperands) -> None:
-        super().__init__(operands)
-        self.launches: list[Any] = []
-        for own, part in plan.parts:
-            a, b, c, v = (x + y for x, y in zip(operands.shifts, part.shifts, strict=True))
-            moved = operands._replace(problem=part.problem, shifts=(a, b, c, v))
-            self.launches.append(prepare(own, moved))
-
-    def launch(self, addresses: list[int], stream: int) -> None:
-        """As CompositeLaunch.launch."""
-        for one in self.launches:
-            one.launch(addresses, stream)
