@@ -24,7 +24,7 @@ from gemm_ladder_steps import LADDERS, Ladder, Step
 from gpu import Contestant, rotating
 from tilewright import kernels
 from tilewright.kernels.gemm.banks import shared_accesses
-from tilewright.kernels.gemm.composite.padded import PackedGemm
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/gemm.md"
@@ -39,7 +39,7 @@ HEADS = ["step", "its one idea", "kernel, tile, stages", "wavefronts", "TFLOP/s"
 
 
 def described(plan: Any) -> str:
-    if isinstance(plan, PackedGemm):
+    if isinstance(plan, PaddedGemm):
         return f"copies, then {described(plan.gemm)}"
     stages = f"{plan.stages} stage{'s' * (plan.stages > 1)}"
     return f"{plan.kernel_name} {'x'.join(map(str, plan.tiler_mnk))}, {plan.threads} threads, {stages}"

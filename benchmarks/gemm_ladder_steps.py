@@ -13,7 +13,7 @@ import torch
 
 from tilewright import BFloat16, Float32, cute, kernels
 from tilewright.cute.nvgpu import MmaUniversalOp, cpasync, warp, warpgroup
-from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
+from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.sm90.build import GemmSm90
 
@@ -125,7 +125,7 @@ FP32 = Ladder(
         Step(
             "whole tiles",
             "8 x 16 elements a thread, 16 bytes of A at a time",
-            lambda a, b: kernels.gemm.plan(a, b).replace(streams=0),
+            lambda a, b: kernels.gemm.plan(a, b).replace(stream_k_ctas=0),
         ),
         Step("simt chosen", "CTAs share tiles along K: the chosen plan", kernels.gemm.plan, "order"),
     ),
@@ -136,14 +136,14 @@ def few_warps(a: Tensor, b: Tensor) -> Plan:
     """A small tile without slices."""
     chosen = kernels.gemm.plan(a, b)
     plans = gemm_simt.variants(chosen.problem, (16, 16, 16))
-    return next(x for x in plans if x.tiler_mnk == (64, 64, 16) and x.slices == 1)
+    return next(x for x in plans if x.tiler_mnk == (64, 64, 16) and x.sliced_k == 1)
 
 
 def slices(a: Tensor, b: Tensor) -> Plan:
     """The same tile, each by two groups of two warps."""
     chosen = kernels.gemm.plan(a, b)
     plans = gemm_simt.variants(chosen.problem, (16, 16, 16))
-    return next(x for x in plans if (x.tiler_mnk, x.slices, x.stages, x.streams) == ((64, 64, 16), 2, 3, 0))
+    return next(x for x in plans if (x.tiler_mnk, x.sliced_k, x.stages, x.stream_k_ctas) == ((64, 64, 16), 2, 3, 0))
 
 
 FEW_FMA = Ladder(
@@ -224,10 +224,10 @@ BF16 = Ladder(
 )
 
 
-def few_tiles(splits: int) -> Callable[[Tensor, Tensor], Plan]:
+def few_tiles(split_k: int) -> Callable[[Tensor, Tensor], Plan]:
     """Tiles of 64 x 64; the CTAs of a cluster share one along K."""
-    store = "pairs" if splits > 1 else "boxes"
-    return lambda a, b: hopper(a, b, (64, 64, 64), 1, 8, store=store, splits=splits, group=32)
+    store = "pairs" if split_k > 1 else "boxes"
+    return lambda a, b: hopper(a, b, (64, 64, 64), 1, 8, store=store, split_k=split_k, group=32)
 
 
 FEW = Ladder(
@@ -250,8 +250,8 @@ def copied_first(a: Tensor, b: Tensor) -> Plan:
     """B is copied so that it lies along K, and then multiplied as the chosen plan of such operands does it."""
     along_k = kernels.gemm.plan(a, torch.empty(*b.shape, device=b.device), allow_tf32=True)
     problem = kernels.gemm.plan(a, b, allow_tf32=True).problem.swapped()
-    packed, _ = pack(problem, ALIGNED, (False, True))
-    return PackedGemm.of(problem, ALIGNED, (False, True), along_k.for_problem(packed))
+    padded, _ = pad(problem, ALIGNED, (False, True))
+    return PaddedGemm.of(problem, ALIGNED, (False, True), along_k.for_problem(padded))
 
 
 def tf32_chosen(a: Tensor, b: Tensor) -> Plan:

@@ -225,9 +225,9 @@ def asked_of(predicted: verify.Classes) -> float:
 
 def flag_reason(plan: Any, metric: str, more: float) -> str:
     """Why the hardware counted more sectors than the plan's accesses have: the flags of shares, one sector each."""
-    plans = [plan.gemm, plan.edge] if hasattr(plan, "edge") else [plan]
+    plans = [plan.gemm, plan.residue] if hasattr(plan, "residue") else [plan]
     inner = [getattr(one, "kernel_plan", one) for one in plans]
-    flags = sum(first > 0 for one in inner if getattr(one, "streams", 0) for _, first, _ in one.parts_of_tiles)
+    flags = sum(first > 0 for one in inner if getattr(one, "stream_k_ctas", 0) for _, first, _ in one.parts_of_tiles)
     if not flags:
         return ""
     return "flags" if more == 2 * flags or (metric == LOADED and more >= flags) else ""

@@ -14,7 +14,7 @@
 #include "tilewright/numeric.cuh"
 #include "tilewright/simt_operand.cuh"
 #include "tilewright/simt_store.cuh"
-#include "tilewright/simt_streams.cuh"
+#include "tilewright/simt_stream_k.cuh"
 #include "tilewright/vector.cuh"
 
 namespace tilewright {
@@ -24,14 +24,14 @@ __device__ inline double multiply_add(double a, double b, double c) { return __f
 __device__ inline int multiply_add(int a, int b, int c) { return a * b + c; }
 
 // kM, kN, kK: the tile. Rows, Columns: (thread, value) -> row and column of D, kRows by kColumns of each of the
-// kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlices groups,
-// one behind the other, each of which multiplies every kSlices-th k of a tile; Store adds up what they have. After
-// every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. With more than
-// kRegisterSums sums a thread, the totals are in shared memory, behind the stages. Count: an integer that holds K.
-// kStreamed: some CTAs share tiles of D along K, as SimtStreams says.
+// kMmaThreads, of which kWidthA and kWidthB lie next to each other in shared memory. The threads are in kSlicedK
+// groups, one behind the other, each of which multiplies every kSlicedK-th k of a tile; Store adds up what they have.
+// After every kPromote tiles sums are added to totals and begin anew, so that no sum has many terms; 0: never. With
+// more than kRegisterSums sums a thread, the totals are in shared memory, behind the stages. Count: an integer that
+// holds K. kStreamK: some CTAs share tiles of D along K, as SimtStreamK says.
 template <class A, class B, class Acc, int kM, int kN, int kK, int kStages, int kThreadCount, int kCtas,
-          int kMmaThreads, int kSlices, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB,
-          class Store, class EpilogueType, int kPromote = 0, class Count = int, bool kStreamed = false>
+          int kMmaThreads, int kSlicedK, class Rows, class Columns, int kRows, int kColumns, int kWidthA, int kWidthB,
+          class Store, class EpilogueType, int kPromote = 0, class Count = int, bool kStreamK = false>
 struct GemmSimt {
   using Epilogue = EpilogueType;
   using Out = typename Epilogue::Out;
@@ -51,11 +51,11 @@ struct GemmSimt {
     typename Epilogue::Params epilogue;
   };
   struct Shared : Whole {
-    SimtStreams<Acc> streams;
+    SimtStreamK<Acc> stream_k;
   };
-  using Params = typename EitherType<kStreamed, Shared, Whole>::Type;
+  using Params = typename EitherType<kStreamK, Shared, Whole>::Type;
 
-  static constexpr int kSteps = kK / kSlices;  // along K, of a thread in a tile
+  static constexpr int kSteps = kK / kSlicedK;  // along K, of a thread in a tile
   // Whether the fragments of the next tile are read while the last ones are multiplied. Otherwise every tile is waited
   // for, and all of it is multiplied before the next one is loaded.
   static constexpr bool kReadsEarly = kStages > 1 && kSteps % 2 == 0;
@@ -63,14 +63,14 @@ struct GemmSimt {
   static constexpr int kUnroll = kSteps % 8 == 0 ? 8 : kSteps;
   static constexpr int kBlocks = kSteps / kUnroll;
   // From one step to the next in shared memory.
-  static constexpr int kStepA = kSlices * A::kDepthStep, kStepB = kSlices * B::kDepthStep;
+  static constexpr int kStepA = kSlicedK * A::kDepthStep, kStepB = kSlicedK * B::kDepthStep;
 
   // The order of the products. It decides which registers the compiler gives to sums and factors, of which it takes
   // longer to read two that are both even or both odd, and where it puts the loads for the next step; each way was the
   // fastest of ten for its threads. There and back, so that neighbouring products share a factor: one column after the
   // other where there are more of them than rows and no slices, else one row after the other. Rows always from their
   // first column on, where operands on their way are in registers.
-  static constexpr bool kByColumns = (kColumns > kRows) && (kSlices == 1);
+  static constexpr bool kByColumns = (kColumns > kRows) && (kSlicedK == 1);
   static constexpr bool kThereAndBack = kByColumns || (A::kAsync && B::kAsync);
 
   // Whether loads have no branch around them, by which two warps of a scheduler lose 1 % of the time; but every access
@@ -103,16 +103,16 @@ struct GemmSimt {
   __device__ static int below(int64 n) { return static_cast<int>(n < (1 << 30) ? n : 1 << 30); }
 
   __device__ static void run(const Params& params, void* shared) {
-    if constexpr (!kStreamed) {
+    if constexpr (!kStreamK) {
       run_tile(params, shared, blockIdx.x, 0, params.k, {});
     } else {
-      const SimtStreams<Acc>& streams = params.streams;
-      SimtShare share = streams.share(blockIdx.x);
+      const SimtStreamK<Acc>& stream_k = params.stream_k;
+      SimtShare share = stream_k.share(blockIdx.x);
 #pragma unroll 1
       while (share.begin < share.end) {
-        const unsigned tile = streams.steps.divide(share.begin);
-        const unsigned first = share.begin - tile * streams.steps.divisor;
-        const unsigned count = min(streams.steps.divisor - first, share.end - share.begin);
+        const unsigned tile = stream_k.steps.divide(share.begin);
+        const unsigned first = share.begin - tile * stream_k.steps.divisor;
+        const unsigned count = min(stream_k.steps.divisor - first, share.end - share.begin);
         const int64 begin = static_cast<int64>(first) * kK, end = static_cast<int64>(first + count) * kK;
         run_tile(params, shared, tile, begin, end < params.k ? end : params.k, share);
         share.begin += count;
@@ -145,12 +145,12 @@ struct GemmSimt {
     } else {
       multiply(params, shared, extent, batch, sum, sum);
     }
-    if constexpr (kStreamed) {
+    if constexpr (kStreamK) {
       if (begin > 0) {
-        params.streams.template put<kThreads>(share, sum);
+        params.stream_k.template put<kThreads>(share, sum);
         return;
       }
-      if (end < params.k) params.streams.template add<kThreads>(share, index, sum);
+      if (end < params.k) params.stream_k.template add<kThreads>(share, index, sum);
     }
     Out* out = params.out + first_row * params.out_stride[0] + first_column * params.out_stride[1];
 #pragma unroll
@@ -225,7 +225,7 @@ struct GemmSimt {
 
     typename A::T* to_a = shared_a + A::place(a.mine);
     typename B::T* to_b = shared_b + B::place(b.mine);
-    const int slice = kSlices > 1 ? thread / (kMmaThreads / kSlices) : 0;
+    const int slice = kSlicedK > 1 ? thread / (kMmaThreads / kSlicedK) : 0;
     const typename A::T* from_a = shared_a + row(thread, 0) * A::kRowStep + slice * A::kDepthStep;
     const typename B::T* from_b = shared_b + column(thread, 0) * B::kRowStep + slice * B::kDepthStep;
     if constexpr (!kReadsEarly) {

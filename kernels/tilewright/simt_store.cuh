@@ -90,8 +90,8 @@ struct SimtDirectStore {
 
 // Image: (row, column, slice) of the tile to the offset of a sum in shared memory, kWidth neighbouring columns at once.
 // ThreadValue: (thread, value) to the (row, column) that each of kWriters threads takes from there, kVector values
-// along mode kMode by one access of C. kSlices groups of kSliceThreads threads have parts of the same sums.
-template <class Image, class ThreadValue, int kMode, int kVector, int kWriters, int kValues, int kSlices,
+// along mode kMode by one access of C. kSlicedK groups of kSliceThreads threads have parts of the same sums.
+template <class Image, class ThreadValue, int kMode, int kVector, int kWriters, int kValues, int kSlicedK,
           int kSliceThreads, int kWidth>
 struct SimtSharedStore {
   static constexpr int kUnroll = kValues / kVector < 4 ? kValues / kVector : 4;
@@ -112,7 +112,7 @@ struct SimtSharedStore {
     if (writes) {
       const int my_row = Rows{}.template operator()<int>(Coord<2>{thread, 0});
       const int my_column = Columns{}.template operator()<int>(Coord<2>{thread, 0});
-      Acc* const mine = image + place(my_row, my_column, kSlices > 1 ? thread / kSliceThreads : 0);
+      Acc* const mine = image + place(my_row, my_column, kSlicedK > 1 ? thread / kSliceThreads : 0);
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
 #pragma unroll
@@ -139,7 +139,7 @@ struct SimtSharedStore {
         const int row = c.at[0] + (kMode == 0 ? v : 0), column = c.at[1] + (kMode == 1 ? v : 0);
         Acc total = image[place(row, column, 0)];
 #pragma unroll
-        for (int slice = 1; slice < kSlices; ++slice) total += image[place(row, column, slice)];
+        for (int slice = 1; slice < kSlicedK; ++slice) total += image[place(row, column, slice)];
         Compute old = 0;
         if constexpr (Epilogue::kReads) old = convert<Compute>(result.at[v]);
         const Compute bias = Epilogue::bias_at(output.epilogue, output.first[0] + row, output.first[1] + column);

@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs/gemm.md").read_text()
 
 import gemm_ladder  # noqa: E402
 from gemm_ladder_steps import LADDERS  # noqa: E402
-from tilewright.kernels.gemm.composite.padded import PackedGemm  # noqa: E402
+from tilewright.kernels.gemm.composite.padded import PaddedGemm  # noqa: E402
 
 STEPS = [step for ladder in LADDERS for step in ladder.steps]
 
@@ -76,8 +76,8 @@ def test_every_step_multiplies(ladder):
     full, (a, b, c) = ladder.operands("cpu", empty=True), ladder.operands("cpu", 104)
     for step in ladder.steps:
         plan = step.make(*full[:2])
-        if isinstance(plan, PackedGemm):  # its copy need not look where 4096 ends
-            plan = plan.replace(pack_b=plan.pack_b.replace(predicated=True))
+        if isinstance(plan, PaddedGemm):  # its copy need not look where 4096 ends
+            plan = plan.replace(copy_b=plan.copy_b.replace(predicated=True))
         c.fill_(float("nan"))
         plan.run(a, b, c)
         assert gemm_ladder.sampled_error(a, b, c) < 0.005, step.name

@@ -324,7 +324,7 @@ def test_output_types():
 # ---- tiles that are shared along K -----------------------------------------------------------------------------------
 
 
-def shared(a, b, c, tile, streams, **asked):
+def shared(a, b, c, tile, stream_k_ctas, **keywords):
     """The plan of gemm_simt in a tile for these, with so many shares."""
     from tilewright.kernels.common.launch import facts_of
     from tilewright.kernels.gemm.operands import gemm_operands
@@ -332,14 +332,14 @@ def shared(a, b, c, tile, streams, **asked):
     from tilewright.kernels.gemm.simt.build import plan_of_tile
     from tilewright.kernels.gemm.simt.tiles import SimtTiles
 
-    operands = gemm_operands("test", a, b, c, GemmRequest(**asked))
+    operands = gemm_operands("test", a, b, c, GemmRequest(**keywords))
     facts = facts_of(0)
-    return plan_of_tile(operands.problem, operands.alignments, SimtTiles.of(facts).tiles[tile], facts, streams)
+    return plan_of_tile(operands.problem, operands.alignments, SimtTiles.of(facts).tiles[tile], facts, stream_k_ctas)
 
 
 @pytest.mark.parametrize("how", ["launches", "graph"])
 @pytest.mark.parametrize(
-    ("shape", "tile", "streams"),
+    ("shape", "tile", "stream_k_ctas"),
     [
         ((2048, 2048, 512), 0, 200),
         pytest.param((130, 70, 1000), 5, 60, marks=sanitized),
@@ -350,20 +350,20 @@ def shared(a, b, c, tile, streams, **asked):
     ],
     ids=str,
 )
-def test_shares_of_tiles_wait_for_each_other(shape, tile, streams, how):
+def test_shares_of_tiles_wait_for_each_other(shape, tile, stream_k_ctas, how):
     """All bits, many times: those of the same pieces of K, one after the other, added up."""
     if SANITIZED and how == "graph":
         pytest.skip("without its cache torch's allocator makes no memory while a graph is captured")
     m, n, k = shape
     a, b = normal(m, k, dtype=torch.float32), normal(n, k, dtype=torch.float32)
     c = torch.full((m, n), float("nan"), device=DEVICE)
-    plan = shared(a, b, c, tile, streams).replace(promote=0)
-    assert plan.shared_tiles
+    plan = shared(a, b, c, tile, stream_k_ctas).replace(promote=0)
+    assert plan.stream_k_tiles
     plan.run(a, b, c)
     expected = c.clone()
     assert error(c, exact(a, b)) < 1e-6
-    if plan.slices == 1:
-        (bm, bn, step), alone = plan.tiler_mnk, plan.replace(streams=0)
+    if plan.sliced_k == 1:
+        (bm, bn, step), alone = plan.tiler_mnk, plan.replace(stream_k_ctas=0)
         pieces = {}
         for tile_m, tile_n, _, first, count in plan.tables().work.tolist():
             pieces.setdefault((tile_m, tile_n), []).append((first, count))
@@ -389,9 +389,9 @@ def test_shares_of_tiles_wait_for_each_other(shape, tile, streams, how):
         bound()
         assert torch.equal(c, expected)
     bias, before = normal(n, dtype=torch.float32), normal(m, n, dtype=torch.float32)
-    asked = {"alpha": 0.5, "beta": 2, "bias": bias, "activation": "relu"}
+    keywords = {"alpha": 0.5, "beta": 2, "bias": bias, "activation": "relu"}
     c.copy_(before)
-    shared(a, b, c, tile, streams, **asked).run(a, b, c, bias=bias)
+    shared(a, b, c, tile, stream_k_ctas, **keywords).run(a, b, c, bias=bias)
     right = torch.relu(0.5 * exact(a, b) + 2 * before.double() + bias.double())
     assert error(c, right) < 1e-6
 
@@ -438,7 +438,7 @@ def test_few_rows_of_float32(shape, order):
     a = normal(m, k, dtype=torch.float32)
     b = normal(n, k, dtype=torch.float32) if order == "k" else normal(k, n, dtype=torch.float32).T
     plan = kernels.gemm.plan(a, b)
-    assert plan.slices == 16
+    assert plan.sliced_k == 16
     assert plan.tiler_mnk[1] == {1: 1, 2: 2, 3: 4, 4: 4}[m]
     right = exact(a, b)
     c = kernels.gemm(a, b, plan=plan)

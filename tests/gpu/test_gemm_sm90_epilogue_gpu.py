@@ -24,9 +24,9 @@ CONFIGS = {
     "three-boxes": Config(128, 128, buffers=3),
     "two-blocks": Config(256, 128),
     "ping-pong": Config(128, 128, ping_pong=True, cluster=(2, 1)),
-    "split": Config(128, 128, splits=2, buffers=1),
-    "split-4": Config(64, 128, 1, splits=4),
-    "split-blocks": Config(128, 128, 1, splits=2),
+    "split": Config(128, 128, split_k=2, buffers=1),
+    "split-4": Config(64, 128, 1, split_k=4),
+    "split-blocks": Config(128, 128, 1, split_k=2),
 }
 EPILOGUES = {
     "beta": Epilogue(beta=0.5),

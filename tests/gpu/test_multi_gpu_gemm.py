@@ -24,7 +24,7 @@ PROBLEMS = {
     "sm80": (torch.float64, (200, 136, 96), False),
     "sm90": (torch.float16, (200, 136, 96), False),
     "sm90, tf32": (torch.float32, (200, 136, 96), True),
-    "packed": (torch.float16, (1024, 1024, 1023), False),
+    "padded": (torch.float16, (1024, 1024, 1023), False),
 }
 
 

@@ -282,25 +282,25 @@ class _Gemm:
 
 def pieces_of(plan, tile, tiles, steps):
     """Where the parts of a tile of C begin and end along K, by the shares that it lies in."""
-    if not plan.streams:
+    if not plan.stream_k_ctas:
         return [(0, steps)]
-    shared = tiles - max(tiles // plan.streams - 1, 0) * plan.streams
+    shared = tiles - max(tiles // plan.stream_k_ctas - 1, 0) * plan.stream_k_ctas
     if tile >= shared:
         return [(0, steps)]
-    least, longer = divmod(shared * steps, plan.streams)
-    begins = (i * least + min(i, longer) for i in range(plan.streams))
+    least, longer = divmod(shared * steps, plan.stream_k_ctas)
+    begins = (i * least + min(i, longer) for i in range(plan.stream_k_ctas))
     cuts = sorted({0, steps, *(begin - tile * steps for begin in begins if 0 < begin - tile * steps < steps)})
     return list(itertools.pairwise(cuts))
 
 
 def walk_simt(plan, addresses=(0, 0, 0, 0)):
-    """kernels/gemm_simt.cuh with simt_operand.cuh, simt_streams.cuh and simt_store.cuh."""
+    """kernels/gemm_simt.cuh with simt_operand.cuh, simt_stream_k.cuh and simt_store.cuh."""
     from tilewright.kernels.gemm.simt.layouts import neighbours
     from tilewright.kernels.gemm.simt.plan import by_cp_async
 
     g = _Gemm(plan, addresses)
     walk, p, bk = g.walk, g.p, g.tile[2]
-    steps = bk // plan.slices
+    steps = bk // plan.sliced_k
     early = plan.stages > 1 and steps % 2 == 0
     ctas = list(g.ctas())
     for tile, (cta, m0, n0, batch) in enumerate(ctas):
@@ -380,7 +380,7 @@ def walk_simt(plan, addresses=(0, 0, 0, 0)):
             if plan.smem_c is None:
                 continue
             part = min(vector, 16 // g.acc) if plan.out_mode == 1 else 1
-            for j, k in itertools.product(range(0, vector, part), range(plan.slices)):
+            for j, k in itertools.product(range(0, vector, part), range(plan.sliced_k)):
                 at = int(store.smem_read[t, i, j]) + (k * int(plan.smem_c.stride[2]) if k else 0)
                 walk.access("read C from shared", "shared", "load", part * g.acc, (cta, i, j, k), t, at * g.acc)
             for j in range(vector if "mn".index(p.epilogue.bias or "n") == plan.out_mode else 1):
@@ -475,16 +475,16 @@ def walk_sm90(plan, addresses=(0, 0, 0, 0)):
     size, compute = g.sizes[2], 4
     for cta, (batch, n_tile, m_tile) in enumerate(itertools.product(batches, range(tiles_n), range(tiles_m))):
         m0, n0 = m_tile * bm, n_tile * bn
-        if plan.splits > 1:
-            own = -(-units // plan.splits)
+        if plan.split_k > 1:
+            own = -(-units // plan.split_k)
             for rank, sender, unit, t in itertools.product(
-                range(plan.splits), range(plan.splits - 1), range(own), range(128 * plan.consumers)
+                range(plan.split_k), range(plan.split_k - 1), range(own), range(128 * plan.consumers)
             ):
                 if rank * own + unit >= units:  # the last CTAs finish less, or nothing
                     continue
                 at = (((sender * plan.consumers + t // 128) * 4 + t % 128 // 32) * own + unit) * 512 + t % 32 * 16
                 walk.access("read sums", "shared", "load", 16, (cta, rank, sender, unit), t, at)
-        for rank, t in itertools.product(range(plan.splits), range(128 * sharing)):
+        for rank, t in itertools.product(range(plan.split_k), range(128 * sharing)):
             if p.epilogue.bias == "n":
                 for i in range(-(-bn // 128)):
                     at = i * 128 + t % 128

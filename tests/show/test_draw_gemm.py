@@ -38,7 +38,7 @@ PLANS = {
     "sm90": plan_of(gemm_sm90, 4096, 4096, 4096, BFloat16),
     "sm90 m n": plan_of(gemm_sm90, 4096, 4096, 4096, Float16, a="m", b="n"),
     "sm90 fp8": plan_of(gemm_sm90, 4096, 4096, 4096, Float8E4M3FN),
-    "sm90 thin": plan_of(gemm_sm90, 4096, 8, 4096, BFloat16),
+    "sm90 gemv": plan_of(gemm_sm90, 4096, 8, 4096, BFloat16),
     "sm90 batch": plan_of(gemm_sm90, 512, 512, 64, BFloat16, batch=(4,)),
 }
 EACH = pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
@@ -69,7 +69,7 @@ def test_every_plan_draws_itself(plan, of):
 
 def test_all_slices_are_in_the_picture():
     plan = plan_of(gemm_simt, 4096, 64, 1000, Float32)
-    assert (plan.slices, plan.threads) == (8, 256)
+    assert (plan.sliced_k, plan.threads) == (8, 256)
     picture = cute.show(plan, of="tile")
     (c,) = [placed.panel for placed in picture.panels if placed.panel.title == "C (M,N)"]
     assert c.subtitle.startswith("by the warps that multiply (W0+7: one for each of 8 slices of K)")
@@ -292,7 +292,7 @@ def kernels_order(plan):
 @pytest.mark.parametrize("m", [128, 1900, 2048])
 def test_tiles_are_taken_in_the_kernels_order(name, length, m):
     field = {"sm80": "run_length"}.get(name, "group")
-    plan = PLANS[name].replace(**{field: length, **({"streams": 0} if name == "simt" else {})})
+    plan = PLANS[name].replace(**{field: length, **({"stream_k_ctas": 0} if name == "simt" else {})})
     plan = plan.for_problem(plan.problem._replace(m=m, n=3000))
     assert gemm_order._order(plan)[0] == kernels_order(plan)
 

@@ -75,10 +75,10 @@ def simt(m, n, k, dtype=Float32, align=(16, 16, 16), tile=None, **options):
     return gemm_simt._plan(problem, align, tile) if tile else gemm_simt.choose(problem, align)
 
 
-def shared(m, n, k, streams, tile=None, **options):
+def shared(m, n, k, stream_k_ctas, tile=None, **options):
     """Of tiles that so many CTAs share along K."""
     tile = tile or SimtTile(1, 1, 1, 1, 4, 1.0)
-    plan = gemm_simt._plan(problem_of(m, n, k, Float32, **options), (16, 16, 16), tile, streams)
+    plan = gemm_simt._plan(problem_of(m, n, k, Float32, **options), (16, 16, 16), tile, stream_k_ctas)
     assert any(first for _, first, _ in plan.parts_of_tiles)
     return plan
 

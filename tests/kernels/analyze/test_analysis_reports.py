@@ -22,7 +22,7 @@ from tilewright.kernels.analyze.occupancy import occupancy
 from tilewright.kernels.copy import accesses as copy_plans
 from tilewright.kernels.gemm import accesses as gemm_plans
 from tilewright.kernels.gemm.choose.choose import choose_gemm
-from tilewright.kernels.gemm.composite.residue import EdgedGemm, split
+from tilewright.kernels.gemm.composite.residue import ResidueGemm, split
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.sm80.layouts import smem_layout
 from tilewright.kernels.gemm.sm90.choose import Config, plan_of
@@ -97,13 +97,13 @@ def test_advice_on_sums_in_shared_memory_is_followed(order):
     )
 
 
-def test_advice_on_sums_of_a_gemm_with_an_edge():
+def test_advice_on_sums_of_a_gemm_with_a_residue():
     gemm = simt(64, 64, 256, a="m", b="n")
     rows, columns, slices = gemm.smem_c.shape
     plain = gemm.replace(smem_c=cute.make_layout((rows, columns, slices), stride=(32, 1, 32 * rows)))
     whole = plain.problem._replace(n=68)
-    edge = gemm.for_problem(split(whole, 1, 64)[1].problem)
-    plan = EdgedGemm(problem=whole, gemm=plain, edge=edge, along=1, begin=64)
+    residue = gemm.for_problem(split(whole, 1, 64)[1].problem)
+    plan = ResidueGemm(problem=whole, gemm=plain, residue=residue, along=1, begin=64)
     image = re.search(r"pad its rows: smem_c = (\S+) takes", plan.analyze().advice)[1]
     mended = plan.replace(gemm=plain.replace(smem_c=L(image))).analyze()
     assert sum(x.conflicts for x in mended) < sum(x.conflicts for x in plan.analyze())
@@ -340,14 +340,14 @@ def test_a_program_for_a_device_without_its_own_instructions(compiler):
 # ---- kinds of plans and arguments ----
 
 
-def test_packed_plans_have_the_copies_too():
+def test_padded_plans_have_the_copies_too():
     a, b = array((65, 67)), array((63, 67))
     problem = kernels.gemm.plan(a, b).problem
-    from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
+    from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
     from tilewright.kernels.gemm.simt.build import choose
 
-    packed, alignments = pack(problem, (4, 4, 4), (True, True), True)
-    plan = PackedGemm.of(problem, (4, 4, 4), (True, True), choose(packed, alignments))
+    padded, alignments = pad(problem, (4, 4, 4), (True, True), True)
+    plan = PaddedGemm.of(problem, (4, 4, 4), (True, True), choose(padded, alignments))
     found = plan.analyze(a, b)
     names = [x.name for x in found]
     assert {"copy of A: load", "copy of B: store", "load A", "store C"} <= set(names)
@@ -477,8 +477,8 @@ def test_elements_that_are_skipped_are_not_useful(dtype, step):
 @pytest.mark.parametrize(
     ("config", "shape", "a", "b"),
     [  # bytes that the kernel's Boxes say: of the last tile only the rows inside, in eights; of an empty one none
-        (Config(128, 64, splits=2), (129, 4096, 4096), 64 * (128 + 8) * 4096 * 2, 2 * 4096 * 4096 * 2),
-        (Config(64, 160, 1, splits=2), (4096, 129, 4096), 4096 * 4096 * 2, 64 * 136 * 4096 * 2),
+        (Config(128, 64, split_k=2), (129, 4096, 4096), 64 * (128 + 8) * 4096 * 2, 2 * 4096 * 4096 * 2),
+        (Config(64, 160, 1, split_k=2), (4096, 129, 4096), 4096 * 4096 * 2, 64 * 136 * 4096 * 2),
         (Config(128, 128, cluster=(2, 1)), (384, 264, 328), 3 * 384 * 384 * 2, 2 * (2 * 128 + 16) * 384 * 2),
         (Config(128, 128), (256, 256, 64), 2 * 256 * 64 * 2, 2 * 256 * 64 * 2),
     ],

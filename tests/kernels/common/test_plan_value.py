@@ -30,8 +30,8 @@ PLANS = {
     "GemmSimt": lambda: gemm_plan("sm_75"),
     "GemmSm80": lambda: gemm_plan("sm_80"),
     "GemmSm90": lambda: gemm_plan("sm_90a"),
-    "EdgedGemm": lambda: composite(4096, 4097, 4096),
-    "PackedGemm": lambda: composite(4096, 4096, 4096, pads=(1, 1, 0)),
+    "ResidueGemm": lambda: composite(4096, 4097, 4096),
+    "PaddedGemm": lambda: composite(4096, 4096, 4096, pads=(1, 1, 0)),
 }
 
 

@@ -13,7 +13,7 @@ from tilewright.cute.nvgpu import MmaUniversalOp, warp, warpgroup
 from tilewright.cute.runtime import from_dlpack
 from tilewright.kernels.devices import h200
 from tilewright.kernels.gemm.choose.choose import Rule
-from tilewright.kernels.gemm.composite.padded import PackedGemm
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
 
 torch = pytest.importorskip("torch")
 
@@ -338,7 +338,7 @@ def test_rows_that_are_turned(m, n, k, monkeypatch):
     a, b = torch.randn(m, k), torch.randn(n, k)
     a[:, -1], b[0] = float("inf"), float("nan")  # nothing of them may come into other sums
     plan = kernels.gemm.plan(a, b)
-    assert isinstance(plan, PackedGemm)
+    assert isinstance(plan, PaddedGemm)
     assert plan.is_turned
     assert (plan.gemm.padded_a, plan.gemm.padded_b) == (True, True)
     expected = a.double() @ b.double().t()
@@ -351,12 +351,12 @@ def test_rows_that_are_turned(m, n, k, monkeypatch):
     )
 
 
-def test_rows_that_are_not_aligned_are_packed():
+def test_rows_that_are_not_aligned_are_padded():
     a, b = half(511, 515), half(513, 515)
     plan = kernels.gemm.plan(half(4095, 4103), half(4097, 4103))
-    assert isinstance(plan, PackedGemm)
-    assert plan.pack_a is not None
-    assert plan.pack_b is not None
+    assert isinstance(plan, PaddedGemm)
+    assert plan.copy_a is not None
+    assert plan.copy_b is not None
     assert plan.gemm.kernel_name == "sm90"
     assert "copy of A" in str(plan)
     assert pickle.loads(pickle.dumps(plan)) == plan

@@ -197,15 +197,15 @@ def test_copies_before(recorder, workspaces, without_maps, monkeypatch):
         assert kernels.gemm(a, b, c) is c
     assert (recorder.count, len(workspaces), kernels.gemm.entries) == (6, 2, 1)
     start = workspaces[1][0].address
-    packed = start, start + plan.workspace[1]
+    padded = start, start + plan.workspace[1]
     assert plan.gemm.ragged == (False, True)  # B's last tile has a map of its own
-    assert addresses(recorder, plan.gemm, 0, 1, 2) == [packed[0], packed[1], packed[1], c.data_ptr()]
+    assert addresses(recorder, plan.gemm, 0, 1, 2) == [padded[0], padded[1], padded[1], c.data_ptr()]
     assert [(one.plan, one.addresses) for one in launches] == [
-        (plan.pack_a, (a.data_ptr(), packed[0])),
-        (plan.pack_b, (b.data_ptr(), packed[1])),
-        (plan.gemm, (*packed, c.data_ptr(), None)),
+        (plan.copy_a, (a.data_ptr(), padded[0])),
+        (plan.copy_b, (b.data_ptr(), padded[1])),
+        (plan.gemm, (*padded, c.data_ptr(), None)),
     ]
-    assert [one.grid for one in launches] == [(plan.pack_a.ctas, 1, 1), (plan.pack_b.ctas, 1, 1), plan.gemm.grid()]
+    assert [one.grid for one in launches] == [(plan.copy_a.ctas, 1, 1), (plan.copy_b.ctas, 1, 1), plan.gemm.grid()]
     assert [one.programmatic for one in launches] == [False, False, plan.gemm.programmatic]
     with pytest.raises(LayoutError, match="lie in the same memory"):
         kernels.gemm(a, b, a[:, :4097])
@@ -252,10 +252,10 @@ def test_parts_share_one_workspace(recorder, workspaces):
         assert recorder.count == 4 * count
     sizes = [(size, library) for _, size, library in workspaces]
     assert sizes == 2 * [(flags, "torch"), (sums, "torch"), (plan.gemm.workspace[2], "torch")]
-    zeros, other, packed = (memory.address for memory, *_ in workspaces[3:])
+    zeros, other, padded = (memory.address for memory, *_ in workspaces[3:])
     own = launches[2].addresses
     assert own[4:] == (zeros, other)
-    assert own[:2] == (packed, packed + plan.gemm.workspace[1])
+    assert own[:2] == (padded, padded + plan.gemm.workspace[1])
     assert launches[3].addresses[:3] == (a.data_ptr(), b.data_ptr() + 4096 * 4103 * 4, c.data_ptr() + 4096 * 4)
 
 

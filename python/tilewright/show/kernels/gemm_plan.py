@@ -17,13 +17,13 @@ from tilewright.show.subjects.mma import operand_contents
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.kernels.gemm.composite.padded import PackedGemm
-    from tilewright.kernels.gemm.composite.residue import EdgedGemm
+    from tilewright.kernels.gemm.composite.padded import PaddedGemm
+    from tilewright.kernels.gemm.composite.residue import ResidueGemm
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.tables import GemmTables
     from tilewright.show.drawing.picture import Panel
 
-__all__ = ["edged_gemm_picture", "gemm_plan_picture", "packed_gemm_picture"]
+__all__ = ["gemm_plan_picture", "padded_gemm_picture", "residue_gemm_picture"]
 
 _LOADS = {"tma": "TMA", "cp.async": "cp.async", "registers": "loads into registers"}
 _STORES = {"tma": "by TMA", "direct": "from the registers", "shared": "through shared memory"}
@@ -71,24 +71,24 @@ def gemm_plan_picture(plan: GemmPlan, *, of: str | None = None) -> Picture:
     return Picture(title, panels, notes)
 
 
-def packed_gemm_picture(plan: PackedGemm) -> Picture:
+def padded_gemm_picture(plan: PaddedGemm) -> Picture:
     """A GEMM whose operands are copied before: the picture of its GEMM, and what is copied."""
     picture = gemm_plan_picture(plan.gemm)
     copies = [
         f"{name} is copied first: {copy.kernel} copy, tile {text(copy.tile)}; show(plan.pack_{name.lower()}) draws it"
-        for name, copy in (("A", plan.pack_a), ("B", plan.pack_b))
+        for name, copy in (("A", plan.copy_a), ("B", plan.copy_b))
         if copy is not None
     ]
     return Picture(picture.title, picture.panels, [*picture.notes, *copies], picture.links)
 
 
-def edged_gemm_picture(plan: EdgedGemm) -> Picture:
+def residue_gemm_picture(plan: ResidueGemm) -> Picture:
     """A GEMM whose last rows or columns are one of their own: the picture of the first, and where the other begins."""
     from tilewright.show.registry import show
 
     picture = show(plan.gemm)
     what = ("rows", "columns")[plan.along]
-    note = f"the {what} of C from {plan.begin} on are a GEMM of their own; show(plan.edge) draws it"
+    note = f"the {what} of C from {plan.begin} on are a GEMM of their own; show(plan.residue) draws it"
     return Picture(picture.title, picture.panels, [*picture.notes, note], picture.links)
 
 

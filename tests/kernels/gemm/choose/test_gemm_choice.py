@@ -12,7 +12,7 @@ from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm, ranked
 from tilewright.kernels.gemm.choose.estimate import seconds
 from tilewright.kernels.gemm.choose.rates import Rates
-from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
+from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
 from tilewright.kernels.gemm.problem import Epilogue, problem_of
 from tilewright.kernels.gemm.simt.plan import by_cp_async
 
@@ -107,7 +107,7 @@ def test_both_ways_are_asked_for_few_rows_only():
 
 def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
     plan = chosen(4095, 4201, 4103, Float32)
-    assert isinstance(plan, PackedGemm)
+    assert isinstance(plan, PaddedGemm)
     assert (plan.is_turned, plan.gemm.kernel_name, plan.sides) == (True, "simt", (True, True))
     assert (plan.gemm.problem.a_strides, plan.gemm.problem.b_strides) == ((1, 4096), (1, 4352))
     assert plan.for_problem(problem_of(4095, 4096, 4101, Float32)).gemm.problem.b_strides == (1, 4096)
@@ -121,7 +121,7 @@ def test_rows_along_k_are_turned_for_fma_where_that_is_little_of_the_time():
         chosen(257, 259, 261, Float32),
     ):
         assert aligned.kernel_name == "simt"
-    assert isinstance(chosen(4096, 4096, 4096, Float32, alignments=(4, 16, 16)), PackedGemm)
+    assert isinstance(chosen(4096, 4096, 4096, Float32, alignments=(4, 16, 16)), PaddedGemm)
     assert chosen(2047, 2147, 2051, Float32, a="m", b="n").sides == (True, True)
 
 
@@ -130,7 +130,7 @@ def test_small_tiles_of_fma_come_element_by_element_along_k(shape):
     """Their warps share the steps along K, and more of these are on their way than where elements are turned."""
     plan, large = chosen(*shape, Float32), chosen(4096, 4096, 4096, Float32)
     assert math.prod(plan.tiler_mnk[:2]) < math.prod(large.tiler_mnk[:2])
-    assert plan.slices > large.slices == 1
+    assert plan.sliced_k > large.sliced_k == 1
     assert plan.stages >= 4
     assert by_cp_async(plan.tiled_copy_a)
     assert by_cp_async(plan.tiled_copy_b)
@@ -155,9 +155,9 @@ def test_copies_only_where_they_are_needed(k, alignments):
     plan = chosen(4096, 4096, k, BFloat16, alignments=alignments)
     sides = (k == 4103 or alignments[0] == 2, k == 4103 or alignments[1] == 2)
     if sides == (False, False):
-        assert not isinstance(plan, PackedGemm)
+        assert not isinstance(plan, PaddedGemm)
     else:
-        assert isinstance(plan, PackedGemm)
+        assert isinstance(plan, PaddedGemm)
         assert plan.sides == sides
         assert plan.gemm.kernel_name == "sm90"
 
@@ -184,28 +184,28 @@ def test_of_two_operands_of_tf32_along_m_and_n_one_is_copied():
 @pytest.mark.parametrize(("a", "b"), [("m", "k"), ("k", "n"), ("m", "n")])
 def test_operands_that_wgmma_takes_along_k_only(dtype, a, b):
     plan = chosen(4096, 4096, 4096, dtype, a=a, b=b)
-    assert isinstance(plan, PackedGemm)
+    assert isinstance(plan, PaddedGemm)
     assert plan.sides == (a == "m", b == "n")
 
 
 def test_small_problems_are_not_copied():
     for size in (64, 512):
-        assert not isinstance(chosen(size, size, size - 1, BFloat16), PackedGemm)
-    assert isinstance(chosen(1024, 1024, 1023, BFloat16), PackedGemm)
+        assert not isinstance(chosen(size, size, size - 1, BFloat16), PaddedGemm)
+    assert isinstance(chosen(1024, 1024, 1023, BFloat16), PaddedGemm)
 
 
 def test_without_products_nothing_is_copied():
     plan = chosen(4096, 4096, 0, BFloat16, alignments=(2, 2, 2))
-    assert not isinstance(plan, PackedGemm)
+    assert not isinstance(plan, PaddedGemm)
     assert plan.kernel_name == "sm80"
 
 
 def test_a_copy_of_a_broadcast_operand():
     p = problem_of(64, 64, 100, Float16, batch=(3, 5))
     p = p._replace(a_strides=(*p.a_strides[:3], 0))
-    packed, alignments = pack(p, (2, 2, 2), (True, True))
-    assert packed.a_strides == (128, 1, 8192, 0)
-    assert packed.b_strides == (128, 1, 8192, 3 * 8192)
+    padded, alignments = pad(p, (2, 2, 2), (True, True))
+    assert padded.a_strides == (128, 1, 8192, 0)
+    assert padded.b_strides == (128, 1, 8192, 3 * 8192)
     assert alignments == (128, 128, 2)
 
 
@@ -275,7 +275,7 @@ def test_columns_are_boxes_to_the_model_too():
     plan = chosen(2048, 2048, 1024, TFloat32, a="m", c="m")
     assert (plan.store, plan.swapped) == ("columns", False)
     other = chosen(2048, 2048, 1024, TFloat32, a="m", c="n")
-    assert (plan.tiler_mnk, plan.splits) == (other.tiler_mnk, other.splits)
+    assert (plan.tiler_mnk, plan.split_k) == (other.tiler_mnk, other.split_k)
 
 
 def test_stages_where_rows_do_not_begin_at_lines():

@@ -55,12 +55,12 @@ def plan_of(name, m, n, k, **fields):
 def test_order_of_additions(name, k, promote):
     """Bit by bit, also where the last chunk is cut, or is as long as the others."""
     a, b = operands(20, 12, k, KERNELS[name][1])
-    plan = plan_of(name, 20, 12, k, promote=promote, **({"splits": 1} if name == "sm90" else {}))
+    plan = plan_of(name, 20, 12, k, promote=promote, **({"split_k": 1} if name == "sm90" else {}))
     if name == "simt":
         plan = gemm_simt._plan(plan.problem, ALIGNED, gemm_simt.tiles_for(plan.problem, H200)[3]).replace(
             promote=promote
         )
-        assert plan.slices == 1
+        assert plan.sliced_k == 1
     found = plan.run(a, b)
     np.testing.assert_array_equal(found, in_order(a, b, plan.tiler_mnk[2], promote))
     checked = np.full_like(found, np.nan)
@@ -72,7 +72,7 @@ def test_order_of_additions(name, k, promote):
 def test_each_cta_of_a_split_promotes_its_own():
     a, b = operands(16, 24, 64 * 9, Float16)
     plan = plan_of("sm90", 16, 24, 64 * 9)
-    plan = next(x for x in gemm_sm90.variants(plan.problem, ALIGNED) if x.splits == 4).replace(promote=2)
+    plan = next(x for x in gemm_sm90.variants(plan.problem, ALIGNED) if x.split_k == 4).replace(promote=2)
     begins = [9 * rank // 4 for rank in range(5)]
     expected = in_order(a, b, 64, 2, list(itertools.pairwise(begins)))
     np.testing.assert_array_equal(plan.run(a, b), expected)
@@ -85,7 +85,7 @@ def test_sums_are_more_exact(dtype):
     exact = a.astype(np.longdouble) @ b.astype(np.longdouble).T
     plan = kernels.gemm.plan(a, b)
     if dtype is Float32:
-        plan = plan.replace(streams=0)  # whose sums are shorter anyhow
+        plan = plan.replace(stream_k_ctas=0)  # whose sums are shorter anyhow
     assert plan.promote > 0
     errors = [float(np.linalg.norm(plan.replace(promote=p).run(a, b) - exact)) for p in (plan.promote, 0)]
     assert errors[0] < 0.5 * errors[1]

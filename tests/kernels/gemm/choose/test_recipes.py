@@ -10,8 +10,8 @@ from places import ROOT
 from tilewright import BFloat16, Float8E4M3FN, Float32, Float64, TFloat32
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm.choose.choose import RECIPES, Search, choose_gemm
-from tilewright.kernels.gemm.composite.padded import PackedGemm
-from tilewright.kernels.gemm.composite.residue import EdgedGemm
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.problem import problem_of
 
 PAGE = (ROOT / "docs/gemm.md").read_text()
@@ -25,10 +25,10 @@ def search(m, n, k, dtype, arch="sm_90a", alignments=ALIGNED, **options):
 
 # Which recipe has the plan, and of what kind it is.
 CASES = [
-    ("padded operand", PackedGemm, search(4096, 4096, 4103, BFloat16)),
-    ("padded operand", PackedGemm, search(4096, 4096, 4096, Float8E4M3FN, a="m")),
-    ("residue tile", EdgedGemm, search(4095, 4097, 4103, Float32, alignments=(4, 4, 4))),
-    ("turned operand", PackedGemm, search(4095, 4201, 4103, Float32, alignments=(4, 4, 4))),
+    ("padded operand", PaddedGemm, search(4096, 4096, 4103, BFloat16)),
+    ("padded operand", PaddedGemm, search(4096, 4096, 4096, Float8E4M3FN, a="m")),
+    ("residue tile", ResidueGemm, search(4095, 4097, 4103, Float32, alignments=(4, 4, 4))),
+    ("turned operand", PaddedGemm, search(4095, 4201, 4103, Float32, alignments=(4, 4, 4))),
     ("one kernel", object, search(4096, 4096, 4096, BFloat16)),
     ("one kernel", object, search(64, 64, 63, BFloat16)),
     ("one kernel", object, search(4096, 4096, 4096, Float64, "sm_80")),

@@ -11,8 +11,8 @@ from tilewright import BFloat16, Float32
 from tilewright.devices import H200
 from tilewright.kernels.common import launch
 from tilewright.kernels.gemm.choose.choose import choose_gemm
-from tilewright.kernels.gemm.composite.padded import PackedGemm
-from tilewright.kernels.gemm.composite.residue import EdgedGemm
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.residue import ResidueGemm
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.kernel import kernel_of
 from tilewright.runtime import compiler
@@ -27,14 +27,14 @@ def plan_of(dtype):
 
 
 def test_the_plans_of_single_launches():
-    edged, packed = plan_of(Float32), plan_of(BFloat16)
-    assert isinstance(edged, EdgedGemm)
-    assert isinstance(edged.gemm, PackedGemm)
-    inner = edged.gemm
-    assert edged.single_plans == (inner.pack_a, inner.pack_b, inner.gemm, edged.edge)
-    assert isinstance(packed, PackedGemm)
-    assert packed.single_plans == (packed.pack_a, packed.pack_b, packed.gemm)
-    assert packed.replace(pack_b=None).single_plans == (packed.pack_a, packed.gemm)
+    residue, padded = plan_of(Float32), plan_of(BFloat16)
+    assert isinstance(residue, ResidueGemm)
+    assert isinstance(residue.gemm, PaddedGemm)
+    inner = residue.gemm
+    assert residue.single_plans == (inner.copy_a, inner.copy_b, inner.gemm, residue.residue)
+    assert isinstance(padded, PaddedGemm)
+    assert padded.single_plans == (padded.copy_a, padded.copy_b, padded.gemm)
+    assert padded.replace(copy_b=None).single_plans == (padded.copy_a, padded.gemm)
 
 
 class Compiler:

@@ -98,7 +98,7 @@ def problems():
         yield case, plan
     # Tiles that are shared along K: fewer shares than tiles, more, and more than a tile has steps; by registers and by
     # cp.async; in slices; with totals in shared memory and in registers; with an epilogue; in batches.
-    for m, n, k, tile, streams, promote, a, b, told in (
+    for m, n, k, tile, stream_k_ctas, promote, a, b, told in (
         (300, 260, 40, 0, 4, 0, "01", "10", {}),
         (300, 260, 40, 0, 2, 2, "10", "10", {"beta": 2.0, "bias": "n", "activation": "relu"}),
         (130, 140, 45, 3, 7, 0, "10", "01", {}),
@@ -108,14 +108,17 @@ def problems():
         (64, 32, 8, 5, 9, 0, "10", "10", {}),
     ):
         case = Case(Float32, m, n, k, a, b, **told)
-        plan = chosen(case, tile=tile, streams=streams)
-        assert 0 < plan.shared_tiles <= math.prod(plan.tiles) * plan.problem.batches
+        plan = chosen(case, tile=tile, stream_k_ctas=stream_k_ctas)
+        assert 0 < plan.stream_k_tiles <= math.prod(plan.tiles) * plan.problem.batches
         yield case, plan.replace(promote=promote)
     case = Case(Float32, 65, 40, 517)
     yield case, gemm_simt._plan(case.problem, case.alignments, LOOSE[3], 11)
     case = Case(Float32, 40, 33, 130)  # by one warp, which waits for one share at a time
     mma = cute.make_tiled_mma(MmaUniversalOp(Float32), (8, 4, 1))
-    yield case, gemm_simt.given(case.problem, mma, None, None, (32, 16, 8), 2, case.alignments).replace(streams=40)
+    yield (
+        case,
+        gemm_simt.given(case.problem, mma, None, None, (32, 16, 8), 2, case.alignments).replace(stream_k_ctas=40),
+    )
     # Rows that begin anywhere, strides in all modes, backwards, broadcast; C along M, padded, misaligned.
     for a, b, c in (
         ("01+1", "10@1", "01@1"), ("01/2", "10/2", "10+4"), ("01-", "10-", "10"), ("10+3", "01@3", "01/2"),

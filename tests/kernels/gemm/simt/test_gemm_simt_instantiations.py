@@ -36,7 +36,7 @@ def plans():
     yield "odd rows", gemm_simt.choose(problem_of(4095, 4097, 4103, Float32, b="n"), ODD)
     for tile in (*TILES[2:], *LOOSE):
         plan = gemm_simt._plan(problem_of(64, 64, 64, Float32), ALIGNED, tile)
-        yield f"{tile.extents(4)} in {tile.slices}{' loose' if tile.stages else ''}", plan
+        yield f"{tile.extents(4)} in {tile.sliced_k}{' loose' if tile.stages else ''}", plan
     for dtype in (Float64, Float16, BFloat16, Int8, Float8E4M3FN):
         problem = problem_of(256, 256, 256, dtype, epilogue=EVERYTHING if dtype is Float16 else None)
         yield dtype.__name__, gemm_simt._plan(problem, ALIGNED, TILES[5])
@@ -74,7 +74,7 @@ def test_the_main_loop(programs, arch, name):
     program, plan = programs[arch], PLANS[name]
     body = dict(BODY.findall(program.ptx))[program.lowered[plan.name]]
     rows, columns, depth = size(plan.rows, mode=[1]), size(plan.columns, mode=[1]), plan.tiler_mnk[2]
-    steps = depth // plan.slices
+    steps = depth // plan.sliced_k
     steps = 8 if steps % 8 == 0 else steps  # that are unrolled
     assert len(re.findall(r"\bfma\.rn\.f32\b", body)) == rows * columns * steps
     widths = {operand: plan.fragment_vector(operand) for operand in "ab"}
@@ -82,7 +82,7 @@ def test_the_main_loop(programs, arch, name):
     early = 1 if plan.stages > 1 else 0  # the first fragments of all
     wanted = (rows // widths["a"] + columns // widths["b"]) * (steps + early)
     if plan.smem_c is not None and plan.out_vector == 4:  # sums are read there, too
-        wanted += len(re.findall(r"\bst\.global\.(?:\w+\.)*v4\.\w+\b", body)) * plan.slices
+        wanted += len(re.findall(r"\bst\.global\.(?:\w+\.)*v4\.\w+\b", body)) * plan.sliced_k
     kind = r"v4\.\w+" if name != "seed 002" else r"[bf]32"
     assert len(re.findall(rf"\bld\.shared\.{kind}\b", body)) == wanted
     for operand in "ab":
@@ -94,7 +94,7 @@ def test_the_main_loop(programs, arch, name):
 def test_k_is_counted_in_32_bits_where_it_can_be():
     plans = [gemm_simt.choose(problem_of(64, 64, k, Float32), ALIGNED) for k in ((1 << 30) - 1, 1 << 30)]
     assert [plan.name.endswith(", int64, true>>") for plan in plans] == [False, True]
-    assert [plan.replace(streams=0).name.endswith(", int64>>") for plan in plans] == [False, True]
+    assert [plan.replace(stream_k_ctas=0).name.endswith(", int64>>") for plan in plans] == [False, True]
 
 
 def test_what_is_registered():
@@ -108,11 +108,11 @@ def test_what_is_registered():
 def test_smaller_problems_get_smaller_tiles_in_more_slices(order):
     problems = [problem_of(n, n, n, Float32, a=order[0], b=order[1]) for n in (8192, 2048, 1024, 512, 128)]
     plans = [gemm_simt.choose(problem, ALIGNED) for problem in problems]
-    areas, slices = [math.prod(plan.tiler_mnk[:2]) for plan in plans], [plan.slices for plan in plans]
+    areas, sliced_k = [math.prod(plan.tiler_mnk[:2]) for plan in plans], [plan.sliced_k for plan in plans]
     assert areas == sorted(areas, reverse=True)
-    assert slices == sorted(slices)
+    assert sliced_k == sorted(sliced_k)
     assert areas[0] > areas[-1]
-    assert slices[0] == 1 < slices[-1]
+    assert sliced_k[0] == 1 < sliced_k[-1]
 
 
 @pytest.mark.parametrize("order", ["mn", "mk", "kn", "kk"])

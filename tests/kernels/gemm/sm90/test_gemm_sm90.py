@@ -143,13 +143,13 @@ def test_the_address_and_rows_of_c_decide_how_it_is_stored():
 def test_large_problems_get_large_tiles_and_small_ones_fill_the_device():
     large = choose(problem_of(8192, 8192, 8192, BFloat16), ALIGNED)
     small = choose(problem_of(1024, 1024, 1024, BFloat16), ALIGNED)
-    thin = choose(problem_of(4096, 1, 4096, BFloat16), ALIGNED)
-    areas = [plan.tiler_mnk[0] * plan.tiler_mnk[1] for plan in (large, small, thin)]
+    gemv = choose(problem_of(4096, 1, 4096, BFloat16), ALIGNED)
+    areas = [plan.tiler_mnk[0] * plan.tiler_mnk[1] for plan in (large, small, gemv)]
     assert areas == sorted(areas, reverse=True)
-    for plan in (large, small, thin):
+    for plan in (large, small, gemv):
         assert 0.9 * H200.multiprocessors <= plan.ctas <= H200.multiprocessors
-    assert thin.tiler_mnk[1] == 8
-    assert thin.splits > 1
+    assert gemv.tiler_mnk[1] == 8
+    assert gemv.split_k > 1
     bM, bN, _ = large.tiler_mnk
     (found, *_) = [x for x in CONFIGS if (x.bM, x.bN, x.cluster) == (bM, bN, large.cluster_mn)]
     assert seconds(found, large.problem, H200) == min(seconds(x, large.problem, H200) for x in CONFIGS + OF_FEW)
@@ -222,8 +222,8 @@ def plan_for(**fields):
         ({"tiler_mnk": (128, 256, 32)}, "bK of BFloat16 must be 64"),
         ({"tiler_mnk": (256, 256, 64)}, "a warpgroup adds up at most 64 x 256"),
         ({"cluster_mn": (4, 4)}, "at most 8 CTAs in a cluster"),
-        ({"splits": 2, "cluster_mn": (2, 1)}, "CTAs that share a tile along K are a cluster of their own"),
-        ({"splits": 2}, "of 2 CTAs each gets 65536 bytes of sums, more than a stage, 49152"),
+        ({"split_k": 2, "cluster_mn": (2, 1)}, "CTAs that share a tile along K are a cluster of their own"),
+        ({"split_k": 2}, "of 2 CTAs each gets 65536 bytes of sums, more than a stage, 49152"),
         ({"ping_pong": True}, "in ping-pong each has its own"),
         ({"stages": 3}, "has 4 stages, but the plan 3"),
         ({"stages": 1}, "there must be two stages or more"),

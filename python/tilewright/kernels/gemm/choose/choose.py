@@ -101,12 +101,12 @@ class Search:
     @cached_property
     def padded_sides(self) -> tuple[bool, bool]:
         """Which of A and B TMA does not take as they lie; the smaller one, where it would take either, but not both."""
-        from tilewright.kernels.gemm.composite.padded import packing_seconds
+        from tilewright.kernels.gemm.composite.padded import padding_seconds
 
         p = self.problem
         lie = _lies(p.a_strides, p.a_type, self.alignments[0]), _lies(p.b_strides, p.b_type, self.alignments[1])
         if lie == ("through registers",) * 2:  # of one operand only
-            return min(((False, True), (True, False)), key=lambda x: packing_seconds(p, x, self.facts))
+            return min(((False, True), (True, False)), key=lambda x: padding_seconds(p, x, self.facts))
         return lie[0] is None, lie[1] is None
 
 
@@ -121,24 +121,24 @@ class Recipe(NamedTuple):
 
 def _padded(search: Search) -> Plan | None:
     """The plan by copies of what TMA does not take, and a kernel that refused them; None if it is slower."""
-    from tilewright.kernels.gemm.composite.padded import PackedGemm, pack, packing_seconds
+    from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
 
     p, alignments, facts, sides = search.problem, search.alignments, search.facts, search.padded_sides
     plan = search.plan
     launch = Waves.of(facts).launch
     bound = float("inf") if plan is None else launch + Rule.of(facts).unaligned * (expected(plan, facts) - launch)
-    copying = packing_seconds(p, sides, facts)
-    packed, aligned = pack(p, alignments, sides)
+    copying = padding_seconds(p, sides, facts)
+    padded, aligned = pad(p, alignments, sides)
     for kernel in search.refused:
-        gemm = _ask(kernel, packed, aligned, facts) if copying < bound else None
+        gemm = _ask(kernel, padded, aligned, facts) if copying < bound else None
         if gemm is not None and copying + expected(gemm, facts) < bound:
-            return PackedGemm.of(p, alignments, sides, gemm)
+            return PaddedGemm.of(p, alignments, sides, gemm)
     return None
 
 
 def _residue(search: Search) -> Plan | None:
     """The plan whose last few columns, or rows, are a GEMM of their own; None where that is not faster."""
-    from tilewright.kernels.gemm.composite.residue import EdgedGemm, split
+    from tilewright.kernels.gemm.composite.residue import ResidueGemm, split
 
     p, alignments, facts, rule = search.problem, search.alignments, search.facts, Rule.of(search.facts)
     whole = None
@@ -147,8 +147,8 @@ def _residue(search: Search) -> Plan | None:
         times = [_seconds_by_simt(part.problem, part.alignments(alignments), facts) for part in parts]
         whole = _seconds_by_simt(p, alignments, facts) if whole is None else whole
         if sum(times) + rule.residue_launch < rule.residue_gain * whole:
-            gemm, edge = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
-            return EdgedGemm(problem=p, gemm=_as_of(gemm, p, facts), edge=edge, along=along, begin=begin)
+            gemm, residue = (choose_gemm(part.problem, part.alignments(alignments), facts) for part in parts)
+            return ResidueGemm(problem=p, gemm=_as_of(gemm, p, facts), residue=residue, along=along, begin=begin)
     return None
 
 
@@ -162,17 +162,17 @@ def _residues(search: Search) -> list[tuple[int, int]]:
 
 def _turned_copies(search: Search) -> Plan | None:
     """The plan of gemm_simt by copies in whole accesses; None where they take too much time."""
-    from tilewright.kernels.gemm.composite.padded import PackedGemm, pack
+    from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
 
     p, alignments, facts, plan = search.problem, search.alignments, search.facts, search.plan
     assert plan is not None
     sides = _turned_sides(p, alignments, facts, expected(plan, facts))
     if not any(sides):
         return None
-    view, aligned, swapped = next(orientations(*pack(p, alignments, sides, is_turned=True)))
+    view, aligned, swapped = next(orientations(*pad(p, alignments, sides, is_turned=True)))
     padded = (sides[1], sides[0]) if swapped else sides
     gemm = SIMT.choose(view, aligned, facts, padded)
-    return PackedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
+    return PaddedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
 
 
 RECIPES = (
@@ -252,7 +252,7 @@ def _turned_sides(
     problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, seconds: float
 ) -> tuple[bool, bool]:
     """Which of A and B are copied, turned, before gemm_simt: what has no accesses of 16 bytes, if that is worth it."""
-    from tilewright.kernels.gemm.composite.padded import packing_seconds
+    from tilewright.kernels.gemm.composite.padded import padding_seconds
 
     p, strides, rule = problem, (problem.a_strides, problem.b_strides), Rule.of(facts)
     sides = (
@@ -261,19 +261,19 @@ def _turned_sides(
     )
     along_k = any(loose and d[1] == 1 for loose, d in zip(sides, strides, strict=True))
     limit = (rule.copying if along_k else rule.copying_along) * seconds
-    return sides if any(sides) and packing_seconds(p, sides, facts) <= limit else (False, False)
+    return sides if any(sides) and padding_seconds(p, sides, facts) <= limit else (False, False)
 
 
 def _seconds_by_simt(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> float:
     """The seconds that gemm_simt is expected to take, with copies where it would be given them."""
-    from tilewright.kernels.gemm.composite.padded import pack, packing_seconds
+    from tilewright.kernels.gemm.composite.padded import pad, padding_seconds
     from tilewright.kernels.gemm.simt.cost import least_seconds
 
     tile = Rule.of(facts).residue_tile
     sides = _turned_sides(problem, alignments, facts, seconds(problem, (tile, tile, 8), "simt", facts))
-    copying = packing_seconds(problem, sides, facts) if any(sides) else 0.0
-    packed, aligned = pack(problem, alignments, sides, is_turned=True) if any(sides) else (problem, alignments)
-    view, aligned, swapped = next(orientations(packed, aligned))
+    copying = padding_seconds(problem, sides, facts) if any(sides) else 0.0
+    padded, aligned = pad(problem, alignments, sides, is_turned=True) if any(sides) else (problem, alignments)
+    view, aligned, swapped = next(orientations(padded, aligned))
     return copying + least_seconds(view, aligned, facts, (sides[1], sides[0]) if swapped else sides)
 
 

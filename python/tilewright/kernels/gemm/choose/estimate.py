@@ -27,7 +27,7 @@ class Waves(Section):
 
 
 def seconds(
-    problem: GemmProblem, tiler_mnk: tuple[int, int, int], kernel: str, facts: DeviceFacts, splits: int = 1
+    problem: GemmProblem, tiler_mnk: tuple[int, int, int], kernel: str, facts: DeviceFacts, split_k: int = 1
 ) -> float:
     """The expected time of a problem with tiles (bM,bN,bK) by "simt", "sm80" or "sm90"; K is split among so many CTAs.
 
@@ -47,8 +47,8 @@ def seconds(
     rate *= 1e12 * rates.kernels.get(kernel, 0) / facts.multiprocessors
     if not rate:
         return float("inf")
-    tiles = -(-problem.m // bM) * -(-problem.n // bN) * problem.batches * splits
-    steps = max(-(-problem.k // (bK * splits)), 1)
+    tiles = -(-problem.m // bM) * -(-problem.n // bN) * problem.batches * split_k
+    steps = max(-(-problem.k // (bK * split_k)), 1)
     reuse = bM * bN / (bM + bN)
     tile = waves_of.fill + 2 * bM * bN * bK * steps / rate * (1 + waves_of.half / reuse)
     waves = -(-tiles // facts.multiprocessors)

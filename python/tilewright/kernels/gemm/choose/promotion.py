@@ -47,7 +47,7 @@ class Promotion(Section):
     least_terms: int
     of_slices: int
     chunks: int
-    slices: int
+    sliced_k: int
     long: int
     beside: int
     mma_terms: int
@@ -73,8 +73,8 @@ def with_promotion(plan: Plan, promote: int) -> Plan:
 
 def accumulators(plan: GemmPlan) -> int:
     """The sums of a thread that multiplies."""
-    slices = int(getattr(plan, "slices", 1))
-    return math.prod(plan.tiler_mnk[:2]) * slices // int(plan.tiled_mma.size)
+    sliced_k = int(getattr(plan, "sliced_k", 1))
+    return math.prod(plan.tiler_mnk[:2]) * sliced_k // int(plan.tiled_mma.size)
 
 
 def _shows(problem: GemmProblem) -> bool:
@@ -97,23 +97,23 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
     p, numbers = plan.problem, Promotion.of(facts)
     if not _shows(p) or p.acc_type not in (Float32, Float64):
         return 0
-    sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.slices, 1)
-    chain = plan.longest_sum // plan.slices  # terms of a thread's sum
+    sums, terms_of_step = accumulators(plan), max(plan.tiler_mnk[2] // plan.sliced_k, 1)
+    chain = plan.longest_sum // plan.sliced_k  # terms of a thread's sum
     if sums > REGISTER_SUMS:
         terms = _terms_in_shared(plan, whole or p, numbers)
         return terms // terms_of_step if plan.reads_early and 0 < numbers.tolerated * terms < chain else 0
     if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm, numbers):
         return 0
-    few = sums <= numbers.most_sums and plan.slices >= numbers.slices
-    least = min(numbers.least_terms, numbers.of_slices // plan.slices)
+    few = sums <= numbers.most_sums and plan.sliced_k >= numbers.sliced_k
+    least = min(numbers.least_terms, numbers.of_slices // plan.sliced_k)
     if chain >= least * numbers.least_terms:  # from here on sqrt(chain) is nearer to the larger of the two
         least = numbers.least_terms
     terms = max(least, math.isqrt(chain)) if few else max(2 * numbers.least_terms, chain // numbers.chunks)
     long = numbers.long
     if p.a_type is Float32 and is_shared(p, facts):
         is_along = plan.unit("a") == plan.unit("b") == 0
-        long = numbers.long_of_shares if plan.streams else numbers.long_of_few[is_along]
-    promotes = chain > terms if plan.slices >= numbers.slices else chain >= long
+        long = numbers.long_of_shares if plan.stream_k_ctas else numbers.long_of_few[is_along]
+    promotes = chain > terms if plan.sliced_k >= numbers.sliced_k else chain >= long
     return max(terms // terms_of_step, 1) if promotes else 0
 
 
@@ -192,8 +192,8 @@ def promotion_by_wgmma(plan: Any, facts: DeviceFacts) -> int:
     """
     p, bk, numbers = plan.problem, plan.tiler_mnk[2], Promotion.of(facts)
     known = p.a_type in (Float16, BFloat16, Float8E4M3FN, Float8E5M2)
-    sums, steps = accumulators(plan), -(-p.k // (bk * plan.splits))
-    if not (known and _shows(p)) or sums > numbers.most_sums * min(plan.splits, 2) or steps < 2:
+    sums, steps = accumulators(plan), -(-p.k // (bk * plan.split_k))
+    if not (known and _shows(p)) or sums > numbers.most_sums * min(plan.split_k, 2) or steps < 2:
         return 0
     return 1 if 4 * sums <= numbers.most_sums or steps <= numbers.short else 2
 

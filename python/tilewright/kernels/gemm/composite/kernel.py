@@ -8,17 +8,17 @@ from tilewright.kernels.kernel import Kernel
 HERE, SHOW = "tilewright.kernels.gemm.composite", "tilewright.show.kernels.gemm_plan"
 
 PACKED = Kernel(
-    "packed",
-    plan=f"{HERE}.padded:PackedGemm",
-    accesses=f"{HERE}.padded:PackedGemm.accesses",
-    draw=f"{SHOW}:packed_gemm_picture",
+    "padded",
+    plan=f"{HERE}.padded:PaddedGemm",
+    accesses=f"{HERE}.padded:PaddedGemm.accesses",
+    draw=f"{SHOW}:padded_gemm_picture",
     **GEMM,
 )
 
 EDGED = Kernel(
-    "edged",
-    plan=f"{HERE}.residue:EdgedGemm",
-    accesses=f"{HERE}.residue:EdgedGemm.accesses",
-    draw=f"{SHOW}:edged_gemm_picture",
+    "residue",
+    plan=f"{HERE}.residue:ResidueGemm",
+    accesses=f"{HERE}.residue:ResidueGemm.accesses",
+    draw=f"{SHOW}:residue_gemm_picture",
     **GEMM,
 )

@@ -43,7 +43,7 @@ class Padded(Section):
     launch: float
 
 
-def _packed_strides(
+def _padded_strides(
     rows: int, k: int, batch: tuple[int, ...], strides: tuple[int, ...], size: int, is_turned: bool
 ) -> tuple[int, ...]:
     """The strides of a copy (rows,k,batch..) along k, or along the rows; what is broadcast over a mode stays so."""
@@ -55,68 +55,68 @@ def _packed_strides(
     return tuple(found)
 
 
-def workspace_bytes(rows: int, k: int, batch: tuple[int, ...], packed: tuple[int, ...], size: int) -> int:
+def workspace_bytes(rows: int, k: int, batch: tuple[int, ...], padded: tuple[int, ...], size: int) -> int:
     """The bytes of such a copy."""
-    count = max(rows * packed[0], k * packed[1])  # one of the strides is 1, the other one a row's
-    for extent, stride in zip(batch, packed[2:], strict=True):
+    count = max(rows * padded[0], k * padded[1])  # one of the strides is 1, the other one a row's
+    for extent, stride in zip(batch, padded[2:], strict=True):
         count *= extent if stride else 1
     return count * size
 
 
-def pack(
+def pad(
     problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], is_turned: bool = False
 ) -> tuple[GemmProblem, tuple[int, int, int]]:
     """The problem with copies of A, B or both in their place, and the alignments that it then has."""
     p = problem
     a_strides, b_strides = p.a_strides, p.b_strides
     if sides[0]:
-        a_strides = _packed_strides(p.m, p.k, p.batch, p.a_strides, p.a_type.bits // 8, is_turned)
+        a_strides = _padded_strides(p.m, p.k, p.batch, p.a_strides, p.a_type.bits // 8, is_turned)
     if sides[1]:
-        b_strides = _packed_strides(p.n, p.k, p.batch, p.b_strides, p.b_type.bits // 8, is_turned)
+        b_strides = _padded_strides(p.n, p.k, p.batch, p.b_strides, p.b_type.bits // 8, is_turned)
     a, b, c = alignments
     aligned = (ROW if sides[0] else a, ROW if sides[1] else b, c)
     return p._replace(a_strides=a_strides, b_strides=b_strides), aligned
 
 
-def packing_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
+def padding_seconds(problem: GemmProblem, sides: tuple[bool, bool], facts: DeviceFacts) -> float:
     """The time that the copies are expected to take: what they read and write, at the memory's speed."""
     p, total, numbers = problem, 0.0, Padded.of(facts)
     operands = ((p.m, p.a_strides, p.a_type), (p.n, p.b_strides, p.b_type))
     for (rows, strides, dtype), wanted in zip(operands, sides, strict=True):
         if wanted:
-            packed = _packed_strides(rows, p.k, p.batch, strides, dtype.bits // 8, False)
-            moved = 2 * workspace_bytes(rows, p.k, p.batch, packed, dtype.bits // 8)
+            padded = _padded_strides(rows, p.k, p.batch, strides, dtype.bits // 8, False)
+            moved = 2 * workspace_bytes(rows, p.k, p.batch, padded, dtype.bits // 8)
             total += numbers.launch + moved / (numbers.copies * Rates.of(facts).bandwidth * 1e12)
     return total
 
 
 @unchanging
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class PackedGemm(CompositeGemm):
-    """A plan of up to three launches: `pack_a` and `pack_b`, CopyPlans or None, and `gemm`, a plan for the copies.
+class PaddedGemm(CompositeGemm):
+    """A plan of up to three launches: `copy_a` and `copy_b`, CopyPlans or None, and `gemm`, a plan for the copies.
 
     `problem` is that of the tensors as they are. A plan does not change: `replace(gemm=...)` gives another one.
     """
 
-    pack_a: CopyPlan | None
-    pack_b: CopyPlan | None
+    copy_a: CopyPlan | None
+    copy_b: CopyPlan | None
     gemm: GemmPlan
 
     @classmethod
     def of(
         cls, problem: GemmProblem, alignments: tuple[int, int, int], sides: tuple[bool, bool], gemm: GemmPlan
-    ) -> PackedGemm:
+    ) -> PaddedGemm:
         """The plan that copies the operands of `sides` for a plan of the problem with those copies."""
         turned = _is_turned(gemm, sides)
         a, b = (
             _copy_plan(problem, side, alignments[side], turned) if wanted else None for side, wanted in enumerate(sides)
         )
-        return cls(problem=problem, pack_a=a, pack_b=b, gemm=gemm)
+        return cls(problem=problem, copy_a=a, copy_b=b, gemm=gemm)
 
     @property
     def sides(self) -> tuple[bool, bool]:
         """Whether A and B are copied."""
-        return self.pack_a is not None, self.pack_b is not None
+        return self.copy_a is not None, self.copy_b is not None
 
     @property
     def is_turned(self) -> bool:
@@ -126,43 +126,43 @@ class PackedGemm(CompositeGemm):
     @property
     def workspace(self) -> tuple[int, int, int]:
         """Where the copies of A and of B begin in the workspace, and its size, in bytes."""
-        packed, _ = pack(self.problem, (1, 1, 1), self.sides, self.is_turned)
-        a = workspace_bytes(packed.m, packed.k, packed.batch, packed.a_strides, packed.a_type.bits // 8)
-        b = workspace_bytes(packed.n, packed.k, packed.batch, packed.b_strides, packed.b_type.bits // 8)
+        padded, _ = pad(self.problem, (1, 1, 1), self.sides, self.is_turned)
+        a = workspace_bytes(padded.m, padded.k, padded.batch, padded.a_strides, padded.a_type.bits // 8)
+        b = workspace_bytes(padded.n, padded.k, padded.batch, padded.b_strides, padded.b_type.bits // 8)
         first, second = a * self.sides[0], b * self.sides[1]
         return 0, first, max(first + second, 1)
 
-    def for_problem(self, problem: GemmProblem) -> PackedGemm:
+    def for_problem(self, problem: GemmProblem) -> PaddedGemm:
         """The plan for other sizes, by copies of their own. ValueError where K is 0, for there is nothing to copy."""
         if problem.k == 0:
             raise ValueError("plan.run: K is 0, but the plan copies A or B first; let kernels.gemm choose a plan")
-        packed, _ = pack(problem, (1, 1, 1), self.sides, self.is_turned)
+        padded, _ = pad(problem, (1, 1, 1), self.sides, self.is_turned)
         a, b = (
             None if old is None else old.replace(problem=_copy_plan(problem, side, ROW, self.is_turned).problem)
-            for side, old in enumerate((self.pack_a, self.pack_b))
+            for side, old in enumerate((self.copy_a, self.copy_b))
         )
-        gemm = self.gemm.for_problem(packed.swapped() if self.gemm.swapped else packed)
-        return PackedGemm(problem=problem, pack_a=a, pack_b=b, gemm=gemm)
+        gemm = self.gemm.for_problem(padded.swapped() if self.gemm.swapped else padded)
+        return PaddedGemm(problem=problem, copy_a=a, copy_b=b, gemm=gemm)
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
         """Check what the copies and the kernel rely on; ValueError where it does not hold."""
-        for copy, address in ((self.pack_a, a_address), (self.pack_b, b_address)):
+        for copy, address in ((self.copy_a, a_address), (self.copy_b, b_address)):
             if copy is not None:
                 copy.require(address, WORKSPACE, function)
-        a, b = (WORKSPACE if packed else x for packed, x in zip(self.sides, (a_address, b_address), strict=True))
+        a, b = (WORKSPACE if padded else x for padded, x in zip(self.sides, (a_address, b_address), strict=True))
         self.gemm.require(*((b, a) if self.gemm.swapped else (a, b)), c_address, function)
 
     @property
     def single_plans(self) -> tuple[Any, ...]:
         """As CompositeGemm.single_plans: the copies, then the GEMM."""
-        return (*(copy for copy in (self.pack_a, self.pack_b) if copy is not None), self.gemm)
+        return (*(copy for copy in (self.copy_a, self.copy_b) if copy is not None), self.gemm)
 
     def launches(self, tensors: tuple[Place | None, ...]) -> tuple[KernelLaunch, ...]:
         """As CompositeGemm.launches: the copies, then the GEMM."""
         *starts, size = self.workspace
         found: list[KernelLaunch] = []
         places = list(tensors)
-        for side, copy in enumerate((self.pack_a, self.pack_b)):
+        for side, copy in enumerate((self.copy_a, self.copy_b)):
             if copy is not None:
                 places[side] = Place(PADDED, starts[side], WORKSPACE + starts[side])
                 found += copy.launches((tensors[side], places[side]))
@@ -174,7 +174,7 @@ class PackedGemm(CompositeGemm):
         *starts, size = self.workspace
         memory = _core.Memory.allocate(size, ROW)
         found = [a, b]
-        for side, copy in enumerate((self.pack_a, self.pack_b)):
+        for side, copy in enumerate((self.copy_a, self.copy_b)):
             if copy is not None:
                 copy_on_host(copy, found[side], memory.address + starts[side])
                 found[side] = memory.address + starts[side]
@@ -187,17 +187,17 @@ class PackedGemm(CompositeGemm):
         """As CompositeGemm.accesses."""
         a, b, c, bias = addresses
         copies: list[MemoryInstruction] = []
-        for name, copy, address in (("A", self.pack_a, a), ("B", self.pack_b, b)):
+        for name, copy, address in (("A", self.copy_a, a), ("B", self.copy_b, b)):
             if copy is not None:
                 copy.require(address, 0, "analyze")
                 found = kernel_of(copy).accesses(copy, (address, 0)).instructions
                 copies += [x._replace(name=f"copy of {name}: {x.name}") for x in found]
-        places = (0 if self.pack_a is not None else a, 0 if self.pack_b is not None else b, c, bias)
+        places = (0 if self.copy_a is not None else a, 0 if self.copy_b is not None else b, c, bias)
         return beside(kernel_of(self.gemm).accesses(self.gemm, places), before=copies)
 
     def __str__(self) -> str:
         lines = [f"gemm of copies, {self.workspace[2]} bytes: {self.problem}"]
-        for name, copy in (("A", self.pack_a), ("B", self.pack_b)):
+        for name, copy in (("A", self.copy_a), ("B", self.copy_b)):
             if copy is not None:
                 lines += [f"copy of {name}: {copy}"]
         return "\n".join([*lines, str(self.gemm)])
@@ -222,10 +222,10 @@ def copy_operands(
     problem: GemmProblem, side: int, is_turned: bool, src: int, dst: int, device: tuple[int, int]
 ) -> tuple[Operand, Operand]:
     """A or B at its address, and its copy in the workspace, without the modes over which it is broadcast."""
-    packed, _ = pack(problem, (1, 1, 1), (side == 0, side == 1), is_turned)
+    padded, _ = pad(problem, (1, 1, 1), (side == 0, side == 1), is_turned)
     rows, dtype = ((problem.m, problem.a_type), (problem.n, problem.b_type))[side]
     size = dtype.bits // 8
-    given, copied = ((problem.a_strides, packed.a_strides), (problem.b_strides, packed.b_strides))[side]
+    given, copied = ((problem.a_strides, padded.a_strides), (problem.b_strides, padded.b_strides))[side]
     modes = [mode for mode in zip((rows, problem.k, *problem.batch), given, copied, strict=True) if mode[1] or mode[2]]
     shape, from_strides, to_strides = (tuple(mode[i] for mode in modes) for i in range(3))
 

@@ -1,4 +1,4 @@
-"""What plans of several launches have in common: PackedGemm, EdgedGemm.
+"""What plans of several launches have in common: PaddedGemm, ResidueGemm.
 
 Each has a `gemm`, the plan whose tile, layouts and kernel it is about, and launches that and others one after another.
 """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tilewright.kernels.common.launch import KernelLaunch, Place
     from tilewright.kernels.gemm.problem import GemmProblem
 
-__all__ = ["EdgedGemm", "Part", "split"]
+__all__ = ["Part", "ResidueGemm", "split"]
 
 
 class Part:
@@ -50,29 +50,29 @@ def split(problem: GemmProblem, along: int, begin: int) -> tuple[Part, Part]:
 
 @unchanging
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
-class EdgedGemm(CompositeGemm):
-    """A plan of two, `gemm` for the first `begin` rows (along 0) or columns (along 1) of C, and `edge` for the others.
+class ResidueGemm(CompositeGemm):
+    """A plan of two, `gemm` for the first `begin` rows (along 0) or columns (along 1) of C, `residue` for the rest.
 
     Both may be plans of any kind.
     """
 
-    edge: GemmPlan | CompositeGemm
+    residue: GemmPlan | CompositeGemm
     along: int
     begin: Positive
 
     def require_fields(self) -> None:
-        """ValueError where there is no such edge, or a plan is not that of its part."""
+        """ValueError where there is no such residue, or a plan is not that of its part."""
         extent = self.problem.n if self.along == 1 else self.problem.m
         if self.along not in (0, 1) or self.begin >= extent:
             raise ValueError(
-                f"EdgedGemm: along is {self.along} and begin {self.begin}, but an edge lies along 0 (M) or 1 (N) and "
-                f"begins behind the first of {extent} and before the last"
+                f"ResidueGemm: along is {self.along} and begin {self.begin}, but a residue "
+                f"lies along 0 (M) or 1 (N) and begins behind the first of {extent} and before the last"
             )
-        for name, (plan, part) in zip(("gemm", "edge"), self.parts, strict=True):
+        for name, (plan, part) in zip(("gemm", "residue"), self.parts, strict=True):
             own = plan.problem.swapped() if plan.swapped else plan.problem
             if own != part.problem:
                 raise ValueError(
-                    f"EdgedGemm: {name} is a plan of {own}, but with along {self.along} and begin {self.begin} its "
+                    f"ResidueGemm: {name} is a plan of {own}, but with along {self.along} and begin {self.begin} its "
                     f"part is {part.problem}; replace the plans, along and begin together"
                 )
 
@@ -80,10 +80,10 @@ class EdgedGemm(CompositeGemm):
     def parts(self) -> tuple[tuple[Any, Part], tuple[Any, Part]]:
         """The plans, each with its part of the problem."""
         first, second = split(self.problem, self.along, self.begin)
-        return (self.gemm, first), (self.edge, second)
+        return (self.gemm, first), (self.residue, second)
 
-    def for_problem(self, problem: GemmProblem) -> EdgedGemm:
-        """The plan for other sizes; the edge begins at whole tiles of `gemm`, as far as there are such."""
+    def for_problem(self, problem: GemmProblem) -> ResidueGemm:
+        """The plan for other sizes; the residue begins at whole tiles of `gemm`, as far as there are such."""
         if problem == self.problem:
             return self
         extent, tile = (problem.n, self.tiler_mnk[1]) if self.along else (problem.m, self.tiler_mnk[0])
@@ -93,11 +93,11 @@ class EdgedGemm(CompositeGemm):
                 f"plan.run: C has {extent} {'columns' if self.along else 'rows'}, but the plan is of two parts of "
                 "them; let kernels.gemm choose a plan"
             )
-        gemm, edge = (
+        gemm, residue = (
             old.for_problem(part.problem.swapped() if old.swapped else part.problem)
-            for old, part in zip((self.gemm, self.edge), split(problem, self.along, begin), strict=True)
+            for old, part in zip((self.gemm, self.residue), split(problem, self.along, begin), strict=True)
         )
-        return EdgedGemm(problem=problem, gemm=gemm, edge=edge, along=self.along, begin=begin)
+        return ResidueGemm(problem=problem, gemm=gemm, residue=residue, along=self.along, begin=begin)
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
         """As CompositeGemm.require."""
@@ -112,12 +112,12 @@ class EdgedGemm(CompositeGemm):
 
     @property
     def single_plans(self) -> tuple[Any, ...]:
-        """As CompositeGemm.single_plans: those of `gemm`, then those of `edge`."""
-        both = (self.gemm, self.edge)
+        """As CompositeGemm.single_plans: those of `gemm`, then those of `residue`."""
+        both = (self.gemm, self.residue)
         return tuple(x for plan in both for x in (plan.single_plans if isinstance(plan, CompositeGemm) else (plan,)))
 
     def launches(self, tensors: tuple[Place | None, ...]) -> tuple[KernelLaunch, ...]:
-        """As CompositeGemm.launches: those of `gemm`, then those of `edge`."""
+        """As CompositeGemm.launches: those of `gemm`, then those of `residue`."""
         found: list[KernelLaunch] = []
         for plan, part in self.parts:
             moved = (None if x is None else x.moved(by) for x, by in zip(tensors, part.shifts, strict=True))
@@ -137,12 +137,12 @@ class EdgedGemm(CompositeGemm):
 
     def accesses(self, addresses: tuple[int, int, int, int]) -> Accesses:
         """As CompositeGemm.accesses."""
-        gemm, edge = (
+        gemm, residue = (
             kernel_of(plan).accesses(plan, tuple(x + y for x, y in zip(addresses, part.shifts, strict=True)))
             for plan, part in self.parts
         )
-        return beside(gemm, behind=[x._replace(name=f"the edge: {x.name}") for x in edge.instructions])
+        return beside(gemm, behind=[x._replace(name=f"the residue: {x.name}") for x in residue.instructions])
 
     def __str__(self) -> str:
         what = ("rows", "columns")[self.along]
-        return f"gemm of {self.begin} {what}, and of those behind them: {self.problem}\n{self.gemm}\n{self.edge}"
+        return f"gemm of {self.begin} {what}, and of those behind them: {self.problem}\n{self.gemm}\n{self.residue}"

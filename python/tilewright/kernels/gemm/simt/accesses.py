@@ -45,20 +45,20 @@ def _requests(plan: GemmSimt, launch: Launch) -> list[Requests]:
         found += _totals(plan, launch)
     if plan.problem.epilogue.bias is not None and plan.smem_c is None:
         found.append(_direct_bias(plan, launch))
-    if plan.streams:
+    if plan.stream_k_ctas:
         found += _parts(plan)
     return found + _stores(plan, launch)
 
 
 def _pieces(plan: GemmSimt, launch: Launch) -> list[int]:
     """The tiles along K of every tile of C, or of each part of one that a CTA has."""
-    shared = [count for _, _, count in plan.parts_of_tiles] if plan.streams else []
-    return shared + [launch.k_tiles] * (launch.tiles - plan.shared_tiles)
+    shared = [count for _, _, count in plan.parts_of_tiles] if plan.stream_k_ctas else []
+    return shared + [launch.k_tiles] * (launch.tiles - plan.stream_k_tiles)
 
 
 def _steps(plan: GemmSimt) -> int:
     """The steps along K of a thread in a tile."""
-    return plan.tiler_mnk[2] // plan.slices
+    return plan.tiler_mnk[2] // plan.sliced_k
 
 
 def _loads(plan: GemmSimt, launch: Launch, name: str, load: LoadTable, side: Side) -> list[Requests]:
@@ -208,12 +208,12 @@ def _image(plan: GemmSimt, launch: Launch, lanes: Lanes) -> list[Requests]:
         return [put]
 
     part, smem_read = taken_together(plan, plan.smem_c), store.smem_read
-    slice_step = int(plan.smem_c.stride[2]) if plan.slices > 1 else 0
+    slice_step = int(plan.smem_c.stride[2]) if plan.sliced_k > 1 else 0
 
     @functools.cache
     def places() -> list[Integers]:
         first = [by_warps(smem_read[..., j]) for j in range(0, plan.out_vector, part)]
-        return [(at + k * slice_step) * size for at in first for k in range(plan.slices)]
+        return [(at + k * slice_step) * size for at in first for k in range(plan.sliced_k)]
 
     def takes(group: Group) -> list[Tally]:
         tally, inside = Tally("read C from shared", "shared", "load", part * size), lanes.inside(group)
@@ -234,7 +234,7 @@ def taken_together(plan: GemmSimt, image: Any) -> int:
     """Neighbouring sums that the compiler reads from an image at once, where their alignment shows that it may."""
     part = min(plan.out_vector, 16 * 8 // int(plan.problem.acc_type.bits))
     row, column, step = (int(d) for d in image.stride)
-    together = plan.out_mode == 1 and column == 1 and row % part == 0 and (plan.slices == 1 or step % part == 0)
+    together = plan.out_mode == 1 and column == 1 and row % part == 0 and (plan.sliced_k == 1 or step % part == 0)
     return part if together else 1
 
 

@@ -8,7 +8,7 @@ from tilewright import _core
 from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.promotion import promotion_by_simt, with_promotion
 from tilewright.kernels.gemm.simt.cost import fastest
-from tilewright.kernels.gemm.simt.gemv import thin_plan
+from tilewright.kernels.gemm.simt.gemv import gemv_plan
 from tilewright.kernels.gemm.simt.layouts import (
     ACCESS,
     SimtTile,
@@ -57,7 +57,7 @@ def _plan(
     problem: GemmProblem,
     alignments: tuple[int, int, int],
     tile: SimtTile,
-    streams: int = 0,
+    stream_k_ctas: int = 0,
     *,
     depth: int | None = None,
     stages: int | None = None,
@@ -83,7 +83,7 @@ def _plan(
         for rows, dtype, access in zip((m, n), (p.a_type, p.b_type), accesses, strict=True)
     )
     stages = stages or stages_of(tile, k, accesses, facts)
-    image = make_simt_image((m, n), tile.slices, p.acc_type)
+    image = make_simt_image((m, n), tile.sliced_k, p.acc_type)
     plan = GemmSimt(
         problem=p,
         tiler_mnk=(m, n, k),
@@ -98,12 +98,12 @@ def _plan(
         ctas_per_sm=max(tile.ctas * 2 // 3, 1) if p.acc_type is Int32 else tile.ctas,
         padded_a=padded[0],
         padded_b=padded[1],
-        smem_c=image if tile.slices > 1 else None,
+        smem_c=image if tile.sliced_k > 1 else None,
     )
     plan = _with_wide_stores(plan, alignments[2])
-    if streams:
-        plan = plan.replace(streams=streams, group=whole_group(plan.tiles[0]))
-    narrow = tile.slices == 1 and plan.out_vector == 1 and p.c_strides[plan.out_mode] == 1
+    if stream_k_ctas:
+        plan = plan.replace(stream_k_ctas=stream_k_ctas, group=whole_group(plan.tiles[0]))
+    narrow = tile.sliced_k == 1 and plan.out_vector == 1 and p.c_strides[plan.out_mode] == 1
     if p.c_type is Float32 and narrow and fits(int(_core.cosize(image)) * 4, tile, facts):
         plan = plan.replace(smem_c=image)
     return promoted(plan, facts)
@@ -167,23 +167,23 @@ def choose(
     """
     if not _takes(problem):
         return None
-    thin = None if any(padded) else _thin(problem, alignments, facts or H200)
-    return thin or _plan(
+    gemv = None if any(padded) else _gemv(problem, alignments, facts or H200)
+    return gemv or _plan(
         problem, alignments, *fastest(problem, alignments, facts or H200, padded), facts=facts, padded=padded
     )
 
 
-def _thin(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
+def _gemv(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
     """The plan for a few columns, ready to be run; None if it takes the problem not."""
-    plan = thin_plan(problem, alignments, facts)
+    plan = gemv_plan(problem, alignments, facts)
     return None if plan is None else promoted(_with_wide_stores(plan, alignments[2]), facts)
 
 
 def plan_of_tile(
-    problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts, streams: int = 0
+    problem: GemmProblem, alignments: tuple[int, int, int], tile: SimtTile, facts: DeviceFacts, stream_k_ctas: int = 0
 ) -> GemmSimt:
     """The plan in a tile, which so many CTAs share along K."""
-    return _plan(problem, alignments, tile, streams, facts=facts)
+    return _plan(problem, alignments, tile, stream_k_ctas, facts=facts)
 
 
 def variants(
@@ -203,9 +203,9 @@ def variants(
 
 
 def _candidates(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> Iterator[GemmSimt]:
-    thin = _thin(problem, alignments, facts)
-    if thin is not None:
-        yield thin
+    gemv = _gemv(problem, alignments, facts)
+    if gemv is not None:
+        yield gemv
     chosen = _plan(problem, alignments, *fastest(problem, alignments, facts), facts=facts)
     yield chosen
     for tile in tiles_for(problem, facts):
@@ -219,11 +219,11 @@ def _candidates(problem: GemmProblem, alignments: tuple[int, int, int], facts: D
     if problem.a_type is Float32 and problem.k:
         for tile in tiles_for(problem, facts):
             plan = _plan(problem, alignments, tile, facts=facts)
-            streams = facts.multiprocessors * tile.ctas
-            if counts_steps(plan.places, plan.steps, streams):
-                yield _plan(problem, alignments, tile, streams, facts=facts)
+            stream_k_ctas = facts.multiprocessors * tile.ctas
+            if counts_steps(plan.places, plan.steps, stream_k_ctas):
+                yield _plan(problem, alignments, tile, stream_k_ctas, facts=facts)
     for group in (4, 8, 32):
-        yield chosen.replace(group=group, streams=0)
+        yield chosen.replace(group=group, stream_k_ctas=0)
 
 
 def given(
@@ -266,7 +266,7 @@ def given(
         copies.append(tiled_copy)
         wide.append((mode, vector))
     count = 2 if stages is None else stages
-    slices = int(_core.size(mma.thr_layout_vmnk, mode=[3]))
+    sliced_k = int(_core.size(mma.thr_layout_vmnk, mode=[3]))
     plan = GemmSimt(
         problem=problem,
         tiler_mnk=tiler,
@@ -276,7 +276,7 @@ def given(
         tiled_copy_b=copies[1],
         smem_a=make_simt_smem((m, k), count, problem.a_type, 0),
         smem_b=make_simt_smem((n, k), count, problem.b_type, 0),
-        smem_c=make_simt_image((m, n), slices, problem.acc_type) if slices > 1 else None,
+        smem_c=make_simt_image((m, n), sliced_k, problem.acc_type) if sliced_k > 1 else None,
     )
     flags = {}
     for name, (mode, vector) in zip("ab", wide, strict=True):

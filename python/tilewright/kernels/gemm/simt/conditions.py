@@ -45,7 +45,7 @@ def require_layouts(plan: GemmSimt) -> None:
     if plan.totals and not plan.reads_early:
         raise LayoutError(
             f"GemmSimt: promote is {plan.promote} with {plan.totals} sums of a thread, whose totals are in shared "
-            f"memory, but with {plan.stages} stages and {plan.tiler_mnk[2] // plan.slices} steps in a tile fragments "
+            f"memory, but with {plan.stages} stages and {plan.tiler_mnk[2] // plan.sliced_k} steps in a tile fragments "
             "are not read ahead; use two or more stages and an even number of steps, or promote=0"
         )
     most = min(ACCESS * 8 // int(p.c_type.bits), 16)
@@ -65,12 +65,12 @@ def types(plan: GemmSimt) -> tuple[Any, Any, Any]:
 
 def _require_mma(plan: GemmSimt) -> None:
     mma, tiler = plan.tiled_mma, plan.tiler_mnk
-    slices, size = plan.slices, int(mma.size)
+    sliced_k, size = plan.sliced_k, int(mma.size)
     last = mma.thr_layout_vmnk[3]
-    if slices > 1 and (size % slices or last != _core.make_layout(slices, stride=size // slices)):
+    if sliced_k > 1 and (size % sliced_k or last != _core.make_layout(sliced_k, stride=size // sliced_k)):
         raise LayoutError(
-            f"GemmSimt: {slices} atoms of {mma.atom_layout_mnk} lie along K, but their threads do not follow each "
-            f"other; give that mode the stride of all the others together, {size // slices}"
+            f"GemmSimt: {sliced_k} atoms of {mma.atom_layout_mnk} lie along K, but their threads do not follow each "
+            f"other; give that mode the stride of all the others together, {size // sliced_k}"
         )
     if mma.permutation_mnk[2] is not None and not isinstance(mma.permutation_mnk[2], int):
         raise LayoutError(
@@ -107,12 +107,12 @@ def _require_padding(plan: GemmSimt, name: str, rows: int) -> None:
 
 def _require_image(plan: GemmSimt) -> None:
     """LayoutError where sums do not go through shared memory, but must, or cannot in the way of `smem_c`."""
-    image, wanted = plan.smem_c, (*plan.tiler_mnk[:2], plan.slices)
+    image, wanted = plan.smem_c, (*plan.tiler_mnk[:2], plan.sliced_k)
     if image is None:
-        if plan.slices > 1:
+        if plan.sliced_k > 1:
             raise LayoutError(
-                f"GemmSimt: {plan.slices} atoms lie along K, so that as many threads have parts of the same sum; give "
-                f"smem_c, a layout of {text(wanted)}, where they are added up"
+                f"GemmSimt: {plan.sliced_k} atoms lie along K, so that as many threads have parts of the same sum; "
+                f"give smem_c, a layout of {text(wanted)}, where they are added up"
             )
         return
     if not isinstance(image, _core.Layout) or image.shape != wanted or not _core.is_injective(image):
@@ -131,20 +131,23 @@ def _require_image(plan: GemmSimt) -> None:
 
 def _require_streams(plan: GemmSimt) -> None:
     """LayoutError where tiles cannot be shared along K."""
-    if plan.streams == 0:
+    if plan.stream_k_ctas == 0:
         return
     if plan.problem.k == 0:
-        raise LayoutError(f"GemmSimt: streams is {plan.streams}, but K is 0, so that there is no work to share; use 0")
+        raise LayoutError(
+            f"GemmSimt: stream_k_ctas is {plan.stream_k_ctas}, but K is 0, so that there is no work to share; use 0"
+        )
     run, runs, _ = plan._raster()
     if run * runs != plan.tiles[0]:
         raise LayoutError(
-            f"GemmSimt: streams is {plan.streams}, but {plan.tiles[0]} tiles along M are no whole runs of {run}; use a "
-            f"group by which they are, such as group={plan.tiles[0]}, or streams=0"
+            f"GemmSimt: stream_k_ctas is {plan.stream_k_ctas}, but {plan.tiles[0]} tiles along M are no whole "
+            f"runs of {run}; use a group by which they are, such as group={plan.tiles[0]}, or stream_k_ctas=0"
         )
-    if not counts_steps(plan.places, plan.steps, plan.streams):
+    if not counts_steps(plan.places, plan.steps, plan.stream_k_ctas):
         raise LayoutError(
-            f"GemmSimt: {plan.streams} CTAs share tiles along K, and there are {plan.places} tiles of {plan.steps} "
-            "steps, but the kernel counts steps of all tiles up to 2^31; use a larger tile, or streams=0"
+            f"GemmSimt: {plan.stream_k_ctas} CTAs share tiles along K, and there are {plan.places} tiles of "
+            f"{plan.steps} steps, but the kernel counts steps of all tiles up to 2^31; use a larger tile, "
+            "or stream_k_ctas=0"
         )
 
 

@@ -57,7 +57,7 @@ class Choice(NamedTuple):
     """A tile, and the CTAs that share tiles of C along K; 0: none do."""
 
     tile: SimtTile
-    streams: int = 0
+    stream_k_ctas: int = 0
 
 
 def expected_time(
@@ -68,24 +68,24 @@ def expected_time(
     A `model` has other numbers than the device's.
     """
     numbers, multiprocessors = model or SimtModel.of(facts), facts.multiprocessors
-    tile, streams = choice
-    rate = tile.rate * (1 + numbers.turned * straight if tile.slices > 1 and not tile.stages else 1)
+    tile, stream_k_ctas = choice
+    rate = tile.rate * (1 + numbers.turned * straight if tile.sliced_k > 1 and not tile.stages else 1)
     bm, bn = tile.extents(width_of(problem))
     count, k = _tiles(problem, tile), problem.k
-    idle = numbers.start + (numbers.adding * tile.slices if tile.slices > 1 else 0)
+    idle = numbers.start + (numbers.adding * tile.sliced_k if tile.sliced_k > 1 else 0)
 
     def taken(ctas: int, steps: float) -> float:
         return max(-(-ctas // multiprocessors), numbers.occupied * tile.ctas) * bm * bn * steps / rate
 
-    if streams == 0:
+    if stream_k_ctas == 0:
         return taken(count, k + idle)
-    rounds = max(count // streams - 1, 0)  # of whole tiles, behind the shares
-    shared = count - rounds * streams
-    share = shared * k / streams + idle * (1 + shared / streams)
-    sums = bm * bn * tile.slices
+    rounds = max(count // stream_k_ctas - 1, 0)  # of whole tiles, behind the shares
+    shared = count - rounds * stream_k_ctas
+    share = shared * k / stream_k_ctas + idle * (1 + shared / stream_k_ctas)
+    sums = bm * bn * tile.sliced_k
     alone = numbers.part if sums > numbers.few_sums * tile.threads else numbers.part // 2
-    added = max(streams / shared, 1) * (alone + numbers.part_sum * sums)
-    return numbers.sharing + taken(streams, share + rounds * (k + idle)) + added + numbers.own_sum * sums
+    added = max(stream_k_ctas / shared, 1) * (alone + numbers.part_sum * sums)
+    return numbers.sharing + taken(stream_k_ctas, share + rounds * (k + idle)) + added + numbers.own_sum * sums
 
 
 def _tiles(problem: GemmProblem, tile: SimtTile) -> int:
@@ -105,13 +105,13 @@ def _choices(problem: GemmProblem, tile: SimtTile, facts: DeviceFacts) -> Iterat
     if problem.a_type is not Float32 or count == 0:
         return
     found = {places}
-    if tile.ctas == 1 or tile.slices > 1:
+    if tile.ctas == 1 or tile.sliced_k > 1:
         found |= {count << i for i in range(1, numbers.most_parts.bit_length()) if count << i <= places}
     steps = -(-problem.k // 8)
-    for streams in sorted(found):
-        shared = min(count, 2 * streams) * problem.k // streams
-        if shared >= numbers.least_terms and counts_steps(count, steps, streams):
-            yield Choice(tile, streams)
+    for stream_k_ctas in sorted(found):
+        shared = min(count, 2 * stream_k_ctas) * problem.k // stream_k_ctas
+        if shared >= numbers.least_terms and counts_steps(count, steps, stream_k_ctas):
+            yield Choice(tile, stream_k_ctas)
 
 
 def fastest(
@@ -126,8 +126,8 @@ def fastest(
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
     >>> fastest(problem_of(4096, 16, 4096, Float32), (16, 16, 16), H200).tile
-    SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.31, slices=8, stages=6)
-    >>> [fastest(problem_of(n, n, n, Float32), (16, 16, 16), H200).streams for n in (512, 3000)]
+    SimtTile(warps_m=1, warps_n=1, groups_m=1, groups_n=1, ctas=1, rate=0.31, sliced_k=8, stages=6)
+    >>> [fastest(problem_of(n, n, n, Float32), (16, 16, 16), H200).stream_k_ctas for n in (512, 3000)]
     [0, 264]
     """
     return _fastest(problem, alignments, facts, padded, may_be_loose)[1]
@@ -153,18 +153,18 @@ def _fastest(
     straight = sum(x.is_async and x.vector > 1 for x in accesses)
     tiles = tiles_for(problem, facts)
     if may_be_loose and (loose := loose_tiles(problem, alignments, facts, padded)):
-        tiles = [*(x for x in tiles if x.slices < SimtTiles.of(facts).loose[0].slices), *loose]
+        tiles = [*(x for x in tiles if x.sliced_k < SimtTiles.of(facts).loose[0].sliced_k), *loose]
     choices = [x for tile in tiles for x in _choices(problem, tile, facts)]
     if not may_be_loose:
-        choices = [x for x in choices if x.streams == 0]
+        choices = [x for x in choices if x.stream_k_ctas == 0]
     exact = [x for x in choices if _has_short_sums(problem, x, facts)] or choices
     return min((expected_time(problem, x, facts, straight), x) for x in exact)
 
 
 def _has_short_sums(problem: GemmProblem, choice: Choice, facts: DeviceFacts) -> bool:
-    tile, streams = choice
+    tile, stream_k_ctas = choice
     bm, bn = tile.extents(width_of(problem))
     count = _tiles(problem, tile)
-    terms = min(problem.k, problem.k * count / streams) if count < 2 * streams else problem.k
-    sums = bm * bn * tile.slices // tile.threads
-    return is_exact(problem, sums, tile.threads * tile.ctas, terms / tile.slices, facts)
+    terms = min(problem.k, problem.k * count / stream_k_ctas) if count < 2 * stream_k_ctas else problem.k
+    sums = bm * bn * tile.sliced_k // tile.threads
+    return is_exact(problem, sums, tile.threads * tile.ctas, terms / tile.sliced_k, facts)

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
-__all__ = ["ThinTile", "thin_plan"]
+__all__ = ["GemvTile", "gemv_plan"]
 
-SLICES = 16
+SLICED_K = 16
 DEPTH = 128  # of a tile along K
 PAD = 8  # elements behind the rows of shared memory that lie along K
 
 
-class ThinTile(NamedTuple):
+class GemvTile(NamedTuple):
     """`groups` of `width` neighbouring rows for each of 8 threads along M; stages, and CTAs of a multiprocessor."""
 
     width: int
@@ -48,7 +48,7 @@ class ThinTile(NamedTuple):
     def rows(self) -> int:
         """Of the tile.
 
-        >>> ThinTile(1, 4, 6, 2).rows
+        >>> GemvTile(1, 4, 6, 2).rows
         32
         """
         return LANES_M * self.width * self.groups
@@ -65,22 +65,22 @@ class Gemv(Section):
     full: float
     half: float
     long: int
-    along_k: tuple[ThinTile, ...]
-    along_m: tuple[ThinTile, ...]
+    along_k: tuple[GemvTile, ...]
+    along_m: tuple[GemvTile, ...]
 
 
-def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
+def gemv_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:
     """The plan for up to four columns; None where there are more, or A has no aligned accesses of 16 bytes.
 
     Its sums are not promoted, and C is written element by element.
 
     >>> from tilewright.devices import H200
     >>> from tilewright.kernels.gemm.problem import problem_of
-    >>> [thin_plan(problem_of(m, 1, 4096, Float32), (16, 16, 4), H200).tiler_mnk for m in (4096, 1024, 512)]
+    >>> [gemv_plan(problem_of(m, 1, 4096, Float32), (16, 16, 4), H200).tiler_mnk for m in (4096, 1024, 512)]
     [(32, 1, 128), (16, 1, 128), (8, 1, 128)]
-    >>> thin_plan(problem_of(4096, 3, 4096, Float32, a="m"), (16, 16, 4), H200).tiler_mnk
+    >>> gemv_plan(problem_of(4096, 3, 4096, Float32, a="m"), (16, 16, 4), H200).tiler_mnk
     (32, 4, 128)
-    >>> print(thin_plan(problem_of(4096, 5, 4096, Float32), (16, 16, 4), H200))
+    >>> print(gemv_plan(problem_of(4096, 5, 4096, Float32), (16, 16, 4), H200))
     None
     """
     p, numbers = problem, Gemv.of(facts)
@@ -97,12 +97,12 @@ def thin_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: Dev
     return _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)
 
 
-def _tile(p: GemmProblem, columns: int, tiles: tuple[ThinTile, ...], facts: DeviceFacts) -> ThinTile:
+def _tile(p: GemmProblem, columns: int, tiles: tuple[GemvTile, ...], facts: DeviceFacts) -> GemvTile:
     """The largest tile of which there are enough for the device, and that it has room for; else the smallest one."""
 
     numbers = Gemv.of(facts)
 
-    def is_taken(tile: ThinTile, part: float) -> bool:
+    def is_taken(tile: GemvTile, part: float) -> bool:
         count = -(-p.m // tile.rows) * p.batches
         return (
             count >= part * facts.multiprocessors and _bytes(tile, columns, numbers.least_stages) <= facts.shared_bytes
@@ -112,12 +112,12 @@ def _tile(p: GemmProblem, columns: int, tiles: tuple[ThinTile, ...], facts: Devi
     return next(found, tiles[-1])
 
 
-def _bytes(tile: ThinTile, columns: int, stages: int) -> int:
+def _bytes(tile: GemvTile, columns: int, stages: int) -> int:
     """Of shared memory at most."""
     return (tile.rows + columns) * (DEPTH + PAD) * stages * 4
 
 
-def _stages(tile: ThinTile, columns: int, facts: DeviceFacts) -> int:
+def _stages(tile: GemvTile, columns: int, facts: DeviceFacts) -> int:
     """Those of the tile, or as many as its CTAs have room for on a multiprocessor."""
 
     least = Gemv.of(facts).least_stages
@@ -128,7 +128,7 @@ def _stages(tile: ThinTile, columns: int, facts: DeviceFacts) -> int:
     return next((n for n in range(tile.stages, least, -1) if fits(n)), least)
 
 
-def _plan(p: GemmProblem, tile: ThinTile, stages: int, columns: int, a: Access, b: Access) -> GemmSimt:
+def _plan(p: GemmProblem, tile: GemvTile, stages: int, columns: int, a: Access, b: Access) -> GemmSimt:
     mma = _mma(tile, columns)
     threads = int(mma.size)
     return GemmSimt(
@@ -143,16 +143,16 @@ def _plan(p: GemmProblem, tile: ThinTile, stages: int, columns: int, a: Access, 
         wide_a=True,
         wide_b=True,
         ctas_per_sm=tile.ctas,
-        smem_c=make_simt_image((tile.rows, columns), SLICES, Float32),
+        smem_c=make_simt_image((tile.rows, columns), SLICED_K, Float32),
     )
 
 
-def _mma(tile: ThinTile, columns: int) -> TiledMma:
-    """8 threads along M, each with all columns, SLICES times along K."""
+def _mma(tile: GemvTile, columns: int) -> TiledMma:
+    """8 threads along M, each with all columns, SLICED_K times along K."""
     from tilewright.cute.atoms.mma_ops import MmaUniversalOp
     from tilewright.cute.tiled.make_tiled_mma import make_tiled_mma
 
-    atoms = _core.make_layout((LANES_M, 1, SLICES), stride=(1, LANES_M, LANES_M))
+    atoms = _core.make_layout((LANES_M, 1, SLICED_K), stride=(1, LANES_M, LANES_M))
     rows = _core.make_layout((LANES_M, (tile.width, tile.groups)), stride=(tile.width, (1, LANES_M * tile.width)))
     return make_tiled_mma(MmaUniversalOp(Float32, Float32), atoms, (rows, _core.make_layout(columns), None))
 
@@ -187,9 +187,9 @@ def _smem(rows: int, stages: int, mode: int) -> Any:
 
 def _shared(plan: GemmSimt, facts: DeviceFacts) -> GemmSimt:
     """The plan with its tiles shared along K, where they are few and long."""
-    streams = facts.multiprocessors * plan.ctas_per_sm
-    if 2 * plan.places > facts.multiprocessors or plan.steps * (1 - plan.places / streams) < Gemv.of(facts).long:
+    stream_k_ctas = facts.multiprocessors * plan.ctas_per_sm
+    if 2 * plan.places > facts.multiprocessors or plan.steps * (1 - plan.places / stream_k_ctas) < Gemv.of(facts).long:
         return plan
-    if not counts_steps(plan.places, plan.steps, streams):
+    if not counts_steps(plan.places, plan.steps, stream_k_ctas):
         return plan
-    return plan.replace(streams=streams, group=whole_group(plan.tiles[0]))
+    return plan.replace(stream_k_ctas=stream_k_ctas, group=whole_group(plan.tiles[0]))

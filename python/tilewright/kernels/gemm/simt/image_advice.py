@@ -77,7 +77,7 @@ def _images(plan: GemmSimt) -> Iterator[Any]:
     (rows, columns), size = plan.tiler_mnk[:2], int(plan.problem.acc_type.bits) // 8
     for more in range(0, ROW_OF_BANKS // size, neighbours(plan.columns, ACCESS // size)):
         pitch = columns + more
-        yield _core.make_layout((rows, columns, plan.slices), stride=(pitch, 1, pitch * rows))
+        yield _core.make_layout((rows, columns, plan.sliced_k), stride=(pitch, 1, pitch * rows))
 
 
 def _wavefronts(plan: GemmSimt, images: list[Any]) -> list[int]:
@@ -88,15 +88,15 @@ def _wavefronts(plan: GemmSimt, images: list[Any]) -> list[int]:
     strides = np.array([image.stride for image in images], np.int64)
     width = neighbours(plan.columns, ACCESS // size)
     sums = tables.mma.c_coord.reshape(len(tables.mma.c_coord), -1, 2)[:, ::width]
-    slices = np.broadcast_to(tables.mma.thread[:, None, 3:4], (*sums.shape[:2], 1))
-    total = _cost("store", width * size, np.concatenate([sums, slices], axis=2), strides * size)
+    slice_of = np.broadcast_to(tables.mma.thread[:, None, 3:4], (*sums.shape[:2], 1))
+    total = _cost("store", width * size, np.concatenate([sums, slice_of], axis=2), strides * size)
     together = np.array([taken_together(plan, image) for image in images])
     for part in set(together.tolist()):
         step = np.arange(0, plan.out_vector, part)
         along = np.zeros((len(step), 2), np.int64)
         along[:, plan.out_mode] = step
         taken = (tables.store.coord[:, :, None] + along).reshape(len(tables.store.coord), -1, 2)
-        for k in range(plan.slices):
+        for k in range(plan.sliced_k):
             places = np.concatenate([taken, np.full((*taken.shape[:2], 1), k)], axis=2)
             of_part = together == part
             total[of_part] += _cost("load", part * size, places, strides[of_part] * size)

@@ -28,7 +28,7 @@ class SimtTile(NamedTuple):
     """A CTA's warps along M and N, and the groups of neighbours that a thread has along M and N.
 
     `ctas` share a multiprocessor, which bounds the registers; `rate` is the part of the multiprocessor's peak that is
-    expected of them on large problems. `slices` times as many warps share the steps along K. With `stages`, so many
+    expected of them on large problems. `sliced_k` times as many warps share the steps along K. With `stages`, so many
     tiles along K are under way at a time, brought element by element by cp.async.
     """
 
@@ -38,12 +38,12 @@ class SimtTile(NamedTuple):
     groups_n: int
     ctas: int
     rate: float
-    slices: int = 1
+    sliced_k: int = 1
     stages: int = 0
 
     @property
     def threads(self) -> int:
-        return 32 * self.warps_m * self.warps_n * self.slices
+        return 32 * self.warps_m * self.warps_n * self.sliced_k
 
     def extents(self, width: int) -> tuple[int, int]:
         """The tile (bM, bN) where a group has `width` neighbours.
@@ -68,8 +68,8 @@ def make_simt_mma(op: Any, tile: SimtTile, width: int) -> TiledMma:
 
     warps = tile.warps_m * tile.warps_n
     atoms = _core.make_layout(
-        ((LANES_M, tile.warps_m), (2, 2, tile.warps_n), tile.slices),
-        stride=((2, 32), (1, 16, 32 * tile.warps_m), 32 * warps if tile.slices > 1 else 0),
+        ((LANES_M, tile.warps_m), (2, 2, tile.warps_n), tile.sliced_k),
+        stride=((2, 32), (1, 16, 32 * tile.warps_m), 32 * warps if tile.sliced_k > 1 else 0),
     )
 
     def order(lanes: int, warps: int, groups: int) -> Any:
@@ -132,7 +132,7 @@ def make_simt_smem(tile: tuple[int, int], stages: int, dtype: Any, mode: int) ->
     return _core.make_layout((rows, depth, stages), stride=(1, pitch, pitch * depth))
 
 
-def make_simt_image(tile: tuple[int, int], slices: int, dtype: Any) -> Any:
+def make_simt_image(tile: tuple[int, int], sliced_k: int, dtype: Any) -> Any:
     """Shared memory of the sums (row, column, slice): columns next to each other, rows padded by 16 bytes.
 
     >>> from tilewright import Float32
@@ -141,7 +141,7 @@ def make_simt_image(tile: tuple[int, int], slices: int, dtype: Any) -> Any:
     """
     rows, columns = tile
     pitch = columns + ACCESS * 8 // dtype.bits
-    return _core.make_layout((rows, columns, slices), stride=(pitch, 1, pitch * rows))
+    return _core.make_layout((rows, columns, sliced_k), stride=(pitch, 1, pitch * rows))
 
 
 # ---- what the kernel gets ----
@@ -205,8 +205,8 @@ def mma_rows(tiled_mma: TiledMma, tile: tuple[int, int], mode: int) -> Any:
     threads = tiled_mma.thr_layout_vmnk
     place_of = _core.right_inverse(_core.make_layout([threads, _core.complement(threads)]))
     of_place = parts[0]
-    if (slices := int(_core.size(threads, mode=[3]))) > 1:  # atoms along K have the same rows and columns
-        of_place = _core.make_layout([of_place, _core.make_layout(slices, stride=0)])
+    if (sliced_k := int(_core.size(threads, mode=[3]))) > 1:  # atoms along K have the same rows and columns
+        of_place = _core.make_layout([of_place, _core.make_layout(sliced_k, stride=0)])
     of_thread = _core.coalesce(_core.composition(of_place, place_of))
     return _core.make_layout([_flat(of_thread), _flat(_core.coalesce(parts[1][1][mode]))])
 

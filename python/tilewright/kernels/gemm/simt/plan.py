@@ -49,7 +49,7 @@ class GemmSimt(GemmPlan):
     - `ctas_per_sm`: the CTAs that are to share a multiprocessor, which bounds their registers
     - `padded_a`, `padded_b`: whether there is memory behind the rows of A and B, contiguous along M and N, up to whole
       tiles: it is read, whatever is there, and goes into sums that are not stored
-    - `streams`: CTAs that share tiles of C along K, so that all of them have the same work (stream-K); 0: none do
+    - `stream_k_ctas`: CTAs that share tiles of C along K, so that all of them have the same work (stream-K); 0: none do
     - `smem_c`: (row, column, slice) to the place of a sum in shared memory, through which C is written where atoms lie
       along K, or C does not allow wide accesses; None: every thread writes its own sums
     """
@@ -66,7 +66,7 @@ class GemmSimt(GemmPlan):
     padded_a: bool = False
     padded_b: bool = False
     smem_c: SharedSums | None = None
-    streams: Natural = 0
+    stream_k_ctas: Natural = 0
 
     def require_layouts(self) -> None:
         """TypeError, ValueError or LayoutError where the fields do not fit together."""
@@ -127,14 +127,14 @@ class GemmSimt(GemmPlan):
         return -(-int(self.tiled_mma.size) // 32) * 32
 
     @property
-    def slices(self) -> int:
-        """The atoms along K: so many groups of threads share the steps along K, and their sums are added up."""
+    def sliced_k(self) -> int:
+        """The atoms along K (sliced-K): so many groups of threads share its steps, and their sums are added up."""
         return int(_core.size(self.tiled_mma.thr_layout_vmnk, mode=[3]))
 
     @property
     def reads_early(self) -> bool:
         """Whether fragments of the next tile are read while the last ones are multiplied."""
-        return self.stages > 1 and self.tiler_mnk[2] // self.slices % 2 == 0
+        return self.stages > 1 and self.tiler_mnk[2] // self.sliced_k % 2 == 0
 
     @property
     def totals(self) -> int:
@@ -154,16 +154,16 @@ class GemmSimt(GemmPlan):
 
     def for_problem(self, problem: GemmProblem) -> GemmSimt:
         """The plan for other sizes; tiles are shared in whole runs."""
-        if self.streams == 0:
+        if self.stream_k_ctas == 0:
             return self.replace(problem=problem)
         if problem.k == 0:
-            return self.replace(problem=problem, streams=0)
+            return self.replace(problem=problem, stream_k_ctas=0)
         bm, bn, bk = self.tiler_mnk
         rows = -(-problem.m // bm)
         runs = -(-rows // self.group)
         group = self.group if runs and rows % runs == 0 else whole_group(rows)
-        counted = counts_steps(rows * -(-problem.n // bn) * problem.batches, -(-problem.k // bk), self.streams)
-        return self.replace(problem=problem, group=group, streams=self.streams if counted else 0)
+        counted = counts_steps(rows * -(-problem.n // bn) * problem.batches, -(-problem.k // bk), self.stream_k_ctas)
+        return self.replace(problem=problem, group=group, stream_k_ctas=self.stream_k_ctas if counted else 0)
 
     def _raster(self) -> tuple[int, int, int]:
         """The length of a run of tiles along M, the number of runs, and the tiles along N."""
@@ -183,7 +183,7 @@ class GemmSimt(GemmPlan):
 
     def grid(self) -> tuple[int, int, int]:
         """The CTAs of a launch; where runs do not divide the tiles, some have none."""
-        return self.places - self.shared_tiles + self.streams, 1, 1
+        return self.places - self.stream_k_tiles + self.stream_k_ctas, 1, 1
 
     @property
     def places(self) -> int:
@@ -196,38 +196,38 @@ class GemmSimt(GemmPlan):
         return -(-self.problem.k // self.tiler_mnk[2])
 
     @property
-    def shared_tiles(self) -> int:
-        """The tiles of C that `streams` CTAs share, the first ones: those of less than two rounds, more than of one."""
-        if self.streams == 0:
+    def stream_k_tiles(self) -> int:
+        """The stream-K tiles, which come first: those of less than two rounds, but of more than one."""
+        if self.stream_k_ctas == 0:
             return 0
-        return self.places - max(self.places // self.streams - 1, 0) * self.streams
+        return self.places - max(self.places // self.stream_k_ctas - 1, 0) * self.stream_k_ctas
 
     @property
-    def shares(self) -> list[int]:
+    def stream_k_bounds(self) -> list[int]:
         """Where the shares begin, in steps along K of one shared tile after the other, and the end of the last one."""
-        steps, count = self.shared_tiles * self.steps, max(self.streams, 1)
+        steps, count = self.stream_k_tiles * self.steps, max(self.stream_k_ctas, 1)
         return [i * (steps // count) + min(i, steps % count) for i in range(count + 1)]
 
     @cached_property
     def parts_of_tiles(self) -> list[tuple[int, int, int]]:
         """What CTAs have of the shared tiles: the tile's number, the first step and the steps, in the order of both."""
         steps = self.steps
-        cuts = sorted({*self.shares, *range(0, self.shared_tiles * steps + 1, max(steps, 1))})
+        cuts = sorted({*self.stream_k_bounds, *range(0, self.stream_k_tiles * steps + 1, max(steps, 1))})
         return [(a // steps, a % steps, b - a) for a, b in itertools.pairwise(cuts)]
 
     @property
     def longest_sum(self) -> int:
         """The steps along K of the longest part of a tile that a CTA has, in terms."""
-        if self.streams == 0 or self.places >= 2 * self.streams:
+        if self.stream_k_ctas == 0 or self.places >= 2 * self.stream_k_ctas:
             return self.problem.k
-        longest = self.shared_tiles * self.steps // self.streams + 1
+        longest = self.stream_k_tiles * self.steps // self.stream_k_ctas + 1
         return min(longest * self.tiler_mnk[2], self.problem.k)
 
     @property
     def scratch(self) -> tuple[int, int]:
         """As GemmPlan.scratch: a flag of each share, and the sums of one tile."""
         sums = accumulators(self) * self.threads * int(self.problem.acc_type.bits) // 8
-        return 4 * self.streams, sums * self.streams
+        return 4 * self.stream_k_ctas, sums * self.stream_k_ctas
 
     @property
     def shared_bytes(self) -> int:
@@ -244,10 +244,10 @@ class GemmSimt(GemmPlan):
     def _store_type(self) -> str:
         if self.smem_c is None:
             return f"SimtDirectStore<{self.out_mode}, {self.out_vector}>"
-        tv, threads = self.store_layout, int(self.tiled_mma.size) // self.slices
+        tv, threads = self.store_layout, int(self.tiled_mma.size) // self.sliced_k
         most = ACCESS * 8 // int(self.problem.acc_type.bits)
         writers, values = (int(_core.size(tv, mode=[i])) for i in (0, 1))
-        numbers = f"{self.out_mode}, {self.out_vector}, {writers}, {values}, {self.slices}, {threads}"
+        numbers = f"{self.out_mode}, {self.out_vector}, {writers}, {values}, {self.sliced_k}, {threads}"
         width = neighbours(self.columns, most)
         return f"SimtSharedStore<{device_type(self.smem_c)}, {device_type(tv)}, {numbers}, {width}>"
 
@@ -257,13 +257,13 @@ class GemmSimt(GemmPlan):
         operands = ", ".join(map(self._operand_type, "ab"))
         tile = f"{m}, {n}, {k}, {self.stages}, {self.threads}, {self.ctas_per_sm}"
         last = self._last_argument
-        if p.k >= WIDE_K or self.streams:
+        if p.k >= WIDE_K or self.stream_k_ctas:
             last = f", {self.promote}, {'int64' if p.k >= WIDE_K else 'int'}"
-        last += ", true" if self.streams else ""
+        last += ", true" if self.stream_k_ctas else ""
         widths = f"{self.fragment_vector('a')}, {self.fragment_vector('b')}"
         return (
             f"gemm_simt<GemmSimt<{operands}, {numeric_type(p.acc_type)}, {tile}, {int(self.tiled_mma.size)}, "
-            f"{self.slices}, {device_type(self.rows)}, {device_type(self.columns)}, {values[0]}, "
+            f"{self.sliced_k}, {device_type(self.rows)}, {device_type(self.columns)}, {values[0]}, "
             f"{values[1]}, {widths}, {self._store_type()}, {epilogue_type(p)}{last}>>"
         )
 
@@ -294,14 +294,14 @@ class GemmSimt(GemmPlan):
             for x in (address, *strides[:2], *(*strides[2:], 0, 0, 0)[:3])
         ]
         packed = struct.pack("<" + 3 * "Q5q" + "3q18I", *tensors, p.m, p.n, p.k, *words) + pack_epilogue(p, bias)
-        if self.streams == 0:
+        if self.stream_k_ctas == 0:
             return packed
-        least, longer = divmod(self.shared_tiles * self.steps, self.streams)
-        shares = *fast_divisor(max(self.steps, 1)), self.streams, self.shared_tiles, least, longer
-        return packed.ljust(self._streams_at, b"\0") + struct.pack("<2Q7I4x", 0, 0, *shares)
+        least, longer = divmod(self.stream_k_tiles * self.steps, self.stream_k_ctas)
+        numbers = *fast_divisor(max(self.steps, 1)), self.stream_k_ctas, self.stream_k_tiles, least, longer
+        return packed.ljust(self._stream_k_at, b"\0") + struct.pack("<2Q7I4x", 0, 0, *numbers)
 
     @property
-    def _streams_at(self) -> int:
+    def _stream_k_at(self) -> int:
         return EPILOGUE_AT + -(-len(pack_epilogue(self.problem, 0)) // 8) * 8
 
     def pointers(self) -> list[tuple[int, int, int]]:
@@ -309,8 +309,8 @@ class GemmSimt(GemmPlan):
         found = [(0, A_AT, 0), (1, B_AT, 0), (2, C_AT, 0)]
         if self.problem.epilogue.bias is not None:
             found.append((3, EPILOGUE_AT + bias_offset(self.problem), 0))
-        if self.streams:
-            found += [(5, self._streams_at, 0), (4, self._streams_at + 8, 0)]
+        if self.stream_k_ctas:
+            found += [(5, self._stream_k_at, 0), (4, self._stream_k_at + 8, 0)]
         return found
 
     def require(self, a_address: int, b_address: int, c_address: int, function: str) -> None:
@@ -336,13 +336,13 @@ class GemmSimt(GemmPlan):
             f"             columns {self.columns}",
         ]
         lines += [x + (", in shared memory" if self.totals else "") for x in self._promotion_text]
-        if self.streams:
-            lines.append(f"  stream-K   {self.streams} CTAs share {self.shared_tiles} tiles along K")
+        if self.stream_k_ctas:
+            lines.append(f"  stream-K   {self.stream_k_ctas} CTAs share {self.stream_k_tiles} tiles along K")
         lines += [self._operand_text(name) for name in "ab"]
         along = f" along {'MN'[self.out_mode]}" if self.out_vector > 1 else ""
         lines.append(f"  store C    {int(p.c_type.bits) * self.out_vector} bits{along}")
         if self.smem_c is not None:
-            lines.append(f"             of {self.slices} sums each from {self.smem_c}: {self.store_layout}")
+            lines.append(f"             of {self.sliced_k} sums each from {self.smem_c}: {self.store_layout}")
         return "\n".join(lines)
 
     def _operand_text(self, name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.kernels.gemm.partitions import by_modes, load_table, points, thread_coordinates
 from tilewright.kernels.gemm.simt.plan import by_cp_async
-from tilewright.kernels.gemm.simt.stream_k import stream_work
+from tilewright.kernels.gemm.simt.stream_k import stream_k_work
 from tilewright.kernels.gemm.tables import GemmTables, MmaTable, OperandTable, Pipeline, StoreTable
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def simt_tables(plan: GemmSimt) -> GemmTables:
     slice_of = mma.thread[:, 3]
     a, b = _operand(plan, "a", rows, slice_of), _operand(plan, "b", columns, slice_of)
     store = _store(plan, coordinates) if plan.smem_c is None else _shared_store(plan, rows, columns, slice_of)
-    work = stream_work(plan) if plan.streams else None
+    work = stream_k_work(plan) if plan.stream_k_ctas else None
     return GemmTables(plan.tiler_mnk, a, b, mma, store, pipeline, work=work, promote=plan.promote)
 
 
@@ -59,7 +59,7 @@ def _operand(plan: GemmSimt, name: str, rows: IntArray, slice_of: IntArray) -> O
     kind = "cp.async" if (by_cp_async(tiled_copy) if wide else size >= 4) else "registers"
     load = load_table(tiled_copy, tile, smem, width=width, mode=mode, kind=kind)
     load = load._replace(smem=np.ascontiguousarray(load.smem))
-    depth = slice_of[:, None] + np.arange(0, tile[1], plan.slices)  # (thread, step): the k of each
+    depth = slice_of[:, None] + np.arange(0, tile[1], plan.sliced_k)  # (thread, step): the k of each
     fragment = rows[:, :, None, None] * row + (depth * k)[:, None, :, None]
     return OperandTable(load, stage, np.ascontiguousarray(fragment, np.int32))
 
@@ -87,13 +87,13 @@ def _shared_store(plan: GemmSimt, rows: IntArray, columns: IntArray, slice_of: I
     threads, values = (points(plan.store_layout[i], 2) for i in (0, 1))
     index = (threads[:, None] + values).astype(np.int32)
     first = (index[..., 0] * row + index[..., 1] * column).reshape(len(threads), -1, plan.out_vector)
-    sums = first[..., None] + np.arange(plan.slices, dtype=np.int32) * step
+    sums = first[..., None] + np.arange(plan.sliced_k, dtype=np.int32) * step
     return StoreTable(
         coord=np.ascontiguousarray(index[:, :: plan.out_vector]),
         mode=plan.out_mode,
         smem_write=np.ascontiguousarray(places.reshape(len(places), -1)),
         smem_read=np.ascontiguousarray(sums[..., 0]),
-        smem_added=np.ascontiguousarray(sums[..., 1:]) if plan.slices > 1 else None,
+        smem_added=np.ascontiguousarray(sums[..., 1:]) if plan.sliced_k > 1 else None,
         image_elements=int(_core.cosize(plan.smem_c)),
         kind="shared",
     )

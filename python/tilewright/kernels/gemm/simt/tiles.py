@@ -71,8 +71,8 @@ def depth_of(problem: GemmProblem, tile: SimtTile, accesses: list[Access], most:
     if problem.a_type is not Float32:
         return 8
     groups = tile.groups_m * tile.groups_n
-    if tile.slices > 1:
-        return min((2 * steps if groups == 8 else steps) * tile.slices, most)
+    if tile.sliced_k > 1:
+        return min((2 * steps if groups == 8 else steps) * tile.sliced_k, most)
     is_turned = any(not x.is_async for x in accesses)
     return min(16 if is_turned and groups == 1 else 8, most)
 
@@ -93,7 +93,7 @@ def stages_of(tile: SimtTile, depth: int, accesses: list[Access], facts: DeviceF
     Or those of the tile, as many of them as there is room for.
     """
     if tile.stages == 0:
-        return 3 if all(x.is_async for x in accesses) or tile.slices == 2 else 2
+        return 3 if all(x.is_async for x in accesses) or tile.sliced_k == 2 else 2
     stage = sum(extent + ACCESS // 4 for extent in tile.extents(4)) * depth * 4
     return next((n for n in range(tile.stages, 3, -1) if fits(n * stage, tile, facts)), 3)
 
@@ -133,12 +133,12 @@ def tiles_for(problem: GemmProblem, facts: DeviceFacts, tiles: tuple[SimtTile, .
     """Those of the element type, or of `tiles`; of the ones in slices, whose sums the shared memory has room for."""
 
     def has_room(tile: SimtTile) -> bool:
-        image = make_simt_image(tile.extents(width_of(problem)), tile.slices, problem.acc_type)
+        image = make_simt_image(tile.extents(width_of(problem)), tile.sliced_k, problem.acc_type)
         return int(_core.cosize(image)) * int(problem.acc_type.bits) // 8 <= facts.shared_bytes
 
     numbers = SimtTiles.of(facts)
     tiles = tiles or (numbers.tiles if problem.a_type is Float32 else numbers.others)
-    return [x for x in tiles if x.slices == 1 or has_room(x)]
+    return [x for x in tiles if x.sliced_k == 1 or has_room(x)]
 
 
 def loose_tiles(

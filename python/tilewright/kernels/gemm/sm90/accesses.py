@@ -125,13 +125,13 @@ def _fragments(plan: GemmSm90, launch: Launch) -> list[Tally]:
 
 def _exchange(plan: GemmSm90) -> list[Tally | MemoryInstruction]:
     """CTAs that share a tile along K: each sends the others what they finish, and reads what they have sent."""
-    if plan.splits == 1:
+    if plan.split_k == 1:
         return []
     bm, bn, _ = plan.tiler_mnk
     units = bm // ROWS // plan.consumers * bn // 8  # of a consumer: 64 rows by 8 columns, 16 bytes of a thread
     warps = plan.consumers * GROUP // WARP
     clusters = math.prod(plan.tiles()) * plan.problem.batches
-    sent = clusters * (plan.splits - 1) * units * warps
+    sent = clusters * (plan.split_k - 1) * units * warps
     take = Tally("read sums", "shared", "load", 16)
     lanes = np.arange(WARP)[None] * 16
     # What was sent is read once: a CTA that finishes nothing, since there are fewer units than CTAs, reads nothing.
@@ -155,7 +155,7 @@ def _bias(plan: GemmSm90, launch: Launch) -> list[Tally]:
         return []
     bm, bn, _ = plan.tiler_mnk
     thread, sharing = np.arange(GROUP), _sharing(plan)
-    others = math.prod(plan.cluster_mn) * math.prod(plan.tiles()) * p.batches * plan.splits
+    others = math.prod(plan.cluster_mn) * math.prod(plan.tiles()) * p.batches * plan.split_k
     fetch = Tally("load bias", "global", "load", launch.bias_size)
     if p.epilogue.bias == "n":
         at = np.arange(-(-bn // GROUP))[:, None] * GROUP + thread

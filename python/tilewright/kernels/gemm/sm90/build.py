@@ -185,7 +185,7 @@ class GemmSm90(GemmPlan):
 
     - `smem_a`, `smem_b`: the layouts (bM, bK, stages) and (bN, bK, stages) in shared memory, swizzled
     - `cluster_mn`: CTAs along M that share B, and along N that share A
-    - `splits`: CTAs of a cluster that share a tile along K
+    - `split_k`: CTAs of a cluster that share a tile along K
     - `ping_pong`: whether two consumers have tiles of their own instead of sharing one
     - `store`: "boxes" (through shared memory and TMA), "columns" (the same of C contiguous along M), "pairs" or
       "singles" from registers
@@ -197,7 +197,7 @@ class GemmSm90(GemmPlan):
     smem_a: SharedOperandLayout
     smem_b: SharedOperandLayout
     cluster_mn: Cluster = (1, 1)
-    splits: Positive = 1
+    split_k: Positive = 1
     ping_pong: bool = False
     store: Store = "singles"
     store_buffers: Positive = 2
@@ -236,7 +236,7 @@ class GemmSm90(GemmPlan):
     @property
     def cluster(self) -> int:
         """CTAs of a cluster."""
-        return self.cluster_mn[0] * self.cluster_mn[1] * self.splits
+        return self.cluster_mn[0] * self.cluster_mn[1] * self.split_k
 
     def operands(self) -> tuple[SharedOperand, SharedOperand]:
         """A and B in shared memory."""
@@ -279,7 +279,7 @@ class GemmSm90(GemmPlan):
 
     def grid(self) -> tuple[int, int, int]:
         count = math.prod(self.tiles()) * self.problem.batches
-        if self.splits > 1:  # such a cluster has one tile
+        if self.split_k > 1:  # such a cluster has one tile
             return count * self.cluster, 1, 1
         return min(count, max(self.workers // self.cluster, 1)) * self.cluster, 1, 1
 
@@ -287,7 +287,7 @@ class GemmSm90(GemmPlan):
         p, ragged = self.problem, self.ragged
         a, b = self.operands()
         flags = (
-            self.stages, self.consumers, str(self.ping_pong).lower(), *self.cluster_mn, self.splits, len(p.batch),
+            self.stages, self.consumers, str(self.ping_pong).lower(), *self.cluster_mn, self.split_k, len(p.batch),
             STORES.index(self.store), self.store_buffers,
         )  # fmt: skip
         return (
@@ -352,7 +352,7 @@ class GemmSm90(GemmPlan):
         p = self.problem
         way = "ping-pong" if self.ping_pong else "cooperative"
         cluster = f", clusters of {text(self.cluster_mn)}" if math.prod(self.cluster_mn) > 1 else ""
-        split = f", K split among {self.splits} CTAs" if self.splits > 1 else ""
+        split = f", K split among {self.split_k} CTAs" if self.split_k > 1 else ""
         op = self.tiled_mma.op
         return "\n".join(
             [

@@ -117,13 +117,13 @@ def plan_of(
 ) -> GemmSm90 | None:  # fmt: skip
     """The plan of a configuration; None where it does not fit the problem or shared memory."""
     p, bM, bN, numbers = problem, config.bM, config.bN, Sm90Configs.of(facts)
-    if not _fits(config, problem, k_major) or config.splits > max(p.k * p.a_type.bits // (8 * SPAN), 1):
+    if not _fits(config, problem, k_major) or config.split_k > max(p.k * p.a_type.bits // (8 * SPAN), 1):
         return None
     store = store_for(config, p, alignments[2])
     stages = smem_stages(config, p, facts, store)
     if _few_steps(p, numbers):
         stages = min(stages, numbers.few_steps - 1)
-    got = received_bytes(bM, bN, config.splits, config.consumers)
+    got = received_bytes(bM, bN, config.split_k, config.consumers)
     if stages < 2 or got > (bM + bN) * SPAN:
         return None
     bK = SPAN * 8 // p.a_type.bits
@@ -136,7 +136,7 @@ def plan_of(
         smem_a=smem_layout(p.a_type, bM, bK, stages, k_major[0]),
         smem_b=smem_layout(p.b_type, bN, bK, stages, k_major[1]),
         cluster_mn=config.cluster,
-        splits=config.splits,
+        split_k=config.split_k,
         ping_pong=config.ping_pong,
         store=store,
         store_buffers=config.buffers,

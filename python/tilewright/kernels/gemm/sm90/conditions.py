@@ -68,10 +68,10 @@ def require_fields(plan: GemmSm90) -> None:
         refuse(f"{warpgroups} warpgroups; 1 to {MAX_CONSUMERS} share a tile, and in ping-pong each has its own")
     if plan.cluster > MAX_CLUSTER:
         refuse(
-            f"cluster_mn {text(plan.cluster_mn)} and splits {plan.splits} make {plan.cluster} CTAs, but there are at "
+            f"cluster_mn {text(plan.cluster_mn)} and split_k {plan.split_k} make {plan.cluster} CTAs, but there are at "
             f"most {MAX_CLUSTER} CTAs in a cluster"
         )
-    if plan.splits > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong):
+    if plan.split_k > 1 and (math.prod(plan.cluster_mn) > 1 or plan.ping_pong):
         refuse("CTAs that share a tile along K are a cluster of their own, and cooperative")
     for name, rows, k_major, sharers in (
         ("bM", bM, majors[0], plan.cluster_mn[1]),
@@ -90,14 +90,16 @@ def require_fields(plan: GemmSm90) -> None:
             f"store is {plan.store} of {p.c_type}; where A comes from registers boxes of C have elements of 32 bits, "
             "and only there they can lie along M"
         )
-    got, stage = received_bytes(bM, bN, plan.splits, plan.consumers), (bM + bN) * SPAN
+    got, stage = received_bytes(bM, bN, plan.split_k, plan.consumers), (bM + bN) * SPAN
     if got > stage:
         refuse(
-            f"of {plan.splits} CTAs each gets {got} bytes of sums, more than a stage, {stage}; use fewer or other tiles"
+            f"of {plan.split_k} CTAs each gets {got} bytes of sums, more than a stage, {stage}; use fewer or other "
+            "tiles"
         )
-    if by_boxes and plan.splits > 1 and not _finishes_boxes(bM, bN, plan.splits, plan.consumers, plan.box_columns):
+    if by_boxes and plan.split_k > 1 and not _finishes_boxes(bM, bN, plan.split_k, plan.consumers, plan.box_columns):
         refuse(
-            f"of {plan.splits} CTAs each finishes columns that are no boxes of {plan.box_columns}; store from registers"
+            f"of {plan.split_k} CTAs each finishes columns that are no boxes of {plan.box_columns}; store "
+            "from registers"
         )
     plan.operands()
     for name, layout, rows in (("smem_a", plan.smem_a, bM), ("smem_b", plan.smem_b, bN)):
@@ -119,21 +121,21 @@ def paired_rows(warpgroups: int) -> Any:
     return rows
 
 
-def _own_units(bM: int, bN: int, splits: int, consumers: int) -> int:
+def _own_units(bM: int, bN: int, split_k: int, consumers: int) -> int:
     """Of a split, the units of 8 columns by 64 rows that a CTA finishes of each consumer's part of the tile."""
-    return -(-(bM * bN // (64 * 8 * consumers)) // splits)
+    return -(-(bM * bN // (64 * 8 * consumers)) // split_k)
 
 
-def received_bytes(bM: int, bN: int, splits: int, consumers: int) -> int:
+def received_bytes(bM: int, bN: int, split_k: int, consumers: int) -> int:
     """Of a split, the sums that a CTA gets from the others."""
-    return (splits - 1) * consumers * _own_units(bM, bN, splits, consumers) * 64 * 8 * 4
+    return (split_k - 1) * consumers * _own_units(bM, bN, split_k, consumers) * 64 * 8 * 4
 
 
-def _finishes_boxes(bM: int, bN: int, splits: int, consumers: int, columns: int) -> bool:
+def _finishes_boxes(bM: int, bN: int, split_k: int, consumers: int, columns: int) -> bool:
     """Whether what a CTA of a split finishes are whole boxes of C, of 64 rows."""
-    if splits == 1:
+    if split_k == 1:
         return bN % columns == 0
-    own = 8 * _own_units(bM, bN, splits, consumers)
+    own = 8 * _own_units(bM, bN, split_k, consumers)
     return bN % own == 0 and own % columns == 0 and bM * bN % (64 * own * consumers) == 0
 
 
@@ -161,7 +163,7 @@ def refusal(
     return None
 
 
-def store_of(problem: GemmProblem, bM: int, bN: int, splits: int, consumers: int, alignment: int, paired: bool) -> str:
+def store_of(problem: GemmProblem, bM: int, bN: int, split_k: int, consumers: int, alignment: int, paired: bool) -> str:
     """How C can be stored: "boxes", "columns", "pairs" or "singles". `paired`: A comes from registers."""
     from tilewright.kernels.gemm.sm90.build import SPAN
 
@@ -177,7 +179,7 @@ def store_of(problem: GemmProblem, bM: int, bN: int, splits: int, consumers: int
     # TMA writes whole 16 bytes: of a row that ends elsewhere it would write what follows, too.
     whole = extent * size % TMA_ALIGNMENT == 0 and alignment % TMA_ALIGNMENT == 0
     sizes = (4,) if paired else (2, 4)
-    boxes = whole and size in sizes and _finishes_boxes(bM, bN, splits, consumers, SPAN // size)
+    boxes = whole and size in sizes and _finishes_boxes(bM, bN, split_k, consumers, SPAN // size)
     if boxes and all(0 < x < MAX_STRIDE and x % TMA_ALIGNMENT == 0 for x in others):
         return "columns" if along_m else "boxes"
     if along_m:
@@ -213,7 +215,7 @@ def require(plan: GemmSm90, a_address: int, b_address: int, c_address: int, func
     bM, bN, _ = plan.tiler_mnk
     sharing = 1 if plan.ping_pong else plan.consumers
     paired = plan.from_registers
-    possible = store_of(p, bM, bN, plan.splits, sharing, c_address & -c_address or 1 << 40, paired)
+    possible = store_of(p, bM, bN, plan.split_k, sharing, c_address & -c_address or 1 << 40, paired)
     if plan.store not in ("singles", possible) and (plan.store, possible) != ("pairs", "boxes"):
         raise ValueError(
             f"{function}: mC {text((p.m, p.n, *p.batch))}:{text(p.c_strides)} at 0x{c_address:x} can be stored as "

@@ -30,7 +30,7 @@ class Config(NamedTuple):
     consumers: int = 2
     ping_pong: bool = False
     cluster: tuple[int, int] = (1, 1)
-    splits: int = 1
+    split_k: int = 1
     resident: int = 1  # CTAs of a multiprocessor
     stages: int = 8  # at most
     buffers: int = 2  # boxes of C of a consumer
@@ -99,7 +99,7 @@ def store_for(config: Config, problem: GemmProblem, alignment: int) -> str:
     """How a plan of a configuration stores C, at an address of this alignment."""
     sharing = 1 if config.ping_pong else config.consumers
     paired = problem.a_type is TFloat32 and problem.a_strides[1] != 1
-    return store_of(problem, config.bM, config.bN, config.splits, sharing, alignment, paired)
+    return store_of(problem, config.bM, config.bN, config.split_k, sharing, alignment, paired)
 
 
 def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm90Model | None = None) -> float:
@@ -113,11 +113,11 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm9
     """
     p, size, model = problem, problem.a_type.bits // 8, model or Sm90Model.of(facts)
     bM, bN, (cM, cN) = config.bM, config.bN, config.cluster
-    sms = facts.multiprocessors if cM * cN * config.splits <= 2 else int(facts.multiprocessors * model.quads)
+    sms = facts.multiprocessors if cM * cN * config.split_k <= 2 else int(facts.multiprocessors * model.quads)
     steps = -(-p.k * size // SPAN)
-    steps = -(-steps // config.splits)
+    steps = -(-steps // config.split_k)
     rounded_m, rounded_n = -(-p.m // (bM * cM)) * cM, -(-p.n // (bN * cN)) * cN
-    tiles = rounded_m * rounded_n * p.batches * config.splits
+    tiles = rounded_m * rounded_n * p.batches * config.split_k
     waves = -(-tiles // (sms * config.resident))
     together = max(min(config.resident, -(-tiles // sms)), 1)  # CTAs that a multiprocessor really has
     multiply = max(bM * bN / 32, bM + bM * bN / 64)
@@ -130,14 +130,14 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm9
     store = store_for(config, p, SPAN)
     late = model.latency / (together * max(smem_stages(config, p, facts, store), 1))
     step = max(multiply, ingest, fetch, streamed * SPAN / model.stream, late)
-    stored = bM * bN * p.c_type.bits / 8 / config.splits / model.store
+    stored = bM * bN * p.c_type.bits / 8 / config.split_k / model.store
     step *= 1 + model.fetched * fetch / multiply
     wave = together * (steps * step + stored * (model.overlapped if config.ping_pong and waves > 1 else 1))
     start = model.fill + (model.cluster if cM * cN > 1 else 0)
     if store not in BY_BOXES:
         start += model.direct
     clocks: float = start + waves * wave
-    if config.splits > 1:  # nothing of the next tile is fetched before the sums are exchanged
+    if config.split_k > 1:  # nothing of the next tile is fetched before the sums are exchanged
         clocks += (waves - 1) * start + waves * (model.split + 4 * bM * bN / model.exchange)
     moved: float = p.batches * size * (p.m * p.k + p.n * p.k) + p.batches * p.m * p.n * p.c_type.bits // 8
     useful = (min(bM, p.m) + min(bN, p.n)) / (bM + bN)
@@ -145,7 +145,7 @@ def seconds(config: Config, problem: GemmProblem, facts: DeviceFacts, model: Sm9
     if tiles < model.starving * sms:
         moved *= 1 + model.starved
     own, memory = clocks / model.clock, moved / model.memory
-    fixed = model.launch + (model.split / model.clock if config.splits > 1 else 0)
+    fixed = model.launch + (model.split / model.clock if config.split_k > 1 else 0)
     fetched = model.fetches * tiles * steps * fetch * model.ingest / model.l2
     return fixed + max(own, memory) + model.hidden * min(own, memory) + fetched
 
@@ -154,5 +154,5 @@ def cost(plan: GemmSm90, facts: DeviceFacts) -> float:
     """The seconds that a plan is expected to take on a device."""
     bM, bN, _ = plan.tiler_mnk
     resident = max(plan.workers // facts.multiprocessors, 1)
-    config = Config(bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.splits, resident, plan.stages)
+    config = Config(bM, bN, plan.consumers, plan.ping_pong, plan.cluster_mn, plan.split_k, resident, plan.stages)
     return seconds(config, plan.problem, facts)

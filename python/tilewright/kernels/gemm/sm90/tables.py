@@ -37,7 +37,7 @@ def tables(plan: GemmSm90) -> GemmTables:
         mma=mma,
         store=_store_table(plan, mma.c_coord),
         pipeline=Pipeline(plan.stages, plan.stages - 2, 0, -1, 0) if plan.stages > 2 else Pipeline(2, 1),
-        work=_split_work(plan) if plan.splits > 1 else None,
+        work=_split_work(plan) if plan.split_k > 1 else None,
         promote=plan.promote,
         rounding="tf32_rna" if p.a_type is TFloat32 else None,
     )
@@ -172,12 +172,12 @@ def _split_work(plan: GemmSm90) -> IntArray:
     """Every CTA of a split has its own tiles along K; their sums are added in the order of their ranks."""
     p, (bM, bN, bK) = plan.problem, plan.tiler_mnk
     tiles = -(-p.k // bK)
-    begins = [tiles * rank // plan.splits for rank in range(plan.splits + 1)]
+    begins = [tiles * rank // plan.split_k for rank in range(plan.split_k + 1)]
     units = [
         (m, n, batch, begins[rank], begins[rank + 1] - begins[rank])
         for batch in range(p.batches)
         for n in range(-(-p.n // bN))
         for m in range(-(-p.m // bM))
-        for rank in range(plan.splits)
+        for rank in range(plan.split_k)
     ]
     return np.array(units, np.int32)

@@ -10,13 +10,13 @@ from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt.build import choose, variants
-from tilewright.kernels.gemm.simt.gemv import DEPTH, SLICES, thin_plan
+from tilewright.kernels.gemm.simt.gemv import DEPTH, SLICED_K, gemv_plan
 
 ALIGNED = (16, 16, 16)
 
 
-def thin(m, n, k, alignments=ALIGNED, **options):
-    return thin_plan(problem_of(m, n, k, **{"dtype": Float32, **options}), alignments, H200)
+def gemv(m, n, k, alignments=ALIGNED, **options):
+    return gemv_plan(problem_of(m, n, k, **{"dtype": Float32, **options}), alignments, H200)
 
 
 def numbers(*shape, order="k", seed=0):
@@ -70,27 +70,27 @@ def test_a_batch_of_vectors():
 @pytest.mark.parametrize("order", ["k", "m"])
 def test_tiles_are_as_large_as_the_device_is_filled_by(order):
     """Of more rows, or of a batch, tiles are larger; few rows with long sums are shared along K."""
-    plans = [thin(m, 1, 4096, a=order) for m in (512, 1024, 2048, 4096, 14336)]
+    plans = [gemv(m, 1, 4096, a=order) for m in (512, 1024, 2048, 4096, 14336)]
     rows = [plan.tiler_mnk[0] for plan in plans]
     assert rows == sorted(rows)
     assert rows[0] < rows[-1]
-    assert not any(plan.streams for plan in plans)
-    assert thin(512, 1, 16384, a=order).streams == 2 * H200.multiprocessors
-    assert thin(4096, 1, 16384, a=order).streams == 0
-    assert thin(512, 1, 4096, a=order, batch=(8,)).tiler_mnk[0] >= rows[3]
+    assert not any(plan.stream_k_ctas for plan in plans)
+    assert gemv(512, 1, 16384, a=order).stream_k_ctas == 2 * H200.multiprocessors
+    assert gemv(4096, 1, 16384, a=order).stream_k_ctas == 0
+    assert gemv(512, 1, 4096, a=order, batch=(8,)).tiler_mnk[0] >= rows[3]
 
 
 def test_what_is_not_for_them():
-    assert thin(4096, 4, 4096) is not None
-    assert [thin(4096, 5, 4096), thin(4096, 0, 4096), thin(63, 1, 4096), thin(4096, 1, 255)] == [None] * 4
-    assert thin(4096, 1, 4097) is None  # rows that are not aligned
-    assert thin(4098, 1, 4096, a="m") is None
-    assert thin(4096, 1, 4096, (4, 16, 16)) is None
-    assert thin(4096, 1, 4096, (16, 4, 4)) is not None
-    assert thin(4096, 1, 4096, dtype=Float64) is None
-    assert thin(4096, 1, 4096, dtype=BFloat16) is None
+    assert gemv(4096, 4, 4096) is not None
+    assert [gemv(4096, 5, 4096), gemv(4096, 0, 4096), gemv(63, 1, 4096), gemv(4096, 1, 255)] == [None] * 4
+    assert gemv(4096, 1, 4097) is None  # rows that are not aligned
+    assert gemv(4098, 1, 4096, a="m") is None
+    assert gemv(4096, 1, 4096, (4, 16, 16)) is None
+    assert gemv(4096, 1, 4096, (16, 4, 4)) is not None
+    assert gemv(4096, 1, 4096, dtype=Float64) is None
+    assert gemv(4096, 1, 4096, dtype=BFloat16) is None
     old = H200._replace(capability=75)
-    assert thin_plan(problem_of(4096, 1, 4096, Float32), ALIGNED, old) is None
+    assert gemv_plan(problem_of(4096, 1, 4096, Float32), ALIGNED, old) is None
     assert choose(problem_of(4096, 1, 4096, Float32), ALIGNED, old) is not None
 
 
@@ -98,7 +98,7 @@ def test_there_is_room_on_smaller_devices():
     """Of 100 KiB there are fewer stages."""
     small = H200._replace(capability=86, shared_bytes=99 * 1024, multiprocessors=82)
     for order in "km":
-        plan = thin_plan(problem_of(8192, 4, 4096, Float32, a=order), ALIGNED, small)
+        plan = gemv_plan(problem_of(8192, 4, 4096, Float32, a=order), ALIGNED, small)
         assert plan.stages >= 3
         assert plan.shared_bytes <= small.shared_bytes
 
@@ -107,7 +107,7 @@ def test_it_is_the_first_of_the_plans_to_be_measured():
     problem = problem_of(4096, 1, 4096, Float32)
     plans = variants(problem, ALIGNED, H200)
     assert plans[0] == choose(problem, ALIGNED, H200)
-    assert plans[0].slices == SLICES
+    assert plans[0].sliced_k == SLICED_K
     assert any(plan.tiler_mnk[2] != DEPTH for plan in plans)
 
 
@@ -116,10 +116,10 @@ def test_sums_are_short():
 
     def terms(k, m=4096, **options):
         plan = choose(problem_of(m, 1, k, **{"dtype": Float32, **options}), ALIGNED, H200)
-        return plan.promote * DEPTH // SLICES
+        return plan.promote * DEPTH // SLICED_K
 
     for k in (256, 2044, 2048, 4096, 14336):
-        n = k / SLICES  # of a thread
+        n = k / SLICED_K  # of a thread
         assert 0.5 * n**0.5 <= terms(k) <= 2 * n**0.5, k
     assert 0 < terms(16384, 512) < terms(16384)  # of a share
     assert terms(4096, out=BFloat16) == 0

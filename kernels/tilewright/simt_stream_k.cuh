@@ -29,7 +29,7 @@ struct SimtShare {
 };
 
 template <class Acc>
-struct SimtStreams {
+struct SimtStreamK {
   Acc* parts;         // of each share, the sums of the CTA's threads
   unsigned* arrived;  // of each share: 1 when its sums are there; 0 before the launch, and behind it
   FastDivisor steps;  // of a tile

@@ -24,7 +24,7 @@ from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
 from tilewright.kernels.gemm.simt.build import plan_of_tile
 from tilewright.kernels.gemm.simt.cost import Choice, expected_time, fastest
-from tilewright.kernels.gemm.simt.stream_k import stream_work
+from tilewright.kernels.gemm.simt.stream_k import stream_k_work
 from tilewright.kernels.gemm.simt.tiles import SimtTiles
 from tilewright.runtime.discovery import kernels_folder
 
@@ -35,13 +35,15 @@ def numbers(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def streamed(m, n, k, streams, tile=5, **options):
-    return plan_of_tile(problem_of(m, n, k, Float32, **options), ALIGNED, SimtTiles.of(H200).tiles[tile], H200, streams)
+def stream_k_plan(m, n, k, stream_k_ctas, tile=5, **options):
+    return plan_of_tile(
+        problem_of(m, n, k, Float32, **options), ALIGNED, SimtTiles.of(H200).tiles[tile], H200, stream_k_ctas
+    )
 
 
 def shares_of_kernel(plan):
-    """What simt_streams.cuh makes of a plan's parameter: each CTA's share, its number, and where it begins and ends."""
-    steps, _, _, ctas, tiles, least, longer = struct.unpack_from("<7I", plan.params(), plan._streams_at + 16)
+    """What simt_stream_k.cuh makes of a plan's parameter: each CTA's share, its number, its begin and its end."""
+    steps, _, _, ctas, tiles, least, longer = struct.unpack_from("<7I", plan.params(), plan._stream_k_at + 16)
     assert steps == plan.steps
 
     def begin(index):
@@ -62,9 +64,9 @@ def shares_of_kernel(plan):
 @given(
     st.integers(1, 9), st.integers(1, 5), st.integers(1, 300), st.integers(1, 40), st.sampled_from([(), (2,), (2, 3)])
 )
-def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, streams, batch):
+def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, stream_k_ctas, batch):
     """By the kernel's own numbers, in the order in which CTAs begin; and the CPU's work is the same."""
-    plan = streamed(32 * m, 32 * n, k, streams, batch=batch)
+    plan = stream_k_plan(32 * m, 32 * n, k, stream_k_ctas, batch=batch)
     steps, seen = plan.steps, {}
     left = {}  # of a share: the CTA that leaves sums
     for cta, (index, begin, end) in enumerate(shares_of_kernel(plan)):
@@ -77,9 +79,9 @@ def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, streams, bat
                 left[index] = cta
             elif count < steps:  # this CTA adds what the next shares have
                 other = index + 1
-                while (cut := plan.shares[other]) < (tile + 1) * steps:
+                while (cut := plan.stream_k_bounds[other]) < (tile + 1) * steps:
                     assert left[other] < cta, "it waits for a CTA that begins later"
-                    assert cut > tile * steps or cut == plan.shares[other + 1]
+                    assert cut > tile * steps or cut == plan.stream_k_bounds[other + 1]
                     other += 1
             begin += count
     assert sorted(seen) == list(range(math.prod(plan.tiles) * plan.problem.batches))
@@ -87,7 +89,7 @@ def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, streams, bat
         pieces.sort()
         assert [first for first, _ in pieces] == [0, *itertools.accumulate(count for _, count in pieces)][:-1]
         assert sum(count for _, count in pieces) == steps
-    work = stream_work(plan)
+    work = stream_k_work(plan)
     assert work[:, 4].sum() == len(seen) * steps
     by_tile = {}
     for *tile, first, count in work.tolist():
@@ -98,27 +100,29 @@ def test_every_step_is_somebodys_and_sums_are_there_before(m, n, k, streams, bat
 
 @pytest.mark.parametrize("swapped", [False, True], ids=["C", "C transposed"])
 @pytest.mark.parametrize(
-    ("tile", "streams", "k"), [(0, 3, 70), (0, 40, 203), (3, 5, 70), (6, 7, 300), (7, 4, 300), (9, 64, 515)]
+    ("tile", "stream_k_ctas", "k"), [(0, 3, 70), (0, 40, 203), (3, 5, 70), (6, 7, 300), (7, 4, 300), (9, 64, 515)]
 )
-def test_the_cpu_adds_the_same(tile, streams, k, swapped):
+def test_the_cpu_adds_the_same(tile, stream_k_ctas, k, swapped):
     m, n = 200, 140
     a, b, bias, before = numbers(m, k), numbers(n, k, seed=1), numbers(n, seed=2), numbers(m, n, seed=3)
     c = np.asfortranarray(before) if swapped else before.copy()
     base = kernels.gemm.plan(a, b, c, alpha=0.5, beta=2, bias=bias, activation="relu")
     assert base.swapped == swapped
-    plan = plan_of_tile(base.problem, (4, 4, 4), SimtTiles.of(H200).tiles[tile], H200, streams).replace(swapped=swapped)
+    plan = plan_of_tile(base.problem, (4, 4, 4), SimtTiles.of(H200).tiles[tile], H200, stream_k_ctas).replace(
+        swapped=swapped
+    )
     plan.run(a, b, c, bias=bias)
     expected = np.maximum(0.5 * (a.astype(np.float64) @ b.T) + 2 * before + bias, 0)
     np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-4)
     c[...] = before
     report = plan.run(a, b, c, bias=bias, check=True)
     assert report, str(report)
-    assert pickle.loads(pickle.dumps(plan)) == plan != plan.replace(streams=0)
-    assert f"stream-K   {streams} CTAs share {plan.shared_tiles} tiles along K" in str(plan)
+    assert pickle.loads(pickle.dumps(plan)) == plan != plan.replace(stream_k_ctas=0)
+    assert f"stream-K   {stream_k_ctas} CTAs share {plan.stream_k_tiles} tiles along K" in str(plan)
 
 
 def test_other_sizes():
-    plan = streamed(640, 96, 64, 7)
+    plan = stream_k_plan(640, 96, 64, 7)
     a, b = numbers(37 * 32, 52), numbers(20, 52, seed=1)
     np.testing.assert_allclose(plan.run(a, b), a @ b.T, rtol=1e-4, atol=1e-4)
     none = np.ones((4, 0), np.float32)
@@ -129,14 +133,14 @@ def test_other_sizes():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"streams": -1}, "streams is -1, but it must be an integer from 0 on"),
-        ({"streams": 3, "group": 4}, "5 tiles along M are no whole runs of 3; use a group .* such as group=5"),
-        ({"streams": 2**30}, r"5 tiles of 4 steps, but the kernel counts steps of all tiles up to 2\^31"),
-        ({"streams": 3, "problem": problem_of(160, 32, 0, Float32)}, "streams is 3, but K is 0"),
+        ({"stream_k_ctas": -1}, "stream_k_ctas is -1, but it must be an integer from 0 on"),
+        ({"stream_k_ctas": 3, "group": 4}, "5 tiles along M are no whole runs of 3; use a group .* such as group=5"),
+        ({"stream_k_ctas": 2**30}, r"5 tiles of 4 steps, but the kernel counts steps of all tiles up to 2\^31"),
+        ({"stream_k_ctas": 3, "problem": problem_of(160, 32, 0, Float32)}, "stream_k_ctas is 3, but K is 0"),
     ],
 )
 def test_what_cannot_be_shared(fields, message):
-    plan = streamed(160, 32, 64, 0)
+    plan = stream_k_plan(160, 32, 64, 0)
     with pytest.raises((TypeError, LayoutError), match=message):
         plan.replace(**{"group": 5, **fields})
 
@@ -161,9 +165,11 @@ def launches(monkeypatch):
     return recorder, made, identity
 
 
-def in_shares(a, b, c, streams):
+def in_stream_k(a, b, c, stream_k_ctas):
     plan = kernels.gemm.plan(a, b, c)
-    return plan_of_tile(plan.problem, ALIGNED, SimtTiles.of(H200).tiles[5], H200, streams).replace(swapped=plan.swapped)
+    return plan_of_tile(plan.problem, ALIGNED, SimtTiles.of(H200).tiles[5], H200, stream_k_ctas).replace(
+        swapped=plan.swapped
+    )
 
 
 def test_launches_take_the_scratch_of_their_stream(launches, monkeypatch):
@@ -171,7 +177,7 @@ def test_launches_take_the_scratch_of_their_stream(launches, monkeypatch):
     torch = pytest.importorskip("torch")
     recorder, made, identity = launches
     a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
-    plan = in_shares(a, b, c, 5)
+    plan = in_stream_k(a, b, c, 5)
     kernels.gemm(a, b, c, plan=plan)
     zeros, others = plan.scratch
     assert (zeros, others) == (4 * 5, 5 * 32 * 32 * 4)
@@ -185,7 +191,7 @@ def test_launches_take_the_scratch_of_their_stream(launches, monkeypatch):
         kernels.gemm(a, b, c, plan=plan)
     plan.bind(a, b, c)()
     assert (recorder.count, len(made)) == (3, 2)
-    kernels.gemm(a, b, c, plan=in_shares(a, b, c, 6))
+    kernels.gemm(a, b, c, plan=in_stream_k(a, b, c, 6))
     kernels.gemm(a, b, c, plan=plan)
     assert (recorder.count, len(made)) == (5, 4)
     identity[0] = 8
@@ -201,7 +207,7 @@ def test_launches_of_graphs_have_scratch_of_their_own(launches):
     torch = pytest.importorskip("torch")
     _, made, identity = launches
     a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
-    plan = in_shares(a, b, c, 5)
+    plan = in_stream_k(a, b, c, 5)
     identity[0] = 0
     for count in (2, 4):
         kernels.gemm(a, b, c, plan=plan)
@@ -217,7 +223,7 @@ def test_tune_launches_them(launches):
     torch = pytest.importorskip("torch")
     recorder, made, _ = launches
     a, b, c = torch.zeros(256, 64), torch.zeros(96, 64), torch.zeros(256, 96)
-    plan = in_shares(a, b, c, 5)
+    plan = in_stream_k(a, b, c, 5)
     gemm_tune._launch_of(plan, gemm_run._operands("test", plan, a, b, c, None, None), 0)()
     assert (recorder.count, len(made)) == (1, 2)
 
@@ -225,22 +231,22 @@ def test_tune_launches_them(launches):
 def test_more_steps_than_are_counted_are_not_shared():
     """The kernel numbers the steps of all tiles, also of those that have a CTA each."""
     most = problem_of(131072, 131072, 32768, Float32)
-    plan = streamed(4096, 4096, 4096, 264, tile=0)
-    assert plan.for_problem(most).streams == 0
+    plan = stream_k_plan(4096, 4096, 4096, 264, tile=0)
+    assert plan.for_problem(most).stream_k_ctas == 0
     with pytest.raises(LayoutError, match=r"the kernel counts steps of all tiles up to 2\^31"):
         plan.replace(problem=most)
     for problem in (problem_of(64, 64, 100_000_000, Float32), problem_of(65536, 65536, 65536, Float32)):
         for one in gemm_simt.variants(problem, ALIGNED):
-            assert one.streams == 0 or (one.places + one.streams) * one.steps < 1 << 31
+            assert one.stream_k_ctas == 0 or (one.places + one.stream_k_ctas) * one.steps < 1 << 31
 
 
 def test_a_warp_alone_waits_for_one_share_at_a_time():
     """It has no thread that would wait for the other; only its text can be looked at here."""
     mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), cute.make_layout((8, 4, 1)))
     given = gemm_simt.given(problem_of(128, 64, 512, Float32), mma, tiler_mnk=(32, 16, 8))
-    plan = given.replace(streams=64, group=4)
+    plan = given.replace(stream_k_ctas=64, group=4)
     assert plan.threads == 32
-    text = (kernels_folder() / "tilewright/simt_streams.cuh").read_text()
+    text = (kernels_folder() / "tilewright/simt_stream_k.cuh").read_text()
     assert "kSums <= 16 && kThreads > 32 ? 2 : 1" in text
     a, b = numbers(128, 512), numbers(64, 512, seed=1)
     np.testing.assert_allclose(plan.run(a, b), a @ b.T, rtol=1e-4, atol=1e-3)
@@ -251,7 +257,7 @@ def test_a_warp_alone_waits_for_one_share_at_a_time():
 
 def shared(m, n, k, facts=H200, **options):
     plan = choose_gemm(problem_of(m, n, k, Float32, **options), ALIGNED, facts)
-    assert plan.streams in (0, facts.multiprocessors * plan.ctas_per_sm) or plan.streams % plan.places == 0
+    assert plan.stream_k_ctas in (0, facts.multiprocessors * plan.ctas_per_sm) or plan.stream_k_ctas % plan.places == 0
     return plan
 
 
@@ -265,17 +271,17 @@ def test_which_problems_are_shared():
         shared(4096, 4096, 4096, out=BFloat16),
         shared(4096, 4096, 4096, facts=H200._replace(multiprocessors=100)),
     ):
-        assert plan.streams > 0
-        assert plan.places % plan.streams
+        assert plan.stream_k_ctas > 0
+        assert plan.places % plan.stream_k_ctas
     whole = shared(4224, 4096, 4096)  # 33 x 32 tiles are four rounds of 264
-    assert whole.streams == 0
+    assert whole.stream_k_ctas == 0
     assert whole.places % (H200.multiprocessors * whole.ctas_per_sm) == 0
     for few in ((512, 512, 512), (16, 4096, 4096), (64, 64, 64)):
-        assert shared(*few).streams == 0
+        assert shared(*few).stream_k_ctas == 0
     one = shared(64, 64, 4096)
-    assert one.streams > one.places
-    assert shared(64, 64, 4096, batch=(1000,)).streams != one.streams
-    assert shared(1, 1, 1 << 34).streams == 0  # more steps than are counted
+    assert one.stream_k_ctas > one.places
+    assert shared(64, 64, 4096, batch=(1000,)).stream_k_ctas != one.stream_k_ctas
+    assert shared(1, 1, 1 << 34).stream_k_ctas == 0  # more steps than are counted
     assert choose_gemm(problem_of(4096, 4096, 4096, Float64), ALIGNED, H200).kernel_name == "sm80"
 
 
@@ -283,8 +289,8 @@ def test_the_time_of_shares_is_that_of_the_work():
     """Half a round more takes half a round's time, not a whole one's."""
     tile = SimtTiles.of(H200).tiles[0]
 
-    def time(tiles, streams):
-        return expected_time(problem_of(128 * tiles, 128, 4096, Float32), Choice(tile, streams), H200)
+    def time(tiles, stream_k_ctas):
+        return expected_time(problem_of(128 * tiles, 128, 4096, Float32), Choice(tile, stream_k_ctas), H200)
 
     one, some, two = (time(tiles, 264) for tiles in (264, 330, 528))
     assert some == pytest.approx(one + (two - one) / 4, rel=0.01)
@@ -300,7 +306,7 @@ def test_sums_are_short_where_those_of_cublas_are():
         assert is_shared(problem, H200)
         plan = choose_gemm(problem, ALIGNED, H200)
         terms = plan.promote * plan.tiler_mnk[2] or plan.longest_sum
-        assert terms / plan.slices <= 512, (m, n, k, orders, plan)
+        assert terms / plan.sliced_k <= 512, (m, n, k, orders, plan)
     for name in ("kk", "mk"):
         problem = problem_of(4096, 4096, 4096, Float32, a=name[0], b=name[1])
         assert choose_gemm(problem, ALIGNED, H200).promote == 0
@@ -322,10 +328,10 @@ def test_all_tiles_have_the_banks_of_their_stages_alike():
 
 def test_analysis_counts_what_shares_add():
     """Sums that are left and taken once each, and the first step of every piece read ahead once more."""
-    plan = streamed(300, 100, 70, 7, tile=0)
-    whole = {x.name: x for x in plan.replace(streams=0).analyze()}
+    plan = stream_k_plan(300, 100, 70, 7, tile=0)
+    whole = {x.name: x for x in plan.replace(stream_k_ctas=0).analyze()}
     found = {x.name: x for x in plan.analyze()}
-    left = sum(begin % plan.steps > 0 for begin in plan.shares[:-1])
+    left = sum(begin % plan.steps > 0 for begin in plan.stream_k_bounds[:-1])
     assert left > 0
     warps, sums = plan.threads // 32, 128
     for name in ("store parts", "load parts"):
