@@ -34,6 +34,7 @@ def test_the_package_loads_what_every_copy_needs_and_no_more():
     # Plans are dataclasses. What `dataclasses` loads (inspect, ast, ..) every library of arrays loads, too.
     slow = {"glob", "hashlib", "threading", "zlib"}
     assert loaded & slow == set()
+    assert not {"tilewright.cute.atoms", "tilewright.cute.tiled.tiled_copy"} & loaded  # of a copy that is given one
 
 
 def test_a_first_transpose_on_the_cpu_loads_nothing():

@@ -27,6 +27,15 @@ def is_extents(value: Any) -> bool:
     return isinstance(value, tuple) and all(type(each) is int for each in value)
 
 
+def is_given_copy(value: Any) -> bool:
+    """Whether a value is a TiledCopy, or None."""
+    if value is None:
+        return True
+    from tilewright.cute.tiled.tiled_copy import TiledCopy
+
+    return isinstance(value, TiledCopy)
+
+
 def is_tv(value: Any) -> bool:
     """Whether a value is a static layout of two modes."""
     return isinstance(value, _core.Layout) and _core.rank(value) == 2 and _core.is_static(value)

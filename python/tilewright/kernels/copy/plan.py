@@ -12,19 +12,27 @@ from tilewright._cached import cached_property
 from tilewright._core import ComposedLayout, Layout, LayoutError
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
-from tilewright.cute.tiled.tiled_copy import TiledCopy
 from tilewright.kernels.common.device_types import device_type
 from tilewright.kernels.common.launch import KernelLaunch, Place, bind
 from tilewright.kernels.common.operands import Operands
 from tilewright.kernels.common.plan import Plan, run_plan
 from tilewright.kernels.common.plan_value import Kind, PlanValue, unchanging
-from tilewright.kernels.copy.conditions import constant_step, is_extents, is_tv, require, require_fields, require_shared
+from tilewright.kernels.copy.conditions import (
+    constant_step,
+    is_extents,
+    is_given_copy,
+    is_tv,
+    require,
+    require_fields,
+    require_shared,
+)
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
 
 Extents = Annotated[tuple[int, ...], Kind("a tuple of integers", is_extents)]
+GivenCopy = Annotated[Any, Kind("a TiledCopy, or None", is_given_copy)]  # whose module few copies need
 ThreadValue = Annotated[Layout, Kind("a static Layout of two modes, (thread, value)", is_tv)]
 
 
@@ -67,7 +75,7 @@ class CopyPlan(PlanValue):
     tiles_in_run: int = 2**31 - 1
     predicated: bool = True
     is_async: bool = False
-    tiled_copy: TiledCopy | None = None
+    tiled_copy: GivenCopy = None
 
     def require_fields(self) -> None:
         """ValueError where a field is out of its range; whether they fit together is looked at later."""
