@@ -1,9 +1,9 @@
 // A CUDA driver without a device: it answers as the real one would and writes down what it is asked.
 //
-// Built by tests/runtime/test_driver.py as libcuda.so.1 and put in front of the loader's path. Two devices; a call fails with
-// the code that fake_fail(name, code) set for it. FAKE_MISSING names a function that cuGetProcAddress does not find;
-// FAKE_PARAMETER is the size of the one kernel's parameter, 16 bytes unless it is set; FAKE_SLOW the one function, of
-// cuInit and cuGetProcAddress, of which a call takes half a second.
+// Built by tests/runtime/test_driver.py as libcuda.so.1 and put in front of the loader's path. Two devices; a call
+// fails with the code that fake_fail(name, code) set for it. FAKE_MISSING names a function that cuGetProcAddress does
+// not find; FAKE_PARAMETER is the size of the one kernel's parameter, 16 bytes unless it is set; FAKE_SLOW the one
+// function, of cuInit and cuGetProcAddress, of which a call takes half a second.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

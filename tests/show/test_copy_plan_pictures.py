@@ -6,8 +6,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from copy_instantiations import instantiations
-from copy_plans import aligned, contiguous, transposing
+from copy_plans import aligned, contiguous, instantiations, transposing
 from places import ROOT
 from tilewright import Float32, cute, kernels
 from tilewright.cute.nvgpu import CopyUniversalOp
