@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copy_instantiations import instantiations
+from copy_plans import instantiations
 from tilewright import cute
 from tilewright.analysis.bank_conflicts import coordinate, wavefronts, wavefronts_of
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import strategies as gen
 from model import composed
 from model import layouts as m
+from model.checks import answer, hold
 from model.layouts import Layout
 from strategies import as_cute, as_model
-from test_laws import answer, hold
 from test_laws_maps import model_of
 from tilewright import LayoutError, cute
 

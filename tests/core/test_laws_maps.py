@@ -12,9 +12,9 @@ import strategies as gen
 from golden.convert import components
 from model import composed, laws, values
 from model import layouts as m
+from model.checks import answer, hold
 from model.layouts import Layout
 from strategies import ADMISSIBLE, as_cute, as_model
-from test_laws import answer, hold
 from tilewright import LayoutError, cute
 
 # ---- 10. swizzle -----------------------------------------------------------------------------------------------------

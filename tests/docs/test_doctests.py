@@ -21,7 +21,7 @@ CORE_NAMES = {"tilewright": tilewright, "cute": cute, "Int32": Int32, "Int64": I
 def python_tests():
     """The examples of all Python modules, and of some that only tests and benchmarks use, with their module's names."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    for name in ("copy_instantiations", "probes.access", "probes.box"):
+    for name in ("copy_plans", "probes.access", "probes.box"):
         yield from finder.find(import_module(name))
     for info in pkgutil.walk_packages(tilewright.__path__, "tilewright."):
         if info.name == "tilewright.torch" and find_spec("torch") is None:

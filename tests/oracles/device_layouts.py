@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from copy_instantiations import instantiations
+from copy_plans import instantiations
 from tilewright import Int32, Int64, _core, cute, kernels
 from tilewright.cute.runtime import from_dlpack
 from tilewright.kernels.common.device_types import device_type

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from copy_instantiations import instantiations
-from copy_plans import aligned, contiguous, transposing
+from copy_plans import aligned, contiguous, instantiations, transposing
 from places import ROOT
 from show_cells import by_place, panel
 from tilewright import Float32, cute, kernels

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copy_instantiations import instantiations, plan_of_layouts
-from copy_plans import aligned, contiguous, numbers, transposing
+from copy_plans import aligned, contiguous, instantiations, numbers, plan_of_layouts, transposing
 from tilewright import cute, kernels
 from tilewright.analysis.bank_conflicts import coordinate
 from tilewright.kernels.common.device_types import device_type

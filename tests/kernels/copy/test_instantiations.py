@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from copy_instantiations import instantiations, permuted, plan_of_layouts, row_major
+from copy_plans import instantiations, permuted, plan_of_layouts, row_major
 from tilewright.cute import size
 from tilewright.kernels import tiled_copy
 from tilewright.kernels.copy.kernel import TILED_COPY

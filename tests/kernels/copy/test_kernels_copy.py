@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilewright as tw
-from copy_instantiations import instantiations
+from copy_plans import instantiations
 from cpu_device import OnDevice
 from tilewright import Float16, Float32, Int4, Int8, LayoutError, cute, kernels
 from tilewright.cute.nvgpu import CopyUniversalOp, cpasync

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -47,6 +49,13 @@ def gemms(plan):
     return [one for one in getattr(plan, "single_plans", (plan,)) if isinstance(one, GemmPlan)]
 
 
+def places(plan):
+    """The tiles of C that a launch goes through: each by a CTA, or by some of those that stay."""
+    if plan.KERNEL == "sm90":
+        return math.prod((*plan.tiles(), *plan.cluster_mn)) * plan.problem.batches
+    return plan.places if plan.KERNEL == "simt" else plan.ctas
+
+
 @given(problems(), st.sampled_from(list(DEVICES)))
 @settings(max_examples=200)
 def test_it_is_legal(case, arch):
@@ -55,11 +64,13 @@ def test_it_is_legal(case, arch):
     plan = chosen(problem, alignments, facts)
     plan.require_device(facts)
     plan.require(*(alignments[1::-1] if plan.swapped else alignments[:2]), alignments[2], "test")
-    assert plan.problem in (problem, problem.swapped(), problem._replace(a_type=Float32, b_type=Float32))
+    same = (problem, problem._replace(a_type=Float32, b_type=Float32))
+    assert plan.problem in (*same, *(x.swapped() for x in same))
     for one in gemms(plan):
         one.require_device(facts)
         assert one.threads <= 1024
-        assert one.ctas > 0
+        rows, columns = -(-one.problem.m // one.tiler_mnk[0]), -(-one.problem.n // one.tiler_mnk[1])
+        assert places(one) >= rows * columns * one.problem.batches, str(one)
 
 
 @given(problems(most=400))
