@@ -4,6 +4,7 @@
 #include "algebra.hpp"
 #include "codomain.hpp"
 #include "regroup.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -90,6 +91,8 @@ class Tiling {
 
 void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
   if (composed.proved && covers(a, tiling)) return;
+  Trace* const trace = Trace::current();
+  const Trace::Silence silence;
   const Tiling place(a, tiling);
   const int64_t domain = size(a).value;
   const std::string cause = composed.cause.empty() ? "the tiles do not fit into the layout" : composed.cause;
@@ -130,16 +133,22 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
                         CounterExample(t, "_", demanded(t)));
     }
   }
+  if (trace != nullptr) trace->add(step::kCompared, {"A((B, B*)(i))", count});
 }
 
 Layout divide_by_layout(LayoutView a, const Layout& tiler) {
   // Basis strides name the modes of A, which coalescing would merge.
-  const IntTuple cotarget = has_basis(tiler.stride()) ? IntTuple(a.shape) : coalesce(a).shape();
-  const Layout rest = complement(tiler, cotarget, Reach::kAny);
+  const bool by_mode = has_basis(tiler.stride());
+  const IntTuple cotarget = by_mode ? IntTuple(a.shape) : from_modes(coalesced(modes_of(a), LastExtent::kDrop)).shape();
+  note(step::kDivide, cotarget, by_mode ? "A" : "coalesce(A)");
+  const Layout rest =
+      below([&] { return complement(tiler, cotarget, Reach::kAny); }, step::kCall, "complement", tiler, cotarget);
   const Layout tiling = pair(tiler, rest);
+  note(step::kTiling, rest, tiling);
   return in_context([&] { return concat("(B, B*) = ", to_string(tiling)); },
                     [&] {
-                      Composed composed = compose(a, tiling);
+                      Composed composed =
+                          below([&] { return compose(a, tiling); }, step::kCall, "composition", a, tiling);
                       if (checks_enabled()) verify_divide(a, tiling, composed);
                       return std::move(composed.layout);
                     });
@@ -160,7 +169,10 @@ Layout logical_divide(LayoutView layout, const Tiler& tiler) {
   builder.open();
   for (int64_t i = 0; i < layout.rank(); ++i) {
     if (i < count) {
-      builder.copy(in_mode(i, [&] { return logical_divide(layout.mode(i), modes[static_cast<std::size_t>(i)]); }));
+      const Tiler& part = modes[static_cast<std::size_t>(i)];
+      builder.copy(on_mode(
+          i, [&] { return logical_divide(layout.mode(i), part); }, step::kModeWith, layout.mode(i), "divided by",
+          part));
     } else {
       builder.copy(layout.mode(i));
     }

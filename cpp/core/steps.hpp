@@ -37,12 +37,14 @@ inline constexpr Rule kReadsZero{"{0} reads A(0) only: {0}"};
 inline constexpr Rule kSingleMode{"{0} in the single mode {1}: stride {2}*{3}, so {4}"};
 inline constexpr Rule kSkips{"{0} in {1}: {2} divides {3}, the index into it stays 0: go on with {4}"};
 inline constexpr Rule kOneStep{"{0} in {1}: the only index into it is 0: go on with {2}"};
-inline constexpr Rule kNegative{"{0} in {1}: the negative stride leads to indices below 0, which A does not have", kBroken};
+inline constexpr Rule kNegative{"{0} in {1}: the negative stride leads to indices below 0, which A does not have",
+                                kBroken};
 inline constexpr Rule kStrideBroken{"{0} in {1}: {2} does not divide {3}, nor {3} {2}: stride divisibility is broken",
                                     kBroken};
-inline constexpr Rule kShapeBroken{"{0} in {1}: {2}, but {3} does not divide {4}: shape divisibility is broken", kBroken};
-inline constexpr Rule kUneven{
-    "{0} in {1}: {2} does not divide {3}, {4} steps end at index {5}, {6} past a multiple", kBroken};
+inline constexpr Rule kShapeBroken{"{0} in {1}: {2}, but {3} does not divide {4}: shape divisibility is broken",
+                                   kBroken};
+inline constexpr Rule kUneven{"{0} in {1}: {2} does not divide {3}, {4} steps end at index {5}, {6} past a multiple",
+                              kBroken};
 inline constexpr Rule kTakesAll{"{0} in {1}: {2} steps fit, {3} are wanted: {4}"};
 inline constexpr Rule kTakesEven{"{0} in {1}: {2} divides {3}, {4}: {5}"};
 inline constexpr Rule kTakes{"{0} in {1}: {2}: {3}"};
@@ -74,7 +76,8 @@ inline constexpr Rule kNotNext{"stride {0} of {1} is not {2}, the next offset: l
 inline constexpr Rule kNotKnownNext{"stride {0} of {1} is not known to be {2}, the next offset: left out"};
 inline constexpr Rule kRepeats{"{0} repeats an offset: left out"};
 inline constexpr Rule kNotInjective{"stride {0} of {1} is below {2}, where {3} ends: not injective", kBroken};
-inline constexpr Rule kSignsDiffer{"{0} and {1} run in opposite directions, so that one borrows from the other", kBroken};
+inline constexpr Rule kSignsDiffer{"{0} and {1} run in opposite directions, so that one borrows from the other",
+                                   kBroken};
 inline constexpr Rule kNoMultiple{"stride {0} of {1} is not a multiple of the stride {2} before it", kBroken};
 inline constexpr Rule kOffsets{"offsets from {0} up to stride {1}: {1}/{0} = {2} steps of index {3}, {4}"};
 inline constexpr Rule kThenItself{"then the {0} steps of {1} itself: {2}"};

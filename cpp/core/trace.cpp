@@ -44,6 +44,12 @@ Trace::~Trace() {
 Trace::Silence::Silence() : silenced_(recording) { recording = nullptr; }
 Trace::Silence::~Silence() { recording = silenced_; }
 
+void Trace::add(const Rule& rule, std::initializer_list<Named> terms) {
+  Step step{&rule, depth_, {}};
+  for (const Named& named : terms) step.terms.push_back(named());
+  steps_.push_back(std::move(step));
+}
+
 std::string step_text(TupleView tuple) {
   std::string text;
   write(tuple, text);

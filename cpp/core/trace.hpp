@@ -8,6 +8,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <variant>
 #include <vector>
@@ -43,10 +44,20 @@ class Trace {
   // The one that records this thread; nullptr: none does.
   static Trace* current() { return living_.load(std::memory_order_relaxed) == 0 ? nullptr : of_thread(); }
 
-  template <class... T>
-  void add(const Rule& rule, const T&... terms) {
-    steps_.push_back({&rule, depth_, {term(terms)...}});
-  }
+  // What becomes a term: a text, a number, a tuple, a layout, a mode, modes, a tiler, or a function that gives one of
+  // them. Referred to alone, so that a place that records takes little code.
+  class Named {
+   public:
+    template <class T>
+    Named(const T& what)  // NOLINT: a place that records names what it has
+        : what_(&what), term_([](const void* at) { return term(*static_cast<const T*>(at)); }) {}
+    Term operator()() const { return term_(what_); }
+
+   private:
+    const void* what_;
+    Term (*term_)(const void*);
+  };
+  void add(const Rule& rule, std::initializer_list<Named> terms);
   const std::vector<Step>& steps() const { return steps_; }
 
   // While one lives, steps are parts of the last one.
@@ -107,14 +118,15 @@ class Trace {
 // Records a step where somebody records this thread.
 template <class... T>
 void note(const Rule& rule, const T&... terms) {
-  if (Trace* const trace = Trace::current()) trace->add(rule, terms...);
+  if (Trace* const trace = Trace::current()) [[unlikely]]
+    trace->add(rule, {Trace::Named(terms)...});
 }
 
 // Records a step of which modes are the result, unless they are the layout that there was.
 template <class... T>
 void note_simpler(const Rule& rule, const Modes& modes, LayoutView layout, const T&... before) {
   if (Trace* const trace = Trace::current(); trace != nullptr && !(from_modes(modes) == Layout(layout)))
-    trace->add(rule, before..., modes);
+    trace->add(rule, {before..., modes});
 }
 
 // f() as a part of an operation: its steps stand below the one that names it.

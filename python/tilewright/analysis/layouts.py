@@ -174,7 +174,7 @@ def analyze_layout(
         >>> analyze_layout(cute.make_layout(12), Float16, threads=32)["load"].lanes  # 12 of 32 threads
         12.0
     """
-    from tilewright.analysis.advice.access import advice_on_access
+    from tilewright.analysis.advice import advice_on_access
     from tilewright.analysis.swizzle_modes import mode_of_access
 
     if width is not None and whole("analyze", "width", width) not in WIDTHS:
