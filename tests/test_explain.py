@@ -19,8 +19,8 @@ from tilewright.cute.text.explain import OPERATIONS
 
 L = cute.parse
 explain = cute.explain
-NUMBERS = r"(?:ceil|floor)?\(?-?\d+(?:[*/]-?\d+)*\)?"
-EQUATION = re.compile(rf"(?<![@\d*]){NUMBERS}(?: \+ {NUMBERS})* = -?\d+(?![@\d])")
+NUMBER = r"(?:(?:ceil|floor)\(-?\d+/-?\d+\)|-?\d+(?:[*/]-?\d+)*)"
+EQUATION = re.compile(rf"(?<![@\d*/(]){NUMBER}(?: \+ {NUMBER})* = -?\d+(?![@\d])")
 
 
 def text_of(x):
@@ -54,8 +54,8 @@ def check(op, *args):
     assert first == f"{op}({', '.join(map(text_of, args))})"
     for line in between:
         assert op == "crd2idx" or " . " not in line, "the core evaluates layouts to check a result, which is no step"
-        for equation in EQUATION.findall(line):
-            assert true_equation(equation), line
+        for equation in EQUATION.findall(line.replace("?", "")):
+            assert true_equation(equation) or "is not known to hold" in line, line
     if explanation.error is not None:
         with pytest.raises(LayoutError) as raised:
             getattr(cute, op)(*args)
@@ -239,6 +239,18 @@ def test_broken_condition_stands_where_it_breaks():
     )
 
 
+def test_what_is_compared_coordinate_by_coordinate():
+    """The core's proof does not reach negative strides, so it compares; how it does that is no part of the steps."""
+    assert derivation("composition", L("(6,2):(0,12)"), L("5:-1")) == (
+        "5:-1 in 6:0: the negative stride leads to indices below 0, which A does not have\n"
+        "5:-1 in 6:0: q = 6/1 = 6 steps fit, 5 are wanted: take 5:0 (stride -1*0)\n"
+        "compared one by one: R(i) = A(B(i)) at all 5 coordinates\n"
+        "result: 5:0"
+    )
+    outside = explain("logical_divide", L("(5):(0)"), L("(2,6):(8,1)")).steps
+    assert outside[-2] == "  compared one by one: R(i) = A((B, B*)(i)), where that lies in A, at all 12 coordinates"
+
+
 def test_unchecked_goes_on():
     with cute.unchecked():
         explanation = explain("composition", L("(4,6,8):(2,3,5)"), L("6:3"))
@@ -335,7 +347,6 @@ def test_inverses():
         "the modes by stride, each with the index of its coordinate 1: 2:1 (3), 3:4 (1)\n"
         "stride 1 of 2:1 is the next offset: 2:3 reaches those below 2\n"
         "stride 4 of 3:4 is not 2, the next offset: left out\n"
-        "together (2):(3), coalesced 2:3\n"
         "result: 2:3"
     )
     assert derivation("left_inverse", L("(3,2):(4,1)")).splitlines()[1:] == [

@@ -54,7 +54,7 @@ void require_steps(py::handle operation, const py::tuple& operands, const Trace&
                                                : !needs_layout && !is_swizzle(operand);
     if (!plain && !(on_outer && i == 0))
       throw py::type_error(
-          concat("explain: expected a Layout, but got ", std::string(Py_TYPE(operand.ptr())->tp_name)));
+          concat("explain: expected a Layout, but got ", py::type::of(operand).attr("__name__").cast<std::string>()));
   }
 }
 

@@ -8,7 +8,7 @@ namespace tilewright {
 
 namespace {
 
-void note_apart(Trace& trace, const Mode& mode, const Mode& next) {
+[[gnu::cold]] void note_apart(Trace& trace, const Mode& mode, const Mode& next) {
   const Node reached = mul(mode.extent, mode.stride);
   if (next.extent.is_dynamic()) {
     trace.add(step::kDynamicShape, {mode, next, next.extent});

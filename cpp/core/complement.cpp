@@ -51,13 +51,13 @@ void require_complement(const Modes& modes) {
 }
 
 // Where a mode ends, as a derivation writes it: `8*1 = 8`.
-std::string end_of(const Mode* mode) {
+[[gnu::cold]] std::string end_of(const Mode* mode) {
   if (mode == nullptr) return "1";
   const Node end = mul(mode->stride, mode->extent);
   return concat(step_text(&mode->extent), "*", step_text(&mode->stride), " = ", step_text(&end));
 }
 
-void note_gap(const Mode* below, const Mode& mode, const Mode& gap) {
+[[gnu::cold]] void note_gap(const Mode* below, const Mode& mode, const Mode& gap) {
   const auto end = [&] { return end_of(below); };
   if (gap.extent.value == 0) note(step::kOverlaps, mode, end);
   const bool even = mode.stride.value % gap.stride.value == 0;
@@ -71,7 +71,7 @@ Modes gaps_between(const Modes& modes, LayoutView layout, Node& reached) {
   const Mode* below = nullptr;
   for (const Mode& mode : modes) {
     const Node gap = div(mode.stride, reached);
-    note_gap(below, mode, {gap, reached});
+    if (Trace::current() != nullptr) note_gap(below, mode, {gap, reached});
     verify_gap(gap, mode, reached, layout);
     gaps.push_back({gap, reached});
     reached = mul(mode.stride, mode.extent);

@@ -106,6 +106,7 @@ std::string describe(const Node& stride, const std::string& mode, const Node& ex
 
 // Composes one leaf of B; the result goes to `out`.
 void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes& out, State& state) {
+  const bool recorded = Trace::current() != nullptr;
   const Mode whole{extent, stride};
   if (domain.basis != 0) {
     note(
@@ -150,7 +151,7 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
     const Node fits = ceil_div(mode.extent, magnitude);
     const Node next = mul(ceil_div(magnitude, mode.extent), sign(step));
     if (fits.is(1) || rest.is(1)) {
-      if (!rest.is(1)) step::note_skip(at, {rest, next});
+      if (recorded && !rest.is(1)) step::note_skip(at, {rest, next});
       step = next;
       continue;
     }
@@ -161,23 +162,23 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
       const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
                                        " of the left layout do not divide the extent ", rest.value, " of ",
                                        state.mode_of(extent), " of the right");
-      step::note_shape_broken(at, fits, taken);
+      if (recorded) step::note_shape_broken(at, fits, taken);
       if (rest.is_static() && taken.is_static()) fail(cause + "; CuTe rejects it too");
       state.doubt(cause);
     }
     out.push_back({taken, mul(step, mode.stride)});
     const Node left = div(rest, taken);
-    step::note_piece(at, fits, out.back(), {left, next});
+    if (recorded) step::note_piece(at, fits, out.back(), {left, next});
     const int64_t reach = checked_mul(taken.value - 1, magnitude.value), before = domain.reached[i];
     domain.reached[i] = checked_add(before, reach);
-    if (domain.reached[i] >= mode.extent.value)
+    if (recorded && domain.reached[i] >= mode.extent.value)
       note(step::kCarries, mode, before, reach, domain.reached[i], mode.extent.value - 1);
     rest = left;
     step = next;
   }
   if (out.empty() || !rest.is(1)) {
     out.push_back({rest, mul(step, domain.modes[last].stride)});
-    step::note_last({rest, step, domain.modes[last]}, out.back(), last == 0);
+    if (recorded) step::note_last({rest, step, domain.modes[last]}, out.back(), last == 0);
   }
   if (out.size() > 1) note(step::kBecomes, whole, out);
 }
@@ -288,7 +289,7 @@ void verify(LayoutView a, LayoutView b, const Composed& composed) {
   const int64_t scanned = std::min(count, kScanLimit);
   for (int64_t i = 0; i < scanned; ++i) test(i);
   if (scanned == count) {
-    if (trace != nullptr) trace->add(step::kCompared, {"A(B(i))", count});
+    if (trace != nullptr) trace->add(step::kCompared, {"R(i) = A(B(i))", count});
     return;
   }
   test(count - 1);

@@ -1,4 +1,4 @@
-// The steps of composition at one mode of the left layout, for a derivation.
+// The steps of composition at one mode of the left layout, where somebody records them.
 #pragma once
 
 #include "steps.hpp"
@@ -28,7 +28,7 @@ inline std::string quotient_text(const At& at, const Node& fits) {
   return concat("q = ", even ? division : concat("ceil(", division, ")"), " = ", step_text(&fits));
 }
 
-inline void note_skip(const At& at, const Mode& onward) {
+[[gnu::cold]] inline void note_skip(const At& at, const Mode& onward) {
   const Node magnitude = abs(at.stride);
   if (magnitude.value % at.mode.extent.value == 0) {
     note(kSkips, at.rest(), at.mode, at.mode.extent, magnitude, onward);
@@ -37,13 +37,12 @@ inline void note_skip(const At& at, const Mode& onward) {
   }
 }
 
-inline void note_shape_broken(const At& at, const Node& fits, const Node& taken) {
+[[gnu::cold]] inline void note_shape_broken(const At& at, const Node& fits, const Node& taken) {
   note(kShapeBroken, at.rest(), at.mode, [&] { return quotient_text(at, fits); }, taken, at.extent);
 }
 
 // A piece of the mode of the right layout stays in the mode of the left one, `onward` goes on.
-inline void note_piece(const At& at, const Node& fits, const Mode& piece, const Mode& onward) {
-  if (Trace::current() == nullptr) return;
+[[gnu::cold]] inline void note_piece(const At& at, const Node& fits, const Mode& piece, const Mode& onward) {
   const Node magnitude = abs(at.stride);
   const std::string take = taken_text(piece, at.stride, at.mode.stride);
   const Layout rest = Layout::leaf(onward.extent, onward.stride);
@@ -63,7 +62,7 @@ inline void note_piece(const At& at, const Node& fits, const Mode& piece, const 
 }
 
 // The last mode takes what is left; a single one takes all.
-inline void note_last(const At& at, const Mode& piece, bool single) {
+[[gnu::cold]] inline void note_last(const At& at, const Mode& piece, bool single) {
   if (single) {
     note(kSingleMode, at.rest(), at.mode, at.stride, at.mode.stride, piece);
   } else {

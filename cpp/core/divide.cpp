@@ -133,7 +133,7 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
                         CounterExample(t, "_", demanded(t)));
     }
   }
-  if (trace != nullptr) trace->add(step::kCompared, {"A((B, B*)(i))", count});
+  if (trace != nullptr) trace->add(step::kCompared, {"R(i) = A((B, B*)(i)), where that lies in A,", count});
 }
 
 Layout divide_by_layout(LayoutView a, const Layout& tiler) {

@@ -45,7 +45,7 @@ Places by_stride(const Places& placed, BasisId basis) {
   return sorted;
 }
 
-std::string order_text(const Places& sorted) {
+[[gnu::cold]] std::string order_text(const Places& sorted) {
   std::string text;
   for (const Placed& entry : sorted) {
     const Layout mode = Layout::leaf(entry.mode.extent, entry.mode.stride);
@@ -218,7 +218,7 @@ Layout left_inverse(LayoutView layout) {
     components.push_back({along(layout, basis), FlatFunction(left_chain(by_stride(placed, basis)))});
   }
   verify_left_inverse(*doubt, components, size(layout).value, repeats, inverse);
-  if (trace != nullptr) trace->add(step::kCompared, {"L(A(i)) = i", size(layout)});
+  if (trace != nullptr) trace->add(step::kCompared, {repeats ? "A(L(A(i))) = A(i)" : "L(A(i)) = i", size(layout)});
   return inverse;
 }
 

@@ -151,7 +151,7 @@ void walk(TupleView coord, LayoutView layout, F&& f) {
 }
 
 // How an index becomes the coordinate of each mode, from the outermost tuple inwards.
-void note_digits(TupleView coord, TupleView shape) {
+[[gnu::cold]] void note_digits(TupleView coord, TupleView shape) {
   if (shape.is_leaf()) return;
   if (!coord.is_leaf()) {
     for (int64_t i = 0; i < shape.rank(); ++i) note_digits(coord.mode(i), shape.mode(i));
@@ -198,7 +198,7 @@ IntTuple offset_of(TupleView coord, LayoutView layout) {
   return to_tuple(codomain);
 }
 
-void note_offset(TupleView coord, LayoutView layout, const IntTuple& offset) {
+[[gnu::cold]] void note_offset(TupleView coord, LayoutView layout, const IntTuple& offset) {
   note_digits(coord, layout.shape);
   TupleBuilder digits, strides;
   std::string terms;

@@ -15,6 +15,7 @@ inline constexpr Rule kModeWith{"mode {0}: {1} {2} {3}"};
 inline constexpr Rule kEquals{"= {0}"};
 inline constexpr Rule kOnOuter{"A = {0}: the operation works on the layout on the right only"};
 inline constexpr Rule kNothingLeft{"no mode is left: 1:0"};
+inline constexpr Rule kCompared{"compared one by one: {0} at all {1} coordinates"};
 
 // coalesce
 inline constexpr Rule kFlattened{"flattened: {0}"};
@@ -54,7 +55,6 @@ inline constexpr Rule kCarries{
     "in {0} the modes of B reach {1} + {2} = {3} together, beyond its last index {4}: they carry into the next mode",
     kBroken};
 inline constexpr Rule kBecomes{"{0} becomes {1}"};
-inline constexpr Rule kCompared{"compared with {0} at all {1} coordinates: they agree"};
 
 // complement
 inline constexpr Rule kCosize{"no cotarget is given, so it is the cosize, {0}"};

@@ -57,7 +57,7 @@ class Trace {
     const void* what_;
     Term (*term_)(const void*);
   };
-  void add(const Rule& rule, std::initializer_list<Named> terms);
+  [[gnu::cold]] void add(const Rule& rule, std::initializer_list<Named> terms);
   const std::vector<Step>& steps() const { return steps_; }
 
   // While one lives, steps are parts of the last one.
@@ -89,7 +89,7 @@ class Trace {
   };
 
  private:
-  static Trace* of_thread();
+  [[gnu::cold]] static Trace* of_thread();
 
   static Term term(const std::string& text) { return text; }
   static Term term(const char* text) { return std::string(text); }
@@ -125,8 +125,9 @@ void note(const Rule& rule, const T&... terms) {
 // Records a step of which modes are the result, unless they are the layout that there was.
 template <class... T>
 void note_simpler(const Rule& rule, const Modes& modes, LayoutView layout, const T&... before) {
-  if (Trace* const trace = Trace::current(); trace != nullptr && !(from_modes(modes) == Layout(layout)))
-    trace->add(rule, {before..., modes});
+  if (Trace* const trace = Trace::current(); trace != nullptr) [[unlikely]] {
+    if (!(from_modes(modes) == Layout(layout))) trace->add(rule, {before..., modes});
+  }
 }
 
 // f() as a part of an operation: its steps stand below the one that names it.

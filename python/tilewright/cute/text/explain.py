@@ -86,5 +86,7 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
             f"{did_you_mean(name, OPERATIONS)}"
         )
     args = tuple(_core.parse(x) if isinstance(x, str) else x for x in args)
+    if name == "crd2idx":
+        args = (args[0], *(getattr(x, "layout", x) for x in args[1:]))  # of a tensor its layout is evaluated
     lines, result, error = _core.explained(getattr(_core, name), args)
     return Explanation(name, args, lines, result, error)
