@@ -94,13 +94,15 @@ void verify_reach(const Layout& result, int64_t reached, int64_t places, TupleVi
                     CounterExample(first, "_", std::to_string(covered)));
 }
 
+Layout everything(TupleView cotarget) {
+  Layout all = make_layout(coalesce_shape(cotarget));
+  note(step::kOnlyZero, cotarget, all);
+  return all;
+}
+
 Layout complement_of(Modes modes, TupleView cotarget, LayoutView layout, Reach reach) {
   // Nothing but repetition: the whole cotarget is left over.
-  if (modes.empty() || (modes.size() == 1 && modes[0].stride.is(0))) {
-    Layout all = make_layout(coalesce_shape(cotarget));
-    note(step::kOnlyZero, cotarget, all);
-    return all;
-  }
+  if (modes.empty() || (modes.size() == 1 && modes[0].stride.is(0))) return everything(cotarget);
   require_complement(modes);
   sort_by_stride(modes);
   note(step::kByStride, modes);

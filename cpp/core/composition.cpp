@@ -124,7 +124,6 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
   for (std::size_t i = 0; i < last; ++i) {
     const Mode& mode = domain.modes[i];
     const Node magnitude = abs(step);
-    const step::At at{rest, step, mode};
     const bool moves = rest.value > 1;
     if (moves) {
       const int64_t e = mode.extent.value;
@@ -151,7 +150,7 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
     const Node fits = ceil_div(mode.extent, magnitude);
     const Node next = mul(ceil_div(magnitude, mode.extent), sign(step));
     if (fits.is(1) || rest.is(1)) {
-      if (recorded && !rest.is(1)) step::note_skip(at, {rest, next});
+      if (recorded && !rest.is(1)) step::note_skip({rest, step, mode}, {rest, next});
       step = next;
       continue;
     }
@@ -162,13 +161,13 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
       const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
                                        " of the left layout do not divide the extent ", rest.value, " of ",
                                        state.mode_of(extent), " of the right");
-      if (recorded) step::note_shape_broken(at, fits, taken);
+      if (recorded) step::note_shape_broken({rest, step, mode}, fits, taken);
       if (rest.is_static() && taken.is_static()) fail(cause + "; CuTe rejects it too");
       state.doubt(cause);
     }
     out.push_back({taken, mul(step, mode.stride)});
     const Node left = div(rest, taken);
-    if (recorded) step::note_piece(at, fits, out.back(), {left, next});
+    if (recorded) step::note_piece({rest, step, mode}, fits, out.back(), {left, next});
     const int64_t reach = checked_mul(taken.value - 1, magnitude.value), before = domain.reached[i];
     domain.reached[i] = checked_add(before, reach);
     if (recorded && domain.reached[i] >= mode.extent.value)
@@ -202,12 +201,11 @@ void compose_into(LayoutView b, LayoutBuilder& builder, State& state) {
   }
   Modes result;
   Domain& domain = domain_for(b.stride->basis(), state);
-  const auto work = [&] { compose_leaf(domain, *b.shape, without_basis(*b.stride), result, state); };
-  if (b.shape.get() == state.right.shape.get()) {
-    work();
-  } else {
-    below(work, step::kModeOfB, [&] { return mode_text(state.right.shape, b.shape.get()); }, b);
-  }
+  const bool whole = b.shape.get() == state.right.shape.get();
+  Trace* const trace = whole ? nullptr : Trace::current();
+  if (trace != nullptr) note(step::kModeOfB, mode_text(state.right.shape, b.shape.get()), b);
+  const Trace::Nested nested(trace);
+  compose_leaf(domain, *b.shape, without_basis(*b.stride), result, state);
   builder.flat(result);
 }
 

@@ -7,9 +7,9 @@ namespace tilewright::step {
 
 // Where composition is: what is left of a mode of the right layout, at a mode of the left one.
 struct At {
-  const Node& extent;
-  const Node& stride;
-  const Mode& mode;
+  Node extent;
+  Node stride;
+  Mode mode;
 
   Mode rest() const { return {extent, stride}; }
 };
@@ -21,14 +21,14 @@ inline std::string taken_text(const Mode& piece, const Node& step, const Node& s
 }
 
 // `q = 6/3 = 2`: so many steps fit into the mode.
-inline std::string quotient_text(const At& at, const Node& fits) {
+inline std::string quotient_text(At at, const Node& fits) {
   const Node magnitude = abs(at.stride);
   const std::string division = concat(step_text(&at.mode.extent), "/", step_text(&magnitude));
   const bool even = at.mode.extent.value % magnitude.value == 0;
   return concat("q = ", even ? division : concat("ceil(", division, ")"), " = ", step_text(&fits));
 }
 
-[[gnu::cold]] inline void note_skip(const At& at, const Mode& onward) {
+[[gnu::cold, gnu::noinline]] inline void note_skip(At at, Mode onward) {
   const Node magnitude = abs(at.stride);
   if (magnitude.value % at.mode.extent.value == 0) {
     note(kSkips, at.rest(), at.mode, at.mode.extent, magnitude, onward);
@@ -37,12 +37,12 @@ inline std::string quotient_text(const At& at, const Node& fits) {
   }
 }
 
-[[gnu::cold]] inline void note_shape_broken(const At& at, const Node& fits, const Node& taken) {
+[[gnu::cold, gnu::noinline]] inline void note_shape_broken(At at, Node fits, Node taken) {
   note(kShapeBroken, at.rest(), at.mode, [&] { return quotient_text(at, fits); }, taken, at.extent);
 }
 
 // A piece of the mode of the right layout stays in the mode of the left one, `onward` goes on.
-[[gnu::cold]] inline void note_piece(const At& at, const Node& fits, const Mode& piece, const Mode& onward) {
+[[gnu::cold, gnu::noinline]] inline void note_piece(At at, Node fits, Mode piece, Mode onward) {
   const Node magnitude = abs(at.stride);
   const std::string take = taken_text(piece, at.stride, at.mode.stride);
   const Layout rest = Layout::leaf(onward.extent, onward.stride);
@@ -62,7 +62,7 @@ inline std::string quotient_text(const At& at, const Node& fits) {
 }
 
 // The last mode takes what is left; a single one takes all.
-[[gnu::cold]] inline void note_last(const At& at, const Mode& piece, bool single) {
+[[gnu::cold, gnu::noinline]] inline void note_last(At at, Mode piece, bool single) {
   if (single) {
     note(kSingleMode, at.rest(), at.mode, at.stride, at.mode.stride, piece);
   } else {

@@ -170,9 +170,8 @@ Layout logical_divide(LayoutView layout, const Tiler& tiler) {
   for (int64_t i = 0; i < layout.rank(); ++i) {
     if (i < count) {
       const Tiler& part = modes[static_cast<std::size_t>(i)];
-      builder.copy(on_mode(
-          i, [&] { return logical_divide(layout.mode(i), part); }, step::kModeWith, layout.mode(i), "divided by",
-          part));
+      const LayoutView mode = layout.mode(i);
+      builder.copy(on_mode(i, [&] { return logical_divide(mode, part); }, step::kModeWith, mode, "divided by", part));
     } else {
       builder.copy(layout.mode(i));
     }

@@ -100,10 +100,11 @@ Modes left_chain(const Places& sorted) {
     reached = stride;
   }
   result.push_back({sorted.back().mode.extent, position});
-  const Modes merged = coalesced(result, LastExtent::kDrop);
   note(step::kThenItself, sorted.back().mode.extent, sorted.back().mode, result.back());
-  note(step::kTogetherCoalesced, result, merged);
-  return merged;
+  const Modes apart = result;
+  result = coalesced(apart, LastExtent::kDrop);
+  note(step::kTogetherCoalesced, apart, result);
+  return result;
 }
 
 // Why L(A(i)) = i may fail, and a coordinate where it does.

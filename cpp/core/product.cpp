@@ -125,8 +125,8 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
   for (int64_t i = 0; i < block.rank(); ++i) {
     if (i < count) {
       const Tiler& part = modes[static_cast<std::size_t>(i)];
-      builder.copy(on_mode(
-          i, [&] { return logical_product(block.mode(i), part); }, step::kModeWith, block.mode(i), "times", part));
+      const LayoutView mode = block.mode(i);
+      builder.copy(on_mode(i, [&] { return logical_product(mode, part); }, step::kModeWith, mode, "times", part));
     } else {
       builder.copy(block.mode(i));
     }

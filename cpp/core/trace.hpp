@@ -42,7 +42,8 @@ class Trace {
   Trace& operator=(const Trace&) = delete;
 
   // The one that records this thread; nullptr: none does.
-  static Trace* current() { return living_.load(std::memory_order_relaxed) == 0 ? nullptr : of_thread(); }
+  static Trace* current() { return anywhere() ? of_thread() : nullptr; }
+  static bool anywhere() { return living_.load(std::memory_order_relaxed) != 0; }
 
   // What becomes a term: a text, a number, a tuple, a layout, a mode, modes, a tiler, or a function that gives one of
   // them. Referred to alone, so that a place that records takes little code.
@@ -115,11 +116,17 @@ class Trace {
   std::vector<Step> steps_;
 };
 
+// Takes copies: what a fast loop works with stays in registers, as nobody has its address.
+template <class... T>
+[[gnu::cold, gnu::noinline]] void record(const Rule& rule, T... terms) {
+  if (Trace* const trace = Trace::current()) trace->add(rule, {Trace::Named(terms)...});
+}
+
 // Records a step where somebody records this thread.
 template <class... T>
-void note(const Rule& rule, const T&... terms) {
-  if (Trace* const trace = Trace::current()) [[unlikely]]
-    trace->add(rule, {Trace::Named(terms)...});
+[[gnu::always_inline]] inline void note(const Rule& rule, const T&... terms) {
+  if (Trace::anywhere()) [[unlikely]]
+    record(rule, terms...);
 }
 
 // Records a step of which modes are the result, unless they are the layout that there was.
