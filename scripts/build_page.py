@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "python/tilewright/explore/core.wasm"
-ANALYSIS = ("cpp/analysis/access.[ch]pp", "cpp/analysis/rules.hpp", "cpp/analysis/search.[ch]pp")
+ANALYSIS = tuple(f"cpp/analysis/{name}.[ch]pp" for name in ("access", "advice", "rules", "search"))
 PATTERNS = ("cpp/core/*.[ch]pp", *ANALYSIS, "cpp/page/*.[ch]pp")
 SECTION = b"tilewright sources"
 FOLDER = Path("/tmp/tilewright-page")

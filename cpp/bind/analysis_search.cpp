@@ -1,9 +1,11 @@
 // Searches for swizzles and paddings: what tilewright.analysis.suggest_swizzle and the like call.
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "analysis/advice.hpp"
 #include "analysis/images.hpp"
 #include "analysis/search.hpp"
 #include "analysis_access.hpp"
@@ -75,6 +77,25 @@ Examples:
     >>> column = 32 * np.arange(32)[None]  # of a tile of 32 x 32 elements
     >>> analysis.best_swizzle(column, op="load", width=4, element_bits=32)
     (S<5,0,5>, 1))doc";
+
+constexpr const char* kAdvice = R"doc(What to change about an access, as a sentence; empty where nothing has to be.
+
+Args:
+    width, widest: bytes of an access, and of the widest legal one.
+    requests, lanes, sectors, ideal_sectors, wavefronts, ideal_wavefronts: totals over all requests.
+    ways, addresses: of the worst request, the addresses those of its active lanes; base: byte address of offset 0.
+    sectors_lower: the sectors where all addresses are so many bytes lower; best_swizzle: as the function of that name.
+Source: tilewright.
+
+Examples:
+    >>> from tilewright._core import analysis
+    >>> cost = dict(shared=False, of_matrices=False, width=4, widest=4, requests=8, sectors=8, ideal_sectors=8)
+    >>> cost |= dict(wavefronts=0, ideal_wavefronts=0, ways=1, base=0, addresses=[0, 4])
+    >>> search = dict(sectors_lower=lambda bytes: 8, best_swizzle=lambda: None)
+    >>> analysis.advice(lanes=256, **cost, **search)
+    ''
+    >>> [analysis.advice(lanes=n, **cost, **search).split()[0] for n in (133, 164, 64)]
+    ['16.63', '20.5', '8'])doc";
 
 std::vector<Swizzle> to_swizzles(const Integers& triples) {
   if (triples.ndim() != 2 || triples.shape(1) != 3) throw ValueError("swizzles must have the modes (count, 3)");
@@ -221,6 +242,25 @@ void bind_search(py::module_& m) {
       },
       py::arg("offsets"), py::arg("active") = py::none(), py::kw_only(), py::arg("op"), py::arg("width"),
       py::arg("matrices") = 0, py::arg("element_bits"), py::arg("base") = 0, kBestSwizzle);
+  m.def(
+      "advice",
+      [](bool shared, bool of_matrices, int64_t width, int64_t widest, int64_t requests, int64_t lanes, int64_t sectors,
+         int64_t ideal_sectors, int64_t wavefronts, int64_t ideal_wavefronts, int64_t ways, int64_t base,
+         std::vector<int64_t> addresses, std::function<int64_t(int64_t)> sectors_lower,
+         std::function<std::optional<std::pair<Swizzle, int64_t>>()> best_swizzle) {
+        const auto best = [&]() -> std::optional<analysis::BestSwizzle> {
+          const auto found = best_swizzle();
+          if (!found) return std::nullopt;
+          return analysis::BestSwizzle{found->first, found->second};
+        };
+        return analysis::advice({shared, of_matrices, width, widest, requests, lanes, sectors, ideal_sectors,
+                                 wavefronts, ideal_wavefronts, ways, base, std::move(addresses),
+                                 std::move(sectors_lower), best});
+      },
+      py::kw_only(), py::arg("shared"), py::arg("of_matrices"), py::arg("width"), py::arg("widest"),
+      py::arg("requests"), py::arg("lanes"), py::arg("sectors"), py::arg("ideal_sectors"), py::arg("wavefronts"),
+      py::arg("ideal_wavefronts"), py::arg("ways"), py::arg("base"), py::arg("addresses"), py::arg("sectors_lower"),
+      py::arg("best_swizzle"), kAdvice);
 }
 
 }  // namespace tilewright::bind

@@ -175,10 +175,7 @@ auto guarded(const char* operation, std::initializer_list<py::handle> operands, 
 template <class F>
 py::object lift(py::handle object, F&& f) {
   if (is_layout(object)) return from_layout(f(LayoutView(as_layout(object))));
-  if (is_composed(object)) {
-    const ComposedLayout& composed = as_composed(object);
-    return from_composed(composed.with_outer(f(LayoutView(composed.outer()))));
-  }
+  if (is_composed(object)) return from_composed(on_outer(as_composed(object), f));
   if (is_tensor(object)) return make_tensor(object, object.attr("iterator"), lift(layout_of(object), f));
   wrong_kind(object, "a Layout, ComposedLayout or Tensor");
 }

@@ -2,10 +2,26 @@
 
 #include "algebra.hpp"
 #include "modes.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
-Modes coalesced(const Modes& modes, LastExtent last) {
+namespace {
+
+[[gnu::cold]] void note_apart(Trace& trace, const Mode& mode, const Mode& next) {
+  const Node reached = mul(mode.extent, mode.stride);
+  if (next.extent.is_dynamic()) {
+    trace.add(step::kDynamicShape, {mode, next, next.extent});
+  } else if (reached.is_static() && next.stride.is_static()) {
+    trace.add(step::kApart, {mode, next, mode.extent, mode.stride, reached, next.stride});
+  } else {
+    trace.add(step::kNotKnown, {mode, next, mode.extent, mode.stride, next.stride});
+  }
+}
+
+}  // namespace
+
+Modes coalesced(const Modes& modes, LastExtent last, Trace* trace) {
   // From the right: a static extent of 1 vanishes with its stride, and a mode merges into its right neighbour where the
   // neighbour statically goes on with its stride. Built back to front, so the front of the result is the back of
   // `reversed`.
@@ -16,15 +32,21 @@ Modes coalesced(const Modes& modes, LastExtent last) {
     const bool is_last = k + 1 == count;
     if (mode.extent.is(1)) {
       // Past the size a layout goes on with its last stride, even one of extent 1; composition may ask for that.
-      if (!is_last || last == LastExtent::kDrop) continue;
+      if (!is_last || last == LastExtent::kDrop) {
+        if (trace != nullptr) trace->add(step::kDropped, {mode});
+        continue;
+      }
       mode.extent = static_int(2);
     }
     if (!reversed.empty()) {
       Mode& front = reversed.back();
       if (front.extent.is_static() && static_equal(mul(mode.extent, mode.stride), front.stride)) {
-        front = {mul(mode.extent, front.extent), mode.stride};
+        const Mode merged{mul(mode.extent, front.extent), mode.stride};
+        if (trace != nullptr) trace->add(step::kMerged, {mode, front, mode.extent, mode.stride, front.stride, merged});
+        front = merged;
         continue;
       }
+      if (trace != nullptr) note_apart(*trace, mode, front);
     }
     reversed.push_back(mode);
   }
@@ -32,7 +54,17 @@ Modes coalesced(const Modes& modes, LastExtent last) {
   return reversed;
 }
 
-Layout coalesce(LayoutView layout) { return from_modes(coalesced(modes_of(layout), LastExtent::kDrop)); }
+Layout coalesce(LayoutView layout) {
+  const Modes modes = modes_of(layout);
+  Trace* const trace = Trace::current();
+  if (trace != nullptr) {
+    if (depth(layout.shape) > 1) trace->add(step::kFlattened, {modes});
+    if (modes.size() > 1) trace->add(step::kFromTheRight, {});
+  }
+  const Modes merged = coalesced(modes, LastExtent::kDrop, trace);
+  if (trace != nullptr && merged.empty()) trace->add(step::kNothingLeft, {});
+  return from_modes(merged);
+}
 
 namespace {
 
@@ -47,7 +79,8 @@ Layout by_profile(LayoutView layout, TupleView profile, F&& f) {
   builder.open();
   for (int64_t i = 0; i < layout.rank(); ++i) {
     if (i < profile.rank()) {
-      builder.copy(in_mode(i, [&] { return by_profile(layout.mode(i), profile.mode(i), f); }));
+      builder.copy(
+          on_mode(i, [&] { return by_profile(layout.mode(i), profile.mode(i), f); }, step::kMode, layout.mode(i)));
     } else {
       builder.copy(layout.mode(i));
     }

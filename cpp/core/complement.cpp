@@ -9,20 +9,19 @@
 
 #include "algebra.hpp"
 #include "codomain.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
 namespace {
 
-// Removes and returns the mode with the least stride, the first of equals.
-Mode take_least(Modes& modes) {
-  std::size_t least = 0;
-  for (std::size_t i = 1; i < modes.size(); ++i) {
-    if (modes[i].stride.value < modes[least].stride.value) least = i;
+// The least stride first, and of equals the first.
+void sort_by_stride(Modes& modes) {
+  for (Mode* end = modes.begin(); end != modes.end(); ++end) {
+    Mode* const place = std::upper_bound(modes.begin(), end, *end,
+                                         [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
+    std::rotate(place, end, end + 1);
   }
-  const Mode mode = modes[least];
-  modes.erase(least);
-  return mode;
 }
 
 void verify_gap(const Node& gap, const Mode& mode, const Node& reached, LayoutView layout) {
@@ -51,17 +50,32 @@ void require_complement(const Modes& modes) {
   }
 }
 
-// The gaps below the modes, and in `reached` where the room above the last one begins.
-Modes gaps_between(Modes modes, LayoutView layout, Node& reached) {
-  require_complement(modes);
+// Where a mode ends, as a derivation writes it: `8*1 = 8`.
+[[gnu::cold]] std::string end_of(const Mode* mode) {
+  if (mode == nullptr) return "1";
+  const Node end = mul(mode->stride, mode->extent);
+  return concat(step_text(&mode->extent), "*", step_text(&mode->stride), " = ", step_text(&end));
+}
+
+[[gnu::cold]] void note_gap(const Mode* below, const Mode& mode, const Mode& gap) {
+  const auto end = [&] { return end_of(below); };
+  if (gap.extent.value == 0) note(step::kOverlaps, mode, end);
+  const bool even = mode.stride.value % gap.stride.value == 0;
+  note(even ? step::kGap : step::kGapRounded, end, mode.stride, gap.stride, gap.extent, gap);
+}
+
+// The gaps below the modes, which come by stride, and in `reached` where the room above the last one begins.
+Modes gaps_between(const Modes& modes, LayoutView layout, Node& reached) {
   Modes gaps;
   reached = static_int(1);
-  while (!modes.empty()) {
-    const Mode mode = take_least(modes);
+  const Mode* below = nullptr;
+  for (const Mode& mode : modes) {
     const Node gap = div(mode.stride, reached);
+    if (Trace::current() != nullptr) note_gap(below, mode, {gap, reached});
     verify_gap(gap, mode, reached, layout);
     gaps.push_back({gap, reached});
     reached = mul(mode.stride, mode.extent);
+    below = &mode;
   }
   if (reached.value == 0) fail("an extent of the layout is 0: it has no complement");
   return gaps;
@@ -80,16 +94,28 @@ void verify_reach(const Layout& result, int64_t reached, int64_t places, TupleVi
                     CounterExample(first, "_", std::to_string(covered)));
 }
 
-Layout complement_of(const Modes& modes, TupleView cotarget, LayoutView layout, Reach reach) {
+Layout everything(TupleView cotarget) {
+  Layout all = make_layout(coalesce_shape(cotarget));
+  note(step::kOnlyZero, cotarget, all);
+  return all;
+}
+
+Layout complement_of(Modes modes, TupleView cotarget, LayoutView layout, Reach reach) {
   // Nothing but repetition: the whole cotarget is left over.
-  if (modes.empty() || (modes.size() == 1 && modes[0].stride.is(0))) return make_layout(coalesce_shape(cotarget));
+  if (modes.empty() || (modes.size() == 1 && modes[0].stride.is(0))) return everything(cotarget);
+  require_complement(modes);
+  sort_by_stride(modes);
+  note(step::kByStride, modes);
   Node reached;
   Modes result = gaps_between(modes, layout, reached);
-  const IntTuple rest = coalesce_shape(ceil_div(cotarget, IntTuple(reached)));
+  const IntTuple left_over = ceil_div(cotarget, IntTuple(reached));
+  const IntTuple rest = coalesce_shape(left_over);
   const IntTuple strides = compact(rest, IntTuple(reached), Major::kLeft);
   for_each_leaf(LayoutView{rest, strides},
                 [&](const Node& extent, const Node& stride) { result.push_back({extent, stride}); });
+  note(step::kBeyond, [&] { return end_of(&modes.back()); }, cotarget, reached, left_over, LayoutView{rest, strides});
   Layout complement = from_modes(coalesced(result, LastExtent::kDrop));
+  note(step::kTogetherCoalesced, result, complement);
   if (!cotarget.is_leaf() && reach == Reach::kCotarget && checks_enabled())
     verify_reach(complement, reached.value, product(rest).value, cotarget);
   return complement;
@@ -109,7 +135,7 @@ Layout lifted(const Layout& part, BasisId basis) {
 // The complement of a layout with basis strides, each entry of its codomain within that of the cotarget.
 class Complement {
  public:
-  Complement(LayoutView layout, Reach reach) : layout_(layout), modes_(filtered(layout)), reach_(reach) {}
+  Complement(LayoutView layout, const Modes& modes, Reach reach) : layout_(layout), modes_(modes), reach_(reach) {}
 
   Layout within(TupleView cotarget) {
     append(cotarget);
@@ -131,7 +157,9 @@ class Complement {
       for (const Mode& mode : modes_) {
         if (mode.stride.basis() == basis) own.push_back({mode.extent, without_basis(mode.stride)});
       }
-      builder_.copy(lifted(complement_of(own, cotarget, layout_, reach_), basis));
+      const Layout part = below([&] { return complement_of(own, cotarget, layout_, reach_); }, step::kEntryIn,
+                                [&] { return basis_suffix(basis); }, own, cotarget);
+      builder_.copy(lifted(part, basis));
       return;
     }
     if (entries > cotarget.rank()) {
@@ -162,13 +190,19 @@ Layout complement(LayoutView layout, TupleView cotarget, Reach reach) {
     if (leaf.value <= 0 || leaf.has_basis())
       fail(concat("the entries of the cotarget ", to_string(cotarget), " must be positive integers"));
   });
-  if (!has_basis(layout.stride)) return complement_of(filtered(layout), cotarget, layout, reach);
-  coshape(layout);  // raises where the offsets mix integers and coordinates
-  return Complement(layout, reach).within(cotarget);
+  if (has_basis(layout.stride)) coshape(layout);  // raises where the offsets mix integers and coordinates
+  const Modes modes = filtered(layout);
+  note_simpler(step::kFiltered, modes, layout);
+  if (!has_basis(layout.stride)) return complement_of(modes, cotarget, layout, reach);
+  return Complement(layout, modes, reach).within(cotarget);
 }
 
 Layout complement(LayoutView layout, TupleView cotarget) { return complement(layout, cotarget, Reach::kCotarget); }
 
-Layout complement(LayoutView layout) { return complement(layout, coshape(layout)); }
+Layout complement(LayoutView layout) {
+  const IntTuple cotarget = coshape(layout);
+  note(cotarget.is_leaf() ? step::kCosize : step::kCoshape, cotarget);
+  return complement(layout, cotarget);
+}
 
 }  // namespace tilewright

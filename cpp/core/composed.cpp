@@ -5,6 +5,7 @@
 
 #include "law.hpp"
 #include "modes.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -84,15 +85,13 @@ bool operator==(const ComposedLayout& a, const ComposedLayout& b) {
   return std::get<Layout>(a.inner_) == std::get<Layout>(b.inner_);
 }
 
-namespace {
+void note_outer(const ComposedLayout& layout) { note(step::kOnOuter, layout); }
 
 std::string inner_text(const Inner& inner) {
   if (const auto* swizzle = std::get_if<Swizzle>(&inner)) return to_string(*swizzle);
   if (const auto* layout = std::get_if<Layout>(&inner)) return to_string(*layout);
   return std::get<std::shared_ptr<const Function>>(inner)->text();
 }
-
-}  // namespace
 
 std::string to_string(const ComposedLayout& layout) {
   return concat(inner_text(layout.inner()), " o ", to_string(layout.offset()), " o ", to_string(layout.outer()));

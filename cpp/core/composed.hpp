@@ -85,6 +85,15 @@ class ComposedLayout {
 // The offset of a composed layout moved by a value of its outer layout.
 IntTuple add_offset(const IntTuple& offset, const IntTuple& value);
 
+void note_outer(const ComposedLayout& layout);  // in a derivation
+// f on the outer layout; what is inside stays.
+template <class F>
+ComposedLayout on_outer(const ComposedLayout& layout, F&& f) {
+  note_outer(layout);
+  return layout.with_outer(f(LayoutView(layout.outer())));
+}
+
+std::string inner_text(const Inner& inner);
 std::string to_string(const ComposedLayout& layout);
 std::size_t hash_value(const ComposedLayout& layout);
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "algebra.hpp"
+#include "composition_steps.hpp"
 #include "decide.hpp"
 
 namespace tilewright {
@@ -66,9 +67,23 @@ struct State {
   }
 };
 
+// `mode 1`, `mode (1,0)`: what a basis element names.
+std::string path_text(BasisId basis) {
+  TupleBuilder builder;
+  const BasisPath path = basis_path(basis);
+  if (path.size() == 1) return concat("mode ", path[0]);
+  builder.open();
+  for (auto mode = path.rbegin(); mode != path.rend(); ++mode) builder.leaf(static_int(*mode));
+  builder.close();
+  return concat("mode ", step_text(builder.take().view()));
+}
+
 Domain make_domain(LayoutView a, BasisId basis) {
-  Domain domain{basis, coalesced(modes_of(at_path(a, basis)), LastExtent::kKeep), {}};
+  const LayoutView part = at_path(a, basis);
+  Domain domain{basis, coalesced(modes_of(part), LastExtent::kKeep), {}};
   if (domain.modes.empty()) domain.modes.push_back({static_int(1), static_int(0)});
+  note_simpler(
+      step::kAsFunction, domain.modes, part, [&] { return basis == 0 ? "A" : path_text(basis) + " of A"; }, part);
   for (std::size_t i = 0; i < domain.modes.size(); ++i) domain.reached.push_back(0);
   return domain;
 }
@@ -91,8 +106,16 @@ std::string describe(const Node& stride, const std::string& mode, const Node& ex
 
 // Composes one leaf of B; the result goes to `out`.
 void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes& out, State& state) {
+  const bool recorded = Trace::current() != nullptr;
+  const Mode whole{extent, stride};
+  if (domain.basis != 0) {
+    note(
+        step::kAlong, Mode{extent, with_basis(stride, domain.basis)}, stride, [&] { return path_text(domain.basis); },
+        domain.modes);
+  }
   if (stride.is(0)) {
-    out.push_back({extent, stride});
+    note(step::kReadsZero, whole);
+    out.push_back(whole);
     return;
   }
   Node rest = extent;
@@ -112,16 +135,22 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
       const bool even = d % e == 0 || e % d == 0 || (d < e && (rest.value - 1) <= (e - 1) / d);
       if (!even) {
         const std::string cause = describe(step, state.mode_of(extent), mode.extent);
-        if (step.is_static() && mode.extent.is_static() && d > e) fail(cause + "; CuTe rejects it too");
+        if (step.is_static() && mode.extent.is_static() && d > e) {
+          note(step::kStrideBroken, Mode{rest, step}, mode, magnitude, mode.extent);
+          fail(cause + "; CuTe rejects it too");
+        }
         state.doubt(cause);
       }
-      if (step.value < 0)
+      if (step.value < 0) {
+        note(step::kNegative, Mode{rest, step}, mode);
         state.doubt(
             concat("the negative stride ", stride.value, " of ", state.mode_of(extent), " leaves the left layout"));
+      }
     }
     const Node fits = ceil_div(mode.extent, magnitude);
     const Node next = mul(ceil_div(magnitude, mode.extent), sign(step));
     if (fits.is(1) || rest.is(1)) {
+      if (recorded && !rest.is(1)) step::note_skip({rest, step, mode}, {rest, next});
       step = next;
       continue;
     }
@@ -132,16 +161,25 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
       const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
                                        " of the left layout do not divide the extent ", rest.value, " of ",
                                        state.mode_of(extent), " of the right");
+      if (recorded) step::note_shape_broken({rest, step, mode}, fits, taken);
       if (rest.is_static() && taken.is_static()) fail(cause + "; CuTe rejects it too");
       state.doubt(cause);
     }
     out.push_back({taken, mul(step, mode.stride)});
-    const int64_t reach = checked_mul(taken.value - 1, magnitude.value);
-    domain.reached[i] = checked_add(domain.reached[i], reach);
-    rest = div(rest, taken);
+    const Node left = div(rest, taken);
+    if (recorded) step::note_piece({rest, step, mode}, fits, out.back(), {left, next});
+    const int64_t reach = checked_mul(taken.value - 1, magnitude.value), before = domain.reached[i];
+    domain.reached[i] = checked_add(before, reach);
+    if (recorded && domain.reached[i] >= mode.extent.value)
+      note(step::kCarries, mode, before, reach, domain.reached[i], mode.extent.value - 1);
+    rest = left;
     step = next;
   }
-  if (out.empty() || !rest.is(1)) out.push_back({rest, mul(step, domain.modes[last].stride)});
+  if (out.empty() || !rest.is(1)) {
+    out.push_back({rest, mul(step, domain.modes[last].stride)});
+    if (recorded) step::note_last({rest, step, domain.modes[last]}, out.back(), last == 0);
+  }
+  if (out.size() > 1) note(step::kBecomes, whole, out);
 }
 
 void check_carries(const Domain& domain, State& state) {
@@ -163,6 +201,10 @@ void compose_into(LayoutView b, LayoutBuilder& builder, State& state) {
   }
   Modes result;
   Domain& domain = domain_for(b.stride->basis(), state);
+  const bool whole = b.shape.get() == state.right.shape.get();
+  Trace* const trace = whole ? nullptr : Trace::current();
+  if (trace != nullptr) note(step::kModeOfB, mode_text(state.right.shape, b.shape.get()), b);
+  const Trace::Nested nested(trace);
   compose_leaf(domain, *b.shape, without_basis(*b.stride), result, state);
   builder.flat(result);
 }
@@ -189,7 +231,12 @@ Layout composition(LayoutView a, LayoutView b) {
     rejection = error.what();
   }
   if (composed && composed->proved) return std::move(composed->layout);
-  return decide(a, b, composed ? &*composed : nullptr, composed ? composed->cause : rejection);
+  const Layout decided = [&] {
+    const Trace::Silence silence;
+    return decide(a, b, composed ? &*composed : nullptr, composed ? composed->cause : rejection);
+  }();
+  note(composed && decided == composed->layout ? step::kDecided : step::kFound, decided);
+  return decided;
 }
 
 Layout composition(LayoutView a, const Tiler& tiler) {
@@ -211,7 +258,8 @@ Layout composition(LayoutView a, const Tiler& tiler) {
   LayoutBuilder builder;
   builder.open();
   for (int64_t i = 0; i < static_cast<int64_t>(modes.size()); ++i) {
-    builder.copy(in_mode(i, [&] { return composition(a.mode(i), modes[static_cast<std::size_t>(i)]); }));
+    const Tiler& part = modes[static_cast<std::size_t>(i)];
+    builder.copy(on_mode(i, [&] { return composition(a.mode(i), part); }, step::kModeWith, a.mode(i), "o", part));
   }
   builder.close();
   return builder.take();

@@ -5,6 +5,7 @@
 #include "codomain.hpp"
 #include "decide.hpp"
 #include "regroup.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -91,6 +92,8 @@ class Tiling {
 
 void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
   if (composed.proved && covers(a, tiling)) return;
+  Trace* const trace = Trace::current();
+  const Trace::Silence silence;
   const Tiling place(a, tiling);
   const int64_t domain = size(a).value;
   const std::string cause = composed.cause.empty() ? "the tiles do not fit into the layout" : composed.cause;
@@ -131,6 +134,7 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
                         CounterExample(t, "_", demanded(t)));
     }
   }
+  if (trace != nullptr) trace->add(step::kCompared, {"R(i) = A((B, B*)(i)), where that lies in A,", count});
 }
 
 // CuTe's answer where it is right inside of A, else A o (B, B*) where that is a layout.
@@ -139,14 +143,18 @@ Layout compose_tiling(LayoutView a, LayoutView tiling) {
   std::optional<Composed> cute;
   std::optional<LayoutError> refusal;
   try {
-    cute = compose(a, tiling);
+    cute = below([&] { return compose(a, tiling); }, step::kCall, "composition", a, tiling);
     verify_divide(a, tiling, *cute);
     return std::move(cute->layout);
   } catch (const LayoutError& error) {
     refusal = error;
   }
   try {
-    Layout whole = decide(a, tiling, cute ? &*cute : nullptr, refusal->what());
+    Layout whole = [&] {
+      const Trace::Silence silence;
+      return decide(a, tiling, cute ? &*cute : nullptr, refusal->what());
+    }();
+    note(step::kFound, whole);
     verify_divide(a, tiling, {whole, true, ""});
     return whole;
   } catch (const LayoutError&) {
@@ -156,9 +164,13 @@ Layout compose_tiling(LayoutView a, LayoutView tiling) {
 
 Layout divide_by_layout(LayoutView a, const Layout& tiler) {
   // Basis strides name the modes of A, which coalescing would merge.
-  const IntTuple cotarget = has_basis(tiler.stride()) ? IntTuple(a.shape) : coalesce(a).shape();
-  const Layout rest = complement(tiler, cotarget, Reach::kAny);
+  const bool by_mode = has_basis(tiler.stride());
+  const IntTuple cotarget = by_mode ? IntTuple(a.shape) : from_modes(coalesced(modes_of(a), LastExtent::kDrop)).shape();
+  note(step::kDivide, cotarget, by_mode ? "A" : "coalesce(A)");
+  const Layout rest =
+      below([&] { return complement(tiler, cotarget, Reach::kAny); }, step::kCall, "complement", tiler, cotarget);
   const Layout tiling = pair(tiler, rest);
+  note(step::kTiling, rest, tiling);
   return in_context([&] { return concat("(B, B*) = ", to_string(tiling)); }, [&] { return compose_tiling(a, tiling); });
 }
 
@@ -177,7 +189,9 @@ Layout logical_divide(LayoutView layout, const Tiler& tiler) {
   builder.open();
   for (int64_t i = 0; i < layout.rank(); ++i) {
     if (i < count) {
-      builder.copy(in_mode(i, [&] { return logical_divide(layout.mode(i), modes[static_cast<std::size_t>(i)]); }));
+      const Tiler& part = modes[static_cast<std::size_t>(i)];
+      const LayoutView mode = layout.mode(i);
+      builder.copy(on_mode(i, [&] { return logical_divide(mode, part); }, step::kModeWith, mode, "divided by", part));
     } else {
       builder.copy(layout.mode(i));
     }

@@ -7,6 +7,7 @@
 #include "algebra.hpp"
 #include "codomain.hpp"
 #include "law.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -44,37 +45,66 @@ Places by_stride(const Places& placed, BasisId basis) {
   return sorted;
 }
 
+[[gnu::cold]] std::string order_text(const Places& sorted) {
+  std::string text;
+  for (const Placed& entry : sorted) {
+    const Layout mode = Layout::leaf(entry.mode.extent, entry.mode.stride);
+    text += concat(text.empty() ? "" : ", ", step_text(mode.view()), " (", step_text(&entry.position), ")");
+  }
+  return text;
+}
+
 // From stride 1 on, each mode that statically continues the last one.
 Modes right_chain(const Places& sorted) {
   Modes result;
   Node wanted = static_int(1);
   for (const Placed& entry : sorted) {
-    if (!static_equal(entry.mode.stride, wanted)) continue;
-    result.push_back({entry.mode.extent, entry.position});
-    wanted = mul(entry.mode.extent, wanted);
+    const Mode& mode = entry.mode;
+    if (!static_equal(mode.stride, wanted)) {
+      const bool known = mode.stride.is_static() && wanted.is_static();
+      note(known ? step::kNotNext : step::kNotKnownNext, mode.stride, mode, wanted);
+      continue;
+    }
+    result.push_back({mode.extent, entry.position});
+    wanted = mul(mode.extent, wanted);
+    note(step::kNext, mode.stride, mode, result.back(), wanted);
   }
+  if (result.empty()) note(step::kNothingLeft);
+  if (result.size() > 1) note(step::kTogether, result);
   return result;
 }
 
 // The digits of an offset in the strides, each counted where its mode has its coordinate.
 Modes left_chain(const Places& sorted) {
   Modes result;
-  if (sorted.empty()) return result;
+  if (sorted.empty()) {
+    note(step::kNothingLeft);
+    return result;
+  }
   Node reached = static_int(1);
   Node position = static_int(0);  // offsets below the least stride come from coordinate 0
   for (const Placed& entry : sorted) {
     const Node& stride = entry.mode.stride;
-    if (stride.is(0)) continue;
+    if (stride.is(0)) {
+      note(step::kRepeats, entry.mode);
+      continue;
+    }
     if (mod(stride, reached).value != 0) {
+      note(step::kNoMultiple, stride, entry.mode, reached);
       fail(concat("stride ", stride.value, " is not a multiple of the next smaller stride ", reached.value,
                   "; CuTe rejects it too"));
     }
     result.push_back({div(stride, reached), position});
+    note(step::kOffsets, reached, stride, result.back().extent, position, result.back());
     position = entry.position;
     reached = stride;
   }
   result.push_back({sorted.back().mode.extent, position});
-  return coalesced(result, LastExtent::kDrop);
+  note(step::kThenItself, sorted.back().mode.extent, sorted.back().mode, result.back());
+  const Modes apart = result;
+  result = coalesced(apart, LastExtent::kDrop);
+  note(step::kTogetherCoalesced, apart, result);
+  return result;
 }
 
 // Why L(A(i)) = i may fail, and a coordinate where it does.
@@ -96,6 +126,7 @@ std::optional<Doubt> doubt_of(const Places& sorted) {
       const int64_t end = checked_mul(smaller.extent.value, smaller.stride.value);
       const int64_t from = abs(below->position).value;
       if (end > mode.stride.value) {
+        note(step::kNotInjective, mode.stride, mode, end, smaller);
         const std::string reach =
             concat("the mode ", smaller.extent.value, ":", smaller.stride.value, " reaches offset ",
                    end - smaller.stride.value, " and meets the mode with stride ", mode.stride.value, " at offset ",
@@ -104,6 +135,7 @@ std::optional<Doubt> doubt_of(const Places& sorted) {
                      checked_mul(mode.stride.value / smaller.stride.value, from)};
       }
       if (moves && (below->position.value < 0) != (entry.position.value < 0)) {
+        note(step::kSignsDiffer, smaller, mode);
         return Doubt{"negative strides next to positive ones", checked_add(from, abs(entry.position).value)};
       }
     }
@@ -136,15 +168,33 @@ void verify_left_inverse(const Doubt& doubt, const std::vector<Component>& compo
   if (count > kScanLimit) not_compared(doubt.cause, kScanLimit, count);
 }
 
-}  // namespace
-
-Layout right_inverse(LayoutView layout) {
-  const Places placed = place(coalesced(modes_of(layout), LastExtent::kDrop));
-  return by_entry_of(layout, [&](BasisId basis) { return from_modes(right_chain(by_stride(placed, basis))); });
+// The modes of coalesce(layout).
+Modes simplified(LayoutView layout) {
+  const Modes modes = coalesced(modes_of(layout), LastExtent::kDrop);
+  note_simpler(step::kCoalesced, modes, layout);
+  return modes;
 }
 
+// f(its modes by stride) of each entry of the codomain.
+template <class F>
+Layout chain_by_entry(LayoutView layout, const Places& placed, F&& f) {
+  const auto chain = [&](BasisId basis) {
+    const Places sorted = by_stride(placed, basis);
+    if (!sorted.empty()) note(step::kByStrideIndexed, [&] { return order_text(sorted); });
+    return from_modes(f(sorted));
+  };
+  return by_entry_of(layout, [&](BasisId basis) {
+    if (basis == 0) return chain(basis);
+    return below([&] { return chain(basis); }, step::kEntry, [&] { return basis_suffix(basis); });
+  });
+}
+
+}  // namespace
+
+Layout right_inverse(LayoutView layout) { return chain_by_entry(layout, place(simplified(layout)), right_chain); }
+
 Layout left_inverse(LayoutView layout) {
-  Places placed = place(coalesced(modes_of(layout), LastExtent::kDrop));
+  Places placed = place(simplified(layout));
   const bool checked = checks_enabled();
   bool repeats = false;
   for (Placed& entry : placed) {
@@ -157,17 +207,19 @@ Layout left_inverse(LayoutView layout) {
     stride = abs(stride);
   }
   std::optional<Doubt> doubt;
-  Layout inverse = by_entry_of(layout, [&](BasisId basis) {
-    const Places sorted = by_stride(placed, basis);
+  Layout inverse = chain_by_entry(layout, placed, [&](const Places& sorted) {
     if (checked && !doubt) doubt = doubt_of(sorted);
-    return from_modes(left_chain(sorted));
+    return left_chain(sorted);
   });
   if (!doubt) return inverse;
+  Trace* const trace = Trace::current();
+  const Trace::Silence silence;  // the chains are the same
   std::vector<Component> components;
   for (const BasisId basis : bases_of(layout)) {
     components.push_back({along(layout, basis), FlatFunction(left_chain(by_stride(placed, basis)))});
   }
   verify_left_inverse(*doubt, components, size(layout).value, repeats, inverse);
+  if (trace != nullptr) trace->add(step::kCompared, {repeats ? "A(L(A(i))) = A(i)" : "L(A(i)) = i", size(layout)});
   return inverse;
 }
 

@@ -4,6 +4,7 @@
 
 #include "algebra.hpp"
 #include "modes.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -149,9 +150,34 @@ void walk(TupleView coord, LayoutView layout, F&& f) {
   }
 }
 
-}  // namespace
+// How an index becomes the coordinate of each mode, from the outermost tuple inwards.
+[[gnu::cold]] void note_digits(TupleView coord, TupleView shape) {
+  if (shape.is_leaf()) return;
+  if (!coord.is_leaf()) {
+    for (int64_t i = 0; i < shape.rank(); ++i) note_digits(coord.mode(i), shape.mode(i));
+    return;
+  }
+  const IntTuple extents = product_each(shape);
+  const std::string index = step_text(coord);
+  TupleBuilder builder;
+  std::string parts;
+  Node below = static_int(1);
+  builder.open();
+  for_each_digit(*coord, extents, [&](TupleView extent, const Node& digit) {
+    builder.leaf(digit);
+    const bool first = parts.empty(), last = extent.get() == extents.nodes().end() - 1;
+    if (!first) parts += ", ";
+    parts += first ? index : concat("floor(", index, "/", step_text(&below), ")");
+    if (!last) parts += " mod " + step_text(extent);
+    below = mul(below, *extent);
+  });
+  builder.close();
+  const IntTuple digits = builder.take();
+  note(step::kDigits, coord, shape, parts, digits);
+  note_digits(digits, shape);
+}
 
-IntTuple crd2idx(TupleView coord, LayoutView layout) {
+IntTuple offset_of(TupleView coord, LayoutView layout) {
   if (!has_basis(layout.stride)) {
     Node offset = static_int(0);
     walk(coord, layout, [&](const Node& stride, const Node& digit) { offset = add(offset, mul(digit, stride)); });
@@ -172,6 +198,30 @@ IntTuple crd2idx(TupleView coord, LayoutView layout) {
   return to_tuple(codomain);
 }
 
+[[gnu::cold]] void note_offset(TupleView coord, LayoutView layout, const IntTuple& offset) {
+  note_digits(coord, layout.shape);
+  TupleBuilder digits, strides;
+  std::string terms;
+  digits.open();
+  strides.open();
+  walk(coord, layout, [&](const Node& stride, const Node& digit) {
+    digits.leaf(digit);
+    strides.leaf(stride);
+    terms += concat(terms.empty() ? "" : " + ", step_text(&digit), "*", step_text(&stride));
+  });
+  digits.close();
+  strides.close();
+  note(step::kInnerProduct, digits.take(), strides.take(), terms, offset);
+}
+
+}  // namespace
+
+IntTuple crd2idx(TupleView coord, LayoutView layout) {
+  IntTuple offset = offset_of(coord, layout);
+  if (Trace::current() != nullptr) note_offset(coord, layout, offset);
+  return offset;
+}
+
 Node crd2idx(TupleView coord, TupleView shape) {
   // Horner from the last mode: no stride is needed, and the last extent never enters.
   if (coord.is_leaf()) {
@@ -181,11 +231,14 @@ Node crd2idx(TupleView coord, TupleView shape) {
   if (shape.is_leaf() || coord.rank() != shape.rank()) bad_coordinate(coord, shape);
   Node index = static_int(0);
   Node scale = static_int(1);
+  std::string terms;
   for (int64_t i = 0; i < coord.rank(); ++i) {
     const Node part = in_mode(i, [&] { return crd2idx(coord.mode(i), shape.mode(i)); });
     index = add(index, mul(part, scale));
+    if (Trace::current() != nullptr) terms += concat(i == 0 ? "" : " + ", step_text(&part), "*", step_text(&scale));
     if (i + 1 < coord.rank()) scale = mul(scale, product(shape.mode(i)));
   }
+  note(step::kIndex, coord, shape, terms, index);
   return index;
 }
 

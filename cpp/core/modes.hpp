@@ -8,10 +8,12 @@
 
 namespace tilewright {
 
+class Trace;
+
 // Whether coalescing keeps a last mode of static extent 1 (as extent 2) because its stride carries the layout past its
 // size.
 enum class LastExtent { kDrop, kKeep };
-Modes coalesced(const Modes& modes, LastExtent last);
+Modes coalesced(const Modes& modes, LastExtent last, Trace* trace = nullptr);
 // The modes of filter(layout).
 Modes filtered(LayoutView layout);
 

@@ -5,6 +5,7 @@
 #include "composed.hpp"
 #include "law.hpp"
 #include "regroup.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -21,8 +22,14 @@ Layout by_value(LayoutView layout) {
 // that copies counted by one number go along the first.
 IntTuple room_for(LayoutView block, LayoutView copies) {
   const Node count = cosize(copies);
-  if (!has_basis(block.stride)) return IntTuple(mul(size(block), count));
-  return map_leaves(coshape(block), [&](const Node& entry) { return mul(entry, count); });
+  if (!has_basis(block.stride)) {
+    const Node elements = size(block);
+    note(step::kProduct, elements, count);
+    return IntTuple(mul(elements, count));
+  }
+  IntTuple room = map_leaves(coshape(block), [&](const Node& entry) { return mul(entry, count); });
+  note(step::kProductOfBasis, room);
+  return room;
 }
 
 // CuTe gives the complement room for size(A) * cosize(B) offsets. Where A has gaps that may be too little: B then runs
@@ -32,6 +39,7 @@ void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutV
   const int64_t needed = checked_add(offset_range(copies).max, 1);
   const int64_t count = size(places).value;
   if (needed <= count) return;
+  const Trace::Silence silence;
   const int64_t top = checked_add(offset_range(block).max, 1);
   const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
   const Chain steps(modes_of(copies));
@@ -68,6 +76,7 @@ void verify_product(const Layout& block, const ComposedLayout& tiler, const AnyL
 
 // Copies with basis strides have to stay inside of the modes of A* that they name.
 void verify_entries(LayoutView places, LayoutView copies, LayoutView placed) {
+  const Trace::Silence silence;
   for (const BasisId basis : bases_of(copies)) {
     const FlatFunction steps = along(copies, basis);
     const int64_t count = size(at_path(places, basis)).value;
@@ -89,10 +98,14 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
   if (tiler.kind() == Tiler::Kind::kNone) return Layout(block);
   if (tiler.kind() != Tiler::Kind::kModes) {
     const Layout copies = tiler.as_layout();
-    const Layout places = complement(block, room_for(block, copies));
+    const IntTuple room = room_for(block, copies);
+    const Layout places = below([&] { return complement(block, room); }, step::kCall, "complement", block, room);
+    note(step::kPlaces, places);
     return in_context([&] { return concat("A* = ", to_string(places)); },
                       [&] {
-                        Layout placed = composition(places, copies);
+                        Layout placed = below([&] { return composition(places, copies); }, step::kCall, "composition",
+                                              places, copies);
+                        note(step::kPlaced, placed);
                         if (checks_enabled() && has_basis(copies.stride())) {
                           verify_entries(places, copies, placed);
                         } else if (checks_enabled() && !has_basis(block.stride)) {
@@ -111,7 +124,9 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
   builder.open();
   for (int64_t i = 0; i < block.rank(); ++i) {
     if (i < count) {
-      builder.copy(in_mode(i, [&] { return logical_product(block.mode(i), modes[static_cast<std::size_t>(i)]); }));
+      const Tiler& part = modes[static_cast<std::size_t>(i)];
+      const LayoutView mode = block.mode(i);
+      builder.copy(on_mode(i, [&] { return logical_product(mode, part); }, step::kModeWith, mode, "times", part));
     } else {
       builder.copy(block.mode(i));
     }
@@ -163,19 +178,31 @@ Layout padded_product(LayoutView block, LayoutView tiler) {
   auto pad = [&](LayoutView layout) {
     return wrapped ? concatenate({Layout(layout)}) : append_to_rank(layout, rank, unit());
   };
-  return logical_product(pad(block), Tiler(pad(tiler)));
+  const Layout first = pad(block), second = pad(tiler);
+  if (wrapped) {
+    note(step::kWrapped, first, second);
+  } else if (block.rank() != tiler.rank()) {
+    note(step::kPadded, rank, first, second);
+  }
+  return logical_product(first, Tiler(second));
+}
+
+// The modes at one place of both halves of a product, as pairs.
+Layout zipped_halves(LayoutView product, int64_t first, const Rule& rule) {
+  Layout result = zip({Layout(product.mode(first)), Layout(product.mode(1 - first))});
+  note(step::kLogical, product);
+  note(rule, result);
+  return result;
 }
 
 }  // namespace
 
 Layout blocked_product(LayoutView block, LayoutView tiler) {
-  const Layout product = padded_product(block, tiler);
-  return zip({Layout(product.view().mode(0)), Layout(product.view().mode(1))});
+  return zipped_halves(padded_product(block, tiler), 0, step::kBlocked);
 }
 
 Layout raked_product(LayoutView block, LayoutView tiler) {
-  const Layout product = padded_product(block, tiler);
-  return zip({Layout(product.view().mode(1)), Layout(product.view().mode(0))});
+  return zipped_halves(padded_product(block, tiler), 1, step::kRaked);
 }
 
 namespace {
@@ -203,16 +230,19 @@ void verify_tv(LayoutView tile, LayoutView inverse, LayoutView tv) {
 }  // namespace
 
 TvLayout make_layout_tv(LayoutView threads, LayoutView values) {
-  const Layout tile = raked_product(threads, values);
+  const Layout tile = below([&] { return raked_product(threads, values); }, step::kPlacesOfValues, threads, values);
   TupleBuilder domain;
   domain.open();
   domain.leaf(size(threads));
   domain.leaf(size(values));
   domain.close();
-  const Layout inverse = right_inverse(tile);
-  Layout tv = composition(inverse, make_layout(domain.take()));
+  IntTuple extents = product_each(tile.shape());
+  note(step::kTile, extents);
+  const Layout inverse = below([&] { return right_inverse(tile); }, step::kBackwards, tile);
+  const Layout grid = make_layout(domain.take());
+  Layout tv = below([&] { return composition(inverse, grid); }, step::kAsThreadsValues, inverse, grid);
   if (checks_enabled()) verify_tv(tile, inverse, tv);
-  return {product_each(tile.shape()), std::move(tv)};
+  return {std::move(extents), std::move(tv)};
 }
 
 namespace {

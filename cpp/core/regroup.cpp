@@ -1,5 +1,7 @@
 #include "regroup.hpp"
 
+#include "steps.hpp"
+
 namespace tilewright {
 
 namespace {
@@ -12,6 +14,7 @@ struct Split {
 Split split(LayoutView divided, const Tiler& tiler) {
   if (tiler.kind() != Tiler::Kind::kModes) {
     if (divided.rank() != 2) {
+      note(step::kNoPair, divided);
       fail(concat("the tiler ", tiler.text(), " leaves the mode ", to_string(divided),
                   " as it is, but regrouping needs a (tile, rest) pair: give that mode a tiler"));
     }
@@ -38,8 +41,11 @@ Split split(LayoutView divided, const Tiler& tiler) {
 }  // namespace
 
 Layout unzip_tiles(LayoutView divided, const Tiler& tiler) {
+  note(step::kLogical, divided);
   const Split parts = split(divided, tiler);
-  return pair(parts.tile, parts.rest);
+  Layout result = pair(parts.tile, parts.rest);
+  note(step::kZipped, result);
+  return result;
 }
 
 Layout splice(LayoutView pair, std::array<bool, 2> open) {
@@ -54,7 +60,9 @@ Layout splice(LayoutView pair, std::array<bool, 2> open) {
     }
   }
   builder.close();
-  return builder.take();
+  Layout result = builder.take();
+  note(open[0] ? step::kFlat : step::kTiled, result);
+  return result;
 }
 
 }  // namespace tilewright

@@ -8,30 +8,6 @@ namespace tilewright::page {
 
 namespace {
 
-void write_tuple(Json& json, TupleView tuple) {
-  if (!tuple.is_leaf()) {
-    json.open('[');
-    for_each_mode(tuple, [&](TupleView mode) { write_tuple(json, mode); });
-    json.close(']');
-  } else if (tuple->is_none()) {
-    json.null();
-  } else if (tuple->has_basis()) {
-    json.open('{').key("value").text(std::to_string(tuple->value)).key("mode").open('[');
-    for (const uint32_t mode : basis_path(tuple->basis())) json.number(mode);
-    json.close(']').close('}');
-  } else {
-    json.text(std::to_string(tuple->value));
-  }
-}
-
-void write_layout(Json& json, const Layout& layout) {
-  json.open('{').key("shape");
-  write_tuple(json, layout.shape());
-  json.key("stride");
-  write_tuple(json, layout.stride());
-  json.close('}');
-}
-
 // `3,(0,1)`: the coordinate of each of the modes [begin, end) at the index `i` of them together.
 std::string coordinate_text(TupleView shape, int64_t begin, int64_t end, int64_t i) {
   std::string text;
@@ -109,25 +85,17 @@ AnyLayout block_of(const Swizzle& swizzle) {
 
 }  // namespace
 
-void write_tree(Json& json, const Value& value) {
-  if (const auto* tuple = std::get_if<IntTuple>(&value.variant())) {
-    write_tuple(json, *tuple);
-  } else if (const auto* layout = std::get_if<Layout>(&value.variant())) {
-    write_layout(json, *layout);
-  } else if (const auto* swizzle = std::get_if<Swizzle>(&value.variant())) {
-    json.open('{').key("swizzle").text(to_string(*swizzle)).close('}');
-  } else if (const auto* composed = std::get_if<ComposedLayout>(&value.variant())) {
-    const auto* inner = std::get_if<Layout>(&composed->inner());
-    json.open('{').key("inner").text(inner ? to_string(inner->view()) : to_string(*composed->swizzle()));
-    json.key("offset");
-    write_tuple(json, composed->offset());
-    json.key("outer");
-    write_layout(json, composed->outer());
-    json.close('}');
+void write_parts(Json& json, const Value& value) {
+  if (const auto* composed = std::get_if<ComposedLayout>(&value.variant())) {
+    json.open('{').key("inner").text(inner_text(composed->inner()));
+    json.key("offset").text(to_string(composed->offset().view()));
+    json.key("outer").text(to_string(composed->outer().view())).close('}');
+  } else if (const auto* parts = std::get_if<Values>(&value.variant())) {
+    json.open('[');
+    for (const Value& part : *parts) json.text(to_string(part));
+    json.close(']');
   } else {
-    json.open('{').key("list").open('[');
-    for (const Value& part : std::get<Values>(value.variant())) write_tree(json, part);
-    json.close(']').close('}');
+    json.null();
   }
 }
 

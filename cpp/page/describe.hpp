@@ -8,9 +8,8 @@
 
 namespace tilewright::page {
 
-// The structure: a layout {"shape","stride"}, a tuple as nested arrays of texts, None as null, a basis stride
-// {"value","mode"}, a list {"list"}.
-void write_tree(Json& json, const Value& value);
+// The texts of the parts: {"inner","offset","outer"} of a composed layout, an array of a list; otherwise null.
+void write_parts(Json& json, const Value& value);
 
 // Mode 0 goes down, the other modes to the right; of a layout with one mode that goes to the right. At most
 // rows x columns offsets are written.

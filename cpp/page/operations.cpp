@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/steps.hpp"
+
 namespace tilewright::page {
 
 namespace {
@@ -13,8 +15,7 @@ Value from(AnyLayout layout) {
 // f on a layout, or on the layout that a swizzle follows.
 template <class F>
 Value lift(const Value& value, F&& f) {
-  if (const auto* composed = std::get_if<ComposedLayout>(&value.variant()))
-    return composed->with_outer(f(LayoutView(composed->outer())));
+  if (const auto* composed = std::get_if<ComposedLayout>(&value.variant())) return on_outer(*composed, f);
   return f(LayoutView(layout_of(value)));
 }
 
@@ -132,7 +133,10 @@ struct Operation {
   std::size_t least;  // operands
   std::size_t most;
   Value (*apply)(const Values&);
+  bool explained = true;  // its steps are a derivation
 };
+
+constexpr bool kNotExplained = false;
 
 constexpr Operation kOperations[] = {
     {"composition", 2, 2, [](const Values& x) { return compose(x[0], x[1]); }},
@@ -154,39 +158,65 @@ constexpr Operation kOperations[] = {
      [](const Values& x) -> Value {
        if (const auto* composed = std::get_if<ComposedLayout>(&x[0].variant())) return nullspace(*composed);
        return nullspace(layout_of(x[0]));
-     }},
-    {"filter", 1, 2, in_profile<filter, filter>},
-    {"filter_zeros", 1, 1, [](const Values& x) { return lift(x[0], [](LayoutView l) { return filter_zeros(l); }); }},
-    {"flatten", 1, 1, [](const Values& x) { return lift(x[0], [](LayoutView l) { return flatten(l); }); }},
+     },
+     kNotExplained},
+    {"filter", 1, 2, in_profile<filter, filter>, kNotExplained},
+    {"filter_zeros", 1, 1, [](const Values& x) { return lift(x[0], [](LayoutView l) { return filter_zeros(l); }); },
+     kNotExplained},
+    {"flatten", 1, 1, [](const Values& x) { return lift(x[0], [](LayoutView l) { return flatten(l); }); },
+     kNotExplained},
     {"with_shape", 2, 2,
      [](const Values& x) {
        const IntTuple shape = shape_of(x[1]);
        return lift(x[0], [&](LayoutView l) { return with_shape(l, shape); });
-     }},
+     },
+     kNotExplained},
     {"make_layout_tv", 2, 2, layout_tv},
-    {"tile_to_shape", 2, 3, tile},
+    {"tile_to_shape", 2, 3, tile, kNotExplained},
     {"max_common_layout", 2, 2,
-     [](const Values& x) -> Value { return max_common_layout(any_layout_of(x[0]), any_layout_of(x[1])); }},
+     [](const Values& x) -> Value { return max_common_layout(any_layout_of(x[0]), any_layout_of(x[1])); },
+     kNotExplained},
     {"upcast", 2, 2,
      [](const Values& x) {
        const int64_t n = number_of(x[1]);
        return on_any(x[0], [=](const auto& l) { return upcast(l, n); });
-     }},
+     },
+     kNotExplained},
     {"downcast", 2, 2,
      [](const Values& x) {
        const int64_t n = number_of(x[1]);
        return on_any(x[0], [=](const auto& l) { return downcast(l, n); });
-     }},
-    {"recast_layout", 3, 3, recast_of},
+     },
+     kNotExplained},
+    {"recast_layout", 3, 3, recast_of, kNotExplained},
     {"crd2idx", 2, 2, index_of},
 };
 
 }  // namespace
 
-Value apply(std::string_view operation, const Values& operands) {
+namespace {
+
+const Operation& operation_of(std::string_view name) {
   const auto* found = std::find_if(std::begin(kOperations), std::end(kOperations),
-                                   [&](const Operation& known) { return known.name == operation; });
+                                   [&](const Operation& known) { return known.name == name; });
   if (found == std::end(kOperations)) throw KindError("there is no such operation");
+  return *found;
+}
+
+bool is_plain(const Value& value) {
+  return !std::holds_alternative<ComposedLayout>(value.variant()) && !std::holds_alternative<Swizzle>(value.variant());
+}
+
+}  // namespace
+
+bool is_explained(std::string_view operation, const Values& operands, const Trace& trace) {
+  const bool on_outer = !trace.steps().empty() && trace.steps()[0].rule == &step::kOnOuter;
+  return operation_of(operation).explained &&
+         std::all_of(operands.begin() + (on_outer ? 1 : 0), operands.end(), is_plain);
+}
+
+Value apply(std::string_view operation, const Values& operands) {
+  const Operation* const found = &operation_of(operation);
   if (operands.size() < found->least || operands.size() > found->most) {
     const int64_t wanted = static_cast<int64_t>(operands.size() < found->least ? found->least : found->most);
     throw KindError(concat("takes ", counted(wanted, "operand"), ", but got ", operands.size()));

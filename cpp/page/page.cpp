@@ -2,9 +2,8 @@
 //
 //     parse     TEXT                      the structure of an operand
 //     describe  ROWS COLUMNS TEXT         its facts, and its offsets as far as they fit
-//     apply     OPERATION TEXT...         an operation on operands, each on a line
+//     apply     OPERATION TEXT...         an operation on operands, each on a line, and its derivation
 //     predict   FIELD=VALUE...            what the accesses of a layout cost; predict.hpp has the fields
-//     swizzle   FIELD=VALUE...            the swizzle under which they take the fewest wavefronts
 //
 // Compiled to WebAssembly by scripts/build_page.py, it is the algebra of the page; Python has the same functions.
 #include <charconv>
@@ -41,9 +40,13 @@ void write_error(Json& json, const char* kind, const std::string& call, const st
   json.key("text").text(concat(call, ": ", error.what()));
 }
 
-// f(json), or the error, which says what was to be done.
-template <class Call, class F>
-std::string answer(Call&& call, F&& f) {
+struct Nothing {
+  void operator()(Json&, const std::string&) const {}
+};
+
+// f(json), or the error, which says what was to be done. after(json, text) goes on behind a LayoutError.
+template <class Call, class F, class After = Nothing>
+std::string answer(Call&& call, F&& f, After&& after = {}) {
   Json json;
   try {
     f(json);
@@ -55,6 +58,9 @@ std::string answer(Call&& call, F&& f) {
       json.key("counterexample").open('[').number(error.example()->coordinate);
       json.text(error.example()->got).text(error.example()->expected).close(']');
     }
+    json.close('}');
+    after(json, concat(call(), ": ", error.what()));
+    return json.close('}').str();
   } catch (const KindError& error) {
     json = {};
     write_error(json, "TypeError", call(), error);
@@ -73,8 +79,8 @@ std::string parsed(std::string_view text) {
   return answer([&] { return parse_call(text); },
                 [&](Json& json) {
                   const Value value = parse_value(text);
-                  json.open('{').key("text").text(to_string(value)).key("tree");
-                  write_tree(json, value);
+                  json.open('{').key("text").text(to_string(value)).key("parts");
+                  write_parts(json, value);
                   json.close('}');
                 });
 }
@@ -85,9 +91,29 @@ std::string described(const Lines& lines) {
       [&](Json& json) { write_description(json, parse_value(lines[3]), number(lines[1]), number(lines[2])); });
 }
 
+// The tiler and the layout of make_layout_tv by their names.
+std::string outcome_text(const Value& result) {
+  const auto* parts = std::get_if<Values>(&result.variant());
+  if (parts == nullptr) return to_string(result);
+  return concat("tiler ", to_string(parts->at(0)), ", layout ", to_string(parts->at(1)));
+}
+
 std::string applied(const Lines& lines) {
   Values operands;
   std::string_view at;
+  Trace trace;
+  const auto derive = [&](Json& json, const std::string& outcome, bool failed) {
+    json.key("derivation");
+    if (at.data() || !is_explained(lines[1], operands, trace)) {
+      json.null();
+      return;
+    }
+    std::string call = std::string(lines[1]) + "(";
+    for (std::size_t i = 0; i < operands.size(); ++i) call += (i == 0 ? "" : ", ") + to_string(operands[i]);
+    json.open('[');
+    for (const std::string& line : derivation(call + ")", trace, outcome, failed)) json.text(line);
+    json.close(']');
+  };
   return answer([&] { return at.data() ? parse_call(at) : call_text(lines[1], operands); },
                 [&](Json& json) {
                   for (std::size_t i = 2; i < lines.size(); ++i) {
@@ -96,10 +122,12 @@ std::string applied(const Lines& lines) {
                   }
                   at = {};
                   const Value result = page::apply(lines[1], operands);
-                  json.open('{').key("result").text(to_string(result)).key("tree");
-                  write_tree(json, result);
+                  json.open('{').key("result").text(to_string(result)).key("parts");
+                  write_parts(json, result);
+                  derive(json, "result: " + outcome_text(result), false);
                   json.close('}');
-                });
+                },
+                [&](Json& json, const std::string& message) { derive(json, "LayoutError: " + message, true); });
 }
 
 std::string respond(std::string_view request) {
@@ -109,8 +137,6 @@ std::string respond(std::string_view request) {
   if (command == "describe" && lines.size() == 4) return described(lines);
   if (command == "apply" && lines.size() >= 2) return applied(lines);
   if (command == "predict") return answer([] { return "analyze"; }, [&](Json& json) { write_prediction(json, lines); });
-  if (command == "swizzle")
-    return answer([] { return "analyze"; }, [&](Json& json) { write_best_swizzle(json, lines); });
   return answer([] { return "request"; }, [](Json&) { throw KindError("is not understood"); });
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "analysis/access.hpp"
+#include "analysis/advice.hpp"
 #include "analysis/search.hpp"
 #include "core/function.hpp"
 #include "value.hpp"
@@ -13,6 +14,7 @@ namespace tilewright::page {
 namespace {
 
 using analysis::Access;
+using analysis::hexadecimal;
 using analysis::kWarp;
 using analysis::Memory;
 using analysis::Op;
@@ -89,12 +91,6 @@ std::string break_in(const Table& table, int64_t values) {
     }
   }
   return "";
-}
-
-std::string hexadecimal(int64_t value) {
-  char digits[20];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value < 0 ? -value : value, 16);
-  return (value < 0 ? "-0x" : "0x") + std::string(digits, end);
 }
 
 std::string fault_in(const Table& table, int64_t values) {
@@ -201,6 +197,35 @@ void add(Request& total, const Request& x) {
   total.useful_bytes += x.useful_bytes;
 }
 
+std::optional<analysis::BestSwizzle> best_swizzle_of(const Table& table, const Access& access,
+                                                     const std::vector<Warp>& warps) {
+  std::vector<int64_t> offsets;
+  std::vector<uint32_t> active;
+  for (const Warp& warp : warps) {
+    active.push_back(warp.active);
+    for (const int64_t address : warp.addresses) offsets.push_back((address - table.base) * 8 / table.bits);
+  }
+  return analysis::best_swizzle({access, offsets.data(), active.data(), static_cast<int64_t>(warps.size()),
+                                 static_cast<int>(table.bits), table.base});
+}
+
+int64_t sectors_lower(const Access& access, std::vector<Warp> warps, int64_t bytes) {
+  int64_t sectors = 0;
+  for (Warp& warp : warps) {
+    for (int64_t& address : warp.addresses) address -= bytes;
+    sectors += analysis::evaluate(access, warp.addresses, warp.active).sectors;
+  }
+  return sectors;
+}
+
+std::vector<int64_t> active_addresses(const Warp& warp) {
+  std::vector<int64_t> addresses;
+  for (int lane = 0; lane < kWarp; ++lane) {
+    if (warp.active >> lane & 1) addresses.push_back(warp.addresses[lane]);
+  }
+  return addresses;
+}
+
 }  // namespace
 
 void write_prediction(Json& json, const std::vector<std::string_view>& lines) {
@@ -231,32 +256,27 @@ void write_prediction(Json& json, const std::vector<std::string_view>& lines) {
   write_request(json, total);
   json.key("worst").open('{');
   write_request(json, worst);
+  const std::vector<int64_t> addresses = active_addresses(*worst_warp);
   json.key("request").number(worst_warp - warps.data()).key("addresses").open('[');
-  for (int lane = 0; lane < kWarp; ++lane) {
-    if (worst_warp->active >> lane & 1) json.number(worst_warp->addresses[lane]);
-  }
-  json.close(']').close('}').close('}');
-}
-
-void write_best_swizzle(Json& json, const std::vector<std::string_view>& lines) {
-  const Asked asked = asked_by(lines);
-  const Table table = table_of(asked);
-  const std::vector<Warp> warps = warps_of(table, values_of(table, asked.width));
-  std::vector<int64_t> offsets;
-  std::vector<uint32_t> active;
-  for (const Warp& warp : warps) {
-    active.push_back(warp.active);
-    for (const int64_t address : warp.addresses) offsets.push_back((address - table.base) * 8 / table.bits);
-  }
-  const auto best =
-      analysis::best_swizzle({access_of(asked, table, asked.width), offsets.data(), active.data(),
-                              static_cast<int64_t>(warps.size()), static_cast<int>(table.bits), table.base});
-  json.open('{').key("found").boolean(best.has_value());
-  if (best) {
-    json.key("num_bits").number(best->swizzle.bits()).key("num_base").number(best->swizzle.base());
-    json.key("num_shift").number(best->swizzle.shift()).key("wavefronts").number(best->wavefronts);
-  }
-  json.close('}');
+  for (const int64_t address : addresses) json.number(address);
+  json.close(']').close('}');
+  const int64_t worst_wavefronts = worst.alone ? worst.alone : worst.wavefronts, ideal = worst.ideal_wavefronts;
+  analysis::Cost cost{access.memory == Memory::shared,
+                      of_matrices,
+                      width,
+                      widest.bytes,
+                      static_cast<int64_t>(warps.size()),
+                      total.lanes,
+                      total.sectors,
+                      total.ideal_sectors,
+                      total.wavefronts,
+                      total.ideal_wavefronts,
+                      ideal ? (worst_wavefronts + ideal - 1) / ideal : 1,
+                      table.base,
+                      addresses,
+                      [&](int64_t bytes) { return sectors_lower(access, warps, bytes); },
+                      [&] { return best_swizzle_of(table, access, warps); }};
+  json.key("advice").text(analysis::advice(cost)).close('}');
 }
 
 }  // namespace tilewright::page

@@ -18,7 +18,4 @@ namespace tilewright::page {
 // Lines after the first are fields.
 void write_prediction(Json& json, const std::vector<std::string_view>& lines);
 
-// Of the same access, which has a width, the simplest swizzle with the fewest wavefronts: the request `swizzle`.
-void write_best_swizzle(Json& json, const std::vector<std::string_view>& lines);
-
 }  // namespace tilewright::page

@@ -23,7 +23,6 @@ from tilewright.analysis.layouts import analyze_layout
 from tilewright.explore.operands import element_type
 from tilewright.explore.page import page
 from tilewright.explore.serve import make_server
-from tilewright.explore.translate import to_javascript
 
 L = cute.parse
 
@@ -210,12 +209,6 @@ def test_explore_writes_the_page(capsys, tmp_path):
     file = tmp_path / "page.html"
     assert run(capsys, "explore", "--html", str(file)) == (0, "", "")
     assert file.read_text(encoding="utf-8") == page()
-
-
-def test_what_cannot_be_translated_is_an_error():
-    for source in ("while True:\n    pass", "def f(x):\n    yield x", "x = z[::2]"):
-        with pytest.raises(NotImplementedError, match=r"line \d: .* has no translation"):
-            to_javascript(source, [])
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from golden import load
 from golden.convert import arguments
 from tilewright import LayoutError, cute
 from tilewright.analysis.layouts import analyze_layout
-from tilewright.cute._derivations import DERIVATIONS
+from tilewright.cute.text.explain import OPERATIONS
 from tilewright.explore.operands import element_type, operand
 from tilewright.explore.page import page
 
@@ -43,8 +43,7 @@ def answers(browser, cases):
     """What the page's core answers, in the form of result_of, and its derivations as lines."""
     script = """cases => cases.map(([op, ...operands]) => {
         const answer = core("apply", op, ...operands);
-        const derivation = explain(op, operands.map(text => fromTree(core("parse", text).tree)), answer);
-        return [answer.error ? [answer.error.kind, answer.error.text] : [answer.result], derivation];
+        return [answer.error ? [answer.error.kind, answer.error.text] : [answer.result], answer.derivation ?? null];
     })"""
     return browser.run(f"({script})({json.dumps(cases)})")
 
@@ -60,9 +59,9 @@ def compare(browser, cases):
             assert result[0] == "TypeError", (op, operands, result)
             continue
         assert tuple(result) == expected, (op, operands)
-        if op in DERIVATIONS and derivation is not None:
+        if derivation is not None:
             assert derivation == list(cute.explain(op, *operands).steps), (op, operands)
-        elif op in DERIVATIONS:
+        elif op in OPERATIONS:
             with pytest.raises(TypeError):
                 cute.explain(op, *operands)
     return kinds
@@ -251,10 +250,7 @@ def test_the_page_predicts_what_python_predicts(loaded):
     cases += [(f"32:{stride}", 32, "shared", "load", 0, 4096) for stride in (-32, -8, 32, 2)]
     names = ("layout", "bits", "memory", "op", "width", "base")
     requests = [["predict", *(f"{name}={value}" for name, value in zip(names, case, strict=True))] for case in cases]
-    script = """requests => requests.map(([command, ...fields]) => {
-        const found = core(command, ...fields), state = Object.fromEntries(fields.map(field => field.split("=")));
-        return found.error ? found : { ...found, advice: adviceOn(state.layout, state, found) };
-    })"""
+    script = "requests => requests.map(request => core(...request))"
     found = loaded.run(f"({script})({json.dumps(requests)})")
     good, sentences = 0, set()
     for case, got in zip(cases, found, strict=True):

@@ -54,6 +54,7 @@ __all__: list[str] = [
     "elem_scale",
     "equivalent",
     "evenly_divides",
+    "explained",
     "filter",
     "filter_zeros",
     "flat_divide",
@@ -1260,6 +1261,20 @@ def evenly_divides(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing
     Examples:
         >>> cute.evenly_divides((8, 6), (4, 3)), cute.evenly_divides((8, 6), (4, 4))
         (True, False)
+    """
+
+def explained(operation: typing.Any, operands: typing.Any) -> tuple[typing.Any, ...]:
+    """
+    Call operation(*operands) and record what the core does.
+
+    (lines, result, error): the derivation as lines, the call first and the result, or the message of `error`, last. One of
+    result and error, a LayoutError, is None.
+
+        >>> from tilewright import _core
+        >>> lines, result, error = _core.explained(_core.coalesce, (_core.parse("(2,4):(1,2)"),))
+        >>> print(*lines[2:], sep="\\n")
+          2:1 and 4:2: 2*1 = 2, merged: 8:1
+        result: 8:1
     """
 
 def filter(

@@ -10,11 +10,13 @@ import typing
 
 import numpy
 import numpy.typing
+import tilewright._core
 
 __all__: list[str] = [
     "AsyncTally",
     "CopyLaunch",
     "Tally",
+    "advice",
     "all_swizzles",
     "best_swizzle",
     "columns",
@@ -222,6 +224,47 @@ class CopyLaunch:
         Args: threads, values: the coordinates in the tile of the threads, and of the values, which are added to them (count,
             rank); shared: of shared memory the strides, the offset, and B, M, S of a swizzle or None.
         """
+
+def advice(
+    *,
+    shared: bool,
+    of_matrices: bool,
+    width: typing.SupportsInt | typing.SupportsIndex,
+    widest: typing.SupportsInt | typing.SupportsIndex,
+    requests: typing.SupportsInt | typing.SupportsIndex,
+    lanes: typing.SupportsInt | typing.SupportsIndex,
+    sectors: typing.SupportsInt | typing.SupportsIndex,
+    ideal_sectors: typing.SupportsInt | typing.SupportsIndex,
+    wavefronts: typing.SupportsInt | typing.SupportsIndex,
+    ideal_wavefronts: typing.SupportsInt | typing.SupportsIndex,
+    ways: typing.SupportsInt | typing.SupportsIndex,
+    base: typing.SupportsInt | typing.SupportsIndex,
+    addresses: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    sectors_lower: collections.abc.Callable[[int], typing.SupportsInt | typing.SupportsIndex],
+    best_swizzle: collections.abc.Callable[
+        [], tuple[tilewright._core.Swizzle, typing.SupportsInt | typing.SupportsIndex] | None
+    ],
+) -> str:
+    """
+    What to change about an access, as a sentence; empty where nothing has to be.
+
+    Args:
+        width, widest: bytes of an access, and of the widest legal one.
+        requests, lanes, sectors, ideal_sectors, wavefronts, ideal_wavefronts: totals over all requests.
+        ways, addresses: of the worst request, the addresses those of its active lanes; base: byte address of offset 0.
+        sectors_lower: the sectors where all addresses are so many bytes lower; best_swizzle: as the function of that name.
+    Source: tilewright.
+
+    Examples:
+        >>> from tilewright._core import analysis
+        >>> cost = dict(shared=False, of_matrices=False, width=4, widest=4, requests=8, sectors=8, ideal_sectors=8)
+        >>> cost |= dict(wavefronts=0, ideal_wavefronts=0, ways=1, base=0, addresses=[0, 4])
+        >>> search = dict(sectors_lower=lambda bytes: 8, best_swizzle=lambda: None)
+        >>> analysis.advice(lanes=256, **cost, **search)
+        ''
+        >>> [analysis.advice(lanes=n, **cost, **search).split()[0] for n in (133, 164, 64)]
+        ['16.63', '20.5', '8']
+    """
 
 def all_swizzles(elements: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.int64]:
     """

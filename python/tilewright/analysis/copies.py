@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import Request, Requests, accesses_of_layout
-from tilewright.analysis.advice.access import advice_on_access
+from tilewright.analysis.advice import advice_on_access
 from tilewright.analysis.cp_async import AsyncAccess, async_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.layouts import MOST, Table, instruction_of, sass_name, widest_access

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.analysis.access import OF_MATRICES, SECTOR, WARP, Request, Requests, accesses_of_layout
-from tilewright.analysis.advice.access import advice_on_access
+from tilewright.analysis.advice import advice_on_access
 from tilewright.analysis.arguments import bools, element_bits, whole
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.swizzle_modes import mode_of_access

@@ -192,13 +192,12 @@ def _write(picture: Any, name: str, file: str) -> None:
 
 
 def _explain(arguments: Sequence[str]) -> int:
-    from tilewright.cute._derivations import DERIVATIONS
-    from tilewright.cute.text.explain import explain
+    from tilewright.cute.text.explain import OPERATIONS, explain
 
     parser = Parser(
         "explain",
         "Derive the result of an operation, step by step; of a layout its value at a coordinate.",
-        NOTATION + _listed("Operations", DERIVATIONS),
+        NOTATION + _listed("Operations", OPERATIONS),
     )
     parser.add_argument("what", nargs="+", metavar="WHAT", help=EXPLAINED)
     given = parser.parse_args(arguments)

@@ -7,15 +7,11 @@ import hashlib
 import json
 from pathlib import Path
 
-from tilewright.explore.translate import to_javascript
 from tilewright.show.drawing.palette import thread_color
 
 __all__ = ["page"]
 
 FOLDER = Path(__file__).parent
-DERIVATIONS = FOLDER.parent / "cute" / "_derivations"  # files with distinct names in them: one module on the page
-SENTENCES = FOLDER.parent / "analysis" / "advice" / "sentences.py"
-EXPORTS = ("Broken", "DERIVATIONS", "Notes", "argument_text", "result_text")
 COLORS = 24  # after which the colours of owners repeat
 
 
@@ -35,18 +31,12 @@ def page() -> str:
 
 
 def script() -> str:
-    """All scripts of the page. What is computed is compiled or translated from what Python runs."""
-    sources = [path.read_text(encoding="utf-8") for path in sorted(DERIVATIONS.glob("*.py"))]
-    derivations = to_javascript("\n".join(sources), EXPORTS)
-    sentences = to_javascript(SENTENCES.read_text(encoding="utf-8"), ("advice",))
+    """All scripts of the page. What they compute is compiled from the core that Python runs."""
     core = base64.b64encode((FOLDER / "core.wasm").read_bytes()).decode()
     return "\n".join(
         [
             "",
-            _text("python.js"),
             _text("algebra.js"),
-            f"const derivations = ({derivations})(py, _core);",
-            f"const sentences = ({sentences})(py, _core);",
             f"const PALETTE = {json.dumps([thread_color(i) for i in range(COLORS)])};",
             f'const CORE = "{core}";',
             *map(_text, ("draw.js", "form.js", "views.js", "page.js")),

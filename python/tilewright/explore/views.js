@@ -29,30 +29,6 @@ function predict(text, state) {
   return core("predict", `layout=${text}`, ...fields);
 }
 
-// What to change about an access that costs what `found` says: the sentence of Python's `analyze`; empty where nothing.
-function adviceOn(text, state, found) {
-  const again = (command, changes) => core(command, `layout=${text}`, ...Object.entries({
-    bits: state.bits, memory: state.memory, op: state.op, width: found.width, base: state.base.trim(), ...changes,
-  }).map(([name, value]) => `${name}=${value}`));
-  const integers = Object.entries(found).filter(([, value]) => Number.isInteger(value)).map(([name, value]) => [name, BigInt(value)]);
-  const base = Number(state.base), { worst } = found, lowest = Math.min(...worst.addresses);
-  const behindSector = address => ((address % 32) + 32) % 32, behind = behindSector(lowest);
-  const hexadecimal = address => (address < 0 ? "-0x" : "0x") + Math.abs(address).toString(16);
-  const steps = new Set(worst.addresses.slice(1).map((address, i) => address - worst.addresses[i]));
-  return sentences.advice({
-    ...Object.fromEntries(integers), shared: state.memory === "shared", of_matrices: state.op.endsWith("matrix"),
-    ways: worst.ideal_wavefronts ? BigInt(Math.ceil(worst.wavefronts / worst.ideal_wavefronts)) : 1n,
-    base: hexadecimal(base), lowest: hexadecimal(lowest), behind_sector: BigInt(behind), from_base: behindSector(base) === behind,
-    steps: [...steps].sort((a, b) => a - b).map(BigInt),
-    aligned_sectors: () => BigInt(again("predict", { base: base - behind }).sectors),
-    best_swizzle() {
-      const best = again("swizzle", {});
-      const field = name => BigInt(best[name]);
-      return best.found ? [{ num_bits: field("num_bits"), num_base: field("num_base"), num_shift: field("num_shift") }, field("wavefronts")] : null;
-    },
-  });
-}
-
 const byteOf = (offset, state) => Number(state.base) + Math.floor((offset * Number(state.bits)) / 8);
 const bankOf = word => ((word % 32) + 32) % 32;  // of a negative word, too
 const places = { bank: byte => bankOf(Math.floor(byte / 4)), sector: byte => Math.floor(byte / 32), line: byte => Math.floor(byte / 128) };
@@ -120,24 +96,17 @@ function showDerivation(lines) {
   show("derivation").textContent = lines ? lines.join("\n") : "There is no derivation for these operands.";
 }
 
-const treeOf = (text, field) => fromTree(ask([field], "parse", text).tree);
-
-function derive(operation, operands, fields, answer) {
-  return explain(operation, operands.map((text, i) => treeOf(text, fields[i])), answer);
-}
-
 // Of a layout behind a function, the layout's; and what the function makes of it.
 function showEvaluation(coordinate, layout, field) {
   const evaluate = text => core("apply", "crd2idx", coordinate, text);
-  const linesOf = text => derive("crd2idx", [coordinate, text], [field, field], evaluate(text));
   if (layout.kind === "layout") {
-    showDerivation(linesOf(layout.text));
+    showDerivation(evaluate(layout.text).derivation);
     return;
   }
-  const { inner, offset, outer } = treeOf(composedText(layout), field);
-  const [start, domain] = [textOf(offset), textOf(outer)];
-  const argument = start === "0" ? evaluate(domain).result : `${start} + ${evaluate(domain).result}`;
-  showDerivation([...linesOf(domain), `${inner}(${argument}) = ${evaluate(composedText(layout)).result}`]);
+  const { inner, offset, outer } = ask([field], "parse", composedText(layout)).parts;
+  const { result, derivation } = evaluate(outer);
+  const argument = offset === "0" ? result : `${offset} + ${result}`;
+  showDerivation([...derivation, `${inner}(${argument}) = ${evaluate(composedText(layout)).result}`]);
 }
 
 // A swizzle as it is drawn: a block of its period, row by row.
@@ -156,7 +125,7 @@ function showCounts(text, state) {
   show("accesses").textContent =
     `Mode 0 are the threads, the other modes their values. The widest legal access is ${found.widest} bytes${limit}. ` +
     `With ${found.width} bytes a lane, ${found.requests} ${found.requests === 1 ? "request is" : "requests are"} made.`;
-  const advice = adviceOn(text, state, found);
+  const { advice } = found;
   show("advice").textContent = advice && `${advice[0].toUpperCase()}${advice.slice(1)}.`;
   const shared = state.memory === "shared";
   const head = shared ? [" ", "lanes", "wavefronts", "ideal", "conflicts", "useful"] : [" ", "lanes", "sectors", "ideal", "lines", "useful"];
@@ -289,14 +258,14 @@ function viewOperation(state) {
   operands.forEach((text, i) => ask([fields[i]], "parse", text));
   const answer = core("apply", state.operation, ...operands);
   const inputs = given.map(([name, text, field]) => [name, describe(text, [field])]);
-  showDerivation(derive(state.operation, operands, fields, answer));
+  showDerivation(answer.derivation);
   if (answer.error) {
     showFacts(inputs);
     showPictures(inputs.filter(([, x]) => x.offsets).map(([name, x]) => drawn(x, `${name} = ${x.text}`, state)), 1, 1);
     showNoElements("");
     throw new Mistake(answer.error.text, fields, true);
   }
-  const parts = answer.tree !== null && typeof answer.tree === "object" && "list" in answer.tree;
+  const parts = Array.isArray(answer.parts);
   const described = parts ? describe(`<${answer.result.slice(1, -1)}>`, fields, 1024, 128) : describe(answer.result, fields);
   const result = parts ? described.parts[1] : described;
   showFacts([...inputs, ...(parts ? [["tiler", described.parts[0]], ["layout", result]] : [["result", result]])]);

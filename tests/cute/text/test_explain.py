@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-from collections import Counter
-from pathlib import Path
+import math
+import re
+import threading
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -13,20 +14,48 @@ from hypothesis import strategies as st
 import strategies as gen
 from golden import load
 from golden.convert import arguments
-from tilewright import Int32, LayoutError, cute
-from tilewright.cute import _derivations
-from tilewright.cute._derivations import DERIVATIONS
-from tilewright.cute._derivations.operands import argument_text, result_text
+from tilewright import Int32, LayoutError, _core, cute
+from tilewright.cute.text.explain import OPERATIONS
 
 L = cute.parse
 explain = cute.explain
+NUMBER = r"(?:(?:ceil|floor)\(-?\d+/-?\d+\)|-?\d+(?:[*/]-?\d+)*)"
+EQUATION = re.compile(rf"(?<![@\d*/(]){NUMBER}(?: \+ {NUMBER})* = -?\d+(?![@\d])")
+
+
+def text_of(x):
+    """An operand or a result as a derivation shows it: a dynamic integer is its value behind a question mark."""
+    x = getattr(x, "layout", x)
+    if isinstance(x, cute.ComposedLayout):
+        return f"{text_of(x.inner)} o {text_of(x.offset)} o {text_of(x.outer)}"
+    if isinstance(x, cute.Layout):
+        return f"{text_of(x.shape)}:{text_of(x.stride)}"
+    if isinstance(x, (tuple, list)):
+        return f"({','.join(map(text_of, x))})"
+    if isinstance(x, cute.ScaledBasis):
+        return "@".join(map(str, (text_of(x.value), *x.mode)))
+    return "_" if x is None else f"?{int(x._value)}" if hasattr(x, "_div") else str(x)
+
+
+def result_text(op, x):
+    return f"tiler {text_of(x[0])}, layout {text_of(x[1])}" if op == "make_layout_tv" else text_of(x)
+
+
+def true_equation(text):
+    left, right = text.split(" = ")
+    left = re.sub(r"-?\d+", r"Fraction(\g<0>)", left).replace("ceil(", "math.ceil(").replace("floor(", "math.floor(")
+    return eval(left, {"Fraction": Fraction, "math": math}) == int(right)
 
 
 def check(op, *args):
-    """The last line shows the result, or the steps end with the error; the first line shows the call."""
+    """The first line shows the call, the last one the result or the error; every equation between them is true."""
     explanation = explain(op, *args)
-    first, *_, last = explanation.steps
-    assert first == f"{op}({', '.join(map(argument_text, args))})"
+    first, *between, last = explanation.steps
+    assert first == f"{op}({', '.join(map(text_of, args))})"
+    for line in between:
+        assert op == "crd2idx" or " . " not in line, "the core evaluates layouts to check a result, which is no step"
+        for equation in EQUATION.findall(line.replace("?", "")):
+            assert true_equation(equation) or "is not known to hold" in line, line
     if explanation.error is not None:
         with pytest.raises(LayoutError) as raised:
             getattr(cute, op)(*args)
@@ -35,7 +64,7 @@ def check(op, *args):
         return
     expected = getattr(cute, op)(*args)
     assert explanation.result == expected
-    assert last == f"result: {result_text(expected)}"
+    assert last == f"result: {result_text(op, expected)}"
 
 
 # ---- the same result as the operation ----
@@ -167,9 +196,8 @@ def test_composition_with_a_basis():
 
 def test_composition_of_a_composed_layout_and_a_tensor():
     swizzled = cute.make_composed_layout(cute.make_swizzle(2, 0, 2), 0, L("(4,4):(4,1)"))
-    assert (
-        explain("composition", swizzled, L("4:4")).steps[1].endswith("only the layout on the right is composed with B")
-    )
+    whose = "  A = S<2,0,2> o 0 o (4,4):(4,1): the operation works on the layout on the right only"
+    assert explain("composition", swizzled, L("4:4")).steps[1] == whose
     assert explain("composition", swizzled, L("4:4")).steps[-1] == "result: S<2,0,2> o 0 o 4:1"
     tensor = cute.make_tensor(100, L("(4,6):(1,4)"))
     assert explain("composition", tensor, L("4:6")).steps[-1].removeprefix("result: ") == str(
@@ -191,7 +219,7 @@ def test_broken_composition_ends_at_the_condition():
 def test_broken_composition_by_a_carry():
     explanation = explain("composition", L("(6,2):(1,7)"), L("(3,2):(2,3)"))
     assert explanation.steps[-2] == (
-        "  in 6:1 the modes of B reach 4 + 3 = 7 together, beyond its last index 5: they carry into the next mode"
+        "    in 6:1 the modes of B reach 4 + 3 = 7 together, beyond its last index 5: they carry into the next mode"
     )
     assert explanation.result is None
 
@@ -209,6 +237,18 @@ def test_broken_condition_stands_where_it_breaks():
         "    mode 0 of B, 128:1",
         "      128:1 in 12:59: q = 12/1 = 12, but 12 does not divide 128: shape divisibility is broken",
     )
+
+
+def test_what_is_compared_coordinate_by_coordinate():
+    """The core's proof does not reach negative strides, so it compares; how it does that is no part of the steps."""
+    assert derivation("composition", L("(6,2):(0,12)"), L("5:-1")) == (
+        "5:-1 in 6:0: the negative stride leads to indices below 0, which A does not have\n"
+        "5:-1 in 6:0: q = 6/1 = 6 steps fit, 5 are wanted: take 5:0 (stride -1*0)\n"
+        "compared one by one: R(i) = A(B(i)) at all 5 coordinates\n"
+        "result: 5:0"
+    )
+    outside = explain("logical_divide", L("(5):(0)"), L("(2,6):(8,1)")).steps
+    assert outside[-2] == "  compared one by one: R(i) = A((B, B*)(i)), where that lies in A, at all 12 coordinates"
 
 
 def test_unchecked_goes_on():
@@ -307,7 +347,6 @@ def test_inverses():
         "the modes by stride, each with the index of its coordinate 1: 2:1 (3), 3:4 (1)\n"
         "stride 1 of 2:1 is the next offset: 2:3 reaches those below 2\n"
         "stride 4 of 3:4 is not 2, the next offset: left out\n"
-        "together (2):(3), coalesced 2:3\n"
         "result: 2:3"
     )
     assert derivation("left_inverse", L("(3,2):(4,1)")).splitlines()[1:] == [
@@ -341,7 +380,7 @@ def test_thread_value_layout():
 
 
 def test_functions_and_names_are_the_same():
-    for name in DERIVATIONS:
+    for name in OPERATIONS:
         assert getattr(cute, name).__name__ == name
     by_name, by_function = (explain(op, L("12:1"), L("4:1")) for op in ("logical_divide", cute.logical_divide))
     assert str(by_name) == str(by_function)
@@ -367,13 +406,34 @@ def test_operands_may_be_texts():
     assert str(explain("composition", "12:1", "4:2")) == str(explain("composition", L("12:1"), L("4:2")))
 
 
-def test_the_files_of_the_derivations_have_distinct_names():
-    """On the interactive page they are one module, where the later of two functions with one name would win."""
-    files = sorted(Path(_derivations.__path__[0]).glob("*.py"))
-    nodes = [node for file in files for node in ast.parse(file.read_text()).body]
-    names = Counter(node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef))
-    assert len(names) > 50
-    assert [name for name, count in names.items() if count > 1] == []
+def test_only_the_operation_that_is_explained_records():
+    """Not those of other threads, and none of those before and after."""
+    a, b, alone = L("(4,6):(1,4)"), L("(2,3):(2,4)"), explain("composition", "(6,2):(8,2)", "(4,3):(3,1)").steps
+    stop = threading.Event()
+
+    def compute():
+        while not stop.is_set():
+            cute.composition(a, b)
+
+    threads = [threading.Thread(target=compute) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(200):
+            cute.composition(a, b)
+            assert explain("composition", "(6,2):(8,2)", "(4,3):(3,1)").steps == alone
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_the_core_returns_what_it_has_recorded():
+    lines, result, error = _core.explained(cute.coalesce, [L("(2,4):(1,2)")])
+    assert (lines[-1], result, error) == ("result: 8:1", L("8:1"), None)
+    with pytest.raises(ZeroDivisionError):  # no error of layouts: it goes on to the caller
+        _core.explained(lambda: 1 // 0, ())
+    assert explain("coalesce", "(2,4):(1,2)").steps == tuple(lines)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.analysis.access import WARP
-from tilewright.analysis.advice.sentences import counted, name_of
 from tilewright.analysis.arguments import element_bits, whole
 from tilewright.analysis.layouts import WIDTHS
 from tilewright.analysis.suggest.arrangements import TvChoice, suggest_tv
@@ -54,7 +53,9 @@ class SwizzleChoice(NamedTuple):
     elements: int
 
     def __str__(self) -> str:
-        return f"{name_of(self.swizzle)}: {_cost(self.wavefronts, self.ideal, self.each)}"
+        x = self.swizzle
+        cost = _cost(self.wavefronts, self.ideal, self.each)
+        return f"Swizzle<{x.num_bits},{x.num_base},{x.num_shift}>: {cost}"
 
 
 class PaddingChoice(NamedTuple):
@@ -75,7 +76,8 @@ class PaddingChoice(NamedTuple):
 
 def _cost(wavefronts: int, ideal: int, each: tuple[int, ...]) -> str:
     parts = f" ({' + '.join(map(str, each))})" if len(each) > 1 else ""
-    return f"{counted(wavefronts)}{parts}" + ("" if wavefronts == ideal else f", ideal {ideal}")
+    count = f"{wavefronts} wavefront" + ("s" if wavefronts != 1 else "")
+    return f"{count}{parts}" + ("" if wavefronts == ideal else f", ideal {ideal}")
 
 
 def _wavefronts(triples: Integers, warps: Warps, bits: int, base: int) -> Integers:

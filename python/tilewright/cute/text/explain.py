@@ -1,4 +1,4 @@
-"""`explain`: how an operation of the algebra comes to its result, step by step, as one would write it by hand."""
+"""`explain`: how an operation of the algebra comes to its result, in the steps that the core records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 
     from tilewright._typing import AnyLayout
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["OPERATIONS", "Explanation", "explain"]
+
+FORMS = ("logical", "zipped", "tiled", "flat")
+OPERATIONS = (
+    *("composition", "coalesce", "complement"),
+    *(f"{form}_divide" for form in FORMS),
+    *(f"{form}_product" for form in (*FORMS, "blocked", "raked")),
+    *("right_inverse", "left_inverse", "make_layout_tv", "crd2idx"),
+)
 
 
 class Explanation:
@@ -69,35 +77,16 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
       together (2,2):(1,16), coalesced (2,2):(1,16)
     result: (2,2):(1,16)
     """
-    from tilewright.cute._derivations import DERIVATIONS
-    from tilewright.cute._derivations.notes import Broken, Notes
-    from tilewright.cute._derivations.operands import argument_text, result_text
-
     if isinstance(op, _core.Layout):
         op, args = "crd2idx", (args[0] if len(args) == 1 else args, op)
     name = op if isinstance(op, str) else getattr(op, "__name__", type(op).__name__)
-    derive = DERIVATIONS.get(name)
-    if derive is None:
+    if name not in OPERATIONS:
         raise ValueError(
-            f"explain: there is no derivation of {name!r}; the operations are {', '.join(DERIVATIONS)}"
-            f"{did_you_mean(name, DERIVATIONS)}"
+            f"explain: there is no derivation of {name!r}; the operations are {', '.join(OPERATIONS)}"
+            f"{did_you_mean(name, OPERATIONS)}"
         )
     args = tuple(_core.parse(x) if isinstance(x, str) else x for x in args)
-    result, error = None, None
-    try:
-        result = getattr(_core, name)(*args)
-    except _core.LayoutError as raised:
-        error = raised
-    notes, derived = Notes(), ""
-    notes.say(f"{name}({', '.join(map(argument_text, args))})")
-    try:
-        with notes:
-            derived = derive(notes, *args)
-    except Broken:
-        pass
-    except (ArithmeticError, LookupError, ValueError):  # operands without a meaning, where the operation raised too
-        if error is None:
-            raise
-    if error is not None:
-        return Explanation(name, args, [*notes.lines[: notes.broken_at], f"LayoutError: {error}"], None, error)
-    return Explanation(name, args, [*notes.lines, f"result: {derived or result_text(result)}"], result, None)
+    if name == "crd2idx":
+        args = (args[0], *(getattr(x, "layout", x) for x in args[1:]))  # of a tensor its layout is evaluated
+    lines, result, error = _core.explained(getattr(_core, name), args)
+    return Explanation(name, args, lines, result, error)
