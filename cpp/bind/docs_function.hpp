@@ -52,12 +52,31 @@ inline constexpr const char* is_injective = R"doc(Whether no two coordinates sha
 Args:
     layout: a Layout, ComposedLayout or Tensor.
 Returns: a bool.
-Raises: LayoutError when the strides do not decide it and the offsets reach 2^30.
+Raises: LayoutError where many interleaving modes leave it undecided after 2^20 steps, or for a ComposedLayout of another
+    layout beyond 2^24 elements.
 Source: tilewright.
 
 Examples:
     >>> cute.is_injective(cute.parse("(4,2):(1,8)")), cute.is_injective(cute.parse("(4,2):(1,2)"))
     (True, False))doc";
+
+inline constexpr const char* is_disjoint = R"doc(Whether two layouts have no offset in common.
+
+    a(i) = offset + b(j) for no i < |a|, j < |b|
+
+Args:
+    a: a Layout of integer strides, of any size.
+    b: another one.
+    offset: an integer, in elements: where b begins, seen from a.
+Returns: a Verdict; of a no the witness is a pair (i, j) of one-dimensional coordinates.
+Raises: LayoutError for basis strides, or where many interleaving modes leave it undecided after 2^20 steps.
+Source: tilewright.
+
+Examples:
+    >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,8)", 4)
+    True
+    >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,6)", 4).witness
+    (0, 17))doc";
 
 inline constexpr const char* is_bijective = R"doc(Whether the offsets are exactly 0 to size - 1, each once.
 
@@ -66,7 +85,7 @@ inline constexpr const char* is_bijective = R"doc(Whether the offsets are exactl
 Args:
     layout: a Layout, ComposedLayout or Tensor.
 Returns: a bool. A thread-value layout that is bijective deals every element to one thread.
-Raises: LayoutError when the strides do not decide it and the offsets reach 2^30.
+Raises: LayoutError as of is_injective, or for a swizzled layout with an offset beyond 2^24 elements.
 Source: tilewright.
 
 Examples:

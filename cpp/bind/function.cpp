@@ -33,7 +33,7 @@ void bind_function(py::module_& m) {
       .def_readonly("reason", &Verdict::reason, "Why not; empty where it holds.")
       .def_property_readonly(
           "witness", [](const Verdict& v) { return Result(v.witness); },
-          "The smallest (coordinate, a(i), b(i)) that differ, or None.")
+          "What shows a no: of equivalent the smallest (coordinate, a(i), b(i)) that differ, of is_disjoint (i, j); else None.")
       .def("__bool__", [](const Verdict& v) { return v.holds; })
       .def("__repr__",
            [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); });
@@ -52,6 +52,30 @@ void bind_function(py::module_& m) {
         return guarded("is_injective", {layout.handle}, [&] { return is_injective(as_any_layout(layout.handle)); });
       },
       py::arg("layout"), doc::is_injective);
+  define(
+      m, "_collision",
+      [](LayoutArg layout) {
+        return guarded("is_injective", {layout.handle}, [&]() -> py::object {
+          const auto found = collision(to_layout(layout.handle));
+          return found ? py::object(py::make_tuple(found->first, found->second)) : py::none();
+        });
+      },
+      py::arg("layout"), "Two 1-D coordinates of one offset, or None.");
+  define(
+      m, "is_disjoint",
+      [](LayoutArg a, LayoutArg b, IntArg offset) {
+        return guarded("is_disjoint", {a.handle, b.handle}, [&] {
+          const Layout x = to_layout(a.handle), y = to_layout(b.handle);
+          const auto found = meeting(x, y, to_int64(offset.handle));
+          if (!found) return Verdict{true, "", py::none()};
+          const py::tuple witness = py::make_tuple(found->first, found->second);
+          return Verdict{false,
+                         concat("a(", found->first, ") = ", notation(at(x, found->first)), " = offset + b(",
+                                found->second, ")"),
+                         witness};
+        });
+      },
+      py::arg("a"), py::arg("b"), py::arg("offset") = 0, doc::is_disjoint);
   define(
       m, "is_bijective",
       [](LayoutArg layout) {

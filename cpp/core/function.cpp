@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "modes.hpp"
+#include "codomain.hpp"
+#include "law.hpp"
+#include "sums.hpp"
 
 namespace tilewright {
 
@@ -11,63 +13,53 @@ namespace {
 // Questions are answered by looking at every offset only up to here; `offsets()` itself has no limit but memory.
 constexpr int64_t kEnumerationLimit = int64_t{1} << 24;
 
-// Modes that move, with positive strides (mirroring a mode changes neither injectivity nor the number of offsets), by
-// values.
-Modes moving(LayoutView layout, BasisId basis) {
-  Modes modes;
-  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    if (extent.value > 1 && stride.basis() == basis)
-      modes.push_back({static_int(extent.value), static_int(abs(stride).value)});
-  });
-  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
-  return modes;
-}
-
 int64_t count_of(LayoutView layout) { return size(layout).value; }
 
-bool injective_by_enumeration(const Modes& modes) {
-  FlatFunction function(modes);
-  int64_t last = 0;
-  for (const Mode& mode : modes) last = checked_add(last, checked_mul(mode.extent.value - 1, mode.stride.value));
-  const int64_t count = function.size();
-  if (count > last + 1) return false;
-  if (last >= kEnumerationLimit) {
-    fail(concat("the layout is too large to enumerate (offsets up to ", last, ", limit ", kEnumerationLimit, ")"));
-  }
-  std::vector<bool> seen(static_cast<std::size_t>(last) + 1, false);
-  for (int64_t i = 0; i < count; ++i) {
-    const auto offset = static_cast<std::size_t>(function(i));
-    if (seen[offset]) return false;
-    seen[offset] = true;
-  }
-  return true;
-}
+// A leaf that moves: its stride, and what one step of it is in the 1-D coordinate.
+struct Mover {
+  int64_t extent;
+  int64_t stride;
+  int64_t position;
+};
 
-bool injective_along(LayoutView layout, BasisId basis) {
-  const Modes modes = moving(layout, basis);
-  int64_t reached = 0;  // greatest offset of the modes so far
-  for (const Mode& mode : modes) {
-    if (mode.stride.value == 0) return false;
-    // Strides that jump over everything below them cannot collide; otherwise look at every offset.
-    if (mode.stride.value <= reached) return injective_by_enumeration(modes);
-    reached = checked_add(reached, checked_mul(mode.extent.value - 1, mode.stride.value));
-  }
-  return true;
-}
-
-bool injective(LayoutView layout) {
-  // Modes along different basis elements move different components, so each component is judged alone.
-  SmallVector<BasisId, 8> done;
-  bool result = true;
+std::vector<Mover> movers(LayoutView layout, BasisId basis) {
+  std::vector<Mover> found;
+  int64_t position = 1;
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    if (extent.value > 1 && stride.value == 0) result = false;
-    for (const BasisId basis : done) {
-      if (basis == stride.basis()) return;
-    }
-    done.push_back(stride.basis());
-    result = result && injective_along(layout, stride.basis());
+    if (extent.value > 1 && stride.basis() == basis) found.push_back({extent.value, stride.value, position});
+    position = checked_mul(position, extent.value);
   });
-  return result;
+  return found;
+}
+
+// Differences of coordinates whose offsets cancel: the mode of the greatest stride among them moves up, and the others
+// make up for it. Mirroring a mode changes nothing, so strides count by their magnitude.
+std::optional<Meeting> collision_along(std::vector<Mover> modes) {
+  auto magnitude = [](const Mover& mode) { return mode.stride < 0 ? checked_mul(mode.stride, -1) : mode.stride; };
+  std::sort(modes.begin(), modes.end(), [&](const Mover& a, const Mover& b) { return magnitude(a) < magnitude(b); });
+  Wide reach = 0;
+  std::vector<Multiple> below;
+  for (const Mover& mode : modes) {
+    const int64_t stride = magnitude(mode);
+    if (stride == 0) return Meeting{0, mode.position};
+    if (stride <= reach) {
+      std::vector<Multiple> multiples = below;
+      multiples.push_back({stride, mode.extent - 2});
+      if (const auto found = reaching(multiples, reach - stride)) {
+        int64_t first = 0, second = 0;
+        for (std::size_t k = 0; k < multiples.size(); ++k) {
+          const bool own = k + 1 == multiples.size();
+          const int64_t moved = own ? (*found)[k] + 1 : (*found)[k] - (modes[k].extent - 1);
+          const int64_t up = modes[k].stride < 0 ? -moved : moved;
+          (up < 0 ? first : second) += (up < 0 ? -up : up) * modes[k].position;
+        }
+        return Meeting{std::min(first, second), std::max(first, second)};
+      }
+    }
+    reach = wide_add(reach, Wide{stride} * (mode.extent - 1));
+    below.push_back({stride, checked_mul(2, mode.extent - 1)});
+  }
+  return std::nullopt;
 }
 
 std::vector<int64_t> all_offsets(const AnyLayout& layout, int64_t count) {
@@ -87,10 +79,44 @@ bool is_zero(const IntTuple& offset) { return offset.is_leaf() && offset.leaf().
 
 }  // namespace
 
+std::optional<Meeting> collision(LayoutView layout) {
+  // Modes along different basis elements move different components, so each component is judged alone.
+  std::vector<BasisId> bases = bases_of(layout);
+  if (std::find(bases.begin(), bases.end(), BasisId{0}) == bases.end()) bases.push_back(0);  // of strides 0
+  for (const BasisId basis : bases) {
+    if (const auto found = collision_along(movers(layout, basis))) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Meeting> meeting(LayoutView a, LayoutView b, int64_t offset) {
+  if (has_basis(a.stride) || has_basis(b.stride)) fail("basis strides give coordinates: take the modes one by one");
+  // a(i) - b(j) = offset; modes that would move down are mirrored.
+  std::vector<Mover> modes = movers(a, 0);
+  const std::size_t own = modes.size();
+  for (const Mover& mode : movers(b, 0)) modes.push_back({mode.extent, checked_mul(mode.stride, -1), mode.position});
+  Wide target = offset;
+  std::vector<Multiple> multiples;
+  for (const Mover& mode : modes) {
+    const bool mirrored = mode.stride < 0;
+    if (mirrored) target -= Wide{mode.stride} * (mode.extent - 1);
+    const int64_t stride = mirrored ? checked_mul(mode.stride, -1) : mode.stride;
+    multiples.push_back({std::max<int64_t>(stride, 1), stride == 0 ? 0 : mode.extent - 1});
+  }
+  const auto found = reaching(multiples, target);
+  if (!found) return std::nullopt;
+  Meeting at{0, 0};
+  for (std::size_t k = 0; k < modes.size(); ++k) {
+    const int64_t digit = modes[k].stride < 0 ? modes[k].extent - 1 - (*found)[k] : (*found)[k];
+    (k < own ? at.first : at.second) += digit * modes[k].position;
+  }
+  return at;
+}
+
 bool is_injective(const AnyLayout& layout) {
-  if (const auto* plain = std::get_if<Layout>(&layout)) return injective(*plain);
+  if (const auto* plain = std::get_if<Layout>(&layout)) return !collision(*plain);
   const auto& composed = std::get<ComposedLayout>(layout);
-  if (composed.swizzle() != nullptr) return injective(composed.outer());  // a swizzle is a bijection
+  if (composed.swizzle() != nullptr) return !collision(composed.outer());  // a swizzle is a bijection
   std::vector<int64_t> offsets = all_offsets(layout, count_of(composed.outer()));
   std::sort(offsets.begin(), offsets.end());
   return std::adjacent_find(offsets.begin(), offsets.end()) == offsets.end();
@@ -101,9 +127,9 @@ bool is_bijective(const AnyLayout& layout) {
   const int64_t count = count_of(domain);
   const auto* composed = std::get_if<ComposedLayout>(&layout);
   if (composed == nullptr) {
-    if (has_basis(domain.stride())) return injective(domain) && count == cosize(domain).value;
+    if (has_basis(domain.stride())) return !collision(domain) && count == cosize(domain).value;
     const Range range = offset_range(domain);
-    return range.min == 0 && range.max == count - 1 && injective(domain);
+    return range.min == 0 && range.max == count - 1 && !collision(domain);
   }
   // A swizzle maps every whole period onto itself.
   const Swizzle* swizzle = composed->swizzle();
@@ -190,10 +216,10 @@ Equivalence equivalent(const AnyLayout& a, const AnyLayout& b) {
     if (same) return {true, "", std::nullopt};
     return {false, "the values differ", first_difference(x, y)};
   }
-  const std::vector<int64_t> x = all_offsets(a, count), y = all_offsets(b, count);
-  const auto [at, other] = std::mismatch(x.begin(), x.end(), y.begin());
-  if (at == x.end()) return {true, "", std::nullopt};
-  return {false, "the values differ", at - x.begin()};
+  const Verdict verdict = compare(chain_of(a), chain_of(b), count);
+  if (verdict.kind == Verdict::Kind::kHolds) return {true, "", std::nullopt};
+  if (verdict.kind == Verdict::Kind::kFails) return {false, "the values differ", verdict.coordinate};
+  fail(concat("the first ", verdict.coordinate, " of ", count, " coordinates agree, the rest were not compared"));
 }
 
 std::vector<int64_t> image(const AnyLayout& layout) {

@@ -10,6 +10,17 @@
 
 namespace tilewright {
 
+// Two 1-D coordinates, of one layout or of two.
+struct Meeting {
+  int64_t first;
+  int64_t second;
+};
+// Coordinates i < j with layout(i) == layout(j). Without a look at every offset; where many modes interleave the
+// question is hard, and an error says where it was not decided.
+std::optional<Meeting> collision(LayoutView layout);
+// Coordinates with a(i) == offset + b(j), of integer strides, in the same way.
+std::optional<Meeting> meeting(LayoutView a, LayoutView b, int64_t offset);
+
 // No two coordinates share an offset.
 bool is_injective(const AnyLayout& layout);
 // The offsets are exactly 0 .. size-1 (for basis strides: every coordinate of the coshape), each once.

@@ -20,7 +20,6 @@ from tilewright.numeric.dlpack import from_dlpack_code
 MAX_RANK = 8
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 SIZES = (1, 2, 4, 8, 16)
-SCAN = 1 << 22  # elements that are compared one by one where no proof is at hand
 
 
 class Operand(NamedTuple):
@@ -191,56 +190,14 @@ def copy_problem(src: Operand, dst: Operand, function: str, canonical: bool = Tr
 
 def require_injective(dst: Operand, function: str) -> None:
     """Two coordinates with one address would be a race."""
-    pairs = sorted((abs(d), e) for e, d in zip(dst.shape, dst.strides, strict=True) if e > 1)
-    reach = 1
-    for d, e in pairs:
-        if d < reach:
-            break
-        reach = d * (e - 1) + reach
-    else:
+    found = _core._collision(_core.make_layout(dst.shape or 1, stride=dst.strides or 0))
+    if found is None:
         return
-    zero = [i for i, (e, d) in enumerate(zip(dst.shape, dst.strides, strict=True)) if e > 1 and d == 0]
-    origin = (0,) * len(dst.shape)
-    if zero:
-        other = tuple(int(i == zero[0]) for i in range(len(dst.shape)))
-    else:
-        layout = _core.make_layout(dst.shape, stride=dst.strides)
-        if dst.size > SCAN:
-            try:
-                if _core.is_injective(layout):
-                    return
-            except LayoutError:
-                raise LayoutError(
-                    f"{function}: {dst} interleaves its modes and is too large to look at every element, so it is not "
-                    "known whether writing it is a race; copy slices"
-                ) from None
-            raise LayoutError(f"{function}: {dst} maps several coordinates to one element, so writing it is a race")
-        import numpy as np
-
-        offsets = layout.offsets()
-        order = np.argsort(offsets, kind="stable")
-        same = np.flatnonzero(np.diff(offsets[order]) == 0)
-        if not len(same):
-            return
-        origin, other = (_core.idx2crd(int(order[same[0] + i]), dst.shape) for i in (0, 1))
+    origin, other = (text(_core.idx2crd(i, dst.shape)) for i in found)
     raise LayoutError(
-        f"{function}: {dst} maps the coordinates {text(origin)} and {text(other)} to one element, so writing it is a "
-        "race; pass a destination with an element for each coordinate"
+        f"{function}: {dst} maps the coordinates {origin} and {other} to one element, so writing it is a race; pass a "
+        "destination with an element for each coordinate"
     )
-
-
-def _lie_apart(src: Operand, dst: Operand, pitch: int) -> bool:
-    """Whether each side keeps to its own part of every row of `pitch` bytes, as the halves of a matrix do."""
-    parts = []
-    for x in (src, dst):
-        steps = [(e - 1, d * x.element_bytes) for e, d in zip(x.shape, x.strides, strict=True) if e > 1]
-        within = [n * d for n, d in steps if d % pitch]
-        first, last = sum(min(r, 0) for r in within), sum(max(r, 0) for r in within) + x.element_bytes
-        if last - first > pitch:
-            return False
-        parts.append((x.address + first, last - first))
-    (a, length_a), (b, length_b) = parts
-    return length_a <= (b - a) % pitch <= pitch - length_b
 
 
 def require_disjoint(src: Operand, dst: Operand, function: str, mend: str = "copy through a third array") -> None:
@@ -248,27 +205,14 @@ def require_disjoint(src: Operand, dst: Operand, function: str, mend: str = "cop
     (a, b), (c, d) = src.reach(), dst.reach()
     if b <= c or d <= a:
         return
-    pitches = {abs(d) * x.element_bytes for x in (src, dst) for d in x.strides} - {0}
-    if any(_lie_apart(src, dst, pitch) for pitch in (math.gcd(*pitches), *pitches) if pitch):
-        return
-    if max(src.size, dst.size) > SCAN:
-        raise LayoutError(
-            f"{function}: {src} at 0x{src.address:x} and {dst} at 0x{dst.address:x} lie in the same memory and are too "
-            f"large to compare element by element; {mend}"
-        )
-    import numpy as np
-
     reads, writes = (
-        x.address + x.element_bytes * _core.make_layout(x.shape or 1, stride=x.strides or 0).offsets()
+        _core.make_layout((x.element_bytes, *x.shape), stride=(1, *(d * x.element_bytes for d in x.strides)))
         for x in (src, dst)
     )
-    order = np.argsort(reads, kind="stable")
-    place = np.minimum(np.searchsorted(reads[order], writes - src.element_bytes + 1), len(reads) - 1)
-    found = reads[order][place]
-    hit = np.flatnonzero((found > writes - src.element_bytes) & (found < writes + dst.element_bytes))
-    if not len(hit):
+    apart = _core.is_disjoint(reads, writes, dst.address - src.address)
+    if apart:
         return
-    i, j = int(order[place[hit[0]]]), int(hit[0])
+    i, j = (k // x.element_bytes for k, x in zip(apart.witness, (src, dst), strict=True))
     raise LayoutError(
         f"{function}: {src} at coordinate {text(_core.idx2crd(i, src.shape or 1))} and {dst} at coordinate "
         f"{text(_core.idx2crd(j, dst.shape or 1))} share memory, so the result depends on the order; {mend}"
