@@ -76,7 +76,7 @@ Examples:
     >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,8)", 4)
     True
     >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,6)", 4).witness
-    (0, 17))doc";
+    (3072, 4094))doc";
 
 inline constexpr const char* is_bijective = R"doc(Whether the offsets are exactly 0 to size - 1, each once.
 
@@ -93,6 +93,23 @@ Examples:
     (True, False)
     >>> cute.is_bijective(cute.parse("S<3,0,3> o 0 o (8,8):(8,1)"))
     True)doc";
+
+inline constexpr const char* is_tractable = R"doc(Whether the modes of a layout nest, in the order of their strides.
+
+    with the modes sorted by stride: d_k = 0, or s_k * d_k | d_{k+1}, for every k
+
+These are the layouts that come from maps of tuples in *Categorical Foundations for CuTe Layouts* (arXiv 2601.05972), whose
+composition by mutual refinement is one of those that `composition` has.
+
+Args:
+    layout: a Layout or Tensor.
+Returns: a Verdict, with the reason of a no.
+Raises: TypeError for a ComposedLayout.
+Source: tilewright.
+
+Examples:
+    >>> cute.is_tractable("(4,8):(8,1)"), cute.is_tractable("(4,2):(1,6)")
+    (True, False (the mode 4:1 ends at 4, which does not divide the stride 6)))doc";
 
 inline constexpr const char* is_admissible = R"doc(Whether a layout and a cotarget are admissible for complementation.
 

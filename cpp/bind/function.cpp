@@ -33,7 +33,8 @@ void bind_function(py::module_& m) {
       .def_readonly("reason", &Verdict::reason, "Why not; empty where it holds.")
       .def_property_readonly(
           "witness", [](const Verdict& v) { return Result(v.witness); },
-          "What shows a no: of equivalent the smallest (coordinate, a(i), b(i)) that differ, of is_disjoint (i, j); else None.")
+          "What shows a no: of equivalent the smallest (coordinate, a(i), b(i)) that differ, of is_disjoint (i, j); "
+          "else None.")
       .def("__bool__", [](const Verdict& v) { return v.holds; })
       .def("__repr__",
            [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); });
@@ -69,10 +70,10 @@ void bind_function(py::module_& m) {
           const auto found = meeting(x, y, to_int64(offset.handle));
           if (!found) return Verdict{true, "", py::none()};
           const py::tuple witness = py::make_tuple(found->first, found->second);
-          return Verdict{false,
-                         concat("a(", found->first, ") = ", notation(at(x, found->first)), " = offset + b(",
-                                found->second, ")"),
-                         witness};
+          return Verdict{
+              false,
+              concat("a(", found->first, ") = ", notation(at(x, found->first)), " = offset + b(", found->second, ")"),
+              witness};
         });
       },
       py::arg("a"), py::arg("b"), py::arg("offset") = 0, doc::is_disjoint);
@@ -91,6 +92,15 @@ void bind_function(py::module_& m) {
         });
       },
       py::arg("layout"), py::arg("cotarget"), doc::is_admissible);
+  define(
+      m, "is_tractable",
+      [](LayoutArg layout) {
+        return guarded("is_tractable", {layout.handle}, [&] {
+          const Admissibility answer = is_tractable(to_layout(layout.handle));
+          return Verdict{answer.holds, answer.reason, py::none()};
+        });
+      },
+      py::arg("layout"), doc::is_tractable);
   define(
       m, "equivalent",
       [](LayoutArg a, LayoutArg b) {

@@ -57,14 +57,16 @@ class Decision {
       : a_(a), b_(b), cute_(cute), cause_(cause) {
     auto positive = [&](LayoutView layout) {
       for_each_leaf(layout, [&](const Node& extent, const Node&) {
-        if (extent.value <= 0) fail(concat(cause_, "; the extent ", extent.value, " of ", to_string(layout), " is not positive"));
+        if (extent.value <= 0)
+          fail(concat(cause_, "; the extent ", extent.value, " of ", to_string(layout), " is not positive"));
       });
     };
     positive(a), positive(b);
     int64_t position = 1;
     for_each_leaf(b, [&](const Node& extent, const Node& stride) {
       const std::size_t domain = domain_of(stride.basis());
-      leaves_.push_back({{&extent, &stride}, domain, Line(domains_[domain].outer, extent.value, stride.value), position});
+      leaves_.push_back(
+          {{&extent, &stride}, domain, Line(domains_[domain].outer, extent.value, stride.value), position});
       position = checked_mul(position, extent.value);
     });
     if (domains_.size() > 1) coshape(b);  // raises where a coordinate would mix integers and tuples
@@ -105,20 +107,13 @@ class Decision {
 
   // The layout of one leaf: CuTe's where it is right, else the coarsest.
   Layout part(const Leaf& leaf) {
-    const auto cute = alone(leaf);
-    if (cute && (cute->proved || (size(cute->layout).value == leaf.line.extent() && !leaf.line.first_difference(cute->layout))))
+    const auto cute = attempted([&] { return compose(a_, leaf.layout); });
+    if (cute &&
+        (cute->proved || (size(cute->layout).value == leaf.line.extent() && !leaf.line.first_difference(cute->layout))))
       return cute->layout;
     const Line::Form form = leaf.line.form();
     if (!form.exists()) refuse_form(leaf, form);
     return from_modes(leaf.line.modes(form));
-  }
-
-  std::optional<Composed> alone(const Leaf& leaf) const {
-    try {
-      return compose(a_, leaf.layout);
-    } catch (const LayoutError&) {
-      return std::nullopt;
-    }
   }
 
   std::vector<std::size_t> leaves_in(std::size_t domain) const {
@@ -255,7 +250,9 @@ class Decision {
 
   IntTuple inside(int64_t i) const { return in_profile(crd2idx(IntTuple(static_int(i)), b_), a_.shape); }
   std::string demanded(int64_t i) const { return values_text(crd2idx(inside(i), a_)); }
-  std::string given(int64_t i) const { return values_text(crd2idx(IntTuple(static_int(i)), LayoutView(cute_->layout))); }
+  std::string given(int64_t i) const {
+    return values_text(crd2idx(IntTuple(static_int(i)), LayoutView(cute_->layout)));
+  }
 
   std::string mode_of(const Leaf& leaf) const {
     const std::string text = mode_text(b_.shape, leaf.layout.shape.get());
@@ -277,8 +274,8 @@ class Decision {
     const auto at = first_wrong();
     if (!at) fail(concat(cause_, why));
     const CounterExample example(*at, given(*at), demanded(*at));
-    throw LayoutError(concat(cause_, "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at,
-                             ")) = A(", values_text(inside(*at)), ") = ", example.expected, why),
+    throw LayoutError(concat(cause_, "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at, ")) = A(",
+                             values_text(inside(*at)), ") = ", example.expected, why),
                       example);
   }
 

@@ -72,7 +72,8 @@ class Points {
       other.weight = wide_add(other.weight, weight);
       return;
     }
-    cones_.push_back({low, high, weight, mirrored ? Slope{first.denominator - first.numerator, first.denominator} : first});
+    cones_.push_back(
+        {low, high, weight, mirrored ? Slope{first.denominator - first.numerator, first.denominator} : first});
   }
 
   // The first i with a point, and the sum of the weights there.

@@ -174,6 +174,25 @@ Admissibility is_admissible(LayoutView layout, int64_t cotarget) {
   return {true, ""};
 }
 
+Admissibility is_tractable(LayoutView layout) {
+  if (has_basis(layout.stride)) return {false, "basis strides have no order"};
+  Modes modes;
+  for (const Mode& mode : modes_of(layout)) {
+    if (mode.stride.value < 0) return {false, concat("the stride ", mode.stride.value, " is negative")};
+    if (mode.stride.value != 0) modes.push_back(mode);
+  }
+  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) {
+    return std::pair(a.stride.value, a.extent.value) < std::pair(b.stride.value, b.extent.value);
+  });
+  for (std::size_t i = 1; i < modes.size(); ++i) {
+    const int64_t end = checked_mul(modes[i - 1].extent.value, modes[i - 1].stride.value);
+    if (modes[i].stride.value % end == 0) continue;
+    return {false, concat("the mode ", modes[i - 1].extent.value, ":", modes[i - 1].stride.value, " ends at ", end,
+                          ", which does not divide the stride ", modes[i].stride.value)};
+  }
+  return {true, ""};
+}
+
 namespace {
 
 // The same function with dynamic integers made static, coalesced: a canonical form, since each extent is the length of

@@ -34,6 +34,10 @@ struct Admissibility {
 };
 Admissibility is_admissible(LayoutView layout, int64_t cotarget);
 
+// Whether the modes, sorted by stride, nest: d_i = 0, or s_i*d_i | d_{i+1}. These are the layouts of the categories of
+// arXiv 2601.05972.
+Admissibility is_tractable(LayoutView layout);
+
 // a(i) == b(i) for all i < size(a) == size(b); else the smallest coordinate where they differ, if the sizes agree.
 struct Equivalence {
   bool holds;

@@ -40,12 +40,15 @@ struct Run {
 std::vector<Run> runs_of(const std::vector<Multiple>& multiples) {
   std::vector<std::size_t> order(multiples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return multiples[i].factor < multiples[j].factor; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t i, std::size_t j) { return multiples[i].factor < multiples[j].factor; });
   std::vector<Run> runs;
   for (const std::size_t i : order) {
     const auto [factor, most] = multiples[i];
     if (most <= 0) continue;
-    const auto joins = [factor = factor](const Run& run) { return factor % run.factor == 0 && factor / run.factor <= run.most + 1; };
+    const auto joins = [factor = factor](const Run& run) {
+      return factor % run.factor == 0 && factor / run.factor <= run.most + 1;
+    };
     const auto run = std::find_if(runs.begin(), runs.end(), joins);
     if (run == runs.end()) {
       runs.push_back({factor, most, {{i, 1, most}}});

@@ -1,4 +1,5 @@
-// Which sums of multiples reach a number: what the images of layouts share. docs/theory.md says how far this is decided.
+// Which sums of multiples reach a number: what the images of layouts share. docs/theory.md says how far this is
+// decided.
 #pragma once
 
 #include <cstdint>
