@@ -76,11 +76,13 @@ __all__: list[str] = [
     "is_bijective",
     "is_compatible",
     "is_congruent",
+    "is_disjoint",
     "is_injective",
     "is_int_tuple",
     "is_integer",
     "is_major",
     "is_static",
+    "is_tractable",
     "is_weakly_congruent",
     "leading_dim",
     "left_inverse",
@@ -542,7 +544,7 @@ class Verdict:
     @property
     def witness(self) -> typing.Any:
         """
-        The smallest (coordinate, a(i), b(i)) that differ, or None.
+        What shows a no: of equivalent the smallest (coordinate, a(i), b(i)) that differ, of is_disjoint (i, j); else None.
         """
 
 class Memory:
@@ -686,6 +688,11 @@ def E(mode: Modes) -> ScaledBasis:
     Examples:
         >>> cute.E(1), cute.E([0, 1]), 3 * cute.E(1)
         (1@1, 1@0@1, 3@1)
+    """
+
+def _collision(layout: LayoutLike) -> typing.Any:
+    """
+    Two 1-D coordinates of one offset, or None.
     """
 
 def _layout(shape: typing.Any, stride: typing.Any) -> Layout:
@@ -1571,7 +1578,7 @@ def is_bijective(layout: LayoutLike) -> bool:
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a bool. A thread-value layout that is bijective deals every element to one thread.
-    Raises: LayoutError when the strides do not decide it and the offsets reach 2^30.
+    Raises: LayoutError as of is_injective, or for a swizzled layout with an offset beyond 2^24 elements.
     Source: tilewright.
 
     Examples:
@@ -1613,6 +1620,27 @@ def is_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.A
         (True, False)
     """
 
+def is_disjoint(a: LayoutLike, b: LayoutLike, offset: typing.SupportsIndex = 0) -> Verdict:
+    """
+    Whether two layouts have no offset in common.
+
+        a(i) = offset + b(j) for no i < |a|, j < |b|
+
+    Args:
+        a: a Layout of integer strides, of any size.
+        b: another one.
+        offset: an integer, in elements: where b begins, seen from a.
+    Returns: a Verdict; of a no the witness is a pair (i, j) of one-dimensional coordinates.
+    Raises: LayoutError for basis strides, or where many interleaving modes leave it undecided after 2^20 steps.
+    Source: tilewright.
+
+    Examples:
+        >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,8)", 4)
+        True
+        >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,6)", 4).witness
+        (3072, 4094)
+    """
+
 def is_injective(layout: LayoutLike) -> bool:
     """
     Whether no two coordinates share an offset.
@@ -1622,7 +1650,8 @@ def is_injective(layout: LayoutLike) -> bool:
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a bool.
-    Raises: LayoutError when the strides do not decide it and the offsets reach 2^30.
+    Raises: LayoutError where many interleaving modes leave it undecided after 2^20 steps, or for a ComposedLayout of another
+        layout beyond 2^24 elements.
     Source: tilewright.
 
     Examples:
@@ -1690,6 +1719,26 @@ def is_static(x: Operand) -> bool:
     Examples:
         >>> cute.is_static(cute.make_layout((4, 2))), cute.is_static(cute.make_layout((4, Int32(2))))
         (True, False)
+    """
+
+def is_tractable(layout: LayoutLike) -> Verdict:
+    """
+    Whether the modes of a layout nest, in the order of their strides.
+
+        with the modes sorted by stride: d_k = 0, or s_k * d_k | d_{k+1}, for every k
+
+    These are the layouts that come from maps of tuples in *Categorical Foundations for CuTe Layouts* (arXiv 2601.05972), whose
+    composition by mutual refinement is one of those that `composition` has.
+
+    Args:
+        layout: a Layout or Tensor.
+    Returns: a Verdict, with the reason of a no.
+    Raises: TypeError for a ComposedLayout.
+    Source: tilewright.
+
+    Examples:
+        >>> cute.is_tractable("(4,8):(8,1)"), cute.is_tractable("(4,2):(1,6)")
+        (True, False (the mode 4:1 ends at 4, which does not divide the stride 6))
     """
 
 def is_weakly_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
