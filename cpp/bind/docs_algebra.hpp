@@ -60,7 +60,8 @@ Args:
         modes of A beyond the tuple are dropped. With a Layout, a Swizzle or a swizzled layout on the left also a Swizzle, with the first two a
         swizzled layout.
 Returns: a Layout; a ComposedLayout, Swizzle or Tensor where A or B is one.
-Raises: LayoutError with the smallest counter-example when no layout is A o B; TypeError for other kinds.
+Raises: LayoutError when no layout is A o B, with CuTe's smallest wrong coordinate and a certificate, i and j with
+    A(B(i+j)) != A(B(i)) + A(B(j)); of dynamic integers when CuTe's answer is wrong; TypeError for other kinds.
 Source: CuTe `composition`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
 
 Examples:

@@ -79,6 +79,23 @@ Examples:
     >>> cute.is_bijective(cute.parse("S<3,0,3> o 0 o (8,8):(8,1)"))
     True)doc";
 
+inline constexpr const char* is_tractable = R"doc(Whether the modes of a layout nest, in the order of their strides.
+
+    with the modes sorted by stride: d_k = 0, or s_k * d_k | d_{k+1}, for every k
+
+These are the layouts that come from maps of tuples in *Categorical Foundations for CuTe Layouts* (arXiv 2601.05972), whose
+composition by mutual refinement is one of those that `composition` has.
+
+Args:
+    layout: a Layout or Tensor.
+Returns: a Verdict, with the reason of a no.
+Raises: TypeError for a ComposedLayout.
+Source: tilewright.
+
+Examples:
+    >>> cute.is_tractable("(4,8):(8,1)"), cute.is_tractable("(4,2):(1,6)")
+    (True, False (the mode 4:1 ends at 4, which does not divide the stride 6)))doc";
+
 inline constexpr const char* is_admissible = R"doc(Whether a layout and a cotarget are admissible for complementation.
 
     with the modes sorted by stride: s_{k-1} * d_{k-1} | d_k for every k, and s_n * d_n | M
@@ -114,7 +131,7 @@ Examples:
     >>> verdict, verdict.witness
     (False (at coordinate 4 the values are 4 and 5), (4, 4, 5)))doc";
 
-inline constexpr const char* are_disjoint = R"doc(Whether the images of two layouts have no offset in common.
+inline constexpr const char* is_disjoint = R"doc(Whether the images of two layouts have no offset in common.
 
     a(i) != offset + b(j) for all i < |a|, j < |b|
 
@@ -131,9 +148,9 @@ Source: tilewright.
 
 Examples:
     >>> even, odd = cute.parse("(4,8):(2,64)"), cute.parse("(4,8):(2,64)")
-    >>> cute.are_disjoint(even, odd, 1)
+    >>> cute.is_disjoint(even, odd, 1)
     True
-    >>> verdict = cute.are_disjoint(cute.parse("4:3"), cute.parse("4:5"), 4)
+    >>> verdict = cute.is_disjoint(cute.parse("4:3"), cute.parse("4:5"), 4)
     >>> verdict, verdict.witness
     (False (coordinates 3 and 1 share the offset 9), (3, 1, 9)))doc";
 

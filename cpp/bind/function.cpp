@@ -34,7 +34,7 @@ void bind_function(py::module_& m) {
       .def_readonly("reason", &Verdict::reason, "Why not; empty where it holds.")
       .def_property_readonly(
           "witness", [](const Verdict& v) { return Result(v.witness); },
-          "The smallest (coordinate, a(i), b(i)) that differ, or None.")
+          "What shows a no: coordinates and values; each function says which. None where there are none.")
       .def("__bool__", [](const Verdict& v) { return v.holds; })
       .def("__repr__",
            [](const Verdict& v) { return v.holds ? std::string("True") : concat("False (", v.reason, ")"); });
@@ -69,6 +69,15 @@ void bind_function(py::module_& m) {
       },
       py::arg("layout"), py::arg("cotarget"), doc::is_admissible);
   define(
+      m, "is_tractable",
+      [](LayoutArg layout) {
+        return guarded("is_tractable", {layout.handle}, [&] {
+          const Admissibility answer = is_tractable(to_layout(layout.handle));
+          return Verdict{answer.holds, answer.reason, py::none()};
+        });
+      },
+      py::arg("layout"), doc::is_tractable);
+  define(
       m, "equivalent",
       [](LayoutArg a, LayoutArg b) {
         return guarded("equivalent", {a.handle, b.handle}, [&] {
@@ -85,11 +94,11 @@ void bind_function(py::module_& m) {
       },
       py::arg("a"), py::arg("b"), doc::equivalent);
   define(
-      m, "are_disjoint",
+      m, "is_disjoint",
       [](LayoutArg a, LayoutArg b, IntArg offset) {
-        return guarded("are_disjoint", {a.handle, b.handle, offset.handle}, [&] {
+        return guarded("is_disjoint", {a.handle, b.handle, offset.handle}, [&] {
           const AnyLayout x = as_any_layout(a.handle);
-          const auto found = meeting({x}, {as_any_layout(b.handle)}, to_int64(offset.handle));
+          const auto found = meeting(x, as_any_layout(b.handle), to_int64(offset.handle));
           if (!found) return Verdict{true, "", py::none()};
           const py::object value = at(x, found->first);
           return Verdict{
@@ -98,7 +107,7 @@ void bind_function(py::module_& m) {
               py::make_tuple(found->first, found->second, value)};
         });
       },
-      py::arg("a"), py::arg("b"), py::arg("offset") = 0, doc::are_disjoint);
+      py::arg("a"), py::arg("b"), py::arg("offset") = 0, doc::is_disjoint);
   define(
       m, "image_within",
       [](LayoutArg layout, IntArg begin, IntArg end) {
@@ -124,18 +133,6 @@ void bind_function(py::module_& m) {
         return std::pair{found->first, found->second};
       },
       py::arg("layout"), "Two 1-D coordinates that share an offset, or None.");
-  define(
-      m, "_meeting",
-      [](LayoutArg a, int64_t a_width, LayoutArg b, int64_t b_width,
-         int64_t offset) -> std::optional<std::pair<int64_t, int64_t>> {
-        const auto found = guarded("are_disjoint", {a.handle, b.handle}, [&] {
-          return meeting({as_any_layout(a.handle), a_width}, {as_any_layout(b.handle), b_width}, offset);
-        });
-        if (!found) return std::nullopt;
-        return std::pair{found->first, found->second};
-      },
-      py::arg("a"), py::arg("a_width"), py::arg("b"), py::arg("b_width"), py::arg("offset"),
-      "1-D coordinates of a and b whose elements, of so many offsets each, share one; or None.");
   define(
       m, "image",
       [](LayoutArg layout) {

@@ -6,7 +6,7 @@
 //   - holds all the steps where (s-1)*d < e.
 // Otherwise the digits do not come out evenly, and no shape:stride describes them. The modes of B are summed, so the
 // digits that they reach in one mode of A must also not add up to a carry. Where all this holds the result is proved;
-// where it does not, the result that CuTe would give is compared with A(B(i)) coordinate by coordinate.
+// where it does not, decide.hpp says whether it is A o B, and what is.
 #include <algorithm>
 
 #include "algebra.hpp"
@@ -223,20 +223,24 @@ Composed compose(LayoutView a, LayoutView b) {
 
 Layout composition(LayoutView a, LayoutView b) {
   if (!checks_enabled()) return compose(a, b).layout;
-  std::optional<Composed> composed;
-  std::string rejection;
+  const auto decided = [&](const Composed* cute, const std::string& cause) {
+    Layout found = [&] {
+      const Trace::Silence silence;
+      return decide(a, b, cute, cause);
+    }();
+    note(cute != nullptr && found == cute->layout ? step::kDecided : step::kFound, found);
+    return found;
+  };
+  bool rejected = true;
   try {
-    composed = compose(a, b);
+    Composed composed = compose(a, b);
+    if (composed.proved) return std::move(composed.layout);
+    rejected = false;
+    return decided(&composed, composed.cause);
   } catch (const LayoutError& error) {
-    rejection = error.what();
+    if (!rejected) throw;
+    return decided(nullptr, error.what());
   }
-  if (composed && composed->proved) return std::move(composed->layout);
-  const Layout decided = [&] {
-    const Trace::Silence silence;
-    return decide(a, b, composed ? &*composed : nullptr, composed ? composed->cause : rejection);
-  }();
-  note(composed && decided == composed->layout ? step::kDecided : step::kFound, decided);
-  return decided;
 }
 
 Layout composition(LayoutView a, const Tiler& tiler) {

@@ -107,21 +107,19 @@ class Decision {
 
   // The layout of one leaf: CuTe's where it is right, else the coarsest.
   Layout part(const Leaf& leaf) {
-    const auto cute = alone(leaf);
-    if (cute &&
-        (cute->proved || (size(cute->layout).value == leaf.line.extent() && !leaf.line.first_difference(cute->layout))))
-      return cute->layout;
+    std::optional<Composed> own;
+    const Composed* cute = cute_;
+    if (leaves_.size() > 1) {
+      own = attempted([&] { return compose(a_, leaf.layout); });
+      cute = own ? &*own : nullptr;
+    }
+    const auto right = [&] {
+      return size(cute->layout).value == leaf.line.extent() && !leaf.line.first_difference(cute->layout);
+    };
+    if (cute != nullptr && (cute->proved || right())) return cute->layout;
     const Line::Form form = leaf.line.form();
     if (!form.exists()) refuse_form(leaf, form);
     return from_modes(leaf.line.modes(form));
-  }
-
-  std::optional<Composed> alone(const Leaf& leaf) const {
-    try {
-      return compose(a_, leaf.layout);
-    } catch (const LayoutError&) {
-      return std::nullopt;
-    }
   }
 
   std::vector<std::size_t> leaves_in(std::size_t domain) const {

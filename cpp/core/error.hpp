@@ -47,6 +47,16 @@ class LayoutError : public std::exception {
 
 [[noreturn]] void fail(const std::string& condition);
 
+// f(), or nothing where it throws a LayoutError.
+template <class F>
+auto attempted(F&& f) -> std::optional<decltype(f())> {
+  try {
+    return f();
+  } catch (const LayoutError&) {
+    return std::nullopt;
+  }
+}
+
 // f() as a part of an operation that works mode by mode: an error names the mode.
 template <class F>
 decltype(auto) in_mode(int64_t mode, F&& f) {

@@ -134,15 +134,11 @@ int64_t index_of(const std::vector<int64_t>& digits, std::size_t begin, const st
   return index;
 }
 
-// a(i) + x == offset + b(j) + y for 0 <= x < width_a and 0 <= y < width_b.
-std::optional<Coordinates> meeting_along(const std::vector<Leaf>& a, int64_t width_a, const std::vector<Leaf>& b,
-                                         int64_t width_b, int64_t offset) {
+std::optional<Coordinates> meeting_along(const std::vector<Leaf>& a, const std::vector<Leaf>& b, int64_t offset) {
   return readable([&](int64_t most) -> std::optional<Coordinates> {
     std::vector<Term> terms;
     for (const Leaf& leaf : a) terms.push_back({leaf.stride, std::min(leaf.extent - 1, most)});
     for (const Leaf& leaf : b) terms.push_back({checked_mul(leaf.stride, -1), std::min(leaf.extent - 1, most)});
-    terms.push_back({1, width_a - 1});
-    terms.push_back({-1, width_b - 1});
     const auto digits = bounded_sum(terms, offset);
     if (!digits) return std::nullopt;
     return Coordinates{index_of(*digits, 0, a), index_of(*digits, a.size(), b)};
@@ -157,24 +153,24 @@ std::optional<Coordinates> meeting_of_coordinates(LayoutView a, LayoutView b) {
   for (const auto& component : components) {
     const auto same = [&](const std::vector<Leaf>& c) { return c[0].basis == component[0].basis; };
     const auto other = std::find_if(others.begin(), others.end(), same);
-    const auto at = meeting_along(component, 1, other == others.end() ? std::vector<Leaf>{} : *other, 1, 0);
+    const auto at = meeting_along(component, other == others.end() ? std::vector<Leaf>{} : *other, 0);
     if (!at) return std::nullopt;
     found.first += at->first, found.second += at->second;
   }
   return found;  // components that only b moves have 0 in both
 }
 
-std::optional<Coordinates> meeting_of_values(const Elements& a, const Elements& b, int64_t offset) {
-  const std::vector<int64_t> x = all_offsets(a.layout, count_of(domain_of(a.layout)));
-  const std::vector<int64_t> y = all_offsets(b.layout, count_of(domain_of(b.layout)));
+std::optional<Coordinates> meeting_of_values(const AnyLayout& a, const AnyLayout& b, int64_t offset) {
+  const std::vector<int64_t> x = all_offsets(a, count_of(domain_of(a)));
+  const std::vector<int64_t> y = all_offsets(b, count_of(domain_of(b)));
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return x[i] < x[j]; });
   for (std::size_t j = 0; j < y.size(); ++j) {
     const int64_t value = checked_add(offset, y[j]);
-    const auto at = std::lower_bound(order.begin(), order.end(), value - a.width + 1,
-                                     [&](std::size_t i, int64_t least) { return x[i] < least; });
-    if (at != order.end() && x[*at] < value + b.width) {
+    const auto at =
+        std::lower_bound(order.begin(), order.end(), value, [&](std::size_t i, int64_t least) { return x[i] < least; });
+    if (at != order.end() && x[*at] == value) {
       return Coordinates{static_cast<int64_t>(*at), static_cast<int64_t>(j)};
     }
   }
@@ -252,6 +248,25 @@ Admissibility is_admissible(LayoutView layout, int64_t cotarget) {
   return {true, ""};
 }
 
+Admissibility is_tractable(LayoutView layout) {
+  if (has_basis(layout.stride)) return {false, "basis strides have no order"};
+  Modes modes;
+  for (const Mode& mode : modes_of(layout)) {
+    if (mode.stride.value < 0) return {false, concat("the stride ", mode.stride.value, " is negative")};
+    if (mode.stride.value != 0) modes.push_back(mode);
+  }
+  std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) {
+    return std::pair(a.stride.value, a.extent.value) < std::pair(b.stride.value, b.extent.value);
+  });
+  for (std::size_t i = 1; i < modes.size(); ++i) {
+    const int64_t end = checked_mul(modes[i - 1].extent.value, modes[i - 1].stride.value);
+    if (modes[i].stride.value % end == 0) continue;
+    return {false, concat("the mode ", modes[i - 1].extent.value, ":", modes[i - 1].stride.value, " ends at ", end,
+                          ", which does not divide the stride ", modes[i].stride.value)};
+  }
+  return {true, ""};
+}
+
 namespace {
 
 // The same function with dynamic integers made static, coalesced: a canonical form, since each extent is the length of
@@ -309,18 +324,17 @@ Equivalence equivalent(const AnyLayout& a, const AnyLayout& b) {
   return {false, "the values differ", verdict.coordinate};
 }
 
-std::optional<Coordinates> meeting(const Elements& a, const Elements& b, int64_t offset) {
-  const auto *x = std::get_if<ComposedLayout>(&a.layout), *y = std::get_if<ComposedLayout>(&b.layout);
-  const Layout *first = std::get_if<Layout>(&a.layout), *second = std::get_if<Layout>(&b.layout);
+std::optional<Coordinates> meeting(const AnyLayout& a, const AnyLayout& b, int64_t offset) {
+  const auto *x = std::get_if<ComposedLayout>(&a), *y = std::get_if<ComposedLayout>(&b);
+  const Layout *first = std::get_if<Layout>(&a), *second = std::get_if<Layout>(&b);
   // A swizzle is a bijection: values are the same where they are the same before it.
-  if (x && y && x->swizzle() && y->swizzle() && *x->swizzle() == *y->swizzle() && offset == 0 && a.width == 1 &&
-      b.width == 1) {
+  if (x && y && x->swizzle() && y->swizzle() && *x->swizzle() == *y->swizzle() && offset == 0) {
     const int64_t apart = checked_add(y->offset().leaf().value, -x->offset().leaf().value);
-    return meeting({x->outer(), 1}, {y->outer(), 1}, apart);
+    return meeting(x->outer(), y->outer(), apart);
   }
   if (x || y) return meeting_of_values(a, b, offset);
   if (!has_basis(first->stride()) && !has_basis(second->stride())) {
-    return meeting_along(leaves_of(*first), a.width, leaves_of(*second), b.width, offset);
+    return meeting_along(leaves_of(*first), leaves_of(*second), offset);
   }
   if (!has_basis(first->stride()) || !has_basis(second->stride()))
     fail("the values of one layout are numbers, those of the other are coordinates");

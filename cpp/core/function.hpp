@@ -30,6 +30,10 @@ struct Admissibility {
 };
 Admissibility is_admissible(LayoutView layout, int64_t cotarget);
 
+// Whether the modes, sorted by stride, nest: d_i = 0, or s_i*d_i | d_{i+1}. These are the layouts of the categories of
+// arXiv 2601.05972.
+Admissibility is_tractable(LayoutView layout);
+
 // a(i) == b(i) for all i < size(a) == size(b); else the smallest coordinate where they differ, if the sizes agree.
 struct Equivalence {
   bool holds;
@@ -38,13 +42,8 @@ struct Equivalence {
 };
 Equivalence equivalent(const AnyLayout& a, const AnyLayout& b);
 
-// Coordinates i of a and j of b whose elements share an offset: the element at i has the `width` offsets from a(i) on,
-// that at j those from offset + b(j) on. None where the images are disjoint.
-struct Elements {
-  AnyLayout layout;
-  int64_t width = 1;
-};
-std::optional<Coordinates> meeting(const Elements& a, const Elements& b, int64_t offset);
+// Coordinates i of a and j of b with a(i) == offset + b(j). None where the images are disjoint.
+std::optional<Coordinates> meeting(const AnyLayout& a, const AnyLayout& b, int64_t offset);
 
 // A coordinate whose value does not lie in [begin, end); none where all do.
 std::optional<int64_t> outside(const AnyLayout& layout, int64_t begin, int64_t end);

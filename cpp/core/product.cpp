@@ -32,6 +32,12 @@ IntTuple room_for(LayoutView block, LayoutView copies) {
   return room;
 }
 
+// A* with as many places, at least.
+Layout roomy_complement(LayoutView block, int64_t places) {
+  const int64_t top = checked_add(offset_range(block).max, 1);
+  return complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), places))));
+}
+
 // CuTe gives the complement room for size(A) * cosize(B) offsets. Where A has gaps that may be too little: B then runs
 // past the end of A*, which goes on with its last stride, into offsets that A has. The complement with room enough is
 // the truth.
@@ -40,8 +46,7 @@ void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutV
   const int64_t count = size(places).value;
   if (needed <= count) return;
   const Trace::Silence silence;
-  const int64_t top = checked_add(offset_range(block).max, 1);
-  const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
+  const Layout all = roomy_complement(block, needed);
   const Chain steps(modes_of(copies));
   require_equal(
       Chain(modes_of(placed)), Chain(steps).then(all), size(copies).value, "A*(B(i))", [&](const CounterExample& at) {
@@ -62,8 +67,7 @@ void verify_product(const Layout& block, const ComposedLayout& tiler, const AnyL
   require_size(result, inner * copies, "the product");
   int64_t needed = 1;
   for (int64_t j = 0; j < copies; ++j) needed = std::max(needed, checked_add(steps(j), 1));
-  const int64_t top = checked_add(offset_range(block).max, 1);
-  const Layout all = complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), needed))));
+  const Layout all = roomy_complement(block, needed);
   const FlatFunction places(modes_of(all));
   for (int64_t i = 0; i < inner * copies; ++i) {
     const int64_t expected = checked_add(first(i % inner), places(steps(i / inner)));
@@ -92,6 +96,29 @@ void verify_entries(LayoutView places, LayoutView copies, LayoutView placed) {
   }
 }
 
+// A* o B: CuTe's answer where it is right, else with room enough in A*, of static integers.
+Layout place_copies(LayoutView block, LayoutView places, LayoutView copies) {
+  if (!checks_enabled()) return composition(places, copies);
+  try {
+    Layout placed = composition(places, copies);
+    if (has_basis(copies.stride)) {
+      verify_entries(places, copies, placed);
+    } else if (!has_basis(block.stride)) {
+      verify_room(block, places, copies, placed);
+    }
+    return placed;
+  } catch (const LayoutError&) {
+    const bool plain = all_static(block.shape) && all_static(block.stride) && all_static(copies.shape) &&
+                       all_static(copies.stride) && !has_basis(block.stride) && !has_basis(copies.stride);
+    if (!plain || offset_range(copies).min < 0 || offset_range(copies).max < size(places).value) throw;
+    if (auto placed = attempted(
+            [&] { return composition(roomy_complement(block, checked_add(offset_range(copies).max, 1)), copies); })) {
+      return std::move(*placed);
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 Layout logical_product(LayoutView block, const Tiler& tiler) {
@@ -102,17 +129,7 @@ Layout logical_product(LayoutView block, const Tiler& tiler) {
     const Layout places = below([&] { return complement(block, room); }, step::kCall, "complement", block, room);
     note(step::kPlaces, places);
     return in_context([&] { return concat("A* = ", to_string(places)); },
-                      [&] {
-                        Layout placed = below([&] { return composition(places, copies); }, step::kCall, "composition",
-                                              places, copies);
-                        note(step::kPlaced, placed);
-                        if (checks_enabled() && has_basis(copies.stride())) {
-                          verify_entries(places, copies, placed);
-                        } else if (checks_enabled() && !has_basis(block.stride)) {
-                          verify_room(block, places, copies, placed);
-                        }
-                        return pair(block, placed);
-                      });
+                      [&] { return pair(block, place_copies(block, places, copies)); });
   }
   const auto& modes = tiler.modes();
   const auto count = static_cast<int64_t>(modes.size());

@@ -14,6 +14,7 @@ import strategies as gen
 from model import existence
 from model import layouts as m
 from model.laws import composition as law
+from model.laws import division, replication
 from model.layouts import Layout
 from strategies import as_cute, as_model
 from tilewright import Int32, LayoutError, cute
@@ -140,7 +141,6 @@ def test_large_pairs_beside_brute_force(cancelling):
 
 
 def test_large_pairs_beside_integer_sets():
-    pytest.importorskip("islpy")
     random, answers = Random(12), 0
     for _ in range(20):
         a = random_layout(random, random.randint(2, 4), 1 << 20, random.random() < 0.5)
@@ -221,3 +221,50 @@ def test_what_is_not_decided_is_an_error():
     a, b = subset_sums(weights, sum(weights) // 2 + 1 | 1)
     with pytest.raises(LayoutError, match="was not decided within 65536 boxes"):
         cute.composition(as_cute(a), as_cute(b))
+
+
+def small_layout(random, rank, strides):
+    extents = tuple(random.choice((2, 3, 4, 5, 6, 8)) for _ in range(rank))
+    return as_cute(Layout(extents, tuple(random.choice(strides) for _ in extents)))
+
+
+def test_divisions_answer_where_the_tiling_composes():
+    """R = A o (B, B*) is there whenever that is a layout and no element is lost."""
+    random, count = Random(5), 0
+    for _ in range(3000):
+        a = small_layout(random, random.randint(2, 3), (1, 2, 3, 4, 5, 7, 9, 12, 13))
+        b = small_layout(random, random.randint(1, 2), (1, 2, 3, 4, 5, 6, 8))
+        try:
+            tiling = cute.make_layout([b, cute.complement(b, cute.coalesce(a).shape)])
+            cute.composition(a, tiling)
+        except LayoutError:
+            continue
+        if set(tiling.offsets().tolist()) >= set(range(cute.size(a))):
+            assert division(as_model(a), as_model(b), as_model(cute.logical_divide(a, b))) is None
+            count += 1
+    assert count > 500
+
+
+def test_products_answer_where_the_complement_has_too_little_room():
+    assert str(cute.logical_product("(2,3):(1,6)", "(4,2):(3,8)")) == "((2,3),(4,2)):((1,6),(18,40))"
+    random, answers = Random(3), 0
+    for _ in range(3000):
+        a, b = (small_layout(random, random.randint(1, 2), (1, 2, 3, 4, 6, 8, 12, 24)) for _ in range(2))
+        try:
+            product = cute.logical_product(a, b)
+        except LayoutError:
+            continue
+        assert replication(as_model(a), as_model(b), as_model(product)) is None
+        with cute.unchecked():
+            places = cute.complement(a, cute.size(a) * cute.cosize(b))
+        answers += cute.size(places) < cute.cosize(b)
+    assert answers > 20
+
+
+def test_tractable_layouts():
+    """Sorted by stride, each mode ends at a divisor of the next stride."""
+    assert cute.is_tractable("(4,8):(8,1)")
+    assert cute.is_tractable("(4,3,2):(1,0,8)")
+    for text in ("(4,2):(1,6)", "4:-1", "(2,2):(1@0,1@1)"):
+        assert not cute.is_tractable(text)
+    assert cute.is_tractable("(4,2):(1,6)").reason == "the mode 4:1 ends at 4, which does not divide the stride 6"

@@ -28,7 +28,6 @@ __all__: list[str] = [
     "analysis",
     "append",
     "append_ones",
-    "are_disjoint",
     "assume",
     "basis_get",
     "basis_value",
@@ -54,7 +53,6 @@ __all__: list[str] = [
     "elem_scale",
     "equivalent",
     "evenly_divides",
-    "explained",
     "filter",
     "filter_zeros",
     "flat_divide",
@@ -72,18 +70,19 @@ __all__: list[str] = [
     "host",
     "idx2crd",
     "image",
-    "image_within",
     "increment_coord",
     "inner_product",
     "is_admissible",
     "is_bijective",
     "is_compatible",
     "is_congruent",
+    "is_disjoint",
     "is_injective",
     "is_int_tuple",
     "is_integer",
     "is_major",
     "is_static",
+    "is_tractable",
     "is_weakly_congruent",
     "leading_dim",
     "left_inverse",
@@ -545,7 +544,7 @@ class Verdict:
     @property
     def witness(self) -> typing.Any:
         """
-        The smallest (coordinate, a(i), b(i)) that differ, or None.
+        What shows a no: of equivalent the smallest (coordinate, a(i), b(i)) that differ, of is_disjoint (i, j); else None.
         """
 
 class Memory:
@@ -691,25 +690,14 @@ def E(mode: Modes) -> ScaledBasis:
         (1@1, 1@0@1, 3@1)
     """
 
-def _collision(layout: LayoutLike) -> tuple[int, int] | None:
+def _collision(layout: LayoutLike) -> typing.Any:
     """
-    Two 1-D coordinates that share an offset, or None.
+    Two 1-D coordinates of one offset, or None.
     """
 
 def _layout(shape: typing.Any, stride: typing.Any) -> Layout:
     """
     The layout with this shape and stride, for pickle.
-    """
-
-def _meeting(
-    a: LayoutLike,
-    a_width: typing.SupportsInt | typing.SupportsIndex,
-    b: LayoutLike,
-    b_width: typing.SupportsInt | typing.SupportsIndex,
-    offset: typing.SupportsInt | typing.SupportsIndex,
-) -> tuple[int, int] | None:
-    """
-    1-D coordinates of a and b whose elements, of so many offsets each, share one; or None.
     """
 
 def _register(*, int32: typing.Any, int64: typing.Any, tensor: typing.Any) -> None:
@@ -766,32 +754,6 @@ def append_ones(
     Examples:
         >>> cute.append_ones(cute.parse("(4,2):(1,4)"), up_to_rank=4), cute.append_ones((4, 2))
         ((4,2,1,1):(1,4,0,0), (4, 2, 1))
-    """
-
-def are_disjoint(a: LayoutLike, b: LayoutLike, offset: typing.SupportsIndex = 0) -> Verdict:
-    """
-    Whether the images of two layouts have no offset in common.
-
-        a(i) != offset + b(j) for all i < |a|, j < |b|
-
-    Exact for layouts of any size: it decides whether bounded multiples of the strides add up to the offset
-    (docs/theory.md).
-    Args:
-        a, b: Layouts, ComposedLayouts or Tensors.
-        offset: what is added to the offsets of b, an int, in elements.
-    Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: (i, j, a(i)), two 1-D
-        coordinates and the offset that they share.
-    Raises: LayoutError where strides that do not nest exceed the budget of that search, and for composed layouts of more
-        than 2^24 elements that have not the same swizzle.
-    Source: tilewright.
-
-    Examples:
-        >>> even, odd = cute.parse("(4,8):(2,64)"), cute.parse("(4,8):(2,64)")
-        >>> cute.are_disjoint(even, odd, 1)
-        True
-        >>> verdict = cute.are_disjoint(cute.parse("4:3"), cute.parse("4:5"), 4)
-        >>> verdict, verdict.witness
-        (False (coordinates 3 and 1 share the offset 9), (3, 1, 9))
     """
 
 def assume(
@@ -1004,7 +966,8 @@ def composition(lhs: Operand, rhs: TilerLike, *, loc: typing.Any = None, ip: typ
             modes of A beyond the tuple are dropped. With a Layout, a Swizzle or a swizzled layout on the left also a Swizzle, with the first two a
             swizzled layout.
     Returns: a Layout; a ComposedLayout, Swizzle or Tensor where A or B is one.
-    Raises: LayoutError with the smallest counter-example when no layout is A o B; TypeError for other kinds.
+    Raises: LayoutError when no layout is A o B, with CuTe's smallest wrong coordinate and a certificate, i and j with
+        A(B(i+j)) != A(B(i)) + A(B(j)); of dynamic integers when CuTe's answer is wrong; TypeError for other kinds.
     Source: CuTe `composition`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
 
     Examples:
@@ -1235,7 +1198,7 @@ def equivalent(a: LayoutLike, b: LayoutLike) -> Verdict:
         a, b: Layouts, ComposedLayouts or Tensors.
     Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: the smallest
         (i, a(i), b(i)) that differ, or None.
-    Raises: LayoutError where more than 2^22 values of composed layouts would have to be compared one by one.
+    Raises: LayoutError when a composed layout has more than 2^30 elements.
     Source: tilewright.
 
     Examples:
@@ -1261,20 +1224,6 @@ def evenly_divides(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing
     Examples:
         >>> cute.evenly_divides((8, 6), (4, 3)), cute.evenly_divides((8, 6), (4, 4))
         (True, False)
-    """
-
-def explained(operation: typing.Any, operands: typing.Any) -> tuple[typing.Any, ...]:
-    """
-    Call operation(*operands) and record what the core does.
-
-    (lines, result, error): the derivation as lines, the call first and the result, or the message of `error`, last. One of
-    result and error, a LayoutError, is None.
-
-        >>> from tilewright import _core
-        >>> lines, result, error = _core.explained(_core.coalesce, (_core.parse("(2,4):(1,2)"),))
-        >>> print(*lines[2:], sep="\\n")
-          2:1 and 4:2: 2*1 = 2, merged: 8:1
-        result: 8:1
     """
 
 def filter(
@@ -1566,26 +1515,6 @@ def image(layout: LayoutLike) -> numpy.typing.NDArray[numpy.int64]:
         [0, 1, 2, 3, 4, 5]
     """
 
-def image_within(layout: LayoutLike, begin: typing.SupportsIndex, end: typing.SupportsIndex) -> Verdict:
-    """
-    Whether all offsets of a layout lie in an interval.
-
-        begin <= L(i) < end for all i < |L|
-
-    Args:
-        layout: a Layout, ComposedLayout or Tensor.
-        begin, end: ints, in elements.
-    Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: (i, L(i)) outside.
-    Raises: LayoutError for basis strides, and for a composed layout of more than 2^24 elements.
-    Source: tilewright.
-
-    Examples:
-        >>> cute.image_within(cute.parse("(4,8):(1,64)"), 0, 512)
-        True
-        >>> cute.image_within(cute.parse("(4,8):(1,64)"), 0, 451)
-        False (coordinate 31 has the offset 451, outside [0, 451))
-    """
-
 def increment_coord(coord: CoordLike, shape: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The next coordinate, mode 0 fastest; the last mode goes on past its extent.
@@ -1650,8 +1579,7 @@ def is_bijective(layout: LayoutLike) -> bool:
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a bool. A thread-value layout that is bijective deals every element to one thread.
-    Raises: LayoutError as is_injective does, and for a swizzled layout of more than 2^24 elements that is no whole number
-        of the swizzle's periods.
+    Raises: LayoutError as of is_injective, or for a swizzled layout with an offset beyond 2^24 elements.
     Source: tilewright.
 
     Examples:
@@ -1693,6 +1621,27 @@ def is_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.A
         (True, False)
     """
 
+def is_disjoint(a: LayoutLike, b: LayoutLike, offset: typing.SupportsIndex = 0) -> Verdict:
+    """
+    Whether two layouts have no offset in common.
+
+        a(i) = offset + b(j) for no i < |a|, j < |b|
+
+    Args:
+        a: a Layout of integer strides, of any size.
+        b: another one.
+        offset: an integer, in elements: where b begins, seen from a.
+    Returns: a Verdict; of a no the witness is a pair (i, j) of one-dimensional coordinates.
+    Raises: LayoutError for basis strides, or where many interleaving modes leave it undecided after 2^20 steps.
+    Source: tilewright.
+
+    Examples:
+        >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,8)", 4)
+        True
+        >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,6)", 4).witness
+        (3072, 4094)
+    """
+
 def is_injective(layout: LayoutLike) -> bool:
     """
     Whether no two coordinates share an offset.
@@ -1702,10 +1651,8 @@ def is_injective(layout: LayoutLike) -> bool:
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a bool.
-    Exact for layouts of any size, also with a swizzle: it decides whether bounded multiples of the strides add up to 0
-    (docs/theory.md).
-    Raises: LayoutError where strides that do not nest exceed the budget of that search, and for a composed layout without a
-        swizzle of more than 2^24 elements.
+    Raises: LayoutError where many interleaving modes leave it undecided after 2^20 steps, or for a ComposedLayout of another
+        layout beyond 2^24 elements.
     Source: tilewright.
 
     Examples:
@@ -1773,6 +1720,26 @@ def is_static(x: Operand) -> bool:
     Examples:
         >>> cute.is_static(cute.make_layout((4, 2))), cute.is_static(cute.make_layout((4, Int32(2))))
         (True, False)
+    """
+
+def is_tractable(layout: LayoutLike) -> Verdict:
+    """
+    Whether the modes of a layout nest, in the order of their strides.
+
+        with the modes sorted by stride: d_k = 0, or s_k * d_k | d_{k+1}, for every k
+
+    These are the layouts that come from maps of tuples in *Categorical Foundations for CuTe Layouts* (arXiv 2601.05972), whose
+    composition by mutual refinement is one of those that `composition` has.
+
+    Args:
+        layout: a Layout or Tensor.
+    Returns: a Verdict, with the reason of a no.
+    Raises: TypeError for a ComposedLayout.
+    Source: tilewright.
+
+    Examples:
+        >>> cute.is_tractable("(4,8):(8,1)"), cute.is_tractable("(4,2):(1,6)")
+        (True, False (the mode 4:1 ends at 4, which does not divide the stride 6))
     """
 
 def is_weakly_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:

@@ -192,16 +192,10 @@ def _coordinate(x: Operand, index: int) -> str:
     return text(_core.idx2crd(index, x.shape or 1))
 
 
-def _layout(x: Operand, unit: int = 1) -> _core.Layout:
-    """The layout of an operand, its offsets in elements, or in bytes where `unit` is the size of one."""
-    layout: _core.Layout = _core.make_layout(x.shape or 1, stride=tuple(d * unit for d in x.strides) or 0)
-    return layout
-
-
 def require_injective(dst: Operand, function: str) -> None:
     """Two coordinates with one address would be a race."""
     try:
-        found = _core._collision(_layout(dst))
+        found = _core._collision(_core.make_layout(dst.shape or 1, stride=dst.strides or 0))
     except LayoutError as error:
         raise LayoutError(
             f"{function}: it is not known whether writing {dst} is a race, since its strides do not nest: {error}; "
@@ -220,17 +214,20 @@ def require_disjoint(src: Operand, dst: Operand, function: str, mend: str = "cop
     (a, b), (c, d) = src.reach(), dst.reach()
     if b <= c or d <= a:
         return
-    sides = ((_layout(x, x.element_bytes), x.element_bytes) for x in (src, dst))
-    (reads, read_bytes), (writes, written_bytes) = sides
+    reads, writes = (
+        _core.make_layout((x.element_bytes, *x.shape), stride=(1, *(d * x.element_bytes for d in x.strides)))
+        for x in (src, dst)
+    )
     try:
-        found = _core._meeting(reads, read_bytes, writes, written_bytes, dst.address - src.address)
+        apart = _core.is_disjoint(reads, writes, dst.address - src.address)
     except LayoutError as error:
         raise LayoutError(
             f"{function}: {src} at 0x{src.address:x} and {dst} at 0x{dst.address:x} lie in the same memory, and it is "
             f"not known whether they share elements: {error}; {mend}"
         ) from None
-    if found is not None:
+    if not apart:
+        i, j = (index // x.element_bytes for index, x in zip(apart.witness, (src, dst), strict=False))
         raise LayoutError(
-            f"{function}: {src} at coordinate {_coordinate(src, found[0])} and {dst} at coordinate "
-            f"{_coordinate(dst, found[1])} share memory, so the result depends on the order; {mend}"
+            f"{function}: {src} at coordinate {_coordinate(src, i)} and {dst} at coordinate {_coordinate(dst, j)} "
+            f"share memory, so the result depends on the order; {mend}"
         )
