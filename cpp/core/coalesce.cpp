@@ -8,20 +8,20 @@ namespace tilewright {
 
 namespace {
 
-[[gnu::cold]] void note_apart(Trace& trace, const Mode& mode, const Mode& next) {
+[[gnu::cold, gnu::noinline]] void note_apart(Mode mode, Mode next) {
   const Node reached = mul(mode.extent, mode.stride);
   if (next.extent.is_dynamic()) {
-    trace.add(step::kDynamicShape, {mode, next, next.extent});
+    note(step::kDynamicShape, mode, next, next.extent);
   } else if (reached.is_static() && next.stride.is_static()) {
-    trace.add(step::kApart, {mode, next, mode.extent, mode.stride, reached, next.stride});
+    note(step::kApart, mode, next, mode.extent, mode.stride, reached, next.stride);
   } else {
-    trace.add(step::kNotKnown, {mode, next, mode.extent, mode.stride, next.stride});
+    note(step::kNotKnown, mode, next, mode.extent, mode.stride, next.stride);
   }
 }
 
 }  // namespace
 
-Modes coalesced(const Modes& modes, LastExtent last, Trace* trace) {
+Modes coalesced(const Modes& modes, LastExtent last, bool recorded) {
   // From the right: a static extent of 1 vanishes with its stride, and a mode merges into its right neighbour where the
   // neighbour statically goes on with its stride. Built back to front, so the front of the result is the back of
   // `reversed`.
@@ -33,7 +33,7 @@ Modes coalesced(const Modes& modes, LastExtent last, Trace* trace) {
     if (mode.extent.is(1)) {
       // Past the size a layout goes on with its last stride, even one of extent 1; composition may ask for that.
       if (!is_last || last == LastExtent::kDrop) {
-        if (trace != nullptr) trace->add(step::kDropped, {mode});
+        if (recorded) record(step::kDropped, mode);
         continue;
       }
       mode.extent = static_int(2);
@@ -42,11 +42,11 @@ Modes coalesced(const Modes& modes, LastExtent last, Trace* trace) {
       Mode& front = reversed.back();
       if (front.extent.is_static() && static_equal(mul(mode.extent, mode.stride), front.stride)) {
         const Mode merged{mul(mode.extent, front.extent), mode.stride};
-        if (trace != nullptr) trace->add(step::kMerged, {mode, front, mode.extent, mode.stride, front.stride, merged});
+        if (recorded) record(step::kMerged, mode, front, mode.extent, mode.stride, front.stride, merged);
         front = merged;
         continue;
       }
-      if (trace != nullptr) note_apart(*trace, mode, front);
+      if (recorded) note_apart(mode, front);
     }
     reversed.push_back(mode);
   }
@@ -56,13 +56,11 @@ Modes coalesced(const Modes& modes, LastExtent last, Trace* trace) {
 
 Layout coalesce(LayoutView layout) {
   const Modes modes = modes_of(layout);
-  Trace* const trace = Trace::current();
-  if (trace != nullptr) {
-    if (depth(layout.shape) > 1) trace->add(step::kFlattened, {modes});
-    if (modes.size() > 1) trace->add(step::kFromTheRight, {});
-  }
-  const Modes merged = coalesced(modes, LastExtent::kDrop, trace);
-  if (trace != nullptr && merged.empty()) trace->add(step::kNothingLeft, {});
+  const bool recorded = Trace::current() != nullptr;
+  if (recorded && depth(layout.shape) > 1) record(step::kFlattened, modes);
+  if (recorded && modes.size() > 1) record(step::kFromTheRight);
+  const Modes merged = coalesced(modes, LastExtent::kDrop, recorded);
+  if (recorded && merged.empty()) record(step::kNothingLeft);
   return from_modes(merged);
 }
 

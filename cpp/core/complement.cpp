@@ -17,10 +17,11 @@ namespace {
 
 // The least stride first, and of equals the first.
 void sort_by_stride(Modes& modes) {
-  for (Mode* end = modes.begin(); end != modes.end(); ++end) {
-    Mode* const place = std::upper_bound(modes.begin(), end, *end,
-                                         [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
-    std::rotate(place, end, end + 1);
+  for (std::size_t i = 1; i < modes.size(); ++i) {
+    const Mode mode = modes[i];
+    std::size_t place = i;
+    for (; place > 0 && modes[place - 1].stride.value > mode.stride.value; --place) modes[place] = modes[place - 1];
+    modes[place] = mode;
   }
 }
 

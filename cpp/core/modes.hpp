@@ -8,12 +8,11 @@
 
 namespace tilewright {
 
-class Trace;
-
 // Whether coalescing keeps a last mode of static extent 1 (as extent 2) because its stride carries the layout past its
 // size.
 enum class LastExtent { kDrop, kKeep };
-Modes coalesced(const Modes& modes, LastExtent last, Trace* trace = nullptr);
+// `recorded`: each merge is a step of a derivation.
+Modes coalesced(const Modes& modes, LastExtent last, bool recorded = false);
 // The modes of filter(layout).
 Modes filtered(LayoutView layout);
 
