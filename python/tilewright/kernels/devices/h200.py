@@ -50,9 +50,9 @@ PADDED = {
 # After how many terms sums are promoted. Fitted to errors and times beside cuBLAS's, 2026-11-22.
 PROMOTION = {
     "least_terms": 16,  # of a sum
-    "of_slices": 128,  # the same of those of all slices of a sum: more of them are more sums to be added up in the end
+    "of_sliced_k": 128,  # the same of all parts of a sum that is sliced along K: more parts are more additions in the end
     "chunks": 4,  # of a thread with many sums, whose additions take time
-    "slices": 4,  # so many groups of warps share K where a multiprocessor waits for memory most of the time
+    "sliced_k": 4,  # so many groups of warps share K where a multiprocessor waits for memory most of the time
     "long": 768,  # terms from which on others promote, too
     "beside": 64,  # registers of a thread for fragments and addresses
     "mma_terms": 64,  # of a sum by mma.sync
@@ -77,7 +77,7 @@ PROMOTION = {
 # gemm_simt: its tiles. The rate is the part of a multiprocessor's peak that is reached on large problems, 2026-11-21
 # and, of `loose`, 2026-11-22.
 SIMT_TILES = {
-    # warps along M, N; groups along M, N; CTAs of a multiprocessor; rate; slices; stages
+    # warps along M, N; groups along M, N; CTAs of a multiprocessor; rate; slices of K; stages
     "tiles": (  #                                with 4 neighbours   each thread   registers up to
         (2, 2, 2, 4, 2, 0.90),  #                128 by 128          8 by 16       255
         (2, 4, 2, 4, 1, 0.885),  #               128 by 256          8 by 16       255
@@ -90,7 +90,7 @@ SIMT_TILES = {
         (1, 1, 1, 2, 4, 0.48, 4),  #             32 by 32            4 by 8        128
         (1, 1, 1, 1, 2, 0.26, 8),  #             32 by 16            4 by 4        128
     ),
-    "loose": (  # instead of those of 4 and more slices, where A and B are along K
+    "loose": (  # instead of those of 4 and more slices of K, where A and B are along K
         (1, 2, 2, 2, 1, 0.63, 4, 5),  #          64 by 64            8 by 8        255
         (1, 1, 2, 2, 2, 0.60, 4, 4),  #          64 by 32            8 by 8        255
         (1, 1, 2, 2, 1, 0.54, 8, 4),  #          64 by 32            8 by 8        255
@@ -192,54 +192,54 @@ SM90_CONFIGS = {
         {"bM": 128, "bN": 128, "cluster": (1, 2)},
         {"bM": 128, "bN": 256, "cluster": (1, 2)},
         {"bM": 64, "bN": 128, "consumers": 1, "cluster": (2, 2)},
-        {"bM": 128, "bN": 64, "splits": 2},
-        {"bM": 64, "bN": 128, "consumers": 1, "splits": 2},
+        {"bM": 128, "bN": 64, "split_k": 2},
+        {"bM": 64, "bN": 128, "consumers": 1, "split_k": 2},
         {"bM": 128, "bN": 64, "cluster": (1, 2)},
         {"bM": 128, "bN": 64},
         {"bM": 64, "bN": 64, "consumers": 1},
-        {"bM": 64, "bN": 64, "consumers": 1, "splits": 2},
+        {"bM": 64, "bN": 64, "consumers": 1, "split_k": 2},
         {"bM": 64, "bN": 32, "consumers": 1, "resident": 2},
         {"bM": 64, "bN": 8, "consumers": 1, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 8, "consumers": 1, "resident": 4, "stages": 6},
-        {"bM": 64, "bN": 8, "consumers": 1, "splits": 2, "stages": 20},
-        {"bM": 64, "bN": 8, "consumers": 1, "splits": 2, "resident": 2, "stages": 12},
-        {"bM": 64, "bN": 8, "consumers": 1, "splits": 4, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 8, "consumers": 1, "split_k": 2, "stages": 20},
+        {"bM": 64, "bN": 8, "consumers": 1, "split_k": 2, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 8, "consumers": 1, "split_k": 4, "resident": 4, "stages": 6},
         {"bM": 64, "bN": 16, "consumers": 1, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 16, "consumers": 1, "resident": 4, "stages": 6},
-        {"bM": 64, "bN": 16, "consumers": 1, "splits": 2, "stages": 20},
-        {"bM": 64, "bN": 16, "consumers": 1, "splits": 2, "resident": 2, "stages": 12},
-        {"bM": 64, "bN": 16, "consumers": 1, "splits": 4, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 16, "consumers": 1, "split_k": 2, "stages": 20},
+        {"bM": 64, "bN": 16, "consumers": 1, "split_k": 2, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 16, "consumers": 1, "split_k": 4, "resident": 4, "stages": 6},
         {"bM": 64, "bN": 32, "consumers": 1, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 32, "consumers": 1, "resident": 4, "stages": 6},
-        {"bM": 64, "bN": 32, "consumers": 1, "splits": 2, "stages": 20},
-        {"bM": 64, "bN": 32, "consumers": 1, "splits": 2, "resident": 2, "stages": 12},
-        {"bM": 64, "bN": 32, "consumers": 1, "splits": 4, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 32, "consumers": 1, "split_k": 2, "stages": 20},
+        {"bM": 64, "bN": 32, "consumers": 1, "split_k": 2, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 32, "consumers": 1, "split_k": 4, "resident": 4, "stages": 6},
         {"bM": 64, "bN": 64, "consumers": 1, "resident": 2, "stages": 12},
         {"bM": 64, "bN": 64, "consumers": 1, "resident": 4, "stages": 6},
-        {"bM": 64, "bN": 64, "consumers": 1, "splits": 2, "stages": 20},
-        {"bM": 64, "bN": 64, "consumers": 1, "splits": 2, "resident": 2, "stages": 12},
-        {"bM": 64, "bN": 64, "consumers": 1, "splits": 4, "resident": 4, "stages": 6},
+        {"bM": 64, "bN": 64, "consumers": 1, "split_k": 2, "stages": 20},
+        {"bM": 64, "bN": 64, "consumers": 1, "split_k": 2, "resident": 2, "stages": 12},
+        {"bM": 64, "bN": 64, "consumers": 1, "split_k": 4, "resident": 4, "stages": 6},
         {"bM": 128, "bN": 8},
-        {"bM": 128, "bN": 8, "splits": 2},
+        {"bM": 128, "bN": 8, "split_k": 2},
         {"bM": 128, "bN": 16},
-        {"bM": 128, "bN": 16, "splits": 2},
+        {"bM": 128, "bN": 16, "split_k": 2},
         {"bM": 128, "bN": 32},
-        {"bM": 128, "bN": 32, "splits": 2},
+        {"bM": 128, "bN": 32, "split_k": 2},
     ),
     "of_few": (  # besides, where one side may be the columns of a few tiles
-        {"bM": 64, "bN": 80, "consumers": 1, "splits": 2},
-        {"bM": 64, "bN": 96, "consumers": 1, "splits": 2},
-        {"bM": 64, "bN": 160, "consumers": 1, "splits": 2},
-        {"bM": 64, "bN": 192, "consumers": 1, "splits": 2},
-        {"bM": 64, "bN": 224, "consumers": 1, "splits": 2},
-        {"bM": 64, "bN": 256, "consumers": 1, "splits": 2},
-        {"bM": 64, "bN": 80, "consumers": 1, "splits": 4},
-        {"bM": 64, "bN": 96, "consumers": 1, "splits": 4},
+        {"bM": 64, "bN": 80, "consumers": 1, "split_k": 2},
+        {"bM": 64, "bN": 96, "consumers": 1, "split_k": 2},
+        {"bM": 64, "bN": 160, "consumers": 1, "split_k": 2},
+        {"bM": 64, "bN": 192, "consumers": 1, "split_k": 2},
+        {"bM": 64, "bN": 224, "consumers": 1, "split_k": 2},
+        {"bM": 64, "bN": 256, "consumers": 1, "split_k": 2},
+        {"bM": 64, "bN": 80, "consumers": 1, "split_k": 4},
+        {"bM": 64, "bN": 96, "consumers": 1, "split_k": 4},
         {"bM": 64, "bN": 160, "consumers": 1},
-        {"bM": 64, "bN": 48, "consumers": 1, "splits": 2, "stages": 20},
-        {"bM": 64, "bN": 80, "consumers": 1, "splits": 2, "resident": 2, "stages": 6},
-        {"bM": 128, "bN": 24, "splits": 4},
-        {"bM": 128, "bN": 128, "splits": 2},
+        {"bM": 64, "bN": 48, "consumers": 1, "split_k": 2, "stages": 20},
+        {"bM": 64, "bN": 80, "consumers": 1, "split_k": 2, "resident": 2, "stages": 6},
+        {"bM": 128, "bN": 24, "split_k": 4},
+        {"bM": 128, "bN": 128, "split_k": 2},
         {"bM": 128, "bN": 96, "cluster": (1, 2)},
         {"bM": 128, "bN": 96, "cluster": (2, 1)},
         {"bM": 128, "bN": 160, "cluster": (1, 2)},

@@ -45,7 +45,7 @@ class Promotion(Section):
 
     SECTION: ClassVar[str] = "PROMOTION"
     least_terms: int
-    of_slices: int
+    of_sliced_k: int
     chunks: int
     sliced_k: int
     long: int
@@ -105,7 +105,7 @@ def promotion_by_simt(plan: Any, facts: DeviceFacts, whole: GemmProblem | None =
     if not _has_registers(p, sums, plan.threads * plan.ctas_per_sm, numbers):
         return 0
     few = sums <= numbers.most_sums and plan.sliced_k >= numbers.sliced_k
-    least = min(numbers.least_terms, numbers.of_slices // plan.sliced_k)
+    least = min(numbers.least_terms, numbers.of_sliced_k // plan.sliced_k)
     if chain >= least * numbers.least_terms:  # from here on sqrt(chain) is nearer to the larger of the two
         least = numbers.least_terms
     terms = max(least, math.isqrt(chain)) if few else max(2 * numbers.least_terms, chain // numbers.chunks)
