@@ -10,11 +10,11 @@ from tilewright.analysis.bank_conflicts import wavefronts
 from tilewright.kernels.gemm.banks import SharedAccess, shared_accesses
 from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.simt import build as gemm_simt
+from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.sm80 import build as gemm_sm80
 from tilewright.kernels.gemm.sm90 import build as gemm_sm90
 from tilewright.show.drawing.measure import measure
 from tilewright.show.kernels import gemm_order, gemm_owners
-from tilewright.show.kernels.gemm_plan import PICTURES
 
 ALIGNED = (128, 128, 128)
 
@@ -53,7 +53,7 @@ def shown(picture, start):
 
 
 @EACH
-@pytest.mark.parametrize("of", PICTURES)
+@pytest.mark.parametrize("of", SIMT.pictures)
 def test_every_plan_draws_itself(plan, of):
     picture = cute.show(plan, of=of)
     assert plan.svg(of) == picture.svg() == plan.replace(stages=plan.stages).svg(of)

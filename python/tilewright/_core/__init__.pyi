@@ -53,6 +53,7 @@ __all__: list[str] = [
     "elem_scale",
     "equivalent",
     "evenly_divides",
+    "explained",
     "filter",
     "filter_zeros",
     "flat_divide",
@@ -70,6 +71,7 @@ __all__: list[str] = [
     "host",
     "idx2crd",
     "image",
+    "image_within",
     "increment_coord",
     "inner_product",
     "is_admissible",
@@ -544,7 +546,7 @@ class Verdict:
     @property
     def witness(self) -> typing.Any:
         """
-        What shows a no: of equivalent the smallest (coordinate, a(i), b(i)) that differ, of is_disjoint (i, j); else None.
+        What shows a no: coordinates and values; each function says which. None where there are none.
         """
 
 class Memory:
@@ -690,9 +692,9 @@ def E(mode: Modes) -> ScaledBasis:
         (1@1, 1@0@1, 3@1)
     """
 
-def _collision(layout: LayoutLike) -> typing.Any:
+def _collision(layout: LayoutLike) -> tuple[int, int] | None:
     """
-    Two 1-D coordinates of one offset, or None.
+    Two 1-D coordinates that share an offset, or None.
     """
 
 def _layout(shape: typing.Any, stride: typing.Any) -> Layout:
@@ -1198,7 +1200,7 @@ def equivalent(a: LayoutLike, b: LayoutLike) -> Verdict:
         a, b: Layouts, ComposedLayouts or Tensors.
     Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: the smallest
         (i, a(i), b(i)) that differ, or None.
-    Raises: LayoutError when a composed layout has more than 2^30 elements.
+    Raises: LayoutError where more than 2^22 values of composed layouts would have to be compared one by one.
     Source: tilewright.
 
     Examples:
@@ -1224,6 +1226,20 @@ def evenly_divides(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing
     Examples:
         >>> cute.evenly_divides((8, 6), (4, 3)), cute.evenly_divides((8, 6), (4, 4))
         (True, False)
+    """
+
+def explained(operation: typing.Any, operands: typing.Any) -> tuple[typing.Any, ...]:
+    """
+    Call operation(*operands) and record what the core does.
+
+    (lines, result, error): the derivation as lines, the call first and the result, or the message of `error`, last. One of
+    result and error, a LayoutError, is None.
+
+        >>> from tilewright import _core
+        >>> lines, result, error = _core.explained(_core.coalesce, (_core.parse("(2,4):(1,2)"),))
+        >>> print(*lines[2:], sep="\\n")
+          2:1 and 4:2: 2*1 = 2, merged: 8:1
+        result: 8:1
     """
 
 def filter(
@@ -1515,6 +1531,26 @@ def image(layout: LayoutLike) -> numpy.typing.NDArray[numpy.int64]:
         [0, 1, 2, 3, 4, 5]
     """
 
+def image_within(layout: LayoutLike, begin: typing.SupportsIndex, end: typing.SupportsIndex) -> Verdict:
+    """
+    Whether all offsets of a layout lie in an interval.
+
+        begin <= L(i) < end for all i < |L|
+
+    Args:
+        layout: a Layout, ComposedLayout or Tensor.
+        begin, end: ints, in elements.
+    Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: (i, L(i)) outside.
+    Raises: LayoutError for basis strides, and for a composed layout of more than 2^24 elements.
+    Source: tilewright.
+
+    Examples:
+        >>> cute.image_within(cute.parse("(4,8):(1,64)"), 0, 512)
+        True
+        >>> cute.image_within(cute.parse("(4,8):(1,64)"), 0, 451)
+        False (coordinate 31 has the offset 451, outside [0, 451))
+    """
+
 def increment_coord(coord: CoordLike, shape: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     The next coordinate, mode 0 fastest; the last mode goes on past its extent.
@@ -1579,7 +1615,8 @@ def is_bijective(layout: LayoutLike) -> bool:
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a bool. A thread-value layout that is bijective deals every element to one thread.
-    Raises: LayoutError as of is_injective, or for a swizzled layout with an offset beyond 2^24 elements.
+    Raises: LayoutError as is_injective does, and for a swizzled layout of more than 2^24 elements that is no whole number
+        of the swizzle's periods.
     Source: tilewright.
 
     Examples:
@@ -1623,23 +1660,28 @@ def is_congruent(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.A
 
 def is_disjoint(a: LayoutLike, b: LayoutLike, offset: typing.SupportsIndex = 0) -> Verdict:
     """
-    Whether two layouts have no offset in common.
+    Whether the images of two layouts have no offset in common.
 
-        a(i) = offset + b(j) for no i < |a|, j < |b|
+        a(i) != offset + b(j) for all i < |a|, j < |b|
 
+    Exact for layouts of any size: it decides whether bounded multiples of the strides add up to the offset
+    (docs/theory.md).
     Args:
-        a: a Layout of integer strides, of any size.
-        b: another one.
-        offset: an integer, in elements: where b begins, seen from a.
-    Returns: a Verdict; of a no the witness is a pair (i, j) of one-dimensional coordinates.
-    Raises: LayoutError for basis strides, or where many interleaving modes leave it undecided after 2^20 steps.
+        a, b: Layouts, ComposedLayouts or Tensors.
+        offset: what is added to the offsets of b, an int, in elements.
+    Returns: a Verdict: true or false in a condition, with the `reason` of a no and the `witness`: (i, j, a(i)), two 1-D
+        coordinates and the offset that they share.
+    Raises: LayoutError where strides that do not nest exceed the budget of that search, and for composed layouts of more
+        than 2^24 elements that have not the same swizzle.
     Source: tilewright.
 
     Examples:
-        >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,8)", 4)
+        >>> even, odd = cute.parse("(4,8):(2,64)"), cute.parse("(4,8):(2,64)")
+        >>> cute.is_disjoint(even, odd, 1)
         True
-        >>> cute.is_disjoint("(4,1024):(1,8)", "(4,1024):(1,6)", 4).witness
-        (3072, 4094)
+        >>> verdict = cute.is_disjoint(cute.parse("4:3"), cute.parse("4:5"), 4)
+        >>> verdict, verdict.witness
+        (False (coordinates 3 and 1 share the offset 9), (3, 1, 9))
     """
 
 def is_injective(layout: LayoutLike) -> bool:
@@ -1651,8 +1693,10 @@ def is_injective(layout: LayoutLike) -> bool:
     Args:
         layout: a Layout, ComposedLayout or Tensor.
     Returns: a bool.
-    Raises: LayoutError where many interleaving modes leave it undecided after 2^20 steps, or for a ComposedLayout of another
-        layout beyond 2^24 elements.
+    Exact for layouts of any size, also with a swizzle: it decides whether bounded multiples of the strides add up to 0
+    (docs/theory.md).
+    Raises: LayoutError where strides that do not nest exceed the budget of that search, and for a composed layout without a
+        swizzle of more than 2^24 elements.
     Source: tilewright.
 
     Examples:
