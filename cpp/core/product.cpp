@@ -98,9 +98,14 @@ void verify_entries(LayoutView places, LayoutView copies, LayoutView placed) {
 
 // A* o B: CuTe's answer where it is right, else with room enough in A*, of static integers.
 Layout place_copies(LayoutView block, LayoutView places, LayoutView copies) {
-  if (!checks_enabled()) return composition(places, copies);
+  const auto placed_in = [&](LayoutView room) {
+    Layout placed = below([&] { return composition(room, copies); }, step::kCall, "composition", room, copies);
+    note(step::kPlaced, placed);
+    return placed;
+  };
+  if (!checks_enabled()) return placed_in(places);
   try {
-    Layout placed = composition(places, copies);
+    Layout placed = placed_in(places);
     if (has_basis(copies.stride)) {
       verify_entries(places, copies, placed);
     } else if (!has_basis(block.stride)) {
@@ -111,10 +116,13 @@ Layout place_copies(LayoutView block, LayoutView places, LayoutView copies) {
     const bool plain = all_static(block.shape) && all_static(block.stride) && all_static(copies.shape) &&
                        all_static(copies.stride) && !has_basis(block.stride) && !has_basis(copies.stride);
     if (!plain || offset_range(copies).min < 0 || offset_range(copies).max < size(places).value) throw;
-    if (auto placed = attempted(
-            [&] { return composition(roomy_complement(block, checked_add(offset_range(copies).max, 1)), copies); })) {
-      return std::move(*placed);
-    }
+    const int64_t needed = checked_add(offset_range(copies).max, 1);
+    const auto roomy = attempted([&] {
+      const Trace::Silence silence;
+      return roomy_complement(block, needed);
+    });
+    if (roomy) note(step::kRoom, needed, size(places), *roomy);
+    if (auto placed = roomy ? attempted([&] { return placed_in(*roomy); }) : std::nullopt) return std::move(*placed);
     throw;
   }
 }

@@ -92,6 +92,7 @@ inline constexpr Rule kProductOfBasis{
     "= (A, A* o B), where A* = complement(A, coshape(A)*cosize(B)) = complement(A, {0})"};
 inline constexpr Rule kPlaces{"A* = {0}"};
 inline constexpr Rule kPlaced{"A* o B = {0}"};
+inline constexpr Rule kRoom{"B reaches {0} places, but A* has {1}: A* with room enough = {2}"};
 inline constexpr Rule kPadded{"filled up to {0} modes with 1:0: A = {1}, B = {2}"};
 inline constexpr Rule kWrapped{"each as one mode of a layout: A = {0}, B = {1}"};
 inline constexpr Rule kLogical{"logical: {0}"};

@@ -22,7 +22,7 @@ FILES = [
     *(f"show_{name}" for name in ("composition", "composition_error", "copy_plan", "instruction", "logical_divide")),
     *(f"show_{name}" for name in ("mma_atom", "predication", "swizzle_mode")),
 ]
-SCALED = ("copy", "show_composition_error", "show_copy_plan", "tv")
+SCALED = ("copy", "show_composition", "show_copy_plan", "tv")
 BLOCK = 8  # pixels of which the mean is compared: letters may be shaped and smoothed in other ways
 FAR = 24  # of 255: a block that differs by so much in a colour
 MOST = 0.01  # of the blocks: where CairoSVG rounds the widths of letters, those of titles stand a little apart

@@ -239,14 +239,16 @@ def test_broken_condition_stands_where_it_breaks():
     )
 
 
-def test_what_is_compared_coordinate_by_coordinate():
-    """The core's proof does not reach negative strides, so it compares; how it does that is no part of the steps."""
+def test_what_the_conditions_do_not_prove():
+    """They do not reach negative strides, and the carries decide; how they do that is no part of the steps."""
     assert derivation("composition", L("(6,2):(0,12)"), L("5:-1")) == (
         "5:-1 in 6:0: the negative stride leads to indices below 0, which A does not have\n"
         "5:-1 in 6:0: q = 6/1 = 6 steps fit, 5 are wanted: take 5:0 (stride -1*0)\n"
-        "compared one by one: R(i) = A(B(i)) at all 5 coordinates\n"
+        "no carry of A breaks R(i) = A(B(i)) here: R = 5:0\n"
         "result: 5:0"
     )
+    found = derivation("composition", L("(2,5):(1,3)"), L("4:3")).splitlines()
+    assert found[-2:] == ["another layout has the values A(B(i)): (2,2):(4,9)", "result: (2,2):(4,9)"]
     outside = explain("logical_divide", L("(5):(0)"), L("(2,6):(8,1)")).steps
     assert outside[-2] == "  compared one by one: R(i) = A((B, B*)(i)), where that lies in A, at all 12 coordinates"
 

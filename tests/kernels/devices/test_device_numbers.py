@@ -36,7 +36,7 @@ CODE = {
     "gemm/composite/residue.py": set(),
     "gemm/simt/build.py": set(),
     "gemm/simt/cost.py": set(),
-    "gemm/simt/gemv.py": {"SLICES", "DEPTH", "PAD"},
+    "gemm/simt/gemv.py": {"SLICED_K", "DEPTH", "PAD"},
     "gemm/simt/stream_k.py": {"LONGEST_RUN", "SHORTEST_RUN", "MAX_STEPS"},
     "gemm/simt/tiles.py": {"RESERVED", "LOOSELY"},
     "gemm/sm80/choose.py": {"WIDTHS", "ADA", "HOPPER", "BLACKWELL"},

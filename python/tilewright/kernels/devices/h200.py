@@ -50,7 +50,7 @@ PADDED = {
 # After how many terms sums are promoted. Fitted to errors and times beside cuBLAS's, 2026-11-22.
 PROMOTION = {
     "least_terms": 16,  # of a sum
-    "of_sliced_k": 128,  # the same of all parts of a sum that is sliced along K: more parts are more additions in the end
+    "of_sliced_k": 128,  # the same of all parts of a sum that is sliced along K: more parts, more additions
     "chunks": 4,  # of a thread with many sums, whose additions take time
     "sliced_k": 4,  # so many groups of warps share K where a multiprocessor waits for memory most of the time
     "long": 768,  # terms from which on others promote, too

@@ -126,7 +126,7 @@ def by_warp(plan: GemmPlan, tables: GemmTables) -> list[Placed]:
     along_m, along_n, along_k = _blocks(c, a), _blocks(c.T, b.T), _blocks(a.T, b)
     brought = f"by the {'box of TMA' if parts['A'].kind == 'box' else 'warp'} that brings it"
     by = "the warp that multiplies"
-    if (slices := getattr(plan, "slices", 1)) > 1:
+    if (slices := getattr(plan, "sliced_k", 1)) > 1:
         by = f"the warps that multiply (W0+{slices - 1}: one for each of {slices} slices of K)"
 
     def panel(name: str, rows: Blocks, columns: Blocks, says: str) -> Panel:
