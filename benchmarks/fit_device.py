@@ -89,11 +89,11 @@ def simt_samples(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, i
         p = problem_of(m, n, k, Float32)
         choices = []
         for tile in (*tiles_for(p, facts), *tiles_for(p, facts, numbers.loose)):
-            choices += [simt.Choice(tile, streams) for streams in (0, facts.multiprocessors * tile.ctas)]
+            choices += [simt.Choice(tile, stream_k_ctas) for stream_k_ctas in (0, facts.multiprocessors * tile.ctas)]
         times = [simt.expected_time(p, choice, facts) for choice in choices]
         for choice, expected in zip(choices, times, strict=True):
             if expected <= HOPELESS * min(times):
-                plan = plan_of_tile(p, ALIGNED, choice.tile, facts, choice.streams)
+                plan = plan_of_tile(p, ALIGNED, choice.tile, facts, choice.stream_k_ctas)
                 yield Sample(choice, p, plan, clock(plan))
 
 
@@ -246,10 +246,10 @@ def expected_clock(facts: DeviceFacts) -> Clock:
             return sm90.cost(plan, facts)
         if plan.kernel_name == "simt":
             tiles = (*SimtTiles.of(facts).tiles, *SimtTiles.of(facts).loose)
-            key = plan.tiler_mnk[:2], plan.slices
-            found = [x for x in tiles if (x.extents(4), x.slices) == key]
+            key = plan.tiler_mnk[:2], plan.sliced_k
+            found = [x for x in tiles if (x.extents(4), x.sliced_k) == key]
             tile = found[-1] if len(found) > 1 and plan.stages > 3 else found[0]
-            sample = Sample(simt.Choice(tile, plan.streams), plan.problem, plan, 0.0)
+            sample = Sample(simt.Choice(tile, plan.stream_k_ctas), plan.problem, plan, 0.0)
             return simt_seconds(sample, facts, simt.SimtModel.of(facts), {})
         numbers, p = sm80.Sm80Numbers.of(facts), plan.problem
         kept = {Float64: numbers.float64, Float8E4M3FN: numbers.float8}.get(p.a_type, numbers.tiles + numbers.narrow)

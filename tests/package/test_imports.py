@@ -18,7 +18,6 @@ LAZY = {
     "tilewright.__main__": "a command loads what it needs",
     "tilewright.explore.command": "a command loads what it needs",
     "tilewright.explore.doctor": "what cannot be imported is a finding",
-    "tilewright.kernels.analyze.verified_process": "it runs in the process of the user's script, before the script",
     "tilewright.runtime.cache": "a hit needs no upkeep",
     "tilewright.runtime.compiler": "a hit needs no compiler",
     "tilewright.runtime.discovery": "a hit needs no search",
@@ -28,7 +27,7 @@ LAZY = {
 }
 # Plans, their chooser and their launches ask for each other's modules in functions. Lower these numbers, never raise
 # them.
-MOST = {"tilewright.kernels": 145, "tilewright.show.kernels": 2}
+MOST = {"tilewright.kernels": 80, "tilewright.show.kernels": 1}
 
 
 def module_of(path) -> str:
@@ -39,10 +38,17 @@ MODULES = {module_of(path): path for path in (SOURCES / "tilewright").rglob("*.p
 
 
 @cache
-def loaded() -> set[str]:
-    """What `import tilewright` and the namespace of kernels load."""
-    code = "import sys, tilewright\nfrom tilewright import kernels\nnames = [*sys.modules]\nimport json"
-    return set(json.loads(run_python(f"{code}\nprint(json.dumps(names))")))
+def loaded(what: str) -> set[str]:
+    """What an import loads."""
+    return set(
+        json.loads(run_python(f"import sys, {what}\nnames = [*sys.modules]\nimport json\nprint(json.dumps(names))"))
+    )
+
+
+def loaded_with(module: str) -> set[str] | None:
+    """What is loaded with a module by `import tilewright`, or else by the namespace of kernels; None: neither has it."""
+    every = (loaded("tilewright, tilewright.cute"), loaded("tilewright.kernels"))
+    return next((names for names in every if module in names), None)
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> set[str]:
@@ -68,11 +74,11 @@ def inside_functions(source: str) -> list[tuple[int, set[str]]]:
 def misplaced(module: str) -> list[str]:
     """The imports that could stand at the module's top without making `import tilewright` load more."""
     found = inside_functions(MODULES[module].read_text(encoding="utf-8"))
-    is_light = module in loaded()
+    light = loaded_with(module)
     return [
         f"{MODULES[module].relative_to(ROOT)}:{line} {', '.join(sorted(names))}"
         for line, names in found
-        if not is_light or names <= loaded()
+        if light is None or names <= light
     ]
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pickle
 import textwrap
-from pathlib import Path
 
 import test_driver
+from places import ORACLES, SUPPORT
 
 fake = test_driver.fake
 
 PLANS = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path[:0] = {[str(ORACLES), str(SUPPORT)]!r}
 import numpy as np
 from cpu_device import OnDevice
 from launches import STREAM, Buffers, array_type

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.analysis.access import OF_MATRICES, accesses_of_layout
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from tilewright.analysis.instructions import MemoryInstruction
@@ -28,7 +29,6 @@ def advice_on_access(
     matrices: int,
 ) -> str:
     """What to change; empty where nothing has to be."""
-    import numpy as np
 
     def sectors_lower(by: int) -> int:
         return int(accesses_of_layout(addresses - by, x.width, op=x.op, active=mask).sectors.sum())

@@ -93,7 +93,7 @@ def test_the_h200s_own_times_give_its_numbers(folder, monkeypatch, capsys):
 
 
 def test_devices_without_wgmma_are_refused(monkeypatch, capsys):
-    from tilewright.kernels.gemm import launch
+    from tilewright.kernels.common import launch
 
     monkeypatch.setattr(launch, "facts_of", lambda device: DeviceFacts("NVIDIA A100", 80, 108, 166912))
     monkeypatch.setattr(fit_device, "gpu_clock", lambda options: None)

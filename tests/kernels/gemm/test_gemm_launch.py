@@ -207,7 +207,7 @@ def test_copies_before(recorder, workspaces, without_maps, monkeypatch):
     ]
     assert [one.grid for one in launches] == [(plan.copy_a.ctas, 1, 1), (plan.copy_b.ctas, 1, 1), plan.gemm.grid()]
     assert [one.programmatic for one in launches] == [False, False, plan.gemm.programmatic]
-    with pytest.raises(LayoutError, match="lie in the same memory"):
+    with pytest.raises(LayoutError, match="share memory"):
         kernels.gemm(a, b, a[:, :4097])
 
 
@@ -244,7 +244,7 @@ def test_parts_share_one_workspace(recorder, workspaces):
     c = c[:, :4097]
     plan = kernels.gemm.plan(a, b, c)
     flags, sums = plan.gemm.gemm.scratch
-    assert plan.edge.scratch == (0, 0)
+    assert plan.residue.scratch == (0, 0)
     for count in (1, 2):
         with runtime.on_launch((launches := []).append):
             kernels.gemm(a, b, c)

@@ -51,9 +51,9 @@ def gemms(plan):
 
 def places(plan):
     """The tiles of C that a launch goes through: each by a CTA, or by some of those that stay."""
-    if plan.KERNEL == "sm90":
+    if plan.kernel_name == "sm90":
         return math.prod((*plan.tiles(), *plan.cluster_mn)) * plan.problem.batches
-    return plan.places if plan.KERNEL == "simt" else plan.ctas
+    return plan.places if plan.kernel_name == "simt" else plan.ctas
 
 
 @given(problems(), st.sampled_from(list(DEVICES)))

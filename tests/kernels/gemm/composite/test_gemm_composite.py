@@ -105,7 +105,7 @@ def test_kernels_are_loaded_once_and_compiled_at_the_same_time_before(monkeypatc
     functions = launch.functions_of(plans, 0)
     assert functions[0] is functions[2] is not functions[1]
     assert len(fake.programs) == 2
-    assert loaded == [(f"program of {one.STEM}", one.name, 0) for one in plan.single_plans]
+    assert loaded == [(f"program of {kernel_of(one).stem}", one.name, 0) for one in plan.single_plans]
     assert allowed == [one.shared_bytes for one in plan.single_plans if one.shared_bytes > 48 * 1024]
     fake.barrier.abort()
     assert launch.functions_of(plans, 0) == functions
