@@ -47,8 +47,10 @@ def loaded(what: str) -> set[str]:
 
 def loaded_with(module: str) -> set[str] | None:
     """What is loaded with a module by `import tilewright`, or else by the namespace of kernels; None: neither has it."""
-    every = (loaded("tilewright, tilewright.cute"), loaded("tilewright.kernels"))
-    return next((names for names in every if module in names), None)
+    for names in (loaded("tilewright, tilewright.cute"), loaded("tilewright.kernels")):
+        if module in names:
+            return names
+    return None
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> set[str]:
