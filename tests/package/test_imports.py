@@ -46,7 +46,7 @@ def loaded(what: str) -> set[str]:
 
 
 def loaded_with(module: str) -> set[str] | None:
-    """What is loaded with a module by `import tilewright`, or else by the namespace of kernels; None: neither has it."""
+    """What `import tilewright`, or else the namespace of kernels, loads with a module; None: neither has it."""
     for names in (loaded("tilewright, tilewright.cute"), loaded("tilewright.kernels")):
         if module in names:
             return names
