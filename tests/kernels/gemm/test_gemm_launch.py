@@ -11,6 +11,7 @@ import pytest
 from tilewright import LayoutError, _core, kernels, runtime
 from tilewright.devices import H200
 from tilewright.kernels.common import launch, workspace
+from tilewright.kernels.common import plan as common_plan
 from tilewright.kernels.copy.api import make_plan
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm.epilogue import bias_offset
@@ -25,6 +26,7 @@ def recorder(monkeypatch):
     """CPU tensors take the way of GPU tensors, up to the driver."""
     recorder = cuda.Recorder()
     monkeypatch.setattr(gemm_run, "CPU", -1)
+    monkeypatch.setattr(common_plan, "CPU", -1)
     monkeypatch.setattr(launch, "functions_of", lambda plans, device: [recorder] * len(plans))
     kernels.gemm.clear()
     yield recorder

@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tilewright.kernels.copy.plan import CopyPlan
-    from tilewright.kernels.copy.problem import Operand
-
-
-def bind_on_host(plan: CopyPlan, src: Operand, dst: Operand) -> Callable[[], None]:
-    """A callable that runs a plan on two tensors in CPU memory, and keeps them alive."""
-
-    def bound() -> None:
-        run_on_host(plan, src.address, dst.address)
-
-    return bound
 
 
 def run_on_host(plan: CopyPlan, src_address: int, dst_address: int, *, check: bool = False) -> Any:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 from tilewright._notebook import drawn
 from tilewright._registry import load
 from tilewright._traceback import short
-from tilewright.kernels.common.launch import require_stream
+from tilewright.kernels.common.launch import bind, require_stream
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST
 from tilewright.kernels.kernel import Kernel, kernel_of
 
-__all__ = ["Plan", "run_plan"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Plan", "bind_plan", "run_plan"]
 
 
 @drawn
@@ -98,6 +101,11 @@ class Plan:
         """
         return run_plan(self, *tensors, **options)
 
+    @short
+    def bind(self, *tensors: Any, **options: Any) -> Callable[..., None]:
+        """A callable that runs the plan on these tensors: bound(). It keeps them alive; their memory must stay."""
+        return bind_plan(self, *tensors, **options)
+
     # ---- looking at it ----
 
     def analyze(self, *tensors: Any, **options: Any) -> Any:
@@ -137,6 +145,22 @@ def run_plan(plan: Any, *tensors: Any, stream: int | None = None, check: bool = 
     elif output.size:
         _member(kernel, "launch")(plan, operands, stream)
     return output.owner
+
+
+def bind_plan(plan: Any, *tensors: Any, **options: Any) -> Callable[..., None]:
+    """plan.bind: see there."""
+    kernel = kernel_of(plan)
+    plan, operands = _member(kernel, "fit")(plan, "plan.bind", *tensors, **options)
+    output = operands.tensors[operands.output]
+    if output.size and output.device[0] not in (CPU, CUDA_HOST):
+        return bind(plan, operands)
+    host = _member(kernel, "host")
+
+    def bound() -> None:
+        if output.size:
+            host(plan, operands, False)
+
+    return bound
 
 
 def _member(kernel: Kernel, name: str) -> Any:

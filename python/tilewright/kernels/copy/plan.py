@@ -13,8 +13,7 @@ from tilewright._core import ComposedLayout, Layout, LayoutError
 from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.device_types import device_type
-from tilewright.kernels.common.launch import KernelLaunch, Place, bind
-from tilewright.kernels.common.operands import Operands
+from tilewright.kernels.common.launch import KernelLaunch, Place
 from tilewright.kernels.common.plan import Plan, run_plan
 from tilewright.kernels.common.plan_value import Kind, PlanValue, unchanging
 from tilewright.kernels.copy.conditions import (
@@ -26,7 +25,7 @@ from tilewright.kernels.copy.conditions import (
     require_fields,
     require_shared,
 )
-from tilewright.kernels.copy.problem import CPU, CUDA_HOST, CopyProblem, Operand, copy_problem, operand
+from tilewright.kernels.copy.problem import CopyProblem, Operand, copy_problem, operand
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
@@ -247,16 +246,6 @@ class CopyPlan(PlanValue):
         written twice, read before they are written. dst is written, as without a check.
         """
         return run_plan(self, src, dst, stream=stream, check=check)
-
-    @short
-    def bind(self, src: Any, dst: Any) -> Any:
-        """A callable that runs this plan on these two tensors: bound(). It keeps them alive; their memory must stay."""
-        plan, a, b = self.fit(src, dst)
-        if a.device[0] in (CPU, CUDA_HOST):
-            from tilewright.kernels.common.host import bind_on_host
-
-            return bind_on_host(plan, a, b)
-        return bind(plan, Operands((a, b)))
 
     # ---- looking at it ----
 

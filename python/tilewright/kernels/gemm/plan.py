@@ -16,7 +16,7 @@ from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tiled.tiled_mma import TiledMma
 from tilewright.kernels.common.launch import FLAGS, SCRATCH, KernelLaunch, Place
-from tilewright.kernels.common.plan import run_plan
+from tilewright.kernels.common.plan import bind_plan, run_plan
 from tilewright.kernels.common.plan_value import Kind, Natural, PlanValue, Positive, counts, unchanging
 from tilewright.kernels.gemm.choose.promotion import require_promotion
 from tilewright.kernels.gemm.problem import GemmProblem
@@ -208,11 +208,10 @@ class GemmPlan(PlanValue):
         shared memory, reads of what was never written, elements of C that are never or twice written. What it reports
         on is a whole run: mC then holds what the plan computes, as without a check.
         """
-        return run_plan(self, mA, mB, mC, bias=bias, stream=stream, check=check)
+        tensors = (mA, mB) if mC is None else (mA, mB, mC)
+        return run_plan(self, *tensors, bias=bias, stream=stream, check=check)
 
     @short
     def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
         """A callable that runs this plan on these tensors: bound(). It keeps them alive; their memory must stay."""
-        from tilewright.kernels.gemm.run import bind_plan
-
-        return bind_plan(self, mA, mB, mC, bias)
+        return bind_plan(self, mA, mB, mC, bias=bias)

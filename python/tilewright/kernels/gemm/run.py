@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from tilewright.kernels.common.launch import bind, launch
+from tilewright.kernels.common.launch import launch
 from tilewright.kernels.copy.problem import CPU, CUDA_HOST
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.operands import GemmOperands, gemm_operands
@@ -59,11 +59,12 @@ def fit(
         raise TypeError(
             f"{function}: a GEMM has the tensors mA, mB and, if it exists, mC, but {len(tensors)} are given"
         )
-    mA, mB, mC = (*tensors, None)[:3]
-    if mC is None:
+    mA, mB, *given = tensors
+    if not given:
         from tilewright.kernels.gemm.output import empty_output
 
-        mC = empty_output(function, mA, mB, plan.problem.c_type)
+        given = [empty_output(function, mA, mB, plan.problem.c_type)]
+    (mC,) = given
     operands = _operands(function, plan, mA, mB, mC, bias, stream)
     return fitted(plan, operands, function), operands
 
@@ -80,17 +81,3 @@ def _operands(function: str, plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any, s
         alpha=epilogue.alpha, beta=epilogue.beta, bias=bias, activation=epilogue.activation, plan=plan, stream=stream
     )
     return gemm_operands(function, mA, mB, mC, request)
-
-
-def bind_plan(plan: Plan, mA: Any, mB: Any, mC: Any, bias: Any) -> Any:
-    """plan.bind: see there."""
-    operands = _operands("plan.bind", plan, mA, mB, mC, bias, None)
-    plan = fitted(plan, operands, "plan.bind")
-    if operands.empty or operands.c.device[0] in (CPU, CUDA_HOST):
-
-        def bound() -> None:
-            if not operands.empty:
-                execute(plan, operands)
-
-        return bound
-    return bind(plan, operands)

@@ -10,6 +10,7 @@ import pytest
 from tilewright import BFloat16, Float32, _core, cute, kernels
 from tilewright.devices import H200
 from tilewright.kernels.common import launch
+from tilewright.kernels.common import plan as common_plan
 from tilewright.kernels.gemm import host as gemm_host
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm.choose.choose import choose_gemm
@@ -85,6 +86,7 @@ def test_launches(monkeypatch):
     torch = pytest.importorskip("torch")
     recorder, functions = _core.cuda.Recorder(), []
     monkeypatch.setattr(gemm_run, "CPU", -1)
+    monkeypatch.setattr(common_plan, "CPU", -1)
     monkeypatch.setattr(
         launch, "functions_of", lambda plans, device: functions.extend(plans) or [recorder] * len(plans)
     )

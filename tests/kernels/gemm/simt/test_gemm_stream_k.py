@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tilewright import BFloat16, Float32, Float64, LayoutError, _core, cute, kernels
 from tilewright.devices import H200
 from tilewright.kernels.common import launch
+from tilewright.kernels.common import plan as common_plan
 from tilewright.kernels.common import workspace as scratch_memory
 from tilewright.kernels.gemm import run as gemm_run
 from tilewright.kernels.gemm.choose import tune as gemm_tune
@@ -158,6 +159,7 @@ def launches(monkeypatch):
         return object(), made[-1][2]
 
     monkeypatch.setattr(gemm_run, "CPU", -1)
+    monkeypatch.setattr(common_plan, "CPU", -1)
     monkeypatch.setattr(launch, "functions_of", lambda plans, device: [recorder] * len(plans))
     monkeypatch.setattr(scratch_memory, "workspace", workspace)
     monkeypatch.setattr(scratch_memory, "_kept", {})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tilewright._traceback import short
 from tilewright.kernels.common.launch import compile_together
-from tilewright.kernels.common.plan import run_plan
+from tilewright.kernels.common.plan import bind_plan, run_plan
 from tilewright.kernels.common.plan_value import PlanValue, unchanging
 from tilewright.kernels.gemm.plan import GemmPlan
 from tilewright.kernels.gemm.problem import GemmProblem
@@ -84,14 +84,13 @@ class CompositeGemm(PlanValue):
         self, mA: Any, mB: Any, mC: Any = None, *, bias: Any = None, stream: int | None = None, check: bool = False
     ) -> Any:
         """Multiply by this plan; as GemmPlan.run."""
-        return run_plan(self, mA, mB, mC, bias=bias, stream=stream, check=check)
+        tensors = (mA, mB) if mC is None else (mA, mB, mC)
+        return run_plan(self, *tensors, bias=bias, stream=stream, check=check)
 
     @short
     def bind(self, mA: Any, mB: Any, mC: Any, *, bias: Any = None) -> Any:
         """A callable that runs this plan on these tensors; as GemmPlan.bind. A workspace is made at each call."""
-        from tilewright.kernels.gemm.run import bind_plan
-
-        return bind_plan(self, mA, mB, mC, bias)
+        return bind_plan(self, mA, mB, mC, bias=bias)
 
     # ---- what each kind says ----
 
