@@ -46,7 +46,7 @@ class CopyKernels:
 
     def copy(self, plan, src, dst):
         """Run a plan's kernel on torch's tensors; no access may be misaligned."""
-        from tilewright.kernels.copy.problem import operand
+        from tilewright.kernels.common.operands import operand
 
         a, b = operand(src, "copy", "src"), operand(dst, "copy", "dst")
         p = plan.problem

@@ -26,8 +26,8 @@ def test_the_package_loads_what_every_copy_needs_and_no_more():
     assert folders == {"common", "copy", "devices", "gemm", "kernel", "visualize"}
     gemms = {f"gemm.{name}" for name in ("composite", "simt", "sm80", "sm90")}
     kernels = {f"{name}.kernel" for name in ("copy", "gemm", "visualize", *gemms)}  # what is registered, by names alone
-    copies = {f"copy.{name}" for name in ("api", "choose", "conditions", "plan", "problem")}
-    shared = {f"common.{name}" for name in ("device_types", "host", "launch", "operands", "plan", "plan_value")}
+    copies = {f"copy.{name}" for name in ("api", "choose", "conditions", "host", "plan", "problem")}
+    shared = {f"common.{name}" for name in ("device_types", "launch", "operands", "params", "plan", "plan_value")}
     assert ours == {
         *folders, *gemms, *kernels, *copies, *shared, "devices.h200", "gemm.api", "gemm.request", "visualize.tv"
     }  # fmt: skip

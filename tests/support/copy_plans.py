@@ -14,9 +14,9 @@ import numpy as np
 
 from tilewright import Float32, cute, kernels
 from tilewright.cute.nvgpu.cpasync import CopyG2SOp
+from tilewright.kernels.common.operands import CPU, SIZES, Operand
 from tilewright.kernels.copy.api import plan_operands
 from tilewright.kernels.copy.plan import CopyPlan
-from tilewright.kernels.copy.problem import CPU, SIZES, Operand
 
 SRC, DST = 1 << 60, 1 << 61  # addresses of nothing, aligned to all and far from each other
 TYPES = {1: "Int8", 2: "BFloat16", 4: "Float32", 8: "Float64", 16: "Int128"}

@@ -16,8 +16,9 @@ from copy_plans import aligned, contiguous, instantiations, numbers, plan_of_lay
 from tilewright import cute, kernels
 from tilewright.analysis.bank_conflicts import coordinate
 from tilewright.kernels.common.device_types import device_type
+from tilewright.kernels.common.params import fast_divisor
 from tilewright.kernels.common.plan_value import kinds_of
-from tilewright.kernels.copy.plan import CopyPlan, fast_divisor
+from tilewright.kernels.copy.plan import CopyPlan
 from tilewright.runtime.discovery import kernels_folder
 
 L = cute.parse

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from tilewright._core.cuda import Prepared
     from tilewright._typing import Answer, Launched, Planned, Tuned
+    from tilewright.kernels.common.operands import Operand
     from tilewright.kernels.common.workspace import Workspace
-    from tilewright.kernels.copy.problem import Operand
 
     P = ParamSpec("P")
     Q = ParamSpec("Q")

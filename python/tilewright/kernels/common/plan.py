@@ -8,7 +8,7 @@ from tilewright._notebook import drawn
 from tilewright._registry import load
 from tilewright._traceback import short
 from tilewright.kernels.common.launch import bind, require_stream
-from tilewright.kernels.copy.problem import CPU, CUDA_HOST
+from tilewright.kernels.common.operands import CPU, CUDA_HOST
 from tilewright.kernels.kernel import Kernel, kernel_of
 
 if TYPE_CHECKING:

@@ -10,20 +10,12 @@ from tilewright._boundary import shown
 from tilewright._core import LayoutError
 from tilewright._traceback import REFUSALS, short, shorten
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.common.host import run_on_host
 from tilewright.kernels.common.launch import launch, launched_again, require_stream
-from tilewright.kernels.common.operands import Operands
+from tilewright.kernels.common.operands import CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Operand, Operands, operand
 from tilewright.kernels.copy.choose import choose_copy
+from tilewright.kernels.copy.host import run_on_host
 from tilewright.kernels.copy.plan import CopyPlan
-from tilewright.kernels.copy.problem import (
-    CPU,
-    CUDA,
-    CUDA_HOST,
-    CUDA_MANAGED,
-    Operand,
-    copy_problem,
-    operand,
-)
+from tilewright.kernels.copy.problem import copy_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

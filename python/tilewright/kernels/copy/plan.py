@@ -14,6 +14,8 @@ from tilewright._traceback import short
 from tilewright.cute.int_tuple import text
 from tilewright.kernels.common.device_types import device_type
 from tilewright.kernels.common.launch import KernelLaunch, Place
+from tilewright.kernels.common.operands import Operand, operand
+from tilewright.kernels.common.params import fast_divisor
 from tilewright.kernels.common.plan import Plan, run_plan
 from tilewright.kernels.common.plan_value import Kind, PlanValue, unchanging
 from tilewright.kernels.copy.conditions import (
@@ -25,7 +27,7 @@ from tilewright.kernels.copy.conditions import (
     require_fields,
     require_shared,
 )
-from tilewright.kernels.copy.problem import CopyProblem, Operand, copy_problem, operand
+from tilewright.kernels.copy.problem import CopyProblem, copy_problem
 
 if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
@@ -273,18 +275,3 @@ class CopyPlan(PlanValue):
             return f"{bits} bits, one element for {vector}"
         along = f" along mode {mode}" if vector > 1 else ""
         return f"{bits * vector} bits{along}" + (f" with step {step}" if step > 1 else "")
-
-
-def fast_divisor(divisor: int) -> tuple[int, int, int]:
-    """The divisor, the multiplier and the shift with which a kernel divides numbers below 2^31 by it.
-
-    n // divisor == (n * multiplier >> 32) >> shift; the divisor 1 has multiplier 0.
-
-    >>> divisor, multiplier, shift = fast_divisor(7)
-    >>> [(n * multiplier >> 32) >> shift for n in (0, 6, 7, 2**31 - 1)]
-    [0, 0, 1, 306783378]
-    """
-    if divisor == 1:
-        return 1, 0, 0
-    bits = (divisor - 1).bit_length()
-    return divisor, -(-(1 << (31 + bits)) // divisor), bits - 1

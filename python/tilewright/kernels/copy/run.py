@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright.kernels.common.host import run_on_host
 from tilewright.kernels.common.operands import Operands
 from tilewright.kernels.common.report import CopyReport
+from tilewright.kernels.copy.host import run_on_host
 
 if TYPE_CHECKING:
     from tilewright.kernels.copy.plan import CopyPlan

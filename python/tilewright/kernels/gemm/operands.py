@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.copy.problem import (
+from tilewright.kernels.common.operands import (
     CPU,
     CUDA,
     CUDA_HOST,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright._core import LayoutError
 from tilewright._names import did_you_mean
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.copy.problem import CUDA, CUDA_MANAGED
+from tilewright.kernels.common.operands import CUDA, CUDA_MANAGED
 from tilewright.numeric import Float32, TFloat32
 
 if TYPE_CHECKING:

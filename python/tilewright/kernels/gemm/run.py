@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from tilewright.kernels.common.launch import launch
-from tilewright.kernels.copy.problem import CPU, CUDA_HOST
+from tilewright.kernels.common.operands import CPU, CUDA_HOST
 from tilewright.kernels.gemm.composite.plan import CompositeGemm
 from tilewright.kernels.gemm.operands import GemmOperands, gemm_operands
 from tilewright.kernels.gemm.plan import GemmPlan

@@ -20,7 +20,7 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
-    from tilewright.kernels.copy.problem import Operand
+    from tilewright.kernels.common.operands import Operand
 
 MIXED = ({Int8, Uint8}, set(FLOAT8))  # types that one MMA takes together
 

@@ -15,7 +15,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.kernels.copy.problem import CUDA, CUDA_MANAGED
+from tilewright.kernels.common.operands import CUDA, CUDA_MANAGED
 from tilewright.runtime.progress import Progress
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from tilewright._core import Layout, LayoutError
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tiled.tiled_copy import TiledCopy
 from tilewright.kernels.common.device_types import device_type, numeric_type
+from tilewright.kernels.common.params import fast_divisor
 from tilewright.kernels.common.plan_value import Kind, Natural, Positive, unchanging
-from tilewright.kernels.copy.plan import fast_divisor
 from tilewright.kernels.gemm.choose.promotion import REGISTER_SUMS, accumulators
 from tilewright.kernels.gemm.epilogue import bias_offset, epilogue_type, pack_epilogue
 from tilewright.kernels.gemm.plan import GemmPlan, SharedOperandLayout
