@@ -109,7 +109,7 @@ class Decision {
   Layout part(const Leaf& leaf) {
     std::optional<Composed> own;
     const Composed* cute = cute_;
-    if (leaves_.size() > 1) {
+    if (!b_.is_leaf()) {  // a tuple of one leaf, too, has a profile of its own
       own = attempted([&] { return compose(a_, leaf.layout); });
       cute = own ? &*own : nullptr;
     }

@@ -70,6 +70,12 @@ def test_an_example():
     assert str(cute.composition("(2,5):(1,3)", "4:3")) == "(2,2):(4,9)"
 
 
+def test_a_tuple_of_one_mode_keeps_its_profile():
+    for b, expected in (("(2):(-1)", "(2):(-1)"), ("((2)):((-1))", "((2)):((-1))"), ("(4):(3)", "((2,2)):((4,9))")):
+        a = "(2,5):(1,3)" if b == "(4):(3)" else "(2,1):(1,1)"
+        assert str(cute.composition(a, b)) == expected
+
+
 def test_rank_2_is_decided():
     """All s:d inside of all layouts of rank 2: only whether a carry jumps matters, so strides 1 and 3 stand for all."""
     answers = count = 0
