@@ -13,9 +13,6 @@ namespace {
 // Values that are tried before the question goes to the lattice: strides that nest need one or two each.
 constexpr int kFew = 64;
 
-Wide floor_div(Wide a, Wide b) { return a / b - (a % b != 0 && a < 0); }
-Wide ceil_div(Wide a, Wide b) { return -floor_div(-a, b); }
-
 // The inverse of a modulo m, for coprime numbers; 0 for m = 1.
 Wide inverse(Wide a, Wide m) {
   Wide r = m, s = 0, next_r = a % m, next_s = 1;

@@ -9,8 +9,6 @@ namespace {
 
 constexpr int kMostBoxes = 1 << 16;
 
-Wide floor_div(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
-
 struct Interval {
   int64_t low;
   int64_t high;

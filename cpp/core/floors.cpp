@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kMostCuts = 4096;
 
-[[noreturn]] void too_large() { fail("the proof needs numbers beyond 127 bits; use smaller extents or strides"); }
-
 struct Slope {
   Wide numerator;
   Wide denominator;
@@ -115,38 +113,6 @@ class Points {
 };
 
 }  // namespace
-
-Wide wide_add(Wide a, Wide b) {
-  Wide sum;
-  if (__builtin_add_overflow(a, b, &sum)) too_large();
-  return sum;
-}
-
-Wide wide_mul(Wide a, Wide b) {
-  Wide product;
-  if (__builtin_mul_overflow(a, b, &product)) too_large();
-  return product;
-}
-
-int64_t narrow(Wide value) {
-  if (value != static_cast<int64_t>(value)) {
-    fail(concat("the offset ", to_string(value), " does not fit into 64 bits; use smaller extents or strides"));
-  }
-  return static_cast<int64_t>(value);
-}
-
-std::string to_string(Wide value) {
-  std::string digits;
-  const bool negative = value < 0;
-  do {
-    const int digit = static_cast<int>(value % 10);
-    digits += static_cast<char>('0' + (negative ? -digit : digit));
-    value /= 10;
-  } while (value != 0);
-  if (negative) digits += '-';
-  std::reverse(digits.begin(), digits.end());
-  return digits;
-}
 
 std::optional<int64_t> first_nonzero(const Floors& floors, int64_t end) {
   Floors slopes;

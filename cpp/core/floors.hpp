@@ -6,19 +6,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "small_vector.hpp"
+#include "wide.hpp"
 
 namespace tilewright {
-
-__extension__ using Wide = __int128;
-
-Wide wide_add(Wide a, Wide b);
-Wide wide_mul(Wide a, Wide b);
-int64_t narrow(Wide value);
-std::string to_string(Wide value);
 
 // weight * floor(i * numerator / denominator), where 0 <= numerator < denominator
 struct Floor {

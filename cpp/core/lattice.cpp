@@ -247,7 +247,6 @@ class Search {
   }
 
   static Wide magnitude(Wide x) { return x < 0 ? -x : x; }
-  static Wide floor_div(Wide a, Wide b) { return a / b - (a % b != 0 && a < 0); }
 
   // Tries every coordinate along basis vector j that the box allows, those in the middle first.
   bool enumerate(int j) {

@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-namespace tilewright {
+#include "wide.hpp"
 
-__extension__ typedef __int128 Wide;
+namespace tilewright {
 
 struct Side {
   int64_t step;  // d

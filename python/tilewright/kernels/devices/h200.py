@@ -8,7 +8,7 @@ DEVICE = "NVIDIA H200"
 MEASURED = "2026-11-21 and 2026-11-22, driver 580.159.04, CUDA 13.0"
 
 # What the whole device reaches. From the data sheet of the H200 with dense operands, but for `kernels` and `bandwidth`:
-# these are what large problems reached on 2026-11-21.
+# these were fitted to large problems, 2026-11-21.
 RATES = {
     # Those that it runs, the one to be asked first at the front; the share of the rates below that each reaches.
     "kernels": {"sm90": 0.68, "sm80": 0.4, "simt": 0.76},
