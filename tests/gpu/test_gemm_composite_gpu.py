@@ -1,0 +1,110 @@
+"""GEMMs of several launches on a GPU, small ones: copies of operands, residues, and both, each called in all ways."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilewright import _core, kernels
+from tilewright.devices import H200
+from tilewright.kernels.gemm.choose.choose import choose_gemm
+from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
+from tilewright.kernels.gemm.composite.residue import ResidueGemm, split
+from tilewright.kernels.gemm.simt.kernel import SIMT
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.sanitized,
+    pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
+]
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from copies import DEVICE  # noqa: E402
+from gemm_samples import error, exact  # noqa: E402
+
+LOOSE = (4, 4, 4)  # alignments of fp32
+
+
+def padded(problem, sides):
+    """The plan of gemm_simt for copies along M and N."""
+    gemm = SIMT.choose(*pad(problem, LOOSE, sides, is_turned=True), H200, sides)
+    return PaddedGemm.of(problem, LOOSE, sides, gemm)
+
+
+def residue(problem, along, begin, sides=None):
+    """The plan of two parts, the first one by copies of the operands of `sides`."""
+    first, second = split(problem, along, begin)
+    gemm = padded(first.problem, sides) if sides else choose_gemm(first.problem, LOOSE, H200)
+    behind = choose_gemm(second.problem, LOOSE, H200)
+    return ResidueGemm(problem=problem, gemm=gemm, residue=behind, along=along, begin=begin)
+
+
+# What makes a plan of a problem of fp32, and how many kernels it launches.
+PLANS = {
+    "copy of A": (lambda p: padded(p, (True, False)), 2),
+    "copies of A and B": (lambda p: padded(p, (True, True)), 3),
+    "rows behind": (lambda p: residue(p, 0, 128), 2),
+    "columns behind": (lambda p: residue(p, 1, 64), 2),
+    "copies, columns behind": (lambda p: residue(p, 1, 64, (True, True)), 4),
+}
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+def calls_of(plan, a, b, c, **told):
+    """All ways to the same launches: the second call by `plan=` is one that is remembered."""
+    bound = plan.bind(a, b, c, **{"bias": told["bias"]} if "bias" in told else {})
+    return [
+        lambda: kernels.gemm(a, b, c, plan=plan, **told),
+        lambda: kernels.gemm(a, b, c, plan=plan, **told),
+        lambda: plan.run(a, b, c, **{"bias": told["bias"]} if "bias" in told else {}),
+        bound,
+        bound,
+    ]
+
+
+@pytest.mark.parametrize("batch", [0, 3])
+@pytest.mark.parametrize("name", PLANS)
+def test_plans_of_several_launches(name, batch):
+    """With all that an epilogue has; C is read, so each call begins with the same numbers."""
+    m, n, k = 131, 69, 45
+    modes = (batch,) if batch else ()
+
+    def matrix(rows, columns):
+        found = torch.randn(*modes, rows, columns, device=DEVICE)
+        return found.permute(1, 2, 0) if batch else found
+
+    a, b, before = matrix(m, k), matrix(n, k), matrix(m, n)
+    told = {"alpha": 0.5, "beta": 2.0, "bias": torch.randn(n, device=DEVICE), "activation": "relu"}
+    c = before.clone()
+    direct = kernels.gemm.plan(a, b, c, **told)
+    make, launches = PLANS[name]
+    plan = make(direct.problem.swapped() if direct.swapped else direct.problem)
+    assert len(plan.single_plans) == launches
+    outside = (2, 0, 1) if batch else (0, 1)
+    right = 0.5 * exact(a.permute(outside), b.permute(outside)) + 2 * before.permute(outside).double()
+    right = torch.relu(right + told["bias"].double())
+    for number, call in enumerate(calls_of(plan, a, b, c, **told)):
+        c.copy_(before)
+        call()
+        assert error(c.permute(outside), right) < 1e-6, (name, number)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tf32", "shape"),
+    [(torch.bfloat16, False, (129, 129, 1027)), (torch.float32, True, (129, 129, 515))],
+    ids=["bf16", "tf32"],
+)
+def test_copies_for_wgmma(dtype, tf32, shape):
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("gemm_sm90 is for compute capability 9.0")
+    m, n, k = shape
+    a, b = (torch.randn(rows, k, device=DEVICE).to(dtype) for rows in (m, n))
+    plan = kernels.gemm.plan(a, b, allow_tf32=tf32)
+    assert isinstance(plan, PaddedGemm)
+    assert plan.gemm.kernel_name == "sm90"
+    for _ in range(3):
+        assert error(kernels.gemm(a, b, allow_tf32=tf32), exact(a, b)) < 0.005
