@@ -286,6 +286,12 @@ def test_a_plan_for_other_sizes():
     assert sorted(plan.problem.extents) == [48, 64]
 
 
+def test_a_plan_for_its_own_sizes_is_the_plan_itself():
+    """So that a call by it does not make the kernel's name once more."""
+    plan = kernels.tiled_copy.plan(aligned((64, 48)), aligned((48, 64)).T)
+    assert plan.fit(aligned((64, 48)), aligned((48, 64)).T)[0] is plan
+
+
 def matrix():
     return aligned((64, 48))
 

@@ -14,6 +14,7 @@ from tilewright.cute.runtime import from_dlpack
 from tilewright.kernels.devices import h200
 from tilewright.kernels.gemm.choose.choose import Rule
 from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.run import fit
 
 torch = pytest.importorskip("torch")
 
@@ -259,6 +260,16 @@ def test_a_plan_of_c_transposed_is_run_again():
         plan.run(a, b, c)
         np.testing.assert_allclose(c, a @ b.T, rtol=1e-4, atol=1e-4)
         assert plan.run(a, b, c, check=True)
+
+
+def test_a_plan_for_its_own_sizes_is_the_plan_itself():
+    """Of one kernel or of several, also of C transposed: a call by it plans no copies, and makes no name once more."""
+    for m, n, k, rows in ((100, 60, 40, True), (100, 90, 40, False), (129, 129, 1027, True)):
+        a, b = (x.astype(np.float16) for x in matrices(m, n, k))
+        c = np.zeros((m, n), np.float16) if rows else np.zeros((n, m), np.float16).T
+        plan = kernels.gemm.plan(a, b, c, arch="sm_90a")
+        assert fit(plan, "plan.run", a, b, c)[0] is plan
+        assert fit(plan, "plan.run", a, b[:33], c[:, :33])[0] is not plan
 
 
 def test_a_plan_is_a_value():

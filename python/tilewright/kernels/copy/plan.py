@@ -224,7 +224,7 @@ class CopyPlan(PlanValue):
                 f"plan.run: the plan moves elements of {self.problem.element_bytes} bytes, but src has elements of "
                 f"{problem.element_bytes} ({a.element_type}); make a plan for them"
             )
-        plan = self.replace(problem=problem)
+        plan = self if problem == self.problem else self.replace(problem=problem)  # what it has made is kept
         if a.size:
             plan.require(a.address, b.address)
             if not check:

@@ -24,7 +24,8 @@ def fitted(plan: Plan, operands: GemmOperands, function: str) -> Plan:
                 f"{function}: the plan is for an {name} of {mine}, but m{name} has elements of {theirs}; make a plan "
                 "for them"
             )
-    plan = plan.for_problem(problem.swapped() if plan.swapped else problem)
+    if problem != own:  # else what the plan has made is kept
+        plan = plan.for_problem(problem.swapped() if plan.swapped else problem)
     if not operands.empty:
         conditions(plan, operands.addresses, function)
     return plan
