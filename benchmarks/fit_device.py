@@ -1,12 +1,12 @@
 """Measures what plans are chosen by on a GPU, and writes the file of this device beside those of the others.
 
-python benchmarks/fit_device.py [--dry] [--quick] [--out FOLDER]
+python benchmarks/fit_device.py [--dry] [--quick] [--name NAME] [--out FOLDER]
 
 The plans themselves are measured: a large problem in every tile gives the tiles' rates, and problems of several sizes
 the numbers of the cost models, by least squares from the H200's on. What is not measured (tiles and configurations,
 when sums are promoted, copies, GEMVs) is left out of the file: for that the H200's numbers hold. The file is NAME.py in
-python/tilewright/kernels/devices, NAME that of the device, by which it is found. `--dry` needs no GPU: plans take what
-the H200's models expect.
+python/tilewright/kernels/devices, NAME that of the device, by which it is found, or the beginning of it that is given.
+`--dry` needs no GPU: plans take what the H200's models expect.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib
+import itertools
 import math
+import multiprocessing
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,7 +127,8 @@ def fit_simt(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, 
         trial = simt.SimtModel(values, "SIMT_MODEL")
         return [simt_seconds(sample, facts, trial, rates) for sample in samples]
 
-    values, said = fit(samples, model, [x for x in model if x not in SIMT_FIXED], predict)
+    given = [simt_seconds(sample, facts, start, {}) for sample in samples]
+    values, said = fit(samples, model, [x for x in model if x not in SIMT_FIXED], predict, given)
     return tiles, values, said
 
 
@@ -136,25 +140,37 @@ def fit_sm90(clock: Clock, facts: DeviceFacts, shapes: Sequence[tuple[int, int, 
         trial = sm90.Sm90Model(values, "SM90_MODEL")
         return [sm90.seconds(sample.what, sample.problem, facts, trial) for sample in samples]
 
-    return fit(samples, model, [x for x in model if x not in SM90_FIXED], predict)
+    return fit(samples, model, [x for x in model if x not in SM90_FIXED], predict, predict(model))
 
 
 def fit(
-    samples: list[Sample], start: Values, names: Sequence[str], predict: Callable[[Values], list[float]]
+    samples: list[Sample],
+    start: Values,
+    names: Sequence[str],
+    predict: Callable[[Values], list[float]],
+    given: Sequence[float],
 ) -> tuple[Values, str]:
-    """The values that fit the samples, and how well they do and what is chosen by them."""
+    """The values that fit the samples, and how well they and what is chosen by them do, beside the H200's: `given`."""
     measured = [sample.seconds for sample in samples]
     found = fitted(start, names, predict, measured)
     values = {**start, **{name: rounded(found[name]) for name in names}}
-    predicted = predict(values)
+    (error, longer), (error_before, longer_before) = (
+        (error_of(predicted, measured), longer_than_best(samples, predicted)) for predicted in (predict(values), given)
+    )
+    shapes = len({sample.problem for sample in samples})
+    return values, (
+        f"fitted to {len(samples)} launches of {shapes} shapes: off by {error:.1%}, and what is chosen by them takes\n"
+        f"{longer:.1%} longer than the best of all; the H200's are off by {error_before:.1%}, and {longer_before:.1%}."
+    )
+
+
+def longer_than_best(samples: list[Sample], predicted: Sequence[float]) -> float:
+    """How much longer than the best of all takes what is chosen by these predictions, on the mean of the problems."""
     longer = []
     for problem in dict.fromkeys(sample.problem for sample in samples):
-        own = [(p, m) for p, m, sample in zip(predicted, measured, samples, strict=True) if sample.problem == problem]
-        longer.append(min(own)[1] / min(m for _, m in own) - 1)
-    return values, (
-        f"fitted to {len(samples)} launches of {len(longer)} shapes: off by {error_of(predicted, measured):.1%},\n"
-        f"and what is chosen by them takes {statistics.fmean(longer):.1%} longer than the best of all."
-    )
+        own = [(p, x.seconds) for p, x in zip(predicted, samples, strict=True) if x.problem == problem]
+        longer.append(min(own)[1] / min(seconds for _, seconds in own) - 1)
+    return statistics.fmean(longer)
 
 
 def fit_sm80(clock: Clock, facts: DeviceFacts) -> tuple[Values, float]:
@@ -261,12 +277,24 @@ def expected_clock(facts: DeviceFacts) -> Clock:
     return seconds
 
 
-def gpu_clock(options: argparse.Namespace) -> Clock:
+def compile_one(plan: Any, arch: str) -> None:
+    plan.compile(arch)
+
+
+def compile_all(plans: Iterable[Any], arch: str) -> None:
+    """Leave the programs of plans of one kernel each in the disk cache: by as many processes as there are cores."""
+    kernels = {(type(plan), plan.name): plan for plan in plans}
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(compile_one, kernels.values(), itertools.repeat(arch)))
+
+
+def gpu_clock(options: argparse.Namespace, facts: DeviceFacts) -> Clock:
     """Median seconds of a launch, over operands that are rotated past the L2, in a graph's replay."""
     import torch
 
     import gpu
 
+    expected = expected_clock(facts)
     types = {
         "BFloat16": torch.bfloat16, "Float32": torch.float32, "Float64": torch.float64,
         "Float8E4M3FN": torch.float8_e4m3fn,
@@ -297,7 +325,8 @@ def gpu_clock(options: argparse.Namespace) -> Clock:
         call = kernels.tiled_copy if is_copy else kernels.gemm
         issue = gpu.rotating(lambda *tensors: call(*tensors, plan=plan), *kept[p])
         contestant = gpu.Contestant("plan", issue)
-        return float(gpu.race([contestant], sets, moved, options, rounds=7, sample=1e-3)["plan"].median)
+        timings = gpu.race([contestant], sets, moved, options, guess=expected(plan), rounds=7, sample=1e-3)
+        return float(timings["plan"].median)
 
     return seconds
 
@@ -306,6 +335,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dry", action="store_true", help="plans take what the H200's models expect: needs no GPU")
     parser.add_argument("--quick", action="store_true", help="fewer shapes")
+    parser.add_argument("--name", help="the file's name: for all devices whose names begin so")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder for the file")
     options = parser.parse_args()
     today = datetime.date.today().isoformat()
@@ -315,11 +345,19 @@ def main() -> int:
         from tilewright import _core
         from tilewright.kernels.common.launch import facts_of
 
-        facts, clock = facts_of(0), gpu_clock(options)
+        facts = facts_of(0)
+        clock = gpu_clock(options, facts)
         when = f"{today}, CUDA driver {_core.cuda.driver_version()}"
     if facts.capability // 10 != 9:
         parser.error(f"{facts.name} has no wgmma (sm_{facts.capability}): only devices of sm_90 are fitted so far")
-    path = options.out / f"{own_names(facts.name)[0]}.py"
+    names = own_names(facts.name)
+    if options.name not in (None, *names):
+        parser.error(f"{facts.name} would not find a file named {options.name}; it is to be one of {', '.join(names)}")
+    if not options.dry:  # all plans that will be measured, at the same time
+        expected, plans = expected_clock(facts), []
+        text_of(facts, lambda plan: plans.append(plan) or expected(plan), when, options.quick)
+        compile_all(plans, facts.arch)
+    path = options.out / f"{options.name or names[0]}.py"
     path.write_text(text_of(facts, clock, when, options.quick))
     print(f"{path} has the numbers of {facts.name}")
     return 0

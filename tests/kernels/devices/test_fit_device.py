@@ -96,12 +96,65 @@ def test_devices_without_wgmma_are_refused(monkeypatch, capsys):
     from tilewright.kernels.common import launch
 
     monkeypatch.setattr(launch, "facts_of", lambda device: DeviceFacts("NVIDIA A100", 80, 108, 166912))
-    monkeypatch.setattr(fit_device, "gpu_clock", lambda options: None)
+    monkeypatch.setattr(fit_device, "gpu_clock", lambda options, facts: None)
     monkeypatch.setattr("tilewright._core.cuda.driver_version", lambda: 13000)
     monkeypatch.setattr(sys, "argv", ["fit_device.py"])
     with pytest.raises(SystemExit):
         fit_device.main()
     assert "NVIDIA A100 has no wgmma (sm_80): only devices of sm_90 are fitted so far" in capsys.readouterr().err
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """A GPU that takes what the H200's models expect of plans, which have to be compiled before; the compiled ones."""
+    from tilewright.kernels.common import launch
+
+    facts = H200._replace(name="NVIDIA H100 80GB HBM3")
+    expected, compiled = fit_device.expected_clock(facts), set()
+
+    def clock(plan):
+        assert (type(plan), plan.name) in compiled
+        return expected(plan)
+
+    def compile_all(plans, arch):
+        assert arch == "sm_90a"
+        compiled.update((type(plan), plan.name) for plan in plans)
+
+    monkeypatch.setattr(launch, "facts_of", lambda device: facts)
+    monkeypatch.setattr(fit_device, "gpu_clock", lambda options, facts: clock)
+    monkeypatch.setattr(fit_device, "compile_all", compile_all)
+    monkeypatch.setattr("tilewright._core.cuda.driver_version", lambda: 13000)
+    return compiled
+
+
+def test_all_plans_are_compiled_before_the_first_one_is_measured(made_up, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["fit_device.py", "--quick", "--name", "h100", "--out", str(tmp_path)])
+    assert fit_device.main() == 0
+    assert len(made_up) > 100
+    text = (tmp_path / "h100.py").read_text()
+    assert 'DEVICE = "NVIDIA H100 80GB HBM3"' in text
+    assert "CUDA driver 13000" in text
+
+
+def test_a_name_by_which_the_device_is_not_found_is_refused(made_up, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["fit_device.py", "--name", "h10"])
+    with pytest.raises(SystemExit):
+        fit_device.main()
+    assert "NVIDIA H100 80GB HBM3 would not find a file named h10; it is to be one of" in capsys.readouterr().err
+
+
+def test_the_file_says_how_much_better_its_choices_are_than_by_the_h200s_numbers():
+    """Three plans of a problem: the numbers at hand choose one that takes 1.5 times as long as the best."""
+    problem = problem_of(64, 64, 64, Float32)
+    samples = [fit_device.Sample(i, problem, None, seconds) for i, seconds in enumerate((1.0, 1.5, 2.0))]
+
+    def predict(values):
+        return [values["a"], 1.5, 2.0]
+
+    values, said = fit_device.fit(samples, {"a": 3.0}, ["a"], predict, predict({"a": 3.0}))
+    assert values["a"] == pytest.approx(1.0, rel=1e-3)
+    assert "fitted to 3 launches of 1 shapes: off by 0.0%, and what is chosen by them takes\n0.0% longer" in said
+    assert said.endswith("the H200's are off by 63.4%, and 50.0%.")
 
 
 def test_examples_of_the_fit():
@@ -135,7 +188,7 @@ def test_the_clock_of_a_gpu_gives_every_plan_the_operands_of_its_problem(monkeyp
         return {"plan": gpu.Timing((1e-3,))}
 
     monkeypatch.setattr(gpu, "race", race)
-    clock = fit_device.gpu_clock(argparse.Namespace(dry=False, quick=True))
+    clock = fit_device.gpu_clock(argparse.Namespace(dry=False, quick=True), H200)
     problem = problem_of(64, 48, 32, Float32)
     assert clock(choose_gemm(problem, (16, 16, 16), H200)) == 1e-3
     x = torch.empty(33, 64, dtype=torch.bfloat16)
