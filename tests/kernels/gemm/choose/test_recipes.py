@@ -64,6 +64,16 @@ def test_only_products_of_float32_by_fma_have_residue_tiles_and_turned_operands(
         assert not BY_NAME[name].applies(search(4095, 4097, 0, Float32, alignments=(4, 4, 4)))
 
 
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_the_vectors_of_a_gemv_are_not_copied(rows, arch):
+    """Which are loaded element by element: beside a copy, the matrix would go through a tile of 16 or more columns."""
+    few = search(rows, 14336, 4096, Float32, arch, a="m")
+    assert not BY_NAME["turned operand"].applies(few)
+    assert choose_gemm(few.problem, few.alignments, few.facts) == few.plan
+    assert few.plan.tiler_mnk[1] == {1: 1, 2: 2, 3: 4}[rows]
+
+
 def test_the_direct_plan_is_looked_for_once(monkeypatch):
     from tilewright.kernels.gemm.simt import build
 

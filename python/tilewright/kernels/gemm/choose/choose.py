@@ -12,6 +12,7 @@ from tilewright._cached import cached_property
 from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.estimate import Waves, seconds
 from tilewright.kernels.gemm.simt.build import promoted
+from tilewright.kernels.gemm.simt.gemv import is_gemv
 from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.sm90.kernel import SM90
 from tilewright.kernels.kernel import kernel_of, kernels_for
@@ -191,7 +192,7 @@ RECIPES = (
     Recipe(
         "turned operand",
         "FMA would load A or B of fp32 element by element, and copies along M and N are little of the time",
-        lambda search: search.is_float32_by_fma,
+        lambda search: search.is_float32_by_fma and not is_gemv(search.plan),
         _turned_copies,
     ),
     Recipe(

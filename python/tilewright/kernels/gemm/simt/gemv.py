@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.problem import GemmProblem
 
-__all__ = ["GemvTile", "gemv_plan"]
+__all__ = ["GemvTile", "gemv_plan", "is_gemv"]
 
 SLICED_K = 16
 DEPTH = 128  # of a tile along K
@@ -95,6 +95,11 @@ def gemv_plan(problem: GemmProblem, alignments: tuple[int, int, int], facts: Dev
     columns = 1 << (p.n - 1).bit_length()
     tile = _tile(p, columns, numbers.along_k if a.mode == 1 else numbers.along_m, facts)
     return _shared(_plan(p, tile, _stages(tile, columns, facts), columns, a, b), facts)
+
+
+def is_gemv(plan: Any) -> bool:
+    """Whether a plan is one of gemv_plan's: no other tile is sliced so often along K."""
+    return isinstance(plan, GemmSimt) and plan.sliced_k == SLICED_K
 
 
 def _tile(p: GemmProblem, columns: int, tiles: tuple[GemvTile, ...], facts: DeviceFacts) -> GemvTile:
