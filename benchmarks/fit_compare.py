@@ -2,15 +2,17 @@
 
 python benchmarks/fit_compare.py [--quick] [--dry] [--only REGEX] [--out FOLDER]
 
-The cases are those of benchmarks/gemm.py without epilogues; `--only` chooses among their names, such as
-"bf16: 4096^3 bf16 A:k B:k". Where both choose one plan, nothing is measured. `--dry` takes the H200's file: all plans
-are equal.
+The cases are those of benchmarks/gemm.py without epilogues, and UNALIGNED, of which kernels that load by TMA need
+copies; `--only` chooses among their names, such as "bf16: 4096^3 bf16 A:k B:k". Where both choose one plan, nothing is
+measured. `--dry` takes the H200's file: all plans are equal.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
 import statistics
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -19,13 +21,39 @@ import gemm
 import gemm_cases
 import gpu
 from fit_device import compile_all
-from gpu import Contestant, rotating
 from tilewright import kernels
 from tilewright.devices import H200
 from tilewright.kernels.devices import file_of
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.operands import gemm_operands
 from tilewright.kernels.gemm.request import GemmRequest
+
+UNALIGNED = tuple(
+    gemm_cases.Case(gemm_cases.TYPES[name], *shape, orders=orders)
+    for name in ("bf16", "tf32", "int8", "fp8", "fp64")
+    for shape in (
+        (64, 2048, 1001), (500, 1000, 500), (500, 2048, 4100), (1000, 1000, 1001), (2048, 1000, 1020), (4096, 500, 1001)
+    )
+    for orders in (("k", "k"), ("m", "n"))
+)  # fmt: skip
+
+
+def cases(options: argparse.Namespace) -> Iterator[gemm_cases.Case]:
+    """Those that are chosen."""
+    sections = {x: gemm_cases.cases(x, quick=options.quick, dry=options.dry) for x in gemm_cases.SECTIONS}
+    sections["unaligned"] = [gemm_cases.small(x) for x in UNALIGNED] if options.dry else list(UNALIGNED)
+    for section, found in sections.items():
+        yield from (x for x in found if not x.epilogue and options.pattern.search(f"{section}: {x.name}"))
+
+
+def rival(case: gemm_cases.Case, operands: list[list[torch.Tensor]]) -> gpu.Contestant | None:
+    """cuBLAS, or None where it does not take the operands."""
+    call = gemm.cublas(case, {"bias": operands[2][0]})
+    try:
+        call(*(x[0] for x in operands))
+    except (RuntimeError, ValueError):
+        return None
+    return gpu.Contestant("cuBLAS", gpu.rotating(call, *operands))
 
 
 def plans_of(case: gemm_cases.Case, first: list[torch.Tensor], facts: Any) -> tuple[Any, Any]:
@@ -64,48 +92,36 @@ def main() -> int:
             "| case | own | H200's | cuBLAS | own to H200's | own to cuBLAS | own plan | plan by the H200's |",
             "|" + " --- |" * 8,
         )
-        found: list[tuple[gemm_cases.Case, Any, Any]] = []
-        count = 0
-        for section in gemm_cases.SECTIONS:
-            for case in gemm_cases.cases(section, quick=options.quick, dry=options.dry):
-                if case.epilogue or not options.pattern.search(f"{section}: {case.name}"):
-                    continue
-                first = [x[0] for x in bench.operands(case, 1)]
-                own, h200 = plans_of(case, first, facts)
-                count += 1
-                if own != h200:
-                    found.append((case, own, h200))
+        found, count = [], 0
+        for case in cases(options):
+            own, h200 = plans_of(case, [x[0] for x in bench.operands(case, 1)], facts)
+            count += 1
+            if own != h200:
+                found.append((case, own, h200))
         if not options.dry:
-            compile_all([one for _, *plans in found for plan in plans for one in singles(plan)], facts.arch)
-        ratios, rivals = [], []
+            compile_all([plan for _, *plans in found for plan in plans], facts.arch)
+        ratios = []
         for case, own, h200 in found:
             sets = gpu.sets_past_cache(case.bytes, options)
             operands = bench.operands(case, sets)
             torch.backends.cuda.matmul.allow_tf32 = case.type.tf32
             told = {"allow_tf32": True} if case.type.tf32 else {}
-            calls = [functools.partial(kernels.gemm, plan=plan, **told) for plan in (own, h200)]
-            calls.append(gemm.cublas(case, {"bias": torch.empty(0, device=bench.device)}))
-            field = [Contestant(name, rotating(call, *operands)) for name, call in zip("ohc", calls, strict=True)]
-            timings = gpu.race(field, sets, case.bytes, options, guess=case.guess)
-            mine, theirs, rival = (timings[name] for name in "ohc")
+            field = [
+                gpu.Contestant(name, gpu.rotating(functools.partial(kernels.gemm, plan=plan, **told), *operands))
+                for name, plan in (("own", own), ("H200's", h200))
+            ]
+            cublas = rival(case, operands)
+            timings = gpu.race([*field, *([cublas] if cublas else [])], sets, case.bytes, options, guess=case.guess)
+            mine, theirs = timings["own"], timings["H200's"]
             ratios.append(mine.over(theirs)[0])
-            rivals.append((mine.over(rival)[0], theirs.over(rival)[0]))
-            rates = [f"{case.flops / 1e12 / x.median:.4g}" for x in (mine, theirs, rival)]
-            cells = [case.name, *rates, gpu.text(mine.over(theirs), ".3f"), gpu.text(mine.over(rival), ".3f")]
+            rates = [f"{case.flops / 1e12 / x.median:.4g}" for x in timings.values()]
+            beside = gpu.text(mine.over(timings["cuBLAS"]), ".3f") if cublas else ""
+            cells = [case.name, *rates, *([] if cublas else [""]), gpu.text(mine.over(theirs), ".3f"), beside]
             report.add(f"| {' | '.join([*cells, name_of(own), name_of(h200)])} |")
         report.add("", f"{len(found)} of {count} cases have different plans.")
         if ratios:
-            means = [statistics.geometric_mean(x) for x in (ratios, *zip(*rivals, strict=True))]
-            report.add(
-                f"Geometric means of these: {means[0]:.3f} own to H200's, {means[1]:.3f} own to cuBLAS, {means[2]:.3f} "
-                "H200's to cuBLAS."
-            )
+            report.add(f"Geometric mean of these: {statistics.geometric_mean(ratios):.3f} own to H200's.")
     return 0
-
-
-def singles(plan: Any) -> tuple[Any, ...]:
-    """The plans of one kernel each that a plan consists of."""
-    return getattr(plan, "single_plans", (plan,))
 
 
 if __name__ == "__main__":

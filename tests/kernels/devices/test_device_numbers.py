@@ -14,10 +14,13 @@ from typing import ClassVar, NamedTuple
 
 import pytest
 
+from tilewright import BFloat16, Float32, Float64
 from tilewright.devices import DEVICES, H200, DeviceFacts
 from tilewright.kernels import devices
 from tilewright.kernels.devices import GENERATIONS, Section, file_of
+from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.choose.rates import Rates
+from tilewright.kernels.gemm.problem import problem_of
 from tilewright.kernels.gemm.sm90.cost import Sm90Model
 
 FOLDER = Path(devices.__file__).parent
@@ -140,8 +143,9 @@ def test_files_have_literals_only_and_say_what_each_is(file):
 def test_the_file_of_a_device():
     for arch, facts in DEVICES.items():
         assert file_of(facts.name, facts.capability) == GENERATIONS[facts.capability], arch
-    assert set(FILES) == set(GENERATIONS.values())  # so far none has one of its own besides
-    assert file_of("NVIDIA H100 80GB HBM3", 90) == "h200"
+    assert set(FILES) == {*GENERATIONS.values(), "h100"}
+    assert file_of("NVIDIA H100 80GB HBM3", 90) == file_of("NVIDIA H100 PCIe", 90) == "h100"
+    assert file_of("NVIDIA GH200 480GB", 90) == "h200"
     assert file_of("Tesla V100", 70) == "t4"
     assert file_of("NVIDIA B300", 103) == "b200"
     assert Rates.of(DEVICES["sm_80"]).half == 312
@@ -162,6 +166,17 @@ def test_a_device_with_a_file_of_its_own(monkeypatch, name):
         assert Rates.of(facts).half == Rates.of(H200).half  # what the file lacks is the H200's
     finally:
         devices._known.clear()
+
+
+def test_an_h100_has_its_own_memory_and_the_h200s_plans():
+    """Its multiprocessors are the H200's: what was fitted to it chose no better (benchmarks/results/fit_h100-*.md)."""
+    h100 = H200._replace(name="NVIDIA H100 80GB HBM3")
+    assert 2.9 < Rates.of(h100).bandwidth < 3.35 < Rates.of(H200).bandwidth  # 3.35 by its data sheet
+    for dtype in (BFloat16, Float32, Float64):
+        for extents in ((1, 4096, 4096), (500, 1000, 1001), (1024, 1024, 1024), (4096, 4096, 4096)):
+            for order in "km":
+                problem = problem_of(*extents, dtype, a=order)
+                assert choose_gemm(problem, (256,) * 3, h100) == choose_gemm(problem, (256,) * 3, H200)
 
 
 def test_an_error_names_the_file(monkeypatch):

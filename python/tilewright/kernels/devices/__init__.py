@@ -7,7 +7,7 @@ are dicts, which subclasses of Section read. A device takes, in this order,
 2. the file of the newest generation that its capability has reached, as GENERATIONS lists them;
 3. for a section that its file lacks, the H200's, on which every section was measured.
 
-So an H100 takes the H200's file until one of its own lies beside it, which `benchmarks/fit_device.py` writes.
+`benchmarks/fit_device.py` writes the file of a device; where its numbers chose no better plans, the H200's hold.
 """
 
 from __future__ import annotations
