@@ -47,7 +47,7 @@ sanitizer() {
   [[ $tool == memcheck ]] && flags+=(--report-api-errors no)
   # Only the project's own kernels, which is quick; but who writes a tensor first is any library's kernel.
   [[ $tool != initcheck ]] && flags+=(--kernel-name kns=tilewright)
-  TILEWRIGHT_SANITIZED=1 PYTORCH_NO_CUDA_MEMORY_CACHING=1 ${limit:+timeout -k 10 "$limit"} compute-sanitizer "${flags[@]}" "${sanitizer_flags[@]}" "$@"
+  TILEWRIGHT_SANITIZED=$tool PYTORCH_NO_CUDA_MEMORY_CACHING=1 ${limit:+timeout -k 10 "$limit"} compute-sanitizer "${flags[@]}" "${sanitizer_flags[@]}" "$@"
 }
 
 sanitize() {

@@ -19,6 +19,7 @@ pytestmark = [
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from compile_plans import SANITIZER  # noqa: E402
 from copies import DEVICE  # noqa: E402
 from gemm_samples import error, exact  # noqa: E402
 
@@ -70,6 +71,8 @@ def calls_of(plan, a, b, c, **told):
 @pytest.mark.parametrize("name", PLANS)
 def test_plans_of_several_launches(name, batch):
     """With all that an epilogue has; C is read, so each call begins with the same numbers."""
+    if SANITIZER == "initcheck" and "cop" in name:
+        pytest.skip("what lies behind the rows of a copy is never written, and only reaches sums that are not stored")
     m, n, k = 131, 69, 45
     modes = (batch,) if batch else ()
 
