@@ -8,9 +8,9 @@ from concurrent.futures import ProcessPoolExecutor
 
 from tilewright.runtime.device import arch_of
 
-# The tool's name, set by scripts/gpu_check.sh. Under compute-sanitizer a kernel is compiled where it is launched, as the
-# tool looks into processes that are started, too; and cuBLAS is not asked: it makes racecheck stop with an error of its
-# own.
+# The tool's name, set by scripts/gpu_check.sh. Under compute-sanitizer a kernel is compiled where it is launched, as
+# the tool looks into processes that are started, too; and cuBLAS is not asked: it makes racecheck stop with an error of
+# its own.
 SANITIZER = os.environ.get("TILEWRIGHT_SANITIZED")
 SANITIZED = SANITIZER is not None
 

@@ -170,12 +170,12 @@ def prepare(plan: Plan, operands: Operands, positions: Sequence[int] | None = No
         )
     )
     functions = functions_of([one.plan for one in kernels], output.device[1])
-    given = [(i, x) for i, x in enumerate(tensors) if x is not None and x.size]
-    last = [i for i, _ in given].index(operands.output)
+    reaches = _reaches(operands)
+    last = [*reaches].index(operands.output)
     return _core.cuda.Prepared(
         [_kernel(one, function) for one, function in zip(kernels, functions, strict=True)],
-        ranges=[(places[i], x.reach()[0] - x.address, x.reach()[1] - x.address) for i, x in given],
-        disjoint=[] if _interleaved(operands) else [(i, last) for i in range(len(given)) if i != last],
+        ranges=[(places[i], low, high) for i, (low, high) in reaches.items()],
+        disjoint=[] if _interleaved(operands, reaches) else [(i, last) for i in range(len(reaches)) if i != last],
         result=places[operands.output],
         keep=(plan, keep),
         workspace=_workspace(kernels, output),
@@ -211,12 +211,18 @@ def _kernel(one: KernelLaunch, function: Any) -> Any:
     )
 
 
-def _interleaved(operands: Operands) -> bool:
+def _reaches(operands: Operands) -> dict[int, tuple[int, int]]:
+    """Where the elements of each tensor that has some begin and end, in bytes from its address."""
+    given = ((i, x, x.reach()) for i, x in enumerate(operands.tensors) if x is not None and x.size)
+    return {i: (low - x.address, high - x.address) for i, x, (low, high) in given}
+
+
+def _interleaved(operands: Operands, reaches: dict[int, tuple[int, int]]) -> bool:
     """Whether elements of the output, which are known to be its own, lie between those of another tensor."""
-    output: Any = operands.tensors[operands.output]
-    c, d = output.reach()
-    others = [x.reach() for x in operands.tensors if x is not None and x is not output and x.size]
-    return any(a < d and c < b for a, b in others)
+    at: Any = operands.tensors
+    a, b = (at[operands.output].address + end for end in reaches[operands.output])
+    others = (i for i in reaches if at[i] is not at[operands.output])
+    return any(at[i].address + reaches[i][0] < b and a < at[i].address + reaches[i][1] for i in others)
 
 
 def addresses_of(operands: Operands, positions: Sequence[int] | None = None) -> list[int]:
@@ -237,7 +243,7 @@ def launch(
     prepared = prepare(plan, operands, positions)
     output: Any = operands.tensors[operands.output]
     prepared.launch(addresses_of(operands, positions), work_stream(output.device[1]) if stream is None else stream)
-    return None if _interleaved(operands) else prepared
+    return None if _interleaved(operands, _reaches(operands)) else prepared
 
 
 def bind(plan: Plan, operands: Operands) -> Callable[..., None]:
