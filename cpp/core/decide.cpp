@@ -53,12 +53,12 @@ struct Domain {
 
 class Decision {
  public:
-  Decision(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause)
+  Decision(LayoutView a, LayoutView b, const Composed* cute, const std::function<std::string()>& cause)
       : a_(a), b_(b), cute_(cute), cause_(cause) {
     auto positive = [&](LayoutView layout) {
       for_each_leaf(layout, [&](const Node& extent, const Node&) {
         if (extent.value <= 0)
-          fail(concat(cause_, "; the extent ", extent.value, " of ", to_string(layout), " is not positive"));
+          fail(concat(cause_(), "; the extent ", extent.value, " of ", to_string(layout), " is not positive"));
       });
     };
     positive(a), positive(b);
@@ -74,7 +74,7 @@ class Decision {
 
   Layout answer() {
     if (all_static(a_.shape) && all_static(a_.stride) && all_static(b_.shape) && all_static(b_.stride)) return found();
-    if (!cute_) fail(cause_);
+    if (!cute_) fail(cause_());
     if (size(cute_->layout).value != size(b_).value || first_wrong()) refuse("");
     return cute_->layout;
   }
@@ -110,13 +110,13 @@ class Decision {
     std::optional<Composed> own;
     const Composed* cute = cute_;
     if (!b_.is_leaf()) {  // a tuple of one leaf, too, has a profile of its own
-      own = attempted([&] { return compose(a_, leaf.layout); });
-      cute = own ? &*own : nullptr;
+      own = attempted([&] { return attempt(a_, leaf.layout); });
+      cute = own && !own->rejected() ? &*own : nullptr;
     }
     const auto right = [&] {
       return size(cute->layout).value == leaf.line.extent() && !leaf.line.first_difference(cute->layout);
     };
-    if (cute != nullptr && (cute->proved || right())) return cute->layout;
+    if (cute != nullptr && (cute->proved() || right())) return cute->layout;
     const Line::Form form = leaf.line.form();
     if (!form.exists()) refuse_form(leaf, form);
     return from_modes(leaf.line.modes(form));
@@ -267,20 +267,20 @@ class Decision {
 
   // CuTe's answer and where it is wrong, then `why`.
   [[noreturn]] void refuse(const std::string& why) const {
-    if (!cute_) fail(concat(cause_, why));
+    if (!cute_) fail(concat(cause_(), why));
     const int64_t count = size(b_).value, found = size(cute_->layout).value;
     if (found != count) {
       // The first coordinate that only one of the two has.
       const CounterExample example =
           found < count ? CounterExample(found, "_", demanded(found)) : CounterExample(count, given(count), "_");
-      throw LayoutError(concat(cause_, "; CuTe gives ", to_string(cute_->layout), " of size ", found,
+      throw LayoutError(concat(cause_(), "; CuTe gives ", to_string(cute_->layout), " of size ", found,
                                ", but the right layout has size ", count, why),
                         example);
     }
     const auto at = first_wrong();
-    if (!at) fail(concat(cause_, why));
+    if (!at) fail(concat(cause_(), why));
     const CounterExample example(*at, given(*at), demanded(*at));
-    throw LayoutError(concat(cause_, "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at, ")) = A(",
+    throw LayoutError(concat(cause_(), "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at, ")) = A(",
                              values_text(inside(*at)), ") = ", example.expected, why),
                       example);
   }
@@ -288,14 +288,14 @@ class Decision {
   LayoutView a_;
   LayoutView b_;
   const Composed* cute_;
-  const std::string& cause_;
+  const std::function<std::string()>& cause_;
   std::deque<Domain> domains_;  // lines point into it
   std::vector<Leaf> leaves_;
 };
 
 }  // namespace
 
-Layout decide(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause) {
+Layout decide(LayoutView a, LayoutView b, const Composed* cute, const std::function<std::string()>& cause) {
   return Decision(a, b, cute, cause).answer();
 }
 

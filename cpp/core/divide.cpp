@@ -91,12 +91,12 @@ class Tiling {
 };
 
 void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
-  if (composed.proved && covers(a, tiling)) return;
+  if (composed.proved() && covers(a, tiling)) return;
   Trace* const trace = Trace::current();
   const Trace::Silence silence;
   const Tiling place(a, tiling);
   const int64_t domain = size(a).value;
-  const std::string cause = composed.cause.empty() ? "the tiles do not fit into the layout" : composed.cause;
+  const std::string cause = composed.proved() ? "the tiles do not fit into the layout" : composed.cause.text(tiling.shape);
   const int64_t count = size(tiling).value, found = size(composed.layout).value;
   auto given = [&](int64_t i) { return values_text(crd2idx(IntTuple(static_int(i)), LayoutView(composed.layout))); };
   auto demanded = [&](int64_t t) { return values_text(crd2idx(IntTuple(static_int(t)), a)); };
@@ -152,10 +152,10 @@ Layout compose_tiling(LayoutView a, LayoutView tiling) {
   try {
     Layout whole = [&] {
       const Trace::Silence silence;
-      return decide(a, tiling, cute ? &*cute : nullptr, refusal->what());
+      return decide(a, tiling, cute ? &*cute : nullptr, [&] { return std::string(refusal->what()); });
     }();
     note(step::kFound, whole);
-    verify_divide(a, tiling, {whole, true, ""});
+    verify_divide(a, tiling, {whole, {}});
     return whole;
   } catch (const LayoutError&) {
     throw *refusal;

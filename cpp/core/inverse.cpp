@@ -232,10 +232,10 @@ Layout max_common_layout(LayoutView a, LayoutView b) {
   const bool contiguous = !common.empty() && common[0].extent.is_static() && common[0].stride.is(1);
   if (!contiguous) return nothing;
   Layout result = composition(inverse, Layout::leaf(common[0].extent, static_int(1)));
-  if (!composed.proved && checks_enabled()) {
+  if (!composed.proved() && checks_enabled()) {
     require_equal(Chain(modes_of(result)).then(a), Chain::coordinate(result), size(result).value, "A(R(i)) = i",
                   [&](const CounterExample& at) {
-                    return concat(composed.cause, "; CuTe answers ", to_string(result), ", but element ", at.coordinate,
+                    return concat(composed.cause.text(inverse.shape()), "; CuTe answers ", to_string(result), ", but element ", at.coordinate,
                                   " of it lies at offset ", at.got, " of the left layout");
                   });
   }

@@ -71,3 +71,52 @@ def coarsest_by_sets(a: Layout, size: int, step: int) -> list[tuple[int, int]] |
         if at % marks[-1] or size % at:
             return None
         marks.append(at)
+
+
+def ranges(b: Layout, names: str) -> str:
+    return " and ".join(f"0 <= {names}{k} < {s}" for k, (s, _) in enumerate(m.pairs(b)))
+
+
+def sums(b: Layout, names: str) -> str:
+    return " + ".join(f"{d}*{names}{k}" for k, (_, d) in enumerate(m.pairs(b)))
+
+
+def variables(b: Layout, names: str) -> str:
+    return ", ".join(f"{names}{k}" for k in range(len(m.pairs(b))))
+
+
+def sums_by_sets(a: Layout, b: Layout) -> bool:
+    """Whether A(sum of d_j i_j) is the sum of the A(d_j i_j) everywhere."""
+    import islpy
+
+    parts = " + ".join(f"({floors(a, f'{d}*i{k}')})" for k, (_, d) in enumerate(m.pairs(b)))
+    whole = floors(a, sums(b, "i"))
+    return bool(islpy.Set(f"{{ [{variables(b, 'i')}] : {ranges(b, 'i')} and {whole} != {parts} }}").is_empty())
+
+
+def is_composition_by_sets(a: Layout, b: Layout, r: Layout) -> bool:
+    """Whether R is A o B, mode by mode of B."""
+    import islpy
+
+    if not m.refines(b.shape, r.shape):
+        return False
+    pieces = parts_like(b.shape, r)
+    parts = " + ".join(f"({floors(piece, f'i{k}')})" for k, piece in enumerate(pieces))
+    whole = floors(a, sums(b, "i"))
+    return bool(islpy.Set(f"{{ [{variables(b, 'i')}] : {ranges(b, 'i')} and {whole} != {parts} }}").is_empty())
+
+
+def parts_like(shape: object, r: Layout) -> list[Layout]:
+    """The part of R for each leaf of the shape that it refines."""
+    if not isinstance(shape, tuple):
+        return [r]
+    return [part for s, mode in zip(shape, m.modes(r), strict=True) for part in parts_like(s, mode)]
+
+
+def images_meet_by_sets(a: Layout, b: Layout, offset: int) -> bool:
+    import islpy
+
+    return not islpy.Set(
+        f"{{ [{variables(a, 'x')}, {variables(b, 'y')}] : {ranges(a, 'x')} and {ranges(b, 'y')} "
+        f"and {sums(a, 'x')} = {offset} + {sums(b, 'y')} }}"
+    ).is_empty()
