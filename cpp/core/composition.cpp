@@ -221,12 +221,14 @@ Layout composition(LayoutView a, LayoutView b) {
   }();
   const Composed* const cute = failure.empty() && !composed.rejected() ? &composed : nullptr;
   if (cute != nullptr && composed.proved()) return std::move(composed.layout);
-  Layout found = [&] {
+  Decided decided = [&] {
     const Trace::Silence silence;
     return decide(a, b, cute, [&] { return failure.empty() ? composed.cause.text(b.shape) : failure; });
   }();
+  if (auto* const error = std::get_if<LayoutError>(&decided)) throw std::move(*error);
+  Layout& found = std::get<Layout>(decided);
   note(cute != nullptr && found == cute->layout ? step::kDecided : step::kFound, found);
-  return found;
+  return std::move(found);
 }
 
 Layout composition(LayoutView a, const Tiler& tiler) {

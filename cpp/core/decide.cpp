@@ -72,10 +72,10 @@ class Decision {
     if (domains_.size() > 1) coshape(b);  // raises where a coordinate would mix integers and tuples
   }
 
-  Layout answer() {
+  Decided answer() {
     if (all_static(a_.shape) && all_static(a_.stride) && all_static(b_.shape) && all_static(b_.stride)) return found();
-    if (!cute_) fail(cause_());
-    if (size(cute_->layout).value != size(b_).value || first_wrong()) refuse("");
+    if (!cute_) return LayoutError(cause_());
+    if (size(cute_->layout).value != size(b_).value || first_wrong()) return refusal("");
     return cute_->layout;
   }
 
@@ -88,10 +88,16 @@ class Decision {
     return domains_.size() - 1;
   }
 
-  Layout found() {
+  Decided found() const {
     std::vector<Layout> parts;
-    for (const Leaf& leaf : leaves_) parts.push_back(part(leaf));
-    for (std::size_t i = 0; i < domains_.size(); ++i) check_carries(i);
+    for (const Leaf& leaf : leaves_) {
+      Decided decided = part(leaf);
+      if (std::holds_alternative<LayoutError>(decided)) return decided;
+      parts.push_back(std::get<Layout>(std::move(decided)));
+    }
+    for (std::size_t i = 0; i < domains_.size(); ++i) {
+      if (auto why = carries_in(i)) return refusal(*why);
+    }
     LayoutBuilder builder;
     std::size_t next = 0;
     assemble(b_, parts, next, builder);
@@ -106,7 +112,7 @@ class Decision {
   }
 
   // The layout of one leaf: CuTe's where it is right, else the coarsest.
-  Layout part(const Leaf& leaf) {
+  Decided part(const Leaf& leaf) const {
     std::optional<Composed> own;
     const Composed* cute = cute_;
     if (!b_.is_leaf()) {  // a tuple of one leaf, too, has a profile of its own
@@ -118,7 +124,7 @@ class Decision {
     };
     if (cute != nullptr && (cute->proved() || right())) return cute->layout;
     const Line::Form form = leaf.line.form();
-    if (!form.exists()) refuse_form(leaf, form);
+    if (!form.exists()) return refusal(why_none(leaf, form));
     return from_modes(leaf.line.modes(form));
   }
 
@@ -136,11 +142,12 @@ class Decision {
     return lines;
   }
 
-  void check_carries(std::size_t domain) {
+  // Why the modes of B that walk in a domain carry into each other, if they do.
+  std::optional<std::string> carries_in(std::size_t domain) const {
     const std::vector<std::size_t> group = leaves_in(domain);
     const std::vector<Line> lines = lines_of(group);
     auto at = carrying(lines);
-    if (!at) return;
+    if (!at) return std::nullopt;
     Coordinates ends;
     for (const Line& line : lines) ends.push_back(line.extent());
     if (const auto first = first_carrying(lines, ends)) at = first;
@@ -161,7 +168,7 @@ class Decision {
     less[last] = Line(lines[last].outer(), partial[last], lines[last].step());
     if (!carrying(less))
       remedy = concat("; with extent ", partial[last], " in ", mode_of(leaves_[group[last]]), " there is an answer");
-    refuse(concat(certificate(i, j), remedy));
+    return concat(certificate(i, j), remedy);
   }
 
   static bool sums_differ(const std::vector<Line>& lines, const Coordinates& at) {
@@ -178,11 +185,11 @@ class Decision {
     return false;
   }
 
-  [[noreturn]] void refuse_form(const Leaf& leaf, const Line::Form& form) {
+  std::string why_none(const Leaf& leaf, const Line::Form& form) const {
     const int64_t extent = leaf.line.extent(), step = leaf.line.step();
     if (form.mixed) {
-      refuse(concat("; no layout is A o B: its stride in ", mode_of(leaf), " would have several entries, A(B(",
-                    *form.mixed * leaf.position, ")) = ", demanded(*form.mixed * leaf.position)));
+      return concat("; no layout is A o B: its stride in ", mode_of(leaf), " would have several entries, A(B(",
+                    *form.mixed * leaf.position, ")) = ", demanded(*form.mixed * leaf.position));
     }
     const int64_t stop = *form.stop, mark = form.marks.back();
     const bool uneven = stop % mark != 0;
@@ -196,7 +203,7 @@ class Decision {
       const Line longer(leaf.line.outer(), padded, step);
       if (longer.form().exists()) text += concat(", the next larger one is ", tile(padded));
     }
-    refuse(text);
+    return text;
   }
 
   // The greatest extent below that of the line with which it is a layout.
@@ -266,23 +273,23 @@ class Decision {
   }
 
   // CuTe's answer and where it is wrong, then `why`.
-  [[noreturn]] void refuse(const std::string& why) const {
-    if (!cute_) fail(concat(cause_(), why));
+  LayoutError refusal(const std::string& why) const {
+    if (!cute_) return LayoutError(concat(cause_(), why));
     const int64_t count = size(b_).value, found = size(cute_->layout).value;
     if (found != count) {
       // The first coordinate that only one of the two has.
       const CounterExample example =
           found < count ? CounterExample(found, "_", demanded(found)) : CounterExample(count, given(count), "_");
-      throw LayoutError(concat(cause_(), "; CuTe gives ", to_string(cute_->layout), " of size ", found,
-                               ", but the right layout has size ", count, why),
-                        example);
+      return LayoutError(concat(cause_(), "; CuTe gives ", to_string(cute_->layout), " of size ", found,
+                                ", but the right layout has size ", count, why),
+                         example);
     }
     const auto at = first_wrong();
-    if (!at) fail(concat(cause_(), why));
+    if (!at) return LayoutError(concat(cause_(), why));
     const CounterExample example(*at, given(*at), demanded(*at));
-    throw LayoutError(concat(cause_(), "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at, ")) = A(",
-                             values_text(inside(*at)), ") = ", example.expected, why),
-                      example);
+    return LayoutError(concat(cause_(), "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at,
+                              ")) = A(", values_text(inside(*at)), ") = ", example.expected, why),
+                       example);
   }
 
   LayoutView a_;
@@ -295,7 +302,7 @@ class Decision {
 
 }  // namespace
 
-Layout decide(LayoutView a, LayoutView b, const Composed* cute, const std::function<std::string()>& cause) {
+Decided decide(LayoutView a, LayoutView b, const Composed* cute, const std::function<std::string()>& cause) {
   return Decision(a, b, cute, cause).answer();
 }
 

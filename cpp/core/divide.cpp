@@ -150,16 +150,18 @@ Layout compose_tiling(LayoutView a, LayoutView tiling) {
     refusal = error;
   }
   try {
-    Layout whole = [&] {
+    Decided decided = [&] {
       const Trace::Silence silence;
       return decide(a, tiling, cute ? &*cute : nullptr, [&] { return std::string(refusal->what()); });
     }();
-    note(step::kFound, whole);
-    verify_divide(a, tiling, {whole, {}});
-    return whole;
-  } catch (const LayoutError&) {
-    throw *refusal;
+    if (auto* const whole = std::get_if<Layout>(&decided)) {
+      note(step::kFound, *whole);
+      verify_divide(a, tiling, {*whole, {}});
+      return std::move(*whole);
+    }
+  } catch (const LayoutError&) {  // the first one says more
   }
+  throw *refusal;
 }
 
 Layout divide_by_layout(LayoutView a, const Layout& tiler) {

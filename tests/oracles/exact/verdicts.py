@@ -503,6 +503,8 @@ def run(name: str, count: int, seed: int) -> tuple[Counter[tuple[str, str]], lis
         random = Random(f"{name} {seed} {k}")
         try:
             became[CHECKS[name](random)] += 1
+        except existence.UndecidedError:
+            became["isl", "took too long"] += 1
         except (Finding, LayoutError) as finding:
             became[("", "findings")] += 1
             findings.append(f"{name} {seed} {k}: {finding}")
