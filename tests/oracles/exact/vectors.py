@@ -20,8 +20,8 @@ def axes_of(layout: Layout) -> Axes:
     return sorted(found) or [()]
 
 
-def stride_along(stride: object, axes: Axes) -> Values:
-    row = np.zeros(len(axes), np.int64)
+def stride_along(stride: object, axes: Axes) -> list[int]:
+    row = [0] * len(axes)
     if isinstance(stride, m.Basis):
         row[axes.index(stride.path)] = stride.value
     elif stride != 0:
@@ -31,21 +31,20 @@ def stride_along(stride: object, axes: Axes) -> Values:
 
 def at(layout: Layout, x: Values, axes: Axes) -> Values:
     """A(x) for an array of 1-D coordinates; the last mode does not wrap, and A(-x) = -A(x)."""
-    rest, total = np.abs(x), np.zeros((len(x), len(axes)), np.int64)
+    rest, digits = np.abs(x), []
     modes = m.pairs(layout)
-    for k, (extent, stride) in enumerate(modes):
-        digit = rest
-        if k + 1 < len(modes):
-            rest, digit = np.divmod(rest, extent)
-        total += digit[:, None] * stride_along(stride, axes)
-    return np.where((x < 0)[:, None], -total, total)
+    for extent, _ in modes[:-1]:
+        rest, digit = np.divmod(rest, extent)
+        digits.append(digit)
+    strides = np.array([stride_along(stride, axes) for _, stride in modes])
+    return (np.sign(x) * np.array([*digits, rest])).T @ strides
 
 
 def values(layout: Layout, axes: Axes) -> Values:
     """All values in the order of the 1-D coordinate."""
     total = np.zeros((1, len(axes)), np.int64)
     for extent, stride in m.pairs(layout):
-        steps = np.arange(extent)[:, None] * stride_along(stride, axes)
+        steps = np.arange(extent)[:, None] * np.array(stride_along(stride, axes))
         total = (steps[:, None, :] + total[None, :, :]).reshape(-1, len(axes))
     return total
 
@@ -89,7 +88,6 @@ def composed(a: Layout, b: Layout, axes: Axes) -> tuple[Values, bool]:
     for path in sorted(set(paths)):
         part = part_at(a, path)
         x, sums = np.zeros(1, np.int64), np.zeros((1, len(axes)), np.int64)
-        one = np.zeros((1, len(axes)), np.int64)
         for (s, _), d, own in zip(leaves, steps, paths, strict=True):
             i = np.arange(s) * (d if own == path else 0)
             x = (i[:, None] + x[None, :]).reshape(-1)

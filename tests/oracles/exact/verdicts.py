@@ -115,7 +115,7 @@ def composition(random: Random) -> tuple[str, str]:
     large = random.random() < 0.3
     while True:
         a = cases.layout(random, large)
-        b = cases.right_of(random, a, MOST if large else 512)
+        b = cases.right_of(random, a, MOST if large and random.random() < 0.05 else 512)
         if cases.fit_into_64_bits(a, b):
             break
     kind = "NumPy"
@@ -216,7 +216,7 @@ def divide(random: Random) -> tuple[str, str]:
     while True:
         a = cases.layout(random, large, rank=5)
         b = cases.tile_for(random, a, large and random.random() < 0.5)
-        if m.size(a) <= (1 << 20 if large else 2048) and m.size(b) <= 1 << 14:
+        if m.size(a) <= (1 << 20 if large else 512) and m.size(b) <= 1 << 14:
             break
     if m.size(a) // m.size(b) > 4096:
         return "skipped", "too many tiles"
@@ -290,7 +290,7 @@ def complement(random: Random) -> tuple[str, str]:
     large = random.random() < 0.03
     while True:
         a = cases.block(random, large)
-        most = 1 << 18 if large else 2048
+        most = 1 << 18 if large else 512
         end = m.cosize(a) * random.choice((1, 1, 2, 3, 4, 12)) + random.choice((0, 0, 0, 1, 5))
         if m.size(a) <= most and end <= 4 * most and (not large or end // m.size(a) < 2048):
             return "NumPy", judge_complement(a, end)
