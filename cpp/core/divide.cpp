@@ -96,7 +96,8 @@ void verify_divide(LayoutView a, LayoutView tiling, const Composed& composed) {
   const Trace::Silence silence;
   const Tiling place(a, tiling);
   const int64_t domain = size(a).value;
-  const std::string cause = composed.proved() ? "the tiles do not fit into the layout" : composed.cause.text(tiling.shape);
+  const std::string cause =
+      composed.proved() ? "the tiles do not fit into the layout" : composed.cause.text(tiling.shape);
   const int64_t count = size(tiling).value, found = size(composed.layout).value;
   auto given = [&](int64_t i) { return values_text(crd2idx(IntTuple(static_int(i)), LayoutView(composed.layout))); };
   auto demanded = [&](int64_t t) { return values_text(crd2idx(IntTuple(static_int(t)), a)); };

@@ -235,8 +235,9 @@ Layout max_common_layout(LayoutView a, LayoutView b) {
   if (!composed.proved() && checks_enabled()) {
     require_equal(Chain(modes_of(result)).then(a), Chain::coordinate(result), size(result).value, "A(R(i)) = i",
                   [&](const CounterExample& at) {
-                    return concat(composed.cause.text(inverse.shape()), "; CuTe answers ", to_string(result), ", but element ", at.coordinate,
-                                  " of it lies at offset ", at.got, " of the left layout");
+                    return concat(composed.cause.text(inverse.shape()), "; CuTe answers ", to_string(result),
+                                  ", but element ", at.coordinate, " of it lies at offset ", at.got,
+                                  " of the left layout");
                   });
   }
   return result;
