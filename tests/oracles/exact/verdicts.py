@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from math import prod
 from random import Random
 from typing import Any
 
@@ -82,7 +81,7 @@ def certificate(case: str, a: Layout, b: Layout, axes: Axes, error: LayoutError)
     if found is None:
         raise Finding(f"no certificate: {case}: {message}")
     i, j = map(int, found.groups()[:2])
-    if not (0 < i and 0 < j and i + j < m.size(b)):
+    if min(i, j) <= 0 or i + j >= m.size(b):
         raise Finding(f"bad certificate: {case}: {message}")
     whole, left, right = (value_at(a, b, k) for k in (i + j, i, j))
     if m.add(left, right) == whole:
@@ -452,7 +451,8 @@ def disjoint(random: Random) -> tuple[str, str]:
             break
     x, y = (values(c, [()])[:, 0] for c in (a, b))
     span = max(1, int(max(x.max() - x.min(), y.max() - y.min())))
-    offset = random.choice((0, random.randint(-span, span), int(x[random.randrange(len(x))] - y[random.randrange(len(y))])))
+    met = int(x[random.randrange(len(x))] - y[random.randrange(len(y))])
+    offset = random.choice((0, random.randint(-span, span), met))
     offset += random.choice((0, 0, 1, -1))
     verdict = cute.is_disjoint(as_cute(a), as_cute(b), offset)
     listed = len(np.intersect1d(x, y + offset)) == 0
@@ -467,6 +467,7 @@ def disjoint(random: Random) -> tuple[str, str]:
 
 def disjoint_by_sets(random: Random) -> tuple[str, str]:
     """Images that nobody lists, beside isl."""
+
     def drawn(common: int) -> Layout:
         rank = random.randint(1, 3)
         extents = tuple(random.choice((2, 3, 5, 8, 64, 1000, 1 << 20)) for _ in range(rank))

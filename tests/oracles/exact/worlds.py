@@ -1,4 +1,4 @@
-"""Small worlds of compositions, looked at whole: which of them are layouts follows from linear equations in A's strides.
+"""Small worlds of compositions, looked at whole: which are layouts follows from linear equations in A's strides.
 
 f(i) = A(d i) is a layout on [0, s) if and only if for some ordered factorisation of s into primes, with the partial
 products m_l, f(i) is the sum of digit_l(i) f(m_l) for all i. For fixed extents and s:d that is linear in the strides
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 import numpy as np
@@ -48,7 +48,7 @@ def are_layouts(extents: Sequence[int], s: int, d: int, strides: Table) -> NDArr
     digits = digits_in(extents, d * i)
     found = np.zeros(len(strides), bool)
     for marks in factorisations(s):
-        quotients = [q // p for p, q in zip(marks, marks[1:], strict=False)]
+        quotients = [q // p for p, q in pairwise(marks)]
         split = digits_in([*quotients, 1], i)[: len(quotients)] if quotients else np.zeros((0, s), np.int64)
         difference = digits - digits[:, marks[: len(quotients)]] @ split
         difference = np.unique(difference, axis=1)
