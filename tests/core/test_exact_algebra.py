@@ -56,11 +56,11 @@ def test_a_small_world_of_rank_3():
 def test_rank_2_whole():
     """Extents 2 to 8, strides 1 to 12."""
     total = explored(range(2, 9), range(1, 13), 2)
-    assert total["layouts"] + total["refused"] == total["cases"] == 606240
+    assert total == {"cases": 606_240, "layouts": 323_346, "refused": 282_894}
 
 
 @pytest.mark.nightly
 def test_rank_3_whole():
     """Extents 2 to 4, strides 1 to 16."""
     total = explored(range(2, 5), range(1, 17), 3)
-    assert total["layouts"] + total["refused"] == total["cases"]
+    assert total == {"cases": 10_280_960, "layouts": 4_521_208, "refused": 5_759_752}
