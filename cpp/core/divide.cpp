@@ -11,7 +11,7 @@ namespace tilewright {
 
 namespace {
 
-// n where the strides of T, read off, continue one another from 1 up to n, so that T reaches exactly [0, n); else -1.
+// The strides of T, read off, continue one another from 1 up to n, so that T reaches all of [0, n).
 int64_t chain_end(LayoutView tiling) {
   Modes modes;
   for_each_leaf(tiling, [&](const Node& extent, const Node& stride) {
@@ -23,7 +23,7 @@ int64_t chain_end(LayoutView tiling) {
     for (std::size_t i = 0; i < modes.size(); ++i) {
       if (modes[i].stride.value == end) next = i;
     }
-    if (next == modes.size()) return -1;
+    if (next == modes.size()) break;
     end = checked_mul(end, modes[next].extent.value);
     modes.erase(next);
   }

@@ -291,7 +291,7 @@ def complement(random: Random) -> tuple[str, str]:
         a = cases.block(random, large)
         most = 1 << 18 if large else 512
         end = m.cosize(a) * random.choice((1, 1, 2, 3, 4, 12)) + random.choice((0, 0, 0, 1, 5))
-        if m.size(a) <= most and end <= 4 * most and (not large or end // m.size(a) < 2048):
+        if m.size(a) <= most and end <= 4 * most and end // m.size(a) < 256:
             return "NumPy", judge_complement(a, end)
 
 
