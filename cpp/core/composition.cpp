@@ -222,25 +222,7 @@ Composed compose(LayoutView a, LayoutView b) {
 }
 
 Layout composition(LayoutView a, LayoutView b) {
-  if (!checks_enabled()) return compose(a, b).layout;
-  const auto decided = [&](const Composed* cute, const std::string& cause) {
-    Layout found = [&] {
-      const Trace::Silence silence;
-      return decide(a, b, cute, cause);
-    }();
-    note(cute != nullptr && found == cute->layout ? step::kDecided : step::kFound, found);
-    return found;
-  };
-  bool rejected = true;
-  try {
-    Composed composed = compose(a, b);
-    if (composed.proved) return std::move(composed.layout);
-    rejected = false;
-    return decided(&composed, composed.cause);
-  } catch (const LayoutError& error) {
-    if (!rejected) throw;
-    return decided(nullptr, error.what());
-  }
+  return checks_enabled() ? decided(a, b, Where::kEverywhere) : compose(a, b).layout;
 }
 
 Layout composition(LayoutView a, const Tiler& tiler) {

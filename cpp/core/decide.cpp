@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "carries.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -49,12 +50,13 @@ struct Leaf {
 struct Domain {
   BasisId basis;
   Outer outer;
+  std::optional<int64_t> end;  // of what counts
 };
 
 class Decision {
  public:
-  Decision(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause)
-      : a_(a), b_(b), cute_(cute), cause_(cause) {
+  Decision(LayoutView a, LayoutView b, Where where, const Composed* cute, const std::string& cause)
+      : a_(a), b_(b), where_(where), cute_(cute), cause_(cause) {
     auto positive = [&](LayoutView layout) {
       for_each_leaf(layout, [&](const Node& extent, const Node&) {
         if (extent.value <= 0)
@@ -65,8 +67,8 @@ class Decision {
     int64_t position = 1;
     for_each_leaf(b, [&](const Node& extent, const Node& stride) {
       const std::size_t domain = domain_of(stride.basis());
-      leaves_.push_back(
-          {{&extent, &stride}, domain, Line(domains_[domain].outer, extent.value, stride.value), position});
+      const Line line(domains_[domain].outer, extent.value, stride.value, domains_[domain].end);
+      leaves_.push_back({{&extent, &stride}, domain, line, position});
       position = checked_mul(position, extent.value);
     });
     if (domains_.size() > 1) coshape(b);  // raises where a coordinate would mix integers and tuples
@@ -79,12 +81,81 @@ class Decision {
     return cute_->layout;
   }
 
+  // The steps that lead to the answer.
+  void note_proof(const Layout& answer) const {
+    for (std::size_t d = 0; d < domains_.size(); ++d) note_floors(domains_[d]);
+    std::vector<LayoutView> parts;
+    collect(b_, answer, parts);
+    for (std::size_t k = 0; k < leaves_.size(); ++k) {
+      if (leaves_[k].line.extent() > 1) note_line(leaves_[k], parts[k]);
+    }
+    for (std::size_t d = 0; d < domains_.size(); ++d) note_residues(lines_of(leaves_in(d)));
+    note(where_ == Where::kInside ? step::kFoundInside : step::kFound, answer);
+  }
+
  private:
+  static void note_floors(const Domain& domain) {
+    for (std::size_t e = 0; e < domain.outer.entries.size(); ++e) {
+      const FlatFunction& part = domain.outer.parts[e];
+      Floors floors;
+      add_floors(floors, part, 1, INT64_MAX, 1);
+      std::string text = concat(part.strides[0], "*x");
+      for (const Floor& floor : floors) {
+        const bool negative = floor.weight < 0;
+        text += concat(negative ? " - " : " + ", to_string(negative ? -floor.weight : floor.weight), "*floor(x/",
+                       floor.denominator, ")");
+      }
+      note(step::kFloors, text + basis_suffix(domain.outer.entries[e]));
+    }
+  }
+
+  void note_line(const Leaf& leaf, LayoutView part) const {
+    const Line& line = leaf.line;
+    note(step::kLine, leaf.layout, line.step());
+    const Trace::Nested nested(Trace::current());
+    std::vector<std::string> values;
+    const auto value = [&](int64_t i) {
+      const Trace::Silence silence;
+      return demanded(i * leaf.position);
+    };
+    const Line::Form form = line.form();
+    for (std::size_t l = 1; l < form.marks.size(); ++l) {
+      const int64_t mark = form.marks[l], before = form.marks[l - 1];
+      Line::Form until = form, with = form;
+      until.marks.resize(l), with.marks.resize(l + 1);
+      const Layout now = from_modes(line.modes(until));
+      const Trace* const trace = Trace::current();
+      std::string given;
+      if (trace != nullptr) {
+        const Trace::Silence silence;
+        given = values_text(crd2idx(IntTuple(static_int(mark)), now.view()));
+      }
+      note(step::kMark, now, mark, value(mark), given, before, line.extent(), from_modes(line.modes(with)));
+    }
+    note(step::kSame, line.counted(), part);
+  }
+
+  static void note_residues(const std::vector<Line>& lines) {
+    const auto moves = [](const Line& line) { return line.counted() > 1 && line.step() != 0; };
+    if (std::count_if(lines.begin(), lines.end(), moves) < 2) return;
+    for (const Residues& residues : residues_of(lines)) {
+      std::string sum;
+      Wide all = 0;
+      for (const int64_t greatest : residues.greatest) {
+        sum += concat(sum.empty() ? "" : " + ", greatest);
+        all += greatest;
+      }
+      note(all < residues.level ? step::kNoCarry : step::kCarriesCancel, residues.level, sum, to_string(all));
+    }
+  }
+
   std::size_t domain_of(BasisId basis) {
     for (std::size_t i = 0; i < domains_.size(); ++i) {
       if (domains_[i].basis == basis) return i;
     }
-    domains_.push_back({basis, Outer(at_path(a_, basis))});
+    const LayoutView part = at_path(a_, basis);
+    domains_.push_back({basis, Outer(part), std::nullopt});
+    if (where_ == Where::kInside) domains_.back().end = size(part).value;
     return domains_.size() - 1;
   }
 
@@ -139,11 +210,10 @@ class Decision {
   void check_carries(std::size_t domain) {
     const std::vector<std::size_t> group = leaves_in(domain);
     const std::vector<Line> lines = lines_of(group);
-    auto at = carrying(lines);
+    const auto end = domains_[domain].end;
+    auto at = carrying(lines, end);
     if (!at) return;
-    Coordinates ends;
-    for (const Line& line : lines) ends.push_back(line.extent());
-    if (const auto first = first_carrying(lines, ends)) at = first;
+    if (const auto first = first_carrying(lines, end)) at = first;
     // The last of the modes whose addition changes the sum is j, those before it are i.
     std::size_t last = group.size();
     Coordinates partial(group.size(), 0);
@@ -158,8 +228,8 @@ class Decision {
     const int64_t j = partial[last] * leaves_[group[last]].position;
     std::string remedy;
     std::vector<Line> less = lines;
-    less[last] = Line(lines[last].outer(), partial[last], lines[last].step());
-    if (!carrying(less))
+    less[last] = lines[last].with_extent(partial[last]);
+    if (where_ == Where::kEverywhere && !carrying(less))
       remedy = concat("; with extent ", partial[last], " in ", mode_of(leaves_[group[last]]), " there is an answer");
     refuse(concat(certificate(i, j), remedy));
   }
@@ -181,19 +251,20 @@ class Decision {
   [[noreturn]] void refuse_form(const Leaf& leaf, const Line::Form& form) {
     const int64_t extent = leaf.line.extent(), step = leaf.line.step();
     if (form.mixed) {
-      refuse(concat("; no layout is A o B: its stride in ", mode_of(leaf), " would have several entries, A(B(",
-                    *form.mixed * leaf.position, ")) = ", demanded(*form.mixed * leaf.position)));
+      refuse(concat("; no layout is A o ", name(), ": its stride in ", mode_of(leaf), " would have several entries, ",
+                    value_at(concat(*form.mixed * leaf.position)), " = ", demanded(*form.mixed * leaf.position)));
     }
     const int64_t stop = *form.stop, mark = form.marks.back();
     const bool uneven = stop % mark != 0;
     const int64_t i = uneven ? stop % mark : stop - mark;
     std::string text = certificate(i * leaf.position, (stop - i) * leaf.position);
     if (!uneven) text += concat(", and ", stop, " does not divide the extent ", extent);
+    if (where_ == Where::kInside) refuse(text);
     const auto tile = [&](int64_t size) { return concat(size, ":", step, basis_suffix(leaf.layout.stride->basis())); };
     text += concat("; the largest tile that has an answer is ", tile(largest(leaf.line, form)));
     if (!uneven) {
       const int64_t padded = checked_mul((extent + stop - 1) / stop, stop);
-      const Line longer(leaf.line.outer(), padded, step);
+      const Line longer = leaf.line.with_extent(padded);
       if (longer.form().exists()) text += concat(", the next larger one is ", tile(padded));
     }
     refuse(text);
@@ -206,15 +277,20 @@ class Decision {
     const int64_t stop = *form.stop;
     if (stop % mark != 0) return stop / mark * mark;
     const int64_t multiple = line.extent() / stop * stop;
-    const Line shorter(line.outer(), multiple, line.step());
+    const Line shorter = line.with_extent(multiple);
     const Line::Form rest = shorter.form();
     return rest.exists() ? multiple : std::max(stop, largest(shorter, rest));
   }
 
   // A(B(i + j)) != A(B(i)) + A(B(j)), where i and j have no digit in common.
   std::string certificate(int64_t i, int64_t j) const {
-    return concat("; no layout is A o B: A(B(", i, "+", j, ")) = ", demanded(i + j), ", but A(B(", i, ")) + A(B(", j,
-                  ")) = ", demanded(i), " + ", demanded(j));
+    return concat("; no layout is A o ", name(), ": ", value_at(concat(i, "+", j)), " = ", demanded(i + j), ", but ",
+                  value_at(concat(i)), " + ", value_at(concat(j)), " = ", demanded(i), " + ", demanded(j));
+  }
+  const char* name() const { return where_ == Where::kInside ? "(B, B*)" : "B"; }
+  // `A(B(1+2))`
+  std::string value_at(const std::string& coordinate) const {
+    return concat("A(", where_ == Where::kInside ? "(B,B*)" : "B", "(", coordinate, "))");
   }
 
   // The smallest coordinate at which CuTe's answer, of the size of B, is not A(B(i)).
@@ -235,13 +311,11 @@ class Decision {
       std::vector<Line> lines;
       for (const std::size_t k : group) {
         const Line& line = leaves_[k].line;
-        lines.emplace_back(line.outer(), broken == k ? at : line.extent(), line.step());
+        lines.push_back(broken == k ? line.with_extent(at) : line);
       }
-      auto found = carrying(lines);
+      auto found = carrying(lines, domains_[d].end);
       if (!found) continue;
-      Coordinates ends;
-      for (const Line& line : lines) ends.push_back(line.extent());
-      if (const auto smallest = first_carrying(lines, ends)) found = smallest;
+      if (const auto smallest = first_carrying(lines, domains_[d].end)) found = smallest;
       int64_t coordinate = 0;
       for (std::size_t k = 0; k < group.size(); ++k) coordinate += (*found)[k] * leaves_[group[k]].position;
       first = std::min(first.value_or(coordinate), coordinate);
@@ -273,20 +347,21 @@ class Decision {
       // The first coordinate that only one of the two has.
       const CounterExample example =
           found < count ? CounterExample(found, "_", demanded(found)) : CounterExample(count, given(count), "_");
-      throw LayoutError(concat(cause_, "; CuTe gives ", to_string(cute_->layout), " of size ", found,
-                               ", but the right layout has size ", count, why),
+      throw LayoutError(concat(cause_, "; CuTe gives ", to_string(cute_->layout), " of size ", found, ", but ",
+                               where_ == Where::kInside ? "(B, B*)" : "the right layout", " has size ", count, why),
                         example);
     }
     const auto at = first_wrong();
     if (!at) fail(concat(cause_, why));
     const CounterExample example(*at, given(*at), demanded(*at));
-    throw LayoutError(concat(cause_, "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at, ")) = A(",
-                             values_text(inside(*at)), ") = ", example.expected, why),
+    throw LayoutError(concat(cause_, "; at coordinate ", *at, " CuTe gives ", example.got, ", but ",
+                             value_at(concat(*at)), " = A(", values_text(inside(*at)), ") = ", example.expected, why),
                       example);
   }
 
   LayoutView a_;
   LayoutView b_;
+  Where where_;
   const Composed* cute_;
   const std::string& cause_;
   std::deque<Domain> domains_;  // lines point into it
@@ -295,8 +370,28 @@ class Decision {
 
 }  // namespace
 
-Layout decide(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause) {
-  return Decision(a, b, cute, cause).answer();
+Layout decided(LayoutView a, LayoutView b, Where where) {
+  Trace* const trace = Trace::current();
+  const std::size_t start = trace == nullptr ? 0 : trace->steps().size();
+  std::optional<Composed> cute;
+  std::string cause;
+  try {
+    cute = compose(a, b);
+    if (cute->proved) return std::move(cute->layout);
+    cause = cute->cause;
+  } catch (const LayoutError& error) {
+    cause = error.what();
+  }
+  Decision decision(a, b, where, cute ? &*cute : nullptr, cause);
+  Layout answer = [&] {
+    const Trace::Silence silence;
+    return decision.answer();
+  }();
+  if (trace != nullptr) {
+    trace->rewind(start);  // what CuTe's conditions say does not matter here
+    decision.note_proof(answer);
+  }
+  return answer;
 }
 
 }  // namespace tilewright
