@@ -209,26 +209,7 @@ Composed compose(LayoutView a, LayoutView b) {
 }
 
 Layout composition(LayoutView a, LayoutView b) {
-  if (!checks_enabled()) return compose(a, b).layout;
-  std::string failure;  // what made CuTe's way impossible, such as an overflow
-  Composed composed = [&]() -> Composed {
-    try {
-      return attempt(a, b);
-    } catch (const LayoutError& error) {
-      failure = error.what();
-      return {};
-    }
-  }();
-  const Composed* const cute = failure.empty() && !composed.rejected() ? &composed : nullptr;
-  if (cute != nullptr && composed.proved()) return std::move(composed.layout);
-  Decided decided = [&] {
-    const Trace::Silence silence;
-    return decide(a, b, cute, [&] { return failure.empty() ? composed.cause.text(b.shape) : failure; });
-  }();
-  if (auto* const error = std::get_if<LayoutError>(&decided)) throw std::move(*error);
-  Layout& found = std::get<Layout>(decided);
-  note(cute != nullptr && found == cute->layout ? step::kDecided : step::kFound, found);
-  return std::move(found);
+  return checks_enabled() ? decided(a, b, Where::kEverywhere) : compose(a, b).layout;
 }
 
 Layout composition(LayoutView a, const Tiler& tiler) {

@@ -62,10 +62,6 @@ Composed compose(LayoutView a, LayoutView b);
 // The layout that the modes of B along a basis element read: a mode of A, or A itself.
 LayoutView at_path(LayoutView layout, BasisId basis);
 
-// The complement, where it is an error to end below the cotarget, and where the caller looks for itself.
-enum class Reach { kCotarget, kAny };
-Layout complement(LayoutView layout, TupleView cotarget, Reach reach);
-
 // How many coordinates a law is checked on, at most, where no proof is at hand.
 inline constexpr int64_t kScanLimit = int64_t{1} << 22;
 // Raises where the rest was not compared.
