@@ -178,15 +178,6 @@ def starts_of(image: list[int], end: int) -> list[int] | None:
     return starts
 
 
-def overlapping(case: str, ours: Any, right: Callable[[Layout], bool]) -> str:
-    """A tile whose modes overlap has no complement in CuTe, even where copies of its image tile."""
-    if not isinstance(ours, Layout):
-        return "refused, the modes of B overlap"
-    if not right(ours):
-        raise Finding(f"wrong: {case} = {ours}")
-    return "beyond CuTe, the modes of B overlap"
-
-
 def layout_starts(starts: list[int]) -> Layout | None:
     modes = coarsest(np.array(starts)[:, None])
     if modes is None:
@@ -231,8 +222,6 @@ def judge_divide(a: Layout, b: Layout) -> str:
             raise Finding(f"copies do not tile, and yet: {case} = {ours}")
         return "refused"
     right = right_division(a, b, starts)
-    if gaps(b, 1) is None:
-        return overlapping(case, ours, right)
     rest = layout_starts(starts)
     exists = rest is not None and vectors.composed(a, m.join([b, rest]), [()])[1]
     if not exists and isinstance(ours, Layout) and right(ours):
@@ -320,8 +309,6 @@ def judge_complement(a: Layout, end: int) -> str:
 
     if rest is None and isinstance(ours, Layout) and right(ours):
         return "right, with holes"
-    if gaps(a, 1) is None:
-        return overlapping(case, ours, right)
     return judge(case, ours, theirs, rest is not None, right)
 
 
