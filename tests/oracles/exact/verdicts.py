@@ -197,7 +197,7 @@ def right_division(a: Layout, b: Layout, starts: list[int]) -> Callable[[Layout]
             return False
         index = (np.array(starts)[:, None] + np.array(m.offsets(b))[None, :]).reshape(-1)
         inside = (index >= 0) & (index < m.size(a))
-        got = values(r, axes)[: len(index)]
+        got = vectors.at(r, np.arange(len(index)), axes)
         return bool((got == vectors.at(a, index, axes))[inside].all())
 
     return right
