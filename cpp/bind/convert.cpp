@@ -288,6 +288,7 @@ constexpr int kMaxTextDepth = 2 * kMaxDepth;
 
 // CuTe's text of what has one, else Python's; an object without either is shown by its type.
 std::string text_of(py::handle object) {
+  if (is_layout(object)) return to_string(as_layout(object));
   const bool speaks_cute = is_layout_like(object) || is_swizzle(object) || is_exactly<BasisElement>(object) ||
                            PyLong_Check(object.ptr()) || is_subtype(Py_TYPE(object.ptr()), registry().int32) ||
                            is_subtype(Py_TYPE(object.ptr()), registry().int64);
@@ -324,7 +325,7 @@ void write_notation(py::handle object, std::string& out, std::size_t limit, int 
 
 }  // namespace
 
-void raise(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error) {
+void set_error(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error) {
   // An optional operand that was left out is not shown.
   std::size_t count = operands.size();
   while (count > 1 && operands.begin()[count - 1].is_none()) --count;
@@ -333,10 +334,10 @@ void raise(const char* operation, std::initializer_list<py::handle> operands, co
   for (std::size_t i = 0; i < count; ++i) {
     const std::string part = notation(operands.begin()[i]);
     text += (i == 0 ? "" : ", ") + part;
-    parts[i] = part;
+    parts[i] = py::str(part);
   }
   text += concat("): ", error.what());
-  const py::object type = py::module_::import("tilewright._core").attr("LayoutError");
+  const py::object& type = registry().error;
   const py::object exception = type(text);
   exception.attr("operation") = operation;
   exception.attr("operands") = parts;
@@ -346,6 +347,10 @@ void raise(const char* operation, std::initializer_list<py::handle> operands, co
     exception.attr("counterexample") = py::make_tuple(coordinate, value(got), value(expected));
   }
   PyErr_SetObject(type.ptr(), exception.ptr());
+}
+
+void raise(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error) {
+  set_error(operation, operands, error);
   throw py::error_already_set();
 }
 

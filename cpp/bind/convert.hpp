@@ -65,7 +65,7 @@ struct ModesArg : Arg {
   static constexpr auto annotation = py::detail::const_name("Modes");
 };
 
-// A result that may be of several kinds.
+// A result that may be of several kinds; none where a Python error is set.
 struct Result {
   Result(py::object o) : object(std::move(o)) {}  // NOLINT: any object is a result
   py::object object;
@@ -110,6 +110,7 @@ struct Registry {
   py::object int32;
   py::object int64;
   py::object tensor;
+  py::object error;  // LayoutError
 };
 Registry& registry();
 
@@ -160,12 +161,22 @@ py::object from_any_layout(AnyLayout layout);
 py::object make_tensor(py::handle like, py::object iterator, py::object layout);
 
 // Runs an operation; what it throws becomes a Python exception that names the operation and its operands.
+// Sets the Python error. `raise` throws it, too.
+void set_error(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error);
 [[noreturn]] void raise(const char* operation, std::initializer_list<py::handle> operands, const LayoutError& error);
 [[noreturn]] void rethrow(const char* operation, std::initializer_list<py::handle> operands);
 template <class F>
 auto guarded(const char* operation, std::initializer_list<py::handle> operands, F&& f) -> decltype(f()) {
   try {
     return f();
+  } catch (const LayoutError& error) {
+    // A refusal is an answer, too, and to throw costs more than to decide: nothing is a result where an error is set.
+    if constexpr (std::is_same_v<decltype(f()), Result>) {
+      set_error(operation, operands, error);
+      return Result(py::object());
+    } else {
+      raise(operation, operands, error);
+    }
   } catch (...) {
     rethrow(operation, operands);
   }

@@ -67,7 +67,7 @@ py::tuple explained(py::handle operation, py::handle operands) {
     result = operation(*given);
     outcome = "result: " + result_text(result);
   } catch (py::error_already_set& raised) {
-    if (!raised.matches(py::module_::import("tilewright._core").attr("LayoutError"))) throw;
+    if (!raised.matches(registry().error)) throw;
     error = raised.value();
     outcome = "LayoutError: " + py::str(error).cast<std::string>();
   }

@@ -26,6 +26,7 @@ PYBIND11_MODULE(_core, m) {
   error.attr("operands") = py::tuple();
   error.attr("counterexample") = py::none();
   m.attr("LayoutError") = error;
+  registry().error = error;
   py::register_exception_translator([](std::exception_ptr error) {
     try {
       if (error) std::rethrow_exception(error);

@@ -17,9 +17,9 @@ using Box = std::vector<Interval>;
 
 class Search {
  public:
-  explicit Search(const std::vector<Line>& lines) : lines_(lines) {
+  Search(const std::vector<Line>& lines, std::optional<int64_t> end) : lines_(lines), end_(end) {
     Wide reach = 0;
-    for (const Line& line : lines) reach += Wide{line.step() < 0 ? -line.step() : line.step()} * (line.extent() - 1);
+    for (const Line& line : lines) reach += Wide{line.step() < 0 ? -line.step() : line.step()} * (line.counted() - 1);
     const int64_t most = narrow(reach);
     for (const FlatFunction& part : lines.front().outer().parts) {
       Floors floors;
@@ -34,6 +34,7 @@ class Search {
   bool differs(const Coordinates& at) const {
     int64_t x = 0;
     for (std::size_t j = 0; j < lines_.size(); ++j) x += lines_[j].step() * at[j];
+    if (end_ && x >= *end_) return false;
     const auto& parts = lines_.front().outer().parts;
     for (std::size_t k = 0; k < parts.size(); ++k) {
       Wide sum = 0;
@@ -43,18 +44,20 @@ class Search {
     return false;
   }
 
+  const std::vector<int64_t>& levels() const { return levels_; }
+
   // Where no stride is negative: the coordinates with the greatest residues at a level decide, unless carries cancel.
   enum class Quick { kNone, kFound, kOpen };
   Quick quick(Coordinates& found) const {
     for (const Line& line : lines_) {
-      if (line.step() < 0 && line.extent() > 1) return Quick::kOpen;
+      if (line.step() < 0 && line.counted() > 1) return Quick::kOpen;
     }
     bool carries = false;
     for (const int64_t level : levels_) {
       Wide sum = 0;
       found.clear();
       for (const Line& line : lines_) {
-        const auto [residue, i] = max_residue(line.step(), level, line.extent());
+        const auto [residue, i] = max_residue(line.step(), level, line.counted());
         sum += residue;
         found.push_back(i);
       }
@@ -107,7 +110,8 @@ class Search {
       const Wide first = Wide{lines_[j].step()} * box[j].low, last = Wide{lines_[j].step()} * box[j].high;
       low += std::min(first, last), high += std::max(first, last);
     }
-    if (low < 0 && high > 0) {
+    if (end_ && low >= *end_) return true;  // nothing here counts
+    if ((low < 0 && high > 0) || (end_ && high >= *end_)) {
       for (std::size_t j = 0; j < box.size(); ++j) {
         const Wide step = lines_[j].step();
         spread[j] = (step < 0 ? -step : step) * (box[j].high - box[j].low);
@@ -143,22 +147,31 @@ class Search {
   }
 
   const std::vector<Line>& lines_;
+  std::optional<int64_t> end_;
   std::vector<int64_t> levels_;
 };
 
 }  // namespace
 
-std::optional<Coordinates> carrying(const std::vector<Line>& lines) {
-  auto moves = [](const Line& line) { return line.extent() > 1 && line.step() != 0; };
+namespace {
+
+Box all_of(const std::vector<Line>& lines) {
+  Box box;
+  for (const Line& line : lines) box.push_back({0, line.counted() - 1});
+  return box;
+}
+
+}  // namespace
+
+std::optional<Coordinates> carrying(const std::vector<Line>& lines, std::optional<int64_t> end) {
+  auto moves = [](const Line& line) { return line.counted() > 1 && line.step() != 0; };
   if (std::count_if(lines.begin(), lines.end(), moves) < 2) return std::nullopt;
-  const Search search(lines);
+  const Search search(lines, end);
   Coordinates found;
   const Search::Quick quick = search.quick(found);
   if (quick == Search::Quick::kFound) return found;
   if (quick == Search::Quick::kNone) return std::nullopt;
-  Box box;
-  for (const Line& line : lines) box.push_back({0, line.extent() - 1});
-  Search::Outcome outcome = search.split(std::move(box), false);
+  Search::Outcome outcome = search.split(all_of(lines), false);
   if (!outcome.decided) {
     fail(concat("whether the carries between the modes of the right layout cancel was not decided within ", kMostBoxes,
                 " boxes of coordinates (the question is hard in general); use fewer modes, or unchecked() to take "
@@ -167,10 +180,21 @@ std::optional<Coordinates> carrying(const std::vector<Line>& lines) {
   return std::move(outcome.found);
 }
 
-std::optional<Coordinates> first_carrying(const std::vector<Line>& lines, const Coordinates& ends) {
-  Box box;
-  for (const int64_t end : ends) box.push_back({0, end - 1});
-  return Search(lines).split(std::move(box), true).found;
+std::optional<Coordinates> first_carrying(const std::vector<Line>& lines, std::optional<int64_t> end) {
+  return Search(lines, end).split(all_of(lines), true).found;
+}
+
+std::vector<Residues> residues_of(const std::vector<Line>& lines) {
+  std::vector<Residues> all;
+  for (const int64_t level : Search(lines, std::nullopt).levels()) {
+    Residues residues{level, {}};
+    for (const Line& line : lines) {
+      const int64_t magnitude = line.step() < 0 ? -line.step() : line.step();
+      residues.greatest.push_back(max_residue(magnitude, level, line.counted()).first);
+    }
+    all.push_back(std::move(residues));
+  }
+  return all;
 }
 
 }  // namespace tilewright

@@ -4,11 +4,14 @@
 //     strides d0 < d1 < ...      gap_k = d_k / (s_{k-1} * d_{k-1})      R = (gap_0, gap_1, ..., rest) : (1, s_0*d_0,
 //     s_1*d_1, ...)
 //
+// Where static modes overlap or interleave, covering.hpp says whether there is a complement all the same, and which.
+//
 // With basis strides each entry of the codomain has its own modes, its own entry of M, and its own mode of R.
 #include <algorithm>
 
 #include "algebra.hpp"
 #include "codomain.hpp"
+#include "covering.hpp"
 #include "steps.hpp"
 
 namespace tilewright {
@@ -25,13 +28,17 @@ void sort_by_stride(Modes& modes) {
   }
 }
 
+std::string overlap_text(const Mode& mode, const Node& reached, LayoutView layout) {
+  return concat("the modes of ", to_string(layout), " overlap or interleave: the mode ", mode.extent.value, ":",
+                mode.stride.value, " starts below offset ", reached.value,
+                " that the modes with smaller strides fill (needs stride >= ", reached.value, ")");
+}
+
 void verify_gap(const Node& gap, const Mode& mode, const Node& reached, LayoutView layout) {
   // With dynamic extents CuTe does not see it.
   const bool rejected = gap.is(0);
   if (gap.value > 0 || !(rejected || checks_enabled())) return;
-  const std::string cause = concat("the modes of ", to_string(layout), " overlap or interleave: the mode ",
-                                   mode.extent.value, ":", mode.stride.value, " starts below offset ", reached.value,
-                                   " that the modes with smaller strides fill (needs stride >= ", reached.value, ")");
+  const std::string cause = overlap_text(mode, reached, layout);
   if (rejected) fail(cause + "; CuTe rejects it too");
   throw LayoutError(cause + "; CuTe's answer has an extent of 0, so it lacks even R(0) = 0",
                     CounterExample(0, "_", "0"));
@@ -82,17 +89,18 @@ Modes gaps_between(const Modes& modes, LayoutView layout, Node& reached) {
   return gaps;
 }
 
-// A tuple is divided mode by mode, and where a mode does not divide, places are lost.
-void verify_reach(const Layout& result, int64_t reached, int64_t places, TupleView cotarget) {
-  const int64_t end = product(cotarget).value;
-  const int64_t covered = checked_mul(reached, places);
-  if (covered >= end) return;
-  const int64_t first = size(result).value;
-  throw LayoutError(concat("the cotarget ", to_string(cotarget), " is divided mode by mode, which leaves ", places,
-                           " places for the ", reached, " offsets that the layout fills: CuTe gives ",
-                           to_string(result), ", which ends at ", covered, " of ", end, ": R(", first, ") = ", covered,
-                           " is missing; give the cotarget as one number"),
-                    CounterExample(first, "_", std::to_string(covered)));
+// The first mode that starts below the end of the one before it, as static integers show.
+const Mode* first_overlap(const Modes& modes) {
+  for (std::size_t k = 1; k < modes.size(); ++k) {
+    const Mode& below = modes[k - 1];
+    const bool known = below.extent.is_static() && below.stride.is_static() && modes[k].stride.is_static();
+    if (known && modes[k].stride.value < checked_mul(below.extent.value, below.stride.value)) return &modes[k];
+  }
+  return nullptr;
+}
+
+bool known_extents(const Modes& modes) {
+  return std::all_of(modes.begin(), modes.end(), [](const Mode& mode) { return mode.extent.is_static(); });
 }
 
 Layout everything(TupleView cotarget) {
@@ -101,12 +109,22 @@ Layout everything(TupleView cotarget) {
   return all;
 }
 
-Layout complement_of(Modes modes, TupleView cotarget, LayoutView layout, Reach reach) {
+Layout complement_of(Modes modes, TupleView cotarget, LayoutView layout) {
   // Nothing but repetition: the whole cotarget is left over.
   if (modes.empty() || (modes.size() == 1 && modes[0].stride.is(0))) return everything(cotarget);
   require_complement(modes);
   sort_by_stride(modes);
   note(step::kByStride, modes);
+  const bool checked = checks_enabled();
+  const Mode* const overlap = checked ? first_overlap(modes) : nullptr;
+  if (overlap != nullptr && known_extents(modes) && all_static(cotarget)) {
+    const Node end = mul((overlap - 1)->extent, (overlap - 1)->stride);
+    const std::string cause = overlap_text(*overlap, end, layout) + "; CuTe rejects it too";
+    const Node whole = product(cotarget);
+    Layout starts = from_modes(covering(modes, whole.value, cause));
+    note(step::kCovers, starts, whole);
+    return starts;
+  }
   Node reached;
   Modes result = gaps_between(modes, layout, reached);
   const IntTuple left_over = ceil_div(cotarget, IntTuple(reached));
@@ -117,9 +135,11 @@ Layout complement_of(Modes modes, TupleView cotarget, LayoutView layout, Reach r
   note(step::kBeyond, [&] { return end_of(&modes.back()); }, cotarget, reached, left_over, LayoutView{rest, strides});
   Layout complement = from_modes(coalesced(result, LastExtent::kDrop));
   note(step::kTogetherCoalesced, result, complement);
-  if (!cotarget.is_leaf() && reach == Reach::kCotarget && checks_enabled())
-    verify_reach(complement, reached.value, product(rest).value, cotarget);
-  return complement;
+  // A tuple is divided mode by mode, and where a mode does not divide, places are lost.
+  const Node whole = product(cotarget);
+  if (!checked || cotarget.is_leaf() || checked_mul(reached.value, product(rest).value) >= whole.value) return complement;
+  note(step::kTooShort, mul(reached, product(rest)), whole);
+  return complement_of(modes, TupleView(&whole), layout);
 }
 
 // Whether a basis element lies at an entry of the codomain or inside of it.
@@ -136,7 +156,7 @@ Layout lifted(const Layout& part, BasisId basis) {
 // The complement of a layout with basis strides, each entry of its codomain within that of the cotarget.
 class Complement {
  public:
-  Complement(LayoutView layout, const Modes& modes, Reach reach) : layout_(layout), modes_(modes), reach_(reach) {}
+  Complement(LayoutView layout, const Modes& modes) : layout_(layout), modes_(modes) {}
 
   Layout within(TupleView cotarget) {
     append(cotarget);
@@ -158,7 +178,7 @@ class Complement {
       for (const Mode& mode : modes_) {
         if (mode.stride.basis() == basis) own.push_back({mode.extent, without_basis(mode.stride)});
       }
-      const Layout part = below([&] { return complement_of(own, cotarget, layout_, reach_); }, step::kEntryIn,
+      const Layout part = below([&] { return complement_of(own, cotarget, layout_); }, step::kEntryIn,
                                 [&] { return basis_suffix(basis); }, own, cotarget);
       builder_.copy(lifted(part, basis));
       return;
@@ -179,14 +199,13 @@ class Complement {
 
   LayoutView layout_;
   Modes modes_;
-  Reach reach_;
   BasisPath path_;
   LayoutBuilder builder_;
 };
 
 }  // namespace
 
-Layout complement(LayoutView layout, TupleView cotarget, Reach reach) {
+Layout complement(LayoutView layout, TupleView cotarget) {
   for_each_leaf(cotarget, [&](const Node& leaf) {
     if (leaf.value <= 0 || leaf.has_basis())
       fail(concat("the entries of the cotarget ", to_string(cotarget), " must be positive integers"));
@@ -194,11 +213,9 @@ Layout complement(LayoutView layout, TupleView cotarget, Reach reach) {
   if (has_basis(layout.stride)) coshape(layout);  // raises where the offsets mix integers and coordinates
   const Modes modes = filtered(layout);
   note_simpler(step::kFiltered, modes, layout);
-  if (!has_basis(layout.stride)) return complement_of(modes, cotarget, layout, reach);
-  return Complement(layout, modes, reach).within(cotarget);
+  if (!has_basis(layout.stride)) return complement_of(modes, cotarget, layout);
+  return Complement(layout, modes).within(cotarget);
 }
-
-Layout complement(LayoutView layout, TupleView cotarget) { return complement(layout, cotarget, Reach::kCotarget); }
 
 Layout complement(LayoutView layout) {
   const IntTuple cotarget = coshape(layout);

@@ -54,16 +54,12 @@ struct State {
   LayoutView right;
   std::optional<Domain> first;  // the only one unless B has basis strides
   std::vector<Domain> others;
-  std::string cause;
+  Cause cause;
 
-  bool proved() const { return cause.empty(); }
-  void doubt(const std::string& condition) {
-    if (cause.empty()) cause = condition;
-  }
-  // Where a leaf of B stands; B itself counts as its mode 0.
-  std::string mode_of(const Node& extent) const {
-    const std::string text = mode_text(right.shape, &extent);
-    return text.empty() ? "mode 0" : text;
+  // Whether to go on: the first cause counts, unless CuTe rejects the operands.
+  bool doubt(const Cause& condition) {
+    if (!cause || condition.rejected) cause = condition;
+    return !condition.rejected;
   }
 };
 
@@ -98,14 +94,8 @@ Domain& domain_for(BasisId basis, State& state) {
   return state.others.back();
 }
 
-std::string describe(const Node& stride, const std::string& mode, const Node& extent) {
-  return concat("stride ", stride.value, " of ", mode, " does not divide shape ", extent.value,
-                " of the left layout (needs ", stride.value, " | ", extent.value, " or ", extent.value, " | ",
-                stride.value, ")");
-}
-
-// Composes one leaf of B; the result goes to `out`.
-void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes& out, State& state) {
+// Composes one leaf of B; the result goes to `out`. False where CuTe rejects it.
+bool compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes& out, State& state) {
   const bool recorded = Trace::current() != nullptr;
   const Mode whole{extent, stride};
   if (domain.basis != 0) {
@@ -116,7 +106,7 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
   if (stride.is(0)) {
     note(step::kReadsZero, whole);
     out.push_back(whole);
-    return;
+    return true;
   }
   Node rest = extent;
   Node step = stride;
@@ -128,23 +118,17 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
     if (moves) {
       const int64_t e = mode.extent.value;
       const int64_t d = magnitude.value;
-      if (d == 0) {
-        fail(concat("the dynamic stride of ", state.mode_of(extent), " of the right layout is 0: CuTe divides by it"));
-      }
-      if (e == 0) fail("an extent of the left layout is 0: CuTe divides by it");
+      if (d == 0) return state.doubt({Cause::Kind::kStrideOf0, true, &extent});
+      if (e == 0) return state.doubt({Cause::Kind::kExtentOf0, true, &extent});
       const bool even = d % e == 0 || e % d == 0 || (d < e && (rest.value - 1) <= (e - 1) / d);
       if (!even) {
-        const std::string cause = describe(step, state.mode_of(extent), mode.extent);
-        if (step.is_static() && mode.extent.is_static() && d > e) {
-          note(step::kStrideBroken, Mode{rest, step}, mode, magnitude, mode.extent);
-          fail(cause + "; CuTe rejects it too");
-        }
-        state.doubt(cause);
+        const bool rejected = step.is_static() && mode.extent.is_static() && d > e;
+        if (rejected) note(step::kStrideBroken, Mode{rest, step}, mode, magnitude, mode.extent);
+        if (!state.doubt({Cause::Kind::kStride, rejected, &extent, step.value, e})) return false;
       }
       if (step.value < 0) {
         note(step::kNegative, Mode{rest, step}, mode);
-        state.doubt(
-            concat("the negative stride ", stride.value, " of ", state.mode_of(extent), " leaves the left layout"));
+        state.doubt({Cause::Kind::kNegative, false, &extent, stride.value});
       }
     }
     const Node fits = ceil_div(mode.extent, magnitude);
@@ -155,15 +139,12 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
       continue;
     }
     const Node taken = min(fits, rest);
-    if (taken.value == 0)
-      fail(concat("the extent of ", state.mode_of(extent), " of the right layout is 0: CuTe divides by it"));
+    if (taken.value == 0) return state.doubt({Cause::Kind::kNoSteps, true, &extent});
     if (rest.value % taken.value != 0) {
-      const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
-                                       " of the left layout do not divide the extent ", rest.value, " of ",
-                                       state.mode_of(extent), " of the right");
       if (recorded) step::note_shape_broken({rest, step, mode}, fits, taken);
-      if (rest.is_static() && taken.is_static()) fail(cause + "; CuTe rejects it too");
-      state.doubt(cause);
+      const bool rejected = rest.is_static() && taken.is_static();
+      const Cause cause{Cause::Kind::kSteps, rejected, &extent, taken.value, mode.extent.value, rest.value};
+      if (!state.doubt(cause)) return false;
     }
     out.push_back({taken, mul(step, mode.stride)});
     const Node left = div(rest, taken);
@@ -180,24 +161,23 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
     if (recorded) step::note_last({rest, step, domain.modes[last]}, out.back(), last == 0);
   }
   if (out.size() > 1) note(step::kBecomes, whole, out);
+  return true;
 }
 
 void check_carries(const Domain& domain, State& state) {
   for (std::size_t i = 0; i + 1 < domain.modes.size(); ++i) {
     const int64_t extent = domain.modes[i].extent.value;
-    if (domain.reached[i] >= extent) {
-      state.doubt(concat("the modes of the right layout reach ", domain.reached[i], " together in shape ", extent,
-                         " of the left layout and carry into the next mode (needs at most ", extent - 1, ")"));
-    }
+    if (domain.reached[i] >= extent) state.doubt({Cause::Kind::kCarries, false, nullptr, domain.reached[i], extent});
   }
 }
 
-void compose_into(LayoutView b, LayoutBuilder& builder, State& state) {
+bool compose_into(LayoutView b, LayoutBuilder& builder, State& state) {
   if (!b.is_leaf()) {
+    bool accepted = true;
     builder.open();
-    for_each_mode(b, [&](LayoutView mode) { compose_into(mode, builder, state); });
-    builder.close();
-    return;
+    for_each_mode(b, [&](LayoutView mode) { accepted = accepted && compose_into(mode, builder, state); });
+    if (accepted) builder.close();
+    return accepted;
   }
   Modes result;
   Domain& domain = domain_for(b.stride->basis(), state);
@@ -205,42 +185,31 @@ void compose_into(LayoutView b, LayoutBuilder& builder, State& state) {
   Trace* const trace = whole ? nullptr : Trace::current();
   if (trace != nullptr) note(step::kModeOfB, mode_text(state.right.shape, b.shape.get()), b);
   const Trace::Nested nested(trace);
-  compose_leaf(domain, *b.shape, without_basis(*b.stride), result, state);
+  if (!compose_leaf(domain, *b.shape, without_basis(*b.stride), result, state)) return false;
   builder.flat(result);
+  return true;
 }
 
 }  // namespace
 
-Composed compose(LayoutView a, LayoutView b) {
+Composed attempt(LayoutView a, LayoutView b) {
   State state{a, b, {}, {}, {}};
   LayoutBuilder builder;
-  compose_into(b, builder, state);
+  if (!compose_into(b, builder, state)) return {.cause = state.cause};
   if (state.first) check_carries(*state.first, state);
   for (const Domain& domain : state.others) check_carries(domain, state);
   if (!state.others.empty()) coshape(b);  // raises where a coordinate would mix integers and tuples
-  return {builder.take(), state.proved(), state.cause};
+  return {builder.take(), state.cause};
+}
+
+Composed compose(LayoutView a, LayoutView b) {
+  Composed composed = attempt(a, b);
+  if (composed.rejected()) fail(composed.cause.text(b.shape));
+  return composed;
 }
 
 Layout composition(LayoutView a, LayoutView b) {
-  if (!checks_enabled()) return compose(a, b).layout;
-  const auto decided = [&](const Composed* cute, const std::string& cause) {
-    Layout found = [&] {
-      const Trace::Silence silence;
-      return decide(a, b, cute, cause);
-    }();
-    note(cute != nullptr && found == cute->layout ? step::kDecided : step::kFound, found);
-    return found;
-  };
-  bool rejected = true;
-  try {
-    Composed composed = compose(a, b);
-    if (composed.proved) return std::move(composed.layout);
-    rejected = false;
-    return decided(&composed, composed.cause);
-  } catch (const LayoutError& error) {
-    if (!rejected) throw;
-    return decided(nullptr, error.what());
-  }
+  return checks_enabled() ? decided(a, b, Where::kEverywhere) : compose(a, b).layout;
 }
 
 Layout composition(LayoutView a, const Tiler& tiler) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <variant>
 
 #include "carries.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -49,49 +52,131 @@ struct Leaf {
 struct Domain {
   BasisId basis;
   Outer outer;
+  std::optional<int64_t> end;  // of what counts
 };
+
+// A refusal is a value: to throw through all the steps of a decision would take longer than the decision.
+using Decided = std::variant<Layout, LayoutError>;
+
+// Why CuTe's way does not lead to an answer, as a text once somebody reads it.
+using CauseText = std::function<std::string()>;
 
 class Decision {
  public:
-  Decision(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause)
-      : a_(a), b_(b), cute_(cute), cause_(cause) {
+  Decision(LayoutView a, LayoutView b, Where where, const Composed* cute, const CauseText& cause)
+      : a_(a), b_(b), where_(where), cute_(cute), cause_(cause) {
     auto positive = [&](LayoutView layout) {
       for_each_leaf(layout, [&](const Node& extent, const Node&) {
         if (extent.value <= 0)
-          fail(concat(cause_, "; the extent ", extent.value, " of ", to_string(layout), " is not positive"));
+          fail(concat(cause_(), "; the extent ", extent.value, " of ", to_string(layout), " is not positive"));
       });
     };
     positive(a), positive(b);
     int64_t position = 1;
     for_each_leaf(b, [&](const Node& extent, const Node& stride) {
       const std::size_t domain = domain_of(stride.basis());
-      leaves_.push_back(
-          {{&extent, &stride}, domain, Line(domains_[domain].outer, extent.value, stride.value), position});
+      const Line line(domains_[domain].outer, extent.value, stride.value, domains_[domain].end);
+      leaves_.push_back({{&extent, &stride}, domain, line, position});
       position = checked_mul(position, extent.value);
     });
     if (domains_.size() > 1) coshape(b);  // raises where a coordinate would mix integers and tuples
   }
 
-  Layout answer() {
+  Decided answer() const {
     if (all_static(a_.shape) && all_static(a_.stride) && all_static(b_.shape) && all_static(b_.stride)) return found();
-    if (!cute_) fail(cause_);
-    if (size(cute_->layout).value != size(b_).value || first_wrong()) refuse("");
+    if (!cute_) return LayoutError(cause_());
+    if (size(cute_->layout).value != size(b_).value || first_wrong()) return refusal("");
     return cute_->layout;
   }
 
+  // The steps that lead to the answer.
+  void note_proof(const Layout& answer) const {
+    for (std::size_t d = 0; d < domains_.size(); ++d) note_floors(domains_[d]);
+    std::vector<LayoutView> parts;
+    collect(b_, answer, parts);
+    for (std::size_t k = 0; k < leaves_.size(); ++k) {
+      if (leaves_[k].line.extent() > 1) note_line(leaves_[k], parts[k]);
+    }
+    for (std::size_t d = 0; d < domains_.size(); ++d) note_residues(lines_of(leaves_in(d)));
+    note(where_ == Where::kInside ? step::kFoundInside : step::kFound, answer);
+  }
+
  private:
+  static void note_floors(const Domain& domain) {
+    for (std::size_t e = 0; e < domain.outer.entries.size(); ++e) {
+      const FlatFunction& part = domain.outer.parts[e];
+      Floors floors;
+      add_floors(floors, part, 1, INT64_MAX, 1);
+      std::string text = concat(part.strides[0], "*x");
+      for (const Floor& floor : floors) {
+        const bool negative = floor.weight < 0;
+        text += concat(negative ? " - " : " + ", to_string(negative ? -floor.weight : floor.weight), "*floor(x/",
+                       floor.denominator, ")");
+      }
+      note(step::kFloors, text + basis_suffix(domain.outer.entries[e]));
+    }
+  }
+
+  void note_line(const Leaf& leaf, LayoutView part) const {
+    const Line& line = leaf.line;
+    note(step::kLine, leaf.layout, line.step());
+    const Trace::Nested nested(Trace::current());
+    std::vector<std::string> values;
+    const auto value = [&](int64_t i) {
+      const Trace::Silence silence;
+      return demanded(i * leaf.position);
+    };
+    const Line::Form form = line.form();
+    for (std::size_t l = 1; l < form.marks.size(); ++l) {
+      const int64_t mark = form.marks[l], before = form.marks[l - 1];
+      Line::Form until = form, with = form;
+      until.marks.resize(l), with.marks.resize(l + 1);
+      const Layout now = from_modes(line.modes(until));
+      const Trace* const trace = Trace::current();
+      std::string given;
+      if (trace != nullptr) {
+        const Trace::Silence silence;
+        given = values_text(crd2idx(IntTuple(static_int(mark)), now.view()));
+      }
+      note(step::kMark, now, mark, value(mark), given, before, line.extent(), from_modes(line.modes(with)));
+    }
+    note(step::kSame, line.counted(), part);
+  }
+
+  static void note_residues(const std::vector<Line>& lines) {
+    const auto moves = [](const Line& line) { return line.counted() > 1 && line.step() != 0; };
+    if (std::count_if(lines.begin(), lines.end(), moves) < 2) return;
+    for (const Residues& residues : residues_of(lines)) {
+      std::string sum;
+      Wide all = 0;
+      for (const int64_t greatest : residues.greatest) {
+        sum += concat(sum.empty() ? "" : " + ", greatest);
+        all += greatest;
+      }
+      note(all < residues.level ? step::kNoCarry : step::kCarriesCancel, residues.level, sum, to_string(all));
+    }
+  }
+
   std::size_t domain_of(BasisId basis) {
     for (std::size_t i = 0; i < domains_.size(); ++i) {
       if (domains_[i].basis == basis) return i;
     }
-    domains_.push_back({basis, Outer(at_path(a_, basis))});
+    const LayoutView part = at_path(a_, basis);
+    domains_.push_back({basis, Outer(part), std::nullopt});
+    if (where_ == Where::kInside) domains_.back().end = size(part).value;
     return domains_.size() - 1;
   }
 
-  Layout found() {
+  Decided found() const {
     std::vector<Layout> parts;
-    for (const Leaf& leaf : leaves_) parts.push_back(part(leaf));
-    for (std::size_t i = 0; i < domains_.size(); ++i) check_carries(i);
+    for (const Leaf& leaf : leaves_) {
+      Decided decided = part(leaf);
+      if (std::holds_alternative<LayoutError>(decided)) return decided;
+      parts.push_back(std::get<Layout>(std::move(decided)));
+    }
+    for (std::size_t i = 0; i < domains_.size(); ++i) {
+      if (const auto why = carries_in(i)) return refusal(*why);
+    }
     LayoutBuilder builder;
     std::size_t next = 0;
     assemble(b_, parts, next, builder);
@@ -106,19 +191,19 @@ class Decision {
   }
 
   // The layout of one leaf: CuTe's where it is right, else the coarsest.
-  Layout part(const Leaf& leaf) {
+  Decided part(const Leaf& leaf) const {
     std::optional<Composed> own;
     const Composed* cute = cute_;
     if (!b_.is_leaf()) {  // a tuple of one leaf, too, has a profile of its own
-      own = attempted([&] { return compose(a_, leaf.layout); });
-      cute = own ? &*own : nullptr;
+      own = attempted([&] { return attempt(a_, leaf.layout); });
+      cute = own && !own->rejected() ? &*own : nullptr;
     }
     const auto right = [&] {
       return size(cute->layout).value == leaf.line.extent() && !leaf.line.first_difference(cute->layout);
     };
-    if (cute != nullptr && (cute->proved || right())) return cute->layout;
+    if (cute != nullptr && (cute->proved() || right())) return cute->layout;
     const Line::Form form = leaf.line.form();
-    if (!form.exists()) refuse_form(leaf, form);
+    if (!form.exists()) return refusal(why_none(leaf, form));
     return from_modes(leaf.line.modes(form));
   }
 
@@ -136,14 +221,14 @@ class Decision {
     return lines;
   }
 
-  void check_carries(std::size_t domain) {
+  // Why the modes of B that walk in a domain have no answer together, if they have none.
+  std::optional<std::string> carries_in(std::size_t domain) const {
     const std::vector<std::size_t> group = leaves_in(domain);
     const std::vector<Line> lines = lines_of(group);
-    auto at = carrying(lines);
-    if (!at) return;
-    Coordinates ends;
-    for (const Line& line : lines) ends.push_back(line.extent());
-    if (const auto first = first_carrying(lines, ends)) at = first;
+    const auto end = domains_[domain].end;
+    auto at = carrying(lines, end);
+    if (!at) return std::nullopt;
+    if (const auto first = first_carrying(lines, end)) at = first;
     // The last of the modes whose addition changes the sum is j, those before it are i.
     std::size_t last = group.size();
     Coordinates partial(group.size(), 0);
@@ -158,10 +243,10 @@ class Decision {
     const int64_t j = partial[last] * leaves_[group[last]].position;
     std::string remedy;
     std::vector<Line> less = lines;
-    less[last] = Line(lines[last].outer(), partial[last], lines[last].step());
-    if (!carrying(less))
+    less[last] = lines[last].with_extent(partial[last]);
+    if (where_ == Where::kEverywhere && !carrying(less))
       remedy = concat("; with extent ", partial[last], " in ", mode_of(leaves_[group[last]]), " there is an answer");
-    refuse(concat(certificate(i, j), remedy));
+    return concat(certificate(i, j), remedy);
   }
 
   static bool sums_differ(const std::vector<Line>& lines, const Coordinates& at) {
@@ -178,25 +263,26 @@ class Decision {
     return false;
   }
 
-  [[noreturn]] void refuse_form(const Leaf& leaf, const Line::Form& form) {
+  std::string why_none(const Leaf& leaf, const Line::Form& form) const {
     const int64_t extent = leaf.line.extent(), step = leaf.line.step();
     if (form.mixed) {
-      refuse(concat("; no layout is A o B: its stride in ", mode_of(leaf), " would have several entries, A(B(",
-                    *form.mixed * leaf.position, ")) = ", demanded(*form.mixed * leaf.position)));
+      return concat("; no layout is A o ", name(), ": its stride in ", mode_of(leaf), " would have several entries, ",
+                    value_at(concat(*form.mixed * leaf.position)), " = ", demanded(*form.mixed * leaf.position));
     }
     const int64_t stop = *form.stop, mark = form.marks.back();
     const bool uneven = stop % mark != 0;
     const int64_t i = uneven ? stop % mark : stop - mark;
     std::string text = certificate(i * leaf.position, (stop - i) * leaf.position);
     if (!uneven) text += concat(", and ", stop, " does not divide the extent ", extent);
+    if (where_ == Where::kInside) return text;
     const auto tile = [&](int64_t size) { return concat(size, ":", step, basis_suffix(leaf.layout.stride->basis())); };
     text += concat("; the largest tile that has an answer is ", tile(largest(leaf.line, form)));
     if (!uneven) {
       const int64_t padded = checked_mul((extent + stop - 1) / stop, stop);
-      const Line longer(leaf.line.outer(), padded, step);
+      const Line longer = leaf.line.with_extent(padded);
       if (longer.form().exists()) text += concat(", the next larger one is ", tile(padded));
     }
-    refuse(text);
+    return text;
   }
 
   // The greatest extent below that of the line with which it is a layout.
@@ -206,15 +292,20 @@ class Decision {
     const int64_t stop = *form.stop;
     if (stop % mark != 0) return stop / mark * mark;
     const int64_t multiple = line.extent() / stop * stop;
-    const Line shorter(line.outer(), multiple, line.step());
+    const Line shorter = line.with_extent(multiple);
     const Line::Form rest = shorter.form();
     return rest.exists() ? multiple : std::max(stop, largest(shorter, rest));
   }
 
   // A(B(i + j)) != A(B(i)) + A(B(j)), where i and j have no digit in common.
   std::string certificate(int64_t i, int64_t j) const {
-    return concat("; no layout is A o B: A(B(", i, "+", j, ")) = ", demanded(i + j), ", but A(B(", i, ")) + A(B(", j,
-                  ")) = ", demanded(i), " + ", demanded(j));
+    return concat("; no layout is A o ", name(), ": ", value_at(concat(i, "+", j)), " = ", demanded(i + j), ", but ",
+                  value_at(concat(i)), " + ", value_at(concat(j)), " = ", demanded(i), " + ", demanded(j));
+  }
+  const char* name() const { return where_ == Where::kInside ? "(B, B*)" : "B"; }
+  // `A(B(1+2))`
+  std::string value_at(const std::string& coordinate) const {
+    return concat("A(", where_ == Where::kInside ? "(B,B*)" : "B", "(", coordinate, "))");
   }
 
   // The smallest coordinate at which CuTe's answer, of the size of B, is not A(B(i)).
@@ -235,13 +326,11 @@ class Decision {
       std::vector<Line> lines;
       for (const std::size_t k : group) {
         const Line& line = leaves_[k].line;
-        lines.emplace_back(line.outer(), broken == k ? at : line.extent(), line.step());
+        lines.push_back(broken == k ? line.with_extent(at) : line);
       }
-      auto found = carrying(lines);
+      auto found = carrying(lines, domains_[d].end);
       if (!found) continue;
-      Coordinates ends;
-      for (const Line& line : lines) ends.push_back(line.extent());
-      if (const auto smallest = first_carrying(lines, ends)) found = smallest;
+      if (const auto smallest = first_carrying(lines, domains_[d].end)) found = smallest;
       int64_t coordinate = 0;
       for (std::size_t k = 0; k < group.size(); ++k) coordinate += (*found)[k] * leaves_[group[k]].position;
       first = std::min(first.value_or(coordinate), coordinate);
@@ -266,37 +355,65 @@ class Decision {
   }
 
   // CuTe's answer and where it is wrong, then `why`.
-  [[noreturn]] void refuse(const std::string& why) const {
-    if (!cute_) fail(concat(cause_, why));
+  LayoutError refusal(const std::string& why) const {
+    if (!cute_) return LayoutError(concat(cause_(), why));
     const int64_t count = size(b_).value, found = size(cute_->layout).value;
     if (found != count) {
       // The first coordinate that only one of the two has.
       const CounterExample example =
           found < count ? CounterExample(found, "_", demanded(found)) : CounterExample(count, given(count), "_");
-      throw LayoutError(concat(cause_, "; CuTe gives ", to_string(cute_->layout), " of size ", found,
-                               ", but the right layout has size ", count, why),
-                        example);
+      return LayoutError(concat(cause_(), "; CuTe gives ", to_string(cute_->layout), " of size ", found, ", but ",
+                                where_ == Where::kInside ? "(B, B*)" : "the right layout", " has size ", count, why),
+                         example);
     }
     const auto at = first_wrong();
-    if (!at) fail(concat(cause_, why));
+    if (!at) return LayoutError(concat(cause_(), why));
     const CounterExample example(*at, given(*at), demanded(*at));
-    throw LayoutError(concat(cause_, "; at coordinate ", *at, " CuTe gives ", example.got, ", but A(B(", *at, ")) = A(",
-                             values_text(inside(*at)), ") = ", example.expected, why),
-                      example);
+    return LayoutError(concat(cause_(), "; at coordinate ", *at, " CuTe gives ", example.got, ", but ",
+                              value_at(concat(*at)), " = A(", values_text(inside(*at)), ") = ", example.expected, why),
+                       example);
   }
 
   LayoutView a_;
   LayoutView b_;
+  Where where_;
   const Composed* cute_;
-  const std::string& cause_;
+  const CauseText& cause_;
   std::deque<Domain> domains_;  // lines point into it
   std::vector<Leaf> leaves_;
 };
 
 }  // namespace
 
-Layout decide(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause) {
-  return Decision(a, b, cute, cause).answer();
+Layout decided(LayoutView a, LayoutView b, Where where) {
+  Trace* const trace = Trace::current();
+  const std::size_t start = trace == nullptr ? 0 : trace->steps().size();
+  std::string failure;  // what made CuTe's way impossible, such as an overflow
+  Composed composed = [&]() -> Composed {
+    try {
+      return attempt(a, b);
+    } catch (const LayoutError& error) {
+      failure = error.what();
+      return {};
+    }
+  }();
+  const bool answered = failure.empty() && !composed.rejected();
+  if (answered && composed.proved()) return std::move(composed.layout);
+  Decided decided = [&] {
+    const CauseText cause = [&] { return failure.empty() ? composed.cause.text(b.shape) : failure; };
+    const Decision decision(a, b, where, answered ? &composed : nullptr, cause);
+    Decided answer = [&] {
+      const Trace::Silence silence;
+      return decision.answer();
+    }();
+    if (const auto* const layout = std::get_if<Layout>(&answer); layout != nullptr && trace != nullptr) {
+      trace->rewind(start);  // what CuTe's conditions say does not matter here
+      decision.note_proof(*layout);
+    }
+    return answer;
+  }();
+  if (auto* const error = std::get_if<LayoutError>(&decided)) throw std::move(*error);
+  return std::get<Layout>(std::move(decided));
 }
 
 }  // namespace tilewright

@@ -5,9 +5,11 @@
 
 namespace tilewright {
 
-// A o B. `cute` is CuTe's answer, unproved, or null where CuTe rejects the operands for `cause`. Of static integers:
-// the modes of CuTe's answer that are right, and the coarsest ones in place of the others. Throws where no layout is A
-// o B, and where CuTe's answer to dynamic integers is wrong.
-Layout decide(LayoutView a, LayoutView b, const Composed* cute, const std::string& cause);
+// The coordinates i of B that count: all, or those with B(i) in A, of which a division speaks.
+enum class Where { kEverywhere, kInside };
+
+// A o B: CuTe's answer where it is right; of static integers, else the modes of it that are right, and the coarsest
+// ones in place of the others. Throws where no layout is A o B, and where CuTe's answer to dynamic integers is wrong.
+Layout decided(LayoutView a, LayoutView b, Where where);
 
 }  // namespace tilewright

@@ -78,7 +78,7 @@ class IntTuple {
   IntTuple() { open_empty(); }
   explicit IntTuple(const Node& leaf) { nodes_.push_back(leaf); }
   explicit IntTuple(TupleView view) { nodes_.append(view.get(), static_cast<std::size_t>(view.span())); }
-  explicit IntTuple(Nodes nodes) : nodes_(std::move(nodes)) {}
+  explicit IntTuple(Nodes&& nodes) : nodes_(std::move(nodes)) {}
 
   TupleView view() const { return TupleView(nodes_.begin()); }
   operator TupleView() const { return view(); }  // NOLINT: passing an IntTuple where a view is read is the point

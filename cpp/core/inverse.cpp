@@ -6,7 +6,10 @@
 
 #include "algebra.hpp"
 #include "codomain.hpp"
+#include "covering.hpp"
+#include "function.hpp"
 #include "law.hpp"
+#include "left_inverse.hpp"
 #include "steps.hpp"
 
 namespace tilewright {
@@ -107,15 +110,10 @@ Modes left_chain(const Places& sorted) {
   return result;
 }
 
-// Why L(A(i)) = i may fail, and a coordinate where it does.
-struct Doubt {
-  std::string cause;
-  int64_t coordinate;
-};
-
-// The digits of an offset are the coordinates of its modes where each stride lies beyond the modes below it and all
-// strides have one sign: between neighbours of different sign the smaller borrows from the larger.
-std::optional<Doubt> doubt_of(const Places& sorted) {
+// Why L(A(i)) = i may fail: the digits of an offset are the coordinates of its modes where each stride lies beyond the
+// modes below it and all strides have one sign. Between neighbours of different sign the smaller borrows from the
+// larger.
+std::optional<std::string> doubt_of(const Places& sorted) {
   const Placed* below = nullptr;  // the last mode that moves
   for (const Placed& entry : sorted) {
     const Mode& mode = entry.mode;
@@ -124,19 +122,17 @@ std::optional<Doubt> doubt_of(const Places& sorted) {
     if (below != nullptr) {
       const Mode& smaller = below->mode;
       const int64_t end = checked_mul(smaller.extent.value, smaller.stride.value);
-      const int64_t from = abs(below->position).value;
       if (end > mode.stride.value) {
         note(step::kNotInjective, mode.stride, mode, end, smaller);
         const std::string reach =
             concat("the mode ", smaller.extent.value, ":", smaller.stride.value, " reaches offset ",
                    end - smaller.stride.value, " and meets the mode with stride ", mode.stride.value, " at offset ",
                    mode.stride.value);
-        return Doubt{moves ? concat("the layout is not injective: ", reach, ", so no left inverse exists") : reach,
-                     checked_mul(mode.stride.value / smaller.stride.value, from)};
+        return moves ? concat("the layout is not injective: ", reach, ", so no left inverse exists") : reach;
       }
       if (moves && (below->position.value < 0) != (entry.position.value < 0)) {
         note(step::kSignsDiffer, smaller, mode);
-        return Doubt{"negative strides next to positive ones", checked_add(from, abs(entry.position).value)};
+        return "negative strides next to positive ones";
       }
     }
     if (moves) below = &entry;
@@ -144,29 +140,116 @@ std::optional<Doubt> doubt_of(const Places& sorted) {
   return std::nullopt;
 }
 
-// A and L along one entry of A's codomain.
-struct Component {
-  FlatFunction layout;
-  FlatFunction inverse;
-};
-
-// Where A repeats by stride 0, one of the coordinates with its offset will do.
-void verify_left_inverse(const Doubt& doubt, const std::vector<Component>& components, int64_t count, bool repeats,
-                         const Layout& inverse) {
-  auto test = [&](int64_t i, bool exact) {
-    int64_t got = 0;
-    for (const Component& part : components) got = checked_add(got, part.inverse(part.layout(i)));
-    auto same = [&](const Component& part) { return part.layout(got) == part.layout(i); };
-    const bool inside = got >= 0 && got < count;
-    if (got == i || (!exact && inside && std::all_of(components.begin(), components.end(), same))) return;
-    throw LayoutError(
-        concat(doubt.cause, "; L(A(i)) = i fails at ", i, " for ", to_string(inverse), ", which gives ", got),
-        CounterExample{i, got, i});
-  };
-  for (int64_t i = 0; i < std::min(count, kScanLimit); ++i) test(i, !repeats);
-  test(doubt.coordinate, true);
-  if (count > kScanLimit) not_compared(doubt.cause, kScanLimit, count);
+// The modes that move, with the signs of their strides: where L has to have which value.
+std::vector<Wanted> wanted_of(const Places& sorted) {
+  std::vector<Wanted> wanted;
+  for (const Placed& entry : sorted) {
+    const int64_t stride = entry.mode.stride.value, position = entry.position.value;
+    if (entry.mode.extent.value == 1 || stride == 0) continue;
+    wanted.push_back({entry.mode.extent.value, position < 0 ? -stride : stride, position < 0 ? -position : position});
+  }
+  std::sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) { return a.position < b.position; });
+  return wanted;
 }
+
+// The modes as a layout, and a coordinate of it as one of A.
+Layout moving(const std::vector<Wanted>& wanted) {
+  Modes modes;
+  for (const Wanted& mode : wanted) modes.push_back({static_int(mode.extent), static_int(mode.stride)});
+  return from_modes(modes);
+}
+int64_t coordinate_in_layout(int64_t i, const std::vector<Wanted>& wanted) {
+  int64_t coordinate = 0;
+  for (const Wanted& mode : wanted) {
+    coordinate += i % mode.extent * mode.position;
+    i /= mode.extent;
+  }
+  return coordinate;
+}
+
+// A left inverse of the modes along one entry of A's codomain: CuTe's where it is right.
+class LeftInverse {
+ public:
+  LeftInverse(const Places& sorted, LayoutView layout) : sorted_(sorted), layout_(layout), wanted_(wanted_of(sorted)) {}
+
+  Modes answer() {
+    std::string cause;
+    Trace* const trace = Trace::current();
+    const std::size_t start = trace == nullptr ? 0 : trace->steps().size();
+    try {
+      if (const auto doubt = doubt_of(sorted_)) cause = *doubt;
+      Modes cute = left_chain(sorted_);
+      if (cause.empty()) return cute;
+      const auto wrong = first_not_inverted(cute, wanted_);
+      if (!wrong || (repeats() && finds_offsets(cute))) {
+        note(step::kInverts, from_modes(cute));
+        return cute;
+      }
+      const int64_t got = FlatFunction(cute)(offset_of(*wrong));
+      cause += concat("; L(A(i)) = i fails at ", *wrong, " for ", to_string(from_modes(cute)), ", which gives ", got);
+      example_.emplace(*wrong, got, *wrong);
+    } catch (const LayoutError& error) {
+      if (cause.empty() || !example_) cause = error.what();
+    }
+    Modes modes = found(cause);
+    if (trace != nullptr) trace->rewind(start);
+    note(step::kInterpolated, from_modes(modes));
+    return modes;
+  }
+
+ private:
+  bool repeats() const {
+    return std::any_of(sorted_.begin(), sorted_.end(),
+                       [](const Placed& entry) { return entry.mode.stride.value == 0 && entry.mode.extent.value > 1; });
+  }
+
+  int64_t offset_of(int64_t coordinate) const {
+    int64_t offset = 0;
+    for (const Wanted& mode : wanted_) offset += coordinate / mode.position % mode.extent * mode.stride;
+    return offset;
+  }
+
+  // Where A repeats by stride 0 and overlaps as well, one of the coordinates with its offset will do: A(L(A(i))) = A(i).
+  bool finds_offsets(const Modes& inverse) const {
+    const Layout moves = moving(wanted_);
+    const FlatFunction offset(modes_of(moves)), coordinate(inverse);
+    const int64_t count = size(moves).value, end = size(layout_).value;
+    for (int64_t i = 0; i < std::min(count, kScanLimit); ++i) {
+      const int64_t at = coordinate(offset(i));
+      if (at < 0 || at >= end || offset_of(at) != offset(i)) return false;
+    }
+    if (count > kScanLimit) not_compared("the layout repeats offsets", kScanLimit, count);
+    return true;
+  }
+
+  Modes found(const std::string& cause) const {
+    if (const auto same = collision(moving(wanted_))) {
+      const int64_t i = coordinate_in_layout(same->first, wanted_), j = coordinate_in_layout(same->second, wanted_);
+      refuse(concat(cause, "; the coordinates ", i, " and ", j, " have the same offset ", offset_of(i)));
+    }
+    const bool known = std::all_of(sorted_.begin(), sorted_.end(),
+                                   [](const Placed& entry) { return entry.mode.extent.is_static(); });
+    if (!known) refuse(cause);
+    LeftInverseFound found = find_left_inverse(wanted_);
+    if (!found.modes) refuse(concat(cause, "; no layout L has ", found.contradiction));
+    return std::move(*found.modes);
+  }
+
+  [[noreturn]] void refuse(std::string text) const {
+    Modes modes;
+    for (const Wanted& mode : wanted_) {
+      if (mode.stride < 0) throw LayoutError(text, example_);
+      modes.push_back({static_int(mode.extent), static_int(mode.stride)});
+    }
+    std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
+    throw LayoutError(concat(text, "; ", to_string(from_modes(spread_out(modes))), " has one"), example_);
+  }
+
+  const Places& sorted_;
+  LayoutView layout_;
+  std::vector<Wanted> wanted_;
+  std::optional<CounterExample> example_;
+};
 
 // The modes of coalesce(layout).
 Modes simplified(LayoutView layout) {
@@ -196,31 +279,17 @@ Layout right_inverse(LayoutView layout) { return chain_by_entry(layout, place(si
 Layout left_inverse(LayoutView layout) {
   Places placed = place(simplified(layout));
   const bool checked = checks_enabled();
-  bool repeats = false;
   for (Placed& entry : placed) {
     Node& stride = entry.mode.stride;
     if (stride.is_dynamic()) fail("the strides must be static; CuTe rejects it too");
-    repeats = repeats || (stride.value == 0 && entry.mode.extent.value > 1);
     if (!checked || stride.value >= 0) continue;
     // CuTe's answer would have negative extents. The digits of the magnitude are right where all strides are negative.
     entry.position = mul(static_int(-1), entry.position);
     stride = abs(stride);
   }
-  std::optional<Doubt> doubt;
-  Layout inverse = chain_by_entry(layout, placed, [&](const Places& sorted) {
-    if (checked && !doubt) doubt = doubt_of(sorted);
-    return left_chain(sorted);
+  return chain_by_entry(layout, placed, [&](const Places& sorted) {
+    return checked ? LeftInverse(sorted, layout).answer() : left_chain(sorted);
   });
-  if (!doubt) return inverse;
-  Trace* const trace = Trace::current();
-  const Trace::Silence silence;  // the chains are the same
-  std::vector<Component> components;
-  for (const BasisId basis : bases_of(layout)) {
-    components.push_back({along(layout, basis), FlatFunction(left_chain(by_stride(placed, basis)))});
-  }
-  verify_left_inverse(*doubt, components, size(layout).value, repeats, inverse);
-  if (trace != nullptr) trace->add(step::kCompared, {repeats ? "A(L(A(i))) = A(i)" : "L(A(i)) = i", size(layout)});
-  return inverse;
 }
 
 Layout max_common_layout(LayoutView a, LayoutView b) {
@@ -232,11 +301,12 @@ Layout max_common_layout(LayoutView a, LayoutView b) {
   const bool contiguous = !common.empty() && common[0].extent.is_static() && common[0].stride.is(1);
   if (!contiguous) return nothing;
   Layout result = composition(inverse, Layout::leaf(common[0].extent, static_int(1)));
-  if (!composed.proved && checks_enabled()) {
+  if (!composed.proved() && checks_enabled()) {
     require_equal(Chain(modes_of(result)).then(a), Chain::coordinate(result), size(result).value, "A(R(i)) = i",
                   [&](const CounterExample& at) {
-                    return concat(composed.cause, "; CuTe answers ", to_string(result), ", but element ", at.coordinate,
-                                  " of it lies at offset ", at.got, " of the left layout");
+                    return concat(composed.cause.text(inverse.shape()), "; CuTe answers ", to_string(result),
+                                  ", but element ", at.coordinate, " of it lies at offset ", at.got,
+                                  " of the left layout");
                   });
   }
   return result;

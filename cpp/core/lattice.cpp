@@ -9,13 +9,13 @@ namespace tilewright {
 
 namespace {
 
-using Real = long double;
+using Real = double;
 using Row = std::vector<Wide>;
 using Direction = std::vector<Real>;
 
 constexpr int64_t kBudget = int64_t{1} << 18;  // values of coordinates that are tried
-constexpr Real kReduced = 0.99L;               // of Lovász's condition
-constexpr Real kUnit = 0x1p56L;                // the largest entry of a direction in integers
+constexpr Real kReduced = 0.99;                // of Lovász's condition
+constexpr Real kUnit = 0x1p56;                 // the largest entry of a direction in integers
 
 [[noreturn]] void undecided(std::size_t strides) {
   fail(concat("whether bounded multiples of ", static_cast<int64_t>(strides),
@@ -53,8 +53,17 @@ class Search {
     if (__builtin_add_overflow(a, b, &result)) give_up();
     return result;
   }
+  static bool is_narrow(Wide x) { return x == static_cast<int64_t>(x); }
+  // Most numbers have 64 bits, whose products need no check and whose conversions are instructions.
+  static Real real(Wide x) { return is_narrow(x) ? static_cast<Real>(static_cast<int64_t>(x)) : static_cast<Real>(x); }
+  static Wide whole(Real x) {
+    return std::abs(x) < 0x1p62 ? static_cast<Wide>(static_cast<int64_t>(x)) : static_cast<Wide>(x);
+  }
   void add(Row& row, Wide factor, const Row& other) const {
-    for (std::size_t i = 0; i < rank(); ++i) row[i] = plus(row[i], times(factor, other[i]));
+    for (std::size_t i = 0; i < rank(); ++i) {
+      const bool small = is_narrow(factor) && is_narrow(other[i]);
+      row[i] = plus(row[i], small ? factor * other[i] : times(factor, other[i]));
+    }
   }
   Wide dot(const Row& a, const Row& b) const {
     Wide sum = 0;
@@ -84,7 +93,7 @@ class Search {
       gcd = r;
       basis_.push_back(zero);
       reduce();
-      approach(unit, Direction(rank(), 0));
+      approach(unit, {});
     }
     if (target_ % gcd != 0) return false;
     start_ = Row(rank(), 0);
@@ -92,10 +101,9 @@ class Search {
     return true;
   }
 
-  Direction scaled(const Row& row) const {
-    Direction result(rank());
-    for (std::size_t i = 0; i < rank(); ++i) result[i] = static_cast<Real>(row[i]) * scale_[i];
-    return result;
+  void scale(const Row& row, Direction& result) const {
+    result.resize(rank());
+    for (std::size_t i = 0; i < rank(); ++i) result[i] = real(row[i]) * scale_[i];
   }
   static Real dot(const Direction& a, const Direction& b) {
     Real sum = 0;
@@ -106,51 +114,65 @@ class Search {
   // Gram and Schmidt: the part of row k that is orthogonal to the rows before it.
   void orthogonalize(std::size_t k) {
     ortho_.resize(basis_.size()), norm_.resize(basis_.size()), mu_.resize(basis_.size());
-    ortho_[k] = scaled(basis_[k]);
-    mu_[k].assign(k, 0);
-    const Direction row = ortho_[k];
+    Direction& row = ortho_[k];
+    scale(basis_[k], row);
+    mu_[k].resize(k);
     for (std::size_t j = 0; j < k; ++j) {
-      mu_[k][j] = dot(row, ortho_[j]) / norm_[j];
-      for (std::size_t i = 0; i < rank(); ++i) ortho_[k][i] -= mu_[k][j] * ortho_[j][i];
+      const Real mu = mu_[k][j] = dot(row, ortho_[j]) / norm_[j];
+      for (std::size_t i = 0; i < rank(); ++i) row[i] -= mu * ortho_[j][i];
     }
-    norm_[k] = dot(ortho_[k], ortho_[k]);
+    norm_[k] = dot(row, row);
+  }
+
+  static Real nearest(Real x) {
+    constexpr Real kIntegers = 0x1.8p52;  // plus less than 2^51 it has no bits behind the point
+    return std::abs(x) < 0x1p51 ? (x + kIntegers) - kIntegers : x;
   }
 
   // Subtracts multiples of the first `count` rows until `row` lies near `center`, in scaled coordinates.
   void approach(Row& row, const Direction& center, std::size_t count) {
+    along_.resize(count);
     for (int round = 0; round < 8; ++round) {
-      bool moved = false;
+      scale(row, distance_);
+      for (std::size_t i = 0; i < center.size(); ++i) distance_[i] -= center[i];
+      for (std::size_t j = 0; j < count; ++j) along_[j] = dot(distance_, ortho_[j]) / norm_[j];
+      Real most = 0;
       for (std::size_t j = count; j-- > 0;) {
-        Direction distance = scaled(row);
-        for (std::size_t i = 0; i < rank(); ++i) distance[i] -= center[i];
-        const Real multiple = std::round(dot(distance, ortho_[j]) / norm_[j]);
+        const Real multiple = nearest(along_[j]);
         if (multiple == 0) continue;
-        if (!(std::abs(multiple) < 0x1p120L)) give_up();
-        add(row, -static_cast<Wide>(multiple), basis_[j]);
-        moved = true;
+        if (!(std::abs(multiple) < 0x1p120)) give_up();
+        add(row, -whole(multiple), basis_[j]);
+        for (std::size_t i = 0; i < j; ++i) along_[i] -= multiple * mu_[j][i];
+        most = std::max(most, std::abs(multiple));
       }
-      if (!moved) return;
+      if (most < 0x1p20) return;  // else what was rounded off may be another multiple
     }
   }
   void approach(Row& row, const Direction& center) { approach(row, center, basis_.size()); }
 
-  // The algorithm of Lenstra, Lenstra and Lovász. How well it reduces decides about the time only.
+  // The algorithm of Lenstra, Lenstra and Lovász. All rows but the last are reduced already. How well it reduces
+  // decides about the time only.
   void reduce() {
-    orthogonalize(0);
-    const Direction zero(rank(), 0);
-    for (std::size_t k = 1, steps = 0; k < basis_.size();) {
-      if (++steps > 10000) give_up();
-      approach(basis_[k], zero, k);
+    int steps = 0;
+    for (std::size_t k = basis_.size() - 1; k < basis_.size(); ++k) {
+      approach(basis_[k], {}, k);
       orthogonalize(k);
-      const Real mu = mu_[k][k - 1];
-      if (norm_[k] >= (kReduced - mu * mu) * norm_[k - 1]) {
-        ++k;
-        continue;
+      for (; k > 0; --k) {
+        const Real mu = mu_[k][k - 1];
+        if (norm_[k] >= (kReduced - mu * mu) * norm_[k - 1]) break;
+        if (++steps > 10000) give_up();
+        exchange(k);
       }
-      std::swap(basis_[k], basis_[k - 1]);
-      orthogonalize(k - 1);
-      k = std::max<std::size_t>(k - 1, 1);
     }
+  }
+
+  // Row k comes before row k - 1, which is to be orthogonalized again.
+  void exchange(std::size_t k) {
+    const Real mu = mu_[k][k - 1];
+    for (std::size_t i = 0; i < rank(); ++i) ortho_[k][i] += mu * ortho_[k - 1][i];
+    mu_[k].pop_back();
+    std::swap(basis_[k], basis_[k - 1]), std::swap(ortho_[k], ortho_[k - 1]), std::swap(mu_[k], mu_[k - 1]);
+    norm_[k - 1] = dot(ortho_[k - 1], ortho_[k - 1]);
   }
 
   void center() {
@@ -197,7 +219,7 @@ class Search {
     if (!(largest > 0)) give_up();
     Bound result{Row(rank()), 0};
     for (std::size_t i = 0; i < rank(); ++i) {
-      result.direction[i] = static_cast<Wide>(std::round(v[i] / largest * kUnit));
+      result.direction[i] = whole(nearest(v[i] / largest * kUnit));
       if (result.direction[i] > 0) result.high = plus(result.high, times(result.direction[i], sides_[i].count));
     }
     return result;
@@ -285,7 +307,8 @@ class Search {
   std::vector<Row> basis_;
   std::vector<Direction> ortho_;
   std::vector<Real> norm_;
-  std::vector<std::vector<Real>> mu_;
+  std::vector<Direction> mu_;
+  Direction distance_, along_;  // of approach
   Row start_;
   Row found_;
   std::vector<Level> levels_;

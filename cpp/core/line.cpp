@@ -19,21 +19,24 @@ void add_floors(Floors& floors, const FlatFunction& a, int64_t step, int64_t rea
   }
 }
 
-Line::Line(const Outer& outer, int64_t extent, int64_t step) : outer_(&outer), extent_(extent), step_(step) {
+Line::Line(const Outer& outer, int64_t extent, int64_t step, std::optional<int64_t> end)
+    : outer_(&outer), extent_(extent), step_(step), end_(end), counted_(extent) {
   checked_mul(step, std::max<int64_t>(extent - 1, 1));
   checked_mul(step, -1);
+  if (!end || step == 0) return;
+  counted_ = step < 0 ? 1 : std::min(extent, static_cast<int64_t>(ceil_div(Wide{*end}, Wide{step})));
 }
 
 std::optional<int64_t> Line::first_difference(LayoutView r) const {
-  if (extent_ == 1) return std::nullopt;
+  if (counted_ == 1) return std::nullopt;
   std::optional<int64_t> first;
   for (std::size_t k = 0; k < outer_->parts.size(); ++k) {
     const FlatFunction other = along(r, outer_->entries[k]);
     if ((*this)(k, 1) != other(1)) return 1;
     Floors floors;
     if (step_ != 0) add_floors(floors, outer_->parts[k], magnitude(), reach(), step_ < 0 ? -1 : 1);
-    add_floors(floors, other, 1, extent_ - 1, -1);
-    if (const auto at = first_nonzero(floors, first.value_or(extent_))) first = at;
+    add_floors(floors, other, 1, counted_ - 1, -1);
+    if (const auto at = first_nonzero(floors, first.value_or(counted_))) first = at;
   }
   return first;
 }
@@ -47,13 +50,13 @@ Line::Form Line::form() const {
   while (true) {
     const int64_t mark = form.marks.back();
     const auto moved = [&](const FlatFunction& part) { return part(step_ * mark) != 0; };
-    if (std::count_if(outer_->parts.begin(), outer_->parts.end(), moved) > 1) {
+    if (mark < counted_ && std::count_if(outer_->parts.begin(), outer_->parts.end(), moved) > 1) {
       form.mixed = mark;
       return form;
     }
     std::optional<int64_t> first;
     for (const Floors& sum : floors) {
-      if (const auto at = first_nonzero(sum, first.value_or(extent_))) first = at;
+      if (const auto at = first_nonzero(sum, first.value_or(counted_))) first = at;
     }
     if (!first) return form;
     if (*first % mark != 0 || extent_ % *first != 0) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cause.hpp"
 #include "layout.hpp"
 
 namespace tilewright {
@@ -46,20 +47,20 @@ struct FlatFunction {
   }
 };
 
-// A composition before its law is checked.
+// CuTe's answer to a composition before its law is checked.
 struct Composed {
-  Layout layout;
-  bool proved;        // the divisibility that makes it exact holds
-  std::string cause;  // else the first condition that does not
+  Layout layout = Layout::leaf(static_int(1), static_int(0));
+  Cause cause;  // the first condition of its exactness that does not hold
+
+  bool proved() const { return !cause; }
+  bool rejected() const { return cause.rejected; }  // there is no layout
 };
+Composed attempt(LayoutView a, LayoutView b);
+// The same; an error where CuTe rejects the operands.
 Composed compose(LayoutView a, LayoutView b);
 
 // The layout that the modes of B along a basis element read: a mode of A, or A itself.
 LayoutView at_path(LayoutView layout, BasisId basis);
-
-// The complement, where it is an error to end below the cotarget, and where the caller looks for itself.
-enum class Reach { kCotarget, kAny };
-Layout complement(LayoutView layout, TupleView cotarget, Reach reach);
 
 // How many coordinates a law is checked on, at most, where no proof is at hand.
 inline constexpr int64_t kScanLimit = int64_t{1} << 22;

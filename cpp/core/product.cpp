@@ -38,11 +38,17 @@ Layout roomy_complement(LayoutView block, int64_t places) {
   return complement(by_value(block), IntTuple(static_int(checked_mul(checked_mul(top, 2), places))));
 }
 
+// How many places the copies need, on either side of 0: A*(-i) = -A*(i).
+int64_t places_for(LayoutView copies) {
+  const auto [low, high] = offset_range(copies);
+  return checked_add(std::max(high, checked_mul(low, -1)), 1);
+}
+
 // CuTe gives the complement room for size(A) * cosize(B) offsets. Where A has gaps that may be too little: B then runs
 // past the end of A*, which goes on with its last stride, into offsets that A has. The complement with room enough is
 // the truth.
 void verify_room(LayoutView block, LayoutView places, LayoutView copies, LayoutView placed) {
-  const int64_t needed = checked_add(offset_range(copies).max, 1);
+  const int64_t needed = places_for(copies);
   const int64_t count = size(places).value;
   if (needed <= count) return;
   const Trace::Silence silence;
@@ -115,8 +121,8 @@ Layout place_copies(LayoutView block, LayoutView places, LayoutView copies) {
   } catch (const LayoutError&) {
     const bool plain = all_static(block.shape) && all_static(block.stride) && all_static(copies.shape) &&
                        all_static(copies.stride) && !has_basis(block.stride) && !has_basis(copies.stride);
-    if (!plain || offset_range(copies).min < 0 || offset_range(copies).max < size(places).value) throw;
-    const int64_t needed = checked_add(offset_range(copies).max, 1);
+    const int64_t needed = plain ? places_for(copies) : 0;
+    if (needed <= size(places).value) throw;
     const auto roomy = attempted([&] {
       const Trace::Silence silence;
       return roomy_complement(block, needed);

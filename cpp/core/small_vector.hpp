@@ -73,12 +73,15 @@ class SmallVector {
     append(first, count);
   }
   void steal(SmallVector& other) {
-    if (other.heap_) {
-      heap_ = std::move(other.heap_);
-      capacity_ = std::exchange(other.capacity_, N);
-      size_ = std::exchange(other.size_, 0);
+    heap_ = std::move(other.heap_);
+    capacity_ = std::exchange(other.capacity_, N);
+    size_ = std::exchange(other.size_, 0);
+    if (heap_) return;
+    // Of a size that the compiler knows, so that no function is called: most elements are moved this way.
+    if (size_ <= N / 2) {
+      std::memcpy(inline_, other.inline_, N / 2 * sizeof(T));
     } else {
-      assign(other.begin(), other.size_);
+      std::memcpy(inline_, other.inline_, N * sizeof(T));
     }
   }
   void reserve(std::size_t count) {

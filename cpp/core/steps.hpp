@@ -15,7 +15,6 @@ inline constexpr Rule kModeWith{"mode {0}: {1} {2} {3}"};
 inline constexpr Rule kEquals{"= {0}"};
 inline constexpr Rule kOnOuter{"A = {0}: the operation works on the layout on the right only"};
 inline constexpr Rule kNothingLeft{"no mode is left: 1:0"};
-inline constexpr Rule kCompared{"compared one by one: {0} at all {1} coordinates"};
 
 // coalesce
 inline constexpr Rule kFlattened{"flattened: {0}"};
@@ -54,8 +53,14 @@ inline constexpr Rule kTakesLast{"{0} in {1}, the last mode: {2}"};
 inline constexpr Rule kCarries{
     "in {0} the modes of B reach {1} + {2} = {3} together, beyond its last index {4}: they carry into the next mode",
     kBroken};
-inline constexpr Rule kDecided{"no carry of A breaks R(i) = A(B(i)) here: R = {0}"};
-inline constexpr Rule kFound{"another layout has the values A(B(i)): {0}"};
+inline constexpr Rule kFloors{"A(x) = {0}, by the carries into its modes"};
+inline constexpr Rule kLine{"{0}: f(i) = A({1}*i)"};
+inline constexpr Rule kMark{"f is {0} below i = {1}; f({1}) = {2}, not {3}, and {4} divides {1}, {1} divides {5}: {6}"};
+inline constexpr Rule kSame{"no carry of A makes f another function: f(i) = R(i) for all i < {0}, R = {1}"};
+inline constexpr Rule kNoCarry{"at {0} the modes of B have the residues {1} = {2} at most: no carry between them"};
+inline constexpr Rule kCarriesCancel{"at {0} the modes of B have the residues {1} = {2}, but what their carries add cancels"};
+inline constexpr Rule kFound{"R(i) = A(B(i)): R = {0}"};
+inline constexpr Rule kFoundInside{"R(i) = A((B, B*)(i)), where that lies in A: R = {0}"};
 inline constexpr Rule kBecomes{"{0} becomes {1}"};
 
 // complement
@@ -68,6 +73,8 @@ inline constexpr Rule kGap{"from {0} up to stride {1}: {1}/{2} = {3}, a mode {4}
 inline constexpr Rule kGapRounded{"from {0} up to stride {1}: floor({1}/{2}) = {3}, a mode {4}"};
 inline constexpr Rule kOverlaps{"mode {0} overlaps the modes below it, which end at {1}: not injective", kBroken};
 inline constexpr Rule kBeyond{"beyond {0} up to {1}: ceil({1}/{2}) = {3}, a mode {4}"};
+inline constexpr Rule kTooShort{"with the tuple divided mode by mode the places end at {0}, so the cotarget is {1}"};
+inline constexpr Rule kCovers{"copies of A that start at {0} make up [0, {1}), and no two of them share an offset"};
 inline constexpr Rule kEntryIn{"entry {0}: {1} in {2}"};
 
 // right_inverse, left_inverse
@@ -81,6 +88,8 @@ inline constexpr Rule kNotInjective{"stride {0} of {1} is below {2}, where {3} e
 inline constexpr Rule kSignsDiffer{"{0} and {1} run in opposite directions, so that one borrows from the other",
                                    kBroken};
 inline constexpr Rule kNoMultiple{"stride {0} of {1} is not a multiple of the stride {2} before it", kBroken};
+inline constexpr Rule kInverts{"no carry of L breaks L(A(i)) = i here: {0}"};
+inline constexpr Rule kInterpolated{"another layout has L(A(i)) = i, by other radices than the strides: {0}"};
 inline constexpr Rule kOffsets{"offsets from {0} up to stride {1}: {1}/{0} = {2} steps of index {3}, {4}"};
 inline constexpr Rule kThenItself{"then the {0} steps of {1} itself: {2}"};
 

@@ -60,6 +60,8 @@ class Trace {
   };
   [[gnu::cold]] void add(const Rule& rule, std::initializer_list<Named> terms);
   const std::vector<Step>& steps() const { return steps_; }
+  // Forgets the steps from `start` on: another way has led to the answer.
+  void rewind(std::size_t start) { steps_.erase(steps_.begin() + static_cast<std::ptrdiff_t>(start), steps_.end()); }
 
   // While one lives, steps are parts of the last one.
   class Nested {

@@ -251,6 +251,20 @@ def test_divisions_answer_where_the_tiling_composes():
     assert count > 500
 
 
+def test_a_division_of_few_elements_by_a_tile_of_many():
+    """The tile overhangs by millions of elements. That it loses none follows from its strides."""
+    divided = cute.logical_divide("8:-126170", "((7,2),3):((1023560,15),4)")
+    assert str(divided) == "(((7,2),3),(4,34118)):(((-129142565200,-1892550),-504680),(-126170,-3785100))"
+
+
+def test_copies_with_negative_offsets_need_room_too():
+    """A* = 2:1 within size(A)*cosize(B): at -2 it would fall onto the block."""
+    for text in ("(7,((2),2)):(0,((-1),-1))", "3:-1"):
+        with pytest.raises(LayoutError, match="has 2 places, but the tiler needs 3"):
+            cute.logical_product("(2,6,4):(2,6,38)", text)
+    assert str(cute.logical_product("(2,6,4):(2,6,38)", "2:-1")) == "((2,6,4),2):((2,6,38),-1)"
+
+
 def test_products_answer_where_the_complement_has_too_little_room():
     assert str(cute.logical_product("(2,3):(1,6)", "(4,2):(3,8)")) == "((2,3),(4,2)):((1,6),(18,40))"
     random, answers = Random(3), 0

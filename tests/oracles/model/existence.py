@@ -37,6 +37,29 @@ def composes(a: Layout, b: Layout) -> bool:
 
 # ---- integer sets ----------------------------------------------------------------------------------------------------
 
+# isl takes milliseconds for most of these questions, and minutes for one in a thousand.
+MOST_OPERATIONS = 3_000_000
+
+
+class UndecidedError(Exception):
+    """isl would have taken too long."""
+
+
+def is_empty(text: str) -> bool:
+    """Whether the set that isl reads is empty."""
+    import islpy
+
+    context = islpy.DEFAULT_CONTEXT
+    found = islpy.Set(text, context=context)
+    context.reset_operations()
+    context.set_max_operations(MOST_OPERATIONS)
+    try:
+        return bool(found.is_empty())
+    except islpy.Error as error:
+        raise UndecidedError(text) from error
+    finally:
+        context.set_max_operations(0)
+
 
 def floors(a: Layout, x: str) -> str:
     """A(x) for x >= 0 as isl writes it."""
@@ -52,9 +75,10 @@ def first_difference(one: str, other: str, size: int) -> int | None:
     """The smallest i below the size at which two expressions in i differ."""
     import islpy
 
-    differ = islpy.Set(f"{{ [i] : 0 <= i < {size} and {one} != {other} }}")
-    if differ.is_empty():
+    text = f"{{ [i] : 0 <= i < {size} and {one} != {other} }}"
+    if is_empty(text):
         return None
+    differ = islpy.Set(text)
     return int(differ.lexmin().sample_point().get_coordinate_val(islpy.dim_type.set, 0).to_python())
 
 
@@ -71,3 +95,46 @@ def coarsest_by_sets(a: Layout, size: int, step: int) -> list[tuple[int, int]] |
         if at % marks[-1] or size % at:
             return None
         marks.append(at)
+
+
+def ranges(b: Layout, names: str) -> str:
+    return " and ".join(f"0 <= {names}{k} < {s}" for k, (s, _) in enumerate(m.pairs(b)))
+
+
+def sums(b: Layout, names: str) -> str:
+    return " + ".join(f"{d}*{names}{k}" for k, (_, d) in enumerate(m.pairs(b)))
+
+
+def variables(b: Layout, names: str) -> str:
+    return ", ".join(f"{names}{k}" for k in range(len(m.pairs(b))))
+
+
+def sums_by_sets(a: Layout, b: Layout) -> bool:
+    """Whether A(sum of d_j i_j) is the sum of the A(d_j i_j) everywhere."""
+    parts = " + ".join(f"({floors(a, f'{d}*i{k}')})" for k, (_, d) in enumerate(m.pairs(b)))
+    whole = floors(a, sums(b, "i"))
+    return is_empty(f"{{ [{variables(b, 'i')}] : {ranges(b, 'i')} and {whole} != {parts} }}")
+
+
+def is_composition_by_sets(a: Layout, b: Layout, r: Layout) -> bool:
+    """Whether R is A o B, mode by mode of B."""
+    if not m.refines(b.shape, r.shape):
+        return False
+    pieces = parts_like(b.shape, r)
+    parts = " + ".join(f"({floors(piece, f'i{k}')})" for k, piece in enumerate(pieces))
+    whole = floors(a, sums(b, "i"))
+    return is_empty(f"{{ [{variables(b, 'i')}] : {ranges(b, 'i')} and {whole} != {parts} }}")
+
+
+def parts_like(shape: object, r: Layout) -> list[Layout]:
+    """The part of R for each leaf of the shape that it refines."""
+    if not isinstance(shape, tuple):
+        return [r]
+    return [part for s, mode in zip(shape, m.modes(r), strict=True) for part in parts_like(s, mode)]
+
+
+def images_meet_by_sets(a: Layout, b: Layout, offset: int) -> bool:
+    return not is_empty(
+        f"{{ [{variables(a, 'x')}, {variables(b, 'y')}] : {ranges(a, 'x')} and {ranges(b, 'y')} "
+        f"and {sums(a, 'x')} = {offset} + {sums(b, 'y')} }}"
+    )
