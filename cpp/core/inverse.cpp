@@ -230,7 +230,12 @@ class LeftInverse {
     const bool known = std::all_of(sorted_.begin(), sorted_.end(),
                                    [](const Placed& entry) { return entry.mode.extent.is_static(); });
     if (!known) refuse(cause);
-    LeftInverseFound found = find_left_inverse(wanted_);
+    LeftInverseFound found;
+    try {
+      found = find_left_inverse(wanted_);
+    } catch (const LayoutError& error) {
+      refuse(concat(cause, "; ", error.what()));
+    }
     if (!found.modes) refuse(concat(cause, "; no layout L has ", found.contradiction));
     return std::move(*found.modes);
   }

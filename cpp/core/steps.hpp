@@ -118,6 +118,20 @@ inline constexpr Rule kTile{"the tile has the size of each mode: {0}"};
 inline constexpr Rule kBackwards{"read backwards: right_inverse({0})"};
 inline constexpr Rule kAsThreadsValues{"as (threads, values): composition({0}, {1})"};
 
+// questions about layouts as functions
+inline constexpr Rule kInsideDecides{"a swizzle is a bijection, so that {0} decides"};
+inline constexpr Rule kAllCompared{"all {0} offsets were compared"};
+inline constexpr Rule kComponent{"component {0}"};
+inline constexpr Rule kBeyondBelow{"stride {0} of {1} is beyond {2}, the last offset that smaller strides reach"};
+inline constexpr Rule kNoCollision{"stride {0} of {1} is not beyond {2}, which smaller strides reach, but {3}"};
+inline constexpr Rule kCollision{"the coordinates {0} and {1} have the same offset", kBroken};
+inline constexpr Rule kRange{"the offsets of {0} lie in [{1}, {2}]"};
+inline constexpr Rule kAsMany{"{0} coordinates, and {1} places from 0 on"};
+inline constexpr Rule kCanonical{"the coarsest form of {0} is {1}, which no other form of the function has"};
+inline constexpr Rule kBitsCompared{"the bits of both functions were compared, or their values where there are few"};
+inline constexpr Rule kNoMeeting{"the offsets of one less those of the other are sums: {0}"};
+inline constexpr Rule kMeeting{"the coordinates {0} and {1} have the same offset", kBroken};
+
 // crd2idx
 inline constexpr Rule kDigits{"{0} in {1}: ({2}) = {3}"};
 inline constexpr Rule kInnerProduct{"{0} . {1} = {2} = {3}"};
