@@ -157,8 +157,7 @@ std::string why_no_sum(const std::vector<Multiple>& terms, int64_t target) {
   }
   if (target < least || target > greatest)
     return concat("the sums lie in [", to_string(least), ", ", to_string(greatest), "], which lacks ", target);
-  if (common != 0 && target % common != 0)
-    return concat("every sum is a multiple of ", common, ", unlike ", target);
+  if (common != 0 && target % common != 0) return concat("every sum is a multiple of ", common, ", unlike ", target);
   return concat("no sum ", sum, " is ", target, ", as the search of all x shows");
 }
 

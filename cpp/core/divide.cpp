@@ -17,7 +17,8 @@ namespace {
 int64_t first_missing(LayoutView tiling, BasisId basis) {
   Modes modes;
   for_each_leaf(tiling, [&](const Node& extent, const Node& stride) {
-    if (extent.value > 1 && stride.value > 0 && stride.basis() == basis) modes.push_back({extent, without_basis(stride)});
+    if (extent.value > 1 && stride.value > 0 && stride.basis() == basis)
+      modes.push_back({extent, without_basis(stride)});
   });
   std::sort(modes.begin(), modes.end(), [](const Mode& x, const Mode& y) { return x.stride.value < y.stride.value; });
   int64_t end = 1;
@@ -57,10 +58,9 @@ void require_all(LayoutView a, LayoutView tiling, const Layout& result) {
   const auto lost = first_lost(a, tiling);
   if (!lost) return;
   const Trace::Silence silence;
-  throw LayoutError(
-      concat("the division loses elements: coordinate ", *lost, " of the layout is in no tile of ", to_string(result),
-             " (size ", size(tiling).value, ", the layout has ", size(a).value, ")"),
-      CounterExample(*lost, "_", values_text(crd2idx(IntTuple(static_int(*lost)), a))));
+  throw LayoutError(concat("the division loses elements: coordinate ", *lost, " of the layout is in no tile of ",
+                           to_string(result), " (size ", size(tiling).value, ", the layout has ", size(a).value, ")"),
+                    CounterExample(*lost, "_", values_text(crd2idx(IntTuple(static_int(*lost)), a))));
 }
 
 // A o (B, B*): what a tile reaches beyond A does not matter, and no element of A is lost.
@@ -80,8 +80,7 @@ Layout divide_by(LayoutView a, const Layout& tiler) {
   const bool by_mode = has_basis(tiler.stride());
   const IntTuple cotarget = by_mode ? IntTuple(a.shape) : from_modes(coalesced(modes_of(a), LastExtent::kDrop)).shape();
   note(step::kDivide, cotarget, by_mode ? "A" : "coalesce(A)");
-  const Layout rest =
-      below([&] { return complement(tiler, cotarget); }, step::kCall, "complement", tiler, cotarget);
+  const Layout rest = below([&] { return complement(tiler, cotarget); }, step::kCall, "complement", tiler, cotarget);
   const Layout tiling = pair(tiler, rest);
   note(step::kTiling, rest, tiling);
   return in_context([&] { return concat("(B, B*) = ", to_string(tiling)); }, [&] { return compose_tiling(a, tiling); });

@@ -215,9 +215,10 @@ class Search {
 
   std::optional<Modes> extend(std::vector<int64_t>& radices) {
     if (++chains_ > kMostChains) {
-      fail(concat("whether a layout L has L(A(i)) = i was not decided within ", kMostChains,
-                  " chains of radices (no way is known that needs few for every layout); use strides of which each is a "
-                  "multiple of the next smaller one"));
+      fail(
+          concat("whether a layout L has L(A(i)) = i was not decided within ", kMostChains,
+                 " chains of radices (no way is known that needs few for every layout); use strides of which each is a "
+                 "multiple of the next smaller one"));
     }
     std::optional<int64_t> bound;  // below which the next radix lies
     while (!bound) {

@@ -58,7 +58,8 @@ inline constexpr Rule kLine{"{0}: f(i) = A({1}*i)"};
 inline constexpr Rule kMark{"f is {0} below i = {1}; f({1}) = {2}, not {3}, and {4} divides {1}, {1} divides {5}: {6}"};
 inline constexpr Rule kSame{"no carry of A makes f another function: f(i) = R(i) for all i < {0}, R = {1}"};
 inline constexpr Rule kNoCarry{"at {0} the modes of B have the residues {1} = {2} at most: no carry between them"};
-inline constexpr Rule kCarriesCancel{"at {0} the modes of B have the residues {1} = {2}, but what their carries add cancels"};
+inline constexpr Rule kCarriesCancel{
+    "at {0} the modes of B have the residues {1} = {2}, but what their carries add cancels"};
 inline constexpr Rule kFound{"R(i) = A(B(i)): R = {0}"};
 inline constexpr Rule kFoundInside{"R(i) = A((B, B*)(i)), where that lies in A: R = {0}"};
 inline constexpr Rule kBecomes{"{0} becomes {1}"};

@@ -385,10 +385,10 @@ __all__ = [
     "unflatten",
     "unwrap",
     "upcast",
+    "why",
     "with_shape",
     "wrap",
     "zip_layouts",
-    "why",
     "zipped_divide",
     "zipped_product",
 ]
