@@ -34,7 +34,7 @@ REFUSALS = [
 QUESTIONS = [
     (("is_injective", "(4,2):(1,8)"), "stride 8 of 2:8 is beyond 3"),
     (("is_injective", "(2,2):(2,3)"), "stride 3 of 2:3 is beyond 2"),
-    (("is_injective", "(4,2,2):(2,3,1)"), "but every sum is a multiple of"),
+    (("is_injective", "(4,2):(2,3)"), "but every sum is a multiple of 2, unlike 3"),
     (("is_injective", "(4,2):(1,2)"), "the coordinates 2 and 4 have the same offset"),
     (("is_injective", "S<3,0,3> o 0 o (8,8):(8,1)"), "a swizzle is a bijection"),
     (("is_bijective", "(4,8):(8,1)"), "the offsets of 32 lie in [0, 31]"),

@@ -57,16 +57,15 @@ def why(op: str | Callable[..., object], *args: AnyLayout | object) -> str:
             f is 4:4 below i = 2; f(2) = 9, not 8, and 1 divides 2, 2 divides 4: (2,2):(4,9)
             no carry of A makes f another function: f(i) = R(i) for all i < 4, R = (2,2):(4,9)
           R(i) = A(B(i)): R = (2,2):(4,9)
-        >>> print(why("left_inverse", "(4,2):(1,2)"))
-        left_inverse((4,2):(1,2)) has no answer
-        law: L(A(i)) = i for all i < |A|; A(L(A(i))) = A(i) where A repeats by stride 0
-          the modes by stride, each with the index of its coordinate 1: 4:1 (1), 2:2 (4)
-          stride 2 of 2:2 is below 4, where 4:1 ends: not injective
+        >>> print(why("composition", "(3,4):(4,1)", "4:2"))
+        composition((3,4):(4,1), 4:2) has no answer
+        law: R(i) = A(B(i)) for all i < |B|, and the shape of R refines that of B
+          4:2 in 3:4: 2 does not divide 3, 2 steps end at index 4, 1 past a multiple
         certificate:
-          the layout is not injective: the mode 4:1 reaches offset 3 and meets the mode with stride 2 at offset 2, so no left inverse exists
-          L(A(i)) = i fails at 2 for (2,2):(1,4), which gives 4
-          the coordinates 2 and 4 have the same offset 2
-          (4,2):(1,4) has one
+          stride 2 of mode 0 does not divide shape 3 of the left layout (needs 2 | 3 or 3 | 2)
+          at coordinate 2 CuTe gives 1, but A(B(2)) = A(4) = 5
+          no layout is A o B: A(B(1+2)) = 2, but A(B(1)) + A(B(2)) = 8 + 5
+          the largest tile that has an answer is 2:2
     """
     name = op if isinstance(op, str) else getattr(op, "__name__", type(op).__name__)
     if name not in LAWS:
