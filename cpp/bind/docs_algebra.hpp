@@ -97,8 +97,11 @@ Args:
     layout: L: a Layout, ComposedLayout (its outer layout) or Tensor.
     cotarget: M, in elements: an int, a shape (divided mode by mode) or a Layout; by default coshape(filter(L)).
 Returns: a coalesced Layout. Where the sizes do not divide, it rounds up.
-Raises: LayoutError when modes of L overlap, a stride is negative, M is not positive, or, with a counter-example, where
-    a shape that L does not divide mode by mode would end below M.
+Where modes of L overlap, R is the least layout whose copies of L make up [0, M), each offset in one of them. Where a
+shape that L does not divide mode by mode would end below M, R is the complement within its product. docs/theory.md
+proves both.
+Raises: LayoutError when modes of L overlap and there is no such layout, with two copies that meet, when a stride is
+    negative, or M is not positive.
 Source: CuTe `complement`; CUTLASS docs, media/docs/cpp/cute/02_layout_algebra.md.
 
 Examples:
@@ -135,13 +138,15 @@ Args:
         offset.
 Returns: a Layout (a Swizzle of a Swizzle, composed for a composed one). Offsets that A skips map to some coordinate. With
     basis strides it has the profile of A's codomain.
-Raises: LayoutError when modes of A overlap, a stride is dynamic or no multiple of the next smaller one, or the answer
-    breaks the law (negative strides next to positive ones, swizzles); TypeError for other kinds.
+There is an answer wherever a layout satisfies the law (docs/theory.md): CuTe's, whose radices are the strides, else one
+with other radices, sought among 4096 chains of them.
+Raises: LayoutError when two coordinates have one offset, when no layout has the values or 4096 chains do not decide it,
+    when a stride is dynamic, or a swizzle breaks the law; TypeError for other kinds.
 Source: CuTe `left_inverse`.
 
 Examples:
-    >>> cute.left_inverse(cute.parse("(3,2):(4,1)")), cute.left_inverse(cute.parse("(4,2):(1,16)"))
-    ((4,3):(3,1), (16,2):(1,4)))doc";
+    >>> cute.left_inverse(cute.parse("(3,2):(4,1)")), cute.left_inverse(cute.parse("(2,2):(2,5)"))
+    ((4,3):(3,1), (2,4):(0,1)))doc";
 
 inline constexpr const char* nullspace = R"doc(The coordinates that a layout maps to 0: its modes with stride 0.
 

@@ -38,6 +38,7 @@ std::string text_of(py::handle object) {
 
 // The tiler and the layout of make_layout_tv; otherwise as an operand.
 std::string result_text(py::handle result) {
+  if (py::isinstance<py::bool_>(result) || py::hasattr(result, "holds")) return py::repr(result).cast<std::string>();
   if (!is_sequence(result) || !holds_layouts(result)) return text_of(result);
   const py::tuple parts = items_of(result);
   return concat("tiler ", text_of(parts[0]), ", layout ", text_of(parts[1]));
@@ -45,7 +46,9 @@ std::string result_text(py::handle result) {
 
 // What works on anything but plain layouts records no steps, unless it works on the outer layout.
 void require_steps(py::handle operation, const py::tuple& operands, const Trace& trace) {
-  const bool on_outer = !trace.steps().empty() && trace.steps()[0].rule == &step::kOnOuter;
+  const Rule* const first = trace.steps().empty() ? nullptr : trace.steps()[0].rule;
+  const bool on_outer = first == &step::kOnOuter;
+  if (first == &step::kInsideDecides || first == &step::kAllCompared || first == &step::kBitsCompared) return;
   const bool takes_coordinate = py::str(operation.attr("__name__")).equal(py::str("crd2idx"));
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const py::handle operand = operands[i];

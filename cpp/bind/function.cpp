@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "core/function.hpp"
+#include "core/trace.hpp"
 #include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
@@ -19,6 +20,7 @@ struct Verdict {
 };
 
 py::object at(const AnyLayout& layout, int64_t coordinate) {
+  const Trace::Silence silence;
   const IntTuple coord(static_int(coordinate));
   if (const auto* plain = std::get_if<Layout>(&layout)) return from_int_tuple(crd2idx(coord, LayoutView(*plain)));
   return from_int_tuple(std::get<ComposedLayout>(layout)(coord));

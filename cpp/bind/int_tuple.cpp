@@ -156,7 +156,6 @@ IntTuple tiles_of(TupleView shape, py::handle tiler) {
 bool covered_evenly(py::handle shape, py::handle tiler) {
   const IntTuple whole = integers_of(shape), tile = integers_of(tiler);
   if (!is_layout_like(tiler) && !holds_layouts(tiler)) return evenly_divides(whole, tile);
-  const Unchecked answer_of_cute;  // that does not reach the end does not divide
   return product(whole).value == checked_mul(product(tile).value, product(tiles_of(whole, tiler)).value);
 }
 

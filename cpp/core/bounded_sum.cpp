@@ -35,7 +35,7 @@ struct Part {
 
 class Search {
  public:
-  Search(const std::vector<Term>& terms, Wide target) : terms_(terms), target_(target), answer_(terms.size(), 0) {
+  Search(const std::vector<Multiple>& terms, Wide target) : terms_(terms), target_(target), answer_(terms.size(), 0) {
     for (std::size_t i = 0; i < terms.size(); ++i) {
       const auto [step, count] = terms[i];
       if (step == 0 || count == 0) continue;
@@ -130,7 +130,7 @@ class Search {
     int64_t common;
   };
 
-  const std::vector<Term>& terms_;
+  const std::vector<Multiple>& terms_;
   Wide target_;
   std::vector<int64_t> answer_;
   std::vector<Part> parts_;
@@ -141,8 +141,24 @@ class Search {
 
 }  // namespace
 
-std::optional<std::vector<int64_t>> bounded_sum(const std::vector<Term>& terms, int64_t target) {
+std::optional<std::vector<int64_t>> bounded_sum(const std::vector<Multiple>& terms, int64_t target) {
   return Search(terms, target).run();
+}
+
+std::string why_no_sum(const std::vector<Multiple>& terms, int64_t target) {
+  Wide least = 0, greatest = 0;
+  int64_t common = 0;
+  std::string sum;
+  for (const auto& [step, count] : terms) {
+    if (step == 0 || count == 0) continue;
+    (step < 0 ? least : greatest) += Wide{step} * count;
+    common = std::gcd(common, step);
+    sum += concat(sum.empty() ? "" : " + ", "x*", step, " (x up to ", count, ")");
+  }
+  if (target < least || target > greatest)
+    return concat("the sums lie in [", to_string(least), ", ", to_string(greatest), "], which lacks ", target);
+  if (common != 0 && target % common != 0) return concat("every sum is a multiple of ", common, ", unlike ", target);
+  return concat("no sum ", sum, " is ", target, ", as the search of all x shows");
 }
 
 }  // namespace tilewright

@@ -12,17 +12,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tilewright {
 
-struct Term {
+struct Multiple {
   int64_t step;   // d: any sign
   int64_t count;  // n: at least 0
 };
 
 // The x of a sum that is `target`, one for each term; none where there is no such sum. LayoutError where the budget
 // ends first.
-std::optional<std::vector<int64_t>> bounded_sum(const std::vector<Term>& terms, int64_t target);
+std::optional<std::vector<int64_t>> bounded_sum(const std::vector<Multiple>& terms, int64_t target);
+
+// Why there is none, as far as a sentence says it: `every sum is a multiple of 2`.
+std::string why_no_sum(const std::vector<Multiple>& terms, int64_t target);
 
 }  // namespace tilewright

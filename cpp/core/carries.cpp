@@ -186,7 +186,8 @@ std::optional<Coordinates> first_carrying(const std::vector<Line>& lines, std::o
 
 std::vector<Residues> residues_of(const std::vector<Line>& lines) {
   std::vector<Residues> all;
-  for (const int64_t level : Search(lines, std::nullopt).levels()) {
+  const Search search(lines, std::nullopt);
+  for (const int64_t level : search.levels()) {
     Residues residues{level, {}};
     for (const Line& line : lines) {
       const int64_t magnitude = line.step() < 0 ? -line.step() : line.step();

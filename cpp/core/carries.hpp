@@ -17,8 +17,7 @@ using Coordinates = std::vector<int64_t>;
 // is negative then.
 std::optional<Coordinates> carrying(const std::vector<Line>& lines, std::optional<int64_t> end = std::nullopt);
 // The colexicographically smallest ones; none where there are none, or where they were not found.
-std::optional<Coordinates> first_carrying(const std::vector<Line>& lines,
-                                          std::optional<int64_t> end = std::nullopt);
+std::optional<Coordinates> first_carrying(const std::vector<Line>& lines, std::optional<int64_t> end = std::nullopt);
 
 // At each level P of the outer layout the greatest residues of the lines modulo P: below P together, nothing carries.
 struct Residues {

@@ -137,7 +137,8 @@ Layout complement_of(Modes modes, TupleView cotarget, LayoutView layout) {
   note(step::kTogetherCoalesced, result, complement);
   // A tuple is divided mode by mode, and where a mode does not divide, places are lost.
   const Node whole = product(cotarget);
-  if (!checked || cotarget.is_leaf() || checked_mul(reached.value, product(rest).value) >= whole.value) return complement;
+  if (!checked || cotarget.is_leaf() || checked_mul(reached.value, product(rest).value) >= whole.value)
+    return complement;
   note(step::kTooShort, mul(reached, product(rest)), whole);
   return complement_of(modes, TupleView(&whole), layout);
 }

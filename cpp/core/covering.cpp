@@ -41,7 +41,7 @@ struct Meeting {
 
 // The last mode of R in which the two differ is k.
 std::optional<Meeting> meeting_at(const Modes& modes, const Modes& starts, std::size_t k) {
-  std::vector<Term> terms;
+  std::vector<Multiple> terms;
   std::vector<int64_t> middle, strides;
   int64_t target = checked_mul(starts[k].stride.value, -1);
   const auto differ = [&](const Mode& mode) {

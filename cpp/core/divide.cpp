@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "algebra.hpp"
 #include "codomain.hpp"
+#include "covering.hpp"
 #include "decide.hpp"
 #include "regroup.hpp"
 #include "steps.hpp"
@@ -73,7 +75,7 @@ Layout compose_tiling(LayoutView a, LayoutView tiling) {
       step::kCall, "composition", a, tiling);
 }
 
-Layout divide_by_layout(LayoutView a, const Layout& tiler) {
+Layout divide_by(LayoutView a, const Layout& tiler) {
   // Basis strides name the modes of A, which coalescing would merge.
   const bool by_mode = has_basis(tiler.stride());
   const IntTuple cotarget = by_mode ? IntTuple(a.shape) : from_modes(coalesced(modes_of(a), LastExtent::kDrop)).shape();
@@ -82,6 +84,46 @@ Layout divide_by_layout(LayoutView a, const Layout& tiler) {
   const Layout tiling = pair(tiler, rest);
   note(step::kTiling, rest, tiling);
   return in_context([&] { return concat("(B, B*) = ", to_string(tiling)); }, [&] { return compose_tiling(a, tiling); });
+}
+
+// A tiler much like this one that divides A: with its strides spread out, or as a tile of other size.
+std::string remedy_for(LayoutView a, const Layout& tiler) {
+  const Trace::Silence silence;
+  if (!all_static(tiler.shape()) || !all_static(tiler.stride()) || has_basis(tiler.stride())) return "";
+  const auto divides = [&](const Layout& other) {
+    return !(other == tiler) && attempted([&] { return divide_by(a, other); });
+  };
+  Modes modes = filtered(tiler);
+  for (const Mode& mode : modes) {
+    if (mode.stride.value <= 0) return "";
+  }
+  std::sort(modes.begin(), modes.end(), [](const Mode& x, const Mode& y) { return x.stride.value < y.stride.value; });
+  const Layout spread = from_modes(spread_out(modes));
+  if (divides(spread)) return concat("; ", to_string(spread), " divides it");
+  // Tiles of consecutive elements that end with a mode of A, or divide it.
+  int64_t below = 1, above = 0, position = 1;
+  const int64_t wanted = size(tiler).value;
+  for (const Mode& mode : coalesced(modes_of(a), LastExtent::kDrop)) {
+    const int64_t extent = mode.extent.value;
+    if (position <= wanted) below = std::max(below, position * std::gcd(wanted / position, extent));
+    position = checked_mul(position, extent);
+    if (above == 0 && position > wanted) above = position;
+  }
+  std::string text;
+  for (const int64_t count : {below, above}) {
+    const Layout tile = Layout::leaf(static_int(count), static_int(1));
+    if (count > 1 && divides(tile)) text += concat(text.empty() ? "; " : " and ", to_string(tile));
+  }
+  return text.empty() ? text : concat(text, text.find(" and ") == std::string::npos ? " divides it" : " divide it");
+}
+
+Layout divide_by_layout(LayoutView a, const Layout& tiler) {
+  try {
+    return divide_by(a, tiler);
+  } catch (LayoutError& error) {
+    if (checks_enabled()) error.add_remedy(remedy_for(a, tiler));
+    throw;
+  }
 }
 
 }  // namespace

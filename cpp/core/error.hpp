@@ -37,6 +37,8 @@ class LayoutError : public std::exception {
   void enter_mode(int64_t mode);
   // Puts what was worked out on the way in front of the condition.
   void add_context(const std::string& context);
+  // Puts what helps behind the condition.
+  void add_remedy(const std::string& remedy);
 
  private:
   std::string condition_;

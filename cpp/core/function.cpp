@@ -6,6 +6,7 @@
 #include "bounded_sum.hpp"
 #include "law.hpp"
 #include "modes.hpp"
+#include "steps.hpp"
 
 namespace tilewright {
 
@@ -60,23 +61,30 @@ std::optional<Coordinates> readable(Solve&& solve) {
   return any;
 }
 
-// Two coordinates with one value, whose last different digit, by stride, is that of leaf k.
-std::optional<Coordinates> collision_at(const std::vector<Leaf>& leaves, std::size_t k, int64_t most) {
-  // Differences from -(s-1) to s-1 are digits from 0 to 2(s-1); that of leaf k is positive in one of the two orders.
-  std::vector<Term> terms;
+// The sum that two coordinates have with one value, whose last different digit, by stride, is that of leaf k.
+struct Collision {
+  std::vector<Multiple> terms;
   std::vector<int64_t> middle;
-  int64_t target = checked_mul(leaves[k].stride, -1);
-  for (std::size_t j = 0; j < k; ++j) {
-    middle.push_back(std::min(leaves[j].extent - 1, most));
-    terms.push_back({leaves[j].stride, checked_mul(2, middle[j])});
-    target = checked_add(target, checked_mul(middle[j], leaves[j].stride));
+  int64_t target;
+
+  Collision(const std::vector<Leaf>& leaves, std::size_t k, int64_t most) : target(checked_mul(leaves[k].stride, -1)) {
+    // Differences from -(s-1) to s-1 are digits from 0 to 2(s-1); that of leaf k is positive in one of the two orders.
+    for (std::size_t j = 0; j < k; ++j) {
+      middle.push_back(std::min(leaves[j].extent - 1, most));
+      terms.push_back({leaves[j].stride, checked_mul(2, middle[j])});
+      target = checked_add(target, checked_mul(middle[j], leaves[j].stride));
+    }
+    terms.push_back({leaves[k].stride, std::min(leaves[k].extent - 1, most) - 1});
   }
-  terms.push_back({leaves[k].stride, std::min(leaves[k].extent - 1, most) - 1});
-  const auto digits = bounded_sum(terms, target);
+};
+
+std::optional<Coordinates> collision_at(const std::vector<Leaf>& leaves, std::size_t k, int64_t most) {
+  const Collision sum(leaves, k, most);
+  const auto digits = bounded_sum(sum.terms, sum.target);
   if (!digits) return std::nullopt;
   Coordinates found{0, checked_mul((*digits)[k] + 1, leaves[k].position)};
   for (std::size_t j = 0; j < k; ++j) {
-    const int64_t difference = (*digits)[j] - middle[j];
+    const int64_t difference = (*digits)[j] - sum.middle[j];
     int64_t& side = difference < 0 ? found.first : found.second;
     side += checked_mul(difference < 0 ? -difference : difference, leaves[j].position);
   }
@@ -91,10 +99,15 @@ std::optional<Coordinates> collision_along(std::vector<Leaf> leaves) {
   int64_t reached = 0;  // by the leaves so far
   for (std::size_t k = 0; k < leaves.size(); ++k) {
     const int64_t stride = magnitude(leaves[k]);
+    const auto mode = [&] { return Layout::leaf(static_int(leaves[k].extent), static_int(leaves[k].stride)); };
     if (stride == 0) return Coordinates{0, leaves[k].position};
     // A stride that jumps over everything below it cannot collide with it.
     if (stride <= reached) {
       if (const auto found = readable([&](int64_t most) { return collision_at(leaves, k, most); })) return found;
+      const Collision sum(leaves, k, INT64_MAX);
+      note(step::kNoCollision, stride, mode, reached, [&] { return why_no_sum(sum.terms, sum.target); });
+    } else {
+      note(step::kBeyondBelow, stride, mode, reached);
     }
     reached = checked_add(reached, checked_mul(leaves[k].extent - 1, stride));
   }
@@ -104,7 +117,11 @@ std::optional<Coordinates> collision_along(std::vector<Leaf> leaves) {
 std::optional<Coordinates> collision_of(LayoutView layout) {
   // Leaves along different basis elements move different components, so each component is judged alone.
   for (std::vector<Leaf>& component : by_component(leaves_of(layout))) {
-    if (const auto found = collision_along(std::move(component))) return found;
+    if (component[0].basis != 0) note(step::kComponent, [&] { return basis_suffix(component[0].basis); });
+    const auto found = collision_along(std::move(component));
+    if (!found) continue;
+    note(step::kCollision, found->first, found->second);
+    return found;
   }
   return std::nullopt;
 }
@@ -134,15 +151,21 @@ int64_t index_of(const std::vector<int64_t>& digits, std::size_t begin, const st
   return index;
 }
 
+std::vector<Multiple> differences(const std::vector<Leaf>& a, const std::vector<Leaf>& b, int64_t most) {
+  std::vector<Multiple> terms;
+  for (const Leaf& leaf : a) terms.push_back({leaf.stride, std::min(leaf.extent - 1, most)});
+  for (const Leaf& leaf : b) terms.push_back({checked_mul(leaf.stride, -1), std::min(leaf.extent - 1, most)});
+  return terms;
+}
+
 std::optional<Coordinates> meeting_along(const std::vector<Leaf>& a, const std::vector<Leaf>& b, int64_t offset) {
-  return readable([&](int64_t most) -> std::optional<Coordinates> {
-    std::vector<Term> terms;
-    for (const Leaf& leaf : a) terms.push_back({leaf.stride, std::min(leaf.extent - 1, most)});
-    for (const Leaf& leaf : b) terms.push_back({checked_mul(leaf.stride, -1), std::min(leaf.extent - 1, most)});
-    const auto digits = bounded_sum(terms, offset);
+  const auto found = readable([&](int64_t most) -> std::optional<Coordinates> {
+    const auto digits = bounded_sum(differences(a, b, most), offset);
     if (!digits) return std::nullopt;
     return Coordinates{index_of(*digits, 0, a), index_of(*digits, a.size(), b)};
   });
+  if (!found) note(step::kNoMeeting, [&] { return why_no_sum(differences(a, b, INT64_MAX), offset); });
+  return found;
 }
 
 // Values are coordinates: two meet where they do in every component.
@@ -184,7 +207,11 @@ bool is_zero(const IntTuple& offset) { return offset.is_leaf() && offset.leaf().
 std::optional<Coordinates> collision(const AnyLayout& layout) {
   if (const auto* plain = std::get_if<Layout>(&layout)) return collision_of(*plain);
   const auto& composed = std::get<ComposedLayout>(layout);
-  if (composed.swizzle() != nullptr) return collision_of(composed.outer());  // a swizzle is a bijection
+  if (composed.swizzle() != nullptr) {  // a swizzle is a bijection
+    note(step::kInsideDecides, composed.outer());
+    return collision_of(composed.outer());
+  }
+  note(step::kAllCompared, size(composed.outer()));
   const std::vector<int64_t> offsets = all_offsets(layout, count_of(composed.outer()));
   std::vector<int64_t> order(offsets.size());
   std::iota(order.begin(), order.end(), 0);
@@ -201,13 +228,21 @@ bool is_bijective(const AnyLayout& layout) {
   const int64_t count = count_of(domain);
   const auto* composed = std::get_if<ComposedLayout>(&layout);
   if (composed == nullptr) {
-    if (has_basis(domain.stride())) return count == cosize(domain).value && is_injective(layout);
+    if (has_basis(domain.stride())) {
+      note(step::kAsMany, count, cosize(domain));
+      return count == cosize(domain).value && is_injective(layout);
+    }
     const Range range = offset_range(domain);
+    note(step::kRange, count, range.min, range.max);
     return range.min == 0 && range.max == count - 1 && is_injective(layout);
   }
   // A swizzle maps every whole period onto itself.
   const Swizzle* swizzle = composed->swizzle();
-  if (swizzle != nullptr && is_zero(composed->offset()) && count % swizzle->period() == 0) return is_bijective(domain);
+  if (swizzle != nullptr && is_zero(composed->offset()) && count % swizzle->period() == 0) {
+    note(step::kInsideDecides, domain);
+    return is_bijective(domain);
+  }
+  note(step::kAllCompared, count);
   std::vector<int64_t> offsets = all_offsets(layout, count);
   std::vector<bool> seen(offsets.size(), false);
   for (const int64_t offset : offsets) {
@@ -302,6 +337,7 @@ Equivalence equivalent(const AnyLayout& a, const AnyLayout& b) {
   if (count == 0) return {true, "", std::nullopt};
   if (std::holds_alternative<Layout>(a) && std::holds_alternative<Layout>(b)) {
     const Modes x = canonical(domain_a), y = canonical(domain_b);
+    note(step::kCanonical, domain_a, x), note(step::kCanonical, domain_b, y);
     const bool same =
         x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [](const Mode& p, const Mode& q) {
           return p.extent == q.extent && p.stride == q.stride;
@@ -310,11 +346,13 @@ Equivalence equivalent(const AnyLayout& a, const AnyLayout& b) {
     return {false, "the values differ", first_difference(x, y)};
   }
   if (is_foreign(a) || is_foreign(b)) {
+    note(step::kAllCompared, count);
     const std::vector<int64_t> x = all_offsets(a, count), y = all_offsets(b, count);
     const auto [at, other] = std::mismatch(x.begin(), x.end(), y.begin());
     if (at == x.end()) return {true, "", std::nullopt};
     return {false, "the values differ", at - x.begin()};
   }
+  note(step::kBitsCompared);
   const Verdict verdict = compare(chain_of(a), chain_of(b), count);
   if (verdict.kind == Verdict::Kind::kOpen) {
     fail(concat("the first ", verdict.coordinate, " of ", count,
@@ -330,9 +368,13 @@ std::optional<Coordinates> meeting(const AnyLayout& a, const AnyLayout& b, int64
   // A swizzle is a bijection: values are the same where they are the same before it.
   if (x && y && x->swizzle() && y->swizzle() && *x->swizzle() == *y->swizzle() && offset == 0) {
     const int64_t apart = checked_add(y->offset().leaf().value, -x->offset().leaf().value);
+    note(step::kInsideDecides, [&] { return concat(to_string(x->outer()), " beside ", to_string(y->outer())); });
     return meeting(x->outer(), y->outer(), apart);
   }
-  if (x || y) return meeting_of_values(a, b, offset);
+  if (x || y) {
+    note(step::kAllCompared, checked_add(count_of(domain_of(a)), count_of(domain_of(b))));
+    return meeting_of_values(a, b, offset);
+  }
   if (!has_basis(first->stride()) && !has_basis(second->stride())) {
     return meeting_along(leaves_of(*first), leaves_of(*second), offset);
   }
@@ -344,6 +386,7 @@ std::optional<Coordinates> meeting(const AnyLayout& a, const AnyLayout& b, int64
 std::optional<int64_t> outside(const AnyLayout& layout, int64_t begin, int64_t end) {
   const auto* plain = std::get_if<Layout>(&layout);
   if (plain == nullptr) {
+    note(step::kAllCompared, count_of(domain_of(layout)));
     const std::vector<int64_t> offsets = all_offsets(layout, count_of(domain_of(layout)));
     const auto found = std::find_if(offsets.begin(), offsets.end(), [&](int64_t x) { return x < begin || x >= end; });
     if (found == offsets.end()) return std::nullopt;
@@ -353,6 +396,7 @@ std::optional<int64_t> outside(const AnyLayout& layout, int64_t begin, int64_t e
   // The least value takes the last digit of each leaf with a negative stride, the greatest of each with a positive one.
   int64_t least = 0, greatest = 0;
   const Range range = offset_range(*plain);
+  note(step::kRange, *plain, range.min, range.max);
   for (const Leaf& leaf : leaves_of(*plain)) {
     int64_t& side = leaf.stride < 0 ? least : greatest;
     if (leaf.stride != 0) side += (leaf.extent - 1) * leaf.position;

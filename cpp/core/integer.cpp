@@ -17,6 +17,8 @@ void LayoutError::enter_mode(int64_t mode) {
 
 void LayoutError::add_context(const std::string& context) { text_ = condition_ = concat(context, ": ", condition_); }
 
+void LayoutError::add_remedy(const std::string& remedy) { text_ = condition_ = condition_ + remedy; }
+
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t result = 0;
   if (__builtin_add_overflow(a, b, &result)) {

@@ -209,7 +209,8 @@ class LeftInverse {
     return offset;
   }
 
-  // Where A repeats by stride 0 and overlaps as well, one of the coordinates with its offset will do: A(L(A(i))) = A(i).
+  // Where A repeats by stride 0 and overlaps as well, one of the coordinates with its offset will do: A(L(A(i))) =
+  // A(i).
   bool finds_offsets(const Modes& inverse) const {
     const Layout moves = moving(wanted_);
     const FlatFunction offset(modes_of(moves)), coordinate(inverse);
@@ -227,10 +228,15 @@ class LeftInverse {
       const int64_t i = coordinate_in_layout(same->first, wanted_), j = coordinate_in_layout(same->second, wanted_);
       refuse(concat(cause, "; the coordinates ", i, " and ", j, " have the same offset ", offset_of(i)));
     }
-    const bool known = std::all_of(sorted_.begin(), sorted_.end(),
-                                   [](const Placed& entry) { return entry.mode.extent.is_static(); });
+    const bool known =
+        std::all_of(sorted_.begin(), sorted_.end(), [](const Placed& entry) { return entry.mode.extent.is_static(); });
     if (!known) refuse(cause);
-    LeftInverseFound found = find_left_inverse(wanted_);
+    LeftInverseFound found;
+    try {
+      found = find_left_inverse(wanted_);
+    } catch (const LayoutError& error) {
+      refuse(concat(cause, "; ", error.what()));
+    }
     if (!found.modes) refuse(concat(cause, "; no layout L has ", found.contradiction));
     return std::move(*found.modes);
   }

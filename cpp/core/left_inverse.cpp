@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "bounded_sum.hpp"
 #include "carries.hpp"
 
 namespace tilewright {
@@ -123,6 +124,32 @@ std::optional<Coordinates> not_inverted(const Modes& inverse, const std::vector<
   return found;
 }
 
+// Offsets x and -x other than 0, both with values of at least 1: L would not be odd.
+std::optional<std::string> opposites(const std::vector<Wanted>& wanted) {
+  const auto negative = [](const Wanted& mode) { return mode.stride < 0; };
+  if (std::none_of(wanted.begin(), wanted.end(), negative) || std::all_of(wanted.begin(), wanted.end(), negative))
+    return std::nullopt;
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    // The digits of both together, of which that of mode k is not 0.
+    std::vector<Multiple> terms;
+    for (const Wanted& mode : wanted) terms.push_back({mode.stride, checked_mul(2, mode.extent - 1)});
+    terms[k].count -= 1;
+    auto digits = bounded_sum(terms, -wanted[k].stride);
+    if (!digits) continue;
+    (*digits)[k] += 1;
+    Point one{0, 0}, other{0, 0};
+    for (std::size_t j = 0; j < wanted.size(); ++j) {
+      // At least two digits differ from 0, or one is 2 or more; of each, one coordinate gets the larger half.
+      const int64_t half = (*digits)[j] / 2, rest = (*digits)[j] - half;
+      const auto [mine, its] = one.value <= other.value ? std::pair{rest, half} : std::pair{half, rest};
+      one.offset += mine * wanted[j].stride, one.value += mine * wanted[j].position;
+      other.offset += its * wanted[j].stride, other.value += its * wanted[j].position;
+    }
+    return concat("L(", one.offset, ") = ", one.value, ", L(", other.offset, ") = ", other.value);
+  }
+  return std::nullopt;
+}
+
 // Chains of radices 1 | Q_1 | Q_2 | ... of L, one prime after another. L is a sum of c_l * floor(x / Q_l), so each
 // offset of A gives a linear equation.
 class Search {
@@ -188,9 +215,10 @@ class Search {
 
   std::optional<Modes> extend(std::vector<int64_t>& radices) {
     if (++chains_ > kMostChains) {
-      fail(concat("whether a layout L has L(A(i)) = i was not decided within ", kMostChains,
-                  " chains of radices (no way is known that needs few for every layout); use strides of which each is a "
-                  "multiple of the next smaller one"));
+      fail(
+          concat("whether a layout L has L(A(i)) = i was not decided within ", kMostChains,
+                 " chains of radices (no way is known that needs few for every layout); use strides of which each is a "
+                 "multiple of the next smaller one"));
     }
     std::optional<int64_t> bound;  // below which the next radix lies
     while (!bound) {
@@ -246,6 +274,9 @@ std::optional<int64_t> first_not_inverted(const Modes& inverse, const std::vecto
   return coordinate;
 }
 
-LeftInverseFound find_left_inverse(const std::vector<Wanted>& wanted) { return Search(wanted).run(); }
+LeftInverseFound find_left_inverse(const std::vector<Wanted>& wanted) {
+  if (const auto opposite = opposites(wanted)) return {std::nullopt, *opposite};
+  return Search(wanted).run();
+}
 
 }  // namespace tilewright

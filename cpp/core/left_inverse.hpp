@@ -23,6 +23,8 @@ std::optional<int64_t> first_not_inverted(const Modes& inverse, const std::vecto
 
 // An L, coalesced, or values that no layout has, as in `L(1) = 1, L(-1) = 3`. LayoutError where the bound does not
 // decide.
+//
+// An L with radices Q_1 | Q_2 | ... is a sum of c_l * floor(x / Q_l), and odd: L(-x) = -L(x).
 struct LeftInverseFound {
   std::optional<Modes> modes;
   std::string contradiction;

@@ -58,7 +58,8 @@ inline constexpr Rule kLine{"{0}: f(i) = A({1}*i)"};
 inline constexpr Rule kMark{"f is {0} below i = {1}; f({1}) = {2}, not {3}, and {4} divides {1}, {1} divides {5}: {6}"};
 inline constexpr Rule kSame{"no carry of A makes f another function: f(i) = R(i) for all i < {0}, R = {1}"};
 inline constexpr Rule kNoCarry{"at {0} the modes of B have the residues {1} = {2} at most: no carry between them"};
-inline constexpr Rule kCarriesCancel{"at {0} the modes of B have the residues {1} = {2}, but what their carries add cancels"};
+inline constexpr Rule kCarriesCancel{
+    "at {0} the modes of B have the residues {1} = {2}, but what their carries add cancels"};
 inline constexpr Rule kFound{"R(i) = A(B(i)): R = {0}"};
 inline constexpr Rule kFoundInside{"R(i) = A((B, B*)(i)), where that lies in A: R = {0}"};
 inline constexpr Rule kBecomes{"{0} becomes {1}"};
@@ -117,6 +118,20 @@ inline constexpr Rule kPlacesOfValues{"where the values of the threads lie: rake
 inline constexpr Rule kTile{"the tile has the size of each mode: {0}"};
 inline constexpr Rule kBackwards{"read backwards: right_inverse({0})"};
 inline constexpr Rule kAsThreadsValues{"as (threads, values): composition({0}, {1})"};
+
+// questions about layouts as functions
+inline constexpr Rule kInsideDecides{"a swizzle is a bijection, so that {0} decides"};
+inline constexpr Rule kAllCompared{"all {0} offsets were compared"};
+inline constexpr Rule kComponent{"component {0}"};
+inline constexpr Rule kBeyondBelow{"stride {0} of {1} is beyond {2}, the last offset that smaller strides reach"};
+inline constexpr Rule kNoCollision{"stride {0} of {1} is not beyond {2}, which smaller strides reach, but {3}"};
+inline constexpr Rule kCollision{"the coordinates {0} and {1} have the same offset", kBroken};
+inline constexpr Rule kRange{"the offsets of {0} lie in [{1}, {2}]"};
+inline constexpr Rule kAsMany{"{0} coordinates, and {1} places from 0 on"};
+inline constexpr Rule kCanonical{"the coarsest form of {0} is {1}, which no other form of the function has"};
+inline constexpr Rule kBitsCompared{"the bits of both functions were compared, or their values where there are few"};
+inline constexpr Rule kNoMeeting{"the offsets of one less those of the other are sums: {0}"};
+inline constexpr Rule kMeeting{"the coordinates {0} and {1} have the same offset", kBroken};
 
 // crd2idx
 inline constexpr Rule kDigits{"{0} in {1}: ({2}) = {3}"};

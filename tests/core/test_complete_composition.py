@@ -275,8 +275,7 @@ def test_products_answer_where_the_complement_has_too_little_room():
         except LayoutError:
             continue
         assert replication(as_model(a), as_model(b), as_model(product)) is None
-        with cute.unchecked():
-            places = cute.complement(a, cute.size(a) * cute.cosize(b))
+        places = cute.complement(a, cute.size(a) * cute.cosize(b))
         answers += cute.size(places) < cute.cosize(b)
     assert answers > 20
 

@@ -33,7 +33,7 @@ def test_text(call, expected):
     [
         ('cute.composition(L("(3,4):(4,1)"), L("4:2"))', "composition", ("(3,4):(4,1)", "4:2"), (2, 1, 5)),
         ('cute.logical_divide(L("(3,4):(1,12)"), 2)', "logical_divide", ("(3,4):(1,12)", "2"), (3, 3, 12)),
-        ('cute.complement(L("(4,2):(1,2)"), 16)', "complement", ("(4,2):(1,2)", "16"), None),
+        ('cute.complement(L("(2,2):(2,3)"), 12)', "complement", ("(2,2):(2,3)", "12"), None),
         ('cute.left_inverse(L("(2,2):(-1,2)"))', "left_inverse", ("(2,2):(-1,2)",), (3, -1, 3)),
     ],
 )

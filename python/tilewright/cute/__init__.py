@@ -155,6 +155,7 @@ from tilewright.cute.tensors.pointer import AddressSpace, Pointer, make_ptr, rec
 from tilewright.cute.tensors.rmem import make_fragment_like, make_rmem_tensor, make_rmem_tensor_like, size_in_bytes
 from tilewright.cute.tensors.tensor import Tensor, make_identity_tensor, make_tensor, recast_tensor
 from tilewright.cute.text.explain import Explanation, explain
+from tilewright.cute.text.why import why
 from tilewright.cute.tiled.partition import inner_partition, local_partition, local_tile, outer_partition
 
 if TYPE_CHECKING:
@@ -384,6 +385,7 @@ __all__ = [
     "unflatten",
     "unwrap",
     "upcast",
+    "why",
     "with_shape",
     "wrap",
     "zip_layouts",

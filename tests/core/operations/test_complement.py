@@ -78,7 +78,7 @@ def test_text_of_dynamic_complement(expression, expected):
 @pytest.mark.parametrize(
     "expression",
     [
-        "complement(L('(4,4):(1,1)'), 16)",
+        "complement(L('(2,2):(2,3)'), 16)",
     ],
 )
 def test_complement_refuses(expression):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import strategies as gen
 from golden import load
 from golden.convert import arguments
+from strategies import as_cute
 from tilewright import Int32, LayoutError, _core, cute
 from tilewright.cute.text.explain import OPERATIONS
 
@@ -225,10 +226,8 @@ def test_broken_composition_by_a_carry():
 
 
 def test_what_cute_rejects_too():
-    stride = explain("composition", L("(3,8):(1,7)"), L("2:5"))
-    assert stride.steps[1] == "  2:5 in 3:1: 5 does not divide 3, nor 3 5: stride divisibility is broken"
-    shape = explain("composition", L("(8,2):(1,9)"), L("7:2"))
-    assert shape.steps[1] == "  7:2 in 8:1: q = 8/2 = 4, but 4 does not divide 7: shape divisibility is broken"
+    shape = explain("composition", L("(8,2):(1,9)"), L("6:2"))
+    assert shape.steps[1] == "  6:2 in 8:1: q = 8/2 = 4, but 4 does not divide 6: shape divisibility is broken"
 
 
 def test_broken_condition_stands_where_it_breaks():
@@ -240,17 +239,35 @@ def test_broken_condition_stands_where_it_breaks():
 
 
 def test_what_the_conditions_do_not_prove():
-    """They do not reach negative strides, and the carries decide; how they do that is no part of the steps."""
+    """The carries of A decide: their steps stand in place of the conditions that are broken."""
     assert derivation("composition", L("(6,2):(0,12)"), L("5:-1")) == (
-        "5:-1 in 6:0: the negative stride leads to indices below 0, which A does not have\n"
-        "5:-1 in 6:0: q = 6/1 = 6 steps fit, 5 are wanted: take 5:0 (stride -1*0)\n"
-        "no carry of A breaks R(i) = A(B(i)) here: R = 5:0\n"
+        "A(x) = 0*x + 12*floor(x/6), by the carries into its modes\n"
+        "5:-1: f(i) = A(-1*i)\n"
+        "  no carry of A makes f another function: f(i) = R(i) for all i < 5, R = 5:0\n"
+        "R(i) = A(B(i)): R = 5:0\n"
         "result: 5:0"
     )
-    found = derivation("composition", L("(2,5):(1,3)"), L("4:3")).splitlines()
-    assert found[-2:] == ["another layout has the values A(B(i)): (2,2):(4,9)", "result: (2,2):(4,9)"]
-    outside = explain("logical_divide", L("(5):(0)"), L("(2,6):(8,1)")).steps
-    assert outside[-2] == "  compared one by one: R(i) = A((B, B*)(i)), where that lies in A, at all 12 coordinates"
+    assert derivation("composition", L("(2,5):(1,3)"), L("4:3")) == (
+        "A(x) = 1*x + 1*floor(x/2), by the carries into its modes\n"
+        "4:3: f(i) = A(3*i)\n"
+        "  f is 4:4 below i = 2; f(2) = 9, not 8, and 1 divides 2, 2 divides 4: (2,2):(4,9)\n"
+        "  no carry of A makes f another function: f(i) = R(i) for all i < 4, R = (2,2):(4,9)\n"
+        "R(i) = A(B(i)): R = (2,2):(4,9)\n"
+        "result: (2,2):(4,9)"
+    )
+    carries = derivation("composition", L("(3,6):(2,18)"), L("(4,2):(3,8)"))
+    assert "at 3 the modes of B have the residues 0 + 2 = 2 at most: no carry between them" in carries
+    outside = explain("logical_divide", L("(4,2):(3,5)"), L("(4,4):(2,6)")).steps
+    assert outside[-2] == "    R(i) = A((B, B*)(i)), where that lies in A: R = (((2,2),4),2):(((6,5),11),3)"
+
+
+@given(gen.layouts(max_size=64), gen.layouts(max_size=16))
+def test_no_condition_is_broken_above_an_answer(a, b):
+    for op in ("composition", "logical_divide", "logical_product", "complement", "left_inverse"):
+        operands = (as_cute(a), 16) if op == "complement" else (as_cute(a), as_cute(b))[: 1 + (op != "left_inverse")]
+        explanation = explain(op, *operands)
+        if explanation.error is None:
+            assert not re.search("is broken|not injective|overlaps|past a multiple|carry into", str(explanation))
 
 
 def test_unchecked_goes_on():
@@ -290,8 +307,10 @@ def test_complement_of_layouts_that_are_not_injective():
     holes = explain("complement", L("(2,2):(1,3)"), 12)
     assert "  from 2*1 = 2 up to stride 3: floor(3/2) = 1, a mode 1:2" in holes.steps
     overlap = explain("complement", L("(4,2):(1,2)"), 16)
-    assert overlap.steps[-2] == "  mode 2:2 overlaps the modes below it, which end at 4*1 = 4: not injective"
-    assert overlap.result is None
+    assert overlap.steps[-2] == ("  copies of A that start at 3:6 make up [0, 16), and no two of them share an offset")
+    with cute.unchecked():
+        refused = explain("complement", L("(4,2):(1,2)"), 16)
+    assert refused.steps[-2] == "  mode 2:2 overlaps the modes below it, which end at 4*1 = 4: not injective"
 
 
 def test_coalesce_of_002():

@@ -137,4 +137,105 @@ def images_meet_by_sets(a: Layout, b: Layout, offset: int) -> bool:
     return not is_empty(
         f"{{ [{variables(a, 'x')}, {variables(b, 'y')}] : {ranges(a, 'x')} and {ranges(b, 'y')} "
         f"and {sums(a, 'x')} = {offset} + {sums(b, 'y')} }}"
+
+
+# ---- complements, divisions, left inverses ---------------------------------------------------------------------------
+
+
+def continued(values: Sequence[int], size: int | None = None) -> list[int] | None:
+    """The values of the least layout, of this size if one is given, that begins with these; None if there is none."""
+    count, marks = len(values), [1]
+
+    def at(i: int) -> int:
+        total = 0
+        for mark in reversed(marks):
+            total += i // mark * (values[mark] if mark < count else 0)
+            i %= mark
+        return total
+
+    while (new := next((i for i in range(count) if at(i) != values[i]), None)) is not None:
+        if new % marks[-1]:
+            return None
+        marks.append(new)
+    if size is None:
+        size = -(-count // marks[-1]) * marks[-1]
+    return None if size % marks[-1] else [at(i) for i in range(size)]
+
+
+def covering(a: Layout, end: int) -> list[int] | None:
+    """The offsets of the least complement that covers [0, end) with A, None if there is none."""
+    image, covered = set(m.offsets(a)), set[int]()
+    starts: list[int] = []
+    for x in range(end):
+        if x not in covered:
+            starts.append(x)
+            covered |= {x + v for v in image}
+    whole = continued(starts)
+    if whole is None or len({x + v for x in whole for v in image}) < len(whole) * len(image):
+        return None
+    return whole
+
+
+def divides(a: Layout, tiling: Layout) -> bool:
+    """Whether a layout has the values A(T(i)) wherever T(i) lies in A, and T reaches all of A."""
+    size, reached = m.size(a), m.offsets(tiling)
+    if not set(range(size)) <= set(reached):
+        return False
+    sums = [0]
+    for s, d in m.pairs(tiling):
+        inside = s if d == 0 else min(s, -(-size // d))
+        part = continued([m.at(a, d * i) for i in range(inside)], s)
+        if part is None:
+            return False
+        sums = [v + w for w in part for v in sums]
+    return all(v == m.at(a, t) for v, t in zip(sums, reached, strict=True) if t < size)
+
+
+def prime_chains(end: int) -> list[list[int]]:
+    """All chains 1 | Q_1 | Q_2 | ... of numbers up to `end` with prime quotients that cannot be longer."""
+    primes = [p for p in range(2, end + 1) if all(p % q for q in range(2, p))]
+    found: list[list[int]] = []
+
+    def extend(chain: list[int]) -> None:
+        longer = [p for p in primes if chain[-1] * p <= end]
+        if not longer:
+            found.append(chain)
+        for p in longer:
+            extend([*chain, chain[-1] * p])
+
+    extend([1])
+    return found
+
+
+def solvable(columns: list[list[int]], wanted: list[int]) -> bool:
+    """Whether integer multiples of the columns add up to what is wanted."""
+    columns, wanted, used = [list(c) for c in columns], list(wanted), 0
+    for row in range(len(wanted)):
+        while len(rest := [c for c in columns[used:] if c[row]]) > 1:
+            pivot = min(rest, key=lambda c: abs(c[row]))
+            for c in rest:
+                if c is not pivot:
+                    factor = c[row] // pivot[row]
+                    c[:] = [x - factor * y for x, y in zip(c, pivot, strict=True)]
+        if not rest:
+            if wanted[row]:
+                return False
+            continue
+        place = next(k for k in range(used, len(columns)) if columns[k] is rest[0])
+        columns[used], columns[place] = columns[place], columns[used]
+        factor, left = divmod(wanted[row], rest[0][row])
+        if left:
+            return False
+        wanted = [x - factor * y for x, y in zip(wanted, rest[0], strict=True)]
+        used += 1
+    return True
+
+
+def has_left_inverse(a: Layout) -> bool:
+    """Whether any layout L has L(A(i)) = i, by all chains of radices up to the greatest offset."""
+    offsets = m.offsets(a)
+    end = max(max(map(abs, offsets)), 1)
+    return any(
+        solvable([[(-1 if v < 0 else 1) * (abs(v) // q) for v in offsets] for q in chain], list(range(len(offsets))))
+        for chain in prime_chains(end)
     )

@@ -132,9 +132,10 @@ def complement(a: Layout, cotarget: Any, r: Layout) -> Broken | None:
         return Broken("(A, R) is injective")
     end = m.product(cotarget)
     reached = max([s * d for s, d in [*m.pairs(a), *m.pairs(r)] if s > 1 and d > 0], default=1)
-    if reached < end:
+    missing = set(range(end)) - set(both)
+    if reached < end and missing:
         return Broken(f"(A, R) ends at {reached}, below {end}")
-    if tileable(a, end) and (missing := set(range(end)) - set(both)):
+    if tileable(a, end) and missing:
         return Broken(f"(A, R) covers {min(missing)}")
     return None
 

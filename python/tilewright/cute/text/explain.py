@@ -20,6 +20,7 @@ OPERATIONS = (
     *(f"{form}_divide" for form in FORMS),
     *(f"{form}_product" for form in (*FORMS, "blocked", "raked")),
     *("right_inverse", "left_inverse", "make_layout_tv", "crd2idx"),
+    *("is_injective", "is_bijective", "equivalent", "is_disjoint", "image_within"),
 )
 
 
@@ -57,7 +58,8 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
     """The derivation of op(*args), step by step.
 
     `op` is an operation or its name: composition, coalesce, complement, the divides and products, right_inverse,
-    left_inverse, make_layout_tv, or crd2idx (a coordinate and a layout). A layout in its place is evaluated, as in
+    left_inverse, make_layout_tv, crd2idx (a coordinate and a layout), or a question: is_injective, is_bijective,
+    equivalent, is_disjoint, image_within. A layout in its place is evaluated, as in
     explain(layout, 3). Operands may be texts. A dynamic integer is written as its value behind a question mark;
     structure ignores the value.
 
