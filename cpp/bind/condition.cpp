@@ -11,7 +11,8 @@ namespace tilewright::bind {
 
 namespace {
 
-constexpr const char* kClass = R"doc(For which values of the dynamic integers in its operands an operation answers right.
+constexpr const char* kClass =
+    R"doc(For which values of the dynamic integers in its operands an operation answers right.
 
     holds(values)  =>  the answer satisfies the law of the operation;  where `exact` is true, <=>
 
@@ -78,8 +79,10 @@ std::vector<int64_t> values_of(const Condition& condition, py::handle given) {
   const auto values = py::reinterpret_borrow<py::dict>(given);
   for (const auto& [name, value] : values) {
     bool found = false;
-    for (const Unknown& unknown : condition.unknowns) found = found || py::str(name).cast<std::string>() == unknown.name;
-    if (!found) throw py::value_error(concat("Condition.holds: there is no unknown ", py::str(name).cast<std::string>()));
+    for (const Unknown& unknown : condition.unknowns)
+      found = found || py::str(name).cast<std::string>() == unknown.name;
+    if (!found)
+      throw py::value_error(concat("Condition.holds: there is no unknown ", py::str(name).cast<std::string>()));
   }
   std::vector<int64_t> result = condition.values;
   for (std::size_t i = 0; i < result.size(); ++i) {
@@ -126,8 +129,7 @@ void bind_condition(py::module_& m) {
       .def("__str__", [](const Found& c) { return c.text(); })
       .def("__repr__", [](const Found& c) { return c.text(); });
   method(
-      condition, "holds",
-      [](const Found& c, Arg values) { return c.predicate.holds(values_of(c, values.handle)); },
+      condition, "holds", [](const Found& c, Arg values) { return c.predicate.holds(values_of(c, values.handle)); },
       py::arg("values") = py::none(),
       "Whether the predicate holds for the values of unknowns, a dict; what it lacks is as in the operands.");
   method(condition, "__reduce__",

@@ -187,7 +187,8 @@ Predicate ExtentChain::goes_on(std::size_t k) const {
 
 // The largest remainders of the leaves by P, which are 0, P - d or (s-1)*d, add up to less than P.
 void ExtentChain::sums_below(const std::vector<Leaf>& leaves, const Monomial& product, std::size_t next,
-                       const Polynomial& sum, std::vector<Predicate> conditions, std::vector<Predicate>& ways) const {
+                             const Polynomial& sum, std::vector<Predicate> conditions,
+                             std::vector<Predicate>& ways) const {
   if (ways.size() > kMostCases) fail("there are too many cases");
   if (next == leaves.size()) {
     conditions.push_back(make_.at_most(sum + 1, product));

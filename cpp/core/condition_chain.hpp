@@ -1,5 +1,5 @@
-// What conditions are derived from: names for the dynamic integers of operands, and the chain of products of the extents
-// of A, along which a composition walks. The conditions are those of docs/theory.md.
+// What conditions are derived from: names for the dynamic integers of operands, and the chain of products of the
+// extents of A, along which a composition walks. The conditions are those of docs/theory.md.
 #pragma once
 
 #include <string>

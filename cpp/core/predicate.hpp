@@ -40,8 +40,8 @@ struct Polynomial {
   std::vector<Monomial> terms = {};
 
   Polynomial() = default;
-  Polynomial(const Monomial& term);                                  // NOLINT: a product is a sum
-  Polynomial(int64_t value) : Polynomial(Monomial(value)) {}         // NOLINT
+  Polynomial(const Monomial& term);                           // NOLINT: a product is a sum
+  Polynomial(int64_t value) : Polynomial(Monomial(value)) {}  // NOLINT
   int64_t at(const std::vector<int64_t>& values) const;
   friend Polynomial operator+(const Polynomial& a, const Polynomial& b);
   friend Polynomial operator-(const Polynomial& a, const Polynomial& b);

@@ -127,9 +127,8 @@ class Values {
   std::optional<std::vector<int64_t>> of(const Predicate& predicate) const {
     auto found = candidates(predicate);
     if (!found) return std::nullopt;
-    std::erase_if(*found, [&](int64_t value) {
-      return value % unknowns_[unknown_].divisor != 0 || !hold(predicate, value);
-    });
+    std::erase_if(*found,
+                  [&](int64_t value) { return value % unknowns_[unknown_].divisor != 0 || !hold(predicate, value); });
     return found;
   }
 
@@ -329,9 +328,8 @@ Predicate Predicates::all(std::vector<Predicate> parts) const {
   if (flatten(parts, Kind::kAll, Kind::kTrue, Kind::kFalse)) return false;
   if (some_ends(parts, [](int64_t upper, int64_t lower) { return upper < lower; })) return false;
   leave_out(parts, [&](std::size_t i) {
-    return std::any_of(parts.begin(), parts.end(), [&](const Predicate& other) {
-      return &other != &parts[i] && implies(other, parts[i]);
-    });
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const Predicate& other) { return &other != &parts[i] && implies(other, parts[i]); });
   });
   if (parts.empty()) return true;
   if (parts.size() == 1) return parts[0];
@@ -348,9 +346,8 @@ Predicate Predicates::any(std::vector<Predicate> parts) const {
   if (flatten(parts, Kind::kAny, Kind::kFalse, Kind::kTrue)) return true;
   if (some_ends(parts, [](int64_t upper, int64_t lower) { return lower <= upper + 1; })) return true;
   leave_out(parts, [&](std::size_t i) {
-    return std::any_of(parts.begin(), parts.end(), [&](const Predicate& other) {
-      return &other != &parts[i] && implies(parts[i], other);
-    });
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const Predicate& other) { return &other != &parts[i] && implies(parts[i], other); });
   });
   // Of few values, those that no other part has.
   leave_out(parts, [&](std::size_t i) {
