@@ -78,11 +78,15 @@ std::vector<int64_t> values_of(const Condition& condition, py::handle given) {
   if (!PyDict_Check(given.ptr())) wrong_kind(given, "a dict of the values of unknowns");
   const auto values = py::reinterpret_borrow<py::dict>(given);
   for (const auto& [name, value] : values) {
+    const std::string text = py::str(name).cast<std::string>();
+    std::string known;
     bool found = false;
-    for (const Unknown& unknown : condition.unknowns)
-      found = found || py::str(name).cast<std::string>() == unknown.name;
+    for (const Unknown& unknown : condition.unknowns) {
+      found = found || text == unknown.name;
+      known += (known.empty() ? "" : ", ") + unknown.name;
+    }
     if (!found)
-      throw py::value_error(concat("Condition.holds: there is no unknown ", py::str(name).cast<std::string>()));
+      throw py::value_error(concat("Condition.holds: there is no unknown ", text, "; the unknowns are ", known));
   }
   std::vector<int64_t> result = condition.values;
   for (std::size_t i = 0; i < result.size(); ++i) {

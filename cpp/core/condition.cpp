@@ -12,15 +12,15 @@ namespace tilewright {
 namespace {
 
 // The leaves of B along a basis element; those that stay at 0 are left out.
-std::vector<Leaf> leaves_along(Unknowns& of, LayoutView b, BasisId basis, std::vector<Predicate>& positive) {
+std::vector<Leaf> leaves_along(Unknowns& of, LayoutView b, BasisId basis) {
   std::vector<Leaf> leaves;
   int64_t negative = 0;
   for_each_leaf(b, [&](const Node& extent, const Node& stride) {
     if (stride.basis() != basis || stride.is(0) || extent.is(1)) return;
     if (stride.is_static() && stride.value < 0) ++negative;
     const Node plain = without_basis(stride);
+    if (stride.is_dynamic()) of.suppose_positive(stride);
     Monomial begin = stride.is_dynamic() ? of.number(stride) : Monomial(abs(plain).value);
-    if (stride.is_dynamic()) positive.push_back(of.make.at_most(1, begin));
     leaves.push_back({begin, begin * of.number(extent)});
   });
   if (negative != 0 && leaves.size() > 1) fail("strides of both signs, or negative ones, are not covered");
@@ -31,12 +31,7 @@ Predicate composed(Unknowns& of, LayoutView a, LayoutView b) {
   std::vector<Predicate> parts;
   for (const BasisId basis : bases_of(b)) {
     ExtentChain chain(of, at_path(a, basis));
-    std::vector<Predicate> positive;
-    const std::vector<Leaf> leaves = leaves_along(of, b, basis, positive);
-    parts.push_back(chain.fits(leaves, Domain::kAll));
-    if (parts.back().is_true() || positive.empty()) continue;
-    parts.insert(parts.end(), positive.begin(), positive.end());
-    of.provide("the strides of B are positive");
+    parts.push_back(chain.fits(leaves_along(of, b, basis), Domain::kAll));
   }
   return of.make.all(std::move(parts));
 }
@@ -69,6 +64,7 @@ Gaps gaps_of(Unknowns& of, LayoutView layout) {
     if (mode.stride.is(0)) continue;
     if (mode.stride.is_static() && mode.stride.value < 0) fail("a complement needs non-negative strides");
     if (mode.stride.is_dynamic() && modes.size() > 1) fail("a complement needs static strides");
+    if (mode.stride.is_dynamic()) of.suppose_positive(*strides[stride]);
     sorted.push_back({mode.extent.is_dynamic() ? of.number(*extents[extent++]) : Monomial(mode.extent.value),
                       mode.stride.is_dynamic() ? of.number(*strides[stride++]) : Monomial(mode.stride.value),
                       mode.stride.value});
@@ -91,7 +87,7 @@ Predicate divided(Unknowns& of, LayoutView a, LayoutView b) {
   Gaps gaps = gaps_of(of, b);
   if (!gaps.even) fail("the modes of the tile leave gaps that are not even");
   std::vector<Predicate> conditions{gaps.apart};
-  std::vector<Leaf> leaves = leaves_along(of, b, 0, conditions);
+  std::vector<Leaf> leaves = leaves_along(of, b, 0);
   leaves.insert(leaves.end(), gaps.leaves.begin(), gaps.leaves.end());
   ExtentChain chain(of, a);
   conditions.push_back(chain.fits(leaves, Domain::kInside));
@@ -111,11 +107,8 @@ Predicate multiplied(Unknowns& of, LayoutView a, LayoutView b) {
     places.push_back({gap.end.coefficient / gap.begin.coefficient, gap.begin, 0});
   }
   places.push_back({1, gaps.end, 0});
-  std::vector<Predicate> conditions{gaps.apart};
-  const std::vector<Leaf> leaves = leaves_along(of, b, 0, conditions);
-  if (conditions.size() > 1) of.provide("the strides of B are positive");
-  conditions.push_back(ExtentChain(of, std::move(places)).fits(leaves, Domain::kInjective));
-  return of.make.all(std::move(conditions));
+  const std::vector<Leaf> leaves = leaves_along(of, b, 0);
+  return of.make.all({gaps.apart, ExtentChain(of, std::move(places)).fits(leaves, Domain::kInjective)});
 }
 
 // Beyond these, values are not looked at one by one.
@@ -186,13 +179,13 @@ Predicate by_mode(Unknowns& of, LayoutView a, const Tiler& b, Rule rule) {
   return of.make.all(std::move(parts));
 }
 
-std::optional<Condition> derived(LayoutView a, const Tiler& b, Rule rule) {
+std::optional<Condition> derived(LayoutView a, const Tiler& b, Rule rule, bool by_complement) {
   return attempted([&] {
     const Trace::Silence silence;
     Unknowns unknowns;
     unknowns.name(a, "A");
     unknowns.name(b, "B");
-    return unknowns.finish(by_mode(unknowns, a, b, rule));
+    return unknowns.finish(by_mode(unknowns, a, b, rule), by_complement);
   });
 }
 
@@ -208,18 +201,18 @@ std::string Condition::text() const {
 }
 
 std::optional<Condition> composition_condition(LayoutView a, const Tiler& b) {
-  auto condition = derived(a, b, composed);
+  auto condition = derived(a, b, composed, false);
   if (condition && b.kind() == Tiler::Kind::kLayout) try_small_values(*condition, a, b.layout());
   return condition;
 }
-std::optional<Condition> divide_condition(LayoutView a, const Tiler& b) { return derived(a, b, divided); }
-std::optional<Condition> product_condition(LayoutView a, const Tiler& b) { return derived(a, b, multiplied); }
+std::optional<Condition> divide_condition(LayoutView a, const Tiler& b) { return derived(a, b, divided, true); }
+std::optional<Condition> product_condition(LayoutView a, const Tiler& b) { return derived(a, b, multiplied, false); }
 
 std::optional<Condition> complement_condition(LayoutView a) {
   return attempted([&] {
     Unknowns unknowns;
     unknowns.name(a, "A");
-    return unknowns.finish(gaps_of(unknowns, a).apart);
+    return unknowns.finish(gaps_of(unknowns, a).apart, true);
   });
 }
 

@@ -54,24 +54,47 @@ void Unknowns::provide(const std::string& assumption) {
   if (std::find(provided_.begin(), provided_.end(), assumption) == provided_.end()) provided_.push_back(assumption);
 }
 
-Condition Unknowns::finish(const Predicate& predicate) const {
+void Unknowns::suppose_positive(const Node& stride) {
+  const uint32_t unknown = number(stride).unknowns[0];
+  if (unknowns_[unknown].positive) return;
+  unknowns_[unknown].positive = true;
+  supposed_.push_back(unknown);
+}
+
+Condition Unknowns::finish(const Predicate& predicate, bool always_positive) const {
+  const auto supposed = [&](uint32_t i) { return std::find(supposed_.begin(), supposed_.end(), i) != supposed_.end(); };
+  const auto is_extent = [&](uint32_t i) { return unknowns_[i].positive && !supposed(i); };
+  std::vector<Predicate> parts;
+  const std::vector<uint32_t> left = predicate.unknowns();
+  for (const uint32_t i : supposed_) {
+    if (always_positive || std::find(left.begin(), left.end(), i) != left.end())
+      parts.emplace_back(Predicate::Kind::kAtMost, 1, Monomial::unknown(i));
+  }
+  std::vector<std::string> provided = provided_;
+  if (!always_positive && !parts.empty()) provided.emplace_back("the strides of B are positive");
+  if (predicate.kind() == Predicate::Kind::kAll && !parts.empty()) {
+    parts.insert(parts.end(), predicate.parts().begin(), predicate.parts().end());
+  } else if (!predicate.is_true() || parts.empty()) {
+    parts.push_back(predicate);
+  }
+  const Predicate whole = parts.size() == 1 ? parts[0] : Predicate(Predicate::Kind::kAll, std::move(parts));
+
   Condition condition;
-  const std::vector<uint32_t> used = predicate.unknowns();
-  const auto positive = [&](uint32_t i) { return unknowns_[i].positive; };
-  const auto extents = static_cast<std::size_t>(std::count_if(used.begin(), used.end(), positive));
+  const std::vector<uint32_t> used = whole.unknowns();
+  const auto extents = static_cast<std::size_t>(std::count_if(used.begin(), used.end(), is_extent));
   const std::size_t strides = used.size() - extents;
   std::vector<uint32_t> indices(unknowns_.size(), 0);
   std::size_t extent = 0, stride = 0;
   for (const uint32_t i : used) {
     indices[i] = static_cast<uint32_t>(condition.unknowns.size());
-    condition.unknowns.push_back(unknowns_[i]);
-    const std::size_t count = positive(i) ? extents : strides, k = positive(i) ? extent++ : stride++;
-    condition.unknowns.back().name = concat(positive(i) ? "n" : "d", count == 1 ? "" : std::to_string(k));
+    const std::size_t count = is_extent(i) ? extents : strides, k = is_extent(i) ? extent++ : stride++;
+    const std::string name = concat(is_extent(i) ? "n" : "d", count == 1 ? "" : std::to_string(k));
+    condition.unknowns.push_back({name, unknowns_[i].meaning, unknowns_[i].divisor, is_extent(i)});
     condition.values.push_back(places_[i]->value);
   }
-  condition.predicate = predicate.renamed(indices);
-  if (predicate.is_true()) return condition;
-  for (const std::string& each : provided_) condition.provided += (condition.provided.empty() ? "" : " and ") + each;
+  condition.predicate = whole.renamed(indices);
+  if (whole.is_true()) return condition;
+  for (const std::string& each : provided) condition.provided += (condition.provided.empty() ? "" : " and ") + each;
   return condition;
 }
 

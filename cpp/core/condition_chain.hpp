@@ -23,16 +23,19 @@ class Unknowns {
   // A leaf of an operand.
   Monomial number(const Node& leaf) const;
 
+  // From here on a stride counts as positive; the condition says so.
+  void suppose_positive(const Node& stride);
   // The predicate is no more than sufficient where this is not so.
   void provide(const std::string& assumption);
-  // With the unknowns that are left in the predicate.
-  Condition finish(const Predicate& predicate) const;
+  // With the unknowns that are left in the predicate, and those that have to be positive in any case.
+  Condition finish(const Predicate& predicate, bool always_positive) const;
 
  private:
   void add(const Node& leaf, const std::string& kind, const std::string& path, const std::string& operand);
 
   std::vector<Unknown> unknowns_;
   std::vector<const Node*> places_;
+  std::vector<uint32_t> supposed_;
   std::vector<std::string> provided_;
 
  public:

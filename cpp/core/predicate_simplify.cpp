@@ -178,6 +178,22 @@ class Values {
   uint32_t unknown_;
 };
 
+// The values that p gives to the unknowns of q, if it does to all of them.
+std::optional<std::vector<int64_t>> fixed_by(const Predicate& p, const Predicate& q, std::size_t count) {
+  std::vector<int64_t> values(count, 0);
+  std::vector<bool> known(count, false);
+  const auto fix = [&](const Predicate& part) {
+    const auto unknown = part.kind() == Kind::kEqual ? unknown_of(part.left()) : std::nullopt;
+    if (unknown && is_constant(part.right())) values[*unknown] = constant_of(part.right()), known[*unknown] = true;
+  };
+  fix(p);
+  if (p.kind() == Kind::kAll) std::for_each(p.parts().begin(), p.parts().end(), fix);
+  for (const uint32_t unknown : q.unknowns()) {
+    if (!known[unknown]) return std::nullopt;
+  }
+  return values;
+}
+
 // Takes the parts of parts of the same kind, and leaves out what `neutral` says; true where one decides.
 bool flatten(std::vector<Predicate>& parts, Kind kind, Kind neutral, Kind decisive) {
   std::vector<Predicate> flat;
@@ -308,6 +324,7 @@ bool Predicates::implies(const Predicate& p, const Predicate& q) const {
     if (const auto few = values.of(p))
       return std::all_of(few->begin(), few->end(), [&](int64_t value) { return values.hold(q, value); });
   }
+  if (const auto fixed = fixed_by(p, q, unknowns_.size())) return q.holds(*fixed);
   // What grows: a number that divides, or is at least, and one that is divided, or is at most.
   const bool divides = p.kind() == Kind::kDivides;
   if (!divides && p.kind() != Kind::kAtMost) return false;
