@@ -133,7 +133,11 @@ void bind_condition(py::module_& m) {
       .def("__str__", [](const Found& c) { return c.text(); })
       .def("__repr__", [](const Found& c) { return c.text(); });
   method(
-      condition, "holds", [](const Found& c, Arg values) { return c.predicate.holds(values_of(c, values.handle)); },
+      condition, "holds",
+      [](const Found& c, Arg values) {
+        const std::vector<int64_t> given = values_of(c, values.handle);
+        return guarded("Condition.holds", {}, [&] { return c.predicate.holds(given); });
+      },
       py::arg("values") = py::none(),
       "Whether the predicate holds for the values of unknowns, a dict; what it lacks is as in the operands.");
   method(condition, "__reduce__",
