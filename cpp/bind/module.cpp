@@ -39,6 +39,7 @@ PYBIND11_MODULE(_core, m) {
   bind_int_tuple(m);
   bind_modes(m);
   bind_algebra(m);
+  bind_condition(m);
   bind_explain(m);
   bind_function(m);
   bind_host(m);

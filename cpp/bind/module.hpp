@@ -9,6 +9,7 @@ void bind_layout(pybind11::module_& m);     // Layout, ComposedLayout, Swizzle, 
 void bind_int_tuple(pybind11::module_& m);  // operations on nested tuples
 void bind_modes(pybind11::module_& m);      // picking, grouping, slicing modes
 void bind_algebra(pybind11::module_& m);    // coalesce ... raked_product
+void bind_condition(pybind11::module_& m);  // when it answers right
 void bind_explain(pybind11::module_& m);    // an operation with its steps
 void bind_function(pybind11::module_& m);   // is_injective, equivalent, image, offsets ...
 void bind_host(pybind11::module_& m);       // the submodule host: copy plans on the CPU

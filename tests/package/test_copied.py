@@ -36,6 +36,7 @@ VALUES = [
     *(TILED_MMA.get_slice(1), PLAN, COPY_PLAN, PLAN.problem, PLAN.run(A, A, check=True)),
     *(COPY_PLAN.run(A, A.copy(), check=True), cute.explain("composition", LAYOUT, LAYOUT), cute.show(LAYOUT)),
     *(cute.is_admissible(LAYOUT, 23), cute.equivalent(LAYOUT, cute.make_layout((4, 5))), refusal()),
+    cute.explain("composition", LAYOUT, cute.make_layout(Int32(2))).condition,
     *(analysis.analyze(LAYOUT, Float32), PLAN.analyze(), analysis.warp_access([4 * i for i in range(32)], 4)),
     *(analysis.box_access(cute.make_layout((64, 64)), Float16, (64, 8), (0, 0)), TILED_COPY.layout_tv_tiled),
     *(analysis.swizzle_mode(SWIZZLED, Float16),),

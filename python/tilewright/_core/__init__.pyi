@@ -17,6 +17,7 @@ from . import analysis, cuda, host
 
 __all__: list[str] = [
     "ComposedLayout",
+    "Condition",
     "E",
     "IntTuple",
     "Layout",
@@ -39,6 +40,7 @@ __all__: list[str] = [
     "compact_major",
     "complement",
     "composition",
+    "condition",
     "coshape",
     "cosize",
     "crd2crd",
@@ -525,6 +527,62 @@ class unchecked:
     def __exit__(self, type: typing.Any, value: typing.Any, traceback: typing.Any) -> typing_extensions.CapsuleType:
         """ """
 
+class Condition:
+    """
+    For which values of the dynamic integers in its operands an operation answers right.
+
+        holds(values)  =>  the answer satisfies the law of the operation;  where `exact` is true, <=>
+
+    `str()` is the text that explain shows; `predicate` alone is the condition, in the names of `unknowns`.
+
+    >>> from tilewright import Int32, cute
+    >>> found = cute.explain("composition", "(128,8):(1,1000)", cute.make_layout(Int32(192))).condition
+    >>> found.predicate, found.unknowns, found.values
+    ('n <= 128 or 128 | n', {'n': 'size(B)'}, {'n': 192})
+    >>> found.holds(), found.holds({"n": 256}), found.exact
+    (False, True, True)
+    """
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        """ """
+
+    def __repr__(self) -> str: ...
+    def __str__(self) -> str: ...
+    def holds(self, values: typing.Any = None) -> bool:
+        """
+        Whether the predicate holds for the values of unknowns, a dict; what it lacks is as in the operands.
+        """
+
+    @property
+    def exact(self) -> bool:
+        """
+        Whether the answer is wrong wherever the predicate does not hold.
+        """
+
+    @property
+    def predicate(self) -> str:
+        """
+        The condition as text: divides `|`, `<=`, `>=`, `==`, `and`, `or`; `true` where it always holds.
+        """
+
+    @property
+    def provided(self) -> str:
+        """
+        Where `exact` is false: it is wrong there if this holds.
+        """
+
+    @property
+    def unknowns(self) -> dict[str, typing.Any]:
+        """
+        What each name in the predicate stands for.
+        """
+
+    @property
+    def values(self) -> dict[str, typing.Any]:
+        """
+        The values that the operands have.
+        """
+
 class Verdict:
     """
     The answer to a question about layouts: true or false in a condition, with the reason of a no.
@@ -982,6 +1040,14 @@ def composition(lhs: Operand, rhs: TilerLike, *, loc: typing.Any = None, ip: typ
         (3,(4,2)):(59,(13,1))
         >>> cute.composition(cute.make_swizzle(2, 0, 3), cute.parse("(8,8):(8,1)"))
         S<2,0,3> o 0 o (8,8):(8,1)
+    """
+
+def condition(operation: str, operands: typing.Any) -> typing.Any:
+    """
+    The Condition of operation(*operands), given by the operation's name.
+
+    None where no operand is dynamic, or where no condition is derived: for swizzles, basis strides but in compositions,
+    negative strides beside others, dynamic gaps between the modes of a tile or block, and cotargets that are tuples.
     """
 
 def coshape(layout: LayoutLike) -> typing.Any:

@@ -184,6 +184,7 @@ def test_composition_with_dynamic_integers():
         "4:3 in ?6:8: 3 divides ?6, q = ?6/3 = ?2: take ?2:24 (stride 3*8), go on with ?2:?1\n"
         "?2:?1 in 2:2, the last mode: take ?2:?2 (stride ?1*2)\n"
         "4:3 becomes (?2,?2):(24,?2)\n"
+        "exact if and only if n >= 10 or n == 6 or n | 3, where n is size<0>(A), here 6\n"
         "result: (?2,?2):(24,?2)"
     )
 

@@ -28,11 +28,13 @@ class Explanation:
     """A derivation: `str()` is its text, `steps` its lines, `result` what the operation returned.
 
     `operation` is the operation's name, `operands` what it was applied to.
+    `condition` says for which values of the dynamic integers among them CuTe's answer is right; None where none is
+    dynamic, and where no condition is derived.
     Where the operation raised LayoutError, `result` is None, `error` is the exception, and the steps end at the
     condition that is broken, followed by the message.
     """
 
-    __slots__ = ("error", "operands", "operation", "result", "steps")
+    __slots__ = ("condition", "error", "operands", "operation", "result", "steps")
 
     def __init__(
         self,
@@ -41,12 +43,14 @@ class Explanation:
         steps: Sequence[str],
         result: Any,
         error: _core.LayoutError | None,
+        condition: _core.Condition | None,
     ) -> None:
         self.operation = operation
         self.operands = operands
         self.steps = tuple(steps)
         self.result = result
         self.error = error
+        self.condition = condition
 
     def __str__(self) -> str:
         return "\n".join(self.steps)
@@ -61,7 +65,7 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
     left_inverse, make_layout_tv, crd2idx (a coordinate and a layout), or a question: is_injective, is_bijective,
     equivalent, is_disjoint, image_within. A layout in its place is evaluated, as in
     explain(layout, 3). Operands may be texts. A dynamic integer is written as its value behind a question mark;
-    structure ignores the value.
+    structure ignores the value. The last line but one then says for which values CuTe's answer is right.
 
     Where the operation raises LayoutError, the derivation up to the broken condition and the message are returned.
 
@@ -78,6 +82,9 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
       beyond 8*2 = 16 up to 32: ceil(32/16) = 2, a mode 2:16
       together (2,2):(1,16), coalesced (2,2):(1,16)
     result: (2,2):(1,16)
+    >>> from tilewright import Int32
+    >>> explain("composition", "(128,8):(1,1000)", _core.make_layout(Int32(256))).steps[-2].strip()
+    'exact if and only if n <= 128 or 128 | n, where n is size(B), here 256'
     """
     if isinstance(op, _core.Layout):
         op, args = "crd2idx", (args[0] if len(args) == 1 else args, op)
@@ -91,4 +98,7 @@ def explain(op: str | Callable[..., object] | AnyLayout, *args: object) -> Expla
     if name == "crd2idx":
         args = (args[0], *(getattr(x, "layout", x) for x in args[1:]))  # of a tensor its layout is evaluated
     lines, result, error = _core.explained(getattr(_core, name), args)
-    return Explanation(name, args, lines, result, error)
+    condition = _core.condition(name, args)
+    if condition is not None:
+        lines.insert(-1, f"  {condition}")
+    return Explanation(name, args, lines, result, error, condition)
