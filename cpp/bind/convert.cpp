@@ -3,6 +3,8 @@
 #include <pybind11/stl.h>
 
 #include "core/parse.hpp"
+#include "core/symbolic.hpp"
+#include "program.hpp"
 
 namespace tilewright::bind {
 
@@ -138,7 +140,10 @@ Node to_leaf(py::handle object) {
   const Registry& known = registry();
   if (is_subtype(type, known.int32) || is_subtype(type, known.int64)) {
     const bool wide = is_subtype(type, known.int64);
-    return dynamic_int(long_value(object.attr("_value").ptr()), long_value(object.attr("_div").ptr()), wide);
+    const py::object value = object.attr("_value");
+    const int64_t divisor = long_value(object.attr("_div").ptr());
+    if (is_symbol(value)) return symbolic_int(id_of_symbol(value), divisor, wide);
+    return dynamic_int(long_value(value.ptr()), divisor, wide);
   }
   if (is_exactly<BasisElement>(object)) return value_of<BasisElement>(object).node;
   if (PyBool_Check(ptr) || !PyIndex_Check(ptr)) wrong_kind(object, "an integer, None or a nested tuple of them");
@@ -244,7 +249,8 @@ py::object from_leaf(const Node& leaf) {
   if (leaf.has_basis()) return py::cast(BasisElement{leaf});
   if (leaf.is_none()) return py::none();
   if (leaf.is_static()) return py::int_(leaf.value);
-  return (leaf.is_wide() ? registry().int64 : registry().int32).attr("_make")(leaf.value, leaf.aux);
+  const py::object value = leaf.is_symbolic() ? symbol_object(leaf.value) : py::int_(leaf.value);
+  return (leaf.is_wide() ? registry().int64 : registry().int32).attr("_make")(value, leaf.aux);
 }
 
 py::object from_int_tuple(TupleView view) {

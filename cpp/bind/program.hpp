@@ -1,0 +1,29 @@
+// Values of a program as Python objects.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+#include "program/builder.hpp"
+
+namespace tilewright::bind {
+
+namespace py = pybind11;
+
+// What `_core.program.Builder` holds.
+struct Tracing;
+
+// A value of a program that is being traced.
+struct Symbol {
+  std::shared_ptr<Tracing> tracing;
+  program::ValueId id;
+};
+
+bool is_symbol(py::handle object);
+// The id of a symbol of this thread's trace; raises where it is another one's.
+int64_t id_of_symbol(py::handle object);
+// The symbol of an id of this thread's trace.
+py::object symbol_object(int64_t id);
+
+}  // namespace tilewright::bind
