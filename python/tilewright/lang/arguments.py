@@ -226,7 +226,7 @@ class LayoutForm(Form):
         for (where, their), (_, our) in zip(theirs, ours, strict=True):
             if isinstance(our, (Int32, Int64)):
                 next(numbers).read(their, leaves)
-            elif their != our or isinstance(their, Numeric) and is_symbol(their._value):
+            elif their != our or (isinstance(their, Numeric) and is_symbol(their._value)):
                 raise ValueError(
                     f"{self.name}.{where} is {_shown(their)}, but the function was compiled for {_shown(our)}, which "
                     "is fixed in it; compile it for a tensor with a dynamic layout (mark_layout_dynamic), or again"
@@ -282,7 +282,9 @@ class Group(Form):
     def read(self, value: Any, leaves: Leaves) -> None:
         parts = self._of(value) if isinstance(value, self.kind) else None
         if parts is None or len(parts) != len(self.parts):
-            raise TypeError(f"{self.name}: expected a {self.kind.__name__} of {len(self.parts)} parts, but got {value!r}")
+            raise TypeError(
+                f"{self.name}: expected a {self.kind.__name__} of {len(self.parts)} parts, but got {value!r}"
+            )
         for form, (_, part) in zip(self.parts, parts, strict=True):
             form.read(part, leaves)
 

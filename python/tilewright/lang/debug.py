@@ -93,11 +93,13 @@ class Block:
         self._ended.add(number)
         self._next(number)
 
-    def exchange(self, number: int, key: Hashable, members: Sequence[int], value: Any = None) -> dict[int, Any]:
-        """Wait until all members are at the same `key`; what each of them has given."""
+    def exchange(
+        self, number: int, key: Hashable, members: Sequence[int], value: Any = None, count: int | None = None
+    ) -> dict[int, Any]:
+        """Wait until all members, or `count` of them, are at the same `key`; what each of them has given."""
         given = self._given.setdefault(key, {})
         given[number] = value
-        if len(given) == len(members):
+        if len(given) == (len(members) if count is None else count):
             del self._given[key]
             for member in given:
                 self._answers[member] = given
@@ -109,6 +111,16 @@ class Block:
             if self._error is not None:
                 raise _Stopped
         return self._answers.pop(number)
+
+    def arrive(self, number: int, key: Hashable, count: int) -> None:
+        """Be counted at `key` without waiting."""
+        given = self._given.setdefault(key, {})
+        given[number] = None
+        if len(given) == count:
+            del self._given[key]
+            for member in given:
+                if self._waiting.pop(member, None) is not None:
+                    self._answers[member] = given
 
     def _next(self, number: int) -> None:
         """Let the next thread that does not wait run."""
@@ -126,7 +138,10 @@ class Block:
         """Who waits for whom."""
         lines = []
         for key, given in self._given.items():
-            members = self._waiting[next(iter(given))][1]
+            waiting = next((i for i in given if i in self._waiting), None)
+            if waiting is None:
+                continue
+            members = self._waiting[waiting][1]
             missing = [i for i in members if i not in given]
             ended = [i for i in missing if i in self._ended]
             where = key[0] if isinstance(key, tuple) else key

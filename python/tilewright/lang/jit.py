@@ -217,7 +217,7 @@ class Compiled:
         self.traced = function.trace(forms)
         parameters = list(function.signature.parameters.values())
         self._fixed = {p.name: bound.arguments[p.name] for p in parameters if is_constexpr(p.annotation)}
-        self._signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
+        self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
         functools.update_wrapper(self, function.function)
 
     @property
@@ -227,7 +227,7 @@ class Compiled:
 
     @short
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(*args, **kwargs)
+        bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = {**bound.arguments, **self._fixed}
         leaves = Leaves()

@@ -19,9 +19,10 @@ __all__ = ["custom_op"]
 
 
 def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Any:
-    """Make a compiled function the operation `torch.ops.NAMESPACE.NAME` of torch, which writes the tensors in `mutates`.
+    """Make a compiled function the operation `torch.ops.NAMESPACE.NAME` of torch.
 
-    It returns nothing, launches on torch's current stream, and is traced by torch.compile (a fake kernel does nothing)
+    It writes the tensors named in `mutates` and returns
+    nothing, launches on torch's current stream, and is traced by torch.compile (a fake kernel does nothing)
     and captured into CUDA graphs. Arguments: tensors, and numbers of the parameters' types. Raises ValueError for a
     name without a namespace and for names in `mutates` that are no tensors of the function.
 
@@ -47,16 +48,14 @@ def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Any:
     wrong = [key for key in mutates if key not in tensors]
     if wrong:
         raise ValueError(
-            f"custom_op: mutates has {', '.join(wrong)}, but the tensors of {compiled.__name__} are {', '.join(tensors)}"
+            f"custom_op: mutates has {', '.join(wrong)}, but the tensors of {compiled.signature} are {', '.join(tensors)}"
         )
     parameters = [_schema(key, form, key in mutates) for key, form in forms.items()]
 
     def run(*args: Any, **kwargs: Any) -> None:
         compiled(*args, **kwargs)
 
-    made = torch.library.custom_op(
-        name, run, mutates_args=tuple(mutates), schema=f"({', '.join(parameters)}) -> ()"
-    )
+    made = torch.library.custom_op(name, run, mutates_args=tuple(mutates), schema=f"({', '.join(parameters)}) -> ()")
     made.register_fake(lambda *args, **kwargs: None)
     return made
 
