@@ -21,7 +21,7 @@ def gemm_kernel(
     mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, sA_layout: cute.Layout, sB_layout: cute.Layout,
     tiled_copy_A: cute.TiledCopy, tiled_copy_B: cute.TiledCopy, tiled_mma: cute.TiledMma,
 ):  # fmt: skip
-    b_m, b_n, b_k = TILE
+    b_m, b_n, _ = TILE
     tidx, _, _ = cute.arch.thread_idx()
     bidx, bidy, _ = cute.arch.block_idx()
     thr_mma = tiled_mma.get_slice(tidx)

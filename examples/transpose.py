@@ -1,7 +1,7 @@
 """Transpose a matrix through shared memory in three ways: plain, padded, swizzled.
 
-What to learn: only the layout of the shared tile differs. Plain, the 32 lanes that read a column of it meet in one bank;
-a padding of one element or a swizzle spreads them over all.
+What to learn: only the layout of the shared tile differs. Plain, the 32 lanes that read a column of it meet in one
+bank; a padding of one element or a swizzle spreads them over all.
 """
 
 from __future__ import annotations
