@@ -18,15 +18,13 @@ from tilewright.cute.int_tuple import text
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
-from tilewright.lang.memory import traced_pointer
+from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
 __all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr"]
-
-_MEMORY = (AddressSpace.generic, AddressSpace.gmem)
 
 
 class Constexpr:
@@ -156,10 +154,10 @@ class PointerForm(Form):
         return ("pointer", self.dtype, self.memspace, self.alignment, self.swizzle)
 
     def parameters(self) -> Iterator[tuple[str, Any]]:
-        yield self.name, program.pointer(self.dtype.__name__, str(self.memspace), self.alignment)
+        yield self.name, pointer_type(self.dtype, self.memspace, self.alignment, self.swizzle)
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        return traced_pointer(next(symbols), self.dtype, self.memspace, self.alignment)
+        return TracedPointer(self.dtype, next(symbols), self.memspace, self.alignment, self.swizzle)
 
     def read(self, value: Any, leaves: Leaves, tensor: str = "") -> None:
         if not isinstance(value, Pointer):

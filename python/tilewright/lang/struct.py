@@ -67,8 +67,7 @@ class MemRange:
 
     def get_tensor(self, layout: Any, swizzle: Any = None, dtype: type[Numeric] | None = None) -> Tensor:
         """A tensor over the array; `swizzle` permutes the bytes of its addresses."""
-        pointer = self._pointer if dtype is None else recast_ptr(self._pointer, dtype=dtype)
-        return Tensor(pointer if swizzle is None else pointer.with_swizzle(swizzle), as_layout(layout))
+        return Tensor(recast_ptr(self._pointer, swizzle, dtype), as_layout(layout))
 
     def __getitem__(self, index: Any) -> Any:
         return (self._pointer + index).load()
