@@ -204,6 +204,8 @@ def printf(fmt: object, *args: object, end: str = "\n", loc: object = None, ip: 
     if is_tracing() and isinstance(fmt, str) and "{}" not in fmt:
         emit_printf(fmt, [x if isinstance(x, Numeric) else _numeric(x) for x in args])  # C's own format
         return
+    if is_tracing() and isinstance(fmt, str):
+        fmt = fmt.replace("%", "%%")
     write(lambda: format_printf(fmt, *args, end=end))
 
 
