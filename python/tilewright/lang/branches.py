@@ -64,6 +64,11 @@ class Branches:
         self._changes.append(self.watch.restore())
         self._blocks.append(self.builder.end_block(()))
 
+    def swap(self) -> None:
+        """Make the block that was filled first the second branch."""
+        self._blocks.reverse()
+        self._changes.reverse()
+
     def finish(self, names: Sequence[str], first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
         """The values of the variables behind the `if`, from those that each branch gave them."""
         join = Join()
@@ -86,7 +91,7 @@ class Branches:
         values = [plan if plan.__class__ is Undefined else plan.make(results) for plan in plans]
         for name, plan in zip(names, plans, strict=True):
             index = getattr(plan, "index", None)
-            if index is not None and results and name != RESULT:
+            if index is not None and results and name.isidentifier() and name != RESULT:
                 builder.name(results[index], display_name(name))
         return values
 

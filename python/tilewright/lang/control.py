@@ -187,25 +187,26 @@ def or_(first: Any, second: Callable[[], Any], watched: tuple[str, ...] = ()) ->
 
 
 def _connect(first: Any, second: Callable[[], Any], watched: tuple[str, ...], absorbing: bool, frame: Any) -> Any:
+    """`and` (absorbing: False) or `or` (True), where the program has to know the first value."""
     branches, builder = _branches(first, watched, frame)
-    if absorbing:
-        branches.begin()
-        branches.end()
     branches.begin()
     value = second()
-    if is_dynamic(value):
-        value = _boolean(truth(builder, value))
-    else:
-        value = bool(value)
+    symbol = truth(builder, value) if is_dynamic(value) else None
+    if symbol is not None and builder.can_speculate and not branches.watch.changes():
+        builder.inline_block()
+        return _boolean(builder.op("or" if absorbing else "and", (branches.condition, symbol)))
+    second_value = bool(value) if symbol is None else _boolean(symbol)
     branches.end()
-    if not absorbing:
-        branches.begin()
-        branches.end()
-    arms = [absorbing, value] if absorbing else [value, absorbing]
-    joined = branches.finish(("the condition",), arms[:1], arms[1:])[0]
+    branches.begin()
+    branches.end()
+    arms = [second_value], [absorbing]
+    if absorbing:
+        branches.swap()
+        arms = arms[1], arms[0]
+    joined = branches.finish(("the condition",), *arms)[0]
     if joined is absorbing:
         return joined
-    return joined if is_dynamic(joined) else _boolean(truth(builder, first))
+    return joined if symbol is not None else _boolean(branches.condition)
 
 
 def not_(value: Any) -> Any:
