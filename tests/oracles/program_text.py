@@ -55,9 +55,8 @@ def parse(text):
     return done
 
 
-def evaluate(text, values):
-    """(results, notes): what the function returns, and the printf operations that ran with their values."""
-    body = parse(text)
+def evaluate(body, values):
+    """(results, notes): what a parsed function returns, and the printf operations that ran with their values."""
     notes = []
     env = dict(zip(body.parameters, values, strict=True))
     _run(body, env, notes)

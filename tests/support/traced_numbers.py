@@ -7,7 +7,7 @@ import itertools
 import operator
 import sys
 
-from program_text import Trapped, evaluate
+from program_text import Trapped, evaluate, parse
 from tilewright import _core
 from tilewright.lang import carry, control
 from tilewright.lang.rewrite import advice, rewrite
@@ -122,6 +122,10 @@ class F32(Number):
     scalar, width, rank = "Float32", 32, 3
 
 
+for _kind in (Bool, I32, I64, F32):  # named as the package's own
+    _kind.__name__ = _kind.scalar
+
+
 def register():
     carry.register_leaf(
         Number,
@@ -166,11 +170,12 @@ class Traced:
 
     def __init__(self, text, results):
         self.text = text
+        self._body = parse(text)
         self.rebuild = results
 
     def __call__(self, *values):
         """The results for values of the parameters, and what was noted."""
-        return evaluate(self.text, values)
+        return evaluate(self._body, values)
 
     def value(self, *values):
         return self.rebuild(self(*values)[0])

@@ -58,19 +58,20 @@ def if_(test: Any, names: tuple[str, ...], watched: tuple[str, ...]) -> Any:
     if is_dynamic(test):
         builder = current()
         frame = sys._getframe(1)
-        builder.place(*Site.of(frame))
         return If(builder, truth(builder, test), names, watched, frame)
     return _TAKEN if test else _NOT_TAKEN
 
 
-def for_(iterable: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...]) -> Any:
+def for_(
+    iterable: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...], index: str = ""
+) -> Any:
     """What a `for` iterates over: a Loop of the program for a range while tracing, else the iterable itself."""
     if iterable.__class__ is not Range:
         return iterable
     builder = current()
     if builder is None:
         return iterable
-    return () if iterable.is_empty else Loop(builder, iterable, names, watched, stores, sys._getframe(1))
+    return () if iterable.is_empty else Loop(builder, iterable, names, watched, stores, index, sys._getframe(1))
 
 
 def while_(names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...]) -> Any:
@@ -168,7 +169,6 @@ def if_expression(
 def _branches(test: Any, watched: tuple[str, ...], frame: Any) -> tuple[Branches, Any]:
     builder = current()
     site = Site.of(frame)
-    builder.place(*site)
     return Branches(builder, truth(builder, test), site, watch_of(frame, watched)), builder
 
 
@@ -213,7 +213,6 @@ def not_(value: Any) -> Any:
     if not is_dynamic(value):
         return not value
     builder = current()
-    builder.place(*Site.of(sys._getframe(1)))
     return _boolean(builder.op("not", (truth(builder, value),)))
 
 
@@ -302,7 +301,6 @@ def fails(test: Any, message: Callable[[], Any] | None, text: str) -> bool:
     if not is_dynamic(test):
         return not test
     builder = current()
-    builder.place(*Site.of(sys._getframe(1)))
     shown = text if message is None else f"{text}: {message()}"
     builder.op("assert", (truth(builder, test),), text=shown)
     return False

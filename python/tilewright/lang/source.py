@@ -115,5 +115,5 @@ def _first_column(code: CodeType) -> int | None:
     positions = getattr(code, "co_positions", None)
     if positions is None:
         return None
-    columns = [(line, column) for line, _, column, _ in positions() if line is not None and column is not None]
-    return min(column for line, column in columns[1:]) if columns[1:] else None
+    columns = [start for _, _, start, end in positions() if start is not None and end is not None and start < end]
+    return min(columns, default=None)

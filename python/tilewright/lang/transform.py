@@ -304,7 +304,8 @@ class _Function:
         texts, names = self._region_names(stores & (node.live_out | node.live_in))  # type: ignore[attr-defined]
         iterable = self._iterable(node.iter)
         region = self._new("for")
-        call = at.control("for_", iterable, *map(at.constant, (texts, self._watched(loads), _unique(paths))))
+        index = getattr(node.target, "id", "").strip("_")
+        call = at.control("for_", iterable, *map(at.constant, (texts, self._watched(loads), _unique(paths), index)))
         out: list[Any] = [at.assign(region, call)]
         before = self._bound
         self._regions.append(_Region("for", region, names))
