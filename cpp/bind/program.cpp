@@ -332,6 +332,18 @@ void bind_builder(py::module_& m) {
       "end_block",
       [](Tracing& self, const py::object& yields) { return BlockHandle{self.builder.end_block(ids_of(yields))}; },
       py::arg("yields"), "Close the innermost block.");
+  builder.def(
+      "set_yields",
+      [](Tracing& self, const BlockHandle& block, const py::object& yields) {
+        self.builder.set_yields(block.id, ids_of(yields));
+      },
+      py::arg("block"), py::arg("yields"), "Other yields for a closed block that no operation has taken yet.");
+  builder.def(
+      "inline_block", [](Tracing& self) { self.builder.inline_block(); },
+      "Close the innermost block, which has no parameters, as a part of the one around it.");
+  builder.def_property_readonly(
+      "can_speculate", [](const Tracing& self) { return self.builder.can_speculate(); },
+      "Whether the innermost block may run where it was not asked to: no effects, and nothing that can fail.");
   builder.def_property_readonly("depth", [](const Tracing& self) { return self.builder.depth(); });
   builder.def(
       "abandon", [](Tracing& self, std::size_t depth) { self.builder.abandon(depth); }, py::arg("depth"),

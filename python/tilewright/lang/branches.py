@@ -64,6 +64,11 @@ class Branches:
         self._changes.append(self.watch.restore())
         self._blocks.append(self.builder.end_block(()))
 
+    def swap(self) -> None:
+        """Make the block that was filled first the second branch."""
+        self._blocks.reverse()
+        self._changes.reverse()
+
     def finish(self, names: Sequence[str], first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
         """The values of the variables behind the `if`, from those that each branch gave them."""
         join = Join()
@@ -77,7 +82,6 @@ class Branches:
         except Mismatch as error:
             raise TypeError(self._differ(error)) from None
         builder = self.builder
-        builder.place(*self.site)
         for block, symbols in zip(self._blocks, yields, strict=True):
             builder.set_yields(block, symbols)
         results = builder.op("if", (self.condition,), blocks=self._blocks)
@@ -85,9 +89,9 @@ class Branches:
             watched.put({key: part.make(results) for key, part in plan.items()})
         values = [plan if plan.__class__ is Undefined else plan.make(results) for plan in plans]
         for name, plan in zip(names, plans, strict=True):
-            index = getattr(plan, "index", None)
-            if index is not None and results and name != RESULT:
-                builder.name(results[index], display_name(name))
+            slot = getattr(plan, "slot", None)
+            if slot is not None and name.isidentifier() and name != RESULT:
+                builder.name(results[slot], display_name(name))
         return values
 
     def _undefined(self, name: str, first: Any, second: Any) -> Undefined | None:

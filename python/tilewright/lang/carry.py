@@ -72,8 +72,11 @@ class Mismatch(TypeError):
         self.path, self.first, self.second, self.fix = path, first, second, fix
 
 
-_leaves: dict[type, Leaf | None] = {}
+_registered_leaves: dict[type, Leaf] = {}
+_registered_parts: dict[type, Parts] = {}
+_leaves: dict[type, Leaf | None] = {}  # what was found for types and their subclasses
 _parts: dict[type, Parts | None] = {}
+mutable_kinds: dict[type, Any] = {}  # what watch.py found for types
 _python_numbers: dict[type, Callable[[Any], Any]] = {}
 _PYTHON_NUMBERS = (bool, int, float)
 
@@ -88,7 +91,7 @@ def register_leaf(
 ) -> None:
     """Say how a type and its subclasses hold one symbol; see `Leaf`."""
     _forget()
-    _leaves[kind] = Leaf(is_dynamic, symbol_of, wrap, is_number)
+    _registered_leaves[kind] = Leaf(is_dynamic, symbol_of, wrap, is_number)
 
 
 def register(
@@ -101,7 +104,7 @@ def register(
 ) -> None:
     """Say what a type and its subclasses are made of; see `Parts`."""
     _forget()
-    _parts[kind] = Parts(split, build, assign, describe)
+    _registered_parts[kind] = Parts(split, build, assign, describe)
 
 
 def register_python_numbers(makers: dict[type, Callable[[Any], Any]]) -> None:
@@ -111,9 +114,9 @@ def register_python_numbers(makers: dict[type, Callable[[Any], Any]]) -> None:
 
 def _forget() -> None:
     """Leave out what was found for types before."""
-    for found in (_leaves, _parts):
-        for kind in [kind for kind, what in found.items() if what is None]:
-            del found[kind]
+    mutable_kinds.clear()
+    _leaves.clear()
+    _parts.clear()
 
 
 def leaf_of(kind: type) -> Leaf | None:
@@ -121,7 +124,7 @@ def leaf_of(kind: type) -> Leaf | None:
     try:
         return _leaves[kind]
     except KeyError:
-        found = next((_leaves[base] for base in kind.__mro__[1:] if _leaves.get(base)), None)
+        found = next((_registered_leaves[base] for base in kind.__mro__ if base in _registered_leaves), None)
         _leaves[kind] = found
         return found
 
@@ -131,7 +134,7 @@ def parts_of(kind: type) -> Parts | None:
     try:
         return _parts[kind]
     except KeyError:
-        found = next((_parts[base] for base in kind.__mro__[1:] if _parts.get(base)), None)
+        found = next((_registered_parts[base] for base in kind.__mro__ if base in _registered_parts), None)
         if found is None:
             found = _python_parts(kind)
         _parts[kind] = found
@@ -152,7 +155,7 @@ def number_like(value: Any, like: Any) -> Any:
     kind = type(like)
     maker = _python_numbers[kind] if kind in _PYTHON_NUMBERS else kind
     made = maker(value)
-    if not isinstance(value, float) and made != value:
+    if not isinstance(value, float) and hasattr(made, "__index__") and int(made) != value:
         raise Mismatch(
             "", f"int {value}", type(made).__name__, f"{value} does not fit {type(made).__name__}: use Int64"
         )
@@ -353,13 +356,13 @@ class _Keep(NamedTuple):
 
 
 class _Pick(NamedTuple):
-    index: int
+    slot: int  # which result of the operation
     like: Any
 
     def make(self, results: Sequence[Any]) -> Any:
         leaf = leaf_of(type(self.like))
         assert leaf is not None
-        return leaf.wrap(results[self.index], self.like)
+        return leaf.wrap(results[self.slot], self.like)
 
 
 class _Build(NamedTuple):

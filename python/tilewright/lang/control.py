@@ -58,19 +58,20 @@ def if_(test: Any, names: tuple[str, ...], watched: tuple[str, ...]) -> Any:
     if is_dynamic(test):
         builder = current()
         frame = sys._getframe(1)
-        builder.place(*Site.of(frame))
         return If(builder, truth(builder, test), names, watched, frame)
     return _TAKEN if test else _NOT_TAKEN
 
 
-def for_(iterable: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...]) -> Any:
+def for_(
+    iterable: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...], index: str = ""
+) -> Any:
     """What a `for` iterates over: a Loop of the program for a range while tracing, else the iterable itself."""
     if iterable.__class__ is not Range:
         return iterable
     builder = current()
     if builder is None:
         return iterable
-    return () if iterable.is_empty else Loop(builder, iterable, names, watched, stores, sys._getframe(1))
+    return () if iterable.is_empty else Loop(builder, iterable, names, watched, stores, index, sys._getframe(1))
 
 
 def while_(names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...]) -> Any:
@@ -168,7 +169,6 @@ def if_expression(
 def _branches(test: Any, watched: tuple[str, ...], frame: Any) -> tuple[Branches, Any]:
     builder = current()
     site = Site.of(frame)
-    builder.place(*site)
     return Branches(builder, truth(builder, test), site, watch_of(frame, watched)), builder
 
 
@@ -187,32 +187,32 @@ def or_(first: Any, second: Callable[[], Any], watched: tuple[str, ...] = ()) ->
 
 
 def _connect(first: Any, second: Callable[[], Any], watched: tuple[str, ...], absorbing: bool, frame: Any) -> Any:
+    """`and` (absorbing: False) or `or` (True), where the program has to know the first value."""
     branches, builder = _branches(first, watched, frame)
-    if absorbing:
-        branches.begin()
-        branches.end()
     branches.begin()
     value = second()
-    if is_dynamic(value):
-        value = _boolean(truth(builder, value))
-    else:
-        value = bool(value)
+    symbol = truth(builder, value) if is_dynamic(value) else None
+    if symbol is not None and builder.can_speculate and not branches.watch.changes():
+        builder.inline_block()
+        return _boolean(builder.op("or" if absorbing else "and", (branches.condition, symbol)))
+    second_value = bool(value) if symbol is None else _boolean(symbol)
     branches.end()
-    if not absorbing:
-        branches.begin()
-        branches.end()
-    arms = [absorbing, value] if absorbing else [value, absorbing]
-    joined = branches.finish(("the condition",), arms[:1], arms[1:])[0]
+    branches.begin()
+    branches.end()
+    arms = [second_value], [absorbing]
+    if absorbing:
+        branches.swap()
+        arms = arms[1], arms[0]
+    joined = branches.finish(("the condition",), *arms)[0]
     if joined is absorbing:
         return joined
-    return joined if is_dynamic(joined) else _boolean(truth(builder, first))
+    return joined if symbol is not None else _boolean(branches.condition)
 
 
 def not_(value: Any) -> Any:
     if not is_dynamic(value):
         return not value
     builder = current()
-    builder.place(*Site.of(sys._getframe(1)))
     return _boolean(builder.op("not", (truth(builder, value),)))
 
 
@@ -301,7 +301,6 @@ def fails(test: Any, message: Callable[[], Any] | None, text: str) -> bool:
     if not is_dynamic(test):
         return not test
     builder = current()
-    builder.place(*Site.of(sys._getframe(1)))
     shown = text if message is None else f"{text}: {message()}"
     builder.op("assert", (truth(builder, test),), text=shown)
     return False

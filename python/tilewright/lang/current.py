@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright import _core
+from tilewright._core.program import current as _current
 
 __all__ = ["current"]
 
 
 def current() -> Any:
     """The builder of this thread's trace, None at the prompt."""
-    return _core.program.current()  # type: ignore[attr-defined]
+    return _current()

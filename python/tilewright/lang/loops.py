@@ -239,6 +239,7 @@ class Loop:
         names: tuple[str, ...],
         watched: tuple[str, ...],
         stores: tuple[str, ...],
+        index: str,
         frame: FrameType,
     ) -> None:
         self._builder = builder
@@ -246,7 +247,6 @@ class Loop:
         watch = watch_of(frame, watched)
         self._names = names
         self._carried = Carried(site, names, read(frame, names), watch, stores_of(frame, stores))
-        builder.place(*site)
         try:
             self._like, bounds = over.bounds()
         except Mismatch as error:
@@ -256,6 +256,8 @@ class Loop:
         self._unroll = over.unroll
         self._depth = builder.depth
         parameters = builder.begin_block([bounds[0].type, *(symbol.type for symbol in inits)])
+        if index:
+            builder.name(parameters[0], index)
         self._index = leaf_of(type(self._like)).wrap(parameters[0], self._like)  # type: ignore[union-attr]
         self._values = self._carried.enter(parameters[1:], builder)
         self._step = 0
@@ -282,7 +284,6 @@ class Loop:
         yields = self._carried.returned(values)
         builder.abandon(self._depth + 1)  # what an error left open that was caught inside
         block = builder.end_block(yields)
-        builder.place(*self._site)
         results = builder.op("for", self._operands, blocks=(block,), ints=(self._unroll,))
         return self._carried.leave(results or (), builder)
 
@@ -328,7 +329,6 @@ class While:
             self._watch = watch_of(frame, self._watched)
             builder.begin_block(())
             return True
-        builder.place(*self._site)
         self._inits = self._carried.symbols()
         self._types = [symbol.type for symbol in self._inits]
         self._values = self._carried.enter(builder.begin_block(self._types), builder)
@@ -362,7 +362,6 @@ class While:
         yields = self._carried.returned(read(sys._getframe(1), self._names))
         builder.abandon(self._depth + 1)  # what an error left open that was caught inside
         body = builder.end_block(yields)
-        builder.place(*self._site)
         results = builder.op("while", self._inits, blocks=(self._before, body))
         self._is_over = True
         return self._carried.leave(results or (), builder)

@@ -23,6 +23,9 @@ class Site(NamedTuple):
 
     @classmethod
     def of(cls, frame: FrameType) -> Site:
+        """The line that a frame is at; of the function that called this package, where the frame is of the package."""
+        while frame.f_globals.get("__name__", "").startswith("tilewright.") and frame.f_back is not None:
+            frame = frame.f_back
         return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
     def __str__(self) -> str:

@@ -6,11 +6,12 @@ for the other branch and then joined; what a loop changed has to be carried roun
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import Enum
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.lang.carry import Mismatch, is_package_type, leaf_of, parts_of
+from tilewright.lang.carry import Mismatch, is_package_type, leaf_of, mutable_kinds, parts_of
 from tilewright.lang.undefined import Undefined
 
 if TYPE_CHECKING:
@@ -53,12 +54,11 @@ def _put_attributes(value: Any, state: dict[Any, Any]) -> None:
     attributes.update(state)
 
 
-_SKIP, _INSIDE = object(), object()
+_SKIP, _INSIDE, _CLOSURE = object(), object(), object()
 _LIST = _Mutable(lambda v: dict(enumerate(v)), _put_list, "[{!r}]")
 _DICT = _Mutable(dict, _put_dict, "[{!r}]")
 _SET = _Mutable(lambda v: {x: x for x in v}, _put_set, "[{!r}]")
 _ATTRIBUTES = _Mutable(lambda v: dict(vars(v)), _put_attributes, ".{}")
-_kinds: dict[type, Any] = {}
 
 
 def _registered(kind: type) -> _Mutable:
@@ -73,9 +73,9 @@ def _registered(kind: type) -> _Mutable:
 
 def _kind_of(kind: type) -> Any:
     try:
-        return _kinds[kind]
+        return mutable_kinds[kind]
     except KeyError:
-        found = _kinds[kind] = _find_kind(kind)
+        found = mutable_kinds[kind] = _find_kind(kind)
         return found
 
 
@@ -90,6 +90,8 @@ def _find_kind(kind: type) -> Any:
         return _registered(kind)
     if issubclass(kind, tuple):
         return _INSIDE
+    if kind is FunctionType:
+        return _CLOSURE
     if is_package_type(kind) or issubclass(kind, Enum) or kind.__dictoffset__ == 0:
         return _SKIP
     return _ATTRIBUTES
@@ -140,6 +142,11 @@ class Watch:
         if how is _INSIDE:
             for i, part in enumerate(value):
                 self._look(f"{path}[{i}]", part, depth + 1)
+            return
+        if how is _CLOSURE:  # a function that is called here may change what it sees
+            for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+                with suppress(ValueError):  # an empty cell
+                    self._look(name, cell.cell_contents, depth + 1)
             return
         if (how is _LIST or how is _DICT or how is _SET) and len(value) > _LONGEST:
             return
