@@ -354,6 +354,7 @@ void bind_program(py::module_& module) {
         for (const program::Function& function : p.functions) names.push_back(function.name);
         return names;
       });
+  bind_program_text(m);
   m.def(
       "current", [] { return current_tracing ? py::cast(current_tracing) : py::none(); },
       "The builder of this thread's trace, or None.");

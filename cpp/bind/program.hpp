@@ -26,4 +26,6 @@ int64_t id_of_symbol(py::handle object);
 // The symbol of an id of this thread's trace.
 py::object symbol_object(int64_t id);
 
+void bind_program_text(py::module_& m);  // CUDA C++
+
 }  // namespace tilewright::bind
