@@ -277,6 +277,7 @@ std::vector<ValueId> Builder::add(Request request) {
       if (open->is_function) break;
     }
   }
+  if (locate) locate(*this);
   const auto id = static_cast<OpId>(program_.operations.size());
   const BlockId block = open_.back().id;
   Operation operation{request.code,

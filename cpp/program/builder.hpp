@@ -12,6 +12,7 @@
 //   carried
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
@@ -33,6 +34,8 @@ class Builder {
  public:
   Builder();
 
+  // Asked for the place of every new operation, where it is set.
+  std::function<void(Builder&)> locate;
   // The place of the operations that follow.
   void place(const std::string& file, int line, const std::string& function);
   uint32_t place() const { return place_; }
