@@ -86,7 +86,7 @@ __device__ T multiply_add(T x, T y, T z) {
   return convert<T>(sum_to_odd(product, to_float(z)));
 }
 
-#ifdef __CUDA_ARCH__
+#ifdef __CUDACC__
 __device__ inline Half multiply_add(Half x, Half y, Half z) {
   Half result;
   asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(result.bits) : "h"(x.bits), "h"(y.bits), "h"(z.bits));
