@@ -163,6 +163,20 @@ def test_what_is_dead_behind_the_if_may_differ():
     require_python(f, SMALL)
 
 
+def test_what_only_the_second_branch_reads_is_put_back():
+    def f(x):
+        y = x
+        if x > 0:
+            y = y + 1
+            x = y
+        elif y < 0:
+            y = x + 2
+            note("{}", y)
+        return x
+
+    require_python(f, SMALL)
+
+
 def test_python_numbers_take_the_other_branchs_type():
     def f(x):
         if x > 0:

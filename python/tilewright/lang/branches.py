@@ -124,11 +124,18 @@ class If:
     """
 
     def __init__(
-        self, builder: Any, condition: Any, names: tuple[str, ...], watched: tuple[str, ...], frame: FrameType
+        self,
+        builder: Any,
+        condition: Any,
+        names: tuple[str, ...],
+        kept: tuple[str, ...],
+        watched: tuple[str, ...],
+        frame: FrameType,
     ) -> None:
         self._branches = Branches(builder, condition, Site.of(frame), watch_of(frame, watched))
         self._names = names
-        self._entry = read(frame, names)
+        self._all = names + kept
+        self._entry = read(frame, self._all)
         self._first: list[Any] = []
         self._step = 0
         self._open = False
@@ -153,16 +160,15 @@ class If:
         self._branches.end()
         if self._step == 1:
             self._first = values
-            return [self._before_second(name, value) for name, value in zip(self._names, self._entry, strict=True)]
-        return self._branches.finish(self._names, self._first, values)
+            return [self._before_second(name, value) for name, value in zip(self._all, self._entry, strict=True)]
+        joined = self._branches.finish(self._names, self._first, values)
+        return joined + self._entry[len(joined) :]
 
     def _before_second(self, name: str, value: Any) -> Any:
         if value is not UNBOUND:
             return value
-        site = self._branches.site
-        return Undefined(
-            site.error(f"{display_name(name)} has no value in this branch: it is assigned in the other one", "assign it before the `if`")
-        )
+        text = f"{display_name(name)} has no value in this branch: it is assigned in the other one"
+        return Undefined(self._branches.site.error(text, "assign it before the `if`"))
 
 
 class Predicated:

@@ -49,8 +49,12 @@ __all__ = [
 _TAKEN, _NOT_TAKEN = (1,), (0,)
 
 
-def if_(test: Any, names: tuple[str, ...], watched: tuple[str, ...]) -> Any:
-    """The branches of an `if` that run: 1 or 0 for the one that Python chooses, both (3, 2) where the program does."""
+def if_(test: Any, names: tuple[str, ...], kept: tuple[str, ...], watched: tuple[str, ...]) -> Any:
+    """The branches of an `if` that run: 1 or 0 for the one that Python chooses, both (3, 2) where the program does.
+
+    names: variables that a branch assigns and that are read behind it; kept: those that only the second branch reads;
+    watched: what the branches read.
+    """
     if test is True:
         return _TAKEN
     if test is False:
@@ -58,7 +62,7 @@ def if_(test: Any, names: tuple[str, ...], watched: tuple[str, ...]) -> Any:
     if is_dynamic(test):
         builder = current()
         frame = sys._getframe(1)
-        return If(builder, truth(builder, test), names, watched, frame)
+        return If(builder, truth(builder, test), names, kept, watched, frame)
     return _TAKEN if test else _NOT_TAKEN
 
 

@@ -165,14 +165,16 @@ class _Function:
             node.test = self._visit(node.test)
             node.body, node.orelse = self._two(node.body, node.orelse)
             return node
-        live = node.live_out | node.live_in  # type: ignore[attr-defined]
         inside = 0
         loads = 0
         for statement in (*node.body, *node.orelse):
             inside |= statement.stores  # type: ignore[attr-defined]
             loads |= statement.loads  # type: ignore[attr-defined]
         inside |= self._names.shared
-        texts, names = self._region_names(inside & live)
+        # What only the second branch reads is put back for it, and is not joined.
+        joined, kept = inside & node.live_out, inside & node.live_in & ~node.live_out  # type: ignore[attr-defined]
+        names = self._names.of(joined) + self._names.of(kept)
+        texts = self._text(joined), self._text(kept)
         test = self._visit(node.test)
         if len(self._regions) >= _DEEPEST:
             node.test = test
@@ -185,7 +187,7 @@ class _Function:
         self._regions.pop()
         chosen = ast.BinOp(left=at.name(branch), op=ast.BitAnd(), right=at.constant(1), **at.at)
         inner: list[Any] = [ast.If(test=chosen, body=body, orelse=orelse, **at.at)]
-        call = at.control("if_", test, at.constant(texts), at.constant(self._watched(loads)))
+        call = at.control("if_", test, *map(at.constant, (*texts, self._watched(loads))))
         out: list[Any] = []
         if names:
             out.append(at.assign(region, call))
