@@ -448,6 +448,18 @@ int64_t id_of_symbol(py::handle object) {
 
 py::object symbol_object(int64_t id) { return wrap(static_cast<ValueId>(id)); }
 
+py::object all_less(const std::vector<std::pair<Node, Node>>& pairs) {
+  Tracing& tracing = traced();
+  std::optional<ValueId> all;
+  for (const auto& [a, b] : pairs) {
+    const Scalar scalar = a.is_wide() || b.is_wide() ? Scalar::kInt64 : Scalar::kInt32;
+    const ValueId x = tracing.symbols.value_of(a, scalar), y = tracing.symbols.value_of(b, scalar);
+    const ValueId less = tracing.builder.add_one({program::Opcode::kLt, {x, y}, {}, {}, {}, {}, {}});
+    all = all ? tracing.builder.add_one({program::Opcode::kAnd, {*all, less}, {}, {}, {}, {}, {}}) : less;
+  }
+  return py::module_::import("tilewright.numeric").attr("Boolean").attr("_of")(wrap(*all));
+}
+
 void bind_program(py::module_& module) {
   py::module_ m = module.def_submodule("program", "Programs that tracing gives: types, values, operations.");
   py::register_exception<ProgramError>(m, "ProgramError", PyExc_RuntimeError);

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright import numeric
+from tilewright.cute.tensors.pointer import Pointer
+from tilewright.lang import debug, stepping
 from tilewright.lang.branches import Predicated
 from tilewright.lang.trace import current, traced
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric, Uint32
-from tilewright.numeric.traced import emit, type_of
+from tilewright.numeric.traced import emit as _emit
 from tilewright.numeric.traced import symbol_of as _symbol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tilewright.cute.tensors.pointer import Pointer
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "FULL_MASK",
@@ -89,9 +88,9 @@ Coord = tuple[Any, Any, Any]
 
 def _special(code: str, dimension: int | None = None) -> Any:
     trace = current()
-    if trace is None or not trace.in_kernel:
+    if (trace is None or not trace.in_kernel) and debug.place() is None:
         raise RuntimeError(f"cute.arch.{code}() has a value only while a @cute.kernel is launched")
-    return Int32._of(emit(code, ints=[] if dimension is None else [dimension]))
+    return _op(code, (), Int32, ints=() if dimension is None else (dimension,))
 
 
 def _coord(code: str) -> Coord:
@@ -163,79 +162,71 @@ def make_warp_uniform(value: Any, *, loc: object = None, ip: object = None) -> A
 
 def sync_threads(*, loc: object = None, ip: object = None) -> None:
     """Wait until all threads of the block are here; what they wrote to shared and global memory is visible then."""
-    traced("cute.arch.sync_threads()")
-    emit("sync_threads")
+    _op("sync_threads")
 
 
-def barrier(
-    barrier_id: Any = None, number_of_threads: Any = None, *, loc: object = None, ip: object = None
-) -> None:
+def barrier(barrier_id: Any = None, number_of_threads: Any = None, *, loc: object = None, ip: object = None) -> None:
     """Wait at a named barrier (0 to 15) until so many threads have arrived, by default all of the block."""
-    traced("cute.arch.barrier()")
     if barrier_id is None and number_of_threads is None:
-        emit("sync_threads")
+        _op("sync_threads")
         return
     operands = [_int32(0 if barrier_id is None else barrier_id)]
-    emit("barrier", operands if number_of_threads is None else [*operands, _int32(number_of_threads)])
+    _op("barrier", operands if number_of_threads is None else [*operands, _int32(number_of_threads)])
 
 
 def barrier_arrive(barrier_id: Any, number_of_threads: Any, *, loc: object = None, ip: object = None) -> None:
     """Arrive at a named barrier without waiting."""
-    traced("cute.arch.barrier_arrive()")
-    emit("barrier_arrive", [_int32(barrier_id), _int32(number_of_threads)])
+    _op("barrier_arrive", [_int32(barrier_id), _int32(number_of_threads)])
 
 
 def sync_warp(mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> None:
     """Wait until the warp's lanes of the mask are here; what they wrote is visible to each other then."""
-    traced("cute.arch.sync_warp()")
-    emit("sync_warp", [] if mask is FULL_MASK else [_mask(mask)])
+    _op("sync_warp", [] if mask is FULL_MASK else [_mask(mask)])
 
 
 def fence_acq_rel_cta(*, loc: object = None, ip: object = None) -> None:
     """Order this thread's accesses before and after, as the threads of the block see them."""
-    emit("fence", text="acq_rel.cta")
+    _op("fence", text="acq_rel.cta")
 
 
 def fence_acq_rel_gpu(*, loc: object = None, ip: object = None) -> None:
     """Order this thread's accesses before and after, as the threads of the device see them."""
-    emit("fence", text="acq_rel.gpu")
+    _op("fence", text="acq_rel.gpu")
 
 
 def fence_acq_rel_sys(*, loc: object = None, ip: object = None) -> None:
     """Order this thread's accesses before and after, as all threads and the host see them."""
-    emit("fence", text="acq_rel.sys")
+    _op("fence", text="acq_rel.sys")
 
 
 def fence_proxy(kind: str, *, space: str | None = None, loc: object = None, ip: object = None) -> None:
     """Order accesses of the generic proxy before those of another one: `fence_proxy("async.shared", space="cta")`."""
-    emit("fence", text=f"proxy.{kind}" + (f"::{space}" if space else ""))
+    _op("fence", text=f"proxy.{kind}" + (f"::{space}" if space else ""))
 
 
 def cp_async_commit_group(*, loc: object = None, ip: object = None) -> None:
     """Make a group of the asynchronous copies that this thread has begun since the last one."""
-    traced("cute.arch.cp_async_commit_group()")
-    emit("cp_async_commit_group")
+    _op("cp_async_commit_group")
 
 
 def cp_async_wait_group(n: int, *, loc: object = None, ip: object = None) -> None:
     """Wait until at most the n newest groups of this thread's asynchronous copies are under way."""
-    traced("cute.arch.cp_async_wait_group()")
-    emit("cp_async_wait_group", ints=[_static("cp_async_wait_group: n", n)])
+    _op("cp_async_wait_group", ints=[_static("cp_async_wait_group: n", n)])
 
 
 def griddepcontrol_wait(*, loc: object = None, ip: object = None) -> None:
     """Wait until the kernels that this launch depends on have ended (programmatic dependent launch)."""
-    emit("griddepcontrol", text="wait")
+    _op("griddepcontrol", text="wait")
 
 
 def griddepcontrol_launch_dependents(*, loc: object = None, ip: object = None) -> None:
     """Let the kernels that depend on this launch begin (programmatic dependent launch)."""
-    emit("griddepcontrol", text="launch_dependents")
+    _op("griddepcontrol", text="launch_dependents")
 
 
 def elect_one(*, loc: object = None, ip: object = None) -> Predicated:
     """`with elect_one():` runs its body in one lane of the warp."""
-    return Predicated(lambda: Boolean._of(emit("elect_one")))
+    return Predicated(lambda: _op("elect_one", (), Boolean))
 
 
 # ---- inside a warp ----
@@ -283,27 +274,27 @@ def _shuffle(kind: str, value: Any, offset: Any, mask: Any, clamp: Any) -> Any:
 
 def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
     """The lanes where the condition holds, a bit each."""
-    return Uint32._of(emit("vote", [_symbol(pred, Boolean), _mask(mask)], text="ballot"))
+    return _op("vote", [_value(pred, Boolean), _mask(mask)], Uint32, text="ballot")
 
 
 def vote_any_sync(pred: Any, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
     """Whether the condition holds in a lane."""
-    return Boolean._of(emit("vote", [_symbol(pred, Boolean), _mask(mask)], text="any"))
+    return _op("vote", [_value(pred, Boolean), _mask(mask)], Boolean, text="any")
 
 
 def vote_all_sync(pred: Any, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
     """Whether the condition holds in all lanes."""
-    return Boolean._of(emit("vote", [_symbol(pred, Boolean), _mask(mask)], text="all"))
+    return _op("vote", [_value(pred, Boolean), _mask(mask)], Boolean, text="all")
 
 
 def vote_uni_sync(pred: Any, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
     """Whether the condition is the same in all lanes."""
-    return Boolean._of(emit("vote", [_symbol(pred, Boolean), _mask(mask)], text="uni"))
+    return _op("vote", [_value(pred, Boolean), _mask(mask)], Boolean, text="uni")
 
 
 def match_sync(value: Any, mask: Any = FULL_MASK, kind: str = "any", *, loc: object = None, ip: object = None) -> Any:
     """The lanes that have the same value, a bit each; with kind "all": all of the mask, or 0."""
-    return Uint32._of(emit("match", [_any_symbol(value), _mask(mask)], text=kind))
+    return _op("match", [_any_value(value), _mask(mask)], Uint32, text=kind)
 
 
 def warp_redux_sync(value: Any, kind: str, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
@@ -347,38 +338,38 @@ def fmin(a: Any, b: Any, *, loc: object = None, ip: object = None) -> Any:
 
 def rcp_approx(a: Any, *, loc: object = None, ip: object = None) -> Any:
     """1 / a of a Float32 as the hardware approximates it."""
-    return Float32._of(emit("rcp", [_symbol(a, Float32)], ints=[1]))
+    return _op("rcp", [_value(a, Float32)], Float32, ints=[1])
 
 
 def exp2(a: Any, *, loc: object = None, ip: object = None) -> Any:
     """2^a of a Float32 as the hardware approximates it."""
-    return Float32._of(emit("exp2", [_symbol(a, Float32)], ints=[1]))
+    return _op("exp2", [_value(a, Float32)], Float32, ints=[1])
 
 
 def popc(a: Any, *, loc: object = None, ip: object = None) -> Any:
     """How many bits of an integer are set."""
-    symbol = _any_symbol(a)
-    return Int32._of(emit("cast", [emit("popc", [symbol])], type=type_of(Int32)))
+    value = _any_value(a)
+    return _op("popc", [value], type(value)).to(Int32)
 
 
 def prmt(a: Any, b: Any, selector: Any, *, loc: object = None, ip: object = None) -> Any:
     """Four bytes of the eight of b:a, each chosen by four bits of the selector."""
-    return Uint32._of(emit("prmt", [_symbol(x, Uint32) for x in (a, b, selector)]))
+    return _op("prmt", [_value(x, Uint32) for x in (a, b, selector)], Uint32)
 
 
 def clock(*, loc: object = None, ip: object = None) -> Any:
     """The multiprocessor's clock, 32 bits of it."""
-    return Int32._of(emit("cast", [emit("clock", text="clock64")], type=type_of(Int32)))
+    return clock64().to(Int32)
 
 
 def clock64(*, loc: object = None, ip: object = None) -> Any:
     """The multiprocessor's clock."""
-    return Int64._of(emit("clock", text="clock64"))
+    return _op("clock", (), Int64, text="clock64")
 
 
 def globaltimer(*, loc: object = None, ip: object = None) -> Any:
     """The device's time in nanoseconds."""
-    return Int64._of(emit("clock", text="globaltimer"))
+    return _op("clock", (), Int64, text="globaltimer")
 
 
 # ---- atomics ----
@@ -424,32 +415,56 @@ def atomic_cas(ptr: Pointer, cmp: Any, val: Any, **options: Any) -> Any:
     return _atomic("cas", ptr, val, cmp)
 
 
-def _atomic(kind: str, ptr: Pointer, val: Any, *more: Any) -> Any:
-    traced(f"cute.arch.atomic_{kind}()")
-    symbol = getattr(getattr(ptr, "iterator", ptr), "symbol", None)
-    if symbol is None:
-        raise TypeError(f"atomic_{kind}: expected a pointer or tensor of a kernel's memory, but got {ptr!r}")
-    dtype = getattr(ptr, "dtype", None) or ptr.element_type  # type: ignore[attr-defined]
-    operands = [_symbol(x, dtype) for x in (val, *more)]
-    return dtype._of(emit("atomic", operands, accesses=[symbol], text=kind))
+def _atomic(kind: str, ptr: Any, val: Any, *more: Any) -> Any:
+    pointer = getattr(ptr, "iterator", ptr)
+    if not isinstance(pointer, Pointer):
+        raise TypeError(f"atomic_{kind}: expected a pointer or a tensor of memory, but got {ptr!r}")
+    dtype = pointer.dtype
+    values = [_value(x, dtype) for x in (val, *more)]
+    if current() is None:
+        return stepping.atomic(kind, pointer, *values)
+    access = getattr(pointer, "symbol", None)
+    if access is None:
+        raise TypeError(f"atomic_{kind}: {pointer} is not memory of this kernel")
+    return dtype._of(_emit("atomic", [_symbol(x) for x in values], accesses=[access], text=kind))
 
 
-# ---- operands ----
+# ---- operations and their operands ----
 
 
-def _symbol(value: Any, dtype: type[Numeric]) -> Any:
-    """A value as a symbol of a type."""
-    return _symbol_of(dtype, (value if isinstance(value, dtype) else dtype(value))._value)
+def _op(
+    code: str,
+    values: Sequence[Any] = (),
+    dtype: type[Numeric] | None = None,
+    *,
+    text: str = "",
+    ints: Sequence[int] = (),
+) -> Any:
+    """An operation on numbers: of the program that is traced, or of the thread that Python steps through."""
+    if current() is None:
+        if debug.place() is None:
+            traced(f"cute.arch: {code}")
+        return stepping.run(code, values, dtype, text, ints)
+    result = _emit(code, [_symbol(x) for x in values], text=text, ints=ints)
+    return None if dtype is None else dtype._of(result)
 
 
-def _any_symbol(value: Any) -> Any:
-    """A value as a symbol of its own type; a Python number as Int32 or Float32."""
-    dtype = type(value) if isinstance(value, Numeric) else Float32 if isinstance(value, float) else Int32
-    return _symbol(value, dtype)
+def _symbol(value: Numeric) -> Any:
+    return _symbol_of(type(value), value._value)
+
+
+def _value(value: Any, dtype: type[Numeric]) -> Any:
+    """A value as a number of a type."""
+    return value if type(value) is dtype else dtype(value)
+
+
+def _any_value(value: Any) -> Any:
+    """A value as a number of its own type; a Python number as Int32 or Float32."""
+    return value if isinstance(value, Numeric) else Float32(value) if isinstance(value, float) else Int32(value)
 
 
 def _int32(value: Any) -> Any:
-    return _symbol(value, Int32)
+    return _value(value, Int32)
 
 
 def _mask(mask: Any) -> Any:
@@ -465,14 +480,14 @@ def _static(what: str, value: Any) -> int:
         raise TypeError(f"{what} has to be known while tracing, but got {value!r}") from None
 
 
-def _exchange(code: str, value: Any, operands: Any = (), **attributes: Any) -> Any:
+def _exchange(code: str, value: Any, operands: Sequence[Any] = (), **attributes: Any) -> Any:
     """An operation of a warp whose result has the operand's type."""
-    symbol = _any_symbol(value)
-    return getattr(numeric, symbol.scalar)._of(emit(code, [symbol, *operands], **attributes))
+    number = _any_value(value)
+    return _op(code, [number, *operands], type(number), **attributes)
 
 
 def _binary(code: str, a: Any, b: Any, dtype: type[Numeric] | None = None) -> Any:
     if dtype is None:
         like = a if isinstance(a, Numeric) else b
         dtype = type(like) if isinstance(like, Numeric) else Float32
-    return dtype._of(emit(code, [_symbol(a, dtype), _symbol(b, dtype)]))
+    return _op(code, [_value(a, dtype), _value(b, dtype)], dtype)

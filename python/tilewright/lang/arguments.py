@@ -18,15 +18,13 @@ from tilewright.cute.int_tuple import text
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
-from tilewright.lang.memory import traced_pointer
+from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-__all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr"]
-
-_MEMORY = (AddressSpace.generic, AddressSpace.gmem)
+__all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr", "number_of", "numeric_annotation", "signature_of"]
 
 
 class Constexpr:
@@ -74,7 +72,7 @@ class Form:
         return iter(())
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        """The argument as the traced function sees it."""
+        """The argument as the traced function sees it; of a result, with its numbers and pointers, as the caller does."""
         raise NotImplementedError
 
     def read(self, value: Any, leaves: Leaves) -> None:
@@ -131,6 +129,7 @@ class Number(Form):
         if isinstance(value, Numeric) and is_symbol(value._value):
             leaves.add(value._value)
             return
+        # A number that is known while tracing, and one of a call.
         if not isinstance(value, (bool, int, float, Numeric)) and not hasattr(value, "__index__"):
             raise TypeError(f"{self.name}: expected {self.dtype}, but got {value!r} of type {type(value).__name__}")
         number = value if type(value) is self.dtype else self.dtype(value)
@@ -156,10 +155,13 @@ class PointerForm(Form):
         return ("pointer", self.dtype, self.memspace, self.alignment, self.swizzle)
 
     def parameters(self) -> Iterator[tuple[str, Any]]:
-        yield self.name, program.pointer(self.dtype.__name__, str(self.memspace), self.alignment)
+        yield self.name, pointer_type(self.dtype, self.memspace, self.alignment, self.swizzle)
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        return traced_pointer(next(symbols), self.dtype, self.memspace, self.alignment)
+        symbol = next(symbols)
+        if isinstance(symbol, Pointer):  # of a result, which is a pointer of the caller's
+            return symbol
+        return TracedPointer(self.dtype, symbol, self.memspace, self.alignment, self.swizzle)
 
     def read(self, value: Any, leaves: Leaves, tensor: str = "") -> None:
         if not isinstance(value, Pointer):
@@ -226,7 +228,7 @@ class LayoutForm(Form):
         for (where, their), (_, our) in zip(theirs, ours, strict=True):
             if isinstance(our, (Int32, Int64)):
                 next(numbers).read(their, leaves)
-            elif their != our or isinstance(their, Numeric) and is_symbol(their._value):
+            elif their != our or (isinstance(their, Numeric) and is_symbol(their._value)):
                 raise ValueError(
                     f"{self.name}.{where} is {_shown(their)}, but the function was compiled for {_shown(our)}, which "
                     "is fixed in it; compile it for a tensor with a dynamic layout (mark_layout_dynamic), or again"
@@ -282,7 +284,9 @@ class Group(Form):
     def read(self, value: Any, leaves: Leaves) -> None:
         parts = self._of(value) if isinstance(value, self.kind) else None
         if parts is None or len(parts) != len(self.parts):
-            raise TypeError(f"{self.name}: expected a {self.kind.__name__} of {len(self.parts)} parts, but got {value!r}")
+            raise TypeError(
+                f"{self.name}: expected a {self.kind.__name__} of {len(self.parts)} parts, but got {value!r}"
+            )
         for form, (_, part) in zip(self.parts, parts, strict=True):
             form.read(part, leaves)
 
@@ -292,12 +296,11 @@ class Group(Form):
 
 def form_of(value: Any, annotation: Any, name: str, in_kernel: bool = False) -> Form:
     """The form of an argument, which its annotation may tell: `n: Int32`, `tile: Constexpr[int]`."""
-    if isinstance(annotation, str):
-        annotation = getattr(numeric, annotation.split(".")[-1], annotation)
     if is_constexpr(annotation) or value is None or isinstance(value, (str, bytes, type, enum.Enum)):
         return Static(name, value)
-    if isinstance(annotation, type) and issubclass(annotation, Numeric) and hasattr(annotation, "width"):
-        return _number(value, annotation, name)
+    dtype = numeric_annotation(annotation)
+    if dtype is not None:
+        return _number(value, dtype, name)
     if isinstance(value, Numeric):
         return _number(value, type(value), name)
     if isinstance(value, (bool, int, float)):
@@ -328,6 +331,15 @@ def is_constexpr(annotation: Any) -> bool:
     if isinstance(annotation, str):
         return annotation.split("[")[0].split(".")[-1] == "Constexpr"
     return annotation is Constexpr or get_origin(annotation) is Constexpr
+
+
+def numeric_annotation(annotation: Any) -> type[Numeric] | None:
+    """The numeric type that a parameter is annotated with."""
+    if isinstance(annotation, str):
+        annotation = getattr(numeric, annotation.split(".")[-1], None)
+    if isinstance(annotation, type) and issubclass(annotation, Numeric) and hasattr(annotation, "width"):
+        return annotation
+    return None
 
 
 def is_symbol(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright._core import program
 from tilewright._traceback import short
-from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, signature_of
+from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, numeric_annotation, signature_of
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.run import run
 from tilewright.lang.trace import Trace, as_symbols, current, dimension, leaves_of
@@ -24,12 +24,12 @@ __all__ = ["Compiled", "KernelCall", "compile_function", "jit", "kernel"]
 
 
 class Traced(NamedTuple):
-    """A program with the forms of its host function's arguments, by the names of their parameters."""
+    """A program with the forms of its host function's arguments, by the names of their parameters, and of its result."""
 
     program: Any
     host: int
     forms: dict[str, Form]
-    signature: inspect.Signature
+    returned: Form
 
 
 class _Function:
@@ -79,7 +79,7 @@ class Jit(_Function):
     @short
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is not None:
-            return self.body(*args, **kwargs)
+            return self._inlined(args, kwargs)
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         forms = self.forms(bound)
@@ -89,14 +89,23 @@ class Jit(_Function):
             traced = self._programs[key] = self.trace(forms)
         return run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
 
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Part of the function that is traced; a parameter annotated with a numeric type gets that type."""
+        bound = self.signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            dtype = numeric_annotation(self.signature.parameters[name].annotation)
+            if dtype is not None and not isinstance(value, dtype):
+                bound.arguments[name] = dtype(value)
+        return self.body(*bound.args, **bound.kwargs)
+
     def trace(self, forms: dict[str, Form]) -> Traced:
         """The program for arguments of these forms."""
         names = list(forms)
         with Trace() as trace:
-            host, _ = trace.function(
+            host, returned = trace.function(
                 self.name, False, forms.values(), lambda values: _called(self.body, self.signature, names, values)
             )
-            return Traced(trace.builder.finish(), host, forms, self.signature)
+            return Traced(trace.builder.finish(), host, forms, returned)
 
 
 class Kernel(_Function):
@@ -138,9 +147,9 @@ class KernelCall:
     ) -> None:
         """Run the kernel for every thread of every block.
 
-        grid counts blocks, block threads and cluster blocks, each in up to three dimensions. smem is the dynamic shared
-        memory in bytes: by default what the kernel allocates. Inside of a @cute.jit function this is part of its program;
-        at the prompt the kernel runs now, where its tensors lie.
+        grid counts blocks, block threads and cluster blocks, each in up to three dimensions. smem is the dynamic
+        shared memory in bytes: by default what the kernel allocates. Inside of a @cute.jit function this is part of its
+        program; at the prompt the kernel runs now, where its tensors lie.
         """
         sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
         facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
@@ -161,8 +170,8 @@ class KernelCall:
                     again = inspect.BoundArguments(bound.signature, dict(zip(names, values, strict=True)))  # type: ignore[arg-type]
                     KernelCall(kernel, again)._add(made, sizes, smem, facts)
 
-                host, _ = made.function(f"launch_{kernel.name}", False, forms.values(), body)
-                traced = Traced(made.builder.finish(), host, forms, kernel.signature)
+                host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
+                traced = Traced(made.builder.finish(), host, forms, returned)
             kernel._programs[key] = traced
         run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
 
@@ -217,7 +226,7 @@ class Compiled:
         self.traced = function.trace(forms)
         parameters = list(function.signature.parameters.values())
         self._fixed = {p.name: bound.arguments[p.name] for p in parameters if is_constexpr(p.annotation)}
-        self._signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
+        self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
         functools.update_wrapper(self, function.function)
 
     @property
@@ -227,7 +236,7 @@ class Compiled:
 
     @short
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(*args, **kwargs)
+        bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = {**bound.arguments, **self._fixed}
         leaves = Leaves()

@@ -11,15 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright._core import program
-from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.pointer import Pointer, recast_ptr
 from tilewright.cute.tensors.rmem import size_in_bytes
 from tilewright.cute.tensors.tensor import Tensor, as_layout
-from tilewright.lang.memory import traced_pointer
+from tilewright.cute.tensors.traced_pointer import shared_pointer
 from tilewright.lang.struct import Struct, is_struct
 from tilewright.lang.trace import traced
 from tilewright.numeric import Int8, Numeric
-from tilewright.numeric.traced import emit
 
 if TYPE_CHECKING:
     from tilewright._core import Swizzle
@@ -58,16 +56,14 @@ class SmemAllocator:
             raise TypeError(f"allocate_tensor({layout}): shared memory needs a static layout")
         natural = max(element_type.bits // 8, 1)
         pointer = self._pointer(size_in_bytes(element_type, layout), max(byte_alignment, natural), element_type)
-        return Tensor(pointer if swizzle is None else pointer.with_swizzle(swizzle), layout)
+        return Tensor(recast_ptr(pointer, swizzle), layout)
 
     def _pointer(self, size: int, alignment: int, dtype: type[Numeric]) -> Pointer:
         trace = traced("SmemAllocator.allocate()")
         if not trace.in_kernel:
             raise RuntimeError("SmemAllocator.allocate(): shared memory is a kernel's; allocate it in a @cute.kernel")
         offset = trace.shared.allocate(size, alignment)
-        known = _known_alignment(offset, trace.shared.BASE_ALIGNMENT)
-        type_ = program.pointer(dtype.__name__, "smem", known)
-        return traced_pointer(emit("shared", type=type_, ints=[offset]), dtype, AddressSpace.smem, known)
+        return shared_pointer(dtype, offset, _known_alignment(offset, trace.shared.BASE_ALIGNMENT))
 
 
 def _known_alignment(offset: int, base: int) -> int:

@@ -10,12 +10,16 @@ Fields lie as in C: each at the next multiple of its alignment, the whole a mult
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright import numeric
 from tilewright.cute.tensors.pointer import Pointer, recast_ptr
 from tilewright.cute.tensors.tensor import Tensor, as_layout
 from tilewright.numeric import Numeric
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["Struct", "is_struct", "struct", "union"]
 
@@ -63,8 +67,7 @@ class MemRange:
 
     def get_tensor(self, layout: Any, swizzle: Any = None, dtype: type[Numeric] | None = None) -> Tensor:
         """A tensor over the array; `swizzle` permutes the bytes of its addresses."""
-        pointer = self._pointer if dtype is None else recast_ptr(self._pointer, dtype=dtype)
-        return Tensor(pointer if swizzle is None else pointer.with_swizzle(swizzle), as_layout(layout))
+        return Tensor(recast_ptr(self._pointer, swizzle, dtype), as_layout(layout))
 
     def __getitem__(self, index: Any) -> Any:
         return (self._pointer + index).load()
@@ -105,7 +108,8 @@ class Struct:
     def __getattr__(self, name: str) -> Any:
         field = type(self).__fields__.get(name)
         if field is None:
-            raise AttributeError(f"{type(self).__name__} has no field {name}; it has {', '.join(type(self).__fields__)}")
+            known = ", ".join(type(self).__fields__)
+            raise AttributeError(f"{type(self).__name__} has no field {name}; it has {known}")
         if isinstance(field.kind, _Range):
             return MemRange(self._at(field, field.kind.dtype), field.kind.count)
         if is_struct(field.kind):
@@ -134,8 +138,6 @@ def _resolved(annotation: Any, where: str) -> tuple[Any, int, int]:
     if isinstance(annotation, _Aligned):
         kind, size, alignment = _resolved(annotation.of, where)
         return kind, size, max(alignment, annotation.alignment)
-    if isinstance(annotation, str):
-        annotation = getattr(numeric, annotation.split(".")[-1], annotation)
     if isinstance(annotation, _Range):
         return annotation, -(-annotation.count * annotation.dtype.bits // 8), max(annotation.dtype.bits // 8, 1)
     if is_struct(annotation):
@@ -149,9 +151,11 @@ def _resolved(annotation: Any, where: str) -> tuple[Any, int, int]:
     )
 
 
-def _made(cls: type, overlay: bool) -> type[Struct]:
+def _made(cls: type, overlay: bool, frame: FrameType) -> type[Struct]:
     fields, end, greatest = {}, 0, 1
-    for name, annotation in cls.__dict__.get("__annotations__", {}).items():
+    for name, annotation in inspect.get_annotations(cls).items():
+        if isinstance(annotation, str):  # of a module with `from __future__ import annotations`
+            annotation = eval(annotation, frame.f_globals, dict(frame.f_locals))
         kind, size, alignment = _resolved(annotation, f"{cls.__name__}.{name}")
         offset = 0 if overlay else -(-end // alignment) * alignment
         fields[name] = Field(offset, kind)
@@ -170,7 +174,7 @@ def _made(cls: type, overlay: bool) -> type[Struct]:
 
 
 class _Decorator:
-    """`@cute.struct`, and what its annotations are made with: `cute.struct.MemRange[T, n]`, `cute.struct.Align[X, n]`."""
+    """`@cute.struct`, and what annotations are made with: `cute.struct.MemRange[T, n]`, `cute.struct.Align[X, bytes]`."""
 
     MemRange = _MemRangeMaker()
     Align = _AlignMaker()
@@ -179,7 +183,7 @@ class _Decorator:
         self._overlay = overlay
 
     def __call__(self, cls: type) -> type[Struct]:
-        return _made(cls, self._overlay)
+        return _made(cls, self._overlay, sys._getframe(1))
 
 
 struct = _Decorator(overlay=False)

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program
-from tilewright.lang.arguments import Form, Leaves, number_of
+from tilewright.lang.arguments import Form, Leaves, form_of, number_of
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class Trace:
         *,
         threads: Sequence[int] = (),
         min_blocks: int = 0,
-    ) -> tuple[int, Any]:
-        """Trace a function of the program: its index and what `body` returns for the arguments of these forms.
+    ) -> tuple[int, Form | None]:
+        """Trace a function of the program: its index, and the form of what a host function returns.
 
         threads: of a block, 0 where an extent is dynamic.
         """
@@ -71,7 +71,11 @@ class Trace:
             result = body([form.build(symbols) for form in forms])
             if is_kernel:
                 self.builder.set_function(shared_bytes=self.shared.bytes, threads=threads, min_blocks=min_blocks)
-            return self.builder.end_function(), result
+                return self.builder.end_function(), None
+            returned = form_of(result, None, "the result")
+            leaves = leaves_of([(returned, result)])
+            types = [type_ for _, type_ in returned.parameters()]
+            return self.builder.end_function(as_symbols(self, leaves, types)), returned
         except BaseException:
             self.builder.abandon(depth)
             raise
