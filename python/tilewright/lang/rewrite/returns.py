@@ -1,4 +1,4 @@
-"""Early returns: where every branch of an `if` ends in `return`, the branches assign one variable, and that is returned.
+"""Early returns: where all branches of an `if` end in `return`, they assign one variable, and that is returned.
 
 `if c: return a` and the rest behind it are the two branches of `if c: .. else: rest`.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tilewright.lang.branches import RESULT
-from tilewright.lang.names import is_static_test
+from tilewright.lang.control.site import RESULT
+from tilewright.lang.rewrite.names import is_static_test
 
 __all__ = ["join_returns"]
 

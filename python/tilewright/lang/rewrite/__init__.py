@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from types import CellType, CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tilewright.numeric import traced
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -40,21 +42,24 @@ def rewrite(function: FunctionType) -> FunctionType:
 
 
 def _rewritten_code(function: FunctionType) -> CodeType | str:
-    from tilewright.lang.source import NoSource, tree_of
+    from tilewright.lang.rewrite.source import NoSource, tree_of
 
     try:
         node = tree_of(function)
     except NoSource as error:
         return str(error)
-    from tilewright.lang.compiling import compile_in_scope
-    from tilewright.lang.transform import transform
+    from tilewright.lang.rewrite.compiling import compile_in_scope
+    from tilewright.lang.rewrite.transform import transform
 
     transform(node)
     return compile_in_scope(node, function)
 
 
 def _with_code(function: FunctionType, code: CodeType) -> FunctionType:
-    from tilewright.lang import control
+    from tilewright.lang import (
+        control,
+        kinds,  # noqa: F401 - kinds says how the package's values are carried
+    )
 
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[_NAME] = CellType(control)
@@ -85,10 +90,16 @@ def advice(frame: FrameType | None = None) -> str:
     code = frame.f_code
     if _NAME in code.co_freevars:
         return (
-            "a comprehension, `in`, a nested `while` of Python, int() and bool() need a value that is known while tracing: "
-            "use an `if` statement, a loop over cutlass.range, or cutlass.const_expr for what is static"
+            "a comprehension, `in`, int() and bool() need a value that is known while tracing: use an `if` statement, "
+            "a loop over cutlass.range, or pass the number as cutlass.Constexpr"
         )
     found = _rewritten.get((code, code.co_filename))
     if isinstance(found, str):
-        return f"the control flow of {code.co_name} is Python's, for its source is not found ({found}): define it in a file or a cell"
-    return f"the control flow of {code.co_name} is Python's: decorate it with @cute.jit, so that `if` and loops become the program's"
+        why = f", for its source is not found ({found})"
+        fix = "define it in a file or a notebook's cell"
+    else:
+        why, fix = "", "decorate it with @cute.jit, so that `if` and loops become the program's"
+    return f"the control flow of {code.co_name} is Python's{why}: {fix}"
+
+
+traced.advice = advice

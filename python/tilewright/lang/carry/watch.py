@@ -1,7 +1,7 @@
 """Objects that a region changes in place: lists, dicts, sets, namespaces, objects of the user's, states of pipelines.
 
-A region looks at every object that its code mentions, when it begins and when it ends. What a branch changed is put back
-for the other branch and then joined; what a loop changed has to be carried round it, or is an error.
+A region looks at every object that its code mentions, when it begins and when it ends. What a branch changed is put
+back for the other branch and then joined; what a loop changed has to go round it, or is an error.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from enum import Enum
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.lang.carry import Mismatch, is_package_type, leaf_of, mutable_kinds, parts_of
-from tilewright.lang.undefined import Undefined
+from tilewright.lang.carry.registry import Mismatch, is_package_type, leaf_of, mutable_kinds, parts_of
+from tilewright.lang.carry.undefined import Undefined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tilewright.lang.carry import Join
+    from tilewright.lang.carry.join import Join
 
-__all__ = ["Watch", "Watched", "store_key"]
+__all__ = ["Watch", "Watched", "join_states"]
 
 _LONGEST = 4096  # elements of a container that is looked at
 _DEEPEST = 6
@@ -67,7 +67,10 @@ def _registered(kind: type) -> _Mutable:
     assign = parts.assign
     assert assign is not None
     return _Mutable(
-        lambda v: dict(enumerate(parts.split(v)[1])), lambda v, state: assign(v, list(state.values())), "[{}]", True
+        lambda v: dict(enumerate(parts.split(v)[1])),
+        lambda v, state: assign(v, list(state.values())),
+        "[{}]",
+        not parts.if_called,
     )
 
 
@@ -113,11 +116,6 @@ class Watched(NamedTuple):
 
     def name(self, key: Any) -> str:
         return self.path + self.how.part.format(key)
-
-
-def store_key(part: str) -> str | None:
-    """The attribute that a store such as `x.count = ..` names; None for `x[i] = ..`."""
-    return part[1:] if part.startswith(".") else None
 
 
 def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
@@ -201,7 +199,9 @@ def join_states(
             x = a[key] if key in a else Undefined(missing(name))
             y = b[key] if key in b else Undefined(missing(name))
             undefined = x if isinstance(x, Undefined) else y
-            plan[key] = join.add(undefined, undefined, name) if isinstance(undefined, Undefined) else join.add(x, y, name)
+            if isinstance(undefined, Undefined):
+                x = y = undefined
+            plan[key] = join.add(x, y, name)
         plans.append((watched, plan))
     return plans
 

@@ -5,23 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tilewright.lang.carry import Join, Mismatch, symbol_of
-from tilewright.lang.site import Site, is_bound, read
-from tilewright.lang.undefined import UNBOUND, Undefined
-from tilewright.lang.watch import Watch, join_states
+from tilewright.lang.carry.join import Join
+from tilewright.lang.carry.registry import Mismatch, symbol_of
+from tilewright.lang.carry.undefined import UNBOUND, Undefined
+from tilewright.lang.carry.watch import Watch, join_states
+from tilewright.lang.control.site import RESULT, Site, display_name, is_bound, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["RESULT", "Branches", "If", "Predicated", "With", "display_name", "truth", "watch_of"]
-
-# The variable that holds what a function returns whose branches end in `return`.
-RESULT = "__tilewright_result__"
-
-
-def display_name(name: str) -> str:
-    return "what the function returns" if name == RESULT else name.removeprefix("global ")
+__all__ = ["Branches", "If", "Predicated", "With", "truth", "watch_of"]
 
 
 def watch_of(frame: FrameType, names: Sequence[str]) -> Watch:
@@ -36,10 +30,10 @@ def watch_of(frame: FrameType, names: Sequence[str]) -> Watch:
     return Watch(found)
 
 
-def truth(builder: Any, value: Any) -> Any:
+def truth(value: Any) -> Any:
     """The Boolean symbol of a condition, which a number is where it is not zero."""
     symbol = symbol_of(value, value)
-    return symbol if symbol.scalar == "Boolean" else builder.op("ne", (symbol, 0))
+    return symbol if symbol.scalar == "Boolean" else symbol_of(value != 0, value)
 
 
 class Branches:

@@ -1,8 +1,8 @@
-"""Which variables a statement reads and assigns, and which are read later: what the rewriting of a function has to know.
+"""Which variables a statement reads and assigns, and which are read later: what rewriting a function has to know.
 
-Sets of names are the bits of an integer. Every statement gets `loads`, `stores` (of everything inside) and `kills` (what
-it surely assigns); a branch or loop gets `live_out` (read behind it) and `live_in` (read in the second branch, or when
-another trip begins), too.
+Sets of names are the bits of an integer. Every statement gets `loads`, `stores` (of everything inside), `kills` (what
+it surely assigns) and `paths` (`x.y` and `x[]` whose parts it assigns, `x()` whose methods it calls); a branch or loop
+gets `live_out` (read behind it) and `live_in` (read in the second branch, or when another trip begins), too.
 """
 
 from __future__ import annotations
@@ -160,6 +160,12 @@ class Names:
                 self._expression(node.slice, out)
         elif kind is ast.Constant:
             pass
+        elif kind is ast.Call:
+            if node.func.__class__ is ast.Attribute:
+                path = _path(node.func.value)
+                if path is not None:
+                    out.paths.append(f"{path}()")
+            self._children(node, out)
         elif kind is ast.Lambda:
             self._scope(node, out)
         elif kind is ast.NamedExpr:

@@ -15,85 +15,29 @@ may not be evaluated. Statements stay in the function's own frame: super(), clos
 from __future__ import annotations
 
 import ast
-import builtins
 from typing import TYPE_CHECKING, Any
 
-from tilewright.lang.names import ALL, Names, is_static_test
-from tilewright.lang.returns import join_returns
+from tilewright.lang.rewrite.expressions import Expressions, binds
+from tilewright.lang.rewrite.names import ALL, Names, is_static_test
+from tilewright.lang.rewrite.nodes import NAME, STORE, At
+from tilewright.lang.rewrite.returns import join_returns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NAME", "transform"]
+__all__ = ["transform"]
 
-NAME = "__tilewright__"
 _JUMP = "__tilewright_jump__"
 _BREAK, _CONTINUE = 1, 2
 # Python nests at most 20 loops in a function; each `if` in another costs one.
 _DEEPEST = 17
 _LOOPS = ("for", "while", "python")
-_LOAD, _STORE = ast.Load(), ast.Store()
-_BUILTINS = frozenset(dir(builtins))
-_CALLED = {"min", "max", "any", "all"}
 _NAMED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript, ast.Attribute)
-_BINDING = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
 def transform(function: Any) -> None:
     """Rewrite the body of a FunctionDef or Lambda, in place."""
     _Function(function).run()
-
-
-class _At:
-    """Makes nodes at the place of a node of the user's."""
-
-    def __init__(self, node: Any) -> None:
-        end = getattr(node, "end_lineno", None) or node.lineno
-        self.at = {
-            "lineno": node.lineno,
-            "col_offset": node.col_offset,
-            "end_lineno": end,
-            "end_col_offset": getattr(node, "end_col_offset", None) or node.col_offset,
-        }
-
-    def name(self, name: str) -> ast.Name:
-        return ast.Name(id=name, ctx=_LOAD, **self.at)
-
-    def constant(self, value: Any) -> ast.Constant:
-        return ast.Constant(value=value, **self.at)
-
-    def attribute(self, value: Any, name: str) -> ast.Attribute:
-        return ast.Attribute(value=value, attr=name, ctx=_LOAD, **self.at)
-
-    def call(self, function: Any, *args: Any) -> ast.Call:
-        return ast.Call(func=function, args=list(args), keywords=[], **self.at)
-
-    def control(self, name: str, *args: Any) -> ast.Call:
-        return self.call(self.attribute(self.name(NAME), name), *args)
-
-    def lazy(self, body: Any) -> ast.Lambda:
-        arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        return ast.Lambda(args=arguments, body=body, **self.at)
-
-    def assign(self, name: str, value: Any) -> ast.Assign:
-        return ast.Assign(targets=[ast.Name(id=name, ctx=_STORE, **self.at)], value=value, **self.at)
-
-    def statement(self, value: Any) -> ast.Expr:
-        return ast.Expr(value=value, **self.at)
-
-    def condition(self, test: Any, body: list[Any]) -> ast.If:
-        return ast.If(test=test, body=body, orelse=[], **self.at)
-
-    def compare(self, left: Any, op: Any, right: Any) -> ast.Compare:
-        return ast.Compare(left=left, ops=[op], comparators=[right], **self.at)
-
-    def unpack(self, names: Sequence[str], region: str, method: str) -> ast.stmt:
-        """`x, y = region.method()`."""
-        call = self.call(self.attribute(self.name(region), method))
-        if not names:
-            return self.statement(call)
-        targets: list[ast.expr] = [ast.Name(id=name, ctx=_STORE, **self.at) for name in names]
-        return ast.Assign(targets=[ast.Tuple(elts=targets, ctx=_STORE, **self.at)], value=call, **self.at)
 
 
 class _Region:
@@ -103,15 +47,14 @@ class _Region:
         self.kind, self.variable, self.names = kind, variable, names
 
 
-class _Function:
+class _Function(Expressions):
     """The rewriting of one function, without those inside of it."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
         self._regions: list[_Region] = []
         self._count = 0
-        self._bound = ALL  # variables that surely have a value here
-        self._lambdas = 0
+        self._bound = ALL
 
     def run(self) -> None:
         function = self._function
@@ -126,7 +69,9 @@ class _Function:
         for parameter in names.parameters:
             self._bound |= names.bit(parameter)
         self._first = names.parameters[0] if names.parameters else None
-        self._guarded = names.in_regions  # what is not assigned in a region has a value, or Python says that it has none
+        self._guarded = (
+            names.in_regions
+        )  # what is not assigned in a region has a value, or Python says that it has none
         function.body = self._block(function.body)
 
     # --- statements
@@ -156,11 +101,8 @@ class _Function:
         """The variables as the control functions take them, and as the function writes them."""
         return self._text(bits), self._names.of(bits)
 
-    def _watched(self, bits: int) -> tuple[str, ...]:
-        return tuple(name for name in self._names.of(bits) if name not in _BUILTINS)
-
     def _if(self, node: ast.If) -> Any:
-        at = _At(node.test)
+        at = At(node.test)
         if is_static_test(node.test):
             node.test = self._visit(node.test)
             node.body, node.orelse = self._two(node.body, node.orelse)
@@ -196,7 +138,7 @@ class _Function:
             inner.append(at.condition(both, [at.unpack(names, region, "leave")]))
         if jumps:
             out.append(at.assign(_JUMP, at.constant(0)))
-        target = ast.Name(id=branch, ctx=_STORE, **at.at)
+        target = ast.Name(id=branch, ctx=STORE, **at.at)
         out.append(ast.For(target=target, iter=call, body=inner, orelse=[], **at.at))
         if jumps:
             out += self._jump_on(at, jumps)
@@ -211,7 +153,7 @@ class _Function:
         self._bound &= after
         return body, orelse
 
-    def _jump_on(self, at: _At, jumps: int) -> list[Any]:
+    def _jump_on(self, at: At, jumps: int) -> list[Any]:
         """Behind the loop around an `if`'s branches: go on with a `break` or `continue` that left it."""
         if self._wrappers():
             return [at.condition(at.name(_JUMP), [ast.Break(**at.at)])]
@@ -239,26 +181,26 @@ class _Function:
     def _loop(self) -> _Region:
         return next(x for x in reversed(self._regions) if x.kind in _LOOPS)
 
-    def _continue_loop(self, at: _At) -> list[Any]:
+    def _continue_loop(self, at: At) -> list[Any]:
         loop = self._loop()
         if loop.kind == "python":
             return [ast.Continue(**at.at)]
         leave = at.unpack(loop.names, loop.variable, "leave")
         return [at.condition(self._is_dynamic(at, loop), [leave]), ast.Continue(**at.at)]
 
-    def _is_dynamic(self, at: _At, region: _Region) -> Any:
+    def _is_dynamic(self, at: At, region: _Region) -> Any:
         if region.kind == "while":
             return at.attribute(at.name(region.variable), "dynamic")
         kind = {"for": "Loop", "with": "With"}[region.kind]
         actual = at.attribute(at.name(region.variable), "__class__")
         return at.compare(actual, ast.Is(), at.attribute(at.name(NAME), kind))
 
-    def _cross(self, at: _At, what: str, regions: Sequence[_Region]) -> list[Any]:
+    def _cross(self, at: At, what: str, regions: Sequence[_Region]) -> list[Any]:
         variables = [at.name(x.variable) for x in regions if x.kind != "python"]
         return [at.statement(at.control("cross", at.constant(what), *variables))] if variables else []
 
     def _break(self, node: ast.Break) -> Any:
-        at = _At(node)
+        at = At(node)
         inside = self._inside_loop()
         out = self._cross(at, "break", [*inside, self._loop()])
         if self._wrappers():
@@ -267,7 +209,7 @@ class _Function:
         return [*out, node]
 
     def _continue(self, node: ast.Continue) -> Any:
-        at = _At(node)
+        at = At(node)
         out = self._cross(at, "continue", self._inside_loop())
         self._bound = ALL
         if self._wrappers():
@@ -286,7 +228,7 @@ class _Function:
         if node.value is not None:
             node.value = self._visit(node.value)
         self._bound = ALL
-        return [*self._cross(_At(node), "return", self._regions), node]
+        return [*self._cross(At(node), "return", self._regions), node]
 
     def _raise(self, node: ast.Raise) -> Any:
         self._visit_fields(node)
@@ -294,7 +236,7 @@ class _Function:
         return node
 
     def _for(self, node: ast.For) -> Any:
-        at = _At(node.iter)
+        at = At(node.iter)
         names_of = self._names
         stores = node.target_stores | names_of.shared  # type: ignore[attr-defined]
         loads = 0
@@ -327,14 +269,14 @@ class _Function:
 
     def _iterable(self, node: Any) -> Any:
         if node.__class__ is ast.Call and node.func.__class__ in (ast.Name, ast.Attribute):
-            at = _At(node.func)
+            at = At(node.func)
             self._visit_fields(node)
             node.func = at.control("loop", node.func)
             return node
         return self._visit(node)
 
     def _while(self, node: ast.While) -> Any:
-        at = _At(node.test)
+        at = At(node.test)
         if is_static_test(node.test):
             return self._python_while(node)
         names_of = self._names
@@ -382,7 +324,7 @@ class _Function:
 
     def _with(self, node: ast.With) -> Any:
         if len(node.items) > 1:  # one in another, as Python reads it
-            inner = ast.With(items=node.items[1:], body=node.body, **_At(node).at)
+            inner = ast.With(items=node.items[1:], body=node.body, **At(node).at)
             for name in ("loads", "stores", "kills", "paths", "live_out", "live_in"):
                 setattr(inner, name, getattr(node, name))
             node.items, node.body = node.items[:1], [inner]
@@ -393,7 +335,7 @@ class _Function:
         if manager.__class__ is not ast.Call:
             node.body = self._block(node.body)
             return node
-        at = _At(manager)
+        at = At(manager)
         stores = self._names.shared
         loads = 0
         for statement in node.body:
@@ -413,7 +355,7 @@ class _Function:
         return [at.assign(region, call), node, leave]
 
     def _try(self, node: Any) -> Any:
-        at = _At(node)
+        at = At(node)
         before = self._bound
         node.body = self._block(node.body)
         node.orelse = self._block(node.orelse)
@@ -442,8 +384,8 @@ class _Function:
         return node
 
     def _assert(self, node: ast.Assert) -> Any:
-        at = _At(node)
-        if is_static_test(node.test) or _binds(node):
+        at = At(node)
+        if is_static_test(node.test) or binds(node):
             self._visit_fields(node)
             return node
         text = ast.unparse(node.test)
@@ -467,7 +409,7 @@ class _Function:
         return node
 
     def _named(self, target: Any, value: Any) -> Any:
-        at = _At(target)
+        at = At(target)
         if target.__class__ is ast.Name:
             return at.control("named", value, at.constant(target.id))
         if target.__class__ is ast.Tuple and all(x.__class__ is ast.Name for x in target.elts):
@@ -488,7 +430,7 @@ class _Function:
         if node.target.__class__ is not ast.Name:
             self._visit_target(node.target)
             return node
-        at = _At(node)
+        at = At(node)
         name = node.target.id  # type: ignore[union-attr]
         named = at.statement(at.control("named", at.name(name), at.constant(name)))
         bit = self._names.bit(name)
@@ -501,119 +443,6 @@ class _Function:
         node.args.defaults = [self._visit(x) for x in node.args.defaults]
         node.args.kw_defaults = [x if x is None else self._visit(x) for x in node.args.kw_defaults]
         transform(node)
-        return node
-
-    def _as_is(self, node: Any) -> Any:
-        return node
-
-    # --- expressions
-
-    def _visit(self, node: Any) -> Any:
-        method = _EXPRESSIONS.get(node.__class__)
-        if method is not None:
-            return method(self, node)
-        self._visit_fields(node)
-        return node
-
-    def _visit_fields(self, node: Any) -> None:
-        for field in node._fields:
-            value = getattr(node, field, None)
-            if value.__class__ is list:
-                for i, part in enumerate(value):
-                    if isinstance(part, ast.AST):
-                        value[i] = self._visit(part)
-            elif isinstance(value, ast.AST):
-                setattr(node, field, self._visit(value))
-
-    def _visit_target(self, node: Any) -> None:
-        """The expressions in what is assigned to: `a[i]`, `x.y`."""
-        self._visit_fields(node)
-
-    def _name(self, node: ast.Name) -> Any:
-        if node.ctx.__class__ is not ast.Load:
-            return node
-        bit = self._names.bits.get(node.id, 0)
-        if not bit & self._guarded or bit & self._bound:
-            return node
-        return _At(node).control("read", node)
-
-    def _lazy(self, node: Any, at: _At) -> Any:
-        self._lambdas += 1
-        body = self._visit(node)
-        self._lambdas -= 1
-        return at.lazy(body)
-
-    def _mentioned(self, *nodes: Any) -> list[Any]:
-        """The names in parts that call something, and so may change an object."""
-        found = 0
-        calls = False
-        for node in nodes:
-            for part in ast.walk(node):
-                calls = calls or part.__class__ is ast.Call
-                if part.__class__ is ast.Name:
-                    found |= self._names.bit(part.id)  # type: ignore[attr-defined]
-        return [_At(nodes[0]).constant(self._watched(found))] if calls else []
-
-    def _conditional(self, node: ast.IfExp) -> Any:
-        if is_static_test(node.test) or _binds(node):
-            self._visit_fields(node)
-            return node
-        at = _At(node)
-        watched = self._mentioned(node.body, node.orelse)
-        test = self._visit(node.test)
-        return at.control("if_expression", test, self._lazy(node.body, at), self._lazy(node.orelse, at), *watched)
-
-    def _connected(self, node: ast.BoolOp) -> Any:
-        if is_static_test(node) or _binds(node):
-            self._visit_fields(node)
-            return node
-        function = "and_" if node.op.__class__ is ast.And else "or_"
-        return self._connect(function, node.values, node)
-
-    def _connect(self, function: str, values: list[Any], node: Any) -> Any:
-        first, *rest = values
-        at = _At(node)
-        watched = self._mentioned(*rest)
-        value = self._visit(first)
-        self._lambdas += 1
-        second = self._connect(function, rest, node) if len(rest) > 1 else self._visit(rest[0])
-        self._lambdas -= 1
-        return at.control(function, value, at.lazy(second), *watched)
-
-    def _unary(self, node: ast.UnaryOp) -> Any:
-        if node.op.__class__ is not ast.Not or is_static_test(node.operand):
-            self._visit_fields(node)
-            return node
-        return _At(node).control("not_", self._visit(node.operand))
-
-    def _compared(self, node: ast.Compare) -> Any:
-        if len(node.ops) == 1 or is_static_test(node) or _binds(node):
-            self._visit_fields(node)
-            return node
-        at = _At(node)
-        operators = at.constant(tuple(type(op).__name__ for op in node.ops))
-        left = self._visit(node.left)
-        rest: list[ast.expr] = [self._lazy(x, at) for x in node.comparators]
-        return at.control("compare", left, operators, ast.Tuple(elts=rest, ctx=_LOAD, **at.at))
-
-    def _call(self, node: ast.Call) -> Any:
-        function = node.func
-        self._visit_fields(node)
-        if function.__class__ is ast.Name:
-            name = function.id  # type: ignore[attr-defined]
-            if name in _CALLED:
-                node.func = _At(function).control("builtin", node.func)
-            elif name == "super" and self._lambdas and not node.args and not node.keywords and self._first:
-                at = _At(node)
-                node.args = [at.name("__class__"), at.name(self._first)]
-        return node
-
-    def _lambda(self, node: ast.Lambda) -> Any:
-        node.args.defaults = [self._visit(x) for x in node.args.defaults]
-        node.args.kw_defaults = [x if x is None else self._visit(x) for x in node.args.kw_defaults]
-        guarded, self._guarded = self._guarded, 0
-        node.body = self._visit(node.body)
-        self._guarded = guarded
         return node
 
 
@@ -638,25 +467,10 @@ _STATEMENTS: dict[type, Any] = {
 }
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Function._try
-_EXPRESSIONS: dict[type, Any] = {
-    ast.Name: _Function._name,
-    ast.Constant: _Function._as_is,
-    ast.IfExp: _Function._conditional,
-    ast.BoolOp: _Function._connected,
-    ast.UnaryOp: _Function._unary,
-    ast.Compare: _Function._compared,
-    ast.Call: _Function._call,
-    ast.Lambda: _Function._lambda,
-}
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
-
-
-def _binds(node: Any) -> bool:
-    """Whether an expression assigns or yields, which a function inside cannot do for it."""
-    return any(part.__class__ in _BINDING for part in ast.walk(node))
 
 
 def _jumps(node: Any) -> int:
