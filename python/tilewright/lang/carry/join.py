@@ -42,7 +42,12 @@ class Join:
             if static_a != static_b:
                 raise Mismatch(path, describe(first), describe(second))
             names = part_names(first, path, len(parts_a))
-            plans = [self.add(x, y, name) for x, y, name in zip(parts_a, parts_b, names, strict=True)]
+            try:
+                plans = [self.add(x, y, name) for x, y, name in zip(parts_a, parts_b, names, strict=True)]
+            except Mismatch as error:
+                if parts.describe is None:
+                    raise
+                raise Mismatch(path, describe(first), describe(second), error.fix) from None
             if all(type(plan) is Keep and plan.value is x for plan, x in zip(plans, parts_a, strict=True)):
                 return Keep(first)
             return Build(parts, first, plans, static_a)

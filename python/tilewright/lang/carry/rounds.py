@@ -72,8 +72,13 @@ class Round:
             if not fits or static != tree.static:
                 raise Mismatch(path, describe(tree.like), describe(value))
             names = part_names(value, path, len(inside))
-            for plan, part, name in zip(tree.plans, inside, names, strict=True):
-                self._match(plan, part, name, out)
+            try:
+                for plan, part, name in zip(tree.plans, inside, names, strict=True):
+                    self._match(plan, part, name, out)
+            except Mismatch as error:
+                if tree.parts.describe is None:
+                    raise
+                raise Mismatch(path, describe(tree.like), describe(value), error.fix) from None
 
     def _leaf(self, like: Any, value: Any, path: str) -> Any:
         leaf = leaf_of(type(like))

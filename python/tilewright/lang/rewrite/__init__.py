@@ -18,6 +18,7 @@ _OUTER = "__tilewright_scope__"
 
 # What became of the code of every function that was rewritten: the new code, or why there is none.
 _rewritten: dict[tuple[CodeType, str], CodeType | str] = {}
+_made: dict[int, CodeType] = {}  # new code, and the code in it, by identity
 
 
 def rewrite(function: FunctionType) -> FunctionType:
@@ -32,7 +33,7 @@ def rewrite(function: FunctionType) -> FunctionType:
     [0, 4]
     """
     code = function.__code__
-    if _NAME in code.co_freevars:  # written inside of a function that was rewritten
+    if id(code) in _made:  # written inside of a function that was rewritten
         return function
     key = (code, code.co_filename)
     found = _rewritten.get(key)
@@ -52,7 +53,16 @@ def _rewritten_code(function: FunctionType) -> CodeType | str:
     from tilewright.lang.rewrite.transform import transform
 
     transform(node)
-    return compile_in_scope(node, function)
+    code = compile_in_scope(node, function)
+    _remember(code)
+    return code
+
+
+def _remember(code: CodeType) -> None:
+    _made[id(code)] = code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _remember(constant)
 
 
 def _with_code(function: FunctionType, code: CodeType) -> FunctionType:
@@ -88,7 +98,7 @@ def advice(frame: FrameType | None = None) -> str:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tilewright":
         frame = frame.f_back
     code = frame.f_code
-    if _NAME in code.co_freevars:
+    if id(code) in _made:
         return (
             "a comprehension, `in`, int() and bool() need a value that is known while tracing: use an `if` statement, "
             "a loop over cutlass.range, or pass the number as cutlass.Constexpr"
