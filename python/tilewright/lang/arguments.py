@@ -22,9 +22,9 @@ from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator
 
-__all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr", "layout_leaves", "number_of", "numeric_annotation", "signature_of", "with_leaves"]
+__all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr", "number_of", "numeric_annotation", "signature_of"]
 
 
 class Constexpr:
@@ -429,19 +429,6 @@ def _profile(layout: Any) -> Any:
         return tuple(map(of, tree)) if isinstance(tree, tuple) else None
 
     return of(layout.shape)
-
-
-def layout_leaves(layout: Any) -> list[Any]:
-    """The dynamic leaves of a layout, in the order in which `with_leaves` takes them."""
-    return [leaf for _, leaf in _all_leaves(layout) if isinstance(leaf, (Int32, Int64))]
-
-
-def with_leaves(layout: Any, leaves: Sequence[Any]) -> Any:
-    """The layout with other dynamic leaves; what divides each stays."""
-    old = layout_leaves(layout)
-    return _rebuilt(
-        layout, iter([type(was)._make(now._value, was._div) for was, now in zip(old, leaves, strict=True)])
-    )
 
 
 def _rebuilt(layout: Any, leaves: Iterator[Any]) -> Any:

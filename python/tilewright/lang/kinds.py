@@ -10,10 +10,10 @@ from tilewright.cute.atoms.mma_atom import MmaAtom
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer
 from tilewright.cute.vectors.tensor_ssa import TensorSSA
-from tilewright.lang.arguments import layout_leaves, number_of, with_leaves
+from tilewright.lang.arguments import _all_leaves, _rebuilt, number_of
 from tilewright.lang.carry import register, register_leaf, register_python_numbers
 from tilewright.lang.control import register_builtin
-from tilewright.numeric import Boolean, Float32, Int32, Numeric
+from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 from tilewright.numeric.traced import Symbol, is_traced, symbol_of
 
 if TYPE_CHECKING:
@@ -47,14 +47,24 @@ def _register_leaves() -> None:
     )
 
 
+def _layout_leaves(layout: Any) -> list[Any]:
+    return [leaf for _, leaf in _all_leaves(layout) if isinstance(leaf, (Int32, Int64))]
+
+
 def _split_layout(layout: Any) -> tuple[Any, Sequence[Any]]:
-    leaves = layout_leaves(layout)
+    leaves = _layout_leaves(layout)
     return (str(layout) if leaves else layout), leaves
+
+
+def _with_leaves(layout: Any, leaves: Sequence[Any]) -> Any:
+    """The layout with other dynamic leaves; what divides each is said by the layout's text, and stays."""
+    old = _layout_leaves(layout)
+    return _rebuilt(layout, iter([type(was)._make(now._value, was._div) for was, now in zip(old, leaves, strict=True)]))
 
 
 def _register_parts() -> None:
     for kind in (_core.Layout, _core.ComposedLayout):
-        register(kind, split=_split_layout, build=with_leaves, describe=lambda x: f"{type(x).__name__} {x}")
+        register(kind, split=_split_layout, build=_with_leaves, describe=lambda x: f"{type(x).__name__} {x}")
     register(
         Tensor,
         split=lambda x: (type(x.iterator), (x.iterator, x.layout)),
