@@ -79,8 +79,8 @@ class Branches:
         for block, symbols in zip(self._blocks, yields, strict=True):
             builder.set_yields(block, symbols)
         results = builder.op("if", (self.condition,), blocks=self._blocks)
-        for watched, plan in states:
-            watched.put({key: part.make(results) for key, part in plan.items()})
+        for watched, state in states:
+            watched.put({key: part.make(results) for key, part in state.items()})
         values = [plan if plan.__class__ is Undefined else plan.make(results) for plan in plans]
         for name, plan in zip(names, plans, strict=True):
             slot = getattr(plan, "slot", None)

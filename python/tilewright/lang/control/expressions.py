@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.lang.carry import is_dynamic, leaf_of, number_like
 from tilewright.lang.control.branches import Branches, truth, watch_of
-from tilewright.lang.control.current import current
 from tilewright.lang.control.site import Site
+from tilewright.numeric.traced import current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -87,7 +87,7 @@ def _boolean(symbol: Any) -> Any:
     return leaf_of(type(like)).wrap(symbol, like)  # type: ignore[union-attr]
 
 
-_COMPARISONS = {
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Eq": operator.eq,
     "NotEq": operator.ne,
     "Lt": operator.lt,

@@ -43,7 +43,9 @@ class Range:
         vectorize: Any = None,
         **hints: Any,
     ) -> None:
-        self.start, self.stop, self.step = (0, start, step) if stop is None else (start, stop, step)
+        self.start: Any = 0 if stop is None else start
+        self.stop: Any = start if stop is None else stop
+        self.step: Any = step
         self.unroll = -1 if unroll_full else int(unroll or 0)
         self._is_static = not (is_dynamic(self.start) or is_dynamic(self.stop) or is_dynamic(self.step))
         if self._is_static:
@@ -57,7 +59,8 @@ class Range:
     def bounds(self) -> tuple[Any, list[Any]]:
         """A value of the index's type, and the symbols of start, stop and step."""
         given = [x for x in (self.start, self.stop, self.step) if leaf_of(type(x)) is not None]
-        kind: Any = type(number_like(0, 0))
+        like = number_like(0, 0)
+        kind = type(like)
         for x in given:
             if type(x).width > kind.width or (kind.width == type(x).width and type(x).__name__.startswith("Uint")):
                 kind = type(x)
@@ -149,6 +152,7 @@ class While:
         self._site = Site.of(frame)
         self._depth = builder.depth
         self._is_over = False
+        self._carried: Carried
 
     def begin(self) -> bool:
         """In front of the test; False where the loop is over."""

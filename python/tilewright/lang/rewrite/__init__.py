@@ -81,11 +81,11 @@ def _with_code(function: FunctionType, code: CodeType) -> FunctionType:
     new.__doc__ = function.__doc__
     new.__dict__.update(function.__dict__)
     if hasattr(function, "__annotate__"):  # Python 3.14 evaluates annotations when they are asked for
-        new.__annotate__ = function.__annotate__
+        new.__annotate__ = function.__annotate__  # type: ignore[attr-defined]
     else:
         new.__annotations__ = function.__annotations__
     if hasattr(function, "__type_params__"):
-        new.__type_params__ = function.__type_params__
+        new.__type_params__ = function.__type_params__  # type: ignore[attr-defined]
     return new
 
 

@@ -58,7 +58,7 @@ class Expressions:
         """The expressions in what is assigned to: `a[i]`, `x.y`."""
         self._visit_fields(node)
 
-    def _name(self, node: ast.Name) -> Any:
+    def _name(self, node: Any) -> Any:
         if node.ctx.__class__ is not ast.Load:
             return node
         bit = self._names.bits.get(node.id, 0)
@@ -77,13 +77,14 @@ class Expressions:
         found = 0
         calls = False
         for node in nodes:
+            part: Any
             for part in ast.walk(node):
                 calls = calls or part.__class__ is ast.Call
                 if part.__class__ is ast.Name:
-                    found |= self._names.bit(part.id)  # type: ignore[attr-defined]
+                    found |= self._names.bit(part.id)
         return [At(nodes[0]).constant(self._watched(found))] if calls else []
 
-    def _conditional(self, node: ast.IfExp) -> Any:
+    def _conditional(self, node: Any) -> Any:
         if is_static_test(node.test) or binds(node):
             self._visit_fields(node)
             return node
@@ -92,7 +93,7 @@ class Expressions:
         test = self._visit(node.test)
         return at.control("if_expression", test, self._lazy(node.body, at), self._lazy(node.orelse, at), *watched)
 
-    def _connected(self, node: ast.BoolOp) -> Any:
+    def _connected(self, node: Any) -> Any:
         if is_static_test(node) or binds(node):
             self._visit_fields(node)
             return node
@@ -109,13 +110,13 @@ class Expressions:
         self._lambdas -= 1
         return at.control(function, value, at.lazy(second), *watched)
 
-    def _unary(self, node: ast.UnaryOp) -> Any:
+    def _unary(self, node: Any) -> Any:
         if node.op.__class__ is not ast.Not or is_static_test(node.operand):
             self._visit_fields(node)
             return node
         return At(node).control("not_", self._visit(node.operand))
 
-    def _compared(self, node: ast.Compare) -> Any:
+    def _compared(self, node: Any) -> Any:
         if len(node.ops) == 1 or is_static_test(node) or binds(node):
             self._visit_fields(node)
             return node
@@ -125,11 +126,11 @@ class Expressions:
         rest: list[ast.expr] = [self._lazy(x, at) for x in node.comparators]
         return at.control("compare", left, operators, ast.Tuple(elts=rest, ctx=LOAD, **at.at))
 
-    def _call(self, node: ast.Call) -> Any:
+    def _call(self, node: Any) -> Any:
         function = node.func
         self._visit_fields(node)
         if function.__class__ is ast.Name:
-            name = function.id  # type: ignore[attr-defined]
+            name = function.id
             if name in _CALLED:
                 node.func = At(function).control("builtin", node.func)
             elif name == "super" and self._lambdas and not node.args and not node.keywords and self._first:
@@ -137,7 +138,7 @@ class Expressions:
                 node.args = [at.name("__class__"), at.name(self._first)]
         return node
 
-    def _lambda(self, node: ast.Lambda) -> Any:
+    def _lambda(self, node: Any) -> Any:
         node.args.defaults = [self._visit(x) for x in node.args.defaults]
         node.args.kw_defaults = [x if x is None else self._visit(x) for x in node.args.kw_defaults]
         guarded, self._guarded = self._guarded, 0

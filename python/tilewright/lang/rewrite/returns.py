@@ -41,7 +41,7 @@ def _tail(block: list[Any], inside: bool, depth: int, at: Any = None) -> list[An
         node.orelse = _tail(node.orelse if second_ends else [*node.orelse, *rest], True, depth + 1, node)
         if inside:
             return block[: i + 1]
-        place = {"lineno": node.end_lineno, "col_offset": node.col_offset}
+        place = {"lineno": node.end_lineno or node.lineno, "col_offset": node.col_offset}
         final = ast.Return(value=ast.Name(id=RESULT, ctx=ast.Load(), **place), **place)
         return [*block[: i + 1], final]
     return [*block, _assign(None, block[-1] if block else at)] if inside else block

@@ -1,13 +1,15 @@
 """Rewrites the body of a function: what may be decided at run time calls `__tilewright__`, Python's own stays.
 
-    if x < n:                   for __b in __tilewright__.if_(x < n, ("y",), ("x", "y")):
-        y = a                       if __b & 1:
-    else:                               y = a
-        y = b                       else:
+    if x < n:                   __r = __tilewright__.if_(x < n, ("y",), (), ("a", "b"))
+        y = a                   for __b in __r:
+    else:                           if __b & 1:
+        y = b                           y = a
+                                    else:
                                         y = b
-                                    if __b > 1: (y,) = __r.leave()
+                                    if __b > 1:
+                                        (y,) = __r.leave()
 
-(`__r` is what `if_` gave.) So a branch that Python decides runs in place, once, and both run where the program decides.
+So a branch that Python decides runs in place, once, and both run where the program decides.
 Loops that the program runs make one trip; conditional expressions, `and` and `or` become calls with functions for what
 may not be evaluated. Statements stay in the function's own frame: super(), closures, debuggers see nothing new.
 """
@@ -17,21 +19,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from tilewright.lang.rewrite.expressions import Expressions, binds
+from tilewright.lang.rewrite.expressions import binds
+from tilewright.lang.rewrite.jumps import JUMP, Jumps, Region, jumps_of
 from tilewright.lang.rewrite.names import ALL, Names, is_static_test
-from tilewright.lang.rewrite.nodes import NAME, STORE, At
+from tilewright.lang.rewrite.nodes import STORE, At
 from tilewright.lang.rewrite.returns import join_returns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    pass
 
 __all__ = ["transform"]
 
-_JUMP = "__tilewright_jump__"
-_BREAK, _CONTINUE = 1, 2
 # Python nests at most 20 loops in a function; each `if` in another costs one.
 _DEEPEST = 17
-_LOOPS = ("for", "while", "python")
 _NAMED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript, ast.Attribute)
 
 
@@ -40,19 +40,12 @@ def transform(function: Any) -> None:
     _Function(function).run()
 
 
-class _Region:
-    """A construct around a statement: the variable that says whether the program runs it."""
-
-    def __init__(self, kind: str, variable: str, names: Sequence[str] = ()) -> None:
-        self.kind, self.variable, self.names = kind, variable, names
-
-
-class _Function(Expressions):
+class _Function(Jumps):
     """The rewriting of one function, without those inside of it."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        self._regions: list[_Region] = []
+        self._regions: list[Region] = []
         self._count = 0
         self._bound = ALL
 
@@ -101,20 +94,16 @@ class _Function(Expressions):
         """The variables as the control functions take them, and as the function writes them."""
         return self._text(bits), self._names.of(bits)
 
-    def _if(self, node: ast.If) -> Any:
+    def _if(self, node: Any) -> Any:
         at = At(node.test)
         if is_static_test(node.test):
             node.test = self._visit(node.test)
             node.body, node.orelse = self._two(node.body, node.orelse)
             return node
-        inside = 0
-        loads = 0
-        for statement in (*node.body, *node.orelse):
-            inside |= statement.stores  # type: ignore[attr-defined]
-            loads |= statement.loads  # type: ignore[attr-defined]
+        inside, loads, _ = _facts([*node.body, *node.orelse])
         inside |= self._names.shared
         # What only the second branch reads is put back for it, and is not joined.
-        joined, kept = inside & node.live_out, inside & node.live_in & ~node.live_out  # type: ignore[attr-defined]
+        joined, kept = inside & node.live_out, inside & node.live_in & ~node.live_out
         names = self._names.of(joined) + self._names.of(kept)
         texts = self._text(joined), self._text(kept)
         test = self._visit(node.test)
@@ -123,21 +112,21 @@ class _Function(Expressions):
             node.body, node.orelse = self._two(node.body, node.orelse)
             return node
         region, branch = self._new("if"), self._new("branch")
-        jumps = _jumps(node)
-        self._regions.append(_Region("if", branch))
+        jumps = jumps_of(node)
+        self._regions.append(Region("if", branch))
         body, orelse = self._two(node.body, node.orelse)
         self._regions.pop()
         chosen = ast.BinOp(left=at.name(branch), op=ast.BitAnd(), right=at.constant(1), **at.at)
         inner: list[Any] = [ast.If(test=chosen, body=body, orelse=orelse, **at.at)]
-        call = at.control("if_", test, *map(at.constant, (*texts, self._watched(loads))))
+        call: ast.expr = at.control("if_", test, *map(at.constant, (*texts, self._watched(loads))))
         out: list[Any] = []
         if names:
             out.append(at.assign(region, call))
-            call = at.name(region)  # type: ignore[assignment]
+            call = at.name(region)
             both = at.compare(at.name(branch), ast.Gt(), at.constant(1))
             inner.append(at.condition(both, [at.unpack(names, region, "leave")]))
         if jumps:
-            out.append(at.assign(_JUMP, at.constant(0)))
+            out.append(at.assign(JUMP, at.constant(0)))
         target = ast.Name(id=branch, ctx=STORE, **at.at)
         out.append(ast.For(target=target, iter=call, body=inner, orelse=[], **at.at))
         if jumps:
@@ -153,113 +142,25 @@ class _Function(Expressions):
         self._bound &= after
         return body, orelse
 
-    def _jump_on(self, at: At, jumps: int) -> list[Any]:
-        """Behind the loop around an `if`'s branches: go on with a `break` or `continue` that left it."""
-        if self._wrappers():
-            return [at.condition(at.name(_JUMP), [ast.Break(**at.at)])]
-        out: list[Any] = []
-        if jumps & _BREAK:
-            reset = at.assign(_JUMP, at.constant(0))
-            test = at.compare(at.name(_JUMP), ast.Eq(), at.constant(_BREAK))
-            out.append(at.condition(test, [reset, ast.Break(**at.at)]))
-        if jumps & _CONTINUE:
-            reset = at.assign(_JUMP, at.constant(0))
-            test = at.compare(at.name(_JUMP), ast.Eq(), at.constant(_CONTINUE))
-            out.append(at.condition(test, [reset, *self._continue_loop(at)]))
-        return out
-
-    def _wrappers(self) -> list[_Region]:
-        """The branches between here and the user's loop around."""
-        found = []
-        for region in reversed(self._regions):
-            if region.kind in _LOOPS:
-                break
-            if region.kind == "if":
-                found.append(region)
-        return found
-
-    def _loop(self) -> _Region:
-        return next(x for x in reversed(self._regions) if x.kind in _LOOPS)
-
-    def _continue_loop(self, at: At) -> list[Any]:
-        loop = self._loop()
-        if loop.kind == "python":
-            return [ast.Continue(**at.at)]
-        leave = at.unpack(loop.names, loop.variable, "leave")
-        return [at.condition(self._is_dynamic(at, loop), [leave]), ast.Continue(**at.at)]
-
-    def _is_dynamic(self, at: At, region: _Region) -> Any:
-        if region.kind == "while":
-            return at.attribute(at.name(region.variable), "dynamic")
-        kind = {"for": "Loop", "with": "With"}[region.kind]
-        actual = at.attribute(at.name(region.variable), "__class__")
-        return at.compare(actual, ast.Is(), at.attribute(at.name(NAME), kind))
-
-    def _cross(self, at: At, what: str, regions: Sequence[_Region]) -> list[Any]:
-        variables = [at.name(x.variable) for x in regions if x.kind != "python"]
-        return [at.statement(at.control("cross", at.constant(what), *variables))] if variables else []
-
-    def _break(self, node: ast.Break) -> Any:
-        at = At(node)
-        inside = self._inside_loop()
-        out = self._cross(at, "break", [*inside, self._loop()])
-        if self._wrappers():
-            out.append(at.assign(_JUMP, at.constant(_BREAK)))
-        self._bound = ALL
-        return [*out, node]
-
-    def _continue(self, node: ast.Continue) -> Any:
-        at = At(node)
-        out = self._cross(at, "continue", self._inside_loop())
-        self._bound = ALL
-        if self._wrappers():
-            return [*out, at.assign(_JUMP, at.constant(_CONTINUE)), ast.Break(**at.at)]
-        return [*out, *self._continue_loop(at)]
-
-    def _inside_loop(self) -> list[_Region]:
-        found: list[_Region] = []
-        for region in reversed(self._regions):
-            if region.kind in _LOOPS:
-                break
-            found.append(region)
-        return found
-
-    def _return(self, node: ast.Return) -> Any:
-        if node.value is not None:
-            node.value = self._visit(node.value)
-        self._bound = ALL
-        return [*self._cross(At(node), "return", self._regions), node]
-
-    def _raise(self, node: ast.Raise) -> Any:
-        self._visit_fields(node)
-        self._bound = ALL
-        return node
-
-    def _for(self, node: ast.For) -> Any:
+    def _for(self, node: Any) -> Any:
         at = At(node.iter)
-        names_of = self._names
-        stores = node.target_stores | names_of.shared  # type: ignore[attr-defined]
-        loads = 0
-        paths: list[str] = []
-        for statement in node.body:
-            stores |= statement.stores  # type: ignore[attr-defined]
-            loads |= statement.loads  # type: ignore[attr-defined]
-            paths += statement.paths  # type: ignore[attr-defined]
-        texts, names = self._region_names(stores & (node.live_out | node.live_in))  # type: ignore[attr-defined]
+        stores, loads, paths = _facts(node.body)
+        stores |= node.target_stores | self._names.shared
+        texts, names = self._region_names(stores & (node.live_out | node.live_in))
         iterable = self._iterable(node.iter)
         region = self._new("for")
         index = getattr(node.target, "id", "").strip("_")
         call = at.control("for_", iterable, *map(at.constant, (texts, self._watched(loads), _unique(paths), index)))
         out: list[Any] = [at.assign(region, call)]
         before = self._bound
-        self._regions.append(_Region("for", region, names))
-        self._bound |= node.target_stores  # type: ignore[attr-defined]
+        self._regions.append(Region("for", region, names))
+        self._bound |= node.target_stores
         self._visit_target(node.target)
         node.body = self._block(node.body)
         self._regions.pop()
         self._bound = before
         if names:
-            loop = _Region("for", region)
+            loop = Region("for", region)
             out.append(at.condition(self._is_dynamic(at, loop), [at.unpack(names, region, "enter")]))
             node.body.append(at.condition(self._is_dynamic(at, loop), [at.unpack(names, region, "leave")]))
         node.iter = at.name(region)
@@ -275,26 +176,23 @@ class _Function(Expressions):
             return node
         return self._visit(node)
 
-    def _while(self, node: ast.While) -> Any:
+    def _while(self, node: Any) -> Any:
         at = At(node.test)
         if is_static_test(node.test):
             return self._python_while(node)
         names_of = self._names
-        stores = names_of.shared | node.kills  # type: ignore[attr-defined]
-        loads = names_of._reads(node.test)
-        paths: list[str] = []
+        stores, loads, paths = _facts(node.body)
+        stores |= names_of.shared
+        loads |= names_of.reads(node.test)
+        part: Any
         for part in ast.walk(node.test):
             if part.__class__ is ast.NamedExpr:
-                stores |= names_of.bit(part.target.id)  # type: ignore[attr-defined]
-        for statement in node.body:
-            stores |= statement.stores  # type: ignore[attr-defined]
-            loads |= statement.loads  # type: ignore[attr-defined]
-            paths += statement.paths  # type: ignore[attr-defined]
-        texts, names = self._region_names(stores & (node.live_out | node.live_in))  # type: ignore[attr-defined]
+                stores |= names_of.bit(part.target.id)
+        texts, names = self._region_names(stores & (node.live_out | node.live_in))
         region = self._new("while")
         call = at.control("while_", *map(at.constant, (texts, self._watched(loads), _unique(paths))))
         before = self._bound
-        loop = _Region("while", region, names)
+        loop = Region("while", region, names)
         self._regions.append(loop)
         test = at.call(at.attribute(at.name(region), "test"), self._visit(node.test))
         body = self._block(node.body)
@@ -310,11 +208,11 @@ class _Function(Expressions):
         node.orelse = orelse
         return [at.assign(region, call), node]
 
-    def _python_while(self, node: ast.While) -> Any:
+    def _python_while(self, node: Any) -> Any:
         """`while True`, `while const_expr(..)`."""
         node.test = self._visit(node.test)
         before = self._bound
-        self._regions.append(_Region("python", ""))
+        self._regions.append(Region("python", ""))
         node.body = self._block(node.body)
         self._regions.pop()
         self._bound = before
@@ -322,7 +220,7 @@ class _Function(Expressions):
         self._bound = before
         return node
 
-    def _with(self, node: ast.With) -> Any:
+    def _with(self, node: Any) -> Any:
         if len(node.items) > 1:  # one in another, as Python reads it
             inner = ast.With(items=node.items[1:], body=node.body, **At(node).at)
             for name in ("loads", "stores", "kills", "paths", "live_out", "live_in"):
@@ -336,16 +234,13 @@ class _Function(Expressions):
             node.body = self._block(node.body)
             return node
         at = At(manager)
-        stores = self._names.shared
-        loads = 0
-        for statement in node.body:
-            stores |= statement.stores  # type: ignore[attr-defined]
-            loads |= statement.loads  # type: ignore[attr-defined]
-        texts, names = self._region_names(stores & node.live_out)  # type: ignore[attr-defined]
+        stores, loads, _ = _facts(node.body)
+        stores |= self._names.shared
+        texts, names = self._region_names(stores & node.live_out)
         region = self._new("with")
         item.context_expr = at.name(region)
         call = at.control("context", manager, at.constant(texts), at.constant(self._watched(loads)))
-        loop = _Region("with", region)
+        loop = Region("with", region)
         self._regions.append(loop)
         before = self._bound
         node.body = self._block(node.body)
@@ -383,22 +278,22 @@ class _Function(Expressions):
         self._bound = before
         return node
 
-    def _assert(self, node: ast.Assert) -> Any:
+    def _assert(self, node: Any) -> Any:
         at = At(node)
         if is_static_test(node.test) or binds(node):
             self._visit_fields(node)
             return node
         text = ast.unparse(node.test)
         test = self._visit(node.test)
-        message = at.constant(None)
+        message: ast.expr = at.constant(None)
         if node.msg is not None:
             node.msg = self._visit(node.msg)
-            message = at.lazy(node.msg)  # type: ignore[assignment]
+            message = at.lazy(node.msg)
         call = at.control("fails", test, message, at.constant(text))
         node.test = ast.UnaryOp(op=ast.Not(), operand=call, **at.at)
         return node
 
-    def _assign(self, node: ast.Assign) -> Any:
+    def _assign(self, node: Any) -> Any:
         is_named = node.value.__class__ in _NAMED
         node.value = self._visit(node.value)
         for target in node.targets:
@@ -412,11 +307,12 @@ class _Function(Expressions):
         at = At(target)
         if target.__class__ is ast.Name:
             return at.control("named", value, at.constant(target.id))
-        if target.__class__ is ast.Tuple and all(x.__class__ is ast.Name for x in target.elts):
-            return at.control("named_each", value, at.constant(tuple(x.id for x in target.elts)))
+        elements: list[Any] = target.elts if isinstance(target, ast.Tuple) else []
+        if elements and all(x.__class__ is ast.Name for x in elements):
+            return at.control("named_each", value, at.constant(tuple(x.id for x in elements)))
         return value
 
-    def _annotated(self, node: ast.AnnAssign) -> Any:
+    def _annotated(self, node: Any) -> Any:
         self._visit_target(node.target)
         if node.value is not None:
             is_named = node.value.__class__ in _NAMED
@@ -425,13 +321,13 @@ class _Function(Expressions):
                 node.value = self._named(node.target, node.value)
         return node
 
-    def _augmented(self, node: ast.AugAssign) -> Any:
+    def _augmented(self, node: Any) -> Any:
         node.value = self._visit(node.value)
         if node.target.__class__ is not ast.Name:
             self._visit_target(node.target)
             return node
         at = At(node)
-        name = node.target.id  # type: ignore[union-attr]
+        name = node.target.id
         named = at.statement(at.control("named", at.name(name), at.constant(name)))
         bit = self._names.bit(name)
         if self._guarded & bit and not self._bound & bit:
@@ -469,21 +365,16 @@ if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Function._try
 
 
+def _facts(block: list[Any]) -> tuple[int, int, list[str]]:
+    """What the statements assign and read, and the paths of the objects that they change."""
+    stores = loads = 0
+    paths: list[str] = []
+    for statement in block:
+        stores |= statement.stores
+        loads |= statement.loads
+        paths += statement.paths
+    return stores, loads, paths
+
+
 def _unique(names: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
-
-
-def _jumps(node: Any) -> int:
-    """Whether `break` (1) or `continue` (2) leaves a statement."""
-    kind = node.__class__
-    if kind is ast.Break:
-        return _BREAK
-    if kind is ast.Continue:
-        return _CONTINUE
-    if isinstance(node, (ast.expr, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return 0
-    found = 0
-    children = node.orelse if kind in (ast.For, ast.AsyncFor, ast.While) else ast.iter_child_nodes(node)
-    for child in children:
-        found |= _jumps(child)
-    return found
