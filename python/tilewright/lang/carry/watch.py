@@ -118,6 +118,14 @@ class Watched(NamedTuple):
         return self.path + self.how.part.format(key)
 
 
+# An object's name, or where it was found: (name of what holds it, how a part is written, key). Few names are needed.
+_Path = Any
+
+
+def _text(path: _Path) -> str:
+    return path if isinstance(path, str) else _text(path[0]) + path[1].format(path[2])
+
+
 def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
     if len(first) != len(second):
         return False
@@ -133,13 +141,14 @@ class Watch:
         for name, value in values:
             self._look(name, value, 0)
 
-    def _look(self, path: str, value: Any, depth: int) -> None:
+    def _look(self, path: _Path, value: Any, depth: int) -> None:
         how = _kind_of(value.__class__)
         if how is _SKIP or depth > _DEEPEST or id(value) in self._seen:
             return
         if how is _INSIDE:
             for i, part in enumerate(value):
-                self._look(f"{path}[{i}]", part, depth + 1)
+                if _kind_of(part.__class__) is not _SKIP:
+                    self._look((path, "[{}]", i), part, depth + 1)
             return
         if how is _CLOSURE:  # a function that is called here may change what it sees
             for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
@@ -149,11 +158,11 @@ class Watch:
         if (how is _LIST or how is _DICT or how is _SET) and len(value) > _LONGEST:
             return
         self._seen.add(id(value))
-        watched = Watched(path, value, how, how.take(value))
+        watched = Watched(_text(path), value, how, how.take(value))
         self.objects.append(watched)
         for key, part in watched.state.items():
             if _kind_of(part.__class__) is not _SKIP:
-                self._look(watched.name(key), part, depth + 1)
+                self._look((watched.path, how.part, key), part, depth + 1)
 
     def again(self) -> None:
         """Take the states of now as those to compare with."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.lang.rewrite.expressions import Expressions
 from tilewright.lang.rewrite.names import ALL
-from tilewright.lang.rewrite.nodes import NAME, At
+from tilewright.lang.rewrite.nodes import NAME, At, statements_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,11 +27,8 @@ def jumps_of(node: Any) -> int:
         return _BREAK
     if kind is ast.Continue:
         return _CONTINUE
-    if isinstance(node, (ast.expr, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return 0
     found = 0
-    children = node.orelse if kind in (ast.For, ast.AsyncFor, ast.While) else ast.iter_child_nodes(node)
-    for child in children:
+    for child in node.orelse if kind in (ast.For, ast.AsyncFor, ast.While) else statements_in(node):
         found |= jumps_of(child)
     return found
 

@@ -6,13 +6,26 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["LOAD", "NAME", "STORE", "At"]
+__all__ = ["LOAD", "NAME", "STORE", "At", "statements_in"]
 
 # What rewritten functions call the module of control flow.
 NAME = "__tilewright__"
 LOAD, STORE = ast.Load(), ast.Store()
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def statements_in(node: Any) -> Iterator[Any]:
+    """The statements of a statement's blocks; none of a function or class."""
+    if isinstance(node, _SCOPES):
+        return
+    for block in ("body", "orelse", "finalbody"):
+        yield from getattr(node, block, ())
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield from part.body
 
 
 class At:
