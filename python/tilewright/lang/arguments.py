@@ -19,7 +19,7 @@ from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
-from tilewright.lang.kinds import number_of, rebuilt
+from tilewright.lang.leaves import all_leaves, number_of, rebuilt
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
 if TYPE_CHECKING:
@@ -196,21 +196,11 @@ class LayoutForm(Form):
 
     def __init__(self, name: str, layout: Any) -> None:
         self.name, self.layout = name, layout
-        self.numbers: list[Number] = []
-        self._form(layout)
-
-    def _form(self, layout: Any) -> None:
-        if isinstance(layout, _core.ComposedLayout):
-            self._leaves(layout.offset, f"{self.name}.offset")
-            self._form(layout.outer)
-            return
-        self._leaves(layout.shape, f"{self.name}.shape")
-        self._leaves(layout.stride, f"{self.name}.stride")
-
-    def _leaves(self, tree: Any, name: str) -> None:
-        for path, leaf in _flat(tree):
-            if isinstance(leaf, (Int32, Int64)):
-                self.numbers.append(Number(name + "".join(f"[{i}]" for i in path), type(leaf), leaf._div))
+        self.numbers = [
+            Number(f"{name}.{where}", type(leaf), leaf._div)
+            for where, leaf in all_leaves(layout)
+            if isinstance(leaf, (Int32, Int64))
+        ]
 
     def key(self) -> Hashable:
         return ("layout", str(self.layout))
@@ -220,10 +210,10 @@ class LayoutForm(Form):
             yield from number.parameters()
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        return rebuilt(self.layout, [number.build(symbols) for number in self.numbers])
+        return rebuilt(self.layout, iter([number.build(symbols) for number in self.numbers]))
 
     def read(self, value: Any, leaves: Leaves) -> None:
-        theirs, ours = list(_all_leaves(value)), list(_all_leaves(self.layout))
+        theirs, ours = list(all_leaves(value)), list(all_leaves(self.layout))
         if len(theirs) != len(ours) or _profile(value) != _profile(self.layout):
             raise ValueError(f"{self.name}: expected a layout such as {self.layout}, but got {value}")
         numbers = iter(self.numbers)
@@ -398,24 +388,6 @@ def _parts(value: Any) -> tuple[Callable[[Any], list[tuple[str, Any]]], Callable
 
 
 # ---- layouts ----
-
-
-def _flat(tree: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
-    if isinstance(tree, tuple):
-        for i, part in enumerate(tree):
-            yield from _flat(part, (*path, i))
-    else:
-        yield path, tree
-
-
-def _all_leaves(layout: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(layout, _core.ComposedLayout):
-        yield "offset", layout.offset
-        yield from _all_leaves(layout.outer)
-        return
-    for name, tree in (("shape", layout.shape), ("stride", layout.stride)):
-        for path, leaf in _flat(tree):
-            yield name + "".join(f"[{i}]" for i in path), leaf
 
 
 def _profile(layout: Any) -> Any:

@@ -6,7 +6,7 @@ import builtins
 import operator
 from typing import TYPE_CHECKING, Any, overload
 
-from tilewright.lang.control import mark_range, not_, register_builtin
+from tilewright.lang.control import mark_range, not_
 from tilewright.lang.control import and_ as _and
 from tilewright.lang.control import or_ as _or
 from tilewright.numeric import Int32, Numeric
@@ -146,6 +146,3 @@ def or_(*args: Any) -> Any:
         result = _or(result, lambda x=x: x)  # type: ignore[misc]
     return result if isinstance(result, Numeric) else bool(result)
 
-
-register_builtin(builtins.min, min_)
-register_builtin(builtins.max, max_)

@@ -35,6 +35,10 @@ current: Callable[[], Any] = _program.current
 # Called with the builder before an operation is added; a trace puts a function here.
 where: Callable[[Any], None] | None = None
 
+# What to do where Python asks for a number that is known at run time only, which depends on the function that asks;
+# tilewright.lang.rewrite puts a function here.
+advice: Callable[[], str] | None = None
+
 # Operators by what the program calls them.
 _OPERATIONS = {
     "+": "add",
@@ -172,4 +176,5 @@ _FIXES = {
 
 def refuse(number: Any, what: str) -> NoReturn:
     """Say that Python asks for a number that is known at run time only."""
-    raise TypeError(f"{what}({type(number).__name__}): the value is known only at run time; {_FIXES[what]}")
+    fix = advice() if advice is not None and what in ("bool", "index") else _FIXES[what]
+    raise TypeError(f"{what}({type(number).__name__}): the value is known only at run time; {fix}")

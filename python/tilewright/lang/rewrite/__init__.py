@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from types import CellType, CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tilewright.numeric import traced
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -16,6 +18,7 @@ _OUTER = "__tilewright_scope__"
 
 # What became of the code of every function that was rewritten: the new code, or why there is none.
 _rewritten: dict[tuple[CodeType, str], CodeType | str] = {}
+_made: dict[int, CodeType] = {}  # new code, and the code in it, by identity
 
 
 def rewrite(function: FunctionType) -> FunctionType:
@@ -30,7 +33,7 @@ def rewrite(function: FunctionType) -> FunctionType:
     [0, 4]
     """
     code = function.__code__
-    if _NAME in code.co_freevars:  # written inside of a function that was rewritten
+    if id(code) in _made:  # written inside of a function that was rewritten
         return function
     key = (code, code.co_filename)
     found = _rewritten.get(key)
@@ -40,21 +43,33 @@ def rewrite(function: FunctionType) -> FunctionType:
 
 
 def _rewritten_code(function: FunctionType) -> CodeType | str:
-    from tilewright.lang.source import NoSource, tree_of
+    from tilewright.lang.rewrite.source import NoSource, tree_of
 
     try:
         node = tree_of(function)
     except NoSource as error:
         return str(error)
-    from tilewright.lang.compiling import compile_in_scope
-    from tilewright.lang.transform import transform
+    from tilewright.lang.rewrite.compiling import compile_in_scope
+    from tilewright.lang.rewrite.transform import transform
 
     transform(node)
-    return compile_in_scope(node, function)
+    code = compile_in_scope(node, function)
+    _remember(code)
+    return code
+
+
+def _remember(code: CodeType) -> None:
+    _made[id(code)] = code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _remember(constant)
 
 
 def _with_code(function: FunctionType, code: CodeType) -> FunctionType:
-    from tilewright.lang import control
+    from tilewright.lang import (
+        control,
+        kinds,  # noqa: F401 - kinds says how the package's values are carried
+    )
 
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[_NAME] = CellType(control)
@@ -66,11 +81,11 @@ def _with_code(function: FunctionType, code: CodeType) -> FunctionType:
     new.__doc__ = function.__doc__
     new.__dict__.update(function.__dict__)
     if hasattr(function, "__annotate__"):  # Python 3.14 evaluates annotations when they are asked for
-        new.__annotate__ = function.__annotate__
+        new.__annotate__ = function.__annotate__  # type: ignore[attr-defined]
     else:
         new.__annotations__ = function.__annotations__
     if hasattr(function, "__type_params__"):
-        new.__type_params__ = function.__type_params__
+        new.__type_params__ = function.__type_params__  # type: ignore[attr-defined]
     return new
 
 
@@ -83,12 +98,18 @@ def advice(frame: FrameType | None = None) -> str:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tilewright":
         frame = frame.f_back
     code = frame.f_code
-    if _NAME in code.co_freevars:
+    if id(code) in _made:
         return (
-            "a comprehension, `in`, a nested `while` of Python, int() and bool() need a value that is known while tracing: "
-            "use an `if` statement, a loop over cutlass.range, or cutlass.const_expr for what is static"
+            "a comprehension, `in`, int() and bool() need a value that is known while tracing: use an `if` statement, "
+            "a loop over cutlass.range, or pass the number as cutlass.Constexpr"
         )
     found = _rewritten.get((code, code.co_filename))
     if isinstance(found, str):
-        return f"the control flow of {code.co_name} is Python's, for its source is not found ({found}): define it in a file or a cell"
-    return f"the control flow of {code.co_name} is Python's: decorate it with @cute.jit, so that `if` and loops become the program's"
+        why = f", for its source is not found ({found})"
+        fix = "define it in a file or a notebook's cell"
+    else:
+        why, fix = "", "decorate it with @cute.jit, so that `if` and loops become the program's"
+    return f"the control flow of {code.co_name} is Python's{why}: {fix}"
+
+
+traced.advice = advice

@@ -1,8 +1,8 @@
-"""Which variables a statement reads and assigns, and which are read later: what the rewriting of a function has to know.
+"""Which variables a statement reads and assigns, and which are read later: what rewriting a function has to know.
 
-Sets of names are the bits of an integer. Every statement gets `loads`, `stores` (of everything inside) and `kills` (what
-it surely assigns); a branch or loop gets `live_out` (read behind it) and `live_in` (read in the second branch, or when
-another trip begins), too.
+Sets of names are the bits of an integer. Every statement gets `loads`, `stores` (of everything inside), `kills` (what
+it surely assigns) and `paths` (`x.y` and `x[]` whose parts it assigns, `x()` whose methods it calls); a branch or loop
+gets `live_out` (read behind it) and `live_in` (read in the second branch, or when another trip begins), too.
 """
 
 from __future__ import annotations
@@ -160,6 +160,12 @@ class Names:
                 self._expression(node.slice, out)
         elif kind is ast.Constant:
             pass
+        elif kind is ast.Call:
+            if node.func.__class__ is ast.Attribute:
+                path = _path(node.func.value)
+                if path is not None:
+                    out.paths.append(f"{path}()")
+            self._children(node, out)
         elif kind is ast.Lambda:
             self._scope(node, out)
         elif kind is ast.NamedExpr:
@@ -182,6 +188,7 @@ class Names:
 
     def _scope(self, node: Any, out: Any) -> None:
         """A function or class inside: all names in it count as read, at any time."""
+        part: Any
         for part in ast.walk(node):
             kind = part.__class__
             if kind is ast.Name:
@@ -211,23 +218,23 @@ class Names:
             second = self._live(node.orelse, out, at_break, at_continue)
             node.live_in = second | self.captured
             first = self._live(node.body, out, at_break, at_continue)
-            return first | second | self._reads(node.test)
+            return first | second | self.reads(node.test)
         if kind is ast.For or kind is ast.AsyncFor or kind is ast.While:
             behind = self._live(node.orelse, out, at_break, at_continue)
-            head = self._reads(node.test) if kind is ast.While else 0
+            head = self.reads(node.test) if kind is ast.While else 0
             target = 0 if kind is ast.While else node.target_stores
             top = behind | head
             for _ in range(2):  # what a trip leaves to the next one, too
                 top |= self._live(node.body, top, out, top) & ~target
             node.live_out = behind | self.captured
             node.live_in = top | self.captured
-            return top if kind is ast.While else top | self._reads(node.iter)
+            return top if kind is ast.While else top | self.reads(node.iter)
         if kind is ast.With or kind is ast.AsyncWith:
             node.live_out = out | self.captured
             node.live_in = node.live_out
             inside = self._live(node.body, out, at_break, at_continue)
             for item in node.items:
-                inside |= self._reads(item.context_expr)
+                inside |= self.reads(item.context_expr)
             return inside | out
         if kind is ast.Try or kind.__name__ == "TryStar":
             final = self._live(node.finalbody, out, at_break, at_continue)
@@ -238,9 +245,9 @@ class Names:
             behind = self._live(node.orelse, final, at_break, at_continue)
             inside = self._live(node.body, behind, at_break, at_continue)
             self._handlers = outer
-            return inside | caught | node.loads
+            return int(inside | caught | node.loads)
         if kind is ast.Match:
-            inside = out | node.loads
+            inside = out | int(node.loads)
             for case in node.cases:
                 inside |= self._live(case.body, out, at_break, at_continue)
             return inside
@@ -252,16 +259,15 @@ class Names:
             return int(node.loads) | self._handlers
         return int(out & ~node.kills | node.loads)
 
-    def _reads(self, node: Any) -> int:
-        found: int | None = getattr(node, "reads", None)
-        if found is None:
-            box = ast.Pass()
-            box.loads = box.stores = box.kills = 0  # type: ignore[attr-defined]
-            box.paths = []  # type: ignore[attr-defined]
+    def reads(self, node: Any) -> int:
+        """The names that an expression reads."""
+        if not hasattr(node, "reads"):
+            box: Any = ast.Pass()
+            box.loads = box.stores = box.kills = 0
+            box.paths = []
             self._expression(node, box)
-            found = node.reads = box.loads  # type: ignore[attr-defined]
-        assert found is not None
-        return found
+            node.reads = box.loads
+        return int(node.reads)
 
 
 def _path(node: Any) -> str | None:

@@ -1,7 +1,7 @@
 """Objects that a region changes in place: lists, dicts, sets, namespaces, objects of the user's, states of pipelines.
 
-A region looks at every object that its code mentions, when it begins and when it ends. What a branch changed is put back
-for the other branch and then joined; what a loop changed has to be carried round it, or is an error.
+A region looks at every object that its code mentions, when it begins and when it ends. What a branch changed is put
+back for the other branch and then joined; what a loop changed has to go round it, or is an error.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from enum import Enum
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.lang.carry import Mismatch, is_package_type, leaf_of, mutable_kinds, parts_of
-from tilewright.lang.undefined import Undefined
+from tilewright.lang.carry.registry import Mismatch, is_package_type, leaf_of, mutable_kinds, parts_of
+from tilewright.lang.carry.undefined import Undefined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tilewright.lang.carry import Join
+    from tilewright.lang.carry.join import Join
 
-__all__ = ["Watch", "Watched", "store_key"]
+__all__ = ["Watch", "Watched", "join_states"]
 
 _LONGEST = 4096  # elements of a container that is looked at
 _DEEPEST = 6
@@ -67,7 +67,10 @@ def _registered(kind: type) -> _Mutable:
     assign = parts.assign
     assert assign is not None
     return _Mutable(
-        lambda v: dict(enumerate(parts.split(v)[1])), lambda v, state: assign(v, list(state.values())), "[{}]", True
+        lambda v: dict(enumerate(parts.split(v)[1])),
+        lambda v, state: assign(v, list(state.values())),
+        "[{}]",
+        not parts.if_called,
     )
 
 
@@ -115,9 +118,12 @@ class Watched(NamedTuple):
         return self.path + self.how.part.format(key)
 
 
-def store_key(part: str) -> str | None:
-    """The attribute that a store such as `x.count = ..` names; None for `x[i] = ..`."""
-    return part[1:] if part.startswith(".") else None
+# An object's name, or where it was found: (name of what holds it, how a part is written, key). Few names are needed.
+_Path = Any
+
+
+def _text(path: _Path) -> str:
+    return path if isinstance(path, str) else _text(path[0]) + path[1].format(path[2])
 
 
 def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
@@ -135,13 +141,14 @@ class Watch:
         for name, value in values:
             self._look(name, value, 0)
 
-    def _look(self, path: str, value: Any, depth: int) -> None:
+    def _look(self, path: _Path, value: Any, depth: int) -> None:
         how = _kind_of(value.__class__)
         if how is _SKIP or depth > _DEEPEST or id(value) in self._seen:
             return
         if how is _INSIDE:
             for i, part in enumerate(value):
-                self._look(f"{path}[{i}]", part, depth + 1)
+                if _kind_of(part.__class__) is not _SKIP:
+                    self._look((path, "[{}]", i), part, depth + 1)
             return
         if how is _CLOSURE:  # a function that is called here may change what it sees
             for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
@@ -151,11 +158,11 @@ class Watch:
         if (how is _LIST or how is _DICT or how is _SET) and len(value) > _LONGEST:
             return
         self._seen.add(id(value))
-        watched = Watched(path, value, how, how.take(value))
+        watched = Watched(_text(path), value, how, how.take(value))
         self.objects.append(watched)
         for key, part in watched.state.items():
             if _kind_of(part.__class__) is not _SKIP:
-                self._look(watched.name(key), part, depth + 1)
+                self._look((watched.path, how.part, key), part, depth + 1)
 
     def again(self) -> None:
         """Take the states of now as those to compare with."""
@@ -201,7 +208,9 @@ def join_states(
             x = a[key] if key in a else Undefined(missing(name))
             y = b[key] if key in b else Undefined(missing(name))
             undefined = x if isinstance(x, Undefined) else y
-            plan[key] = join.add(undefined, undefined, name) if isinstance(undefined, Undefined) else join.add(x, y, name)
+            if isinstance(undefined, Undefined):
+                x = y = undefined
+            plan[key] = join.add(x, y, name)
         plans.append((watched, plan))
     return plans
 

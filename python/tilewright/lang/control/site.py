@@ -5,13 +5,16 @@ from __future__ import annotations
 import linecache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.lang.undefined import UNBOUND, Undefined
+from tilewright.lang.carry.undefined import UNBOUND, Undefined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["Site", "is_bound", "read", "read_path"]
+__all__ = ["RESULT", "Site", "display_name", "is_bound", "read", "read_path"]
+
+# The variable that holds what a function returns whose branches end in `return`.
+RESULT = "__tilewright_result__"
 
 
 class Site(NamedTuple):
@@ -36,6 +39,10 @@ class Site(NamedTuple):
         line = linecache.getline(self.file, self.line).strip()
         shown = f"\n    {line}" if line else ""
         return f"{self}, in {self.function}: {text}; {fix}{shown}"
+
+
+def display_name(name: str) -> str:
+    return "what the function returns" if name == RESULT else name.removeprefix("global ")
 
 
 def read(frame: FrameType, names: Sequence[str]) -> list[Any]:

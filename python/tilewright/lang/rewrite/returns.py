@@ -1,4 +1,4 @@
-"""Early returns: where every branch of an `if` ends in `return`, the branches assign one variable, and that is returned.
+"""Early returns: where all branches of an `if` end in `return`, they assign one variable, and that is returned.
 
 `if c: return a` and the rest behind it are the two branches of `if c: .. else: rest`.
 """
@@ -8,10 +8,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tilewright.lang.branches import RESULT
-from tilewright.lang.names import is_static_test
+from tilewright.lang.control.site import RESULT
+from tilewright.lang.rewrite.names import is_static_test
+from tilewright.lang.rewrite.nodes import statements_in
 
 __all__ = ["join_returns"]
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 # Python nests at most 20 loops, and every branch costs one; deeper returns stay as they are.
 _DEEPEST = 8
@@ -19,9 +22,8 @@ _DEEPEST = 8
 
 def join_returns(function: Any) -> None:
     """Rewrite the early returns of a function under conditions that may be the program's."""
-    if _is_generator(function):
-        return
-    function.body = _tail(function.body, False, 0)
+    if any(x.__class__ is ast.If and _returns(x) for x in function.body) and not _is_generator(function):
+        function.body = _tail(function.body, False, 0)
 
 
 def _tail(block: list[Any], inside: bool, depth: int, at: Any = None) -> list[Any]:
@@ -41,7 +43,7 @@ def _tail(block: list[Any], inside: bool, depth: int, at: Any = None) -> list[An
         node.orelse = _tail(node.orelse if second_ends else [*node.orelse, *rest], True, depth + 1, node)
         if inside:
             return block[: i + 1]
-        place = {"lineno": node.end_lineno, "col_offset": node.col_offset}
+        place = {"lineno": node.end_lineno or node.lineno, "col_offset": node.col_offset}
         final = ast.Return(value=ast.Name(id=RESULT, ctx=ast.Load(), **place), **place)
         return [*block[: i + 1], final]
     return [*block, _assign(None, block[-1] if block else at)] if inside else block
@@ -66,19 +68,13 @@ def _ends(block: list[Any]) -> bool:
 
 def _returns(node: Any) -> bool:
     """Whether a `return` of this function stands in the statement."""
-    if isinstance(node, ast.Return):
-        return True
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
-        return False
-    return any(map(_returns, ast.iter_child_nodes(node)))
+    return node.__class__ is ast.Return or any(map(_returns, statements_in(node)))
 
 
 def _is_generator(node: Any) -> bool:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Yield, ast.YieldFrom)):
             return True
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)) and _is_generator(
-            child
-        ):
+        if not isinstance(child, (*_SCOPES, ast.Lambda)) and _is_generator(child):
             return True
     return False

@@ -7,9 +7,10 @@ import sys
 from types import CodeType, FunctionType
 from typing import Any
 
+from tilewright.lang.rewrite.nodes import NAME
+
 __all__ = ["compile_in_scope"]
 
-_NAME = "__tilewright__"
 _OUTER = "__tilewright_scope__"
 # All flags that `from __future__ import ..` sets in a code object.
 _FUTURE = 0x1FF0000
@@ -29,7 +30,7 @@ def compile_in_scope(node: Any, function: FunctionType) -> CodeType:
     scope = ast.ClassDef(
         name=_class_name(function), bases=[], keywords=[], body=[body], decorator_list=[], **_no_type_params(), **at
     )
-    names = [ast.arg(arg=name, **at) for name in (*old.co_freevars, _NAME)]
+    names = [ast.arg(arg=name, **at) for name in (*old.co_freevars, NAME)]
     outer = ast.FunctionDef(
         name=_OUTER,
         args=ast.arguments(posonlyargs=[], args=names, kwonlyargs=[], kw_defaults=[], defaults=[]),
@@ -67,7 +68,7 @@ def _strip(node: Any) -> None:
 
 
 def _class_name(function: FunctionType) -> str:
-    """A name for which `__x` becomes what it is in the class around the function; of underscores where there is none."""
+    """A name for which `__x` becomes what it is in the class around the function; underscores where there is none."""
     *around, _ = getattr(function.__code__, "co_qualname", function.__qualname__).split(".")
     name = ""
     for part, following in zip(around, [*around, ""][1:], strict=True):
