@@ -6,8 +6,8 @@ import builtins
 import operator
 from typing import TYPE_CHECKING, Any, overload
 
-from tilewright.lang.control import mark_range, not_
 from tilewright.lang.control import and_ as _and
+from tilewright.lang.control import mark_range, not_
 from tilewright.lang.control import or_ as _or
 from tilewright.numeric import Int32, Numeric
 
