@@ -107,7 +107,7 @@ void Emitter::sync(const Operation& operation) {
     case Opcode::kCpAsyncCommit:
       return instruction("cp.async.commit_group;");
     case Opcode::kCpAsyncWait:
-      return instruction(concat("cp.async.wait_group ", operation.ints.at(0), ";"));
+      return line(concat("asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(", operation.ints.at(0), ") : \"memory\");"));
     default:
       return instruction(concat("griddepcontrol.", operation.text, ";"));
   }
