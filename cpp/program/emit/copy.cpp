@@ -108,9 +108,12 @@ std::string Emitter::cp_async(const std::string& to, const std::string& from, in
     throw ProgramError(concat("copy by cp.async: one instruction moves 4, 8 or 16 bytes, not ", bytes));
   }
   const_cast<Emitter*>(this)->arithmetic_.need("tilewright/lang_pointer.cuh");
-  // Only accesses of 16 bytes can go past the first-level cache.
-  return concat("asm volatile(\"cp.async.", cache == 1 && bytes == 16 ? "cg" : "ca", ".shared.global [%0], [%1], ",
-                bytes, ";\" ::\"r\"(shared_address(", to, ")), \"l\"(global_address(", from, ")) : \"memory\");");
+  const std::string addresses = concat("\"r\"(shared_address(", to, ")), \"l\"(global_address(", from, "))");
+  if (cache == 1 && bytes == 16) {  // past the first-level cache
+    return concat("asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::", addresses, " : \"memory\");");
+  }
+  return concat("asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::", addresses, ", \"n\"(", bytes,
+                ") : \"memory\");");
 }
 
 void Emitter::fma_tile(const Operation& operation) {
