@@ -146,14 +146,14 @@ def test_functions_inside_are_rewritten_with_the_one_around():
                 return 1
             return -1
 
-        choose = lambda y: y if y > 1 else 0  # noqa: E731
+        choose = lambda y: y if y > 1 else 0
         return rewrite(sign)(x) + choose(x)
 
     require_python(outer, range(-3, 4))
 
 
 def test_lambdas():
-    one = lambda x: x if x > 0 else -x  # noqa: E731
+    one = lambda x: x if x > 0 else -x
     require_python(one, range(-2, 3))
     both = (lambda x: x + 1 if x > 0 else x, lambda x: x - 1 if x > 0 else x)
     if sys.version_info >= (3, 11):
@@ -213,7 +213,7 @@ def test_a_function_that_is_not_decorated_says_so():
     def helper(x):
         return 1 if x > 0 else 0
 
-    with pytest.raises(TypeError, match="decorate it with @cute.jit"):
+    with pytest.raises(TypeError, match=r"decorate it with @cute.jit"):
         trace(lambda x: helper(x), I32)
     assert "tilewright" not in advice()
 

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Loop",
+    "Predicated",
     "With",
     "and_",
     "builtin",
+    "caught",
     "compare",
     "context",
     "cross",
@@ -42,7 +44,6 @@ __all__ = [
     "or_",
     "read",
     "register_builtin",
-    "unwind",
     "while_",
 ]
 
@@ -139,16 +140,17 @@ def read(value: Any) -> Any:
 
 
 def depth() -> int:
-    """How many blocks are open, for `unwind`."""
+    """How many blocks are open, for `caught`."""
     builder = current()
     return 0 if builder is None else builder.depth
 
 
-def unwind(blocks: int) -> None:
-    """Forget the blocks that an error left, which the user's function caught."""
+def caught(blocks: int) -> None:
+    """Refuse to catch an error that left a branch or loop of the program: at run time it may not be reached."""
     builder = current()
-    if builder is not None:
-        builder.abandon(blocks)
+    if builder is not None and builder.depth != blocks:
+        text = "this catches an error of an `if` or a loop that is decided at run time, where no error is raised"
+        raise TypeError(Site.of(sys._getframe(1)).error(text, "choose by an `if`, and check by `assert`"))
 
 
 def fails(test: Any, message: Callable[[], Any] | None, text: str) -> bool:

@@ -101,7 +101,6 @@ class Loop:
         inits = self._carried.symbols()
         self._operands = (*bounds, *inits)
         self._unroll = over.unroll
-        self._depth = builder.depth
         parameters = builder.begin_block([bounds[0].type, *(symbol.type for symbol in inits)])
         if index:
             builder.name(parameters[0], index)
@@ -129,7 +128,6 @@ class Loop:
         values = read(sys._getframe(1), self._names) if self._names else []
         builder = self._builder
         yields = self._carried.returned(values)
-        builder.abandon(self._depth + 1)  # what an error left open that was caught inside
         block = builder.end_block(yields)
         results = builder.op("for", self._operands, blocks=(block,), ints=(self._unroll,))
         return self._carried.leave(results or (), builder)
@@ -196,7 +194,6 @@ class While:
         """Behind the body; the values of the variables behind the loop."""
         builder = self._builder
         yields = self._carried.returned(read(sys._getframe(1), self._names))
-        builder.abandon(self._depth + 1)  # what an error left open that was caught inside
         body = builder.end_block(yields)
         results = builder.op("while", self._inits, blocks=(self._before, body))
         self._is_over = True

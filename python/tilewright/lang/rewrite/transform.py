@@ -260,7 +260,7 @@ class _Function(Jumps):
             self._bound = before
             if handler.type is not None:
                 handler.type = self._visit(handler.type)
-            handler.body = [at.statement(at.control("unwind", at.name(blocks))), *self._block(handler.body)]
+            handler.body = [at.statement(at.control("caught", at.name(blocks))), *self._block(handler.body)]
             after &= self._bound
         self._bound = before
         node.finalbody = self._block(node.finalbody)
