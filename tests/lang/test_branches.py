@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tilewright import const_expr
 from tilewright.lang.control.branches import Predicated
 from traced_numbers import F32, I32, I64, note, require_python, trace
 
@@ -56,6 +57,21 @@ def test_python_decides_what_it_knows(flag):
 
     traced = require_python(f, SMALL)
     assert " if " not in traced.text
+
+
+def test_const_expr_needs_what_python_knows():
+    def f(x, limit=2):
+        if const_expr(limit > 1):
+            return x + 1
+        return x
+
+    assert " if " not in require_python(f, SMALL).text
+
+    def g(x):
+        return 1 if const_expr(x > 1) else 0
+
+    with pytest.raises(TypeError, match="const_expr: the value is known only at run time"):
+        trace(g, I32)
 
 
 def test_a_variable_of_one_branch_has_no_value_behind_it():

@@ -379,3 +379,21 @@ def test_range_as_an_object():
     assert Range(5, 5).is_empty
     with pytest.raises(ValueError, match="must not be zero"):
         Range(0, 4, 0)
+    with pytest.raises(TypeError, match=r"range: expected integers, but got float 2\.5"):
+        Range(2.5)
+
+
+def test_bounds_that_are_no_integers():
+    def f(n):
+        for i in range(F32(n)):
+            note("{}", i)
+
+    with pytest.raises(TypeError, match="range: expected integers, but got Float32"):
+        trace(f, I32)
+
+    def g(n):
+        for i in range(0, n, 0):
+            note("{}", i)
+
+    with pytest.raises(ValueError, match="must not be zero"):
+        trace(g, I32)

@@ -109,6 +109,23 @@ def test_methods_keep_super_and_private_names(flag):
     assert rewrite(Derived.twice)(3) == 6
 
 
+class Private:
+    def __init__(self):
+        self.__total = 0
+
+    def run(self, n):
+        __last = n
+        for i in range(n):
+            self.__total = self.__total + i
+            if i > 1:
+                __last = i
+        return self.__total, __last
+
+
+def test_private_names_go_round():
+    require_python(lambda n: rewrite(Private.run)(Private(), n), range(-1, 5))
+
+
 def test_super_in_a_branch_of_the_program():
     class Inner(Base):
         def pick(self, x):

@@ -32,6 +32,8 @@ def rewrite(function: FunctionType) -> FunctionType:
     >>> [rewrite(double)(x) for x in (-1, 2)]
     [0, 4]
     """
+    if not isinstance(function, FunctionType):
+        return function
     code = function.__code__
     if id(code) in _made:  # written inside of a function that was rewritten
         return function
@@ -49,10 +51,10 @@ def _rewritten_code(function: FunctionType) -> CodeType | str:
         node = tree_of(function)
     except NoSource as error:
         return str(error)
-    from tilewright.lang.rewrite.compiling import compile_in_scope
+    from tilewright.lang.rewrite.compiling import class_name, compile_in_scope
     from tilewright.lang.rewrite.transform import transform
 
-    transform(node)
+    transform(node, class_name(function))
     code = compile_in_scope(node, function)
     _remember(code)
     return code
@@ -66,10 +68,8 @@ def _remember(code: CodeType) -> None:
 
 
 def _with_code(function: FunctionType, code: CodeType) -> FunctionType:
-    from tilewright.lang import (
-        control,
-        kinds,  # noqa: F401 - kinds says how the package's values are carried
-    )
+    # functions and kinds register what control flow does with min, max and the package's values.
+    from tilewright.lang import control, functions, kinds  # noqa: F401
 
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[_NAME] = CellType(control)
