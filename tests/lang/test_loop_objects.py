@@ -49,7 +49,7 @@ def test_objects_changed_by_functions_that_the_loop_calls():
             counter.add(i)
         return counter.count
 
-    with pytest.raises(TypeError, match=r"changes counter\.count from int 0 to Int32; a function that the loop calls"):
+    with pytest.raises(TypeError, match=r"changes counter\.count from int 0 to Int32; that happens once"):
         trace(f, I32)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tilewright import const_expr
 from tilewright.lang.rewrite import rewrite
 from traced_numbers import I32, note, require_python, trace
 
@@ -24,6 +25,29 @@ def test_early_returns_where_the_branches_agree():
         return y + x, 4
 
     require_python(f, SMALL)
+
+
+def test_early_returns_among_static_ones():
+    def f(x, mode):
+        if const_expr(mode == 0):
+            return x
+        if const_expr(mode == 1):
+            if x > 0:
+                return x * 2
+            else:
+                x = x - 1
+                return x
+        if const_expr(mode == 2):
+            if x > 1:
+                return x * 3
+        return x + 5
+
+    g = rewrite(f)
+    for mode in (0, 1, 3):
+        traced = trace(lambda x, mode=mode: g(x, mode), I32)
+        assert [traced.value(x) for x in SMALL] == [f(x, mode) for x in SMALL]
+    with pytest.raises(TypeError, match="let all branches of the `if` end in `return`"):
+        trace(lambda x: g(x, 2), I32)
 
 
 def test_return_without_a_value_ends_a_kernel():

@@ -68,7 +68,7 @@ def if_(test: Any, names: tuple[str, ...], kept: tuple[str, ...], watched: tuple
 
 
 def for_(
-    iterable: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...], index: str = ""
+    iterable: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[Any, ...], index: str = ""
 ) -> Any:
     """What a `for` iterates over: a Loop of the program for a range while tracing, else the iterable itself."""
     if iterable.__class__ is not Range:
@@ -79,7 +79,7 @@ def for_(
     return () if iterable.is_empty else Loop(builder, iterable, names, watched, stores, index, sys._getframe(1))
 
 
-def while_(names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...]) -> Any:
+def while_(names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[Any, ...]) -> Any:
     builder = current()
     if builder is None:
         return PythonWhile()

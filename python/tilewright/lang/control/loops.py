@@ -87,7 +87,7 @@ class Loop:
         over: Range,
         names: tuple[str, ...],
         watched: tuple[str, ...],
-        stores: tuple[str, ...],
+        stores: tuple[Any, ...],
         index: str,
         frame: FrameType,
     ) -> None:
@@ -144,7 +144,7 @@ class While:
     """
 
     def __init__(
-        self, builder: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...], frame: FrameType
+        self, builder: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[Any, ...], frame: FrameType
     ) -> None:
         self.dynamic = False
         self._builder = builder

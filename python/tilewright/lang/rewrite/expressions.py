@@ -37,7 +37,7 @@ class Expressions:
 
     def _private(self, name: str) -> str:
         """A name as Python stores it: `__x` of a class is `_Class__x`."""
-        if not self._owner or not name.startswith("__") or name.rstrip("[]()").endswith("__"):
+        if not self._owner or not name.startswith("__") or name.endswith("__"):
             return name
         return f"_{self._owner}{name}"
 

@@ -91,8 +91,13 @@ class _Function(Jumps):
         outer = self._names.globals
         return tuple(f"global {self._private(x)}" if x in outer else self._private(x) for x in self._names.of(bits))
 
-    def _paths(self, paths: list[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(".".join(map(self._private, path.split("."))) for path in paths))
+    def _paths(self, paths: list[Any]) -> tuple[Any, ...]:
+        """The parts of objects as the control functions take them: (path of the object, attribute), each once."""
+
+        def private(step: Any) -> Any:
+            return self._private(step) if isinstance(step, str) else step
+
+        return tuple(dict.fromkeys((tuple(map(private, path)), private(part)) for path, part in paths))
 
     def _region_names(self, bits: int) -> tuple[tuple[str, ...], list[str]]:
         """The variables as the control functions take them, and as the function writes them."""
@@ -369,10 +374,10 @@ if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Function._try
 
 
-def _facts(block: list[Any]) -> tuple[int, int, list[str]]:
+def _facts(block: list[Any]) -> tuple[int, int, list[Any]]:
     """What the statements assign and read, and the paths of the objects that they change."""
     stores = loads = 0
-    paths: list[str] = []
+    paths: list[Any] = []
     for statement in block:
         stores |= statement.stores
         loads |= statement.loads
