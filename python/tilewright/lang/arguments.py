@@ -19,7 +19,8 @@ from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
-from tilewright.lang.kinds import number_of, rebuilt
+from tilewright.lang.fake import FakeStream
+from tilewright.lang.leaves import all_leaves, number_of, rebuilt
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Leaves:
 
     values: list[Any] = dataclasses.field(default_factory=list)
     memory: list[Memory] = dataclasses.field(default_factory=list)
+    stream: int | None = None
 
     def add(self, value: Any) -> None:
         self.values.append(value)
@@ -111,6 +113,35 @@ class Static(Form):
                 f"{self.name} is {value!r}, but the function was compiled for {self.value!r}, which is fixed in it; "
                 "compile it for the new value"
             )
+
+
+class StreamForm(Form):
+    """A CUDA stream, of torch, of CUDA's Python bindings, or the number of one: where a call's kernels are launched."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def key(self) -> Hashable:
+        return ("stream",)
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if isinstance(value, (StreamForm, FakeStream)):
+            return
+        handle = int(getattr(value, "cuda_stream", value))
+        leaves.stream = handle or 1
+
+
+def is_stream(value: Any) -> bool:
+    """Whether a value is a stream: one of torch, of CUDA's Python bindings, or one to compile with."""
+    return isinstance(value, FakeStream) or type(value).__name__ in (
+        "CUstream",
+        "cudaStream_t",
+        "Stream",
+        "ExternalStream",
+    )
 
 
 class Number(Form):
@@ -196,21 +227,11 @@ class LayoutForm(Form):
 
     def __init__(self, name: str, layout: Any) -> None:
         self.name, self.layout = name, layout
-        self.numbers: list[Number] = []
-        self._form(layout)
-
-    def _form(self, layout: Any) -> None:
-        if isinstance(layout, _core.ComposedLayout):
-            self._leaves(layout.offset, f"{self.name}.offset")
-            self._form(layout.outer)
-            return
-        self._leaves(layout.shape, f"{self.name}.shape")
-        self._leaves(layout.stride, f"{self.name}.stride")
-
-    def _leaves(self, tree: Any, name: str) -> None:
-        for path, leaf in _flat(tree):
-            if isinstance(leaf, (Int32, Int64)):
-                self.numbers.append(Number(name + "".join(f"[{i}]" for i in path), type(leaf), leaf._div))
+        self.numbers = [
+            Number(f"{name}.{where}", type(leaf), leaf._div)
+            for where, leaf in all_leaves(layout)
+            if isinstance(leaf, (Int32, Int64))
+        ]
 
     def key(self) -> Hashable:
         return ("layout", str(self.layout))
@@ -220,10 +241,10 @@ class LayoutForm(Form):
             yield from number.parameters()
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        return rebuilt(self.layout, [number.build(symbols) for number in self.numbers])
+        return rebuilt(self.layout, iter([number.build(symbols) for number in self.numbers]))
 
     def read(self, value: Any, leaves: Leaves) -> None:
-        theirs, ours = list(_all_leaves(value)), list(_all_leaves(self.layout))
+        theirs, ours = list(all_leaves(value)), list(all_leaves(self.layout))
         if len(theirs) != len(ours) or _profile(value) != _profile(self.layout):
             raise ValueError(f"{self.name}: expected a layout such as {self.layout}, but got {value}")
         numbers = iter(self.numbers)
@@ -303,6 +324,8 @@ def form_of(value: Any, annotation: Any, name: str, in_kernel: bool = False) -> 
     dtype = numeric_annotation(annotation)
     if dtype is not None:
         return _number(value, dtype, name)
+    if is_stream(value) or isinstance(value, StreamForm):
+        return StreamForm(name)
     if isinstance(value, Numeric):
         return _number(value, type(value), name)
     if isinstance(value, (bool, int, float)):
@@ -398,24 +421,6 @@ def _parts(value: Any) -> tuple[Callable[[Any], list[tuple[str, Any]]], Callable
 
 
 # ---- layouts ----
-
-
-def _flat(tree: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
-    if isinstance(tree, tuple):
-        for i, part in enumerate(tree):
-            yield from _flat(part, (*path, i))
-    else:
-        yield path, tree
-
-
-def _all_leaves(layout: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(layout, _core.ComposedLayout):
-        yield "offset", layout.offset
-        yield from _all_leaves(layout.outer)
-        return
-    for name, tree in (("shape", layout.shape), ("stride", layout.stride)):
-        for path, leaf in _flat(tree):
-            yield name + "".join(f"[{i}]" for i in path), leaf
 
 
 def _profile(layout: Any) -> Any:

@@ -7,7 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.lang.carry import is_dynamic
-from tilewright.lang.control import mark_range, not_, register_builtin
+from tilewright.lang.control import mark_range, not_
 from tilewright.lang.control import and_ as _and
 from tilewright.lang.control import or_ as _or
 from tilewright.numeric import Int32, Numeric
@@ -155,7 +155,3 @@ def or_(*args: Any) -> Any:
     for x in args:
         result = _or(result, lambda x=x: x)  # type: ignore[misc]
     return result if isinstance(result, Numeric) else bool(result)
-
-
-register_builtin(builtins.min, min_)
-register_builtin(builtins.max, max_)

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program
+from tilewright.lang import kinds  # noqa: F401 - how values are carried
 from tilewright.lang.arguments import Form, Leaves, form_of
 from tilewright.numeric import Int32
 

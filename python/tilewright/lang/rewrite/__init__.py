@@ -68,8 +68,8 @@ def _remember(code: CodeType) -> None:
 
 
 def _with_code(function: FunctionType, code: CodeType) -> FunctionType:
-    # functions and kinds register what control flow does with min, max and the package's values.
-    from tilewright.lang import control, functions, kinds  # noqa: F401
+    # kinds registers what control flow does with min, max and the package's values.
+    from tilewright.lang import control, kinds  # noqa: F401
 
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[_NAME] = CellType(control)
