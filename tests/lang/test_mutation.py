@@ -1,5 +1,7 @@
 """Objects and outer variables that branches change: joined, or an error."""
 
+from collections import OrderedDict, deque
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -41,6 +43,35 @@ def test_a_list_mutated_under_a_condition():
         trace(of_a_caller, I32)
 
 
+class Log:
+    def __init__(self, values):
+        self.values = values
+
+    def add(self, x):
+        self.values.append(x)
+
+
+@pytest.mark.parametrize(
+    "changed_by",
+    [
+        lambda values: values.append,
+        lambda values: Log(values).add,
+        lambda values: partial(list.append, values),
+        lambda values: lambda x: values.append(x),
+    ],
+)
+def test_lists_that_a_call_changes(changed_by):
+    def f(x):
+        values = [1]
+        add = changed_by(values)
+        if x > 0:
+            add(x)
+        return len(values)
+
+    with pytest.raises(TypeError, match="is 2 elements in one branch and 1 element in the other"):
+        trace(f, I32)
+
+
 def test_objects_changed_in_a_branch_are_joined():
     class Counter:
         def __init__(self):
@@ -64,6 +95,19 @@ def test_objects_changed_in_a_branch_are_joined():
             counter.history[0] = x
             seen.last = x
         return alias.count, values[0], values[1], table["a"], seen.last, counter.history[0], counter.history[1]
+
+    require_python(f, SMALL)
+
+
+def test_kinds_of_containers():
+    def f(x):
+        line, table = deque([1, 2]), OrderedDict(a=1, b=2)
+        if x > 0:
+            line[0] = x
+            table["b"] = x
+        else:
+            line.rotate(1)
+        return line[0], line[1], table["a"], table["b"]
 
     require_python(f, SMALL)
 

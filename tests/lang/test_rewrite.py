@@ -8,6 +8,8 @@ import traceback
 from functools import wraps
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from tilewright.lang.rewrite import advice, rewrite
 from traced_numbers import I32, require_python, trace
@@ -281,3 +283,12 @@ def test_nested_deeper_than_python_nests_loops():
     scope = {}
     exec(compile(source, "<deep>", "exec"), scope)
     assert rewrite(scope["deep"])(3) == 3
+
+
+def test_cells_of_a_notebook():
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = InteractiveShell(config=config)
+    shell.run_cell("limit = 2\n\ndef f(x):\n    if x > limit:\n        return x\n    return -x\n").raise_error()
+    traced = require_python(shell.user_ns["f"], range(5))
+    assert "// line 4" in traced.text
