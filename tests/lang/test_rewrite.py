@@ -274,15 +274,23 @@ def test_future_annotations_and_python_without_asserts(tmp_path):
     assert run.stdout == "3 {'x': 'Unknown', 'return': 'Other'}\n"
 
 
-def test_nested_deeper_than_python_nests_loops():
+def nested(depth):
+    """A function of so many branches, one in another, of which each may be the program's."""
     lines = ["def deep(x):", "    y = 0"]
-    lines += [f"    {'    ' * i}if x != {100 + i}:" for i in range(30)]
-    lines += ["    " * 31 + "y = x", "    return y"]
-    source = "\n".join(lines)
-    linecache.cache["<deep>"] = (len(source), None, source.splitlines(True), "<deep>")
+    lines += [f"    {'    ' * i}if x != {100 + i}:" for i in range(depth)]
+    lines += ["    " * (depth + 1) + "y = x", "    return y"]
+    source, name = "\n".join(lines), f"<deep {depth}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     scope = {}
-    exec(compile(source, "<deep>", "exec"), scope)
-    assert rewrite(scope["deep"])(3) == 3
+    exec(compile(source, name, "exec"), scope)
+    return scope["deep"]
+
+
+def test_branches_nested_deeper_than_python_nests_loops():
+    assert rewrite(nested(30))(3) == 3
+    require_python(nested(15), range(99, 103))
+    with pytest.raises(TypeError, match="stands in too many others: Python nests at most 20"):
+        trace(nested(30), I32)
 
 
 def test_cells_of_a_notebook():

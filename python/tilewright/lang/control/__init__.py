@@ -44,6 +44,7 @@ __all__ = [
     "or_",
     "read",
     "register_builtin",
+    "too_deep",
     "while_",
 ]
 
@@ -65,6 +66,14 @@ def if_(test: Any, names: tuple[str, ...], kept: tuple[str, ...], watched: tuple
         frame = sys._getframe(1)
         return If(builder, truth(test), names, kept, watched, frame)
     return _TAKEN if test else _NOT_TAKEN
+
+
+def too_deep(test: Any) -> Any:
+    """The condition of an `if` in so many others that Python cannot nest one more loop: Python's."""
+    if is_dynamic(test):
+        text = "this `if` is decided at run time, and stands in too many others: Python nests at most 20"
+        raise TypeError(Site.of(sys._getframe(1)).error(text, "put it into a function of its own, under @cute.jit"))
+    return test
 
 
 def for_(

@@ -117,7 +117,7 @@ class _Function(Jumps):
         texts = self._text(joined), self._text(kept)
         test = self._visit(node.test)
         if len(self._regions) >= _DEEPEST:
-            node.test = test
+            node.test = at.control("too_deep", test)
             node.body, node.orelse = self._two(node.body, node.orelse)
             return node
         region, branch = self._new("if"), self._new("branch")
