@@ -318,8 +318,8 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   }
 }
 
-// What is right with most accesses, row by row: all lanes are aligned, in bounds, and touch one granule each that nobody
-// else has touched since the last barrier. The lanes for which nothing is left to do.
+// What is right with most accesses, row by row: all lanes are aligned, in bounds, and touch one granule each that
+// nobody else has touched since the last barrier. The lanes for which nothing is left to do.
 Mask Shadow::touch_quickly(const Warp& warp, const AccessCode& access, Use use, const uint64_t* addresses, Mask mask,
                            uint32_t event, Mask& undefined) {
   const bool is_shared = access.space == Space::kShared;
@@ -332,7 +332,8 @@ Mask Shadow::touch_quickly(const Warp& warp, const AccessCode& access, Use use, 
   Cells* cells = warp.cta->memory->shared.get();
   std::size_t offset = 0;
   if (!is_shared) {
-    const MemoryRange* range = access.parameter >= 0 ? parameters_[static_cast<std::size_t>(access.parameter)] : nullptr;
+    const MemoryRange* range =
+        access.parameter >= 0 ? parameters_[static_cast<std::size_t>(access.parameter)] : nullptr;
     if (range == nullptr || (use == Use::kWrite && !range->is_writable)) return 0;
     const Segment& segment = segment_of(range->address);
     if (range->address % access.bytes != 0) return 0;
