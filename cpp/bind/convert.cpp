@@ -3,6 +3,8 @@
 #include <pybind11/stl.h>
 
 #include "core/parse.hpp"
+#include "core/symbolic.hpp"
+#include "program.hpp"
 
 namespace tilewright::bind {
 
@@ -138,7 +140,10 @@ Node to_leaf(py::handle object) {
   const Registry& known = registry();
   if (is_subtype(type, known.int32) || is_subtype(type, known.int64)) {
     const bool wide = is_subtype(type, known.int64);
-    return dynamic_int(long_value(object.attr("_value").ptr()), long_value(object.attr("_div").ptr()), wide);
+    const py::object value = object.attr("_value");
+    const int64_t divisor = long_value(object.attr("_div").ptr());
+    if (is_symbol(value)) return symbolic_int(id_of_symbol(value), divisor, wide);
+    return dynamic_int(long_value(value.ptr()), divisor, wide);
   }
   if (is_exactly<BasisElement>(object)) return value_of<BasisElement>(object).node;
   if (PyBool_Check(ptr) || !PyIndex_Check(ptr)) wrong_kind(object, "an integer, None or a nested tuple of them");
@@ -146,6 +151,9 @@ Node to_leaf(py::handle object) {
   if (!number) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
     PyErr_Clear();  // an array, for example, has the method and refuses
+    // Another integer type whose value is known at run time only is a coordinate of 32 bits.
+    const py::object value = py::getattr(object, "_value", py::none());
+    if (is_symbol(value)) return to_leaf(object.attr("to")(registry().int32));
     wrong_kind(object, "an integer, None or a nested tuple of them");
   }
   return static_int(long_value(number.ptr()));
@@ -184,7 +192,7 @@ Node to_number(py::handle object) {
   return to_leaf(object);
 }
 
-int64_t to_int64(py::handle object) { return to_number(object).value; }
+int64_t to_int64(py::handle object) { return known(to_number(object)); }
 
 std::vector<int64_t> to_modes(py::handle object) {
   std::vector<int64_t> modes;
@@ -212,7 +220,8 @@ Tiler to_tiler_at(py::handle object, int depth, std::size_t& entries) {
   if (!PyIndex_Check(object.ptr()) || PyBool_Check(object.ptr()))
     wrong_kind(object, "a tiler: an integer, a Layout, None or a tuple of them");
   const Node extent = to_leaf(object);
-  if (extent.value <= 0) fail(concat("the extent ", extent.value, " of a tiler must be positive"));
+  if (!extent.is_symbolic() && extent.value <= 0)
+    fail(concat("the extent ", extent.value, " of a tiler must be positive"));
   return Tiler(extent);
 }
 
@@ -244,7 +253,8 @@ py::object from_leaf(const Node& leaf) {
   if (leaf.has_basis()) return py::cast(BasisElement{leaf});
   if (leaf.is_none()) return py::none();
   if (leaf.is_static()) return py::int_(leaf.value);
-  return (leaf.is_wide() ? registry().int64 : registry().int32).attr("_make")(leaf.value, leaf.aux);
+  const py::object value = leaf.is_symbolic() ? symbol_object(leaf.value) : py::int_(leaf.value);
+  return (leaf.is_wide() ? registry().int64 : registry().int32).attr("_make")(value, leaf.aux);
 }
 
 py::object from_int_tuple(TupleView view) {

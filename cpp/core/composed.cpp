@@ -1,11 +1,14 @@
 #include "composed.hpp"
 
+#include <numeric>
+
 #include <algorithm>
 #include <bit>
 
 #include "law.hpp"
 #include "modes.hpp"
 #include "steps.hpp"
+#include "symbolic.hpp"
 
 namespace tilewright {
 
@@ -60,14 +63,15 @@ IntTuple add_offset(const IntTuple& offset, const IntTuple& value) {
   return IntTuple(std::move(nodes));
 }
 
-namespace {
-
 Node apply(const Swizzle& swizzle, const Node& offset) {
+  if (offset.is_symbolic()) {
+    // The bits below the ones that change are kept, and so is what of the divisor they hold.
+    const int64_t divisor = std::gcd(divisibility(offset), int64_t{1} << swizzle.base());
+    return symbolic_int(symbols()->swizzle(offset, swizzle.y_mask(), swizzle.shift()), divisor, offset.is_wide());
+  }
   const int64_t value = swizzle(offset.value);
   return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
 }
-
-}  // namespace
 
 IntTuple ComposedLayout::operator()(TupleView coord) const {
   const IntTuple argument = add_offset(offset_, crd2idx(coord, outer_));

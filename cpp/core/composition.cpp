@@ -114,19 +114,20 @@ bool compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
   for (std::size_t i = 0; i < last; ++i) {
     const Mode& mode = domain.modes[i];
     const Node magnitude = abs(step);
-    const bool moves = rest.value > 1;
-    if (moves) {
+    const bool moves = rest.is_symbolic() || rest.value > 1;
+    // What is not known yet is not refused: it is CuTe's answer.
+    if (moves && !mode.extent.is_symbolic() && !magnitude.is_symbolic()) {
       const int64_t e = mode.extent.value;
       const int64_t d = magnitude.value;
       if (d == 0) return state.doubt({Cause::Kind::kStrideOf0, true, &extent});
       if (e == 0) return state.doubt({Cause::Kind::kExtentOf0, true, &extent});
-      const bool even = d % e == 0 || e % d == 0 || (d < e && (rest.value - 1) <= (e - 1) / d);
+      const bool even = d % e == 0 || e % d == 0 || (d < e && !rest.is_symbolic() && (rest.value - 1) <= (e - 1) / d);
       if (!even) {
         const bool rejected = step.is_static() && mode.extent.is_static() && d > e;
         if (rejected) note(step::kStrideBroken, Mode{rest, step}, mode, magnitude, mode.extent);
         if (!state.doubt({Cause::Kind::kStride, rejected, &extent, step.value, e})) return false;
       }
-      if (step.value < 0) {
+      if (!step.is_symbolic() && step.value < 0) {
         note(step::kNegative, Mode{rest, step}, mode);
         state.doubt({Cause::Kind::kNegative, false, &extent, stride.value});
       }
@@ -139,8 +140,8 @@ bool compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
       continue;
     }
     const Node taken = min(fits, rest);
-    if (taken.value == 0) return state.doubt({Cause::Kind::kNoSteps, true, &extent});
-    if (rest.value % taken.value != 0) {
+    if (!taken.is_symbolic() && taken.value == 0) return state.doubt({Cause::Kind::kNoSteps, true, &extent});
+    if (!rest.is_symbolic() && !taken.is_symbolic() && rest.value % taken.value != 0) {
       if (recorded) step::note_shape_broken({rest, step, mode}, fits, taken);
       const bool rejected = rest.is_static() && taken.is_static();
       const Cause cause{Cause::Kind::kSteps, rejected, &extent, taken.value, mode.extent.value, rest.value};
@@ -149,10 +150,12 @@ bool compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
     out.push_back({taken, mul(step, mode.stride)});
     const Node left = div(rest, taken);
     if (recorded) step::note_piece({rest, step, mode}, fits, out.back(), {left, next});
-    const int64_t reach = checked_mul(taken.value - 1, magnitude.value), before = domain.reached[i];
-    domain.reached[i] = checked_add(before, reach);
-    if (recorded && domain.reached[i] >= mode.extent.value)
-      note(step::kCarries, mode, before, reach, domain.reached[i], mode.extent.value - 1);
+    if (!taken.is_symbolic() && !magnitude.is_symbolic()) {
+      const int64_t reach = checked_mul(taken.value - 1, magnitude.value), before = domain.reached[i];
+      domain.reached[i] = checked_add(before, reach);
+      if (recorded && domain.reached[i] >= mode.extent.value)
+        note(step::kCarries, mode, before, reach, domain.reached[i], mode.extent.value - 1);
+    }
     rest = left;
     step = next;
   }
@@ -166,6 +169,7 @@ bool compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
 
 void check_carries(const Domain& domain, State& state) {
   for (std::size_t i = 0; i + 1 < domain.modes.size(); ++i) {
+    if (domain.modes[i].extent.is_symbolic()) continue;
     const int64_t extent = domain.modes[i].extent.value;
     if (domain.reached[i] >= extent) state.doubt({Cause::Kind::kCarries, false, nullptr, domain.reached[i], extent});
   }

@@ -24,7 +24,7 @@ struct Node {
 
   int64_t value = 0;  // integer: the number; tuple: nodes of the subtree, this one included
   uint32_t aux = 1;   // dynamic integer: a number known to divide it; tuple: number of children
-  uint32_t tag = 0;   // kind (2 bits), dynamic, 64-bit, basis id
+  uint32_t tag = 0;   // kind (2 bits), dynamic, 64-bit, symbolic, basis id
 
   Kind kind() const { return static_cast<Kind>(tag & 3u); }
   bool is_integer() const { return kind() == kInteger; }
@@ -33,8 +33,10 @@ struct Node {
   bool is_dynamic() const { return (tag & 4u) != 0; }
   bool is_static() const { return !is_dynamic(); }
   bool is_wide() const { return (tag & 8u) != 0; }
-  BasisId basis() const { return tag >> 4; }
-  bool has_basis() const { return (tag >> 4) != 0; }
+  // A dynamic integer whose value nobody knows yet: `value` is the id of a value in the program being traced.
+  bool is_symbolic() const { return (tag & 16u) != 0; }
+  BasisId basis() const { return tag >> 5; }
+  bool has_basis() const { return (tag >> 5) != 0; }
 
   // Nodes of the subtree, and modes at its top (a leaf is one mode).
   int64_t span() const { return is_tuple() ? value : 1; }
@@ -52,18 +54,25 @@ static_assert(sizeof(Node) == 16);
 
 inline constexpr uint32_t kDynamicBit = 4u;
 inline constexpr uint32_t kWideBit = 8u;
+inline constexpr uint32_t kSymbolicBit = 16u;
 
 inline Node static_int(int64_t value) { return Node{value, 1, 0}; }
 inline Node none_node() { return Node{0, 1, Node::kNone}; }
 Node dynamic_int(int64_t value, int64_t divisor, bool wide);
 inline Node with_basis(Node node, BasisId basis) {
-  node.tag = (node.tag & 15u) | (basis << 4);
+  node.tag = (node.tag & 31u) | (basis << 5);
   return node;
 }
 inline Node without_basis(Node node) { return with_basis(node, 0); }
 
 // The largest number known to divide the node.
 int64_t divisibility(const Node& node);
+// The number of a node where an operation cannot do without: raises where nobody knows it yet.
+[[noreturn]] void unknown_number();
+inline int64_t known(const Node& node) {
+  if (node.is_symbolic()) unknown_number();
+  return node.value;
+}
 
 Node add(const Node& a, const Node& b);
 Node sub(const Node& a, const Node& b);

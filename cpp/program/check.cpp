@@ -1,0 +1,312 @@
+#include "check.hpp"
+
+#include "builder.hpp"
+
+namespace tilewright::program {
+
+namespace {
+
+// The request with what its errors are told by.
+class Check {
+ public:
+  Check(const Program& program, const Request& request) : program_(program), request_(request) {}
+
+  std::vector<Type> results() const {
+    switch (facts(request_.code).family) {
+      case Family::kConstant:
+        return {given()};
+      case Family::kSpecial:
+        count(0);
+        return {number(Scalar::kInt32)};
+      case Family::kUnary:
+        count(1);
+        return {operand(0)};
+      case Family::kBinary:
+        count(2);
+        return {of_lanes(same_scalar(0, 1), lanes(0, 1))};
+      case Family::kShift:
+        count(2);
+        return {of_lanes(operand(0).scalar, lanes(0, 1))};
+      case Family::kCompare:
+        count(2);
+        same_scalar(0, 1);
+        return {of_lanes(Scalar::kBoolean, lanes(0, 1))};
+      case Family::kSelect:
+        return {select()};
+      case Family::kFma:
+        count(3);
+        same_scalar(0, 1);
+        return {of_lanes(same_scalar(1, 2), std::max(lanes(0, 1), lanes(1, 2)))};
+      case Family::kCast:
+        count(1);
+        return {cast()};
+      case Family::kVector:
+        return {vector()};
+      case Family::kPointer:
+        return {pointer_result()};
+      case Family::kMemory:
+        return memory();
+      case Family::kWarp:
+        return {warp()};
+      case Family::kSync:
+        return {};
+      case Family::kControl:
+        return control();
+      case Family::kOther:
+        return other();
+    }
+    return {};
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    std::string text(facts(request_.code).text);
+    const char* before = "(";
+    for (const ValueId id : request_.operands) {
+      text += concat(before, to_string(program_.type(id)));
+      before = ", ";
+    }
+    throw ProgramError(concat(text, request_.operands.empty() ? "" : ")", ": ", why));
+  }
+
+  void count(std::size_t n) const {
+    if (request_.operands.size() != n) refuse(concat("expected ", n, " operands"));
+  }
+  const Type& operand(std::size_t i) const {
+    if (i >= request_.operands.size()) refuse("an operand is missing");
+    return program_.type(request_.operands[i]);
+  }
+  const Type& given(std::size_t i = 0) const {
+    if (i >= request_.types.size()) refuse("the type of the result is missing");
+    return request_.types[i];
+  }
+  Type of_lanes(Scalar scalar, uint32_t lanes) const { return number(scalar, lanes); }
+
+  Scalar same_scalar(std::size_t i, std::size_t j) const {
+    const Type &x = operand(i), &y = operand(j);
+    if (!x.is_number() || !y.is_number() || x.scalar != y.scalar) refuse("expected numbers of one type");
+    return x.scalar;
+  }
+  uint32_t lanes(std::size_t i, std::size_t j) const {
+    const Type &x = operand(i), &y = operand(j);
+    if (!x.is_number() || !y.is_number()) refuse("expected numbers");
+    if (x.lanes != y.lanes && x.lanes != 1 && y.lanes != 1) refuse("the vectors have different lengths");
+    return std::max(x.lanes, y.lanes);
+  }
+
+  Type select() const {
+    count(3);
+    const Type &condition = operand(0), &x = operand(1);
+    if (!condition.is_number() || condition.scalar != Scalar::kBoolean) refuse("the condition is no Boolean");
+    if (x.is_pointer()) {
+      if (!(x == operand(2)) || condition.lanes != 1) refuse("expected two pointers of one type");
+      return x;
+    }
+    const uint32_t both = lanes(1, 2);
+    if (condition.lanes != 1 && both != 1 && condition.lanes != both) refuse("the vectors have different lengths");
+    return of_lanes(same_scalar(1, 2), std::max(both, condition.lanes));
+  }
+
+  Type cast() const {
+    const Type &from = operand(0), &to = given();
+    if (!from.is_number() || !to.is_number()) refuse("expected numbers");
+    if (request_.code == Opcode::kBitcast) {
+      if (uint64_t{from.lanes} * facts(from.scalar).bits != uint64_t{to.lanes} * facts(to.scalar).bits) {
+        refuse(concat("its bits are not those of ", to_string(to)));
+      }
+    } else if (from.lanes != to.lanes) {
+      refuse(concat("its length is not that of ", to_string(to)));
+    }
+    return to;
+  }
+
+  Type vector() const {
+    const auto& ints = request_.ints;
+    switch (request_.code) {
+      case Opcode::kSplat:
+        count(1);
+        return given();
+      case Opcode::kPack: {
+        for (std::size_t i = 0; i < request_.operands.size(); ++i) {
+          if (operand(i).is_vector()) refuse("expected scalars");
+          same_scalar(0, i);
+        }
+        return of_lanes(operand(0).scalar, static_cast<uint32_t>(request_.operands.size()));
+      }
+      case Opcode::kExtract:
+        if (request_.operands.size() == 1) lane(ints.empty() ? -1 : ints[0]);
+        return of_lanes(operand(0).scalar, 1);
+      case Opcode::kInsert:
+        if (request_.operands.size() == 2) lane(ints.empty() ? -1 : ints[0]);
+        same_scalar(0, 1);
+        return operand(0);
+      case Opcode::kShuffle:
+        count(1);
+        for (const int64_t which : ints) lane(which);
+        return of_lanes(operand(0).scalar, static_cast<uint32_t>(ints.size()));
+      default: {  // reduce
+        count(2);
+        same_scalar(0, 1);
+        if (ints.size() != operand(0).lanes) refuse("expected the group of every element");
+        for (const int64_t group : ints) {
+          if (group < 0 || group >= operand(1).lanes) refuse(concat("there is no group ", group));
+        }
+        return operand(1);
+      }
+    }
+  }
+  void lane(int64_t which) const {
+    if (which < 0 || which >= operand(0).lanes) refuse(concat("there is no element ", which));
+  }
+
+  Type pointer_result() const {
+    if (request_.code == Opcode::kAddress) {
+      count(1);
+      return number(Scalar::kInt64);
+    }
+    if (request_.code == Opcode::kOffset || request_.code == Opcode::kRecast) {
+      if (!operand(0).is_pointer()) refuse("expected a pointer");
+    }
+    if (!given().is_pointer()) refuse("the result is no pointer");
+    if (request_.code == Opcode::kOffset) {
+      count(2);
+      const Type& offset = operand(1);
+      if (!offset.is_number() || (offset.scalar != Scalar::kInt32 && offset.scalar != Scalar::kInt64)) {
+        refuse("expected the offset to be an Int32 or Int64");
+      }
+    }
+    return given();
+  }
+
+  const Type& pointed(std::size_t i) const {
+    if (i >= request_.accesses.size()) refuse("an access is missing");
+    const Type& type = program_.type(request_.accesses[i].pointer);
+    if (!type.is_pointer()) refuse(concat("access ", i, " has no pointer"));
+    return type;
+  }
+
+  std::vector<Type> memory() const {
+    const auto elements = [&](std::size_t i) { return static_cast<uint32_t>(request_.accesses[i].size()); };
+    switch (request_.code) {
+      case Opcode::kLoad:
+        return {number(pointed(0).scalar, elements(0))};
+      case Opcode::kStore:
+        if (pointed(0).scalar != operand(0).scalar || (operand(0).lanes != elements(0) && operand(0).lanes != 1)) {
+          refuse(concat("does not fit ", counted(elements(0), "element"), " of ", to_string(pointed(0))));
+        }
+        return {};
+      case Opcode::kFill:
+        if (pointed(0).scalar != operand(0).scalar || operand(0).is_vector()) {
+          refuse(concat("does not fit ", to_string(pointed(0))));
+        }
+        return {};
+      case Opcode::kCopy: {
+        if (facts(pointed(0).scalar).bits != facts(pointed(1).scalar).bits) refuse("the elements differ in size");
+        if (elements(0) != elements(1)) {
+          refuse(concat("from ", counted(elements(0), "element"), " to ", elements(1)));
+        }
+        if (request_.ints.size() < 2 || request_.ints[1] < 1 || elements(0) % request_.ints[1] != 0) {
+          refuse("one instruction's elements do not divide all");
+        }
+        if (request_.accesses.size() > 2 && elements(2) != elements(0) / request_.ints[1]) {
+          refuse("expected a predicate for every instruction");
+        }
+        return {};
+      }
+      case Opcode::kFmaTile:
+        for (std::size_t i = 0; i < 4; ++i) pointed(i);
+        if (request_.ints.size() != 4) refuse("expected V, M, N and K");
+        return {};
+      default:  // atomic
+        if (pointed(0).scalar != operand(0).scalar) refuse(concat("does not fit ", to_string(pointed(0))));
+        return {operand(0)};
+    }
+  }
+
+  Type warp() const {
+    switch (request_.code) {
+      case Opcode::kVote:
+        return number(request_.text == "ballot" ? Scalar::kUint32 : Scalar::kBoolean);
+      case Opcode::kMatch:
+        return number(Scalar::kUint32);
+      case Opcode::kElectOne:
+        return number(Scalar::kBoolean);
+      default:
+        return operand(0);
+    }
+  }
+
+  const Block& block(std::size_t i) const {
+    if (i >= request_.blocks.size()) refuse("a block is missing");
+    return program_.blocks[request_.blocks[i]];
+  }
+  std::vector<Type> types_of(const std::vector<ValueId>& ids, std::size_t from = 0) const {
+    std::vector<Type> types;
+    for (std::size_t i = from; i < ids.size(); ++i) types.push_back(program_.type(ids[i]));
+    return types;
+  }
+  void require_same(const std::vector<Type>& a, const std::vector<Type>& b, const char* what) const {
+    if (a.size() != b.size()) refuse(concat(what, ": ", a.size(), " values and ", b.size()));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (!(a[i] == b[i])) refuse(concat(what, ": value ", i, " is ", to_string(a[i]), " and ", to_string(b[i])));
+    }
+  }
+
+  std::vector<Type> control() const {
+    if (request_.code == Opcode::kIf) {
+      count(1);
+      std::vector<Type> types = types_of(block(0).yields);
+      require_same(types, types_of(block(1).yields), "the branches");
+      return types;
+    }
+    if (request_.code == Opcode::kFor) {
+      if (request_.operands.size() < 3) refuse("expected start, stop and step");
+      const std::vector<Type> inits = types_of(request_.operands, 3);
+      same_scalar(0, 1);
+      same_scalar(1, 2);
+      require_same(inits, types_of(block(0).parameters, 1), "what the loop carries");
+      require_same(inits, types_of(block(0).yields), "what the loop carries");
+      return inits;
+    }
+    std::vector<Type> inits = types_of(request_.operands);
+    require_same(inits, types_of(block(0).parameters), "what the loop carries");
+    if (block(0).yields.empty()) refuse("the condition is missing");
+    require_same(inits, types_of(block(1).parameters), "what the loop carries");
+    require_same(inits, types_of(block(0).yields, 1), "what the loop carries");
+    require_same(inits, types_of(block(1).yields), "what the loop carries");
+    return inits;
+  }
+
+  std::vector<Type> other() const {
+    switch (request_.code) {
+      case Opcode::kPrmt:
+        count(3);
+        return {number(Scalar::kUint32)};
+      case Opcode::kClock:
+        return {number(Scalar::kInt64)};
+      case Opcode::kInlineAsm:
+        return request_.types;
+      default:
+        return {};
+    }
+  }
+
+  const Program& program_;
+  const Request& request_;
+};
+
+}  // namespace
+
+std::vector<Type> result_types_of(const Program& program, const Request& request) {
+  return Check(program, request).results();
+}
+
+std::string unseen(const Program& program, ValueId id) {
+  if (id >= program.values.size()) return concat("value ", id, " does not exist");
+  const Value& value = program.values[id];
+  const Place& place = program.places[value.place];
+  return concat(value.name.empty() ? std::string("a value") : value.name, " of ", place.file, ":", place.line,
+                " is defined in a branch, a loop or another function, and is not known here");
+}
+
+}  // namespace tilewright::program

@@ -1,0 +1,179 @@
+// The operations of a program. A row: C++ name, text, family, whether equal operations are one.
+//
+// Families (operands -> results; builder.cpp checks them and gives the result's type):
+//   constant   -> number                    bits: the pattern
+//   special    -> Int32                     ints[0]: the dimension 0..2 where there are three
+//   unary      x -> x's type                (vectors element by element, as all arithmetic)
+//   binary     x, y of one type -> that type; a scalar beside a vector is repeated
+//   shift      x, y of integer types -> x's type
+//   compare    x, y of one type -> Boolean of x's lanes
+//   select     c, x, y -> x's type          both x and y are computed: no branch
+//   fma        x, y, z of one float type
+//   cast       x -> type=                   as C converts; floats saturate to integers, NaN becomes 0 (as the hardware
+//   does) bitcast    x -> type=                   of equal size vector     see each row pointer    see each row memory
+//   see each row; the accesses name the pointers control    see lang.md and builder.hpp
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tilewright::program {
+
+enum class Family : uint8_t {
+  kConstant,
+  kSpecial,
+  kUnary,
+  kBinary,
+  kShift,
+  kCompare,
+  kSelect,
+  kFma,
+  kCast,
+  kVector,
+  kPointer,
+  kMemory,
+  kWarp,
+  kSync,
+  kControl,
+  kOther,
+};
+
+// clang-format off
+#define TILEWRIGHT_OPCODES(X)                                                                                          \
+  X(kConstant, "constant", kConstant, true)                                                                            \
+  /* of a launch; Int32 */                                                                                             \
+  X(kThreadIdx, "thread_idx", kSpecial, true)                                                                          \
+  X(kBlockIdx, "block_idx", kSpecial, true)                                                                            \
+  X(kBlockDim, "block_dim", kSpecial, true)                                                                            \
+  X(kGridDim, "grid_dim", kSpecial, true)                                                                              \
+  X(kLaneIdx, "lane_idx", kSpecial, true)                                                                              \
+  X(kWarpIdx, "warp_idx", kSpecial, true)                                                                              \
+  X(kClusterIdx, "cluster_idx", kSpecial, true)                                                                        \
+  X(kClusterDim, "cluster_dim", kSpecial, true)                                                                        \
+  X(kBlockInClusterIdx, "block_in_cluster_idx", kSpecial, true)                                                        \
+  X(kBlockRankInCluster, "block_idx_in_cluster", kSpecial, true)                                                       \
+  X(kDynamicSmemSize, "dynamic_smem_size", kSpecial, true)                                                             \
+  /* arithmetic; integers wrap around */                                                                               \
+  X(kNeg, "neg", kUnary, true)                                                                                         \
+  X(kNot, "not", kUnary, true) /* of a Boolean: the other one; of an integer: all bits */                              \
+  X(kAbs, "abs", kUnary, true)                                                                                         \
+  X(kAdd, "add", kBinary, true)                                                                                        \
+  X(kSub, "sub", kBinary, true)                                                                                        \
+  X(kMul, "mul", kBinary, true)                                                                                        \
+  X(kDiv, "div", kBinary, true) /* integers: towards zero */                                                           \
+  X(kRem, "rem", kBinary, true) /* the sign of x; floats: C's fmod */                                                  \
+  X(kFloorDiv, "floor_div", kBinary, true)                                                                             \
+  X(kFloorMod, "floor_mod", kBinary, true) /* the sign of y, as Python's % */                                          \
+  X(kPow, "pow", kBinary, true)                                                                                        \
+  X(kMin, "min", kBinary, true) /* floats: C's fmin, a number where the other is NaN */                                \
+  X(kMax, "max", kBinary, true)                                                                                        \
+  X(kAnd, "and", kBinary, true)                                                                                        \
+  X(kOr, "or", kBinary, true)                                                                                          \
+  X(kXor, "xor", kBinary, true)                                                                                        \
+  X(kShl, "shl", kShift, true)                                                                                         \
+  X(kShr, "shr", kShift, true) /* of signed ones with the sign */                                                      \
+  X(kEq, "eq", kCompare, true)                                                                                         \
+  X(kNe, "ne", kCompare, true)                                                                                         \
+  X(kLt, "lt", kCompare, true)                                                                                         \
+  X(kLe, "le", kCompare, true)                                                                                         \
+  X(kGt, "gt", kCompare, true)                                                                                         \
+  X(kGe, "ge", kCompare, true)                                                                                         \
+  X(kSelect, "select", kSelect, true)                                                                                  \
+  X(kFma, "fma", kFma, true)                                                                                           \
+  X(kCast, "cast", kCast, true)                                                                                        \
+  X(kBitcast, "bitcast", kCast, true)                                                                                  \
+  /* floating-point functions; ints[0] = 1: fastmath (the hardware's approximation) */                                 \
+  X(kExp, "exp", kUnary, true)                                                                                         \
+  X(kExp2, "exp2", kUnary, true)                                                                                       \
+  X(kLog, "log", kUnary, true)                                                                                         \
+  X(kLog2, "log2", kUnary, true)                                                                                       \
+  X(kLog10, "log10", kUnary, true)                                                                                     \
+  X(kSqrt, "sqrt", kUnary, true)                                                                                       \
+  X(kRsqrt, "rsqrt", kUnary, true)                                                                                     \
+  X(kRcp, "rcp", kUnary, true)                                                                                         \
+  X(kSin, "sin", kUnary, true)                                                                                         \
+  X(kCos, "cos", kUnary, true)                                                                                         \
+  X(kTan, "tan", kUnary, true)                                                                                         \
+  X(kAsin, "asin", kUnary, true)                                                                                       \
+  X(kAcos, "acos", kUnary, true)                                                                                       \
+  X(kAtan, "atan", kUnary, true)                                                                                       \
+  X(kTanh, "tanh", kUnary, true)                                                                                       \
+  X(kErf, "erf", kUnary, true)                                                                                         \
+  X(kFloor, "floor", kUnary, true)                                                                                     \
+  X(kCeil, "ceil", kUnary, true)                                                                                       \
+  X(kAtan2, "atan2", kBinary, true)                                                                                    \
+  X(kPopc, "popc", kUnary, true)                                                                                       \
+  X(kPrmt, "prmt", kOther, true) /* Uint32 a, b, selector -> Uint32 */                                                 \
+  /* vectors */                                                                                                        \
+  X(kSplat, "splat", kVector, true)     /* scalar -> type= */                                                          \
+  X(kPack, "pack", kVector, true)       /* n scalars of one type -> vector of n */                                     \
+  X(kExtract, "extract", kVector, true) /* vector; ints[0]: which; or vector, Int32 index -> scalar */                 \
+  X(kInsert, "insert", kVector, true)   /* vector, scalar; ints[0]: which; or vector, scalar, Int32 index */           \
+  X(kShuffle, "shuffle", kVector, true) /* vector; ints: of each element of the result which it is */                  \
+  X(kReduce, "reduce", kVector, true)   /* vector, init scalar or vector of the groups; text: add, mul, min, max;      \
+                                           ints: of each element the group of the result; in order of elements */      \
+  /* pointers */                                                                                                       \
+  X(kFrame, "frame", kPointer, false)   /* -> rmem pointer type=; ints: elements, the alignment in bytes */            \
+  X(kShared, "shared", kPointer, true)  /* -> smem pointer type=; ints[0]: byte offset in the CTA's shared memory */   \
+  X(kOffset, "offset", kPointer, true)  /* pointer, Int32 or Int64 in elements -> type= (its alignment) */             \
+  X(kRecast, "recast", kPointer, true)  /* pointer -> type=: another scalar, space, alignment or swizzle */            \
+  X(kAddress, "address", kPointer, true)    /* pointer -> Int64 */                                                     \
+  X(kToPointer, "to_pointer", kPointer, true) /* Int64 -> type= */                                                     \
+  /* memory: accesses[i] are layouts over pointers; vectors are in their order */                                      \
+  X(kLoad, "load", kMemory, false)      /* accesses: from; -> number, a vector where it has more than one element */   \
+  X(kStore, "store", kMemory, false)    /* number; accesses: to */                                                     \
+  X(kFill, "fill", kMemory, false)      /* scalar; accesses: to */                                                     \
+  X(kCopy, "copy", kMemory, false)      /* accesses: from, to, [predicate]; ints: bits of one instruction, the         \
+                                           elements of one, cache modifier; text: "" or "cp.async". The predicate has  \
+                                           a Boolean for every instruction; where it is false nothing is done, but    \
+                                           cp.async writes zeros. cp.async lands when a wait allows it. */             \
+  X(kFmaTile, "fma_tile", kMemory, false) /* accesses: d, a, b, c; ints: V, M, N, K. d[v,m,n] = c[v,m,n] + the sum    \
+                                            over k, in order, of a[v,m,k] * b[v,n,k], each an fma of d's type */       \
+  X(kAtomic, "atomic", kMemory, false)  /* value [, compare]; accesses: at (one element); text: add, min, max, and,    \
+                                           or, xor, exch, cas; ints: order and scope; -> the old value */              \
+  X(kCpAsyncCommit, "cp_async_commit_group", kSync, false)                                                             \
+  X(kCpAsyncWait, "cp_async_wait_group", kSync, false) /* ints[0]: groups that may be under way */                     \
+  /* between threads */                                                                                                \
+  X(kSyncThreads, "sync_threads", kSync, false)                                                                        \
+  X(kBarrier, "barrier", kSync, false)        /* id [, threads] (Int32): named barrier, arrive and wait */             \
+  X(kBarrierArrive, "barrier_arrive", kSync, false) /* id, threads */                                                  \
+  X(kSyncWarp, "sync_warp", kSync, false)     /* [mask] */                                                             \
+  X(kFence, "fence", kSync, false)            /* text: acq_rel.cta, .gpu, .sys, proxy.async ... */                     \
+  X(kShuffleSync, "shuffle_sync", kWarp, false) /* value, Int32 lane or offset, Int32 mask; text: idx, up, down, bfly; \
+                                                   ints[0]: mask_and_clamp */                                          \
+  X(kVote, "vote", kWarp, false)              /* Boolean, Int32 mask; text: ballot, any, all, uni */                   \
+  X(kMatch, "match", kWarp, false)            /* value, mask; text: any, all */                                        \
+  X(kReduxSync, "redux_sync", kWarp, false)   /* value, mask; text: add, min, max, and, or, xor */                     \
+  X(kElectOne, "elect_one", kWarp, false)     /* -> Boolean */                                                         \
+  X(kUniform, "make_warp_uniform", kWarp, false) /* x -> lane 0's x */                                                 \
+  X(kGridDependency, "griddepcontrol", kSync, false) /* text: wait, launch_dependents */                               \
+  X(kClock, "clock", kOther, false)           /* -> Int64; text: clock64, globaltimer */                               \
+  /* control; see builder.hpp */                                                                                       \
+  X(kIf, "if", kControl, false)                                                                                        \
+  X(kFor, "for", kControl, false)                                                                                      \
+  X(kWhile, "while", kControl, false)                                                                                  \
+  X(kAssert, "assert", kOther, false)         /* Boolean; text: message */                                             \
+  X(kPrintf, "printf", kOther, false)         /* numbers and pointers; text: the format, `{}` for each */              \
+  X(kInlineAsm, "inline_asm", kOther, false)  /* operands; text: the PTX, a newline, the constraints; ints[0]: side    \
+                                                 effects; types= of the results */                                     \
+  X(kTrap, "trap", kOther, false)                                                                                      \
+  /* host: kernel ints[0] with grid xyz, block xyz, cluster xyz, dynamic shared bytes (Int32), then its arguments;     \
+     ints: kernel, min_blocks_per_mp, cooperative, use_pdl; text: name of the stream parameter or "" */                \
+  X(kLaunch, "launch", kOther, false)
+// clang-format on
+
+enum class Opcode : uint8_t {
+#define TILEWRIGHT_OPCODE(name, text, family, pure) name,
+  TILEWRIGHT_OPCODES(TILEWRIGHT_OPCODE)
+#undef TILEWRIGHT_OPCODE
+};
+
+struct OpcodeFacts {
+  std::string_view text;
+  Family family;
+  bool pure;  // no effect and no cause but its operands
+};
+const OpcodeFacts& facts(Opcode code);
+Opcode opcode_of(std::string_view text);
+
+}  // namespace tilewright::program
