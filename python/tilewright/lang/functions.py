@@ -7,8 +7,8 @@ import operator
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.lang.carry import is_dynamic
-from tilewright.lang.control import mark_range, not_
 from tilewright.lang.control import and_ as _and
+from tilewright.lang.control import mark_range, not_
 from tilewright.lang.control import or_ as _or
 from tilewright.numeric import Int32, Numeric
 
