@@ -29,6 +29,18 @@ def test_a_list_mutated_under_a_condition():
     with pytest.raises(TypeError, match="values is 1 element"):
         trace(in_an_expression, I32)
 
+    def in_a_condition(x):
+        values = []
+
+        def large():
+            values.append(x)
+            return x > 1
+
+        return len(values) if x > 0 and large() else 0
+
+    with pytest.raises(TypeError, match="values is 1 element"):
+        trace(in_a_condition, I32)
+
     def of_a_caller(x):
         values = []
 

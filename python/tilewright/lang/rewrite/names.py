@@ -274,6 +274,7 @@ def path_of(node: Any) -> tuple[Any, ...] | None:
     """How an object is found: `a.b[2]` is ("a", "b", (2,)); None for what is not made of names and constants alone."""
     if node.__class__ is ast.Name:
         return (node.id,)
+    step: Any
     if node.__class__ is ast.Attribute:
         base, step = path_of(node.value), node.attr
     elif node.__class__ is ast.Subscript and node.slice.__class__ is ast.Constant:
