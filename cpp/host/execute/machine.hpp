@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "code.hpp"
+#include "host/execute/code/code.hpp"
 #include "run.hpp"
 
 namespace tilewright::execute {

@@ -12,8 +12,8 @@
 
 #include "core/error.hpp"
 #include "core/wide.hpp"
+#include "host/execute/shadow/shadow.hpp"
 #include "machine.hpp"
-#include "shadow.hpp"
 
 namespace tilewright::execute {
 

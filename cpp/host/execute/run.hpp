@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "code.hpp"
+#include "host/execute/code/code.hpp"
 
 namespace tilewright::execute {
 

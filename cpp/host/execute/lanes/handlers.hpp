@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "code.hpp"
+#include "host/execute/code/code.hpp"
 
 namespace tilewright::execute {
 

@@ -4,8 +4,8 @@
 
 #include "address.hpp"
 #include "handlers.hpp"
+#include "host/execute/shadow/shadow.hpp"
 #include "lanes.hpp"
-#include "shadow.hpp"
 
 namespace tilewright::execute {
 
@@ -131,29 +131,19 @@ void store_fragment(Warp& warp, const Instruction& i) {
 // ---- copies ----
 
 // The lanes for which instruction `which` of a copy is executed.
-Mask predicated(const Warp& warp, const MemoryCode& memory, uint32_t which) {
+template <bool kChecked>
+Mask predicate_of(const Warp& warp, const Instruction& i, const MemoryCode& memory, uint32_t which) {
   if (memory.accesses.size() < 3) return warp.mask;
   const AccessCode& access = memory.accesses[2];
   uint64_t addresses[kLanes];
   uint8_t values[kLanes] = {};
-  row_addresses(warp, access, which, addresses);
-  read_row(warp, access, addresses, warp.mask, values);
+  Mask undefined = 0;
+  const Mask readable = row<kChecked>(warp, i, access, which, Use::kRead, warp.mask, addresses, undefined);
+  if (kChecked && undefined != 0) Shadow::find_undefined(warp, i, undefined, 0, "decides what is copied");
+  read_row(warp, access, addresses, readable, values);
   Mask mask = 0;
   for (uint32_t l = 0; l < kLanes; ++l) mask |= Mask{values[l] != 0} << l;
-  return mask & warp.mask;
-}
-
-template <bool kChecked>
-Mask predicate_of(const Warp& warp, const Instruction& i, const MemoryCode& memory, uint32_t which) {
-  if constexpr (kChecked) {
-    if (memory.accesses.size() > 2) {
-      uint64_t addresses[kLanes];
-      Mask undefined = 0;
-      row<true>(warp, i, memory.accesses[2], which, Use::kRead, warp.mask, addresses, undefined);
-      if (undefined != 0) Shadow::find_undefined(warp, i, undefined, 0, "decides what is copied");
-    }
-  }
-  return predicated(warp, memory, which);
+  return mask & readable;
 }
 
 template <bool kChecked>

@@ -1,6 +1,6 @@
 // Branches and loops, by masks.
 #include "handlers.hpp"
-#include "machine.hpp"
+#include "host/execute/machine.hpp"
 
 namespace tilewright::execute {
 

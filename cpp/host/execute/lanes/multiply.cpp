@@ -6,9 +6,9 @@
 
 #include "address.hpp"
 #include "handlers.hpp"
+#include "host/execute/shadow/shadow.hpp"
 #include "lanes.hpp"
 #include "numbers.hpp"
-#include "shadow.hpp"
 
 namespace tilewright::execute {
 
@@ -92,30 +92,29 @@ bool is_fragment(const AccessCode& access) {
          access.is_aligned && access.bytes == 4;
 }
 
-// Looks at element e of an operand; what is not defined of it.
-Mask look(const Warp& warp, const Instruction& i, const AccessCode& access, Use use, uint32_t e, Mask undefined) {
+// Looks at element e of an operand: whether it can be touched, and what is not defined of it.
+bool look(const Warp& warp, const Instruction& i, const AccessCode& access, Use use, uint32_t e, Mask& undefined) {
   if (is_fragment(access)) {
     const uint64_t address = warp.at<uint64_t>(access.pointer)[0] + static_cast<uint64_t>(access.offsets[e]);
-    warp.shadow->look_at_fragment(warp, i, access, use, address, warp.mask, undefined);
-  } else {
-    uint64_t addresses[kLanes];
-    row_addresses(warp, access, e, addresses);
-    warp.shadow->look(warp, i, access, use, addresses, warp.mask, undefined);
+    return warp.shadow->look_at_fragment(warp, i, access, use, address, warp.mask, undefined);
   }
-  return undefined;
+  uint64_t addresses[kLanes];
+  row_addresses(warp, access, e, addresses);
+  return warp.shadow->look(warp, i, access, use, addresses, warp.mask, undefined) == warp.mask;
 }
 
-// Looks at every operand before they are multiplied. A sum is defined where all that it is made of is.
-void look(const Warp& warp, const Instruction& i) {
+// Looks at every operand before they are multiplied: whether all can be. A sum is defined where all that it is made of
+// is.
+bool look(const Warp& warp, const Instruction& i) {
   const MemoryCode& memory = warp.code->memory[i.side];
   const Extents s = extents_of(memory);
   std::vector<Mask> undefined[4];
-  bool all_defined = true;
+  bool all_defined = true, is_right = true;
   for (std::size_t x = 1; x < 4; ++x) {
     const AccessCode& access = memory.accesses[x];
     undefined[x].resize(access.count);
     for (uint32_t e = 0; e < access.count; ++e) {
-      undefined[x][e] = look(warp, i, access, Use::kRead, e, 0);
+      is_right = look(warp, i, access, Use::kRead, e, undefined[x][e]) && is_right;
       all_defined = all_defined && undefined[x][e] == 0;
     }
   }
@@ -128,14 +127,14 @@ void look(const Warp& warp, const Instruction& i) {
         sum |= undefined[1][v + s.v * (m + s.m * k)] | undefined[2][v + s.v * (n + s.n * k)];
       }
     }
-    look(warp, i, memory.accesses[0], Use::kWrite, e, sum);
+    is_right = look(warp, i, memory.accesses[0], Use::kWrite, e, sum) && is_right;
   }
+  return is_right;
 }
 
 template <class T>
 void checked_fragment_tile(Warp& warp, const Instruction& i) {
-  look(warp, i);
-  handler_of<FragmentTile<T>>()(warp, i);
+  if (look(warp, i)) handler_of<FragmentTile<T>>()(warp, i);
 }
 
 // Any memory and any types: rows of the operands are converted to what the sums are computed with.
@@ -180,7 +179,9 @@ struct Tile {
 
 template <class T, bool kChecked>
 void tile(Warp& warp, const Instruction& i) {
-  if constexpr (kChecked) look(warp, i);
+  if constexpr (kChecked) {
+    if (!look(warp, i)) return;
+  }
   Tile<T>::run(warp, i);
 }
 

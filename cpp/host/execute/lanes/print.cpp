@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "handlers.hpp"
-#include "machine.hpp"
+#include "host/execute/machine.hpp"
 #include "numbers.hpp"
 
 namespace tilewright::execute {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "machine.hpp"
+#include "host/execute/machine.hpp"
 
 namespace tilewright::execute {
 

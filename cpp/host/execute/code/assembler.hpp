@@ -4,7 +4,7 @@
 #include <map>
 
 #include "code.hpp"
-#include "handlers.hpp"
+#include "host/execute/lanes/handlers.hpp"
 
 namespace tilewright::execute {
 

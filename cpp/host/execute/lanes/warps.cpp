@@ -4,8 +4,8 @@
 
 #include "address.hpp"
 #include "handlers.hpp"
+#include "host/execute/shadow/shadow.hpp"
 #include "numbers.hpp"
-#include "shadow.hpp"
 
 namespace tilewright::execute {
 

@@ -1,7 +1,7 @@
 // Where the elements of an access lie, row by row: a row is one element of each lane.
 #pragma once
 
-#include "machine.hpp"
+#include "host/execute/machine.hpp"
 
 namespace tilewright::execute {
 

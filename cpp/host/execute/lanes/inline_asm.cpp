@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "machine.hpp"
+#include "host/execute/machine.hpp"
 
 namespace tilewright::execute {
 

@@ -2,8 +2,8 @@
 #include <bit>
 
 #include "handlers.hpp"
-#include "machine.hpp"
-#include "shadow.hpp"
+#include "host/execute/machine.hpp"
+#include "host/execute/shadow/shadow.hpp"
 
 namespace tilewright::execute {
 

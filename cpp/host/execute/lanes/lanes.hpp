@@ -1,7 +1,7 @@
 // Loops over the lanes of vectors, compiled for the CPU at hand.
 #pragma once
 
-#include "machine.hpp"
+#include "host/execute/machine.hpp"
 
 // The same bits with and without wider vectors: nothing is contracted, and fma rounds once either way.
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "code.hpp"
+#include "host/execute/code/code.hpp"
 
 namespace tilewright::execute {
 

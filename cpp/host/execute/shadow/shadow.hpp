@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "clocks.hpp"
-#include "machine.hpp"
+#include "host/execute/machine.hpp"
 
 namespace tilewright::execute {
 
