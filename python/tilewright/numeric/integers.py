@@ -55,7 +55,12 @@ class Integer(Numeric):
         if not hasattr(value, "__index__"):
             if not hasattr(value, "__float__"):
                 raise TypeError(f"{cls}: expected a number, but got {value!r} of type {type(value).__name__}")
-            value = int(float(value))
+            number = float(value)
+            if number != number:
+                raise ValueError(f"{cls}(NaN): an integer type has no NaN")
+            if math.isinf(number):
+                raise OverflowError(f"{cls}({number}): an integer type has no infinity")
+            value = int(number)
         return cls._decode(int(value.__index__()) & (1 << cls.width) - 1)
 
     @classmethod

@@ -19,13 +19,31 @@ from tilewright.numeric.base import require_dtype
 from tilewright.numeric.traced import Symbol, arithmetic, compare, constant, convert, emit, is_tracing, type_of, unary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy as np
 
-__all__ = ["ReductionOp", "TensorSSA", "as_vector", "size_of"]
+    from tilewright.cute.int_tuple import Coord, Shape
+    from tilewright.cute.tensors.tensor import Tensor
+
+__all__ = [
+    "ReductionOp",
+    "TensorSSA",
+    "all_",
+    "any_",
+    "as_vector",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones_like",
+    "size_of",
+    "where",
+    "zeros_like",
+]
 
 Operand: TypeAlias = "TensorSSA | Numeric | float"
+# A vector where an operand is one; else a number.
+Value: TypeAlias = Any
 
 # NumPy is imported when the first vector is made at the prompt.
 _eager = "tilewright.cute.vectors.eager:"
@@ -205,7 +223,7 @@ class TensorSSA:
             return TensorSSA(emit("bitcast", (self._value,), type=type_of(dtype, size_of(shape))), shape, dtype)
         return TensorSSA(_bitcast(self.dtype, dtype, self._value), shape, dtype)
 
-    def reshape(self, shape: Any) -> TensorSSA:
+    def reshape(self, shape: Shape) -> TensorSSA:
         """The same elements, in colexicographic order, in another shape of the same size.
 
         >>> from tilewright import Float32, cute
@@ -218,7 +236,7 @@ class TensorSSA:
             )
         return TensorSSA(self._value, shape, self.dtype)
 
-    def broadcast_to(self, shape: Any) -> TensorSSA:
+    def broadcast_to(self, shape: Shape) -> TensorSSA:
         """Extents of 1 repeated up to those of a shape; modes that are missing are added behind, as in CuTe.
 
         Raises ValueError where an extent is neither 1 nor that of the shape. Source: CuTeDSL `TensorSSA.broadcast_to`.
@@ -275,7 +293,7 @@ class TensorSSA:
             return a._like(compare(symbol, common, a.symbol, b.symbol), Boolean)
         return a._like(_compare(symbol, a._value, b._value), Boolean)
 
-    def apply_op(self, op: Any, other: Operand) -> TensorSSA:
+    def apply_op(self, op: Callable[..., TensorSSA], other: Operand) -> TensorSSA:
         """The result of a function of two operands, such as operator.add."""
         result: TensorSSA = op(self, other)
         return result
@@ -304,11 +322,11 @@ class TensorSSA:
         self,
         op: ReductionOp,
         init_val: Numeric | float,
-        reduction_profile: Any = 0,
+        reduction_profile: Coord = 0,
         *,
         loc: object = None,
         ip: object = None,
-    ) -> Any:
+    ) -> Value:
         """Join elements: of each group init_val op x0 op x1 .., the elements in colexicographic order.
 
         The profile has None for the modes that stay. With an integer for a mode, or for all, it is reduced: all of them
@@ -381,7 +399,7 @@ def as_vector(x: Any, dtype: type[Numeric]) -> TensorSSA:
 
 
 def full(
-    shape: Any, fill_value: Numeric | float, dtype: type[Numeric], *, loc: object = None, ip: object = None
+    shape: Shape, fill_value: Numeric | float, dtype: type[Numeric], *, loc: object = None, ip: object = None
 ) -> TensorSSA:
     """A vector with one number in every element. Source: CuTeDSL `cute.full`.
 
@@ -399,7 +417,12 @@ def full(
 
 
 def full_like(
-    a: Any, fill_value: Numeric | float, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+    a: Tensor | TensorSSA,
+    fill_value: Numeric | float,
+    dtype: type[Numeric] | None = None,
+    *,
+    loc: object = None,
+    ip: object = None,
 ) -> TensorSSA:
     """A vector of the shape and type of a tensor or vector, with one number in every element.
 
@@ -407,10 +430,14 @@ def full_like(
     >>> list(cute.full_like(cute.make_rmem_tensor(2, Float32), 7))
     [7.0, 7.0]
     """
-    return full(a.shape, fill_value, a.element_type if dtype is None else dtype)
+    found = a.element_type if dtype is None else dtype
+    require_dtype("full_like", found)
+    return full(a.shape, fill_value, found)  # type: ignore[arg-type]
 
 
-def zeros_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None) -> TensorSSA:
+def zeros_like(
+    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> TensorSSA:
     """A vector of zeros of the shape and type of a tensor or vector.
 
     >>> from tilewright import Float32, cute
@@ -420,7 +447,9 @@ def zeros_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None
     return full_like(a, 0, dtype)
 
 
-def ones_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None) -> TensorSSA:
+def ones_like(
+    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> TensorSSA:
     """A vector of ones of the shape and type of a tensor or vector.
 
     >>> from tilewright import Int8, cute
@@ -430,7 +459,9 @@ def ones_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None,
     return full_like(a, 1, dtype)
 
 
-def empty_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None) -> TensorSSA:
+def empty_like(
+    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> TensorSSA:
     """A vector of the shape and type of a tensor or vector, whose elements mean nothing: here they are zeros.
 
     >>> from tilewright import Int8, cute
@@ -440,7 +471,7 @@ def empty_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None
     return full_like(a, 0, dtype)
 
 
-def where(cond: Any, x: Any, y: Any, *, loc: object = None, ip: object = None) -> Any:
+def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: object = None) -> Value:
     """x where a condition is true, else y, element by element; both are computed.
 
     Vectors broadcast as in arithmetic, and numbers are taken as they are: of numbers alone the result is a number.
@@ -483,24 +514,26 @@ def _type_of_both(x: Any, y: Any) -> Any:
     return common
 
 
-def any_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Any:
+def any_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bool:
     """Whether an element is not 0.
 
     >>> from tilewright import Float32, cute
     >>> cute.any_(cute.full(4, 1.0, Float32) > 2)
     False
     """
-    return _as_flag(x).reduce(ReductionOp.MAX, 0, 0) != 0
+    found: Boolean | bool = _as_flag(x).reduce(ReductionOp.MAX, 0, 0) != 0
+    return found
 
 
-def all_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Any:
+def all_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bool:
     """Whether no element is 0.
 
     >>> from tilewright import Float32, cute
     >>> cute.all_(cute.full(4, 3.0, Float32) > 2)
     True
     """
-    return _as_flag(x).reduce(ReductionOp.MIN, 1, 0) != 0
+    found: Boolean | bool = _as_flag(x).reduce(ReductionOp.MIN, 1, 0) != 0
+    return found
 
 
 def _as_flag(x: TensorSSA) -> TensorSSA:
