@@ -1,0 +1,267 @@
+"""@cute.jit, @cute.kernel, launches, cute.compile: a function is traced for a kind of arguments, and run from memory.
+
+A program is traced once for each kind of arguments (types, static parts of layouts, Constexpr values): not for their
+pointers, nor for dynamic sizes. It runs where its tensors lie.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright._core import program
+from tilewright._traceback import short
+from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.rewrite import rewrite
+from tilewright.lang.run import run
+from tilewright.lang.trace import Trace, as_symbols, current, dimension, leaves_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+__all__ = ["Compiled", "KernelCall", "compile_function", "jit", "kernel"]
+
+
+class Traced(NamedTuple):
+    """A program with the forms of its host function's arguments, by the names of their parameters, and of its result."""
+
+    program: Any
+    host: int
+    forms: dict[str, Form]
+    returned: Form
+
+
+class _Function:
+    """A decorated function: its signature, and its text rewritten for tracing."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.options = options
+        self._programs: dict[Hashable, Traced] = {}
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        return signature_of(self.function)
+
+    @functools.cached_property
+    def body(self) -> Callable[..., Any]:
+        if self.options.get("preprocessor") is False:
+            return self.function
+        return rewrite(self.function)
+
+    @property
+    def name(self) -> str:
+        return self.options.get("name") or self.function.__name__
+
+    def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
+        """The forms of arguments, by parameter; *args and **kwargs are one each."""
+        forms = {}
+        for name, value in bound.arguments.items():
+            parameter = self.signature.parameters[name]
+            forms[name] = form_of(value, parameter.annotation, name, in_kernel)
+        return forms
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _called(function: Callable[..., Any], signature: inspect.Signature, names: list[str], values: list[Any]) -> Any:
+    """Call a function with values for its parameters."""
+    bound = inspect.BoundArguments(signature, dict(zip(names, values, strict=True)))  # type: ignore[arg-type]
+    return function(*bound.args, **bound.kwargs)
+
+
+class Jit(_Function):
+    """A function of the host; it launches kernels."""
+
+    @short
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current() is not None:
+            return self._inlined(args, kwargs)
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        forms = self.forms(bound)
+        key = tuple((name, form.key()) for name, form in forms.items())
+        traced = self._programs.get(key)
+        if traced is None:
+            traced = self._programs[key] = self.trace(forms)
+        return run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Part of the function that is traced; a parameter annotated with a numeric type gets that type."""
+        bound = self.signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            dtype = numeric_annotation(self.signature.parameters[name].annotation)
+            if dtype is not None and not isinstance(value, dtype):
+                bound.arguments[name] = dtype(value)
+        return self.body(*bound.args, **bound.kwargs)
+
+    def trace(self, forms: dict[str, Form]) -> Traced:
+        """The program for arguments of these forms."""
+        names = list(forms)
+        with Trace() as trace:
+            host, returned = trace.function(
+                self.name, False, forms.values(), lambda values: _called(self.body, self.signature, names, values)
+            )
+            return Traced(trace.builder.finish(), host, forms, returned)
+
+
+class Kernel(_Function):
+    """A function of a GPU's thread: calling it binds its arguments."""
+
+    @short
+    def __call__(self, *args: Any, **kwargs: Any) -> KernelCall:
+        trace = current()
+        if trace is not None and trace.in_kernel:
+            raise RuntimeError(f"{self.name}: a kernel does not call a kernel; decorate what both call with @cute.jit")
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return KernelCall(self, bound)
+
+    def set_name_prefix(self, prefix: str, **options: object) -> None:
+        """Name the kernel's symbol `prefix_name`."""
+        self.options["name"] = f"{prefix}_{self.function.__name__}"
+
+
+class KernelCall:
+    """A kernel with its arguments; `launch` runs it."""
+
+    def __init__(self, kernel: Kernel, bound: inspect.BoundArguments) -> None:
+        self._kernel, self._bound = kernel, bound
+
+    @short
+    def launch(
+        self,
+        *,
+        grid: Any = (1, 1, 1),
+        block: Any = (1, 1, 1),
+        cluster: Any = None,
+        smem: int | None = None,
+        stream: Any = None,
+        min_blocks_per_mp: int = 0,
+        cooperative: bool = False,
+        use_pdl: bool = False,
+        **options: Any,
+    ) -> None:
+        """Run the kernel for every thread of every block.
+
+        grid counts blocks, block threads and cluster blocks, each in up to three dimensions. smem is the dynamic
+        shared memory in bytes: by default what the kernel allocates. Inside of a @cute.jit function this is part of its
+        program; at the prompt the kernel runs now, where its tensors lie.
+        """
+        sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
+        facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
+        trace = current()
+        if trace is not None:
+            self._add(trace, sizes, smem, facts)
+            return
+        kernel, bound = self._kernel, self._bound
+        forms = kernel.forms(bound)
+        names = list(forms)
+        fixed = (sizes, smem, facts)
+        key = (fixed, *((name, form.key()) for name, form in forms.items()))
+        traced = kernel._programs.get(key)
+        if traced is None:
+            with Trace() as made:
+
+                def body(values: list[Any]) -> None:
+                    again = inspect.BoundArguments(bound.signature, dict(zip(names, values, strict=True)))  # type: ignore[arg-type]
+                    KernelCall(kernel, again)._add(made, sizes, smem, facts)
+
+                host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
+                traced = Traced(made.builder.finish(), host, forms, returned)
+            kernel._programs[key] = traced
+        run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
+
+    def _add(self, trace: Trace, sizes: tuple[Any, ...], smem: Any, facts: tuple[int, ...]) -> None:
+        """Trace the kernel and add its launch to the host function."""
+        kernel, bound = self._kernel, self._bound
+        forms = kernel.forms(bound, in_kernel=True)
+        names = list(forms)
+        leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
+        types = [type_ for form in forms.values() for _, type_ in form.parameters()]
+        block = [x if isinstance(x, int) else 0 for x in sizes[1]]
+
+        def body(values: list[Any]) -> None:
+            _called(kernel.body, kernel.signature, names, values)
+
+        index, _ = trace.function(kernel.name, True, forms.values(), body, threads=block, min_blocks=facts[0])
+        operands = [dimension(trace, x, name) for name, three in zip(_SIZES, sizes, strict=True) for x in three]
+        operands.append(dimension(trace, 0 if smem is None else smem, "smem"))
+        trace.op("launch", operands + as_symbols(trace, leaves, types), ints=[index, *facts])
+
+
+_SIZES = ("grid", "block", "cluster")
+
+
+def _three(name: str, extents: Any) -> tuple[Any, Any, Any]:
+    """Three extents; static ones are Python integers."""
+    sizes = list(extents) if isinstance(extents, (tuple, list)) else [extents]
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"launch: {name}={extents}: expected up to three integers of at least 1")
+    for i, x in enumerate(sizes):
+        if isinstance(getattr(x, "_value", None), program.Symbol):
+            continue
+        try:
+            sizes[i] = int(x.__index__())
+        except AttributeError:
+            raise TypeError(f"launch: {name}={extents!r}: expected up to three integers") from None
+        if sizes[i] < 1:
+            raise ValueError(f"launch: {name}={extents}: expected up to three integers of at least 1")
+    x, y, z = sizes + [1] * (3 - len(sizes))
+    return x, y, z
+
+
+class Compiled:
+    """What `cute.compile` returns: a callable that runs the program it has, for arguments of the kinds it was made for.
+
+    Constexpr arguments are left out of a call, as are arguments that have defaults.
+    """
+
+    def __init__(self, function: Jit, bound: inspect.BoundArguments) -> None:
+        bound.apply_defaults()
+        forms = function.forms(bound)
+        self.traced = function.trace(forms)
+        parameters = list(function.signature.parameters.values())
+        self._fixed = {p.name: bound.arguments[p.name] for p in parameters if is_constexpr(p.annotation)}
+        self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
+        functools.update_wrapper(self, function.function)
+
+    @property
+    def program(self) -> Any:
+        """The program as text is `str(compiled.program)`."""
+        return self.traced.program
+
+    @short
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = {**bound.arguments, **self._fixed}
+        leaves = Leaves()
+        for name, form in self.traced.forms.items():
+            form.read(values[name], leaves)
+        return run(self.traced, leaves)
+
+
+def compile_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Compiled:
+    """The compiled function for these arguments, without running it."""
+    if isinstance(function, functools.partial) and isinstance(function.func, Jit):
+        args, function = (*function.args, *args), function.func
+    elif not isinstance(function, Jit):
+        call = getattr(type(function), "__call__", None)
+        if not isinstance(call, Jit):
+            raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {function!r}")
+        args, function = (function, *args), call
+    return Compiled(function, function.signature.bind(*args, **kwargs))
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """A function of the host that launches kernels: traced for each kind of arguments, run from memory after."""
+    return Jit(function, options) if function is not None else lambda f: Jit(f, options)
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """A kernel: calling it binds the arguments, and `.launch(grid=, block=)` runs it for every thread."""
+    return Kernel(function, options) if function is not None else lambda f: Kernel(f, options)
