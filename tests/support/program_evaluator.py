@@ -10,23 +10,36 @@ from math import prod
 import tilewright as tw
 
 SCALARS = {
-    "bool": tw.Boolean, "f16": tw.Float16, "bf16": tw.BFloat16, "f32": tw.Float32, "f64": tw.Float64,
+    "bool": tw.Boolean,
+    "f16": tw.Float16,
+    "bf16": tw.BFloat16,
+    "f32": tw.Float32,
+    "f64": tw.Float64,
     **{f"i{n}": getattr(tw, f"Int{n}") for n in (8, 16, 32, 64)},
     **{f"u{n}": getattr(tw, f"Uint{n}") for n in (8, 16, 32, 64)},
-    "f8E4M3FN": tw.Float8E4M3FN, "f8E5M2": tw.Float8E5M2,
+    "f8E4M3FN": tw.Float8E4M3FN,
+    "f8E5M2": tw.Float8E5M2,
 }
 BINARY = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "floor_div": operator.floordiv,
-    "floor_mod": operator.mod, "pow": operator.pow, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
-    "shl": operator.lshift, "shr": operator.rshift, "min": tw.min, "max": tw.max,
-
-        "eq": operator.eq,
-        "ne": operator.ne,
-        "lt": operator.lt,
-        "le": operator.le,
-        "gt": operator.gt,
-        "ge": operator.ge
-    ,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floor_div": operator.floordiv,
+    "floor_mod": operator.mod,
+    "pow": operator.pow,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "shl": operator.lshift,
+    "shr": operator.rshift,
+    "min": tw.min,
+    "max": tw.max,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
 }
 LINE = re.compile(r"^\s*(?:(%\S+): ([^=]+) = )?(\w+)([^\[\{\"/]*)((?:\[[^\]]*\] ?)*)(?:\{([^}]*)\})?(?: ?\"(.*)\")?")
 

@@ -161,7 +161,10 @@ class If:
             return value
         site = self._branches.site
         return Undefined(
-            site.error(f"{display_name(name)} has no value in this branch: it is assigned in the other one", "assign it before the `if`")
+            site.error(
+                f"{display_name(name)} has no value in this branch: it is assigned in the other one",
+                "assign it before the `if`",
+            )
         )
 
 

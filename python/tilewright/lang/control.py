@@ -150,9 +150,7 @@ def unwind(blocks: int) -> None:
 # --- expressions
 
 
-def if_expression(
-    test: Any, first: Callable[[], Any], second: Callable[[], Any], watched: tuple[str, ...] = ()
-) -> Any:
+def if_expression(test: Any, first: Callable[[], Any], second: Callable[[], Any], watched: tuple[str, ...] = ()) -> Any:
     """`first() if test else second()`: only what is chosen is evaluated, at run time, too."""
     if not is_dynamic(test):
         return first() if test else second()

@@ -57,7 +57,9 @@ class Range:
             if type(x).width > kind.width or (kind.width == type(x).width and type(x).__name__.startswith("Uint")):
                 kind = type(x)
         like = kind(0)
-        values = [kind(x) if leaf_of(type(x)) else number_like(int(x), like) for x in (self.start, self.stop, self.step)]
+        values = [
+            kind(x) if leaf_of(type(x)) else number_like(int(x), like) for x in (self.start, self.stop, self.step)
+        ]
         return like, [symbol_of(x, like) for x in values]
 
     def __iter__(self) -> Iterator[int]:
@@ -71,7 +73,12 @@ class Carried:
     """What goes round a loop: variables that its body assigns, and objects that it changes in place."""
 
     def __init__(
-        self, site: Site, names: Sequence[str], values: Sequence[Any], watch: Watch, stores: Sequence[tuple[Any, str | None]]
+        self,
+        site: Site,
+        names: Sequence[str],
+        values: Sequence[Any],
+        watch: Watch,
+        stores: Sequence[tuple[Any, str | None]],
     ) -> None:
         self.site = site
         self.names = names
@@ -182,7 +189,9 @@ class Carried:
             if watched.how.is_carried:
                 continue
             if len(now) != len(watched.state) and watched.how.part == "[{!r}]" and not isinstance(watched.value, dict):
-                fix = "that happens once, while the loop is traced: use cutlass.range_constexpr, or a tensor in registers"
+                fix = (
+                    "that happens once, while the loop is traced: use cutlass.range_constexpr, or a tensor in registers"
+                )
                 raise Mismatch(watched.path, f"{len(watched.state)} elements", f"{len(now)} elements", fix)
             for key, value in watched.state.items():
                 if (id(watched.value), key) in carried or now.get(key, UNBOUND) is value:
@@ -225,7 +234,8 @@ class Carried:
         name = display_name(error.path)
         return self.site.error(
             f"the loop runs at run time and changes {name} from {error.first} to {error.second}",
-            error.fix or "a variable keeps its type and structure round a loop: begin with that type, or convert at the end",
+            error.fix
+            or "a variable keeps its type and structure round a loop: begin with that type, or convert at the end",
         )
 
 

@@ -126,7 +126,9 @@ class _Function:
         for parameter in names.parameters:
             self._bound |= names.bit(parameter)
         self._first = names.parameters[0] if names.parameters else None
-        self._guarded = names.in_regions  # what is not assigned in a region has a value, or Python says that it has none
+        self._guarded = (
+            names.in_regions
+        )  # what is not assigned in a region has a value, or Python says that it has none
         function.body = self._block(function.body)
 
     # --- statements

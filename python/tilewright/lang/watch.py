@@ -201,7 +201,9 @@ def join_states(
             x = a[key] if key in a else Undefined(missing(name))
             y = b[key] if key in b else Undefined(missing(name))
             undefined = x if isinstance(x, Undefined) else y
-            plan[key] = join.add(undefined, undefined, name) if isinstance(undefined, Undefined) else join.add(x, y, name)
+            plan[key] = (
+                join.add(undefined, undefined, name) if isinstance(undefined, Undefined) else join.add(x, y, name)
+            )
         plans.append((watched, plan))
     return plans
 
