@@ -214,9 +214,10 @@ class TensorSSA:
         ['0x0', '0x3f80']
         """
         require_dtype("bitcast", dtype)
-        shape = _core.recast_layout(dtype.bits, self.dtype.bits, _core.make_layout(self.shape)).shape
-        if len(self) == 1 and dtype.bits < self.dtype.bits:  # of an extent of 1 no stride says that it grows
-            shape = self.dtype.bits // dtype.bits
+        if len(self) == 1 and dtype.bits < self.dtype.bits:  # an extent of 1 has no stride of 1, which would grow
+            shape: Any = self.dtype.bits // dtype.bits
+        else:
+            shape = _core.recast_layout(dtype.bits, self.dtype.bits, _core.make_layout(self.shape)).shape
         if size_of(shape) * dtype.bits != len(self) * self.dtype.bits:
             raise LayoutError(f"bitcast({self}, {dtype}): the elements do not fill whole ones of {dtype.bits} bits")
         if self.is_traced:
