@@ -12,7 +12,8 @@ from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer
 from tilewright.cute.vectors.tensor_ssa import TensorSSA
 from tilewright.lang import carry, control
-from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
+from tilewright.lang.rewrite import advice
+from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric, traced
 from tilewright.numeric.traced import is_traced, symbol_of
 
 __all__ = ["register_values"]
@@ -113,6 +114,7 @@ def register_values() -> None:
     carry.register(_core.ComposedLayout, split=_split_composed, build=_build_composed, describe=str)
     control.register_builtin(min, _extreme("min", min))
     control.register_builtin(max, _extreme("max", max))
+    traced.advise = advice
 
 
 register_values()
