@@ -467,6 +467,7 @@ void bind_program(py::module_& module) {
   bind_symbol(m);
   bind_builder(m);
   bind_whole(m);
+  bind_program_text(m);
   m.def(
       "current", [] { return current_tracing ? py::cast(current_tracing) : py::none(); },
       "The builder of this thread's trace, or None.");

@@ -31,4 +31,6 @@ py::object symbol_object(int64_t id);
 // Whether each first integer is less than its second, a Boolean of the program.
 py::object all_less(const std::vector<std::pair<Node, Node>>& pairs);
 
+void bind_program_text(py::module_& m);  // CUDA C++
+
 }  // namespace tilewright::bind

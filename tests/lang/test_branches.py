@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-
-from tilewright.lang.branches import Predicated
+from tilewright.lang.control.branches import Predicated
 from traced_numbers import F32, I32, I64, Bool, note, require_python, trace, trap
 
 SMALL = range(-2, 4)
@@ -121,7 +120,15 @@ def test_every_use_of_a_missing_value_raises():
 
     trace(f, I32)
     y = namespace.y
-    for use in (lambda: y + 1, lambda: 1 + y, lambda: y[0], lambda: y(), lambda: bool(y), lambda: y.shape, lambda: y == 1):
+    for use in (
+        lambda: y + 1,
+        lambda: 1 + y,
+        lambda: y[0],
+        lambda: y(),
+        lambda: bool(y),
+        lambda: y.shape,
+        lambda: y == 1,
+    ):
         with pytest.raises(UnboundLocalError, match=r"namespace\.y has no value"):
             use()
 
@@ -159,6 +166,20 @@ def test_what_is_dead_behind_the_if_may_differ():
             t = "text"
             y = len(t)
         return y
+
+    require_python(f, SMALL)
+
+
+def test_what_only_the_second_branch_reads_is_put_back():
+    def f(x):
+        y = x
+        if x > 0:
+            y = y + 1
+            x = y
+        elif y < 0:
+            y = x + 2
+            note("{}", y)
+        return x
 
     require_python(f, SMALL)
 
@@ -344,7 +365,7 @@ def test_assert_is_an_operation():
         return x
 
     traced = trace(f, I32)
-    assert 'assert %' in traced.text
+    assert "assert %" in traced.text
     assert '"x > 0: x has to be positive"' in traced.text
     from tilewright.lang.rewrite import rewrite
 
@@ -672,7 +693,7 @@ def test_match_and_walrus():
 def test_comprehensions_are_pythons():
     def f(x):
         values = [x + i if x > i else i for i in range(3) if i != 1]
-        return values[0] + sum(v for v in values), {i: x for i in range(2)}[1]
+        return values[0] + sum(v for v in values), dict.fromkeys(range(2), x)[1]
 
     require_python(f, SMALL)
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tilewright.lang import carry, control
-from tilewright.lang.loops import Range
+from tilewright.lang.control.loops import Range
 from tilewright.lang.rewrite import rewrite
 from traced_numbers import F32, I32, I64, note, require_python, trace, trap
 
@@ -97,7 +97,11 @@ def test_hints():
         return x
 
     traced = trace(f, I32)
-    assert [line.split("{")[1].split("}")[0] for line in traced.text.splitlines() if " for " in line] == ["2", "-1", "0"]
+    assert [line.split("{")[1].split("}")[0] for line in traced.text.splitlines() if " for " in line] == [
+        "2",
+        "-1",
+        "0",
+    ]
     assert traced.value(1) == 1 + 6 + 6 + 6
     assert rewrite(f)(1) == 19
 
@@ -345,7 +349,6 @@ def test_the_test_of_a_while_has_effects_once_a_trip():
     def waiting(n):
         while not ready(n):
             n = n + 1
-            pass
         return n
 
     require_python(waiting, SMALL)

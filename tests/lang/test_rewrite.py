@@ -24,7 +24,15 @@ def test_attributes_are_the_functions():
     increment.mark = "marked"
     new = rewrite(increment)
     assert new is not increment
-    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__defaults__", "__kwdefaults__", "__annotations__"):
+    for name in (
+        "__name__",
+        "__qualname__",
+        "__module__",
+        "__doc__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__annotations__",
+    ):
         assert getattr(new, name) == getattr(increment, name)
     assert new.mark == "marked"
     assert new.__globals__ is globals()
@@ -195,7 +203,9 @@ def test_a_function_without_source_runs_as_python():
     scope = {}
     exec("def f(x):\n    return x + 1 if x > 0 else 0", scope)
     assert rewrite(scope["f"]) is scope["f"]
-    with pytest.raises(TypeError, match=r"the control flow of f is Python's, for its source is not found \(Python keeps"):
+    with pytest.raises(
+        TypeError, match=r"the control flow of f is Python's, for its source is not found \(Python keeps"
+    ):
         trace(scope["f"], I32)
 
 

@@ -114,6 +114,8 @@ def _step(op, env, notes):
         return [_BINARY[op.code](*operands)]
     if op.code == "not":
         return [not operands[0]]
+    if op.code == "neg":
+        return [-operands[0]]
     if op.code == "cast":
         return operands if op.results[0][1][0] == "f" else [int(operands[0])]
     if op.code == "printf":

@@ -4,8 +4,7 @@ Every variable has a value before it is used and stays an integer, so that Pytho
 """
 
 import linecache
-
-from hypothesis import strategies as st
+import random
 
 VARIABLES = ("a", "b", "c")
 NAMES = (*VARIABLES, "x", "y", "v[0]", "v[1]")
@@ -13,10 +12,10 @@ TARGETS = (*VARIABLES, "v[0]", "v[1]")
 
 
 class _Writer:
-    """Writes one function; `random` decides."""
+    """Writes one function; `numbers` decides."""
 
-    def __init__(self, random):
-        self._choice = random.choice
+    def __init__(self, numbers):
+        self._choice = numbers.choice
         self._loops = 0
 
     def _expression(self, depth):
@@ -95,9 +94,9 @@ class _Writer:
         return "\n".join(["def f(x, y):", *("    " + line for line in lines), ""])
 
 
-def sources():
+def source(seed):
     """The source of a function f(x, y) of two integers; it calls `note` and `seen`, and reads the static FLAG."""
-    return st.randoms(use_true_random=False).map(lambda random: _Writer(random).function())
+    return _Writer(random.Random(seed)).function()
 
 
 def define(source, **scope):

@@ -131,9 +131,8 @@ from tilewright._core import (
 )
 from tilewright._names import names_of
 from tilewright._notebook import drawn
-from tilewright.cute import arch, runtime
+from tilewright.cute import runtime
 from tilewright.cute.arithmetic import FastDivmodDivisor, Ratio, fast_divmod_create_divisor
-from tilewright.cute.execute.jit import compile, jit, kernel
 from tilewright.cute.int_tuple import (
     Coord,
     Shape,
@@ -171,7 +170,7 @@ from tilewright.cute.vectors.tensor_ssa import (
 
 if TYPE_CHECKING:
     from tilewright.analysis import analyze
-    from tilewright.cute import math, nvgpu
+    from tilewright.cute import arch, math, nvgpu, testing
     from tilewright.cute.atoms.copy_atom import CopyAtom, make_copy_atom
     from tilewright.cute.atoms.mma_atom import MmaAtom, make_mma_atom
     from tilewright.cute.execute.copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
@@ -215,6 +214,11 @@ if TYPE_CHECKING:
     from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
     from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
     from tilewright.show.registry import show
+    from tilewright.lang.cpu import KernelError, on_cpu
+    from tilewright.lang.fake import SymInt, sym_int, sym_int32, sym_int64
+    from tilewright.lang.jit import compile, jit, kernel
+    from tilewright.lang.options import EnableAssertions, GPUArch, GenerateLineInfo, KeepCUBIN, KeepPTX, OptLevel, PtxasOptions
+    from tilewright.lang.struct import struct, union
 
 __all__ = [
     "AddressSpace",
@@ -222,18 +226,27 @@ __all__ = [
     "Coord",
     "CopyAtom",
     "E",
+    "EnableAssertions",
     "FastDivmodDivisor",
+    "GPUArch",
+    "GenerateLineInfo",
     "IntTuple",
+    "KeepCUBIN",
+    "KeepPTX",
+    "KernelError",
     "Layout",
     "LayoutError",
     "MmaAtom",
+    "OptLevel",
     "Pointer",
+    "PtxasOptions",
     "Ratio",
     "ReductionOp",
     "ScaledBasis",
     "Shape",
     "Stride",
     "Swizzle",
+    "SymInt",
     "Tensor",
     "TensorSSA",
     "ThrCopy",
@@ -342,8 +355,8 @@ __all__ = [
     "local_partition",
     "local_tile",
     "log",
-    "log2",
     "log10",
+    "log2",
     "logical_divide",
     "logical_product",
     "make_basis_like",
@@ -384,6 +397,7 @@ __all__ = [
     "nullspace",
     "nvgpu",
     "offset_range",
+    "on_cpu",
     "ones_like",
     "outer_partition",
     "parse",
@@ -425,10 +439,15 @@ __all__ = [
     "sorted_layout",
     "sqrt",
     "static",
+    "struct",
     "swizzle_from_masks",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
     "take",
     "tan",
     "tanh",
+    "testing",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
@@ -437,6 +456,7 @@ __all__ = [
     "tuple_cat",
     "unchecked",
     "unflatten",
+    "union",
     "unwrap",
     "upcast",
     "where",
@@ -450,6 +470,26 @@ __all__ = [
 
 # What few programs need at once is imported when it is first used.
 _LAZY = {
+    "KernelError": "tilewright.lang.cpu",
+    "on_cpu": "tilewright.lang.cpu",
+    "SymInt": "tilewright.lang.fake",
+    "sym_int": "tilewright.lang.fake",
+    "sym_int32": "tilewright.lang.fake",
+    "sym_int64": "tilewright.lang.fake",
+    "compile": "tilewright.lang.jit",
+    "jit": "tilewright.lang.jit",
+    "kernel": "tilewright.lang.jit",
+    "EnableAssertions": "tilewright.lang.options",
+    "GPUArch": "tilewright.lang.options",
+    "GenerateLineInfo": "tilewright.lang.options",
+    "KeepCUBIN": "tilewright.lang.options",
+    "KeepPTX": "tilewright.lang.options",
+    "OptLevel": "tilewright.lang.options",
+    "PtxasOptions": "tilewright.lang.options",
+    "struct": "tilewright.lang.struct",
+    "union": "tilewright.lang.struct",
+    "arch": "tilewright.cute.arch",
+    "testing": "tilewright.cute.testing",
     "math": "tilewright.cute.math",
     "acos": "tilewright.cute.math",
     "asin": "tilewright.cute.math",

@@ -33,8 +33,9 @@ _program = _core.program
 Symbol = _program.Symbol
 current: Callable[[], Any] = _program.current
 
-# What to do where Python asks for a value, for errors; the rewriting of functions puts a better answer here.
-advise: Callable[[], str] | None = None
+# What to do where Python asks for a number that is known at run time only, which depends on the function that asks;
+# tilewright.lang.rewrite puts a function here.
+advice: Callable[[], str] | None = None
 
 # Operators by what the program calls them.
 _OPERATIONS = {
@@ -176,5 +177,5 @@ _FIXES = {
 
 def refuse(number: Any, what: str) -> NoReturn:
     """Say that Python asks for a number that is known at run time only."""
-    fix = _FIXES[what] if advise is None or what == "hash" else advise()
+    fix = advice() if advice is not None and what in ("bool", "index") else _FIXES[what]
     raise TypeError(f"{what}({type(number).__name__}): the value is known only at run time; {fix}")
