@@ -126,7 +126,9 @@ def test_composition(pair):
 def test_of_one_layout(function):
     @given(st.data())
     def test(data):
-        compare(function, data.draw(marked(data.draw(gen.layouts(negative=False)))))
+        # An inverse of a layout that is not injective depends on the order in which equal strides happen to be sorted.
+        kinds = gen.injective_layouts() if "inverse" in function.__name__ else gen.layouts(negative=False)
+        compare(function, data.draw(marked(data.draw(kinds))))
 
     test()
 

@@ -75,6 +75,14 @@ def test_zero_and_infinity_stand_where_the_type_has_them():
     assert all(t(math.inf)._value == t.inf == math.inf for t in with_infinity)
 
 
+def test_kinds():
+    assert [t.is_integer for t in (tw.Int8, tw.Boolean, tw.Float16)] == [True, True, False]
+    assert [t.is_float for t in (tw.Int8, tw.Boolean, tw.Float16)] == [False, False, True]
+    assert tw.Float16.is_same_kind(tw.Float8E5M2)
+    assert not tw.Float16.is_same_kind(tw.Uint8)
+    assert (tw.Int8(3).dtype, tw.Int8(3).value) == (tw.Int8, 3)
+
+
 def test_text():
     assert str(tw.Float16) == repr(tw.Float16) == "Float16"
     assert str(type(tw.Int32(3))) == "Int32"

@@ -21,6 +21,7 @@ class Integer(Numeric):
     """An integer of `width` bits, in two's complement where it is signed; results out of range wrap around."""
 
     __slots__ = ()
+    is_integer, is_float = True, False
     signed: bool
     zero = 0
 
