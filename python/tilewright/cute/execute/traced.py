@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atoms.copy_ops import CopyG2SOp
-from tilewright.cute.atoms.modifiers import LoadCacheMode
 from tilewright.cute.atoms.mma_ops import Field
+from tilewright.cute.atoms.modifiers import LoadCacheMode
 from tilewright.cute.execute.copy_calls import name_of
 from tilewright.cute.execute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.int_tuple import text
@@ -111,8 +111,8 @@ def _require_vectors(function: str, atom: CopyAtom, name: str, tensor: Tensor, v
     if known < needed:
         raise ValueError(
             f"{function}: {name_of(atom)} needs {name} aligned to {needed} bytes, but the vectors of {tensor} are "
-            f"known to be aligned to {known}; promise more (assumed_align= of the pointer, cute.assume(stride, divby=..)), "
-            "or use a narrower copy"
+            f"known to be aligned to {known}; promise more (assumed_align= of the pointer, cute.assume(stride, "
+            "divby=..)), or use a narrower copy"
         )
 
 
