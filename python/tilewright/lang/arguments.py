@@ -19,6 +19,7 @@ from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
+from tilewright.lang.fake import FakeStream
 from tilewright.lang.leaves import all_leaves, number_of, rebuilt
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
@@ -56,6 +57,7 @@ class Leaves:
 
     values: list[Any] = dataclasses.field(default_factory=list)
     memory: list[Memory] = dataclasses.field(default_factory=list)
+    stream: int | None = None
 
     def add(self, value: Any) -> None:
         self.values.append(value)
@@ -111,6 +113,35 @@ class Static(Form):
                 f"{self.name} is {value!r}, but the function was compiled for {self.value!r}, which is fixed in it; "
                 "compile it for the new value"
             )
+
+
+class StreamForm(Form):
+    """A CUDA stream, of torch, of CUDA's Python bindings, or the number of one: where a call's kernels are launched."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def key(self) -> Hashable:
+        return ("stream",)
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if isinstance(value, (StreamForm, FakeStream)):
+            return
+        handle = int(getattr(value, "cuda_stream", value))
+        leaves.stream = handle or 1
+
+
+def is_stream(value: Any) -> bool:
+    """Whether a value is a stream: one of torch, of CUDA's Python bindings, or one to compile with."""
+    return isinstance(value, FakeStream) or type(value).__name__ in (
+        "CUstream",
+        "cudaStream_t",
+        "Stream",
+        "ExternalStream",
+    )
 
 
 class Number(Form):
@@ -293,6 +324,8 @@ def form_of(value: Any, annotation: Any, name: str, in_kernel: bool = False) -> 
     dtype = numeric_annotation(annotation)
     if dtype is not None:
         return _number(value, dtype, name)
+    if is_stream(value) or isinstance(value, StreamForm):
+        return StreamForm(name)
     if isinstance(value, Numeric):
         return _number(value, type(value), name)
     if isinstance(value, (bool, int, float)):

@@ -9,9 +9,8 @@ import threading
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tilewright import _core, numeric
+from tilewright import _core
 from tilewright._core import program
-from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,8 +68,8 @@ def _is_checked(threads: int) -> bool:
     return said not in ("0", "") if said is not None else threads <= CHECKED_THREADS
 
 
-def run_on_cpu(traced: Traced, leaves: Leaves) -> Any:
-    """Run the host function; what it returns. KernelError for what is wrong with its kernels."""
+def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
+    """Run the host function; the leaves of what it returns. KernelError for what is wrong with its kernels."""
     launches, results = traced.program.evaluate(traced.host, leaves.values)
     memory = {one.parameter: one for one in leaves.memory}
     functions = traced.program.functions
@@ -97,7 +96,7 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> Any:
             sys.stdout.write(output)
         if findings:
             raise KernelError(function.name, findings)
-    return traced.returned.build(iter([_result(traced, leaves, i, one) for i, one in enumerate(results)]))
+    return tuple(results)
 
 
 def _range(memory: Memory, name: str) -> Any:
@@ -117,15 +116,3 @@ def _range(memory: Memory, name: str) -> Any:
         bits=memory.bits,
         writable=not memory.read_only,
     )
-
-
-def _result(traced: Traced, leaves: Leaves, index: int, result: tuple[int, int]) -> Any:
-    """A leaf of what a host function returns: a Python number, or a pointer into an argument's memory."""
-    bits, base = result
-    _, kind = list(traced.returned.parameters())[index]
-    dtype = getattr(numeric, kind.scalar)
-    if kind.kind == "number":
-        return dtype._decode(bits)
-    owner = next((one.owner for one in leaves.memory if one.parameter == base), None)
-    address = bits if base < 0 else leaves.values[base] + bits
-    return Pointer(dtype, address, AddressSpace[kind.space], kind.align, owner)

@@ -145,4 +145,3 @@ def or_(*args: Any) -> Any:
     for x in args:
         result = _or(result, lambda x=x: x)  # type: ignore[misc]
     return result if isinstance(result, Numeric) else bool(result)
-

@@ -10,8 +10,9 @@ import functools
 import inspect
 import os
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from tilewright import _core
 from tilewright._core import program
 from tilewright._traceback import short
 from tilewright.cute.runtime import import_array
@@ -28,16 +29,20 @@ from tilewright.lang.trace import Trace, as_symbols, current, dimension, leaves_
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from tilewright.lang.compile import CompiledKernel
+
 __all__ = ["Compiled", "KernelCall", "compile", "jit", "kernel"]
 
 
-class Traced(NamedTuple):
-    """A program with the forms of its host function's arguments, by the names of their parameters, and of its result."""
+class Traced:
+    """A program with the forms of its host function's arguments, by the names of their parameters, and of its result.
 
-    program: Any
-    host: int
-    forms: dict[str, Form]
-    returned: Form
+    `compiled` has its kernels by architecture.
+    """
+
+    def __init__(self, program: Any, host: int, forms: dict[str, Form], returned: Any) -> None:
+        self.program, self.host, self.forms, self.returned = program, host, forms, returned
+        self.compiled: dict[str, dict[int, CompiledKernel]] = {}
 
 
 class _Function:
@@ -84,12 +89,22 @@ def _called(function: Callable[..., Any], signature: inspect.Signature, names: l
 class Jit(_Function):
     """A function of the host; it launches kernels."""
 
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function, options)
+        names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+        # Repeats launches on a GPU for tensors of the same kinds without running Python.
+        self._launcher = _core.cuda.Launcher(self._call, names)
+
     @short
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             return self._inlined(args, kwargs)
         if debug.is_stepping() or os.environ.get("TILEWRIGHT_DEBUG", "0") not in ("", "0"):
             return self.debug(*args, **kwargs)
+        return self._launcher(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The result of a call, and what repeats its launches."""
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         forms = self.forms(bound)
@@ -290,12 +305,12 @@ class Compiled:
     def __init__(self, function: Jit, bound: inspect.BoundArguments, options: Options) -> None:
         self.options = options
         bound.apply_defaults()
-        forms = function.forms(bound)
-        self.traced = function.trace(forms)
+        self.traced = function.trace(function.forms(bound))
         parameters = list(function.signature.parameters.values())
         self._fixed = {p.name: bound.arguments[p.name] for p in parameters if is_constexpr(p.annotation)}
         self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
-        functools.update_wrapper(self, function.function)
+        self.__name__, self.__doc__ = function.function.__name__, function.function.__doc__
+        self._launcher = _core.cuda.Launcher(self._call, tuple(self.signature.parameters))
 
     @property
     def program(self) -> Any:
@@ -304,6 +319,9 @@ class Compiled:
 
     @short
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._launcher(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = {**bound.arguments, **self._fixed}
