@@ -158,6 +158,8 @@ def test_pointers():
         address = cute.make_ptr(Float32, p.toint(), AddressSpace.gmem, assumed_align=16)
         assert str(address) == str(p)
         assert type(p - address) is Int64
+        assert (p.max_alignment, p.type) == (16, "!cute.ptr<f32, gmem, align<16>>")
+        assert p.llvm_ptr is p.ir_value() is p.symbol
         assert str(cute.recast_tensor(cute.make_tensor(p, (4, n)), Float16).layout) == "(8,?):(1,8)"
         p[1] = p[0] + 1
         return (p + n).load()
@@ -281,3 +283,17 @@ def test_gemm_of_one_thread():
     arguments = [Argument(Float32, [1, 2, 3, 4, 5, 6]), Argument(Float32, [1] * 6), Argument(Float32, [1, 2, 3, 4])]
     _, (_, _, memory) = run(function, *arguments)
     assert [int(x._value) for x in memory] == [9 + 1, 12 + 2, 9 + 3, 12 + 4]
+
+
+def test_accumulation_may_be_decided_at_run_time():
+    field = cute.nvgpu.warpgroup.Field.ACCUMULATE
+
+    def function(p, q, n):
+        mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32))
+        mma.set(field, n != 0)
+        a, c = cute.make_tensor(p, (1, 2, 1)), cute.make_tensor(q, (1, 2, 2))
+        cute.gemm(mma, c, a, a, c)
+
+    for n, start in ((0, 0), (1, 10)):
+        _, (_, memory) = run(function, Argument(Float32, [2, 3]), Argument(Float32, [10] * 4), Int32(n))
+        assert [int(x._value) for x in memory] == [start + 4, start + 6, start + 6, start + 9]

@@ -14,6 +14,7 @@ from tilewright.cute.execute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
+from tilewright.cute.vectors.tensor_ssa import where
 from tilewright.numeric import Boolean
 from tilewright.numeric.traced import emit, is_traced
 
@@ -186,7 +187,11 @@ def multiply_add(
     function: str, atom: MmaAtom, d: Tensor, a: Tensor, b: Tensor, c: Tensor, shapes: dict[str, tuple[int, ...]]
 ) -> None:
     """d[m,n] = c[m,n] + sum over k of a[m,k] b[n,k], each step a fused multiply-add."""
-    if not atom.get(Field.ACCUMULATE):
+    accumulate = atom.get(Field.ACCUMULATE)
+    if is_traced(accumulate):
+        d.store(where(accumulate, c.load(), 0))
+        c = d
+    elif not accumulate:
         d.fill(0)
         c = d
     _, rows, depth = shapes["a"]

@@ -74,6 +74,16 @@ class Pointer:
         """Whether the address is known at run time only."""
         return False
 
+    @property
+    def max_alignment(self) -> int:
+        """The alignment in bytes that is known, as `alignment`."""
+        return self.alignment
+
+    @property
+    def type(self) -> str:
+        """The type as CuTeDSL's compiler writes it."""
+        return f"!cute.{self}"
+
     def toint(self) -> int:
         """The address in bytes (of the byte that holds the first bit)."""
         return self._bits >> 3
