@@ -99,9 +99,7 @@ def test_dynamic_layouts():
             layout = cute.make_layout((4, 2))
         tensor[0] = layout.shape[0]
 
-    with pytest.raises(
-        TypeError, match=r"layout is Layout \(2,4\):\(1,2\).* and Layout \(4,2\):\(1,4\)|layout is Layout"
-    ):
+    with pytest.raises(TypeError, match=r"layout is Layout \(4,2\):\(1,4\) in one branch and Layout \(2,4\)"):
         text_of(static)
 
 

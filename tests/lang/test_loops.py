@@ -1,12 +1,10 @@
 """Loops of the program: what goes round them keeps its type, trips may be zero, and Python's own loops stay."""
 
 import builtins
-from dataclasses import dataclass
-from types import SimpleNamespace
 
 import pytest
 
-from tilewright.lang import carry, control
+from tilewright.lang import control
 from tilewright.lang.control.loops import Range
 from tilewright.lang.rewrite import rewrite
 from traced_numbers import F32, I32, I64, note, require_python, trace, trap
@@ -63,7 +61,7 @@ def test_zero_trips_leave_everything():
 
     def static(x):
         for _ in range(0):
-            x = undefined_name  # noqa: F821
+            x = undefined_name
         else:
             x = x + 1
         return x
@@ -285,109 +283,6 @@ def test_nested_loops_and_branches():
     require_python(f, range(5), range(5))
 
 
-def test_while():
-    def f(n, m):
-        steps = 0
-        while n != m and steps < 10:
-            if n > m:
-                n -= 1
-            else:
-                n += 1
-            steps += 1
-        else:
-            steps += 100
-        return n, steps
-
-    require_python(f, SMALL, SMALL)
-
-
-def test_while_that_python_decides():
-    def f(x):
-        k = 3
-        while k > 0:
-            x = x + k
-            k -= 1
-            if k == 1:
-                continue
-            if k == 5:
-                break
-        else:
-            x = x + 1000
-        while True:
-            x = x + 1
-            k += 1
-            if k > 2:
-                break
-        return x
-
-    traced = require_python(f, SMALL)
-    assert "while" not in traced.text
-
-
-def test_while_that_becomes_the_programs():
-    def f(n):
-        k = 0
-        while k < 5:
-            k = k + 2 if k == 0 else k + n
-        return k
-
-    require_python(f, range(1, 4))
-
-
-def test_the_test_of_a_while_has_effects_once_a_trip():
-    def ready(n):
-        note("asked {}", n)
-        return n > 0
-
-    def f(n):
-        while ready(n):
-            n = n - 1
-        return n
-
-    require_python(f, SMALL)
-
-    def waiting(n):
-        while not ready(n):
-            n = n + 1
-        return n
-
-    require_python(waiting, SMALL)
-
-
-def test_a_static_test_with_operations():
-    def ready(x, k):
-        note("{}", x + k)
-        return k < 2
-
-    def f(x):
-        k = 0
-        while ready(x, k):
-            k += 1
-            x = x * 2
-        return x + k
-
-    require_python(f, SMALL)
-
-
-def test_walrus_in_the_test():
-    def f(n):
-        total = 0
-        while (left := n - total) > 0:
-            total += left // 2 + 1
-        return total, left
-
-    def g(n):
-        total = 0
-        left = 0
-        while (left := n - total) > 0:
-            total += left // 2 + 1
-        return total, left
-
-    require_python(g, SMALL)
-    with pytest.raises(UnboundLocalError, match="left has no value"):
-        trace(f, I32)
-
-
 def test_a_static_continue_ends_the_trip():
     def f(n, skip):
         total = 0
@@ -447,155 +342,6 @@ def test_else_of_a_loop():
     require_python(f, SMALL)
 
 
-def test_structures_go_round():
-    @dataclass
-    class State:
-        index: object
-        phase: object
-        name: str
-
-    def f(n):
-        pair = (0, (n, "text"))
-        state = State(0, 1, "s")
-        values = [1, 2]
-        for i in range(n):
-            pair = (pair[0] + i, (pair[1][0] * 2, "text"))
-            state.index = state.index + 1
-            if state.index == 2:
-                state.index = 0
-                state.phase = state.phase ^ 1
-            values[0], values[1] = values[1], values[0] + i
-        return pair[0], pair[1][0], state.index, state.phase, values[0], values[1]
-
-    require_python(f, range(6))
-
-
-def test_objects_changed_by_functions_that_the_loop_calls():
-    class Counter:
-        def __init__(self):
-            self.count = 0
-
-        def add(self, x):
-            self.count = self.count + x
-
-    def f(n):
-        counter = Counter()
-        for i in range(n):
-            counter.add(i)
-        return counter.count
-
-    with pytest.raises(TypeError, match=r"changes counter\.count from int 0 to Int32; a function that the loop calls"):
-        trace(f, I32)
-
-
-def test_a_list_that_grows_in_a_loop():
-    def f(n):
-        values = []
-        for i in range(n):
-            values.append(i)
-        return len(values)
-
-    with pytest.raises(TypeError, match="changes values from 0 elements to 1 elements; that happens once"):
-        trace(f, I32)
-
-
-def test_the_protocol_of_values():
-    class State:
-        def __init__(self, stages, index, phase):
-            self.stages, self.index, self.phase = stages, index, phase
-
-        def __extract_mlir_values__(self):
-            return [self.index, {"phase": self.phase}]
-
-        def __new_from_mlir_values__(self, values):
-            return State(self.stages, values[0], values[1]["phase"])
-
-        def advance(self):
-            self.index = self.index + 1
-            if_last(self)
-
-    @rewrite
-    def if_last(state):
-        if state.index == state.stages:
-            state.index = 0
-            state.phase = state.phase ^ 1
-
-    def f(n):
-        state = State(2, 0, 1)
-        alias = state
-        for i in range(n):
-            state.advance()
-            note("{} {}", state.index, state.phase)
-        while state.index == 0 and n > 3:
-            state.advance()
-            n -= 1
-        if n > 1:
-            state.advance()
-        return alias.index, alias.phase
-
-    require_python(f, range(7))
-
-
-def test_registered_kinds():
-    class Pipe:
-        def __init__(self, index):
-            self.state = {"index": index}
-
-        def advance(self):
-            self.state["index"] = self.state["index"] + 1
-
-    def assign(pipe, parts):
-        (pipe.state["index"],) = parts
-
-    carry.register(
-        Pipe, split=lambda p: ("pipe", [p.state["index"]]), build=lambda p, parts: Pipe(*parts), assign=assign
-    )
-
-    def f(n):
-        pipe = Pipe(n)
-        for i in range(n):
-            if i > 1:
-                pipe.advance()
-        other = Pipe(0)
-        if n > 2:
-            other = pipe
-        else:
-            other.advance()
-        return pipe.state["index"], other.state["index"]
-
-    def g(n):
-        pipe = Pipe(n)
-        for i in range(n):
-            if i > 1:
-                pipe.advance()
-        if n > 1:
-            pipe.advance()
-        return pipe.state["index"]
-
-    require_python(g, range(6))
-    assert f(3) == (4, 4)
-
-
-def test_namespaces():
-    def f(n):
-        ns = SimpleNamespace(a=0, b="text")
-        for i in range(n):
-            ns.fresh = i * 2
-            ns.a = ns.a + ns.fresh
-        return ns.a
-
-    require_python(f, SMALL)
-
-    def behind(n):
-        ns = SimpleNamespace()
-        for i in range(n):
-            ns.fresh = i
-        return ns.fresh + 1
-
-    with pytest.raises(UnboundLocalError, match=r"ns\.fresh has no value behind this loop"):
-        trace(behind, I32)
-
-
 def test_what_goes_round_is_named():
     def f(n):
         total = 0
@@ -619,20 +365,6 @@ def test_only_what_is_read_goes_round():
     assert line.count("i32") == 2
 
 
-def test_errors_inside_of_a_loop_that_are_caught():
-    def f(n):
-        total = 0
-        for i in range(n):
-            try:
-                if i > 1:
-                    raise KeyError
-            except KeyError:
-                total = total + i
-        return total
-
-    assert trace(f, I32).value(4) == 6
-
-
 def test_a_trap_in_a_loop_that_makes_no_trip():
     def f(n):
         for i in range(n, 0):
@@ -647,3 +379,21 @@ def test_range_as_an_object():
     assert Range(5, 5).is_empty
     with pytest.raises(ValueError, match="must not be zero"):
         Range(0, 4, 0)
+    with pytest.raises(TypeError, match=r"range: expected integers, but got float 2\.5"):
+        Range(2.5)
+
+
+def test_bounds_that_are_no_integers():
+    def f(n):
+        for i in range(F32(n)):
+            note("{}", i)
+
+    with pytest.raises(TypeError, match="range: expected integers, but got Float32"):
+        trace(f, I32)
+
+    def g(n):
+        for i in range(0, n, 0):
+            note("{}", i)
+
+    with pytest.raises(ValueError, match="must not be zero"):
+        trace(g, I32)

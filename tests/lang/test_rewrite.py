@@ -8,6 +8,8 @@ import traceback
 from functools import wraps
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
 from tilewright.lang.rewrite import advice, rewrite
 from traced_numbers import I32, require_python, trace
@@ -109,6 +111,23 @@ def test_methods_keep_super_and_private_names(flag):
     assert rewrite(Derived.twice)(3) == 6
 
 
+class Private:
+    def __init__(self):
+        self.__total = 0
+
+    def run(self, n):
+        __last = n
+        for i in range(n):
+            self.__total = self.__total + i
+            if i > 1:
+                __last = i
+        return self.__total, __last
+
+
+def test_private_names_go_round():
+    require_python(lambda n: rewrite(Private.run)(Private(), n), range(-1, 5))
+
+
 def test_super_in_a_branch_of_the_program():
     class Inner(Base):
         def pick(self, x):
@@ -146,14 +165,14 @@ def test_functions_inside_are_rewritten_with_the_one_around():
                 return 1
             return -1
 
-        choose = lambda y: y if y > 1 else 0  # noqa: E731
+        choose = lambda y: y if y > 1 else 0
         return rewrite(sign)(x) + choose(x)
 
     require_python(outer, range(-3, 4))
 
 
 def test_lambdas():
-    one = lambda x: x if x > 0 else -x  # noqa: E731
+    one = lambda x: x if x > 0 else -x
     require_python(one, range(-2, 3))
     both = (lambda x: x + 1 if x > 0 else x, lambda x: x - 1 if x > 0 else x)
     if sys.version_info >= (3, 11):
@@ -213,7 +232,7 @@ def test_a_function_that_is_not_decorated_says_so():
     def helper(x):
         return 1 if x > 0 else 0
 
-    with pytest.raises(TypeError, match="decorate it with @cute.jit"):
+    with pytest.raises(TypeError, match=r"decorate it with @cute.jit"):
         trace(lambda x: helper(x), I32)
     assert "tilewright" not in advice()
 
@@ -255,12 +274,29 @@ def test_future_annotations_and_python_without_asserts(tmp_path):
     assert run.stdout == "3 {'x': 'Unknown', 'return': 'Other'}\n"
 
 
-def test_nested_deeper_than_python_nests_loops():
+def nested(depth):
+    """A function of so many branches, one in another, of which each may be the program's."""
     lines = ["def deep(x):", "    y = 0"]
-    lines += [f"    {'    ' * i}if x != {100 + i}:" for i in range(30)]
-    lines += ["    " * 31 + "y = x", "    return y"]
-    source = "\n".join(lines)
-    linecache.cache["<deep>"] = (len(source), None, source.splitlines(True), "<deep>")
+    lines += [f"    {'    ' * i}if x != {100 + i}:" for i in range(depth)]
+    lines += ["    " * (depth + 1) + "y = x", "    return y"]
+    source, name = "\n".join(lines), f"<deep {depth}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     scope = {}
-    exec(compile(source, "<deep>", "exec"), scope)
-    assert rewrite(scope["deep"])(3) == 3
+    exec(compile(source, name, "exec"), scope)
+    return scope["deep"]
+
+
+def test_branches_nested_deeper_than_python_nests_loops():
+    assert rewrite(nested(30))(3) == 3
+    require_python(nested(15), range(99, 103))
+    with pytest.raises(TypeError, match="stands in too many others: Python nests at most 20"):
+        trace(nested(30), I32)
+
+
+def test_cells_of_a_notebook():
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = InteractiveShell(config=config)
+    shell.run_cell("limit = 2\n\ndef f(x):\n    if x > limit:\n        return x\n    return -x\n").raise_error()
+    traced = require_python(shell.user_ns["f"], range(5))
+    assert "// line 4" in traced.text

@@ -58,13 +58,13 @@ static float __ll2float_rz(long long x) { return toward_zero(x); }
 static float __ull2float_rz(unsigned long long x) { return toward_zero(x); }
 static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static double rsqrt(double x) { return 1 / std::sqrt(x); }
-static float __expf(float x) { return std::exp(x); }
-static float __logf(float x) { return std::log(x); }
-static float __log2f(float x) { return std::log2(x); }
-static float __log10f(float x) { return std::log10(x); }
-static float __sinf(float x) { return std::sin(x); }
-static float __cosf(float x) { return std::cos(x); }
-static float __tanf(float x) { return std::tan(x); }
+#define __expf(x) std::exp(float(x))
+#define __logf(x) std::log(float(x))
+#define __log2f(x) std::log2(float(x))
+#define __log10f(x) std::log10(float(x))
+#define __sinf(x) std::sin(float(x))
+#define __cosf(x) std::cos(float(x))
+#define __tanf(x) std::tan(float(x))
 static void* __cvta_shared_to_generic(unsigned address) { return shared_memory + address; }
 template <class T, class U> static T atomicAdd(T* p, U x) { return std::exchange(*p, *p + x); }
 template <class T, class U> static T atomicMin(T* p, U x) { return std::exchange(*p, min(*p, T(x))); }
@@ -76,6 +76,11 @@ template <class T, class U> static T atomicExch(T* p, U x) { return std::exchang
 template <class T, class U, class V> static T atomicCAS(T* p, U expected, V x) {
   return std::exchange(*p, *p == T(expected) ? T(x) : *p);
 }
+#define atomicAdd_system atomicAdd
+#define atomicMin_system atomicMin
+#define atomicMax_system atomicMax
+static void __threadfence_system() {}
+static void __threadfence_block() {}
 static int traps = 0;
 static void __trap() { ++traps; }
 static void __syncwarp(unsigned = ~0u) {}

@@ -1,14 +1,16 @@
-"""Random Python functions of small integers, as source: nested control flow over three variables and a list.
+"""Random Python functions of small integers, as source: nested control flow over variables and parts of objects.
 
 Every variable has a value before it is used and stays an integer, so that Python and the program have to agree.
 """
 
 import linecache
 import random
+from types import SimpleNamespace
 
 VARIABLES = ("a", "b", "c")
-NAMES = (*VARIABLES, "x", "y", "v[0]", "v[1]")
-TARGETS = (*VARIABLES, "v[0]", "v[1]")
+TARGETS = (*VARIABLES, "v[0]", "v[1]", "o.p", "t[1]['k']")
+NAMES = (*TARGETS, "x", "y")
+RESULTS = "a, b, c, v[0], v[1], o.p, t[1]['k']"
 
 
 class _Writer:
@@ -58,7 +60,8 @@ class _Writer:
         return ["a, b = b, a"] if kind == "swapped" else [f"note('n {{}}', {self._expression(1)})"]
 
     def _statement(self, depth):
-        kind = self._choice(["assign", "if", "if", "for", "while", "python"]) if depth else "assign"
+        kinds = ["assign", "if", "if", "for", "index", "while", "python", "call"]
+        kind = self._choice(kinds) if depth else "assign"
         if kind == "if":
             lines = [f"if {self._condition(2)}:", *self._inside(depth)]
             if self._choice([True, False]):
@@ -69,6 +72,17 @@ class _Writer:
         if kind == "for":
             start, stop = self._choice(["", "y, ", "-1, "]), self._choice(["x", "y", "a % 4", "3"])
             return [f"for {index} in range({start}{stop}):", f"    a = (a + {index}) % 5", *self._inside(depth)]
+        if kind == "index":  # a variable that has a value before is the index
+            lines = [f"for {self._choice(VARIABLES)} in range({self._choice(['x', 'y', '2'])}):", *self._inside(depth)]
+            return [*lines, "else:", *self._inside(1)] if self._choice([True, False]) else lines
+        if kind == "call":  # a function inside that assigns a variable outside
+            head = [f"def g{self._loops}(z):", f"    nonlocal {self._choice(['b', 'c'])}"]
+            name = head[1].split()[-1]
+            return [
+                *head,
+                f"    {name} = ({name} + z * {self._choice(NAMES)}) % 7",
+                f"g{self._loops}({self._expression(1)})",
+            ]
         if kind == "while":
             stop = self._choice(["x", "3", "b % 3"])
             head = f"while {index} < {stop} and {self._condition(1)} and {index} < 4:"
@@ -86,11 +100,18 @@ class _Writer:
         return [line for _ in range(self._choice([1, 2, 3])) for line in self._statement(depth)]
 
     def function(self):
-        lines = ["a, b, c = 1, x, y", "v = [0, x]", *self._block(3)]
-        if self._choice([True, False]):
-            early = [*self._assignment(), "return a, c, b, v[0], v[1]"]
+        lines = ["a, b, c = 1, x, y", "v = [0, x]", "o = SimpleNamespace(p=2)", "t = (0, {'k': y})", *self._block(3)]
+        for _ in range(self._choice([0, 1, 2])):
+            early = [*self._assignment(), f"return {RESULTS}"]
+            if self._choice([True, False]):
+                early = [
+                    f"if {self._condition(1)}:",
+                    *("    " + line for line in early),
+                    "else:",
+                    f"    return {RESULTS}",
+                ]
             lines += [f"if {self._condition(1)}:", *("    " + line for line in early), *self._block(1)]
-        lines.append("return a, b, c, v[0], v[1]")
+        lines.append(f"return {RESULTS}")
         return "\n".join(["def f(x, y):", *("    " + line for line in lines), ""])
 
 
@@ -103,5 +124,5 @@ def define(source, **scope):
     """The function of a source, which Python finds again."""
     name = f"<random {hash(source)}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    exec(compile(source, name, "exec"), scope)
+    exec(compile(source, name, "exec"), scope := {**scope, "SimpleNamespace": SimpleNamespace})
     return scope["f"]

@@ -54,7 +54,7 @@ bool Clocks::is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, R
   if (number <= 1) return true;
   const Event& event = events_[number];
   const WarpClock& clock = cta.warps[warp.index];
-  if (event.cta != warp.cta->linear) return below(clock.others, event, number);
+  if (event.cta != warp.cta->linear) return !clock.others.empty() && below(clock.others, event, number);
   if (number < clock.known[event.warp]) return true;
   if (event.warp != warp.index) return false;
   if (lane_of(record) == lane) return true;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "core/error.hpp"
 #include "run.hpp"
@@ -18,6 +19,8 @@ std::string_view text_of(FindingKind kind) {
 }
 
 Finding& FindingTable::add(FindingKind kind, uint32_t place, uint32_t other_place, uint64_t cta) {
+  // Two lines race in either order, which is one finding.
+  if (kind == FindingKind::kRace && findings_.contains(Key{kind, other_place, place})) std::swap(place, other_place);
   const auto [found, is_new] = findings_.try_emplace(Key{kind, place, other_place});
   Finding& finding = found->second;
   if (is_new) {

@@ -262,8 +262,9 @@ class Block {
           });
       if (finding != nullptr && absent != nullptr) finding->other = cta_.thread_of(*absent, 0);
       release_barrier(cta_, id);
+      cta_.is_stopped = !ended;  // the hardware would hang; it lets those go on who wait for threads that are no more
     }
-    return waits;
+    return waits && !cta_.is_stopped;
   }
 
   bool within_limit(const Warp& warp) {

@@ -141,6 +141,13 @@ const MemoryRange* Shadow::range_of(const AccessCode& access, uint64_t address) 
   return nullptr;
 }
 
+// Where the address is, which lies in one.
+const Shadow::Segment& Shadow::segment_of(uint64_t address) const {
+  const auto after = std::upper_bound(segments_.begin(), segments_.end(), address,
+                                      [](uint64_t at, const Segment& each) { return at < each.first; });
+  return *(after - 1);
+}
+
 // The address of a finding, and the tensor's coordinate there.
 void Shadow::tell(Finding& finding, const Warp& warp, const AccessCode& access, uint64_t address,
                   const MemoryRange* range) {
@@ -232,12 +239,10 @@ std::optional<Shadow::Place> Shadow::global_place(const Warp& warp, const Instru
     if (finding != nullptr) tell(*finding, warp, access, address, place.range);
     return std::nullopt;
   }
-  auto segment = std::upper_bound(segments_.begin(), segments_.end(), address,
-                                  [](uint64_t at, const Segment& each) { return at < each.first; });
-  --segment;
-  place.cells = segment->cells.get();
-  place.first = (address - segment->first) >> global_shift_;
-  place.last = (address + bytes - 1 - segment->first) >> global_shift_;
+  const Segment& segment = segment_of(address);
+  place.cells = segment.cells.get();
+  place.first = (address - segment.first) >> global_shift_;
+  place.last = (address + bytes - 1 - segment.first) >> global_shift_;
   return place;
 }
 
@@ -313,6 +318,65 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   }
 }
 
+// What is right with most accesses, row by row: all lanes are aligned, in bounds, and touch one granule each that
+// nobody else has touched since the last barrier. The lanes for which nothing is left to do.
+Mask Shadow::touch_quickly(const Warp& warp, const AccessCode& access, Use use, const uint64_t* addresses, Mask mask,
+                           uint32_t event, Mask& undefined) {
+  const bool is_shared = access.space == Space::kShared;
+  const uint32_t shift = is_shared ? shared_shift_ : global_shift_;
+  if ((!is_shared && access.space != Space::kGlobal) || access.is_half || access.bytes != 1u << shift ||
+      (use != Use::kRead && use != Use::kWrite) || undefined != 0) {
+    return 0;
+  }
+  uint64_t first = 0, size = static_cast<uint64_t>(launch_.shared_bytes);
+  Cells* cells = warp.cta->memory->shared.get();
+  std::size_t offset = 0;
+  if (!is_shared) {
+    const MemoryRange* range =
+        access.parameter >= 0 ? parameters_[static_cast<std::size_t>(access.parameter)] : nullptr;
+    if (range == nullptr || (use == Use::kWrite && !range->is_writable)) return 0;
+    const Segment& segment = segment_of(range->address);
+    if (range->address % access.bytes != 0) return 0;
+    first = range->address;
+    size = range->bytes;
+    cells = segment.cells.get();
+    offset = (range->address - segment.first) >> shift;
+  }
+  if (size < access.bytes) return 0;
+  const uint64_t last = size - access.bytes, ones = access.bytes - 1;
+  // What is below is of this CTA and in order with what the warp does.
+  const Record safe = is_shared ? record_of(warp.cta->memory->clocks.warps[warp.index].all, 0) : 1;
+  const Record needed = is_shared && use == Use::kRead ? 1 : 0;  // to be written at all
+  Record *const write = cells->write.get() + offset, *const read = cells->read.get() + offset,
+                *const other = cells->other_read.get() + offset;
+  Mask done = 0;
+  for (Mask left = mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    const uint64_t at = addresses[lane] - first;
+    if (at > last || (at & ones) != 0) continue;
+    const uint64_t g = at >> shift;
+    const Record mine = record_of(event, lane), written = write[g];
+    // Of 0, where it has to be written, 1 is taken, so that it is above all.
+    if (written - needed >= safe - needed) continue;
+    if (use == Use::kRead) {
+      if (read[g] < safe) {
+        read[g] = mine;
+      } else if (event_of(read[g]) == event && other[g] < safe) {
+        other[g] = mine;
+      } else if (other[g] < safe || clocks_[read[g]].warp == clocks_[other[g]].warp) {
+        continue;
+      }
+    } else {
+      if (read[g] >= safe) continue;
+      if (other[g] >= safe) continue;
+      write[g] = mine;
+      read[g] = other[g] = 0;
+    }
+    done |= Mask{1} << lane;
+  }
+  return done;
+}
+
 Mask Shadow::look(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                   const uint64_t* addresses, Mask mask, Mask& undefined) {
   if (clocks_.is_full()) make_room(*warp.cta);
@@ -320,6 +384,7 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
   const uint32_t event = access.space == Space::kRegister ? 0 : clocks_.event(warp, instruction, use == Use::kAtomic);
   if (use != Use::kWrite) undefined = 0;
   Mask admitted = mask;
+  mask &= ~touch_quickly(warp, access, use, addresses, mask, event, undefined);
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
     uint64_t address = access.is_half ? addresses[lane] >> 1 : addresses[lane];

@@ -94,6 +94,9 @@ class Shadow {
                                     uint64_t address, uint32_t bytes, uint32_t lane);
   bool frame_place(Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
                    uint32_t bytes, uint32_t lane, Mask& undefined);
+  Mask touch_quickly(const Warp& warp, const AccessCode& access, Use use, const uint64_t* addresses, Mask mask,
+                     uint32_t event, Mask& undefined);
+  const Segment& segment_of(uint64_t address) const;
   bool is_aligned(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
                   int64_t bytes, uint32_t lane);
   void touch(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,

@@ -24,7 +24,9 @@ Emitter::Emitter(const Program& program, const Function& function)
   // Indices of loops over elements give way to the user's names.
   const Block& body = program.blocks[function.body];
   std::unordered_set<std::string_view> wanted;
-  for (const Value& value : program.values) wanted.insert(value.name);
+  for (ValueId id = 0; id < program.values.size(); ++id) {
+    if (uses_.definition(id).kind != Definition::Kind::kNone) wanted.insert(program.values[id].name);
+  }
   const auto free_name = [&](std::initializer_list<const char*> candidates) {
     for (const char* candidate : candidates) {
       if (wanted.count(candidate) == 0) return names_.unique(candidate);

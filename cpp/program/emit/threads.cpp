@@ -35,7 +35,9 @@ void Emitter::warp(const Operation& operation) {
     line(concat(declared_type(result), " ", name, " = ", text, ";"));
     bind(id, name);
   };
-  const auto mask = [&](std::size_t i) { return x.size() > i ? value(x[i]).text : std::string("0xffffffffu"); };
+  const auto mask = [&](std::size_t i) -> std::string {
+    return x.size() <= i || constant(x[i]) == -1 ? "0xffffffffu" : value(x[i]).text;
+  };
   const auto each = [&](const std::function<std::string(const Expr&)>& f) {
     if (!result.is_vector()) return define_as(f(value(x[0])));
     line(concat(declared_type(result), " ", name, ";"));
@@ -105,7 +107,7 @@ void Emitter::sync(const Operation& operation) {
     case Opcode::kCpAsyncCommit:
       return instruction("cp.async.commit_group;");
     case Opcode::kCpAsyncWait:
-      return instruction(concat("cp.async.wait_group ", operation.ints.at(0), ";"));
+      return line(concat("asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(", operation.ints.at(0), ") : \"memory\");"));
     default:
       return instruction(concat("griddepcontrol.", operation.text, ";"));
   }

@@ -177,7 +177,7 @@ void Emitter::pure(const Operation& operation) {
 
 Expr Emitter::special(const Operation& operation) {
   const int64_t dimension = operation.ints.empty() ? 0 : operation.ints[0];
-  const char axis = "xyz"[dimension];
+  const std::string axis(1, "xyz"[dimension]);
   const auto component = [&](std::string_view what) { return Expr{concat("int(", what, ".", axis, ")")}; };
   // Threads count along x first.
   const bool is_flat = function_.threads[1] == 1 && function_.threads[2] == 1;

@@ -77,7 +77,7 @@ class Form:
         return iter(())
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        """The argument as the traced function sees it; of a result, with its numbers and pointers, as the caller does."""
+        """The argument as the traced function sees it; of a result, as the caller does."""
         raise NotImplementedError
 
     def read(self, value: Any, leaves: Leaves) -> None:

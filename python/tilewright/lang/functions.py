@@ -6,8 +6,9 @@ import builtins
 import operator
 from typing import TYPE_CHECKING, Any, overload
 
-from tilewright.lang.control import mark_range, not_
+from tilewright.lang.carry import is_dynamic
 from tilewright.lang.control import and_ as _and
+from tilewright.lang.control import mark_range, not_
 from tilewright.lang.control import or_ as _or
 from tilewright.numeric import Int32, Numeric
 
@@ -76,7 +77,16 @@ def range_constexpr(*args: SupportsIndex) -> builtins.range:
 
 
 def const_expr(expression: T) -> T:
-    """The expression, marked as known at compile time."""
+    """The expression, which has to be known while tracing; TypeError where it is known at run time only.
+
+    >>> const_expr(2 > 1)
+    True
+    """
+    if is_dynamic(expression):
+        raise TypeError(
+            "const_expr: the value is known only at run time; leave const_expr out for a branch of the program, or pass "
+            "what the value is made of as cutlass.Constexpr"
+        )
     return expression
 
 

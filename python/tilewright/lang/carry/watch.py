@@ -6,16 +6,18 @@ back for the other branch and then joined; what a loop changed has to go round i
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
 from enum import Enum
-from types import FunctionType, SimpleNamespace
+from functools import partial
+from types import BuiltinMethodType, FunctionType, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.lang.carry.registry import Mismatch, is_package_type, leaf_of, mutable_kinds, parts_of
 from tilewright.lang.carry.undefined import Undefined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tilewright.lang.carry.join import Join
 
@@ -35,7 +37,8 @@ class _Mutable(NamedTuple):
 
 
 def _put_list(value: Any, state: dict[Any, Any]) -> None:
-    value[:] = state.values()
+    value.clear()
+    value.extend(state.values())
 
 
 def _put_dict(value: Any, state: dict[Any, Any]) -> None:
@@ -54,7 +57,7 @@ def _put_attributes(value: Any, state: dict[Any, Any]) -> None:
     attributes.update(state)
 
 
-_SKIP, _INSIDE, _CLOSURE = object(), object(), object()
+_SKIP, _INSIDE, _CALLABLE = object(), object(), object()
 _LIST = _Mutable(lambda v: dict(enumerate(v)), _put_list, "[{!r}]")
 _DICT = _Mutable(dict, _put_dict, "[{!r}]")
 _SET = _Mutable(lambda v: {x: x for x in v}, _put_set, "[{!r}]")
@@ -85,19 +88,31 @@ def _kind_of(kind: type) -> Any:
 def _find_kind(kind: type) -> Any:
     if kind in (int, float, bool, str, bytes, type(None)) or issubclass(kind, type) or leaf_of(kind) is not None:
         return _SKIP
-    for base, how in ((list, _LIST), (dict, _DICT), (set, _SET), (SimpleNamespace, _ATTRIBUTES)):
-        if kind is base:
-            return how
     parts = parts_of(kind)
     if parts is not None and parts.assign is not None:
         return _registered(kind)
+    for base, how in ((list, _LIST), (dict, _DICT), (set, _SET), (deque, _LIST), (SimpleNamespace, _ATTRIBUTES)):
+        if issubclass(kind, base):
+            return how
     if issubclass(kind, tuple):
         return _INSIDE
-    if kind is FunctionType:
-        return _CLOSURE
+    if kind in (FunctionType, MethodType, BuiltinMethodType, partial):
+        return _CALLABLE
     if is_package_type(kind) or issubclass(kind, Enum) or kind.__dictoffset__ == 0:
         return _SKIP
     return _ATTRIBUTES
+
+
+def _seen_by(function: Any) -> Iterator[tuple[str, Any]]:
+    """The objects that a function can change without a global name, with their names."""
+    if isinstance(function, (MethodType, BuiltinMethodType)):
+        yield f"{function.__name__}.__self__", function.__self__
+    elif isinstance(function, partial):
+        yield "partial", (function.func, *function.args, *function.keywords.values())
+    else:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            with suppress(ValueError):  # an empty cell
+                yield name, cell.cell_contents
 
 
 class Watched(NamedTuple):
@@ -150,12 +165,11 @@ class Watch:
                 if _kind_of(part.__class__) is not _SKIP:
                     self._look((path, "[{}]", i), part, depth + 1)
             return
-        if how is _CLOSURE:  # a function that is called here may change what it sees
-            for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
-                with suppress(ValueError):  # an empty cell
-                    self._look(name, cell.cell_contents, depth + 1)
+        if how is _CALLABLE:  # what is called here may change what it sees
+            for name, part in _seen_by(value):
+                self._look(name, part, depth + 1)
             return
-        if (how is _LIST or how is _DICT or how is _SET) and len(value) > _LONGEST:
+        if how in (_LIST, _DICT, _SET) and len(value) > _LONGEST:
             return
         self._seen.add(id(value))
         watched = Watched(_text(path), value, how, how.take(value))

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Loop",
+    "Predicated",
     "With",
     "and_",
     "builtin",
+    "caught",
     "compare",
     "context",
     "cross",
@@ -42,7 +44,7 @@ __all__ = [
     "or_",
     "read",
     "register_builtin",
-    "unwind",
+    "too_deep",
     "while_",
 ]
 
@@ -66,8 +68,16 @@ def if_(test: Any, names: tuple[str, ...], kept: tuple[str, ...], watched: tuple
     return _TAKEN if test else _NOT_TAKEN
 
 
+def too_deep(test: Any) -> Any:
+    """The condition of an `if` in so many others that Python cannot nest one more loop: Python's."""
+    if is_dynamic(test):
+        text = "this `if` is decided at run time, and stands in too many others: Python nests at most 20"
+        raise TypeError(Site.of(sys._getframe(1)).error(text, "put it into a function of its own, under @cute.jit"))
+    return test
+
+
 def for_(
-    iterable: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...], index: str = ""
+    iterable: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[Any, ...], index: str = ""
 ) -> Any:
     """What a `for` iterates over: a Loop of the program for a range while tracing, else the iterable itself."""
     if iterable.__class__ is not Range:
@@ -78,7 +88,7 @@ def for_(
     return () if iterable.is_empty else Loop(builder, iterable, names, watched, stores, index, sys._getframe(1))
 
 
-def while_(names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...]) -> Any:
+def while_(names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[Any, ...]) -> Any:
     builder = current()
     if builder is None:
         return PythonWhile()
@@ -139,16 +149,17 @@ def read(value: Any) -> Any:
 
 
 def depth() -> int:
-    """How many blocks are open, for `unwind`."""
+    """How many blocks are open, for `caught`."""
     builder = current()
     return 0 if builder is None else builder.depth
 
 
-def unwind(blocks: int) -> None:
-    """Forget the blocks that an error left, which the user's function caught."""
+def caught(blocks: int) -> None:
+    """Refuse to catch an error that left a branch or loop of the program: at run time it may not be reached."""
     builder = current()
-    if builder is not None:
-        builder.abandon(blocks)
+    if builder is not None and builder.depth != blocks:
+        text = "this catches an error of an `if` or a loop that is decided at run time, where no error is raised"
+        raise TypeError(Site.of(sys._getframe(1)).error(text, "choose by an `if`, and check by `assert`"))
 
 
 def fails(test: Any, message: Callable[[], Any] | None, text: str) -> bool:

@@ -46,15 +46,12 @@ class Branches:
         self.watch = watch
         self._blocks: list[Any] = []
         self._changes: list[Any] = []
-        self._depth = builder.depth
 
     def begin(self) -> None:
         self.builder.begin_block(())
 
     def end(self) -> None:
         """Close the block; what the branch changed in place is put back."""
-        if self.builder.depth != self._depth + 1:  # an error was caught inside of it
-            self.builder.abandon(self._depth + 1)
         self._changes.append(self.watch.restore())
         self._blocks.append(self.builder.end_block(()))
 

@@ -146,8 +146,9 @@ class Carried:
                     continue
                 new = describe(now[key]) if key in now else "missing"
                 fix = (
-                    "a function that the loop calls changes it, once, while the loop is traced: assign it in the loop "
-                    "itself, or give its class __extract_mlir_values__ and __new_from_mlir_values__"
+                    "that happens once, while the loop is traced, in a function that it calls or under another name: "
+                    "assign it by its name in the loop, or give its class __extract_mlir_values__ and "
+                    "__new_from_mlir_values__"
                 )
                 raise Mismatch(watched.name(key), describe(value), new, fix)
             self._new.extend((watched, key) for key in now if key not in watched.state)
@@ -187,18 +188,18 @@ class Carried:
         )
 
 
-def stores_of(frame: FrameType, stores: Sequence[str]) -> list[tuple[Any, str | None]]:
-    """The objects of which a loop assigns a part, `ns.count` or `values[]`, or calls a method, `mma()`."""
+def stores_of(frame: FrameType, stores: Sequence[Any]) -> list[tuple[Any, str | None]]:
+    """The objects of which a loop assigns a part, and which: an attribute, or None for any element.
+
+    () stands for a method that the loop calls.
+    """
     found: list[tuple[Any, str | None]] = []
-    for path in stores:
-        if path.endswith("[]"):
-            found.append((read_path(frame, path[:-2]), None))
-        elif path.endswith("()"):
-            base = read_path(frame, path[:-2])
+    for path, part in stores:
+        base = read_path(frame, path)
+        if part == ():
             parts = parts_of(type(base))
             if parts is not None and parts.if_called:
                 found.append((base, None))
         else:
-            base, _, attribute = path.rpartition(".")
-            found.append((read_path(frame, base), attribute))
+            found.append((base, part))
     return found

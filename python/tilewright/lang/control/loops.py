@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
 from tilewright.lang.carry.registry import (
     Mismatch,
+    describe,
     is_dynamic,
     leaf_of,
     number_like,
@@ -41,39 +43,39 @@ class Range:
         unroll_full: Any = None,
         prefetch_stages: Any = None,
         vectorize: Any = None,
-        **hints: Any,
     ) -> None:
-        self.start: Any = 0 if stop is None else start
-        self.stop: Any = start if stop is None else stop
-        self.step: Any = step
+        self._given = (0, start, step) if stop is None else (start, stop, step)
         self.unroll = -1 if unroll_full else int(unroll or 0)
-        self._is_static = not (is_dynamic(self.start) or is_dynamic(self.stop) or is_dynamic(self.step))
-        if self._is_static:
-            self.static = builtins.range(*map(int, (self.start, self.stop, self.step)))
+        for x in self._given:
+            if not hasattr(x, "__index__"):
+                raise TypeError(f"range: expected integers, but got {describe(x)}")
+        self._is_static = not any(map(is_dynamic, self._given))
+        if self._is_static or not is_dynamic(step):
+            ends = self._given[:2] if self._is_static else (0, 0)
+            self._static = builtins.range(*map(int, (*ends, step)))  # ValueError where the step is 0
 
     @property
     def is_empty(self) -> bool:
         """Whether it is known that there is no trip."""
-        return self._is_static and not self.static
+        return self._is_static and not self._static
 
     def bounds(self) -> tuple[Any, list[Any]]:
         """A value of the index's type, and the symbols of start, stop and step."""
-        given = [x for x in (self.start, self.stop, self.step) if leaf_of(type(x)) is not None]
         like = number_like(0, 0)
         kind = type(like)
-        for x in given:
-            if type(x).width > kind.width or (kind.width == type(x).width and type(x).__name__.startswith("Uint")):
-                kind = type(x)
+        for x in self._given:
+            of: Any = type(x)
+            if leaf_of(of) is not None and (of.width, of.__name__.startswith("Uint")) > (kind.width, False):
+                kind = of
         like = kind(0)
-        bounds = (self.start, self.stop, self.step)
-        values = [kind(x) if leaf_of(type(x)) else number_like(int(x), like) for x in bounds]
+        values = [kind(x) if leaf_of(type(x)) else number_like(operator.index(x), like) for x in self._given]
         return like, [symbol_of(x, like) for x in values]
 
     def __iter__(self) -> Iterator[int]:
         """Python's own loop, where nothing is traced."""
         if not self._is_static:
             raise TypeError("range: a bound is known only at run time, and nothing is being traced")
-        return iter(self.static)
+        return iter(self._static)
 
 
 class Loop:
@@ -85,7 +87,7 @@ class Loop:
         over: Range,
         names: tuple[str, ...],
         watched: tuple[str, ...],
-        stores: tuple[str, ...],
+        stores: tuple[Any, ...],
         index: str,
         frame: FrameType,
     ) -> None:
@@ -101,7 +103,6 @@ class Loop:
         inits = self._carried.symbols()
         self._operands = (*bounds, *inits)
         self._unroll = over.unroll
-        self._depth = builder.depth
         parameters = builder.begin_block([bounds[0].type, *(symbol.type for symbol in inits)])
         if index:
             builder.name(parameters[0], index)
@@ -129,7 +130,6 @@ class Loop:
         values = read(sys._getframe(1), self._names) if self._names else []
         builder = self._builder
         yields = self._carried.returned(values)
-        builder.abandon(self._depth + 1)  # what an error left open that was caught inside
         block = builder.end_block(yields)
         results = builder.op("for", self._operands, blocks=(block,), ints=(self._unroll,))
         return self._carried.leave(results or (), builder)
@@ -144,7 +144,7 @@ class While:
     """
 
     def __init__(
-        self, builder: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[str, ...], frame: FrameType
+        self, builder: Any, names: tuple[str, ...], watched: tuple[str, ...], stores: tuple[Any, ...], frame: FrameType
     ) -> None:
         self.dynamic = False
         self._builder = builder
@@ -196,7 +196,6 @@ class While:
         """Behind the body; the values of the variables behind the loop."""
         builder = self._builder
         yields = self._carried.returned(read(sys._getframe(1), self._names))
-        builder.abandon(self._depth + 1)  # what an error left open that was caught inside
         body = builder.end_block(yields)
         results = builder.op("while", self._inits, blocks=(self._before, body))
         self._is_over = True

@@ -56,14 +56,17 @@ def read(frame: FrameType, names: Sequence[str]) -> list[Any]:
     ]
 
 
-def read_path(frame: FrameType, path: str) -> Any:
-    """The object that `a.b.c` names, UNBOUND where there is none."""
-    first, *rest = path.split(".")
+def read_path(frame: FrameType, path: Sequence[Any]) -> Any:
+    """The object that a path leads to, UNBOUND where there is none: ("a", "b", (2,)) is `a.b[2]`."""
+    first, *steps = path
     value = frame.f_locals.get(first, UNBOUND)
     if value is UNBOUND:
         value = frame.f_globals.get(first, UNBOUND)
-    for name in rest:
-        value = getattr(value, name, UNBOUND)
+    for step in steps:
+        try:
+            value = getattr(value, step) if isinstance(step, str) else value[step[0]]
+        except Exception:  # the body will say so, or make the object first
+            return UNBOUND
     return value
 
 

@@ -6,6 +6,12 @@ import sys
 from types import CellType, CodeType, FunctionType
 from typing import TYPE_CHECKING
 
+# kinds registers what control flow does with min, max and the package's values.
+from tilewright.lang import control, kinds  # noqa: F401
+from tilewright.lang.rewrite.compiling import class_name, compile_in_scope
+from tilewright.lang.rewrite.nodes import NAME
+from tilewright.lang.rewrite.source import NoSource, tree_of
+from tilewright.lang.rewrite.transform import transform
 from tilewright.numeric import traced
 
 if TYPE_CHECKING:
@@ -13,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["advice", "rewrite"]
 
-_NAME = "__tilewright__"
-_OUTER = "__tilewright_scope__"
 
 # What became of the code of every function that was rewritten: the new code, or why there is none.
 _rewritten: dict[tuple[CodeType, str], CodeType | str] = {}
@@ -32,6 +36,8 @@ def rewrite(function: FunctionType) -> FunctionType:
     >>> [rewrite(double)(x) for x in (-1, 2)]
     [0, 4]
     """
+    if not isinstance(function, FunctionType):
+        return function
     code = function.__code__
     if id(code) in _made:  # written inside of a function that was rewritten
         return function
@@ -43,16 +49,11 @@ def rewrite(function: FunctionType) -> FunctionType:
 
 
 def _rewritten_code(function: FunctionType) -> CodeType | str:
-    from tilewright.lang.rewrite.source import NoSource, tree_of
-
     try:
         node = tree_of(function)
     except NoSource as error:
         return str(error)
-    from tilewright.lang.rewrite.compiling import compile_in_scope
-    from tilewright.lang.rewrite.transform import transform
-
-    transform(node)
+    transform(node, class_name(function))
     code = compile_in_scope(node, function)
     _remember(code)
     return code
@@ -66,13 +67,8 @@ def _remember(code: CodeType) -> None:
 
 
 def _with_code(function: FunctionType, code: CodeType) -> FunctionType:
-    from tilewright.lang import (
-        control,
-        kinds,  # noqa: F401 - kinds says how the package's values are carried
-    )
-
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells[_NAME] = CellType(control)
+    cells[NAME] = CellType(control)
     closure = tuple(cells[name] for name in code.co_freevars)
     new = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     new.__kwdefaults__ = function.__kwdefaults__

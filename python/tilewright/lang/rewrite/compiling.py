@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.lang.rewrite.nodes import NAME
 
-__all__ = ["compile_in_scope"]
+__all__ = ["class_name", "compile_in_scope"]
 
 _OUTER = "__tilewright_scope__"
 # All flags that `from __future__ import ..` sets in a code object.
@@ -28,7 +28,7 @@ def compile_in_scope(node: Any, function: FunctionType) -> CodeType:
     at = {"lineno": node.lineno, "col_offset": node.col_offset}
     body: Any = ast.Expr(value=node, **at) if isinstance(node, ast.Lambda) else node
     scope = ast.ClassDef(
-        name=_class_name(function), bases=[], keywords=[], body=[body], decorator_list=[], **_no_type_params(), **at
+        name=class_name(function), bases=[], keywords=[], body=[body], decorator_list=[], **_no_type_params(), **at
     )
     names = [ast.arg(arg=name, **at) for name in (*old.co_freevars, NAME)]
     outer = ast.FunctionDef(
@@ -67,7 +67,7 @@ def _strip(node: Any) -> None:
             argument.annotation = None
 
 
-def _class_name(function: FunctionType) -> str:
+def class_name(function: FunctionType) -> str:
     """A name for which `__x` becomes what it is in the class around the function; underscores where there is none."""
     *around, _ = getattr(function.__code__, "co_qualname", function.__qualname__).split(".")
     name = ""

@@ -25,6 +25,7 @@ class Expressions:
     """The rewriting of a function's expressions."""
 
     _names: Names
+    _owner: str  # the class around the function, without leading underscores
     _bound: int  # variables that surely have a value here
     _guarded = 0  # variables that a region may leave without one
     _first: str | None = None  # the first parameter, which super() uses
@@ -32,7 +33,13 @@ class Expressions:
 
     def _watched(self, bits: int) -> tuple[str, ...]:
         """The names whose objects a region may change."""
-        return tuple(name for name in self._names.of(bits) if name not in _BUILTINS)
+        return tuple(self._private(name) for name in self._names.of(bits) if name not in _BUILTINS)
+
+    def _private(self, name: str) -> str:
+        """A name as Python stores it: `__x` of a class is `_Class__x`."""
+        if not self._owner or not name.startswith("__") or name.endswith("__"):
+            return name
+        return f"_{self._owner}{name}"
 
     def _as_is(self, node: Any) -> Any:
         return node

@@ -1,7 +1,7 @@
 """Which variables a statement reads and assigns, and which are read later: what rewriting a function has to know.
 
 Sets of names are the bits of an integer. Every statement gets `loads`, `stores` (of everything inside), `kills` (what
-it surely assigns) and `paths` (`x.y` and `x[]` whose parts it assigns, `x()` whose methods it calls); a branch or loop
+it surely assigns) and `paths` (what of an object it assigns, and whose methods it calls); a branch or loop
 gets `live_out` (read behind it) and `live_in` (read in the second branch, or when another trip begins), too.
 """
 
@@ -152,9 +152,9 @@ class Names:
                 out.kills |= bit
         elif kind is ast.Attribute or kind is ast.Subscript:
             if node.ctx.__class__ is not ast.Load:
-                path = _path(node.value)
+                path = path_of(node.value)
                 if path is not None:
-                    out.paths.append(f"{path}.{node.attr}" if kind is ast.Attribute else f"{path}[]")
+                    out.paths.append((path, node.attr if kind is ast.Attribute else None))
             self._expression(node.value, out)
             if kind is ast.Subscript:
                 self._expression(node.slice, out)
@@ -162,9 +162,9 @@ class Names:
             pass
         elif kind is ast.Call:
             if node.func.__class__ is ast.Attribute:
-                path = _path(node.func.value)
+                path = path_of(node.func.value)
                 if path is not None:
-                    out.paths.append(f"{path}()")
+                    out.paths.append((path, ()))
             self._children(node, out)
         elif kind is ast.Lambda:
             self._scope(node, out)
@@ -270,11 +270,14 @@ class Names:
         return int(node.reads)
 
 
-def _path(node: Any) -> str | None:
-    """`a.b.c` as text, for what is made of names alone."""
+def path_of(node: Any) -> tuple[Any, ...] | None:
+    """How an object is found: `a.b[2]` is ("a", "b", (2,)); None for what is not made of names and constants alone."""
     if node.__class__ is ast.Name:
-        return str(node.id)
+        return (node.id,)
     if node.__class__ is ast.Attribute:
-        base = _path(node.value)
-        return None if base is None else f"{base}.{node.attr}"
-    return None
+        base, step = path_of(node.value), node.attr
+    elif node.__class__ is ast.Subscript and node.slice.__class__ is ast.Constant:
+        base, step = path_of(node.value), (node.slice.value,)
+    else:
+        return None
+    return None if base is None else (*base, step)

@@ -22,8 +22,17 @@ _DEEPEST = 8
 
 def join_returns(function: Any) -> None:
     """Rewrite the early returns of a function under conditions that may be the program's."""
-    if any(x.__class__ is ast.If and _returns(x) for x in function.body) and not _is_generator(function):
+    if _is_needed(function.body) and not _is_generator(function):
         function.body = _tail(function.body, False, 0)
+
+
+def _is_needed(block: list[Any]) -> bool:
+    """Whether a `return` stands under a condition that may be the program's."""
+    return any(
+        node.__class__ is ast.If
+        and (_returns(node) if not is_static_test(node.test) else _is_needed(node.body) or _is_needed(node.orelse))
+        for node in block
+    )
 
 
 def _tail(block: list[Any], inside: bool, depth: int, at: Any = None) -> list[Any]:
@@ -33,14 +42,15 @@ def _tail(block: list[Any], inside: bool, depth: int, at: Any = None) -> list[An
             return [*block[:i], _assign(node.value, node)]
         if isinstance(node, (ast.Return, ast.Raise)):
             return block
-        if not (isinstance(node, ast.If) and _returns(node)) or (is_static_test(node.test) and not inside):
+        if not (isinstance(node, ast.If) and _returns(node)):
             continue
         rest = block[i + 1 :]
         first_ends, second_ends = _ends(node.body), _ends(node.orelse)
         if (rest and not first_ends and not second_ends) or depth == _DEEPEST:
             continue
-        node.body = _tail(node.body if first_ends else [*node.body, *rest], True, depth + 1, node)
-        node.orelse = _tail(node.orelse if second_ends else [*node.orelse, *rest], True, depth + 1, node)
+        deeper = depth + (not is_static_test(node.test))
+        node.body = _tail(node.body if first_ends else [*node.body, *rest], True, deeper, node)
+        node.orelse = _tail(node.orelse if second_ends else [*node.orelse, *rest], True, deeper, node)
         if inside:
             return block[: i + 1]
         place = {"lineno": node.end_lineno or node.lineno, "col_offset": node.col_offset}

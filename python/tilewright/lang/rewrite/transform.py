@@ -35,16 +35,17 @@ _DEEPEST = 17
 _NAMED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Subscript, ast.Attribute)
 
 
-def transform(function: Any) -> None:
-    """Rewrite the body of a FunctionDef or Lambda, in place."""
-    _Function(function).run()
+def transform(function: Any, owner: str) -> None:
+    """Rewrite the body of a FunctionDef or Lambda, in place; owner: the class around it, for private names."""
+    _Function(function, owner).run()
 
 
 class _Function(Jumps):
     """The rewriting of one function, without those inside of it."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, owner: str) -> None:
         self._function = function
+        self._owner = owner.strip("_")
         self._regions: list[Region] = []
         self._count = 0
         self._bound = ALL
@@ -87,8 +88,16 @@ class _Function(Jumps):
         return f"__tilewright_{kind}{self._count}__"
 
     def _text(self, bits: int) -> tuple[str, ...]:
-        names = self._names
-        return tuple(f"global {x}" if x in names.globals else x for x in names.of(bits))
+        outer = self._names.globals
+        return tuple(f"global {self._private(x)}" if x in outer else self._private(x) for x in self._names.of(bits))
+
+    def _paths(self, paths: list[Any]) -> tuple[Any, ...]:
+        """The parts of objects as the control functions take them: (path of the object, attribute), each once."""
+
+        def private(step: Any) -> Any:
+            return self._private(step) if isinstance(step, str) else step
+
+        return tuple(dict.fromkeys((tuple(map(private, path)), private(part)) for path, part in paths))
 
     def _region_names(self, bits: int) -> tuple[tuple[str, ...], list[str]]:
         """The variables as the control functions take them, and as the function writes them."""
@@ -108,7 +117,7 @@ class _Function(Jumps):
         texts = self._text(joined), self._text(kept)
         test = self._visit(node.test)
         if len(self._regions) >= _DEEPEST:
-            node.test = test
+            node.test = at.control("too_deep", test)
             node.body, node.orelse = self._two(node.body, node.orelse)
             return node
         region, branch = self._new("if"), self._new("branch")
@@ -150,7 +159,7 @@ class _Function(Jumps):
         iterable = self._iterable(node.iter)
         region = self._new("for")
         index = getattr(node.target, "id", "").strip("_")
-        call = at.control("for_", iterable, *map(at.constant, (texts, self._watched(loads), _unique(paths), index)))
+        call = at.control("for_", iterable, *map(at.constant, (texts, self._watched(loads), self._paths(paths), index)))
         out: list[Any] = [at.assign(region, call)]
         before = self._bound
         self._regions.append(Region("for", region, names))
@@ -190,7 +199,7 @@ class _Function(Jumps):
                 stores |= names_of.bit(part.target.id)
         texts, names = self._region_names(stores & (node.live_out | node.live_in))
         region = self._new("while")
-        call = at.control("while_", *map(at.constant, (texts, self._watched(loads), _unique(paths))))
+        call = at.control("while_", *map(at.constant, (texts, self._watched(loads), self._paths(paths))))
         before = self._bound
         loop = Region("while", region, names)
         self._regions.append(loop)
@@ -260,7 +269,7 @@ class _Function(Jumps):
             self._bound = before
             if handler.type is not None:
                 handler.type = self._visit(handler.type)
-            handler.body = [at.statement(at.control("unwind", at.name(blocks))), *self._block(handler.body)]
+            handler.body = [at.statement(at.control("caught", at.name(blocks))), *self._block(handler.body)]
             after &= self._bound
         self._bound = before
         node.finalbody = self._block(node.finalbody)
@@ -338,7 +347,7 @@ class _Function(Jumps):
         node.decorator_list = [self._visit(x) for x in node.decorator_list]
         node.args.defaults = [self._visit(x) for x in node.args.defaults]
         node.args.kw_defaults = [x if x is None else self._visit(x) for x in node.args.kw_defaults]
-        transform(node)
+        transform(node, self._owner)
         return node
 
 
@@ -365,16 +374,12 @@ if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Function._try
 
 
-def _facts(block: list[Any]) -> tuple[int, int, list[str]]:
+def _facts(block: list[Any]) -> tuple[int, int, list[Any]]:
     """What the statements assign and read, and the paths of the objects that they change."""
     stores = loads = 0
-    paths: list[str] = []
+    paths: list[Any] = []
     for statement in block:
         stores |= statement.stores
         loads |= statement.loads
         paths += statement.paths
     return stores, loads, paths
-
-
-def _unique(names: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
