@@ -155,18 +155,8 @@ from tilewright.cute.tensors.rmem import make_fragment_like, make_rmem_tensor, m
 from tilewright.cute.tensors.tensor import Tensor, make_identity_tensor, make_tensor, recast_tensor
 from tilewright.cute.text.explain import Explanation, explain
 from tilewright.cute.tiled.partition import inner_partition, local_partition, local_tile, outer_partition
-from tilewright.cute.vectors.tensor_ssa import (
-    ReductionOp,
-    TensorSSA,
-    all_,
-    any_,
-    empty_like,
-    full,
-    full_like,
-    ones_like,
-    where,
-    zeros_like,
-)
+from tilewright.cute.vectors.choose import all_, any_, empty_like, full_like, ones_like, where, zeros_like
+from tilewright.cute.vectors.tensor_ssa import ReductionOp, TensorSSA, full
 
 if TYPE_CHECKING:
     from tilewright.analysis import analyze

@@ -14,7 +14,7 @@ from tilewright.cute.execute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
-from tilewright.cute.vectors.tensor_ssa import where
+from tilewright.cute.vectors.choose import where
 from tilewright.numeric import Boolean
 from tilewright.numeric.traced import emit, is_traced
 

@@ -79,11 +79,6 @@ class Pointer:
         """The alignment in bytes that is known, as `alignment`."""
         return self.alignment
 
-    @property
-    def type(self) -> str:
-        """The type as CuTeDSL's compiler writes it."""
-        return f"!cute.{self}"
-
     def toint(self) -> int:
         """The address in bytes (of the byte that holds the first bit)."""
         return self._bits >> 3
@@ -188,6 +183,11 @@ class Pointer:
     def _facts(self) -> str:
         known = f", align<{self.alignment}>" if self.alignment != _natural_alignment(self.dtype) else ""
         return f"{self.dtype.name}, {self.memspace}{known}"
+
+    @property
+    def type(self) -> str:
+        """The type as CuTeDSL's compiler writes it."""
+        return f"!cute.{self}"
 
     def __str__(self) -> str:
         return f"ptr<{self._facts()}>"

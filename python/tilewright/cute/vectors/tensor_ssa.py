@@ -13,8 +13,9 @@ from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._registry import Lazy
 from tilewright.cute.int_tuple import text
+from tilewright.cute.vectors.operators import Operators
 from tilewright.cute.vectors.shapes import broadcast_shape, groups_of, indices_from, kept_shape
-from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
+from tilewright.numeric import Boolean, Int32, Int64, Numeric
 from tilewright.numeric.base import require_dtype
 from tilewright.numeric.traced import Symbol, arithmetic, compare, constant, convert, emit, is_tracing, type_of, unary
 
@@ -24,22 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tilewright.cute.int_tuple import Coord, Shape
-    from tilewright.cute.tensors.tensor import Tensor
 
-__all__ = [
-    "ReductionOp",
-    "TensorSSA",
-    "all_",
-    "any_",
-    "as_vector",
-    "empty_like",
-    "full",
-    "full_like",
-    "ones_like",
-    "size_of",
-    "where",
-    "zeros_like",
-]
+__all__ = ["ReductionOp", "TensorSSA", "as_vector", "full", "size_of"]
 
 Operand: TypeAlias = "TensorSSA | Numeric | float"
 # A vector where an operand is one; else a number.
@@ -75,7 +62,7 @@ def size_of(shape: Any) -> int:
     return size
 
 
-class TensorSSA:
+class TensorSSA(Operators):
     """A vector with a shape: what Tensor.load gives. Immutable; operators work element by element and broadcast.
 
     The other operand is a vector, a number or a Python number; the result has the type that numbers would have. Shapes
@@ -359,39 +346,6 @@ class TensorSSA:
         return array[0].item() if shape is None else TensorSSA(array, shape, self.dtype)
 
 
-def _operators() -> None:
-    """Give the class Python's operators."""
-
-    def arithmetic_of(symbol: str, swap: bool) -> Any:
-        return lambda self, other: self._binary(other, symbol, swap)
-
-    def comparison_of(symbol: str) -> Any:
-        return lambda self, other: self._compare(other, symbol)
-
-    names = {
-        "add": "+",
-        "sub": "-",
-        "mul": "*",
-        "truediv": "/",
-        "floordiv": "//",
-        "mod": "%",
-        "pow": "**",
-        "and": "&",
-        "or": "|",
-        "xor": "^",
-        "lshift": "<<",
-        "rshift": ">>",
-    }
-    for name, symbol in names.items():
-        setattr(TensorSSA, f"__{name}__", arithmetic_of(symbol, False))
-        setattr(TensorSSA, f"__r{name}__", arithmetic_of(symbol, True))
-    for name, symbol in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
-        setattr(TensorSSA, f"__{name}__", comparison_of(symbol))
-
-
-_operators()
-
-
 def as_vector(x: Any, dtype: type[Numeric]) -> TensorSSA:
     """A vector as it is, or a number as a vector of one element of the type."""
     if isinstance(x, TensorSSA):
@@ -415,127 +369,3 @@ def full(
         return TensorSSA(_array_of(dtype, [number._value] * size), shape, dtype)
     element = number._value if number.is_traced else constant(dtype, number._value)
     return TensorSSA(element if size == 1 else emit("splat", (element,), type=type_of(dtype, size)), shape, dtype)
-
-
-def full_like(
-    a: Tensor | TensorSSA,
-    fill_value: Numeric | float,
-    dtype: type[Numeric] | None = None,
-    *,
-    loc: object = None,
-    ip: object = None,
-) -> TensorSSA:
-    """A vector of the shape and type of a tensor or vector, with one number in every element.
-
-    >>> from tilewright import Float32, cute
-    >>> list(cute.full_like(cute.make_rmem_tensor(2, Float32), 7))
-    [7.0, 7.0]
-    """
-    found = a.element_type if dtype is None else dtype
-    require_dtype("full_like", found)
-    return full(a.shape, fill_value, found)  # type: ignore[arg-type]
-
-
-def zeros_like(
-    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
-) -> TensorSSA:
-    """A vector of zeros of the shape and type of a tensor or vector.
-
-    >>> from tilewright import Float32, cute
-    >>> list(cute.zeros_like(cute.make_rmem_tensor(2, Float32)))
-    [0.0, 0.0]
-    """
-    return full_like(a, 0, dtype)
-
-
-def ones_like(
-    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
-) -> TensorSSA:
-    """A vector of ones of the shape and type of a tensor or vector.
-
-    >>> from tilewright import Int8, cute
-    >>> list(cute.ones_like(cute.make_rmem_tensor(2, Int8)))
-    [1, 1]
-    """
-    return full_like(a, 1, dtype)
-
-
-def empty_like(
-    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
-) -> TensorSSA:
-    """A vector of the shape and type of a tensor or vector, whose elements mean nothing: here they are zeros.
-
-    >>> from tilewright import Int8, cute
-    >>> len(cute.empty_like(cute.make_rmem_tensor(2, Int8)))
-    2
-    """
-    return full_like(a, 0, dtype)
-
-
-def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: object = None) -> Value:
-    """x where a condition is true, else y, element by element; both are computed.
-
-    Vectors broadcast as in arithmetic, and numbers are taken as they are: of numbers alone the result is a number.
-    Source: CuTeDSL `cute.where`.
-
-    >>> from tilewright import Float32, cute
-    >>> vector = cute.full(2, 3.0, Float32)
-    >>> list(cute.where(vector > 2, vector, 0.0)), cute.where(True, 1, 2)
-    ([3.0, 3.0], 1)
-    """
-    dtype = _type_of_both(x, y)
-    if not any(isinstance(operand, TensorSSA) for operand in (cond, x, y)):
-        if isinstance(cond, Numeric) and cond.is_traced:
-            a, b = dtype(x), dtype(y)
-            condition = cond.to(Boolean)._value
-            return dtype._of(emit("select", (condition, as_vector(a, dtype).symbol, as_vector(b, dtype).symbol)))
-        chosen = x if cond else y
-        return dtype(chosen) if isinstance(x, Numeric) or isinstance(y, Numeric) else chosen
-    c = as_vector(cond, Boolean).to(Boolean)
-    a, b = as_vector(x, dtype).to(dtype), as_vector(y, dtype).to(dtype)
-    shape = broadcast_shape(broadcast_shape(a.shape, b.shape), c.shape)
-    c, a, b = (v._repeated(shape, pad_left=True) for v in (c, a, b))
-    if c.is_traced or a.is_traced or b.is_traced:
-        return a._like(emit("select", (c.symbol, a.symbol, b.symbol)))
-    import numpy as np
-
-    return a._like(np.where(c._value, a._value, b._value))
-
-
-def _type_of_both(x: Any, y: Any) -> Any:
-    """The type of a choice between two operands."""
-    kinds = [v.dtype if isinstance(v, TensorSSA) else type(v) if isinstance(v, Numeric) else None for v in (x, y)]
-    if kinds[0] is None and kinds[1] is None:
-        return Float32 if isinstance(x, float) or isinstance(y, float) else Boolean if isinstance(x, bool) else Int32
-    first = kinds[0] or kinds[1]
-    other = (y if kinds[0] else x) if None in kinds else kinds[1]._of(0)  # type: ignore[union-attr]
-    common = first._of(0)._common(other)  # type: ignore[union-attr]
-    if common is None:
-        raise TypeError(f"where: expected numbers or vectors, but got {x!r} and {y!r}")
-    return common
-
-
-def any_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bool:
-    """Whether an element is not 0.
-
-    >>> from tilewright import Float32, cute
-    >>> cute.any_(cute.full(4, 1.0, Float32) > 2)
-    False
-    """
-    found: Boolean | bool = _as_flag(x).reduce(ReductionOp.MAX, 0, 0) != 0
-    return found
-
-
-def all_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bool:
-    """Whether no element is 0.
-
-    >>> from tilewright import Float32, cute
-    >>> cute.all_(cute.full(4, 3.0, Float32) > 2)
-    True
-    """
-    found: Boolean | bool = _as_flag(x).reduce(ReductionOp.MIN, 1, 0) != 0
-    return found
-
-
-def _as_flag(x: TensorSSA) -> TensorSSA:
-    return as_vector(x, Boolean).to(Boolean).to(Int32)
