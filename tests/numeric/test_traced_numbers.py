@@ -109,6 +109,9 @@ def test_what_divides_a_number_is_known():
         ]
 
     trace(function, tw.Int32(4) * 4)
+    # What a narrower type cuts off is a multiple of a power of two only.
+    trace(lambda n: [str(n.to(tw.Int32))] == ["?{div=4}"] or pytest.fail("12"), tw.Int64(1) * 12)
+    trace(lambda n: [str(n.to(tw.Int64))] == ["?{i64 div=12}"] or pytest.fail("12"), tw.Int32(1) * 12)
 
 
 def test_python_asks_in_vain():
