@@ -64,13 +64,13 @@ IntTuple add_offset(const IntTuple& offset, const IntTuple& value) {
 }
 
 Node apply(const Swizzle& swizzle, const Node& offset) {
+  // The bits below the ones that change are kept, and so is what of the divisor they hold.
+  const int64_t divisor = std::gcd(divisibility(offset), int64_t{1} << swizzle.base());
   if (offset.is_symbolic()) {
-    // The bits below the ones that change are kept, and so is what of the divisor they hold.
-    const int64_t divisor = std::gcd(divisibility(offset), int64_t{1} << swizzle.base());
     return symbolic_int(symbols()->swizzle(offset, swizzle.y_mask(), swizzle.shift()), divisor, offset.is_wide());
   }
   const int64_t value = swizzle(offset.value);
-  return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
+  return offset.is_static() ? static_int(value) : dynamic_int(value, divisor, offset.is_wide());
 }
 
 IntTuple ComposedLayout::operator()(TupleView coord) const {

@@ -52,17 +52,19 @@ int64_t combined(SymbolicOp op, int64_t a, int64_t b) {
 
 Bits combine(SymbolicOp op, const Bits& a, const Bits& b) {
   const int64_t fixed = combined(op, a.fixed, b.fixed);
-  if (!a.node.is_symbolic() && !b.node.is_symbolic()) return {static_int(fixed), fixed};
+  if (a.node.is_static() && b.node.is_static()) return {static_int(fixed), fixed};
   if (op == SymbolicOp::kAdd) return {add(a.node, b.node), fixed};
   if (op == SymbolicOp::kMul) return {mul(a.node, b.node), fixed};
   if (op == SymbolicOp::kXor && (a.node.is(0) || b.node.is(0))) return {a.node.is(0) ? b.node : a.node, fixed};
-  const int64_t divisor = std::gcd(divisibility(a.node), divisibility(b.node));
-  // A power of two that divides one factor of `and` divides the result.
+  // Low bits that are 0 in both, of `and` in one of them, are 0 in the result.
   const auto low = [](const Bits& x) {
-    const int64_t known = divisibility(x.node);
-    return known == 0 ? int64_t{1} << 31 : known & -known;
+    const int64_t divisor = divisibility(x.node);
+    return divisor == 0 ? int64_t{1} << 31 : divisor & -divisor;
   };
-  return {symbolic(op, a.node, b.node, op == SymbolicOp::kAnd ? std::max(low(a), low(b)) : divisor & -divisor), fixed};
+  const int64_t divisor = op == SymbolicOp::kAnd ? std::max(low(a), low(b)) : std::min(low(a), low(b));
+  if (!a.node.is_symbolic() && !b.node.is_symbolic())
+    return {dynamic_int(fixed, divisor, a.node.is_wide() || b.node.is_wide()), fixed};
+  return {symbolic(op, a.node, b.node, divisor), fixed};
 }
 
 // Every bit that some offset of the layout has.
@@ -178,13 +180,12 @@ std::optional<Start> joined(TupleView coord, const ComposedLayout& layout) {
       const Bits bits = times(digit, mode.stride);
       const int64_t reach = (mode.extent.value - 1) * mode.stride.value;
       const auto part = [&](int64_t kept) {
-        if (!bits.node.is_symbolic() || (reach & ~kept) != 0)
-          return combine(SymbolicOp::kAnd, bits, bits_of(static_int(kept)));
-        return bits;
+        if (bits.node.is_dynamic() && (reach & ~kept) == 0) return bits;
+        return combine(SymbolicOp::kAnd, bits, bits_of(static_int(kept)));
       };
-      if (!bits.node.is_symbolic() || (reach & mask) != 0)
+      if (bits.node.is_static() || (reach & mask) != 0)
         start.inside = combine(SymbolicOp::kXor, start.inside, part(mask));
-      if (!bits.node.is_symbolic() || (reach & ~mask) != 0)
+      if (bits.node.is_static() || (reach & ~mask) != 0)
         start.outside = combine(SymbolicOp::kAdd, start.outside, part(~mask));
     });
     return start;
@@ -274,7 +275,7 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
   // A number is static where no dynamic coordinate reaches the bits that make it up.
   auto part = [&](const Bits& bits, bool dynamic) {
     if (!dynamic) return IntTuple(static_int(bits.fixed));
-    return IntTuple(bits.node.is_symbolic() ? bits.node : dynamic_int(bits.fixed, 1, offset.is_wide()));
+    return IntTuple(bits.node.is_dynamic() ? bits.node : dynamic_int(bits.fixed, 1, offset.is_wide()));
   };
   const auto whole_start = [&] {
     const Sliced fixed = slice_and_offset(without_unknown(coord), LayoutView(layout.outer()));

@@ -7,11 +7,11 @@ function is traced, with values of the program. Text is compared as it is, value
 from __future__ import annotations
 
 import pytest
-import strategies as gen
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from program_evaluator import evaluate
 
+import strategies as gen
+from program_evaluator import evaluate
 from tilewright import Int32, Int64, LayoutError, _core, cute
 
 program = _core.program
@@ -58,8 +58,10 @@ def compare(function, *operands):
         try:
             found = function(*(mapped(lambda leaf: next(symbols), x) for x in operands))
         except LayoutError as error:
-            # What the static integers break is refused, though an extent could be 1 when the kernel runs.
-            assert "CuTe rejects it too" in str(error)
+            # What the static integers break is refused, though an extent could be 1 when the kernel runs; and an offset
+            # is not searched for.
+            if "CuTe rejects it too" not in str(error) and "cannot be searched" not in str(error):
+                raise
             assume(False)
         text, names = str(found), [leaf._value for leaf in leaves_of(found) if getattr(leaf, "is_traced", False)]
         leaves = [leaf if not getattr(leaf, "is_traced", False) else None for leaf in leaves_of(found)]
@@ -124,7 +126,9 @@ def test_composition(pair):
 def test_of_one_layout(function):
     @given(st.data())
     def test(data):
-        compare(function, data.draw(marked(data.draw(gen.layouts(negative=False)))))
+        # An inverse of a layout that is not injective depends on the order in which equal strides happen to be sorted.
+        kinds = gen.injective_layouts() if "inverse" in function.__name__ else gen.layouts(negative=False)
+        compare(function, data.draw(marked(data.draw(kinds))))
 
     test()
 

@@ -156,18 +156,8 @@ from tilewright.cute.tensors.tensor import Tensor, make_identity_tensor, make_te
 from tilewright.cute.text.explain import Explanation, explain
 from tilewright.cute.text.why import why
 from tilewright.cute.tiled.partition import inner_partition, local_partition, local_tile, outer_partition
-from tilewright.cute.vectors.tensor_ssa import (
-    ReductionOp,
-    TensorSSA,
-    all_,
-    any_,
-    empty_like,
-    full,
-    full_like,
-    ones_like,
-    where,
-    zeros_like,
-)
+from tilewright.cute.vectors.choose import all_, any_, empty_like, full_like, ones_like, where, zeros_like
+from tilewright.cute.vectors.tensor_ssa import ReductionOp, TensorSSA, full
 
 if TYPE_CHECKING:
     from tilewright.analysis import analyze

@@ -15,6 +15,9 @@ from tilewright.cute.vectors.tensor_ssa import TensorSSA, as_vector
 from tilewright.numeric import Float, Float32, Float64, Numeric
 from tilewright.numeric.traced import arithmetic, emit, symbol_of, unary
 
+if TYPE_CHECKING:
+    from tilewright.cute.vectors.tensor_ssa import Operand, Value
+
 __all__ = [
     "absf",
     "acos",
@@ -105,7 +108,7 @@ def _type(x: Any) -> Any:
     return x.dtype if isinstance(x, TensorSSA) else type(x)
 
 
-def exp(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def exp(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """e to the power x.
 
     >>> print(exp(0))
@@ -114,7 +117,7 @@ def exp(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None
     return _apply("exp", (a,), fastmath)
 
 
-def exp2(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def exp2(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """2 to the power x.
 
     >>> print(exp2(3))
@@ -123,7 +126,7 @@ def exp2(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = Non
     return _apply("exp2", (a,), fastmath)
 
 
-def log(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def log(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The natural logarithm.
 
     >>> print(log(1))
@@ -132,7 +135,7 @@ def log(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None
     return _apply("log", (a,), fastmath)
 
 
-def log2(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def log2(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The logarithm to base 2.
 
     >>> print(log2(8))
@@ -141,7 +144,7 @@ def log2(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = Non
     return _apply("log2", (a,), fastmath)
 
 
-def log10(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def log10(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The logarithm to base 10.
 
     >>> print(log10(100))
@@ -150,7 +153,7 @@ def log10(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = No
     return _apply("log10", (a,), fastmath)
 
 
-def sqrt(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def sqrt(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The square root.
 
     >>> print(sqrt(16))
@@ -159,7 +162,7 @@ def sqrt(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = Non
     return _apply("sqrt", (a,), fastmath)
 
 
-def rsqrt(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def rsqrt(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """1 over the square root.
 
     >>> print(rsqrt(4))
@@ -168,7 +171,7 @@ def rsqrt(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = No
     return _apply("rsqrt", (a,), fastmath)
 
 
-def rcp(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def rcp(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """1 / x.
 
     >>> print(rcp(8))
@@ -177,7 +180,7 @@ def rcp(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None
     return _apply("rcp", (a,), fastmath)
 
 
-def sin(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def sin(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The sine of x in radians.
 
     >>> print(sin(0))
@@ -186,7 +189,7 @@ def sin(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None
     return _apply("sin", (a,), fastmath)
 
 
-def cos(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def cos(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The cosine of x in radians.
 
     >>> print(cos(0))
@@ -195,7 +198,7 @@ def cos(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None
     return _apply("cos", (a,), fastmath)
 
 
-def tan(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def tan(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The tangent of x in radians.
 
     >>> print(tan(0))
@@ -204,7 +207,7 @@ def tan(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None
     return _apply("tan", (a,), fastmath)
 
 
-def asin(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def asin(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The angle in radians whose sine is x.
 
     >>> print(asin(0))
@@ -213,7 +216,7 @@ def asin(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = Non
     return _apply("asin", (a,), fastmath)
 
 
-def acos(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def acos(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The angle in radians whose cosine is x.
 
     >>> print(acos(1))
@@ -222,7 +225,7 @@ def acos(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = Non
     return _apply("acos", (a,), fastmath)
 
 
-def atan(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def atan(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The angle in radians whose tangent is x.
 
     >>> print(atan(0))
@@ -231,7 +234,7 @@ def atan(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = Non
     return _apply("atan", (a,), fastmath)
 
 
-def tanh(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def tanh(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The hyperbolic tangent.
 
     >>> print(tanh(0))
@@ -240,7 +243,7 @@ def tanh(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = Non
     return _apply("tanh", (a,), fastmath)
 
 
-def erf(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def erf(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The error function 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 
     >>> print(erf(0))
@@ -249,7 +252,7 @@ def erf(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None
     return _apply("erf", (a,), fastmath)
 
 
-def floor(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def floor(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The greatest integer at most x.
 
     >>> print(floor(-1.5))
@@ -258,7 +261,7 @@ def floor(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = No
     return _apply("floor", (a,), fastmath)
 
 
-def ceil(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def ceil(a: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The least integer at least x.
 
     >>> print(ceil(-1.5))
@@ -267,7 +270,7 @@ def ceil(a: Any, fastmath: bool = False, *, loc: object = None, ip: object = Non
     return _apply("ceil", (a,), fastmath)
 
 
-def absf(a: Any, *, loc: object = None, ip: object = None) -> Any:
+def absf(a: Operand, *, loc: object = None, ip: object = None) -> Value:
     """The magnitude.
 
     >>> print(absf(-1.5))
@@ -276,7 +279,7 @@ def absf(a: Any, *, loc: object = None, ip: object = None) -> Any:
     return _apply("abs", (a,))
 
 
-def atan2(a: Any, b: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def atan2(a: Operand, b: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """The angle in radians of the point (b, a).
 
     >>> print(atan2(0, 1))
@@ -285,7 +288,7 @@ def atan2(a: Any, b: Any, fastmath: bool = False, *, loc: object = None, ip: obj
     return _apply("atan2", (a, b), fastmath)
 
 
-def pow(a: Any, b: Any, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Any:
+def pow(a: Operand, b: Operand, fastmath: bool = False, *, loc: object = None, ip: object = None) -> Value:
     """a to the power b.
 
     >>> print(pow(2, 10))
@@ -294,7 +297,7 @@ def pow(a: Any, b: Any, fastmath: bool = False, *, loc: object = None, ip: objec
     return _apply("pow", (a, b), fastmath)
 
 
-def max(a: Any, b: Any, *, loc: object = None, ip: object = None) -> Any:
+def max(a: Operand, b: Operand, *, loc: object = None, ip: object = None) -> Value:
     """The greater of two numbers; the other one where one is NaN.
 
     >>> print(max(1, 2.5))
@@ -303,7 +306,7 @@ def max(a: Any, b: Any, *, loc: object = None, ip: object = None) -> Any:
     return _apply("max", (a, b))
 
 
-def min(a: Any, b: Any, *, loc: object = None, ip: object = None) -> Any:
+def min(a: Operand, b: Operand, *, loc: object = None, ip: object = None) -> Value:
     """The lesser of two numbers; the other one where one is NaN.
 
     >>> print(min(1, 2.5))
@@ -312,7 +315,7 @@ def min(a: Any, b: Any, *, loc: object = None, ip: object = None) -> Any:
     return _apply("min", (a, b))
 
 
-def fma(a: Any, b: Any, c: Any, *, loc: object = None, ip: object = None) -> Any:
+def fma(a: Operand, b: Operand, c: Operand, *, loc: object = None, ip: object = None) -> Value:
     """a b + c, rounded once.
 
     >>> print(fma(2, 3, 4))

@@ -56,6 +56,8 @@ class Numeric(metaclass=NumericMeta):
     bits: int  # bits of one element in memory
     dlpack: tuple[int, int]  # DLPack type code and bits
     numpy: str | None  # NumPy's name, None where NumPy has no such type
+    is_integer: bool
+    is_float: bool
     _computed_in: str  # the type that a program computes in; narrower floats are rounded after each operation
 
     def __init__(self, value: Any = 0) -> None:
@@ -119,6 +121,30 @@ class Numeric(metaclass=NumericMeta):
     def _adopts(cls, value: Any) -> bool:
         """Whether a Python number beside a number of this type becomes one of it."""
         return True
+
+    @classmethod
+    def is_same_kind(cls, other: type[Numeric]) -> bool:
+        """Whether both types are integers, or both floating-point.
+
+        >>> from tilewright import Float16, Float32, Int8
+        >>> Float16.is_same_kind(Float32), Float16.is_same_kind(Int8)
+        (True, False)
+        """
+        return cls.is_integer == other.is_integer
+
+    @property
+    def dtype(self) -> type[Self]:
+        """The type of the number."""
+        return type(self)
+
+    @property
+    def value(self) -> Any:
+        """The Python number, or the value of the program that it is."""
+        return self._value
+
+    def ir_value(self, *, loc: object = None, ip: object = None) -> Any:
+        """The number as a value of the program that is traced, an operand of inline assembly."""
+        return traced.symbol_of(type(self), self._value)
 
     @property
     def is_traced(self) -> bool:

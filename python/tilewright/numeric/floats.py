@@ -16,6 +16,7 @@ class Float(Numeric):
     """
 
     __slots__ = ()
+    is_integer, is_float = False, True
     inf: float  # of the kind ieee
     exponent: int
     mantissa: int

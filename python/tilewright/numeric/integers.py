@@ -21,6 +21,7 @@ class Integer(Numeric):
     """An integer of `width` bits, in two's complement where it is signed; results out of range wrap around."""
 
     __slots__ = ()
+    is_integer, is_float = True, False
     signed: bool
     zero = 0
 
@@ -55,7 +56,12 @@ class Integer(Numeric):
         if not hasattr(value, "__index__"):
             if not hasattr(value, "__float__"):
                 raise TypeError(f"{cls}: expected a number, but got {value!r} of type {type(value).__name__}")
-            value = int(float(value))
+            number = float(value)
+            if number != number:
+                raise ValueError(f"{cls}(NaN): an integer type has no NaN")
+            if math.isinf(number):
+                raise OverflowError(f"{cls}({number}): an integer type has no infinity")
+            value = int(number)
         return cls._decode(int(value.__index__()) & (1 << cls.width) - 1)
 
     @classmethod

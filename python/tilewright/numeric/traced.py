@@ -1,12 +1,13 @@
 """Numbers that are known at run time only: their operations go into the program that is traced.
 
 Such a number holds a Symbol of the program in place of a Python number. What the program computes with it is said by
-`emit`, the one place where Python adds operations; `where` is told before each, so that a trace can say which line of
-the user's Python the operation comes from.
+`emit`, the one place where Python adds operations. Each has the line of the user's Python that it comes from: the
+innermost one outside of this package.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright import _core
@@ -31,9 +32,6 @@ __all__ = [
 _program = _core.program
 Symbol = _program.Symbol
 current: Callable[[], Any] = _program.current
-
-# Called with the builder before an operation is added; a trace puts a function here.
-where: Callable[[Any], None] | None = None
 
 # What to do where Python asks for a number that is known at run time only, which depends on the function that asks;
 # tilewright.lang.rewrite puts a function here.
@@ -89,8 +87,11 @@ def emit(
         raise RuntimeError(
             "a value of a kernel is used outside of the function that was traced; store it in a tensor to get it out"
         )
-    if where is not None:
-        where(builder)
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").startswith("tilewright.") and frame.f_back is not None:
+        frame = frame.f_back
+    function = frame.f_code
+    builder.place(function.co_filename, frame.f_lineno, function.co_name)
     return builder.op(code, operands, type=type, accesses=accesses, ints=ints, text=text)
 
 

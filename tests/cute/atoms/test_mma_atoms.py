@@ -95,7 +95,7 @@ def test_atoms_multiply(op):
     cute.gemm_threads(tiled, total, registers("A", a, op.a_dtype), registers("B", b, op.b_dtype), total)
     places = figure(op, "C")
     found = np.zeros((m, n))
-    found[places[..., 0], places[..., 1]] = total.load().reshape(places.shape[:2], order="F")
+    found[places[..., 0], places[..., 1]] = np.asarray(total.load()).reshape(places.shape[:2], order="F")
     assert (found == a @ b.T + c).all()
 
 
@@ -129,10 +129,10 @@ def test_tiles_are_multiplied(op, atoms, permutation):
     left = matrix_tensor(a, op.a_dtype, cute.make_layout((m, k), stride=(k, 1)))
     d = matrix_tensor(np.zeros_like(c), op.acc_dtype)
     cute.gemm_tiled(tiled, d, left, matrix_tensor(b, op.b_dtype), matrix_tensor(c, op.acc_dtype))
-    assert (d.load().reshape(m, n, order="F") == a @ b.T + c).all()
+    assert (np.asarray(d.load()).reshape(m, n, order="F") == a @ b.T + c).all()
     tiled.set(warpgroup.Field.ACCUMULATE, False)
     cute.gemm_tiled(tiled, d, left, matrix_tensor(b, op.b_dtype), matrix_tensor(c, op.acc_dtype))
-    assert (d.load().reshape(m, n, order="F") == a @ b.T).all()
+    assert (np.asarray(d.load()).reshape(m, n, order="F") == a @ b.T).all()
 
 
 def test_a_tile_in_swizzled_shared_memory():
@@ -143,7 +143,7 @@ def test_a_tile_in_swizzled_shared_memory():
     sa, sb = (matrix_tensor(x, tw.Float16, cute.tile_to_shape(atom, x.shape, (0, 1))) for x in (a, b))
     d = matrix_tensor(np.zeros((128, 64)), tw.Float32)
     cute.gemm_tiled(cute.make_tiled_mma(op), d, sa, sb, d)
-    assert (d.load().reshape(128, 64, order="F") == a @ b.T).all()
+    assert (np.asarray(d.load()).reshape(128, 64, order="F") == a @ b.T).all()
 
 
 def test_the_gemm_of_all_threads_of_a_tile():
@@ -178,7 +178,7 @@ def test_the_forms_of_gemm():
     for a, b, shape in (((1, 3), (1, 2), (1, 3, 2)), ((3,), (2,), (3, 2)), ((3, 1), (2, 1), (3, 2))):
         c = tensor(np.zeros(6), *shape)
         cute.gemm(atom, c, tensor(rows, *a), tensor(columns, *b), c)
-        assert c.load().tolist() == outer
+        assert list(c.load()) == outer
     d = tensor([0], 1)
     cute.gemm(atom, d, tensor([6], 1), tensor([7], 1), tensor([8], 1))
     assert d[0] == 50
@@ -244,7 +244,7 @@ def test_tensor_float_drops_the_lower_bits():
     a, b = np.full((16, 4), 1 + 2.0**-11), np.ones((8, 4))
     c = matrix_tensor(np.zeros((16, 8)), tw.Float32)
     cute.gemm_tiled(cute.make_tiled_mma(op), c, matrix_tensor(a, tw.Float32), matrix_tensor(b, tw.Float32), c)
-    assert set(c.load().tolist()) == {4.0}
+    assert set(c.load()) == {4.0}
 
 
 def test_integers_wrap_around():

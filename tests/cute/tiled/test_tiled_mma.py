@@ -126,9 +126,9 @@ def test_retile_joins_the_accumulators_and_the_copy():
     for t in (0, 37, 127):
         part = tiled.get_slice(t).partition_C(tensor)
         fragment = tiled.make_fragment_C(part.layout)
-        fragment.store(part.load().astype(np.float32))
+        fragment.store(np.asarray(part.load()).astype(np.float32))
         expected = store.get_slice(t).partition_S(tensor)
-        assert store.retile(fragment).load().tolist() == expected.load().tolist()
+        assert list(store.retile(fragment).load()) == list(expected.load())
 
 
 # ---- partitions in general -------------------------------------------------------------------------------------------

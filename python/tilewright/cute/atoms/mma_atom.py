@@ -9,12 +9,13 @@ from tilewright import _core
 from tilewright._notebook import drawn
 from tilewright.cute.atoms.mma_ops import Field, MmaOp
 from tilewright.cute.int_tuple import text
+from tilewright.numeric.traced import is_traced
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tilewright.cute.atoms.mma_traits import MmaTraits
-    from tilewright.numeric import Numeric
+    from tilewright.numeric import Boolean, Numeric
 
 __all__ = ["MmaAtom", "make_mma_atom"]
 
@@ -62,7 +63,7 @@ class MmaAtom:
     tv_layout_A: _core.Layout
     tv_layout_B: _core.Layout
     tv_layout_C: _core.Layout
-    _fields: dict[Field, bool]
+    _fields: dict[Field, Any]
 
     def __init__(self, op: MmaOp) -> None:
         self.op = op
@@ -108,12 +109,13 @@ class MmaAtom:
         False
         """
         self._require_field("set", field)
-        self._fields[field] = bool(value)
+        self._fields[field] = value if is_traced(value) else bool(value)
 
-    def get(self, field: Field, *, loc: object = None, ip: object = None) -> bool:
-        """What a field is now."""
+    def get(self, field: Field, *, loc: object = None, ip: object = None) -> bool | Boolean:
+        """What a field is now: a bool, or in a kernel a Boolean that is known when it runs."""
         self._require_field("get", field)
-        return self._fields[field]
+        found: bool | Boolean = self._fields[field]
+        return found
 
     def with_(self, **fields: object) -> Self:
         """The atom with other fields, by name: with_(accum_c=False). The original keeps its own.

@@ -6,13 +6,15 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.cute.atoms.copy_ops import CopyG2SOp, LoadCacheMode
+from tilewright.cute.atoms.copy_ops import CopyG2SOp
 from tilewright.cute.atoms.mma_ops import Field
+from tilewright.cute.atoms.modifiers import LoadCacheMode
 from tilewright.cute.execute.copy_calls import name_of
 from tilewright.cute.execute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
+from tilewright.cute.vectors.choose import where
 from tilewright.numeric import Boolean
 from tilewright.numeric.traced import emit, is_traced
 
@@ -38,7 +40,7 @@ def _access(function: str, tensor: Tensor) -> Any:
         raise TypeError(
             f"{function}: {tensor} was made outside of the kernel; pass it as an argument, or make it in the kernel"
         )
-    return tensor.iterator.symbol, tensor.layout  # type: ignore[attr-defined]
+    return tensor.iterator.symbol, tensor.layout
 
 
 def _emit_copy(
@@ -65,9 +67,11 @@ def copy_by_atom(
         return
     for name, tensor in (("src", src), ("dst", dst)):
         _require_vectors(function, atom, name, tensor, values)
-    is_async = isinstance(atom.op, CopyG2SOp)
-    mode = int(is_async and atom.op.cache_mode is LoadCacheMode.GLOBAL)
-    _emit_copy(function, src, dst, chosen, values, mode, "cp.async" if is_async else "")
+    if isinstance(atom.op, CopyG2SOp):
+        mode = int(atom.op.cache_mode is LoadCacheMode.GLOBAL)
+        _emit_copy(function, src, dst, chosen, values, mode, "cp.async")
+    else:
+        _emit_copy(function, src, dst, chosen, values)
 
 
 def _predicate(function: str, pred: Any, sizes: tuple[int, ...]) -> Tensor:
@@ -107,9 +111,9 @@ def _require_vectors(function: str, atom: CopyAtom, name: str, tensor: Tensor, v
     known = _known_alignment(tensor, _core.logical_divide(tensor.layout, values))
     if known < needed:
         raise ValueError(
-            f"{function}: {name_of(atom)} needs {name} aligned to {needed} bytes, but the vectors of {tensor} are known "
-            f"to be aligned to {known}; promise more (assumed_align= of the pointer, cute.assume(stride, divby=..)), "
-            "or use a narrower copy"
+            f"{function}: {name_of(atom)} needs {name} aligned to {needed} bytes, but the vectors of {tensor} are "
+            f"known to be aligned to {known}; promise more (assumed_align= of the pointer, cute.assume(stride, "
+            "divby=..)), or use a narrower copy"
         )
 
 
@@ -136,7 +140,8 @@ def _known_alignment(tensor: Tensor, parts: Any) -> int:
     for extent, stride in zip(extents, strides, strict=True):
         if not (isinstance(extent, int) and extent == 1):
             bits = gcd(bits, _divisor(stride) * width)
-    return max(bits // 8, 1)
+    known: int = max(bits // 8, 1)
+    return known
 
 
 def _divisor(x: Any) -> int:
@@ -182,7 +187,11 @@ def multiply_add(
     function: str, atom: MmaAtom, d: Tensor, a: Tensor, b: Tensor, c: Tensor, shapes: dict[str, tuple[int, ...]]
 ) -> None:
     """d[m,n] = c[m,n] + sum over k of a[m,k] b[n,k], each step a fused multiply-add."""
-    if not atom.get(Field.ACCUMULATE):
+    accumulate = atom.get(Field.ACCUMULATE)
+    if is_traced(accumulate):
+        d.store(where(accumulate, c.load(), 0))
+        c = d
+    elif not accumulate:
         d.fill(0)
         c = d
     _, rows, depth = shapes["a"]

@@ -74,6 +74,11 @@ class Pointer:
         """Whether the address is known at run time only."""
         return False
 
+    @property
+    def max_alignment(self) -> int:
+        """The alignment in bytes that is known, as `alignment`."""
+        return self.alignment
+
     def toint(self) -> int:
         """The address in bytes (of the byte that holds the first bit)."""
         return self._bits >> 3
@@ -178,6 +183,11 @@ class Pointer:
     def _facts(self) -> str:
         known = f", align<{self.alignment}>" if self.alignment != _natural_alignment(self.dtype) else ""
         return f"{self.dtype.name}, {self.memspace}{known}"
+
+    @property
+    def type(self) -> str:
+        """The type as CuTeDSL's compiler writes it."""
+        return f"!cute.{self}"
 
     def __str__(self) -> str:
         return f"ptr<{self._facts()}>"

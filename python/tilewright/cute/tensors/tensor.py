@@ -194,7 +194,7 @@ class Tensor:
         >>> list(tensor)
         [1.5, 1.5, 1.5, 1.5]
         """
-        pointer = self._memory_iterator("store to")
+        pointer: Any = self._memory_iterator("store to")
         if pointer.is_traced:
             size_of(self.shape)  # raises where it is not static
             pointer.fill_all(self.layout, value)
@@ -234,7 +234,7 @@ class Tensor:
         >>> print(tensor.load(), list(tensor.load()), tensor[1])
         tensor_value<vector<4xi32> o (2, 2)> [1, 2, 3, 4] 2
         """
-        pointer = self._memory_iterator("load from")
+        pointer: Any = self._memory_iterator("load from")
         if pointer.is_traced:
             size_of(self.shape)  # raises where it is not static
             return TensorSSA(pointer.load_all(self.layout), self.shape, pointer.dtype)
@@ -267,7 +267,7 @@ class Tensor:
         prompt a sequence of numbers will do. Raises ValueError for another number of elements, TypeError for another
         type. Source: CuTeDSL `Tensor.store`.
         """
-        pointer = self._memory_iterator("store to")
+        pointer: Any = self._memory_iterator("store to")
         if isinstance(value, TensorSSA):
             self._require_elements_of(value)
             if pointer.is_traced:

@@ -49,6 +49,15 @@ class TracedPointer(Pointer):
     def is_traced(self) -> bool:
         return True
 
+    @property
+    def llvm_ptr(self) -> Any:
+        """The pointer as a value of the program, an operand of inline assembly."""
+        return self.symbol
+
+    def ir_value(self, *, loc: object = None, ip: object = None) -> Any:
+        """The same as llvm_ptr."""
+        return self.symbol
+
     def toint(self) -> Any:
         return Int64._make(emit("address", (self.symbol,)), self.alignment)
 

@@ -39,7 +39,8 @@ def _kept(dtype: type[Numeric], array: Array) -> Array:
         if dtype.__name__ == "BFloat16":
             bits = array.astype(np.float32).view(np.uint32)
             rounded = bits + (0x7FFF + (bits >> 16 & 1)).astype(np.uint32) & np.uint32(0xFFFF0000)
-            return np.where(np.isnan(array), np.float32(np.nan), rounded.view(np.float32))
+            kept: Array = np.where(np.isnan(array), np.float32(np.nan), rounded.view(np.float32))
+            return kept
         return np.array([dtype._made(x) for x in array.tolist()], storage(dtype)).reshape(array.shape)
 
 
@@ -89,7 +90,7 @@ def compare(symbol: str, a: Array, b: Array) -> Array:
 def convert(source: type[Numeric], dtype: type[Numeric], array: Array) -> Array:
     """The elements as another type, as Numeric.to converts them."""
     if dtype is Boolean:
-        return array != 0
+        return np.asarray(array != 0)
     if issubclass(source, Float) and issubclass(dtype, Integer):
         low = -dtype.max - 1 if dtype.signed else 0
         return np.array([_integer(x, low, dtype.max) for x in array.tolist()], storage(dtype))

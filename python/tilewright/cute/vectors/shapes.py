@@ -45,7 +45,10 @@ def indices_from(source: Any, target: Any, *, pad_left: bool) -> Sequence[int] |
     """
     if source == target:
         return None
-    strides = _strides(source, target, 1, pad_left)
+    try:
+        strides = _strides(source, target, 1, pad_left)
+    except ValueError:
+        raise ValueError(f"a vector of shape {text(source)} does not broadcast to {text(target)}") from None
     offsets = _core.make_layout(target, stride=strides[0]).offsets()
     return offsets.tolist()  # type: ignore[no-any-return]
 
@@ -66,7 +69,7 @@ def _strides(source: Any, target: Any, step: int, pad_left: bool) -> tuple[Any, 
             return tuple(strides), step
     elif source == target:
         return step, step * int(_core.size(source))
-    raise ValueError(f"a vector of shape {text(source)} does not broadcast to {text(target)}")
+    raise ValueError
 
 
 def groups_of(shape: Any, profile: Any) -> tuple[list[int], int]:

@@ -13,19 +13,24 @@ from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._registry import Lazy
 from tilewright.cute.int_tuple import text
+from tilewright.cute.vectors.operators import Operators
 from tilewright.cute.vectors.shapes import broadcast_shape, groups_of, indices_from, kept_shape
-from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
+from tilewright.numeric import Boolean, Int32, Int64, Numeric
 from tilewright.numeric.base import require_dtype
 from tilewright.numeric.traced import Symbol, arithmetic, compare, constant, convert, emit, is_tracing, type_of, unary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy as np
 
-__all__ = ["ReductionOp", "TensorSSA", "as_vector", "size_of"]
+    from tilewright.cute.int_tuple import Coord, Shape
+
+__all__ = ["ReductionOp", "TensorSSA", "as_vector", "full", "size_of"]
 
 Operand: TypeAlias = "TensorSSA | Numeric | float"
+# A vector where an operand is one; else a number.
+Value: TypeAlias = Any
 
 # NumPy is imported when the first vector is made at the prompt.
 _eager = "tilewright.cute.vectors.eager:"
@@ -57,7 +62,7 @@ def size_of(shape: Any) -> int:
     return size
 
 
-class TensorSSA:
+class TensorSSA(Operators):
     """A vector with a shape: what Tensor.load gives. Immutable; operators work element by element and broadcast.
 
     The other operand is a vector, a number or a Python number; the result has the type that numbers would have. Shapes
@@ -196,16 +201,17 @@ class TensorSSA:
         ['0x0', '0x3f80']
         """
         require_dtype("bitcast", dtype)
-        shape = _core.recast_layout(dtype.bits, self.dtype.bits, _core.make_layout(self.shape)).shape
-        if len(self) == 1 and dtype.bits < self.dtype.bits:  # of an extent of 1 no stride says that it grows
-            shape = self.dtype.bits // dtype.bits
+        if len(self) == 1 and dtype.bits < self.dtype.bits:  # an extent of 1 has no stride of 1, which would grow
+            shape: Any = self.dtype.bits // dtype.bits
+        else:
+            shape = _core.recast_layout(dtype.bits, self.dtype.bits, _core.make_layout(self.shape)).shape
         if size_of(shape) * dtype.bits != len(self) * self.dtype.bits:
             raise LayoutError(f"bitcast({self}, {dtype}): the elements do not fill whole ones of {dtype.bits} bits")
         if self.is_traced:
             return TensorSSA(emit("bitcast", (self._value,), type=type_of(dtype, size_of(shape))), shape, dtype)
         return TensorSSA(_bitcast(self.dtype, dtype, self._value), shape, dtype)
 
-    def reshape(self, shape: Any) -> TensorSSA:
+    def reshape(self, shape: Shape) -> TensorSSA:
         """The same elements, in colexicographic order, in another shape of the same size.
 
         >>> from tilewright import Float32, cute
@@ -218,7 +224,7 @@ class TensorSSA:
             )
         return TensorSSA(self._value, shape, self.dtype)
 
-    def broadcast_to(self, shape: Any) -> TensorSSA:
+    def broadcast_to(self, shape: Shape) -> TensorSSA:
         """Extents of 1 repeated up to those of a shape; modes that are missing are added behind, as in CuTe.
 
         Raises ValueError where an extent is neither 1 nor that of the shape. Source: CuTeDSL `TensorSSA.broadcast_to`.
@@ -275,7 +281,7 @@ class TensorSSA:
             return a._like(compare(symbol, common, a.symbol, b.symbol), Boolean)
         return a._like(_compare(symbol, a._value, b._value), Boolean)
 
-    def apply_op(self, op: Any, other: Operand) -> TensorSSA:
+    def apply_op(self, op: Callable[..., TensorSSA], other: Operand) -> TensorSSA:
         """The result of a function of two operands, such as operator.add."""
         result: TensorSSA = op(self, other)
         return result
@@ -304,11 +310,11 @@ class TensorSSA:
         self,
         op: ReductionOp,
         init_val: Numeric | float,
-        reduction_profile: Any = 0,
+        reduction_profile: Coord = 0,
         *,
         loc: object = None,
         ip: object = None,
-    ) -> Any:
+    ) -> Value:
         """Join elements: of each group init_val op x0 op x1 .., the elements in colexicographic order.
 
         The profile has None for the modes that stay. With an integer for a mode, or for all, it is reduced: all of them
@@ -340,39 +346,6 @@ class TensorSSA:
         return array[0].item() if shape is None else TensorSSA(array, shape, self.dtype)
 
 
-def _operators() -> None:
-    """Give the class Python's operators."""
-
-    def arithmetic_of(symbol: str, swap: bool) -> Any:
-        return lambda self, other: self._binary(other, symbol, swap)
-
-    def comparison_of(symbol: str) -> Any:
-        return lambda self, other: self._compare(other, symbol)
-
-    names = {
-        "add": "+",
-        "sub": "-",
-        "mul": "*",
-        "truediv": "/",
-        "floordiv": "//",
-        "mod": "%",
-        "pow": "**",
-        "and": "&",
-        "or": "|",
-        "xor": "^",
-        "lshift": "<<",
-        "rshift": ">>",
-    }
-    for name, symbol in names.items():
-        setattr(TensorSSA, f"__{name}__", arithmetic_of(symbol, False))
-        setattr(TensorSSA, f"__r{name}__", arithmetic_of(symbol, True))
-    for name, symbol in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
-        setattr(TensorSSA, f"__{name}__", comparison_of(symbol))
-
-
-_operators()
-
-
 def as_vector(x: Any, dtype: type[Numeric]) -> TensorSSA:
     """A vector as it is, or a number as a vector of one element of the type."""
     if isinstance(x, TensorSSA):
@@ -381,7 +354,7 @@ def as_vector(x: Any, dtype: type[Numeric]) -> TensorSSA:
 
 
 def full(
-    shape: Any, fill_value: Numeric | float, dtype: type[Numeric], *, loc: object = None, ip: object = None
+    shape: Shape, fill_value: Numeric | float, dtype: type[Numeric], *, loc: object = None, ip: object = None
 ) -> TensorSSA:
     """A vector with one number in every element. Source: CuTeDSL `cute.full`.
 
@@ -396,112 +369,3 @@ def full(
         return TensorSSA(_array_of(dtype, [number._value] * size), shape, dtype)
     element = number._value if number.is_traced else constant(dtype, number._value)
     return TensorSSA(element if size == 1 else emit("splat", (element,), type=type_of(dtype, size)), shape, dtype)
-
-
-def full_like(
-    a: Any, fill_value: Numeric | float, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
-) -> TensorSSA:
-    """A vector of the shape and type of a tensor or vector, with one number in every element.
-
-    >>> from tilewright import Float32, cute
-    >>> list(cute.full_like(cute.make_rmem_tensor(2, Float32), 7))
-    [7.0, 7.0]
-    """
-    return full(a.shape, fill_value, a.element_type if dtype is None else dtype)
-
-
-def zeros_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None) -> TensorSSA:
-    """A vector of zeros of the shape and type of a tensor or vector.
-
-    >>> from tilewright import Float32, cute
-    >>> list(cute.zeros_like(cute.make_rmem_tensor(2, Float32)))
-    [0.0, 0.0]
-    """
-    return full_like(a, 0, dtype)
-
-
-def ones_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None) -> TensorSSA:
-    """A vector of ones of the shape and type of a tensor or vector.
-
-    >>> from tilewright import Int8, cute
-    >>> list(cute.ones_like(cute.make_rmem_tensor(2, Int8)))
-    [1, 1]
-    """
-    return full_like(a, 1, dtype)
-
-
-def empty_like(a: Any, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None) -> TensorSSA:
-    """A vector of the shape and type of a tensor or vector, whose elements mean nothing: here they are zeros.
-
-    >>> from tilewright import Int8, cute
-    >>> len(cute.empty_like(cute.make_rmem_tensor(2, Int8)))
-    2
-    """
-    return full_like(a, 0, dtype)
-
-
-def where(cond: Any, x: Any, y: Any, *, loc: object = None, ip: object = None) -> Any:
-    """x where a condition is true, else y, element by element; both are computed.
-
-    Vectors broadcast as in arithmetic, and numbers are taken as they are: of numbers alone the result is a number.
-    Source: CuTeDSL `cute.where`.
-
-    >>> from tilewright import Float32, cute
-    >>> vector = cute.full(2, 3.0, Float32)
-    >>> list(cute.where(vector > 2, vector, 0.0)), cute.where(True, 1, 2)
-    ([3.0, 3.0], 1)
-    """
-    dtype = _type_of_both(x, y)
-    if not any(isinstance(operand, TensorSSA) for operand in (cond, x, y)):
-        if isinstance(cond, Numeric) and cond.is_traced:
-            a, b = dtype(x), dtype(y)
-            condition = cond.to(Boolean)._value
-            return dtype._of(emit("select", (condition, as_vector(a, dtype).symbol, as_vector(b, dtype).symbol)))
-        chosen = x if cond else y
-        return dtype(chosen) if isinstance(x, Numeric) or isinstance(y, Numeric) else chosen
-    c = as_vector(cond, Boolean).to(Boolean)
-    a, b = as_vector(x, dtype).to(dtype), as_vector(y, dtype).to(dtype)
-    shape = broadcast_shape(broadcast_shape(a.shape, b.shape), c.shape)
-    c, a, b = (v._repeated(shape, pad_left=True) for v in (c, a, b))
-    if c.is_traced or a.is_traced or b.is_traced:
-        return a._like(emit("select", (c.symbol, a.symbol, b.symbol)))
-    import numpy as np
-
-    return a._like(np.where(c._value, a._value, b._value))
-
-
-def _type_of_both(x: Any, y: Any) -> Any:
-    """The type of a choice between two operands."""
-    kinds = [v.dtype if isinstance(v, TensorSSA) else type(v) if isinstance(v, Numeric) else None for v in (x, y)]
-    if kinds[0] is None and kinds[1] is None:
-        return Float32 if isinstance(x, float) or isinstance(y, float) else Boolean if isinstance(x, bool) else Int32
-    first = kinds[0] or kinds[1]
-    other = (y if kinds[0] else x) if None in kinds else kinds[1]._of(0)  # type: ignore[union-attr]
-    common = first._of(0)._common(other)  # type: ignore[union-attr]
-    if common is None:
-        raise TypeError(f"where: expected numbers or vectors, but got {x!r} and {y!r}")
-    return common
-
-
-def any_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Any:
-    """Whether an element is not 0.
-
-    >>> from tilewright import Float32, cute
-    >>> cute.any_(cute.full(4, 1.0, Float32) > 2)
-    False
-    """
-    return _as_flag(x).reduce(ReductionOp.MAX, 0, 0) != 0
-
-
-def all_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Any:
-    """Whether no element is 0.
-
-    >>> from tilewright import Float32, cute
-    >>> cute.all_(cute.full(4, 3.0, Float32) > 2)
-    True
-    """
-    return _as_flag(x).reduce(ReductionOp.MIN, 1, 0) != 0
-
-
-def _as_flag(x: TensorSSA) -> TensorSSA:
-    return as_vector(x, Boolean).to(Boolean).to(Int32)

@@ -1,0 +1,141 @@
+"""Vectors like others, choices between vectors, and questions about all elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright.cute.vectors.shapes import broadcast_shape
+from tilewright.cute.vectors.tensor_ssa import ReductionOp, TensorSSA, as_vector, full
+from tilewright.numeric import Boolean, Float32, Int32, Numeric
+from tilewright.numeric.base import require_dtype
+from tilewright.numeric.traced import emit
+
+if TYPE_CHECKING:
+    from tilewright.cute.tensors.tensor import Tensor
+    from tilewright.cute.vectors.tensor_ssa import Operand, Value
+
+__all__ = ["all_", "any_", "empty_like", "full_like", "ones_like", "where", "zeros_like"]
+
+
+def full_like(
+    a: Tensor | TensorSSA,
+    fill_value: Numeric | float,
+    dtype: type[Numeric] | None = None,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> TensorSSA:
+    """A vector of the shape and type of a tensor or vector, with one number in every element.
+
+    >>> from tilewright import Float32, cute
+    >>> list(cute.full_like(cute.make_rmem_tensor(2, Float32), 7))
+    [7.0, 7.0]
+    """
+    found = a.element_type if dtype is None else dtype
+    require_dtype("full_like", found)
+    return full(a.shape, fill_value, found)  # type: ignore[arg-type]
+
+
+def zeros_like(
+    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> TensorSSA:
+    """A vector of zeros of the shape and type of a tensor or vector.
+
+    >>> from tilewright import Float32, cute
+    >>> list(cute.zeros_like(cute.make_rmem_tensor(2, Float32)))
+    [0.0, 0.0]
+    """
+    return full_like(a, 0, dtype)
+
+
+def ones_like(
+    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> TensorSSA:
+    """A vector of ones of the shape and type of a tensor or vector.
+
+    >>> from tilewright import Int8, cute
+    >>> list(cute.ones_like(cute.make_rmem_tensor(2, Int8)))
+    [1, 1]
+    """
+    return full_like(a, 1, dtype)
+
+
+def empty_like(
+    a: Tensor | TensorSSA, dtype: type[Numeric] | None = None, *, loc: object = None, ip: object = None
+) -> TensorSSA:
+    """A vector of the shape and type of a tensor or vector, whose elements mean nothing: here they are zeros.
+
+    >>> from tilewright import Int8, cute
+    >>> len(cute.empty_like(cute.make_rmem_tensor(2, Int8)))
+    2
+    """
+    return full_like(a, 0, dtype)
+
+
+def where(cond: Operand, x: Operand, y: Operand, *, loc: object = None, ip: object = None) -> Value:
+    """x where a condition is true, else y, element by element; both are computed.
+
+    Vectors broadcast as in arithmetic, and numbers are taken as they are: of numbers alone the result is a number.
+    Source: CuTeDSL `cute.where`.
+
+    >>> from tilewright import Float32, cute
+    >>> vector = cute.full(2, 3.0, Float32)
+    >>> list(cute.where(vector > 2, vector, 0.0)), cute.where(True, 1, 2)
+    ([3.0, 3.0], 1)
+    """
+    dtype = _type_of_both(x, y)
+    if not any(isinstance(operand, TensorSSA) for operand in (cond, x, y)):
+        if isinstance(cond, Numeric) and cond.is_traced:
+            a, b = dtype(x), dtype(y)
+            condition = cond.to(Boolean)._value
+            return dtype._of(emit("select", (condition, as_vector(a, dtype).symbol, as_vector(b, dtype).symbol)))
+        chosen = x if cond else y
+        return dtype(chosen) if isinstance(x, Numeric) or isinstance(y, Numeric) else chosen
+    c = as_vector(cond, Boolean).to(Boolean)
+    a, b = as_vector(x, dtype).to(dtype), as_vector(y, dtype).to(dtype)
+    shape = broadcast_shape(broadcast_shape(a.shape, b.shape), c.shape)
+    c, a, b = (v._repeated(shape, pad_left=True) for v in (c, a, b))
+    if c.is_traced or a.is_traced or b.is_traced:
+        return a._like(emit("select", (c.symbol, a.symbol, b.symbol)))
+    import numpy as np
+
+    return a._like(np.where(c._value, a._value, b._value))
+
+
+def _type_of_both(x: Any, y: Any) -> Any:
+    """The type of a choice between two operands."""
+    kinds = [v.dtype if isinstance(v, TensorSSA) else type(v) if isinstance(v, Numeric) else None for v in (x, y)]
+    if kinds[0] is None and kinds[1] is None:
+        return Float32 if isinstance(x, float) or isinstance(y, float) else Boolean if isinstance(x, bool) else Int32
+    first = kinds[0] or kinds[1]
+    other = (y if kinds[0] else x) if None in kinds else kinds[1]._of(0)  # type: ignore[union-attr]
+    common = first._of(0)._common(other)  # type: ignore[union-attr]
+    if common is None:
+        raise TypeError(f"where: expected numbers or vectors, but got {x!r} and {y!r}")
+    return common
+
+
+def any_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bool:
+    """Whether an element is not 0.
+
+    >>> from tilewright import Float32, cute
+    >>> cute.any_(cute.full(4, 1.0, Float32) > 2)
+    False
+    """
+    found: Boolean | bool = _as_flag(x).reduce(ReductionOp.MAX, 0, 0) != 0
+    return found
+
+
+def all_(x: TensorSSA, *, loc: object = None, ip: object = None) -> Boolean | bool:
+    """Whether no element is 0.
+
+    >>> from tilewright import Float32, cute
+    >>> cute.all_(cute.full(4, 3.0, Float32) > 2)
+    True
+    """
+    found: Boolean | bool = _as_flag(x).reduce(ReductionOp.MIN, 1, 0) != 0
+    return found
+
+
+def _as_flag(x: TensorSSA) -> TensorSSA:
+    return as_vector(x, Boolean).to(Boolean).to(Int32)
