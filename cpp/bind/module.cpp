@@ -45,6 +45,7 @@ PYBIND11_MODULE(_core, m) {
   tilewright::bind_dlpack(m);
   bind_cuda(m);
   bind_program(m);
+  bind_execute(m);
   m.def(
       "_register",
       [](py::object int32, py::object int64, py::object tensor) {

@@ -16,5 +16,6 @@ void bind_host_gemm(pybind11::module_& m);  // and GEMM plans
 void bind_analysis(pybind11::module_& m);   // the submodule analysis: sectors and wavefronts of accesses
 void bind_cuda(pybind11::module_& m);       // the submodule cuda: driver, NVRTC, launches
 void bind_program(pybind11::module_& m);    // the submodule program: what tracing gives
+void bind_execute(pybind11::module_& m);    // and its execution on the CPU
 
 }  // namespace tilewright::bind

@@ -332,6 +332,18 @@ void bind_builder(py::module_& m) {
       "end_block",
       [](Tracing& self, const py::object& yields) { return BlockHandle{self.builder.end_block(ids_of(yields))}; },
       py::arg("yields"), "Close the innermost block.");
+  builder.def(
+      "set_yields",
+      [](Tracing& self, const BlockHandle& block, const py::object& yields) {
+        self.builder.set_yields(block.id, ids_of(yields));
+      },
+      py::arg("block"), py::arg("yields"), "Other yields for a closed block that no operation has taken yet.");
+  builder.def(
+      "inline_block", [](Tracing& self) { self.builder.inline_block(); },
+      "Close the innermost block, which has no parameters, as a part of the one around it.");
+  builder.def_property_readonly(
+      "can_speculate", [](const Tracing& self) { return self.builder.can_speculate(); },
+      "Whether the innermost block may run where it was not asked to: no effects, and nothing that can fail.");
   builder.def_property_readonly("depth", [](const Tracing& self) { return self.builder.depth(); });
   builder.def(
       "abandon", [](Tracing& self, std::size_t depth) { self.builder.abandon(depth); }, py::arg("depth"),
@@ -435,6 +447,18 @@ int64_t id_of_symbol(py::handle object) {
 }
 
 py::object symbol_object(int64_t id) { return wrap(static_cast<ValueId>(id)); }
+
+py::object all_less(const std::vector<std::pair<Node, Node>>& pairs) {
+  Tracing& tracing = traced();
+  std::optional<ValueId> all;
+  for (const auto& [a, b] : pairs) {
+    const Scalar scalar = a.is_wide() || b.is_wide() ? Scalar::kInt64 : Scalar::kInt32;
+    const ValueId x = tracing.symbols.value_of(a, scalar), y = tracing.symbols.value_of(b, scalar);
+    const ValueId less = tracing.builder.add_one({program::Opcode::kLt, {x, y}, {}, {}, {}, {}, {}});
+    all = all ? tracing.builder.add_one({program::Opcode::kAnd, {*all, less}, {}, {}, {}, {}, {}}) : less;
+  }
+  return py::module_::import("tilewright.numeric").attr("Boolean").attr("_of")(wrap(*all));
+}
 
 void bind_program(py::module_& module) {
   py::module_ m = module.def_submodule("program", "Programs that tracing gives: types, values, operations.");

@@ -50,6 +50,12 @@ class Builder {
 
   std::vector<ValueId> begin_block(const std::vector<Type>& parameters);
   BlockId end_block(const std::vector<ValueId>& yields);
+  // Other yields for a closed block that no operation has taken yet: the block's own values, or visible ones.
+  void set_yields(BlockId block, const std::vector<ValueId>& yields);
+  // Closes the innermost block, which has no parameters, as a part of the one around it.
+  void inline_block();
+  // Whether the innermost block may run where it was not asked to: no effects, and nothing that can fail.
+  bool can_speculate() const;
   // Closes what was opened since there were so many open blocks, after an error of the user's function.
   std::size_t depth() const { return open_.size(); }
   void abandon(std::size_t depth);

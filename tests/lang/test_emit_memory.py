@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import lang_cases
 import pytest
+
+import lang_cases
 from cpu_device import COMPILER
 from cpu_lang import HostKernels
 

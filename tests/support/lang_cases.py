@@ -397,9 +397,17 @@ def product(make):
             make.builder.op("copy", accesses=[(make.at(p, make.mul(t, size), 16), layout(size, 1)), (f, layout(size, 1))],
                             ints=[128, 4])  # fmt: skip
         fa, fb, fc, fd = fragments
-        tile_a, tile_b, tile_c = layout((1, 8, 8), (0, 1, 8)), layout((1, 4, 8), (0, 8, 1)), layout((1, 8, 4), (0, 1, 8))
-        make.builder.op("fma_tile", accesses=[(fd, tile_c), (fa, tile_a), (fb, tile_b), (fc, tile_c)], ints=[1, 8, 4, 8])
-        make.builder.op("fma_tile", accesses=[(fd, tile_c), (fa, tile_a), (fb, tile_b), (fd, tile_c)], ints=[1, 8, 4, 8])
+        tile_a, tile_b, tile_c = (
+            layout((1, 8, 8), (0, 1, 8)),
+            layout((1, 4, 8), (0, 8, 1)),
+            layout((1, 8, 4), (0, 1, 8)),
+        )
+        make.builder.op(
+            "fma_tile", accesses=[(fd, tile_c), (fa, tile_a), (fb, tile_b), (fc, tile_c)], ints=[1, 8, 4, 8]
+        )
+        make.builder.op(
+            "fma_tile", accesses=[(fd, tile_c), (fa, tile_a), (fb, tile_b), (fd, tile_c)], ints=[1, 8, 4, 8]
+        )
         make.builder.op("copy", accesses=[(fd, layout(32, 1)), (make.at(d, make.mul(t, 32), 16), layout(32, 1))],
                         ints=[128, 4])  # fmt: skip
 
@@ -435,7 +443,10 @@ def counted(make):
         one = make.cast(make.constant("Float32", 0.5), type=number("Float16"))
         make.builder.op("atomic", [one], accesses=[half], text="add")
         old = make.builder.op(
-            "atomic", [t, make.constant("Int32", 77)], accesses=[make.at(ints, make.constant("Int32", 6), 4)], text="cas"
+            "atomic",
+            [t, make.constant("Int32", 77)],
+            accesses=[make.at(ints, make.constant("Int32", 6), 4)],
+            text="cas",
         )
         make.if_(make.eq(old, 77), lambda: make.store(old, make.at(ints, make.constant("Int32", 7), 4)) or ())
 
@@ -453,7 +464,12 @@ def check_counted(kernels):
 
 def pieces(make):
     """Elements of 4 bits, two in a byte."""
-    types = {"x": pointer("Int4", align=4), "f": pointer("Float4E2M1FN", align=4), "out": F32, "y": pointer("Int4", align=4)}
+    types = {
+        "x": pointer("Int4", align=4),
+        "f": pointer("Float4E2M1FN", align=4),
+        "out": F32,
+        "y": pointer("Int4", align=4),
+    }
     with make.kernel("pieces", (1, 1, 1), **types) as (x, f, out, y):
         v = make.load(x, layout(8, 1))
         w = make.load(f, layout(8, 1))
@@ -463,7 +479,9 @@ def pieces(make):
         word = make.bitcast(v, type=number("Uint32"))
         make.store(make.cast(word, type=number("Float32")), make.at(out, make.constant("Int32", 8), 4))
         again = make.bitcast(word, type=number("Int4", 8))
-        make.store(make.cast(make.extract(again, ints=[1]), type=number("Float32")), make.at(out, make.constant("Int32", 9), 4))
+        make.store(
+            make.cast(make.extract(again, ints=[1]), type=number("Float32")), make.at(out, make.constant("Int32", 9), 4)
+        )
 
 
 @case(pieces)

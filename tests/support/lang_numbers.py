@@ -149,7 +149,14 @@ def check_integers(kernels, scalar):
             assert (flags[k] == getattr(np, COMPARISONS[code])(a, b)).all(), code
 
 
-COMPARISONS = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
 
 
 def numbers_of(scalar):
@@ -188,7 +195,9 @@ def check_floats(kernels, scalar):
     dtype = FLOATS[scalar]
     rng = np.random.default_rng(5)
     tiny = np.finfo(dtype)
-    values = np.array([0, -0.0, 1, -1, 0.5, 3.7, -2.25, 1e30, -1e-30, tiny.tiny, tiny.max, np.inf, -np.inf, np.nan], dtype)
+    values = np.array(
+        [0, -0.0, 1, -1, 0.5, 3.7, -2.25, 1e30, -1e-30, tiny.tiny, tiny.max, np.inf, -np.inf, np.nan], dtype
+    )
     values = np.concatenate([values, rng.normal(size=20).astype(dtype)])
     x, y = pairs(values)
     codes = [*FLOAT_BINARY, "floor_div", "floor_mod", "neg", "abs"]
@@ -271,7 +280,9 @@ def cast_samples(source):
         facts = np.iinfo(INTEGERS[source])
         return np.concatenate([edges(INTEGERS[source]), rng.integers(facts.min, facts.max, 200, INTEGERS[source])])
     if source in NARROW or source == "Float8E8M0FNU":
-        return np.arange(256).astype(STORED[source]) if np.dtype(STORED[source]).itemsize == 1 else numbers_of(source)[0]
+        return (
+            np.arange(256).astype(STORED[source]) if np.dtype(STORED[source]).itemsize == 1 else numbers_of(source)[0]
+        )
     if source == "Boolean":
         return np.array([0, 1, 2, 255], np.uint8)
     dtype = STORED[source]
@@ -303,7 +314,11 @@ def cast_to(target, value):
             return wrapped(value, INTEGERS[target])
         if math.isnan(value):
             return 0
-        return int(min(max(value, facts.min), facts.max)) if math.isinf(value) else min(max(int(value), facts.min), facts.max)
+        return (
+            int(min(max(value, facts.min), facts.max))
+            if math.isinf(value)
+            else min(max(int(value), facts.min), facts.max)
+        )
     if target == "Float64":
         return float(value)
     if target == "Float32":
@@ -319,7 +334,9 @@ def cast_to(target, value):
     exact = Fraction(value)
     if target.startswith("Float8") and abs(exact) > Fraction(kind.max):
         return math.copysign(kind.max, value)
-    near = kind._decode(kind._encode(float(value))) if abs(value) < 2**53 else kind._decode(kind._encode(odd_float(value)))
+    near = (
+        kind._decode(kind._encode(float(value))) if abs(value) < 2**53 else kind._decode(kind._encode(odd_float(value)))
+    )
     return near
 
 

@@ -34,9 +34,7 @@ std::optional<std::vector<std::vector<AccessMode>>> split(std::vector<AccessMode
   return parts;
 }
 
-bool is_single(const std::vector<AccessMode>& modes) {
-  return modes.size() == 1 && modes[0].dynamic == kNoValue;
-}
+bool is_single(const std::vector<AccessMode>& modes) { return modes.size() == 1 && modes[0].dynamic == kNoValue; }
 
 }  // namespace
 
@@ -59,8 +57,13 @@ void Emitter::copy_piece(const Operation& operation, int64_t count, const std::s
   const int64_t bytes = facts(scalar).bits * count / 8;
   if (operation.text == "cp.async") {
     if (!in || !out) throw ProgramError("copy by cp.async: the elements of one instruction do not lie together");
-    line(condition + cp_async(pointer_at(to, offset(to, (*out)[1], index)),
-                              pointer_at(from, offset(from, (*in)[1], index)), bytes, cache));
+    // Where the predicate is false the instruction reads nothing and writes zeros.
+    const std::string is_read =
+        operation.accesses.size() > 2
+            ? read(operation.accesses[2], offset(operation.accesses[2], operation.accesses[2].modes, index))
+            : "";
+    line(cp_async(pointer_at(to, offset(to, (*out)[1], index)), pointer_at(from, offset(from, (*in)[1], index)), bytes,
+                  cache, is_read));
     return;
   }
   // A side in registers has any static stride; a side in memory moves by one access.
@@ -89,7 +92,8 @@ void Emitter::copy_piece(const Operation& operation, int64_t count, const std::s
   }
   const auto one = [&](const std::string& from_at, const std::string& to_at) {
     Expr value = {read(from, from_at)};
-    if (source != scalar) value = arithmetic_.apply({Opcode::kBitcast, 0, {}, {}, {}, {}, {}, 0, {}}, {{value, source}}, scalar);
+    if (source != scalar)
+      value = arithmetic_.apply({Opcode::kBitcast, 0, {}, {}, {}, {}, {}, 0, {}}, {{value, source}}, scalar);
     return written(to, to_at, value);
   };
   if (count == 1) {
@@ -103,17 +107,17 @@ void Emitter::copy_piece(const Operation& operation, int64_t count, const std::s
   if (!condition.empty()) close();
 }
 
-std::string Emitter::cp_async(const std::string& to, const std::string& from, int64_t bytes, int64_t cache) const {
+std::string Emitter::cp_async(const std::string& to, const std::string& from, int64_t bytes, int64_t cache,
+                              const std::string& is_read) const {
   if (bytes != 4 && bytes != 8 && bytes != 16) {
     throw ProgramError(concat("copy by cp.async: one instruction moves 4, 8 or 16 bytes, not ", bytes));
   }
   const_cast<Emitter*>(this)->arithmetic_.need("tilewright/lang_pointer.cuh");
   const std::string addresses = concat("\"r\"(shared_address(", to, ")), \"l\"(global_address(", from, "))");
-  if (cache == 1 && bytes == 16) {  // past the first-level cache
-    return concat("asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::", addresses, " : \"memory\");");
-  }
-  return concat("asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\" ::", addresses, ", \"n\"(", bytes,
-                ") : \"memory\");");
+  const std::string_view kind = cache == 1 && bytes == 16 ? "cg" : "ca";  // cg: past the first-level cache
+  const std::string size = is_read.empty() ? "" : concat(", \"r\"(", is_read, " ? ", bytes, " : 0)");
+  return concat("asm volatile(\"cp.async.", kind, ".shared.global [%0], [%1], ", bytes, is_read.empty() ? "" : ", %2",
+                ";\" ::", addresses, size, " : \"memory\");");
 }
 
 void Emitter::fma_tile(const Operation& operation) {
@@ -204,7 +208,8 @@ void Emitter::atomic(const Operation& operation) {
     text = concat(function, "(", pointer, ", ", arguments, ")");
   } else if (scalar == Scalar::kInt64) {
     std::string converted = concat("uint64(", value(operation.operands[0]).text, ")");
-    if (operation.operands.size() > 1) converted = concat("uint64(", value(operation.operands[1]).text, "), ", converted);
+    if (operation.operands.size() > 1)
+      converted = concat("uint64(", value(operation.operands[1]).text, "), ", converted);
     text = concat("int64(", function, "((uint64*)(", pointer, "), ", converted, "))");
   } else {
     arithmetic_.need("tilewright/lang_atomic.cuh");

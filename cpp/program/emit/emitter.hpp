@@ -80,7 +80,8 @@ class Emitter {
   void fill(const Operation& operation);
   void copy(const Operation& operation);
   void copy_piece(const Operation& operation, int64_t count, const std::string& index);
-  std::string cp_async(const std::string& to, const std::string& from, int64_t bytes, int64_t cache) const;
+  std::string cp_async(const std::string& to, const std::string& from, int64_t bytes, int64_t cache,
+                       const std::string& is_read) const;
   void fma_tile(const Operation& operation);
   void atomic(const Operation& operation);
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.lang import debug, stepping
-from tilewright.lang.branches import Predicated
+from tilewright.lang.control.branches import Predicated
 from tilewright.lang.trace import current, traced
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric, Uint32
 from tilewright.numeric.traced import emit as _emit

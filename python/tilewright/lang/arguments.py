@@ -19,12 +19,14 @@ from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
+from tilewright.lang.fake import FakeStream
+from tilewright.lang.leaves import all_leaves, number_of, rebuilt
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-__all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr", "number_of", "numeric_annotation", "signature_of"]
+__all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr", "numeric_annotation", "signature_of"]
 
 
 class Constexpr:
@@ -35,7 +37,7 @@ class Constexpr:
 
 
 class Memory(NamedTuple):
-    """The memory behind a pointer argument of one call: (begin, bytes), its owner's device, and what to call it."""
+    """The memory behind a pointer argument of one call: its bytes, its owner's device, the tensor's layout in it."""
 
     parameter: int
     begin: int
@@ -43,7 +45,9 @@ class Memory(NamedTuple):
     device: tuple[int, int]
     read_only: bool
     name: str
-    tensor: str
+    origin: int
+    bits: int
+    layout: Any
     owner: Any
 
 
@@ -53,6 +57,7 @@ class Leaves:
 
     values: list[Any] = dataclasses.field(default_factory=list)
     memory: list[Memory] = dataclasses.field(default_factory=list)
+    stream: int | None = None
 
     def add(self, value: Any) -> None:
         self.values.append(value)
@@ -72,7 +77,7 @@ class Form:
         return iter(())
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        """The argument as the traced function sees it; of a result, with its numbers and pointers, as the caller does."""
+        """The argument as the traced function sees it; of a result, as the caller does."""
         raise NotImplementedError
 
     def read(self, value: Any, leaves: Leaves) -> None:
@@ -108,6 +113,35 @@ class Static(Form):
                 f"{self.name} is {value!r}, but the function was compiled for {self.value!r}, which is fixed in it; "
                 "compile it for the new value"
             )
+
+
+class StreamForm(Form):
+    """A CUDA stream, of torch, of CUDA's Python bindings, or the number of one: where a call's kernels are launched."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def key(self) -> Hashable:
+        return ("stream",)
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if isinstance(value, (StreamForm, FakeStream)):
+            return
+        handle = int(getattr(value, "cuda_stream", value))
+        leaves.stream = handle or 1
+
+
+def is_stream(value: Any) -> bool:
+    """Whether a value is a stream: one of torch, of CUDA's Python bindings, or one to compile with."""
+    return isinstance(value, FakeStream) or type(value).__name__ in (
+        "CUstream",
+        "cudaStream_t",
+        "Stream",
+        "ExternalStream",
+    )
 
 
 class Number(Form):
@@ -163,7 +197,7 @@ class PointerForm(Form):
             return symbol
         return TracedPointer(self.dtype, symbol, self.memspace, self.alignment, self.swizzle)
 
-    def read(self, value: Any, leaves: Leaves, tensor: str = "") -> None:
+    def read(self, value: Any, leaves: Leaves, layout: Any = None) -> None:
         if not isinstance(value, Pointer):
             raise TypeError(f"{self.name}: expected a pointer, but got {type(value).__name__}")
         if value.dtype is not self.dtype:
@@ -182,7 +216,7 @@ class PointerForm(Form):
         if memory is not None:
             found = Memory(
                 len(leaves.values), memory.begin, memory.end - memory.begin, memory.dlpack_device, memory.read_only,
-                self.name, tensor, memory,
+                self.name, address, self.dtype.bits, layout, memory,
             )  # fmt: skip
             leaves.memory.append(found)
         leaves.add(address)
@@ -193,21 +227,11 @@ class LayoutForm(Form):
 
     def __init__(self, name: str, layout: Any) -> None:
         self.name, self.layout = name, layout
-        self.numbers: list[Number] = []
-        self._form(layout)
-
-    def _form(self, layout: Any) -> None:
-        if isinstance(layout, _core.ComposedLayout):
-            self._leaves(layout.offset, f"{self.name}.offset")
-            self._form(layout.outer)
-            return
-        self._leaves(layout.shape, f"{self.name}.shape")
-        self._leaves(layout.stride, f"{self.name}.stride")
-
-    def _leaves(self, tree: Any, name: str) -> None:
-        for path, leaf in _flat(tree):
-            if isinstance(leaf, (Int32, Int64)):
-                self.numbers.append(Number(name + "".join(f"[{i}]" for i in path), type(leaf), leaf._div))
+        self.numbers = [
+            Number(f"{name}.{where}", type(leaf), leaf._div)
+            for where, leaf in all_leaves(layout)
+            if isinstance(leaf, (Int32, Int64))
+        ]
 
     def key(self) -> Hashable:
         return ("layout", str(self.layout))
@@ -217,11 +241,10 @@ class LayoutForm(Form):
             yield from number.parameters()
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        leaves = iter([number.build(symbols) for number in self.numbers])
-        return _rebuilt(self.layout, leaves)
+        return rebuilt(self.layout, iter([number.build(symbols) for number in self.numbers]))
 
     def read(self, value: Any, leaves: Leaves) -> None:
-        theirs, ours = list(_all_leaves(value)), list(_all_leaves(self.layout))
+        theirs, ours = list(all_leaves(value)), list(all_leaves(self.layout))
         if len(theirs) != len(ours) or _profile(value) != _profile(self.layout):
             raise ValueError(f"{self.name}: expected a layout such as {self.layout}, but got {value}")
         numbers = iter(self.numbers)
@@ -259,7 +282,7 @@ class TensorForm(Form):
                 raise TypeError(f"{self.name}: expected a tensor, but got {value!r} of type {type(value).__name__}")
             value = import_array(value, self.name)
         if isinstance(self.iterator, PointerForm):
-            self.iterator.read(value.iterator, leaves, str(value.layout))
+            self.iterator.read(value.iterator, leaves, value.layout)
         else:
             self.iterator.read(value.iterator, leaves)
         self.layout.read(value.layout, leaves)
@@ -301,6 +324,8 @@ def form_of(value: Any, annotation: Any, name: str, in_kernel: bool = False) -> 
     dtype = numeric_annotation(annotation)
     if dtype is not None:
         return _number(value, dtype, name)
+    if is_stream(value) or isinstance(value, StreamForm):
+        return StreamForm(name)
     if isinstance(value, Numeric):
         return _number(value, type(value), name)
     if isinstance(value, (bool, int, float)):
@@ -344,11 +369,6 @@ def numeric_annotation(annotation: Any) -> type[Numeric] | None:
 
 def is_symbol(value: Any) -> bool:
     return isinstance(value, program.Symbol)
-
-
-def number_of(dtype: type[Numeric], symbol: Any, div: int = 1) -> Any:
-    """The number of a type that a value of the program is."""
-    return dtype._make(symbol, div) if issubclass(dtype, (Int32, Int64)) else dtype._of(symbol)
 
 
 def _number(value: Any, dtype: type[Numeric], name: str) -> Number:
@@ -403,24 +423,6 @@ def _parts(value: Any) -> tuple[Callable[[Any], list[tuple[str, Any]]], Callable
 # ---- layouts ----
 
 
-def _flat(tree: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
-    if isinstance(tree, tuple):
-        for i, part in enumerate(tree):
-            yield from _flat(part, (*path, i))
-    else:
-        yield path, tree
-
-
-def _all_leaves(layout: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(layout, _core.ComposedLayout):
-        yield "offset", layout.offset
-        yield from _all_leaves(layout.outer)
-        return
-    for name, tree in (("shape", layout.shape), ("stride", layout.stride)):
-        for path, leaf in _flat(tree):
-            yield name + "".join(f"[{i}]" for i in path), leaf
-
-
 def _profile(layout: Any) -> Any:
     if isinstance(layout, _core.ComposedLayout):
         return str(layout.inner), _profile(layout.outer)
@@ -429,21 +431,6 @@ def _profile(layout: Any) -> Any:
         return tuple(map(of, tree)) if isinstance(tree, tuple) else None
 
     return of(layout.shape)
-
-
-def _rebuilt(layout: Any, leaves: Iterator[Any]) -> Any:
-    """The layout with its dynamic leaves replaced, in order."""
-
-    def replaced(tree: Any) -> Any:
-        if isinstance(tree, tuple):
-            return tuple(map(replaced, tree))
-        return next(leaves) if isinstance(tree, (Int32, Int64)) else tree
-
-    if isinstance(layout, _core.ComposedLayout):
-        offset = replaced(layout.offset)
-        return _core.make_composed_layout(layout.inner, offset, _rebuilt(layout.outer, leaves))
-    shape = replaced(layout.shape)
-    return _core.make_layout(shape, stride=replaced(layout.stride))
 
 
 def _shown(leaf: Any) -> str:

@@ -6,6 +6,7 @@ for others; then the next one goes on. The order is always the same.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-__all__ = ["Place", "place", "run_blocks"]
+__all__ = ["Place", "is_stepping", "place", "run_blocks", "stepping"]
 
 Index = tuple[int, int, int]
 
@@ -36,6 +37,7 @@ class Place(NamedTuple):
 
 class _ThisThread(threading.local):
     place: Place | None = None
+    depth = 0  # of functions that are stepped through
 
 
 _this_thread = _ThisThread()
@@ -44,6 +46,21 @@ _this_thread = _ThisThread()
 def place() -> Place | None:
     """Where the Python thread stands for a thread of a block; None outside of a launch."""
     return _this_thread.place
+
+
+@contextlib.contextmanager
+def stepping() -> Iterator[None]:
+    """While this lasts, functions that are called run as they are written."""
+    _this_thread.depth += 1
+    try:
+        yield
+    finally:
+        _this_thread.depth -= 1
+
+
+def is_stepping() -> bool:
+    """Whether the functions of this thread run as they are written."""
+    return _this_thread.depth > 0 or _this_thread.place is not None
 
 
 class Deadlock(RuntimeError):
@@ -59,7 +76,8 @@ class Block:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.shared: dict[Hashable, Any] = {}  # memory by its place among the block's allocations
+        self._shared: dict[int, Any] = {}  # memory by its place among the block's allocations
+        self._allocations = [0] * count  # of each thread
         self._turn = [threading.Semaphore(0) for _ in range(count)]
         self._waiting: dict[int, tuple[Hashable, Sequence[int]]] = {}
         self._given: dict[Hashable, dict[int, Any]] = {}
@@ -67,6 +85,14 @@ class Block:
         self._answers: dict[int, dict[int, Any]] = {}
         self._done = threading.Semaphore(0)
         self._error: BaseException | None = None
+
+    def allocate(self, number: int, make: Callable[[], Any]) -> Any:
+        """The shared memory of the next allocation of a thread, which the first one to come here makes."""
+        which = self._allocations[number]
+        self._allocations[number] += 1
+        if which not in self._shared:
+            self._shared[which] = make()
+        return self._shared[which]
 
     def run(self, body: Callable[[int], None]) -> None:
         """Run body(number) for each thread of the block."""

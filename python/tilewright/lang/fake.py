@@ -1,8 +1,8 @@
 """Arguments to compile with where there is no data yet: fake tensors and streams, and extents known at calls only.
 
-    n = cute.sym_int(divisibility=8)
-    x = cute.runtime.make_fake_compact_tensor(cutlass.Float32, (n, 128), stride_order=(1, 0), assumed_align=16)
-    compiled = cute.compile(launch, x)      # needs no GPU
+n = cute.sym_int(divisibility=8)
+x = cute.runtime.make_fake_compact_tensor(cutlass.Float32, (n, 128), stride_order=(1, 0), assumed_align=16)
+compiled = cute.compile(launch, x)      # needs no GPU
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright import numeric
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.lang.cpu import run_on_cpu
 from tilewright.lang.gpu import run_on_gpu
 
@@ -29,9 +31,27 @@ def _device_name(device: tuple[int, int]) -> str:
     return f"cuda:{device[1]}" if device[0] == _CUDA else "the CPU"
 
 
-def run(traced: Traced, leaves: Leaves) -> Any:
-    """Run the host function of a program with the leaves of a call's arguments; what it returns."""
+def run(traced: Traced, leaves: Leaves) -> tuple[Any, Any]:
+    """Run the host function of a program with the leaves of a call's arguments.
+
+    Returns what it returns, and what repeats its launches on a GPU for other tensors of the same kind, or None.
+    """
     device = device_of(leaves)
+    prepared = None
     if device[0] == _CUDA:
-        return run_on_gpu(traced, leaves, device[1])
-    return run_on_cpu(traced, leaves)
+        found, prepared = run_on_gpu(traced, leaves, device[1])
+    else:
+        found = run_on_cpu(traced, leaves)
+    return traced.returned.build(iter([_leaf(traced, leaves, i, one) for i, one in enumerate(found)])), prepared
+
+
+def _leaf(traced: Traced, leaves: Leaves, index: int, result: tuple[int, int]) -> Any:
+    """A leaf of what a host function returns: a Python number, or a pointer into an argument's memory."""
+    bits, base = result
+    _, kind = list(traced.returned.parameters())[index]
+    dtype = getattr(numeric, kind.scalar)
+    if kind.kind == "number":
+        return dtype._decode(bits)
+    owner = next((one.owner for one in leaves.memory if one.parameter == base), None)
+    address = bits if base < 0 else leaves.values[base] + bits
+    return Pointer(dtype, address, AddressSpace[kind.space], kind.align, owner)

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.cute.tensors.pointer import Pointer, recast_ptr
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer, recast_ptr
 from tilewright.cute.tensors.rmem import size_in_bytes
 from tilewright.cute.tensors.tensor import Tensor, as_layout
 from tilewright.cute.tensors.traced_pointer import shared_pointer
+from tilewright.lang import debug
 from tilewright.lang.struct import Struct, is_struct
 from tilewright.lang.trace import traced
 from tilewright.numeric import Int8, Numeric
@@ -59,6 +60,10 @@ class SmemAllocator:
         return Tensor(recast_ptr(pointer, swizzle), layout)
 
     def _pointer(self, size: int, alignment: int, dtype: type[Numeric]) -> Pointer:
+        here = debug.place()
+        if here is not None:
+            memory = here.block.allocate(here.number, lambda: _core.Memory.allocate(max(size, 1), max(alignment, 16)))
+            return Pointer(dtype, memory.address, AddressSpace.smem, alignment, memory)
         trace = traced("SmemAllocator.allocate()")
         if not trace.in_kernel:
             raise RuntimeError("SmemAllocator.allocate(): shared memory is a kernel's; allocate it in a @cute.kernel")

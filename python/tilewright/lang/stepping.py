@@ -1,4 +1,4 @@
-"""The operations of cute.arch for a thread that Python steps through: on numbers, with the other threads of its block."""
+"""The operations of cute.arch for a thread that Python steps through, with the other threads of its block."""
 
 from __future__ import annotations
 

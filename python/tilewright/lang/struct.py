@@ -174,7 +174,10 @@ def _made(cls: type, overlay: bool, frame: FrameType) -> type[Struct]:
 
 
 class _Decorator:
-    """`@cute.struct`, and what annotations are made with: `cute.struct.MemRange[T, n]`, `cute.struct.Align[X, bytes]`."""
+    """`@cute.struct`, and what its annotations are made with: `cute.struct.MemRange[T, n]`, `cute.struct.Align[X, n]`.
+
+    Align counts bytes.
+    """
 
     MemRange = _MemRangeMaker()
     Align = _AlignMaker()

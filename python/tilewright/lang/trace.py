@@ -6,7 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program
-from tilewright.lang.arguments import Form, Leaves, form_of, number_of
+from tilewright.lang import kinds  # noqa: F401 - how values are carried
+from tilewright.lang.arguments import Form, Leaves, form_of
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
@@ -141,4 +142,4 @@ def as_symbols(trace: Trace, form_leaves: Leaves, types: Iterable[Any]) -> list[
     ]
 
 
-__all__ += ["Shared", "as_symbols", "dimension", "leaves_of", "number_of", "traced"]
+__all__ += ["Shared", "as_symbols", "dimension", "leaves_of", "traced"]

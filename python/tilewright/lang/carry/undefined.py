@@ -45,10 +45,10 @@ class Undefined:
 
 
 _OPERATORS = """
-    abs add and bool bytes call ceil complex contains delitem divmod enter eq exit float floor floordiv format ge getitem
-    gt hash iadd iand ifloordiv ilshift imatmul imod imul index int invert ior ipow irshift isub iter itruediv ixor le
-    len lshift lt matmul mod mul ne neg next or pos pow radd rand rdivmod reversed rfloordiv rlshift rmatmul rmod rmul
-    ror round rpow rrshift rshift rsub rtruediv rxor setitem str sub truediv trunc xor
+    abs add and bool bytes call ceil complex contains delitem divmod enter eq exit float floor floordiv format ge
+    getitem gt hash iadd iand ifloordiv ilshift imatmul imod imul index int invert ior ipow irshift isub iter itruediv
+    ixor le len lshift lt matmul mod mul ne neg next or pos pow radd rand rdivmod reversed rfloordiv rlshift rmatmul
+    rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor setitem str sub truediv trunc xor
 """
 for _operator in _OPERATORS.split():
     setattr(Undefined, f"__{_operator}__", Undefined._refuse)

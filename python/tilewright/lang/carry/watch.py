@@ -1,24 +1,27 @@
 """Objects that a region changes in place: lists, dicts, sets, namespaces, objects of the user's, states of pipelines.
 
-A region looks at every object that its code mentions, when it begins and when it ends. What a branch changed is put back
-for the other branch and then joined; what a loop changed has to be carried round it, or is an error.
+A region looks at every object that its code mentions, when it begins and when it ends. What a branch changed is put
+back for the other branch and then joined; what a loop changed has to go round it, or is an error.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
 from enum import Enum
-from types import SimpleNamespace
+from functools import partial
+from types import BuiltinMethodType, FunctionType, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.lang.carry import Mismatch, is_package_type, leaf_of, parts_of
-from tilewright.lang.undefined import Undefined
+from tilewright.lang.carry.registry import Mismatch, is_package_type, leaf_of, mutable_kinds, parts_of
+from tilewright.lang.carry.undefined import Undefined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from tilewright.lang.carry import Join
+    from tilewright.lang.carry.join import Join
 
-__all__ = ["Watch", "Watched", "store_key"]
+__all__ = ["Watch", "Watched", "join_states"]
 
 _LONGEST = 4096  # elements of a container that is looked at
 _DEEPEST = 6
@@ -34,7 +37,8 @@ class _Mutable(NamedTuple):
 
 
 def _put_list(value: Any, state: dict[Any, Any]) -> None:
-    value[:] = state.values()
+    value.clear()
+    value.extend(state.values())
 
 
 def _put_dict(value: Any, state: dict[Any, Any]) -> None:
@@ -53,12 +57,11 @@ def _put_attributes(value: Any, state: dict[Any, Any]) -> None:
     attributes.update(state)
 
 
-_SKIP, _INSIDE = object(), object()
+_SKIP, _INSIDE, _CALLABLE = object(), object(), object()
 _LIST = _Mutable(lambda v: dict(enumerate(v)), _put_list, "[{!r}]")
 _DICT = _Mutable(dict, _put_dict, "[{!r}]")
 _SET = _Mutable(lambda v: {x: x for x in v}, _put_set, "[{!r}]")
 _ATTRIBUTES = _Mutable(lambda v: dict(vars(v)), _put_attributes, ".{}")
-_kinds: dict[type, Any] = {}
 
 
 def _registered(kind: type) -> _Mutable:
@@ -67,32 +70,49 @@ def _registered(kind: type) -> _Mutable:
     assign = parts.assign
     assert assign is not None
     return _Mutable(
-        lambda v: dict(enumerate(parts.split(v)[1])), lambda v, state: assign(v, list(state.values())), "[{}]", True
+        lambda v: dict(enumerate(parts.split(v)[1])),
+        lambda v, state: assign(v, list(state.values())),
+        "[{}]",
+        not parts.if_called,
     )
 
 
 def _kind_of(kind: type) -> Any:
     try:
-        return _kinds[kind]
+        return mutable_kinds[kind]
     except KeyError:
-        found = _kinds[kind] = _find_kind(kind)
+        found = mutable_kinds[kind] = _find_kind(kind)
         return found
 
 
 def _find_kind(kind: type) -> Any:
     if kind in (int, float, bool, str, bytes, type(None)) or issubclass(kind, type) or leaf_of(kind) is not None:
         return _SKIP
-    for base, how in ((list, _LIST), (dict, _DICT), (set, _SET), (SimpleNamespace, _ATTRIBUTES)):
-        if kind is base:
-            return how
     parts = parts_of(kind)
     if parts is not None and parts.assign is not None:
         return _registered(kind)
+    for base, how in ((list, _LIST), (dict, _DICT), (set, _SET), (deque, _LIST), (SimpleNamespace, _ATTRIBUTES)):
+        if issubclass(kind, base):
+            return how
     if issubclass(kind, tuple):
         return _INSIDE
+    if kind in (FunctionType, MethodType, BuiltinMethodType, partial):
+        return _CALLABLE
     if is_package_type(kind) or issubclass(kind, Enum) or kind.__dictoffset__ == 0:
         return _SKIP
     return _ATTRIBUTES
+
+
+def _seen_by(function: Any) -> Iterator[tuple[str, Any]]:
+    """The objects that a function can change without a global name, with their names."""
+    if isinstance(function, (MethodType, BuiltinMethodType)):
+        yield f"{function.__name__}.__self__", function.__self__
+    elif isinstance(function, partial):
+        yield "partial", (function.func, *function.args, *function.keywords.values())
+    else:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            with suppress(ValueError):  # an empty cell
+                yield name, cell.cell_contents
 
 
 class Watched(NamedTuple):
@@ -113,9 +133,12 @@ class Watched(NamedTuple):
         return self.path + self.how.part.format(key)
 
 
-def store_key(part: str) -> str | None:
-    """The attribute that a store such as `x.count = ..` names; None for `x[i] = ..`."""
-    return part[1:] if part.startswith(".") else None
+# An object's name, or where it was found: (name of what holds it, how a part is written, key). Few names are needed.
+_Path = Any
+
+
+def _text(path: _Path) -> str:
+    return path if isinstance(path, str) else _text(path[0]) + path[1].format(path[2])
 
 
 def _same(first: dict[Any, Any], second: dict[Any, Any]) -> bool:
@@ -133,22 +156,27 @@ class Watch:
         for name, value in values:
             self._look(name, value, 0)
 
-    def _look(self, path: str, value: Any, depth: int) -> None:
+    def _look(self, path: _Path, value: Any, depth: int) -> None:
         how = _kind_of(value.__class__)
         if how is _SKIP or depth > _DEEPEST or id(value) in self._seen:
             return
         if how is _INSIDE:
             for i, part in enumerate(value):
-                self._look(f"{path}[{i}]", part, depth + 1)
+                if _kind_of(part.__class__) is not _SKIP:
+                    self._look((path, "[{}]", i), part, depth + 1)
             return
-        if (how is _LIST or how is _DICT or how is _SET) and len(value) > _LONGEST:
+        if how is _CALLABLE:  # what is called here may change what it sees
+            for name, part in _seen_by(value):
+                self._look(name, part, depth + 1)
+            return
+        if how in (_LIST, _DICT, _SET) and len(value) > _LONGEST:
             return
         self._seen.add(id(value))
-        watched = Watched(path, value, how, how.take(value))
+        watched = Watched(_text(path), value, how, how.take(value))
         self.objects.append(watched)
         for key, part in watched.state.items():
             if _kind_of(part.__class__) is not _SKIP:
-                self._look(watched.name(key), part, depth + 1)
+                self._look((watched.path, how.part, key), part, depth + 1)
 
     def again(self) -> None:
         """Take the states of now as those to compare with."""
@@ -194,7 +222,9 @@ def join_states(
             x = a[key] if key in a else Undefined(missing(name))
             y = b[key] if key in b else Undefined(missing(name))
             undefined = x if isinstance(x, Undefined) else y
-            plan[key] = join.add(undefined, undefined, name) if isinstance(undefined, Undefined) else join.add(x, y, name)
+            if isinstance(undefined, Undefined):
+                x = y = undefined
+            plan[key] = join.add(x, y, name)
         plans.append((watched, plan))
     return plans
 

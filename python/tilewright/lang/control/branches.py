@@ -5,23 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tilewright.lang.carry import Join, Mismatch, symbol_of
-from tilewright.lang.site import Site, is_bound, read
-from tilewright.lang.undefined import UNBOUND, Undefined
-from tilewright.lang.watch import Watch, join_states
+from tilewright.lang.carry.join import Join
+from tilewright.lang.carry.registry import Mismatch, symbol_of
+from tilewright.lang.carry.undefined import UNBOUND, Undefined
+from tilewright.lang.carry.watch import Watch, join_states
+from tilewright.lang.control.site import RESULT, Site, display_name, is_bound, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["RESULT", "Branches", "If", "Predicated", "With", "display_name", "truth", "watch_of"]
-
-# The variable that holds what a function returns whose branches end in `return`.
-RESULT = "__tilewright_result__"
-
-
-def display_name(name: str) -> str:
-    return "what the function returns" if name == RESULT else name.removeprefix("global ")
+__all__ = ["Branches", "If", "Predicated", "With", "truth", "watch_of"]
 
 
 def watch_of(frame: FrameType, names: Sequence[str]) -> Watch:
@@ -36,10 +30,10 @@ def watch_of(frame: FrameType, names: Sequence[str]) -> Watch:
     return Watch(found)
 
 
-def truth(builder: Any, value: Any) -> Any:
+def truth(value: Any) -> Any:
     """The Boolean symbol of a condition, which a number is where it is not zero."""
     symbol = symbol_of(value, value)
-    return symbol if symbol.scalar == "Boolean" else builder.op("ne", (symbol, 0))
+    return symbol if symbol.scalar == "Boolean" else symbol_of(value != 0, value)
 
 
 class Branches:
@@ -52,17 +46,19 @@ class Branches:
         self.watch = watch
         self._blocks: list[Any] = []
         self._changes: list[Any] = []
-        self._depth = builder.depth
 
     def begin(self) -> None:
         self.builder.begin_block(())
 
     def end(self) -> None:
         """Close the block; what the branch changed in place is put back."""
-        if self.builder.depth != self._depth + 1:  # an error was caught inside of it
-            self.builder.abandon(self._depth + 1)
         self._changes.append(self.watch.restore())
         self._blocks.append(self.builder.end_block(()))
+
+    def swap(self) -> None:
+        """Make the block that was filled first the second branch."""
+        self._blocks.reverse()
+        self._changes.reverse()
 
     def finish(self, names: Sequence[str], first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
         """The values of the variables behind the `if`, from those that each branch gave them."""
@@ -77,17 +73,16 @@ class Branches:
         except Mismatch as error:
             raise TypeError(self._differ(error)) from None
         builder = self.builder
-        builder.place(*self.site)
         for block, symbols in zip(self._blocks, yields, strict=True):
             builder.set_yields(block, symbols)
         results = builder.op("if", (self.condition,), blocks=self._blocks)
-        for watched, plan in states:
-            watched.put({key: part.make(results) for key, part in plan.items()})
+        for watched, state in states:
+            watched.put({key: part.make(results) for key, part in state.items()})
         values = [plan if plan.__class__ is Undefined else plan.make(results) for plan in plans]
         for name, plan in zip(names, plans, strict=True):
-            index = getattr(plan, "index", None)
-            if index is not None and results and name != RESULT:
-                builder.name(results[index], display_name(name))
+            slot = getattr(plan, "slot", None)
+            if slot is not None and name.isidentifier() and name != RESULT:
+                builder.name(results[slot], display_name(name))
         return values
 
     def _undefined(self, name: str, first: Any, second: Any) -> Undefined | None:
@@ -120,11 +115,18 @@ class If:
     """
 
     def __init__(
-        self, builder: Any, condition: Any, names: tuple[str, ...], watched: tuple[str, ...], frame: FrameType
+        self,
+        builder: Any,
+        condition: Any,
+        names: tuple[str, ...],
+        kept: tuple[str, ...],
+        watched: tuple[str, ...],
+        frame: FrameType,
     ) -> None:
         self._branches = Branches(builder, condition, Site.of(frame), watch_of(frame, watched))
         self._names = names
-        self._entry = read(frame, names)
+        self._all = names + kept
+        self._entry = read(frame, self._all)
         self._first: list[Any] = []
         self._step = 0
         self._open = False
@@ -149,16 +151,15 @@ class If:
         self._branches.end()
         if self._step == 1:
             self._first = values
-            return [self._before_second(name, value) for name, value in zip(self._names, self._entry, strict=True)]
-        return self._branches.finish(self._names, self._first, values)
+            return [self._before_second(name, value) for name, value in zip(self._all, self._entry, strict=True)]
+        joined = self._branches.finish(self._names, self._first, values)
+        return joined + self._entry[len(joined) :]
 
     def _before_second(self, name: str, value: Any) -> Any:
         if value is not UNBOUND:
             return value
-        site = self._branches.site
-        return Undefined(
-            site.error(f"{display_name(name)} has no value in this branch: it is assigned in the other one", "assign it before the `if`")
-        )
+        text = f"{display_name(name)} has no value in this branch: it is assigned in the other one"
+        return Undefined(self._branches.site.error(text, "assign it before the `if`"))
 
 
 class Predicated:

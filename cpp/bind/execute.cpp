@@ -1,0 +1,180 @@
+// Running kernels of a program on the CPU: `_core.program.run_kernel`.
+#include <pybind11/stl.h>
+
+#include <mutex>
+
+#include "convert.hpp"
+#include "host/execute/run.hpp"
+#include "module.hpp"
+#include "program.hpp"
+
+namespace tilewright::bind {
+
+using execute::Code;
+using execute::Finding;
+using execute::Launch;
+using execute::MemoryRange;
+using program::Program;
+using program::ProgramError;
+
+namespace {
+
+// Each kernel is translated once, as long as its program lives.
+std::shared_ptr<const Code> code_of(const std::shared_ptr<Program>& program, std::size_t kernel) {
+  struct Entry {
+    std::weak_ptr<Program> program;
+    std::shared_ptr<const Code> code;
+  };
+  static std::mutex mutex;
+  static std::map<std::pair<const Program*, std::size_t>, Entry> known;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Entry& entry = known[{program.get(), kernel}];
+  if (entry.code == nullptr || entry.program.expired()) {
+    std::erase_if(known, [](const auto& each) { return each.second.code != nullptr && each.second.program.expired(); });
+    std::shared_ptr<const Code> code = execute::translate(*program, kernel);
+    known[{program.get(), kernel}] = Entry{program, code};
+    return code;
+  }
+  return entry.code;
+}
+
+void set_extents(int64_t (&to)[3], const std::vector<int64_t>& from, const char* name) {
+  if (from.size() > 3) throw ProgramError(concat(name, " has at most 3 extents, not ", from.size()));
+  for (std::size_t i = 0; i < 3; ++i) to[i] = i < from.size() ? from[i] : 1;
+  for (const int64_t extent : to) {
+    if (extent < 1)
+      throw ProgramError(concat(name, " (", to[0], ",", to[1], ",", to[2], "): expected extents above 0"));
+  }
+}
+
+py::object thread_tuple(const execute::Thread& thread) {
+  if (!thread.is_there) return py::none();
+  const auto three = [](const int64_t (&of)[3]) { return py::make_tuple(of[0], of[1], of[2]); };
+  return py::make_tuple(three(thread.block), three(thread.thread));
+}
+
+// A finding with the places of its program.
+struct BoundFinding {
+  Finding finding;
+  program::Place place;
+  program::Place other;
+};
+
+py::object place_tuple(const program::Place& place) {
+  if (place.line == 0 && place.file.empty()) return py::none();
+  return py::make_tuple(place.file, place.line, place.function);
+}
+
+std::string text_of_thread(const execute::Thread& thread) {
+  const auto three = [](const int64_t (&of)[3]) { return concat("(", of[0], ",", of[1], ",", of[2], ")"); };
+  return concat("block ", three(thread.block), " thread ", three(thread.thread));
+}
+
+std::string to_string(const BoundFinding& bound) {
+  const Finding& f = bound.finding;
+  std::string text = concat(bound.place.file, ":", bound.place.line, ": ", execute::text_of(f.kind), ": ", f.message);
+  if (!f.tensor.empty()) text += concat("; ", f.tensor);
+  if (!f.coordinate.empty()) {
+    text += "[";
+    for (std::size_t i = 0; i < f.coordinate.size(); ++i) text += concat(i == 0 ? "" : ",", f.coordinate[i]);
+    text += "]";
+  }
+  if (f.thread.is_there) text += concat("; ", text_of_thread(f.thread));
+  if (f.other.is_there) text += concat(" and ", text_of_thread(f.other));
+  if (bound.other.line != 0) text += concat("; the other side is ", bound.other.file, ":", bound.other.line);
+  if (f.count > 1) text += concat("; ", f.count, " times");
+  return text;
+}
+
+void bind_finding(py::module_& m) {
+  py::class_<BoundFinding>(m, "Finding", "What the execution of a kernel found to be wrong.")
+      .def_property_readonly("kind",
+                             [](const BoundFinding& f) { return std::string(execute::text_of(f.finding.kind)); })
+      .def_property_readonly("message", [](const BoundFinding& f) { return f.finding.message; })
+      .def_property_readonly(
+          "place", [](const BoundFinding& f) { return place_tuple(f.place); }, "(file, line, function), or None.")
+      .def_property_readonly("line", [](const BoundFinding& f) { return f.place.line; })
+      .def_property_readonly(
+          "other_place", [](const BoundFinding& f) { return place_tuple(f.other); },
+          "Where the other side is, or None.")
+      .def_property_readonly(
+          "thread", [](const BoundFinding& f) { return thread_tuple(f.finding.thread); },
+          "(block, thread) of the first one, or None.")
+      .def_property_readonly(
+          "other_thread", [](const BoundFinding& f) { return thread_tuple(f.finding.other); },
+          "(block, thread) of the other side, or None.")
+      .def_property_readonly("space", [](const BoundFinding& f) { return f.finding.space; })
+      .def_property_readonly("address",
+                             [](const BoundFinding& f) -> std::optional<uint64_t> {
+                               if (!f.finding.has_address) return std::nullopt;
+                               return f.finding.address;
+                             })
+      .def_property_readonly("tensor", [](const BoundFinding& f) { return f.finding.tensor; })
+      .def_property_readonly(
+          "coordinate", [](const BoundFinding& f) { return py::tuple(py::cast(f.finding.coordinate)); },
+          "In the tensor's flat modes; () where there is none.")
+      .def_property_readonly("count", [](const BoundFinding& f) { return f.finding.count; })
+      .def("__repr__", [](const BoundFinding& f) { return to_string(f); });
+}
+
+py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
+                      const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
+                      const std::vector<uint64_t>& arguments, const std::vector<MemoryRange>& memory, bool check,
+                      uint64_t seed, int threads, int64_t limit) {
+  Launch launch;
+  launch.code = code_of(program, kernel);
+  set_extents(launch.grid, grid, "grid");
+  set_extents(launch.block, block, "block");
+  set_extents(launch.cluster, cluster, "cluster");
+  if (launch.block[0] * launch.block[1] * launch.block[2] > 1024) {
+    throw ProgramError(
+        concat("a block has at most 1024 threads, not ", launch.block[0] * launch.block[1] * launch.block[2]));
+  }
+  if (arguments.size() != launch.code->parameters.size()) {
+    throw ProgramError(
+        concat("the kernel takes ", launch.code->parameters.size(), " arguments, not ", arguments.size()));
+  }
+  launch.shared_bytes = std::max(shared_bytes, launch.code->function->shared_bytes);
+  launch.arguments = arguments;
+  launch.memory = memory;
+  launch.check = check;
+  launch.seed = seed;
+  launch.threads = threads;
+  launch.limit = limit;
+  execute::Outcome outcome;
+  {
+    const py::gil_scoped_release released;
+    outcome = execute::run(launch);
+  }
+  py::list findings;
+  for (const Finding& finding : outcome.findings) {
+    findings.append(BoundFinding{finding, program->places[finding.place], program->places[finding.other_place]});
+  }
+  return py::make_tuple(findings, outcome.output);
+}
+
+}  // namespace
+
+void bind_execute(py::module_& module) {
+  py::module_ m = module.attr("program");
+  bind_finding(m);
+  py::class_<MemoryRange>(m, "MemoryRange", "Memory that belongs to an argument of a kernel.")
+      .def(py::init([](uint64_t address, uint64_t bytes, const std::string& name, std::optional<uint64_t> origin,
+                       const std::vector<int64_t>& shape, const std::vector<int64_t>& stride, uint32_t bits,
+                       bool writable) {
+             return MemoryRange{address, bytes, name, origin.value_or(address), shape, stride, bits, writable};
+           }),
+           py::arg("address"), py::arg("bytes"), py::arg("name"), py::kw_only(), py::arg("origin") = py::none(),
+           py::arg("shape") = std::vector<int64_t>(), py::arg("stride") = std::vector<int64_t>(), py::arg("bits") = 8,
+           py::arg("writable") = true,
+           "`bytes` from `address` on; the tensor's flat shape and strides count elements of `bits` from `origin` on. "
+           "A name that is a parameter's of the kernel, or the beginning of one, bounds what is reached from it.");
+  m.def("run_kernel", &run_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
+        py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
+        py::arg("arguments") = std::vector<uint64_t>(), py::arg("memory") = std::vector<MemoryRange>(),
+        py::arg("check") = true, py::arg("seed") = 0, py::arg("threads") = 0, py::arg("limit") = 0,
+        "Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; "
+        "`limit`: iterations after which a loop is said to have no end, 0 for none.");
+}
+
+}  // namespace tilewright::bind

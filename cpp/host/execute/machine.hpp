@@ -1,0 +1,127 @@
+// The state of an execution: warps of a CTA, and what they wait for.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "code.hpp"
+#include "run.hpp"
+
+namespace tilewright::execute {
+
+struct Cta;
+struct CtaMemory;
+class Shadow;
+
+// Frames are interleaved: 4 bytes of a lane lie beside the same 4 bytes of the next one.
+inline constexpr uint64_t kFrameRow = 4 * kLanes;
+
+// Generic addresses of shared memory and frames have these bits, which no address of the host has. In half bytes they
+// still fit.
+inline constexpr uint64_t kSharedWindow = uint64_t{1} << 60;
+inline constexpr uint64_t kFrameWindow = uint64_t{2} << 60;
+inline constexpr uint64_t kWindowMask = uint64_t{3} << 60;
+
+// One element of cp.async: each lane's copy is under way until a wait of that lane lets it land.
+struct PendingCopy {
+  const Instruction* instruction;
+  Mask left;
+  Mask zeros;  // lanes that write zeros
+  uint32_t group[kLanes];
+  uint64_t from[kLanes];
+  uint64_t to[kLanes];
+};
+
+enum class State : uint8_t { kReady, kAtBarrier, kDone };
+
+struct Warp {
+  uint8_t* registers = nullptr;
+  uint8_t* frame = nullptr;
+  uint8_t* shared = nullptr;
+  const Code* code = nullptr;
+  Cta* cta = nullptr;
+  Shadow* shadow = nullptr;  // where findings are asked for
+  uint32_t pc = 0;
+  Mask mask = 0;  // active lanes
+  State state = State::kReady;
+  Mask live = 0;  // the threads that there are
+  uint32_t index = 0;
+  std::vector<Mask> masks;     // of the regions around
+  bool has_undefined = false;  // some registers hold what was never written
+  int64_t budget = 0;          // jumps back until other warps have their turn
+  bool running = false;
+  uint64_t executed = 0;
+  int32_t barrier = -1;  // that it waits at
+  const Instruction* waits = nullptr;
+  std::deque<PendingCopy> pending;
+  uint32_t committed[kLanes] = {};  // groups of cp.async
+
+  template <class T>
+  T* at(Slot slot) const {
+    return reinterpret_cast<T*>(registers + slot);
+  }
+};
+
+struct Barrier {
+  uint32_t arrived = 0;   // threads
+  uint32_t expected = 0;  // threads; 0: none has come yet
+  uint32_t place = 0;
+  std::vector<uint32_t> waiting;  // warps
+};
+
+inline constexpr int kBarriers = 16;
+inline constexpr uint32_t kRowsAtOnce =
+    16;  // elements of one instruction of a copy that are read before any is written
+
+struct Printed {
+  uint64_t cta;
+  uint32_t warp;
+  std::string text;
+};
+
+struct Cta {
+  const Launch* launch = nullptr;
+  const Code* code = nullptr;
+  uint64_t linear = 0;
+  int64_t index[3] = {0, 0, 0};
+  std::vector<Warp> warps;
+  std::vector<uint8_t> storage;  // registers, frames and shared memory
+  uint8_t* shared = nullptr;
+  Barrier barriers[kBarriers];
+  uint32_t threads = 0;
+  bool is_stopped = false;  // by a trap
+  uint64_t random = 0;
+  uint64_t clock = 0;
+  FindingTable* findings = nullptr;
+  Shadow* shadow = nullptr;
+  std::shared_ptr<CtaMemory> memory;  // the shadow's
+  std::vector<Printed>* printed = nullptr;
+
+  uint64_t next_random();
+  Thread thread_of(const Warp& warp, int lane) const { return thread_of(linear, warp.index, lane); }
+  Thread thread_of(uint64_t cta, uint32_t warp, int lane) const;
+  // Counts what is found about a lane of a warp at an instruction. The finding if it is the first of its kind there,
+  // for the caller to complete, else null.
+  Finding* count(const Warp& warp, const Instruction& instruction, FindingKind kind, int lane,
+                 uint32_t other_place = 0);
+  // The same with a message, or a function that gives it.
+  template <class Message>
+  Finding* report(const Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Message&& message) {
+    Finding* finding = count(warp, instruction, kind, lane);
+    if (finding == nullptr) return nullptr;
+    if constexpr (std::is_invocable_v<Message>) {
+      finding->message = message();
+    } else {
+      finding->message = message;
+    }
+    return finding;
+  }
+};
+
+// Lets those go on who wait at a barrier that will never be complete.
+void release_barrier(Cta& cta, int id);
+
+}  // namespace tilewright::execute

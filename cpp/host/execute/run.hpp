@@ -1,0 +1,107 @@
+// Runs a kernel on the CPU: a launch, and what it finds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "code.hpp"
+
+namespace tilewright::execute {
+
+// Memory that belongs to an argument. Shape and strides are those of its layout, flat and in elements; they may be
+// empty.
+struct MemoryRange {
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  std::string name;
+  uint64_t origin = 0;  // the address of coordinate 0
+  std::vector<int64_t> shape;
+  std::vector<int64_t> stride;
+  uint32_t bits = 8;  // of an element
+  bool is_writable = true;
+};
+
+struct Launch {
+  std::shared_ptr<const Code> code;
+  int64_t grid[3] = {1, 1, 1};
+  int64_t block[3] = {1, 1, 1};
+  int64_t cluster[3] = {1, 1, 1};
+  int64_t shared_bytes = 0;  // all of it
+  std::vector<uint64_t> arguments;
+  std::vector<MemoryRange> memory;
+  bool check = false;
+  uint64_t seed = 0;
+  int threads = 0;    // 0: as the CPU likes
+  int64_t limit = 0;  // instructions of one warp; 0: without limit
+};
+
+// In the order in which they are shown.
+enum class FindingKind : uint8_t {
+  kRace,
+  kMissingFence,
+  kNotWritten,
+  kNotLanded,
+  kOutOfBounds,
+  kReadOnly,
+  kMisaligned,
+  kBarrier,
+  kDeadlock,
+  kLane,
+  kDivision,
+  kAssert,
+  kTrap,
+  kNoEnd,
+};
+std::string_view text_of(FindingKind kind);
+
+struct Thread {
+  int64_t block[3] = {0, 0, 0};
+  int64_t thread[3] = {0, 0, 0};
+  bool is_there = false;
+};
+
+struct Finding {
+  FindingKind kind;
+  std::string message;
+  uint32_t place = 0;        // an index into Program::places
+  uint32_t other_place = 0;  // of the other side of a race; 0: there is none
+  Thread thread;
+  Thread other;
+  std::string space;  // gmem, smem, rmem or nothing
+  bool has_address = false;
+  uint64_t address = 0;
+  std::string tensor;
+  std::vector<int64_t> coordinate;
+  uint64_t count = 1;
+  uint64_t cta = 0;  // by which of several equal ones the first is told
+};
+
+// Findings of one worker: of each kind and pair of places the first one, and how many there were.
+class FindingTable {
+ public:
+  // The finding of that key, counted; one whose count is 1 is new, and the caller says the rest.
+  Finding& add(FindingKind kind, uint32_t place, uint32_t other_place, uint64_t cta);
+  void merge(const FindingTable& other);
+  std::vector<Finding> sorted(const program::Program& program) const;
+
+ private:
+  struct Key {
+    FindingKind kind;
+    uint32_t place;
+    uint32_t other;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, Finding> findings_;
+};
+
+struct Outcome {
+  std::vector<Finding> findings;
+  std::string output;  // of printf
+};
+
+Outcome run(const Launch& launch);
+
+}  // namespace tilewright::execute
