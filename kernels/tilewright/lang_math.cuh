@@ -3,11 +3,11 @@
 
 namespace tilewright {
 
-#define TILEWRIGHT_FAST(name, instruction)                    \
-  __device__ inline float fast_##name(float x) {              \
-    float result;                                             \
-    asm(instruction " %0, %1;" : "=f"(result) : "f"(x));      \
-    return result;                                            \
+#define TILEWRIGHT_FAST(name, instruction)               \
+  __device__ inline float fast_##name(float x) {         \
+    float result;                                        \
+    asm(instruction " %0, %1;" : "=f"(result) : "f"(x)); \
+    return result;                                       \
   }
 TILEWRIGHT_FAST(exp2, "ex2.approx.ftz.f32")
 TILEWRIGHT_FAST(sqrt, "sqrt.approx.ftz.f32")
