@@ -82,8 +82,7 @@ void bind_compiler(py::module_& m) {
 }
 
 void bind_module(py::module_& m) {
-  py::class_<Function>(m, "Function", py::custom_type_setup(only_returned),
-                       "A kernel on a device.")
+  py::class_<Function>(m, "Function", py::custom_type_setup(only_returned), "A kernel on a device.")
       .def_property_readonly("name", &Function::name)
       .def_property_readonly("device", &Function::device)
       .def_property_readonly("registers", &Function::registers, "Of one thread.")

@@ -64,11 +64,7 @@ Module::Module(int device, const std::string& cubin) : device_(device), context_
 }
 
 Function::Function(const Module& module, const std::string& symbol, std::vector<uint32_t> offsets)
-    : api_(&driver()),
-      context_(module.context_),
-      name_(symbol),
-      device_(module.device_),
-      offsets_(std::move(offsets)) {
+    : api_(&driver()), context_(module.context_), name_(symbol), device_(module.device_), offsets_(std::move(offsets)) {
   const CurrentContext current(*api_, context_);
   const AllowDuringCapture allow(*api_);
   const DriverResult result = api_->cuModuleGetFunction(&handle_, module.handle_, symbol.c_str());
@@ -175,16 +171,17 @@ LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t s
                                 std::to_string(shared_optin_ - static_shared_));
   }
   check_cluster(grid, options.cluster);
-  const LaunchShape shape = {dim3_of(grid),           dim3_of(block),     static_cast<uint32_t>(shared), options.programmatic,
-                             dim3_of(options.cluster), options.cooperative};
+  const LaunchShape shape = {dim3_of(grid),        dim3_of(block),           static_cast<uint32_t>(shared),
+                             options.programmatic, dim3_of(options.cluster), options.cooperative};
   if (shape.has_attributes() && api_->cuLaunchKernelEx == nullptr) fail_missing("cuLaunchKernelEx", 11060);
   return shape;
 }
 
 void Function::check_parameter(size_t bytes) const {
   if (!parameter_bytes_ || *parameter_bytes_ == bytes) return;
-  throw std::invalid_argument("launch of " + name_ + ": " + (offsets_.size() == 1 ? "its parameter has " : "its parameters have ") + std::to_string(*parameter_bytes_) +
-                              " bytes, but " + std::to_string(bytes) + " were given");
+  throw std::invalid_argument(
+      "launch of " + name_ + ": " + (offsets_.size() == 1 ? "its parameter has " : "its parameters have ") +
+      std::to_string(*parameter_bytes_) + " bytes, but " + std::to_string(bytes) + " were given");
 }
 
 void Function::launch_many(const LaunchShape& shape, Stream stream, void* parameters) const {

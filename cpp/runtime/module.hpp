@@ -85,9 +85,10 @@ class Function {
   void enqueue(const LaunchShape& shape, Stream stream, void** params) const {
     const CurrentContext current(*api_, context_);
     const DriverResult result =
-        shape.has_attributes() ? launch_with_attributes(shape, stream, params)
-                               : api_->cuLaunchKernel(handle_, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
-                                                      shape.block.y, shape.block.z, shape.shared, stream, params, nullptr);
+        shape.has_attributes()
+            ? launch_with_attributes(shape, stream, params)
+            : api_->cuLaunchKernel(handle_, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
+                                   shape.block.z, shape.shared, stream, params, nullptr);
     if (result != 0) fail_launch(result, shape, stream);
   }
   void launch_many(const LaunchShape& shape, Stream stream, void* parameters) const;
@@ -102,8 +103,8 @@ class Function {
   std::string name_;
   int device_;
   int registers_ = 0, local_bytes_ = 0, static_shared_ = 0, constant_bytes_ = 0, max_threads_ = 0;
-  int dynamic_shared_ = 0;  // bytes that a launch may ask for now
-  int shared_optin_ = 0;    // bytes that a block of this device can have, static ones included
+  int dynamic_shared_ = 0;         // bytes that a launch may ask for now
+  int shared_optin_ = 0;           // bytes that a block of this device can have, static ones included
   std::vector<uint32_t> offsets_;  // of each parameter
   std::optional<size_t> parameter_bytes_;
 };

@@ -1,7 +1,8 @@
 // What every kernel that is written in Python includes: names of types, vectors in registers, and their way to memory.
 //
-// What few kernels need has headers of its own (lang_*.cuh), so that the others compile sooner. Accesses to memory stand
-// in the kernel's own text, so that tools name the line of Python: these functions compute addresses and values only.
+// What few kernels need has headers of its own (lang_*.cuh), so that the others compile sooner. Accesses to memory
+// stand in the kernel's own text, so that tools name the line of Python: these functions compute addresses and values
+// only.
 #pragma once
 
 namespace tilewright {

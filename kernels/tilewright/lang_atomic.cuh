@@ -80,8 +80,8 @@ __device__ T atomic_exch(T* pointer, T x) {
 template <class T>
 __device__ T atomic_cas(T* pointer, T expected, T x) {
   using Word = typename AtomicWord<sizeof(T)>::type;
-  return __builtin_bit_cast(T, atomicCAS(reinterpret_cast<Word*>(pointer), __builtin_bit_cast(Word, expected),
-                                         __builtin_bit_cast(Word, x)));
+  return __builtin_bit_cast(
+      T, atomicCAS(reinterpret_cast<Word*>(pointer), __builtin_bit_cast(Word, expected), __builtin_bit_cast(Word, x)));
 }
 
 }  // namespace tilewright

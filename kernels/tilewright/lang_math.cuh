@@ -3,11 +3,11 @@
 
 namespace tilewright {
 
-#define TILEWRIGHT_FAST(name, instruction)                    \
-  __device__ inline float fast_##name(float x) {              \
-    float result;                                             \
-    asm(instruction " %0, %1;" : "=f"(result) : "f"(x));      \
-    return result;                                            \
+#define TILEWRIGHT_FAST(name, instruction)               \
+  __device__ inline float fast_##name(float x) {         \
+    float result;                                        \
+    asm(instruction " %0, %1;" : "=f"(result) : "f"(x)); \
+    return result;                                       \
   }
 TILEWRIGHT_FAST(exp2, "ex2.approx.ftz.f32")
 TILEWRIGHT_FAST(sqrt, "sqrt.approx.ftz.f32")
@@ -18,14 +18,14 @@ TILEWRIGHT_FAST(tanh, "tanh.approx.f32")
 
 // The remainder has the sign of y, and x is the quotient times y plus the remainder as nearly as can be.
 template <class T>
-__device__ T floor_mod(T x, T y) {
+__device__ T floored_remainder(T x, T y) {
   const T rest = fmod(x, y);
   if (rest == 0) return copysign(rest, y);
   return (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
 template <class T>
-__device__ T floor_div(T x, T y) {
+__device__ T floored_quotient(T x, T y) {
   const T rest = fmod(x, y);
   T quotient = (x - rest) / y;
   if (rest != 0 && (rest < 0) != (y < 0)) quotient -= 1;
@@ -33,5 +33,10 @@ __device__ T floor_div(T x, T y) {
   const T whole = floor(quotient);
   return quotient - whole > T(0.5) ? whole + 1 : whole;
 }
+
+__device__ inline float floor_div(float x, float y) { return floored_quotient(x, y); }
+__device__ inline double floor_div(double x, double y) { return floored_quotient(x, y); }
+__device__ inline float floor_mod(float x, float y) { return floored_remainder(x, y); }
+__device__ inline double floor_mod(double x, double y) { return floored_remainder(x, y); }
 
 }  // namespace tilewright

@@ -53,7 +53,7 @@ __device__ Vec<uint8, kCount / 2> packed(const Vec<Value, kCount>& values) {
 
 template <class T, int kCount, class From>
 __device__ Vec<typename HalfByte<T>::Value, kCount> unpacked(const From& from) {
-  const auto bytes = __builtin_bit_cast(Vec<uint8 , kCount / 2>, from);
+  const auto bytes = __builtin_bit_cast(Vec<uint8, kCount / 2>, from);
   Vec<typename HalfByte<T>::Value, kCount> result;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) result[i] = HalfByte<T>::value(bytes[i / 2] >> i % 2 * 4 & 15);

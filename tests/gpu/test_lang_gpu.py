@@ -112,12 +112,14 @@ def test_warps():
     kernels("warps", out, floats, words, halves, block=(64,))
     t = np.arange(64)
     warp, lane = t // 32, t % 32
-    assert (floats == np.where(warp == 0, 496, 1520)).all() and (halves == floats).all()
+    assert (floats == np.where(warp == 0, 496, 1520)).all()
+    assert (halves == floats).all()
     down = np.where(lane % 8 + 2 < 8, t + 2, t)
     expected = np.stack([32 * warp + 3, down, 32 * warp + 31, 32 * warp, t * 0 + 1, t * 0, t * 0, warp], 1)
     elected = out[:, 6].reshape(2, 32).sum(1)
     out[:, 6] = 0
-    assert (out == expected).all() and elected.tolist() == [1, 1]
+    assert (out == expected).all()
+    assert elected.tolist() == [1, 1]
     assert (words[:, 0] == sum(1 << i for i in range(0, 32, 3))).all()
     assert (words[:, 1] == [sum(1 << i for i in range(32) if i % 4 == one % 4) for one in lane]).all()
 

@@ -9,9 +9,9 @@ import ctypes
 import re
 import subprocess
 
-import cpu_ptx
 import numpy as np
 
+import cpu_ptx
 from tilewright._core import program as core
 
 PRELUDE = r"""
@@ -145,13 +145,10 @@ class HostKernels:
         prelude = cpu_ptx.PRELUDE.replace("static struct { unsigned x; } threadIdx, blockIdx;",
                                           "static struct { unsigned x, y, z; } threadIdx, blockIdx;")  # fmt: skip
         prelude = prelude.replace("threadIdx.x = i;", "set_thread(i);")
-        prelude = prelude.replace(
-            "static bool run_cta(unsigned threads", "static void set_thread(unsigned);\nstatic bool run_cta(unsigned threads"
-        )
+        run_cta = "static bool run_cta(unsigned threads"
+        prelude = prelude.replace(run_cta, f"static void set_thread(unsigned);\n{run_cta}")
         prelude = prelude.replace("static unsigned min(unsigned x, unsigned y) { return x < y ? x : y; }\n", "")
-        source.write_text(
-            "#define __CUDA_ARCH__ 800\n#include <limits>\n" + prelude + code + SET_THREAD
-        )
+        source.write_text("#define __CUDA_ARCH__ 800\n#include <limits>\n" + prelude + code + SET_THREAD)
         command = [cpu_ptx.COMPILER, "-std=c++20", "-O1", "-shared", "-fPIC", "-w", *options, f"-I{folder}"]
         done = subprocess.run([*command, str(source), "-o", str(library)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:4000]

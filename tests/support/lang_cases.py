@@ -1,4 +1,7 @@
-"""Programs of memory and control flow, and what they give. `kernels` are callables over arrays, of the CPU or of a GPU."""
+"""Programs of memory and control flow, and what they give.
+
+`kernels` are callables over arrays, of the CPU or of a GPU.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,8 @@ def check_vector_add(kernels):
     a, b = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32) / 3
     c = np.full(1024, -1, np.float32)
     kernels("vector_add", a, b, c, np.int32(1000), grid=(8,), block=(128,))
-    assert (c[:1000] == a + b).all() and (c[1000:] == -1).all()
+    assert (c[:1000] == a + b).all()
+    assert (c[1000:] == -1).all()
 
 
 def axpy_wide(make):
@@ -285,8 +289,8 @@ def fragments(make):
                                           (predicates, layout(4, 1))], ints=[128, 4])  # fmt: skip
         element = make.at(fragment, make.rem(t, 16), 4)
         make.store(make.mul(make.load(element), 2.0), element)
-        make.builder.op("copy", accesses=[(fragment, layout(16, 1)), (make.at(dst, make.mul(t, 16), 16), layout(16, 1))],
-                        ints=[128, 4])  # fmt: skip
+        back = make.at(dst, make.mul(t, 16), 16)
+        make.builder.op("copy", accesses=[(fragment, layout(16, 1)), (back, layout(16, 1))], ints=[128, 4])
 
 
 def strided(shape, stride):
@@ -356,14 +360,14 @@ def check_transposed(kernels):
 
 
 def asynchronous(make):
-    """cp.async of 16 and 4 bytes, the second for some threads only, waited for group by group."""
+    """cp.async of 16 and 4 bytes, the second of zeros for some threads, waited for group by group."""
     with make.kernel("asynchronous", (64, 1, 1), shared=1024 + 256, src=F32, dst=F32) as (src, dst):
         t = make.thread()
         wide = make.shared(type=pointer("Float32", SMEM, 16), ints=[0])
         narrow = make.shared(type=pointer("Float32", SMEM, 16), ints=[1024])
         four = make.mul(t, 4)
-        make.builder.op("copy", accesses=[(make.at(src, four, 16), layout(4, 1)), (make.at(wide, four, 16), layout(4, 1))],
-                        ints=[128, 4, 1], text="cp.async")  # fmt: skip
+        ends = [(make.at(end, four, 16), layout(4, 1)) for end in (src, wide)]
+        make.builder.op("copy", accesses=ends, ints=[128, 4, 1], text="cp.async")
         make.builder.op("cp_async_commit_group")
         make.store(make.constant("Float32", -1.0), make.at(narrow, t, 4))
         make.sync_threads()
@@ -384,7 +388,7 @@ def asynchronous(make):
 def check_asynchronous(kernels):
     src, dst = np.arange(256, dtype=np.float32), np.zeros((64, 4), np.float32)
     kernels("asynchronous", src, dst, block=(64,))
-    narrow = np.where(np.arange(64) < 40, src[3:67], -1)
+    narrow = np.where(np.arange(64) < 40, src[3:67], 0)
     assert (dst == src.reshape(64, 4)[::-1] + narrow[::-1, None]).all()
 
 
@@ -394,8 +398,8 @@ def product(make):
         t = make.thread()
         fragments = [make.frame("Float32", size, 16) for size in (64, 32, 32, 32)]
         for p, f, size in zip((a, b, c), fragments, (64, 32, 32), strict=False):
-            make.builder.op("copy", accesses=[(make.at(p, make.mul(t, size), 16), layout(size, 1)), (f, layout(size, 1))],
-                            ints=[128, 4])  # fmt: skip
+            ends = [(make.at(p, make.mul(t, size), 16), layout(size, 1)), (f, layout(size, 1))]
+            make.builder.op("copy", accesses=ends, ints=[128, 4])
         fa, fb, fc, fd = fragments
         tile_a, tile_b, tile_c = (
             layout((1, 8, 8), (0, 1, 8)),
@@ -457,9 +461,13 @@ def check_counted(kernels):
     floats, wide, half = np.zeros(3, np.float32), np.zeros(3, np.int64), np.zeros(2, np.float16)
     kernels("counted", ints, floats, wide, half, block=(64,))
     assert ints[:6].tolist() == [2016, -20, 63, 64, 63, 0]
-    assert 0 <= ints[6] < 64 and ints[7] == 77
-    assert floats.tolist() == [32, -31, 32] and half[0] == 32
-    assert wide[0] == 2016 - 64 * 40 and wide[1] == -40 and -40 <= wide[2] < 24
+    assert 0 <= ints[6] < 64
+    assert ints[7] == 77
+    assert floats.tolist() == [32, -31, 32]
+    assert half[0] == 32
+    assert wide[0] == 2016 - 64 * 40
+    assert wide[1] == -40
+    assert -40 <= wide[2] < 24
 
 
 def pieces(make):
@@ -495,7 +503,8 @@ def check_pieces(kernels):
     floats = [0, 0.5, 1, 1.5, 2, 3, 4, -6]
     assert out[:8].tolist() == [a + b for a, b in zip(ints, floats, strict=True)]
     assert [b >> s & 15 for b in y.tolist() for s in (0, 4)] == [3 * n % 16 for n in ints]
-    assert out[8] == np.float32(int.from_bytes(x.tobytes(), "little")) and out[9] == ints[1]
+    assert out[8] == np.float32(int.from_bytes(x.tobytes(), "little"))
+    assert out[9] == ints[1]
 
 
 def views(make):
@@ -519,7 +528,8 @@ def check_views(kernels):
     x = np.random.default_rng(0).normal(size=16).astype(np.float32)
     out = np.zeros((16, 2), np.int32)
     kernels("views", x, out, block=(16,))
-    assert (out[:, 0] == (2 * x).view(np.int32)).all() and (out[:, 1] == x.view(np.uint32) >> 16).all()
+    assert (out[:, 0] == (2 * x).view(np.int32)).all()
+    assert (out[:, 1] == x.view(np.uint32) >> 16).all()
 
 
 def unordered(make):
@@ -545,7 +555,7 @@ def check_unordered(kernels):
 
 def asserted(make):
     with make.kernel("asserted", (4, 1, 1), limit=number("Int32")) as limit:
-        make.assert_(make.lt(make.thread(), limit), text="too many threads")
+        make.builder.op("assert", [make.lt(make.thread(), limit)], text="too many threads")
 
 
 @case(asserted)

@@ -145,9 +145,9 @@ Expr Arithmetic::unary(const Operation& operation, const Operand& x) {
       need("tilewright/lang_integer.cuh");
       return call(concat("magnitude<", value_type(scalar), ">"), {value.text});
     case Opcode::kPopc: {
-      const std::string bits = call(width_of(scalar) == 64 ? "uint64" : is_signed(scalar) && width_of(scalar) < 32
-                                                                            ? concat("u", value_type(scalar))
-                                                                            : std::string("uint32"),
+      const std::string bits = call(width_of(scalar) == 64                       ? "uint64"
+                                    : is_signed(scalar) && width_of(scalar) < 32 ? concat("u", value_type(scalar))
+                                                                                 : std::string("uint32"),
                                     {value.text})
                                    .text;
       const Expr count = call(width_of(scalar) == 64 ? "__popcll" : "__popc", {bits});
@@ -165,8 +165,7 @@ Expr Arithmetic::unary(const Operation& operation, const Operand& x) {
 Expr Arithmetic::binary(Opcode code, const Operand& x, const Operand& y, bool is_fast) {
   const Scalar scalar = x.scalar;
   if (is_float(scalar)) {
-    return from_float(
-        float_binary(code, scalar, to_float(x.expr, scalar), to_float(y.expr, scalar), is_fast), scalar);
+    return from_float(float_binary(code, scalar, to_float(x.expr, scalar), to_float(y.expr, scalar), is_fast), scalar);
   }
   if (scalar == Scalar::kBoolean) return boolean_binary(code, x.expr, y.expr);
   return integer_binary(code, x, y);
@@ -251,7 +250,8 @@ Expr Arithmetic::sum_or_product(Opcode code, const Operand& x, const Operand& y)
   if (!a.is_wrapped && !b.is_wrapped) {
     const Range known = range(y);
     if (known.low == known.high && known.low >= 0) {
-      b = {tilewright::to_string(known.low) + (width_of(scalar) == 64 ? "ull" : "u")};  // which makes the other one unsigned
+      b = {tilewright::to_string(known.low) +
+           (width_of(scalar) == 64 ? "ull" : "u")};  // which makes the other one unsigned
     } else {
       a = call(unsigned_type(scalar), {a.text});
     }
@@ -285,7 +285,9 @@ Expr Arithmetic::divided(Opcode code, const Operand& x, const Operand& y) {
     return has_int_arithmetic(scalar) ? narrowed(result, scalar) : result;
   }
   need("tilewright/lang_integer.cuh");
-  const std::string_view name = floors ? is_remainder ? "floor_mod" : "floor_div" : is_remainder ? "remainder" : "divide";
+  const std::string_view name = floors         ? is_remainder ? "floor_mod" : "floor_div"
+                                : is_remainder ? "remainder"
+                                               : "divide";
   return narrowed(call(concat(name, "<", value_type(scalar), ">"), {a.text, b.text}), scalar);
 }
 

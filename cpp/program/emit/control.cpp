@@ -34,8 +34,8 @@ void Emitter::close(std::string_view text) {
 
 void Emitter::unrolled(int64_t count, int64_t step, const std::string& index, const std::function<void()>& body) {
   line("#pragma unroll");
-  open(concat("for (int ", index, " = 0; ", index, " < ", count, "; ", step == 1 ? "++" + index : concat(index, " += ", step),
-              ") {"));
+  open(concat("for (int ", index, " = 0; ", index, " < ", count, "; ",
+              step == 1 ? "++" + index : concat(index, " += ", step), ") {"));
   const std::size_t begin = lines_.size();
   body();
   --depth_;
@@ -107,6 +107,31 @@ bool Emitter::can_take(ValueId id, OpId op, uint32_t own_uses) const {
   return !is_index;
 }
 
+// How often an expression that stands where it is used has the value in it.
+uint32_t Emitter::count_within(ValueId id, ValueId expression) const {
+  if (id == expression) return 1;
+  const Operation* producer = uses_.producer(expression);
+  if (producer == nullptr || inlined_.count(expression) == 0) return 0;
+  uint32_t count = 0;
+  for (const ValueId operand : producer->operands) count += count_within(id, operand);
+  return count;
+}
+
+// What the loop around a branch carries where the branch's result goes; kNoValue where it goes elsewhere.
+ValueId Emitter::carried_by_loop(ValueId result, OpId branch) const {
+  const BlockId block = uses_.block_of(branch);
+  const OpId owner = uses_.owner(block);
+  if (owner == kNoOp || uses_.count(result) != 1 || uses_.user(result) != kNoOp || uses_.use_block(result) != block) {
+    return kNoValue;
+  }
+  const Operation& loop = program_.operations[owner];
+  const Block& body = program_.blocks[block];
+  const bool is_for = loop.code == Opcode::kFor;
+  if (!is_for && (loop.code != Opcode::kWhile || block != loop.blocks[1])) return kNoValue;
+  const auto at = std::find(body.yields.begin(), body.yields.end(), result) - body.yields.begin();
+  return body.parameters[static_cast<std::size_t>(at) + (is_for ? 1 : 0)];
+}
+
 bool Emitter::refers(ValueId id, const std::string& target) {
   return find_name(type(id).is_vector() ? element(id, index_).text : raw(id).text, target) != std::string::npos;
 }
@@ -169,9 +194,8 @@ void Emitter::declare(const std::string& name, ValueId id) {
 
 bool Emitter::is_trivial(BlockId id) const {
   const auto& operations = program_.blocks[id].operations;
-  return std::all_of(operations.begin(), operations.end(), [&](OpId op) {
-    return !uses_.is_live(op) || program_.operations[op].code == Opcode::kConstant;
-  });
+  return std::all_of(operations.begin(), operations.end(),
+                     [&](OpId op) { return !uses_.is_live(op) || program_.operations[op].code == Opcode::kConstant; });
 }
 
 void Emitter::branch(OpId id) {
@@ -188,9 +212,10 @@ void Emitter::branch(OpId id) {
     const ValueId result = operation.results[i];
     if (!uses_.is_live_value(result)) continue;
     const ValueId yields[] = {program_.blocks[blocks[0]].yields[i], program_.blocks[blocks[1]].yields[i]};
-    for (const ValueId each : yields) {
-      if (!targets[i].empty() || std::find(taken.begin(), taken.end(), each) != taken.end()) continue;
-      if (!can_take(each, id, uses_.count_inside(each, id))) continue;
+    for (const ValueId each : {yields[0], yields[1], carried_by_loop(result, id)}) {
+      if (each == kNoValue || !targets[i].empty()) continue;
+      if (std::find(taken.begin(), taken.end(), each) != taken.end()) continue;
+      if (!can_take(each, id, uses_.count_inside(each, id) + count_within(each, operation.operands[0]))) continue;
       targets[i] = variables_[each];
       taken.push_back(each);
     }
@@ -295,7 +320,8 @@ void Emitter::count_loop(OpId id) {
   const int64_t unroll = operation.ints.empty() ? 0 : operation.ints[0];
   if (unroll != 0) line(unroll < 0 ? "#pragma unroll" : concat("#pragma unroll ", unroll));
   const uint32_t place = place_;
-  open(concat("for (", declared_type(type(index)), " ", name, " = ", start.text, "; ", condition, "; ", advance, ") {"));
+  open(
+      concat("for (", declared_type(type(index)), " ", name, " = ", start.text, "; ", condition, "; ", advance, ") {"));
   block(body);
   assign(targets, program_.blocks[body].yields);
   place_ = place;
@@ -315,7 +341,8 @@ void Emitter::while_loop(OpId id) {
   Expr condition = value(yields[0]);
   bool changes = false;
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    changes = changes || (!targets[i].empty() && (elements_.count(carried[i]) != 0 || value(carried[i]).text != targets[i]));
+    changes =
+        changes || (!targets[i].empty() && (elements_.count(carried[i]) != 0 || value(carried[i]).text != targets[i]));
   }
   if (changes) {
     const std::string name = names_.unique("goes_on");

@@ -114,10 +114,17 @@ std::string Emitter::cp_async(const std::string& to, const std::string& from, in
   }
   const_cast<Emitter*>(this)->arithmetic_.need("tilewright/lang_pointer.cuh");
   const std::string addresses = concat("\"r\"(shared_address(", to, ")), \"l\"(global_address(", from, "))");
-  const std::string_view kind = cache == 1 && bytes == 16 ? "cg" : "ca";  // cg: past the first-level cache
-  const std::string size = is_read.empty() ? "" : concat(", \"r\"(", is_read, " ? ", bytes, " : 0)");
-  return concat("asm volatile(\"cp.async.", kind, ".shared.global [%0], [%1], ", bytes, is_read.empty() ? "" : ", %2",
-                ";\" ::", addresses, size, " : \"memory\");");
+  const bool is_past_l1 = cache == 1 && bytes == 16;
+  // The number of bytes is an operand where it is not always 16.
+  std::vector<std::string> more;
+  if (!is_past_l1) more.push_back(concat("\"n\"(", bytes, ")"));
+  if (!is_read.empty()) more.push_back(concat("\"r\"(", is_read, " ? ", bytes, " : 0)"));
+  std::string text = concat("asm volatile(\"cp.async.", is_past_l1 ? "cg" : "ca", ".shared.global [%0], [%1]",
+                            is_past_l1 ? ", 16" : "");
+  for (std::size_t i = 0; i < more.size(); ++i) text += concat(", %", i + 2);
+  text += concat(";\" ::", addresses);
+  for (const std::string& operand : more) text += ", " + operand;
+  return text + " : \"memory\");";
 }
 
 void Emitter::fma_tile(const Operation& operation) {

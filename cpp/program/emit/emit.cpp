@@ -48,7 +48,8 @@ std::string Emitter::head() {
   for (const int64_t extent : function_.threads) threads *= extent;
   std::string bounds;
   if (threads > 0) {
-    bounds = concat("__launch_bounds__(", threads, function_.min_blocks > 0 ? concat(", ", function_.min_blocks) : "", ") ");
+    bounds =
+        concat("__launch_bounds__(", threads, function_.min_blocks > 0 ? concat(", ", function_.min_blocks) : "", ") ");
   }
   std::string parameters;
   for (const ValueId id : program_.blocks[function_.body].parameters) {

@@ -105,6 +105,8 @@ class Emitter {
   void declare(const std::string& name, ValueId id);
   bool can_take(ValueId id, OpId op, uint32_t own_uses) const;
   bool is_trivial(BlockId id) const;
+  uint32_t count_within(ValueId id, ValueId expression) const;
+  ValueId carried_by_loop(ValueId result, OpId branch) const;
   bool refers(ValueId id, const std::string& target);
   void bind(ValueId id, const std::string& name) { variables_[id] = name; }
   std::string user_name(std::initializer_list<ValueId> ids) const;

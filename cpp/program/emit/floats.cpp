@@ -14,24 +14,15 @@ struct Named {
 };
 
 constexpr Named kFunctions[] = {
-    {Opcode::kAbs, "fabs", ""},
-    {Opcode::kExp, "exp", "__expf"},
-    {Opcode::kExp2, "exp2", "fast_exp2"},
-    {Opcode::kLog, "log", "__logf"},
-    {Opcode::kLog2, "log2", "__log2f"},
-    {Opcode::kLog10, "log10", "__log10f"},
-    {Opcode::kSqrt, "sqrt", "fast_sqrt"},
-    {Opcode::kRsqrt, "rsqrt", "fast_rsqrt"},
-    {Opcode::kSin, "sin", "__sinf"},
-    {Opcode::kCos, "cos", "__cosf"},
-    {Opcode::kTan, "tan", "__tanf"},
-    {Opcode::kAsin, "asin", ""},
-    {Opcode::kAcos, "acos", ""},
-    {Opcode::kAtan, "atan", ""},
-    {Opcode::kTanh, "tanh", "fast_tanh"},
-    {Opcode::kErf, "erf", ""},
-    {Opcode::kFloor, "floor", ""},
-    {Opcode::kCeil, "ceil", ""},
+    {Opcode::kAbs, "fabs", ""},           {Opcode::kExp, "exp", "__expf"},
+    {Opcode::kExp2, "exp2", "fast_exp2"}, {Opcode::kLog, "log", "__logf"},
+    {Opcode::kLog2, "log2", "__log2f"},   {Opcode::kLog10, "log10", "__log10f"},
+    {Opcode::kSqrt, "sqrt", "fast_sqrt"}, {Opcode::kRsqrt, "rsqrt", "fast_rsqrt"},
+    {Opcode::kSin, "sin", "__sinf"},      {Opcode::kCos, "cos", "__cosf"},
+    {Opcode::kTan, "tan", "__tanf"},      {Opcode::kAsin, "asin", ""},
+    {Opcode::kAcos, "acos", ""},          {Opcode::kAtan, "atan", ""},
+    {Opcode::kTanh, "tanh", "fast_tanh"}, {Opcode::kErf, "erf", ""},
+    {Opcode::kFloor, "floor", ""},        {Opcode::kCeil, "ceil", ""},
 };
 
 bool is_own(std::string_view function) { return function.starts_with("fast_"); }

@@ -60,8 +60,8 @@ void Emitter::pointer(const Operation& operation) {
       if (memory_type(from.scalar) == memory_type(to.scalar)) return define(operation, pointer);
       if (is_sub_byte(to.scalar) || is_sub_byte(from.scalar)) {
         arithmetic_.need("tilewright/lang_sub_byte.cuh");
-        const std::string byte = is_sub_byte(from.scalar) ? pointer.text + ".address()"
-                                                          : "(uint8*)" + within(pointer, Level::kPrimary);
+        const std::string byte =
+            is_sub_byte(from.scalar) ? pointer.text + ".address()" : "(uint8*)" + within(pointer, Level::kPrimary);
         if (is_sub_byte(to.scalar)) return define(operation, {concat(pointer_type(to), "{", byte, "}")});
         return define(operation, {concat("(", pointer_type(to), ")", byte), Level::kUnary});
       }
@@ -83,8 +83,8 @@ void Emitter::pointer(const Operation& operation) {
         arithmetic_.need("tilewright/lang_pointer.cuh");
         return define(operation, {concat("(", pointer_type(to), ")shared_pointer(", number, ")"), Level::kUnary});
       }
-      return define(operation, {concat("(", pointer_type(to), ")", within(value(source()), Level::kPrimary)),
-                                Level::kUnary});
+      return define(operation,
+                    {concat("(", pointer_type(to), ")", within(value(source()), Level::kPrimary)), Level::kUnary});
     }
   }
 }
@@ -109,9 +109,9 @@ std::string Emitter::linear(const std::vector<AccessMode>& modes, const std::str
   for (const AccessMode& mode : modes) {
     std::string coordinate = covered == 1 ? index : concat(in_brackets(index), " / ", covered);
     covered *= mode.extent;
-    if (covered != size) coordinate = concat(is_sum(coordinate) && covered == mode.extent ? in_brackets(coordinate)
-                                                                                           : coordinate,
-                                             " % ", mode.extent);
+    if (covered != size)
+      coordinate = concat(is_sum(coordinate) && covered == mode.extent ? in_brackets(coordinate) : coordinate, " % ",
+                          mode.extent);
     if (mode.extent == 1 || (mode.dynamic == kNoValue && mode.stride == 0)) continue;
     if (mode.dynamic != kNoValue) {
       text = sum(text, concat(as_int64(mode.dynamic), " * ", in_brackets(coordinate)));
@@ -148,8 +148,8 @@ std::string Emitter::element_at(const Access& access, const std::string& offset)
   const Expr pointer = value(access.pointer);
   const std::string& text = pointer.text;
   // base + x [0] is base[x].
-  if (const auto plus = text.find(" + "); offset == "0" && pointer.level == Level::kSum &&
-                                          text.find_first_of(" (") == plus) {
+  if (const auto plus = text.find(" + ");
+      offset == "0" && pointer.level == Level::kSum && text.find_first_of(" (") == plus) {
     return concat(text.substr(0, plus), "[", text.substr(plus + 3), "]");
   }
   return concat(within(pointer, Level::kPrimary), "[", offset, "]");
@@ -213,9 +213,8 @@ void Emitter::load(const Operation& operation) {
   const std::string declared = concat(declared_type(result), " ", name);
   if (by.count == 1) {
     line(declared + ";");
-    unrolled(result.lanes, index_, [&] {
-      line(concat(name, "[", index_, "] = ", read(access, offset(access, access.modes, index_)), ";"));
-    });
+    unrolled(result.lanes, index_,
+             [&] { line(concat(name, "[", index_, "] = ", read(access, offset(access, access.modes, index_)), ";")); });
     return;
   }
   const auto vector_at = [&](const std::string& offset) {
@@ -245,9 +244,8 @@ void Emitter::store(const Operation& operation) {
   }
   const Vectorized by = vectorized(program_, ranges_, access);
   if (by.count == 1) {
-    return unrolled(size, index_, [&] {
-      line(written(access, offset(access, access.modes, index_), element(id, index_)));
-    });
+    return unrolled(size, index_,
+                    [&] { line(written(access, offset(access, access.modes, index_), element(id, index_))); });
   }
   std::string name;
   if (type(id).is_vector()) {
@@ -261,7 +259,9 @@ void Emitter::store(const Operation& operation) {
   const auto vector_at = [&](const std::string& offset) {
     return concat("*vec<", by.count, ">(", pointer_at(access, offset), ")");
   };
-  const auto as_stored = [&](const std::string& vector) { return is_boolean ? concat("to_bytes(", vector, ")") : vector; };
+  const auto as_stored = [&](const std::string& vector) {
+    return is_boolean ? concat("to_bytes(", vector, ")") : vector;
+  };
   const Pieces pieces = pieces_of(access, by);
   if (pieces.count == 1) {
     return line(concat(vector_at(offset(access, pieces.memory, "0")), " = ", as_stored(name), ";"));

@@ -26,7 +26,6 @@ std::string without_length(const std::string& spec) {
   return result;
 }
 
-
 }  // namespace
 
 // `{}` and C's conversions each take the next value; a conversion gets the length of what it prints.
@@ -46,7 +45,8 @@ void Emitter::print(const Operation& operation) {
     Expr argument = is_float(t.scalar) ? arithmetic_.to_float(value(id), t.scalar) : value(id);
     const bool prints_float = std::string_view("eEfFgGaA").find(conversion) != std::string_view::npos;
     const bool is_wide = width_of(t.scalar) == 64;
-    if (conversion == 0) conversion = is_float(t.scalar) ? 'f' : is_signed(t.scalar) || t.scalar == Scalar::kBoolean ? 'd' : 'u';
+    if (conversion == 0)
+      conversion = is_float(t.scalar) ? 'f' : is_signed(t.scalar) || t.scalar == Scalar::kBoolean ? 'd' : 'u';
     if (is_float(t.scalar) && (prints_float || conversion == 'f')) {
       arguments += concat(", double(", argument.text, ")");
     } else if (is_float(t.scalar)) {
@@ -152,7 +152,8 @@ void Emitter::inline_asm(const Operation& operation) {
     }
   }
   const bool has_effects = operation.ints.empty() || operation.ints[0] != 0;
-  std::string statement = concat("asm", has_effects ? " volatile" : "", "(", quoted(ptx), " : ", outputs, " : ", inputs);
+  std::string statement =
+      concat("asm", has_effects ? " volatile" : "", "(", quoted(ptx), " : ", outputs, " : ", inputs);
   if (has_effects || clobbers) statement += " : \"memory\"";
   line(statement + ");");
   for (std::string& text_after : after) line(std::move(text_after));

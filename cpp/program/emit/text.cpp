@@ -77,8 +77,7 @@ Expr integer_literal(Scalar scalar, uint64_t bits) {
   // The least number has no literal: its magnitude is one too many.
   if (scalar == Scalar::kInt64 && value == INT64_MIN) return {"(-9223372036854775807ll - 1)"};
   if (scalar == Scalar::kInt32 && value == INT32_MIN) return {"(-2147483647 - 1)"};
-  return {std::to_string(value) + (scalar == Scalar::kInt64 ? "ll" : ""),
-          value < 0 ? Level::kUnary : Level::kPrimary};
+  return {std::to_string(value) + (scalar == Scalar::kInt64 ? "ll" : ""), value < 0 ? Level::kUnary : Level::kPrimary};
 }
 
 }  // namespace

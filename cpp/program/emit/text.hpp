@@ -9,8 +9,8 @@
 namespace tilewright::program {
 
 // How tightly an expression binds, from the loosest. Of bit operations and shifts nobody remembers it: their operands
-// are primary.
-enum class Level : uint8_t { kTernary, kOr, kAnd, kEquality, kRelation, kBits, kSum, kProduct, kUnary, kPrimary };
+// are primary, and they are in parentheses within all others.
+enum class Level : uint8_t { kTernary, kBits, kOr, kAnd, kEquality, kRelation, kSum, kProduct, kUnary, kPrimary };
 
 struct Expr {
   std::string text;

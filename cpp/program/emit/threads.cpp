@@ -42,9 +42,8 @@ void Emitter::warp(const Operation& operation) {
     if (!result.is_vector()) return define_as(f(value(x[0])));
     line(concat(declared_type(result), " ", name, ";"));
     const std::string from = variable(x[0]);
-    unrolled(result.lanes, index_, [&] {
-      line(concat(name, "[", index_, "] = ", f({concat(from, "[", index_, "]")}), ";"));
-    });
+    unrolled(result.lanes, index_,
+             [&] { line(concat(name, "[", index_, "] = ", f({concat(from, "[", index_, "]")}), ";")); });
     bind(id, name);
   };
   switch (operation.code) {
@@ -55,18 +54,21 @@ void Emitter::warp(const Operation& operation) {
       const int64_t width = 32 - (clamp >> 8);
       if ((clamp & 31) != (is_up ? 0 : kWholeWarp) || (width & (width - 1)) != 0 || width < 1) {
         throw ProgramError(concat("shuffle_sync ", operation.text, ": mask_and_clamp is ", clamp, "; expected ",
-                                  is_up ? 0 : kWholeWarp, " + 256 * (32 - width) with a width of 1, 2, 4, 8, 16 or 32"));
+                                  is_up ? 0 : kWholeWarp,
+                                  " + 256 * (32 - width) with a width of 1, 2, 4, 8, 16 or 32"));
       }
-      const std::string function =
-          concat("__shfl_", operation.text == "bfly" ? "xor_" : operation.text == "idx" ? "" : operation.text + "_", "sync");
+      const std::string function = concat("__shfl_",
+                                          operation.text == "bfly"  ? "xor_"
+                                          : operation.text == "idx" ? ""
+                                                                    : operation.text + "_",
+                                          "sync");
       const std::string rest = concat(", ", value(x[1]).text, width == 32 ? "" : concat(", ", width));
       const std::string lanes = mask(2);
       return each([&](const Expr& each) { return warp_shuffled(result.scalar, function, lanes, each, rest); });
     }
     case Opcode::kUniform:
-      return each([&](const Expr& each) {
-        return warp_shuffled(result.scalar, "__shfl_sync", "0xffffffffu", each, ", 0");
-      });
+      return each(
+          [&](const Expr& each) { return warp_shuffled(result.scalar, "__shfl_sync", "0xffffffffu", each, ", 0"); });
     case Opcode::kVote: {
       const std::string text = concat("__", operation.text, "_sync(", mask(1), ", ", value(x[0]).text, ")");
       return define_as(result.scalar == Scalar::kBoolean ? text + " != 0" : text);
@@ -89,7 +91,9 @@ void Emitter::warp(const Operation& operation) {
 
 void Emitter::sync(const Operation& operation) {
   const auto& x = operation.operands;
-  const auto instruction = [&](const std::string& text) { line(concat("asm volatile(\"", text, "\" ::: \"memory\");")); };
+  const auto instruction = [&](const std::string& text) {
+    line(concat("asm volatile(\"", text, "\" ::: \"memory\");"));
+  };
   switch (operation.code) {
     case Opcode::kSyncThreads:
       return line("__syncthreads();");
@@ -98,7 +102,8 @@ void Emitter::sync(const Operation& operation) {
     case Opcode::kBarrier:
     case Opcode::kBarrierArrive: {
       const bool arrives = operation.code == Opcode::kBarrierArrive;
-      if (x.size() < 2) return line(concat("asm volatile(\"bar.sync %0;\" ::\"r\"(", value(x[0]).text, ") : \"memory\");"));
+      if (x.size() < 2)
+        return line(concat("asm volatile(\"bar.sync %0;\" ::\"r\"(", value(x[0]).text, ") : \"memory\");"));
       return line(concat("asm volatile(\"bar.", arrives ? "arrive" : "sync", " %0, %1;\" ::\"r\"(", value(x[0]).text,
                          "), \"r\"(", value(x[1]).text, ") : \"memory\");"));
     }
@@ -107,7 +112,8 @@ void Emitter::sync(const Operation& operation) {
     case Opcode::kCpAsyncCommit:
       return instruction("cp.async.commit_group;");
     case Opcode::kCpAsyncWait:
-      return line(concat("asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(", operation.ints.at(0), ") : \"memory\");"));
+      return line(
+          concat("asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(", operation.ints.at(0), ") : \"memory\");"));
     default:
       return instruction(concat("griddepcontrol.", operation.text, ";"));
   }

@@ -249,8 +249,8 @@ void Emitter::insert(const Operation& operation) {
   const std::string index =
       operation.operands.size() > 2 ? value(operation.operands[2]).text : std::to_string(operation.ints[0]);
   const ValueId from = operation.operands[0];
-  line(concat(declared_type(type(id)), " ", name, " = ", type(id).is_vector() ? variable(from) : value(from).text,
-              ";"));
+  line(
+      concat(declared_type(type(id)), " ", name, " = ", type(id).is_vector() ? variable(from) : value(from).text, ";"));
   const std::string at = type(id).is_vector() ? concat(name, "[", index, "]") : name;
   line(concat(at, " = ", value(operation.operands[1]).text, ";"));
   bind(id, name);
@@ -330,7 +330,8 @@ void Emitter::reduce(const Operation& operation) {
 void Emitter::bitcast_vector(const Operation& operation) {
   const ValueId from = operation.operands[0], id = operation.results[0];
   const Type &x = type(from), &to = type(id);
-  if (x == to) return define_elements(operation, [this, from](const std::string& index) { return element(from, index); });
+  if (x == to)
+    return define_elements(operation, [this, from](const std::string& index) { return element(from, index); });
   const std::string name = new_name(id);
   std::string source = x.is_vector() ? variable(from) : value(from).text;
   // In registers an element of 4 bits takes a byte.

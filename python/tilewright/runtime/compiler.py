@@ -74,7 +74,9 @@ def compiled_program(stem: str, names: Sequence[str], arch: str, *, source: str 
 
 
 def kernel(program: Program, name: str, device: int, offsets: Sequence[int] = (0,)) -> cuda.Function:
-    """A kernel of a program on a device; the program is loaded there once. `offsets`: where each of its parameters begins.
+    """A kernel of a program on a device; the program is loaded there once.
+
+    `offsets` says where each of the kernel's parameters begins in the memory of a launch.
 
     >>> from tilewright.runtime.program import Program
     >>> kernel(Program("probe", ("k<1>",), "sm_80"), "k<2>", 0)

@@ -55,5 +55,7 @@ def found(tool: str) -> str | None:
         for pattern in (f"{folder}/nvidia/*/bin", f"{folder}/triton/backends/nvidia/bin")
         if os.path.isdir(folder)
     ]
-    folders = [f"{home}/bin" for home in homes if home] + [x for pattern in packages for x in sorted(glob.glob(pattern))]
+    folders = [f"{home}/bin" for home in homes if home] + [
+        x for pattern in packages for x in sorted(glob.glob(pattern))
+    ]
     return shutil.which(tool) or shutil.which(tool, path=os.pathsep.join(folders))
