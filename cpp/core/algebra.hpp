@@ -1,8 +1,8 @@
 // The layout algebra. Each operation states its law; `A(i)` is layout A at the 1-D coordinate i.
 //
 // An answer is CuTe's answer, shape, stride and profile, wherever CuTe's answer satisfies the law. Where it does not,
-// another layout that satisfies it is the answer, where there is one (of static integers); else LayoutError is thrown with the smallest counter-example found. Inside an Unchecked scope CuTe's
-// answer is returned as it is.
+// another layout of static integers that satisfies it is the answer, where there is one; else LayoutError is thrown
+// with the smallest counter-example found. Inside an Unchecked scope CuTe's answer is returned as it is.
 //
 // Static and dynamic: an operation merges, drops or rejects only what static integers prove, as CuTe's types do; the
 // laws are then checked by value, for dynamic integers too.
