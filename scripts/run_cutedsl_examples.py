@@ -127,7 +127,8 @@ def run(example: Example, folder: Path, device: str) -> Outcome:
         start = Path(scratch) / "start.py"
         start.write_text(
             f"{PRELUDE}\nimport runpy\nsys.argv = [{str(path)!r}]\n"
-            f"sys.path[:0] = [{str(path.parent)!r}, {str(folder)!r}]\nrunpy.run_path({str(path)!r}, run_name='__main__')\n",
+            f"sys.path[:0] = [{str(path.parent)!r}, {str(folder)!r}]\n"
+            f"runpy.run_path({str(path)!r}, run_name='__main__')\n",
             encoding="utf-8",
         )
         environment = dict(os.environ)
@@ -156,8 +157,8 @@ def table(outcomes: list[Outcome], device: str, version: str) -> str:
     lines = [
         "# Compatibility with CuTeDSL's public examples",
         "",
-        f"`scripts/run_cutedsl_examples.py` ran them on {date.today()} with tilewright {version} on {device}, their text",
-        "unchanged. An example is right where it ends without an error; most check their results themselves.",
+        f"`scripts/run_cutedsl_examples.py` ran them on {date.today()} with tilewright {version} on {device}, their",
+        "text unchanged. An example is right where it ends without an error; most check their results themselves.",
         "",
         "| tier | needs | right | of |",
         "| --- | --- | ---: | ---: |",

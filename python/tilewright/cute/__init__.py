@@ -204,12 +204,20 @@ if TYPE_CHECKING:
     )
     from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
     from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
-    from tilewright.show.registry import show
     from tilewright.lang.cpu import KernelError, on_cpu
     from tilewright.lang.fake import SymInt, sym_int, sym_int32, sym_int64
     from tilewright.lang.jit import compile, jit, kernel
-    from tilewright.lang.options import EnableAssertions, GPUArch, GenerateLineInfo, KeepCUBIN, KeepPTX, OptLevel, PtxasOptions
+    from tilewright.lang.options import (
+        EnableAssertions,
+        GenerateLineInfo,
+        GPUArch,
+        KeepCUBIN,
+        KeepPTX,
+        OptLevel,
+        PtxasOptions,
+    )
     from tilewright.lang.struct import struct, union
+    from tilewright.show.registry import show
 
 __all__ = [
     "AddressSpace",
@@ -346,8 +354,8 @@ __all__ = [
     "local_partition",
     "local_tile",
     "log",
-    "log10",
     "log2",
+    "log10",
     "logical_divide",
     "logical_product",
     "make_basis_like",

@@ -84,8 +84,8 @@ def const_expr(expression: T) -> T:
     """
     if is_dynamic(expression):
         raise TypeError(
-            "const_expr: the value is known only at run time; leave const_expr out for a branch of the program, or pass "
-            "what the value is made of as cutlass.Constexpr"
+            "const_expr: the value is known only at run time; leave const_expr out for a branch of the program, or "
+            "pass what the value is made of as cutlass.Constexpr"
         )
     return expression
 

@@ -21,6 +21,7 @@ from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.lang import debug
 from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.gpu import arch_of, kernels_of
 from tilewright.lang.options import Options, options_of
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.run import run
@@ -117,8 +118,8 @@ class Jit(_Function):
     def debug(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function as it is written, and its kernels with a Python thread for each thread of a block.
 
-        `breakpoint()`, `print` and debuggers work in both. The tensors have to lie on the CPU. TILEWRIGHT_DEBUG=1 in the
-        environment makes all calls do this.
+        `breakpoint()`, `print` and debuggers work in both. The tensors have to lie on the CPU. TILEWRIGHT_DEBUG=1 in
+        the environment makes all calls do this.
         """
         with debug.stepping():
             bound = _stepped(self.signature, self.signature.bind(*args, **kwargs), self.name)
@@ -316,6 +317,53 @@ class Compiled:
     def program(self) -> Any:
         """The program as text is `str(compiled.program)`."""
         return self.traced.program
+
+    @property
+    def kernels(self) -> tuple[CompiledKernel, ...]:
+        """Its kernels for the architecture of the options, by default the first device's, or sm_90a without one."""
+        arch = self.options.gpu_arch or (arch_of(0) if _core.cuda.device_count() else "sm_90a")
+        return tuple(kernels_of(self.traced, arch).values())
+
+    @property
+    def source(self) -> str:
+        """The CUDA C++ of its kernels."""
+        return "\n".join(kernel.source for kernel in self.kernels)
+
+    @property
+    def ptx(self) -> str:
+        """The PTX of its kernels; compiling needs no GPU."""
+        return "\n".join(kernel.ptx for kernel in self.kernels)
+
+    @property
+    def sass(self) -> str:
+        """The machine code of its kernels as text."""
+        return "\n".join(kernel.sass for kernel in self.kernels)
+
+    @property
+    def registers(self) -> int:
+        """Registers of a thread, of the kernel that takes most."""
+        return max(kernel.registers for kernel in self.kernels)
+
+    @property
+    def spills(self) -> int:
+        """Bytes that a thread of any kernel stores and loads for lack of registers."""
+        return sum(kernel.spills for kernel in self.kernels)
+
+    @property
+    def __ptx__(self) -> str:
+        return self.ptx
+
+    @property
+    def __sass__(self) -> str:
+        return self.sass
+
+    @property
+    def __cubin__(self) -> bytes:
+        return self.kernels[0].cubin
+
+    @property
+    def __mlir__(self) -> str:
+        return str(self.program)
 
     @short
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -48,7 +48,8 @@ def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Any:
     wrong = [key for key in mutates if key not in tensors]
     if wrong:
         raise ValueError(
-            f"custom_op: mutates has {', '.join(wrong)}, but the tensors of {compiled.signature} are {', '.join(tensors)}"
+            f"custom_op: mutates has {', '.join(wrong)}, but the tensors of {compiled.signature} are "
+            f"{', '.join(tensors)}"
         )
     parameters = [_schema(key, form, key in mutates) for key, form in forms.items()]
 

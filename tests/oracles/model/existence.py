@@ -137,6 +137,7 @@ def images_meet_by_sets(a: Layout, b: Layout, offset: int) -> bool:
     return not is_empty(
         f"{{ [{variables(a, 'x')}, {variables(b, 'y')}] : {ranges(a, 'x')} and {ranges(b, 'y')} "
         f"and {sums(a, 'x')} = {offset} + {sums(b, 'y')} }}"
+    )
 
 
 # ---- complements, divisions, left inverses ---------------------------------------------------------------------------
