@@ -208,7 +208,14 @@ py::object add(Tracing& tracing, const std::string& code, py::handle operands, p
   return results.size() == 1 && blocks.equal(py::tuple()) ? wrap(results[0]) : wrap_all(results);
 }
 
-const Type& type_of(const Symbol& symbol) { return symbol.tracing->builder.program().type(symbol.id); }
+const Type& type_of(const Symbol& symbol) {
+  const Program& program = symbol.tracing->builder.program();
+  if (symbol.id >= program.values.size()) {  // the program was taken out of its builder
+    throw ProgramError(
+        "a value of a kernel is used outside of the function that was traced; store it in a tensor to get it out");
+  }
+  return program.type(symbol.id);
+}
 
 py::object swizzle_of(const Type& type) {
   if (type.swizzle.bits == 0) return py::none();

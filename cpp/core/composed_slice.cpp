@@ -290,8 +290,7 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
       return {ComposedLayout(*swizzle, part(start.inside, (varying.bits & mask) != 0), sliced.layout),
               part(start.outside, varying.degenerate || (varying.bits & ~mask) != 0)};
     }
-    const Composed decayed =
-        compose(bits_from(*swizzle, start.inside, offset.is_wide(), varying.bits), sliced.layout);
+    const Composed decayed = compose(bits_from(*swizzle, start.inside, offset.is_wide(), varying.bits), sliced.layout);
     const Bits changed{apply(*swizzle, start.inside.node), (*swizzle)(start.inside.fixed)};
     return {decayed.layout,
             part(combine(SymbolicOp::kAdd, changed, start.outside), varying.degenerate || varying.bits != 0)};

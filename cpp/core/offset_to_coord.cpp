@@ -86,7 +86,8 @@ IntTuple symbolic_coord(const Node& offset, LayoutView layout) {
     return !mode.extent.is_symbolic() && !mode.stride.is_symbolic();
   });
   if (!std::all_of(modes.begin(), modes.end(), counts_up) || (all_known && !nests(modes))) {
-    fail(concat("the strides of ", to_string(layout), " do not nest upwards, and the coordinate of an offset that is "
+    fail(concat("the strides of ", to_string(layout),
+                " do not nest upwards, and the coordinate of an offset that is "
                 "known only at run time cannot be searched"));
   }
   Nodes nodes;

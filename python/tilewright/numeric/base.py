@@ -63,7 +63,9 @@ class Numeric(metaclass=NumericMeta):
     def __init__(self, value: Any = 0) -> None:
         if not hasattr(self, "width"):
             raise TypeError(f"{type(self).__name__} is a family of types and has no numbers; use one such as Int32")
-        if isinstance(value, Numeric):
+        if type(value) is type(self):
+            self._value = value._value
+        elif isinstance(value, Numeric):
             self._value = value.to(type(self))._value
         elif type(value) is Symbol:
             self._value = value

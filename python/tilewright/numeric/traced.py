@@ -63,6 +63,16 @@ def is_tracing() -> bool:
     return current() is not None
 
 
+def _builder() -> Any:
+    """The builder of this thread's trace."""
+    builder = current()
+    if builder is None:
+        raise RuntimeError(
+            "a value of a kernel is used outside of the function that was traced; store it in a tensor to get it out"
+        )
+    return builder
+
+
 def is_traced(x: object) -> bool:
     """Whether a number, pointer or vector is known at run time only.
 
@@ -82,11 +92,7 @@ def emit(
     text: str = "",
 ) -> Any:
     """Add an operation to the program of this thread's trace: its result, a tuple of several, or None."""
-    builder = current()
-    if builder is None:
-        raise RuntimeError(
-            "a value of a kernel is used outside of the function that was traced; store it in a tensor to get it out"
-        )
+    builder = _builder()
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").startswith("tilewright.") and frame.f_back is not None:
         frame = frame.f_back
@@ -102,7 +108,7 @@ def type_of(dtype: Any, lanes: int = 1) -> Any:
 
 def constant(dtype: Any, value: Any) -> Any:
     """The symbol of a Python number that the type holds."""
-    return current().constant_bits(dtype.__name__, dtype._encode(value))
+    return _builder().constant_bits(dtype.__name__, dtype._encode(value))
 
 
 def symbol_of(dtype: Any, value: Any) -> Any:
