@@ -247,7 +247,7 @@ def test_every_line_has_its_place(compiler):
     lines = {int(x) for x in re.findall(r"#line (\d+)", "\n".join(every))}
     files = dict(re.findall(r'\.file\t(\d+) "(.*?)"', ptx))
     named = [(files[number], int(line)) for number, line in re.findall(r"\.loc\t(\d+) (\d+)", ptx) if int(line)]
-    here = [line for file, line in named if file.endswith("lang_programs.py") or file.endswith("lang_cases.py")]
+    here = [line for file, line in named if file.endswith(("lang_programs.py", "lang_cases.py"))]
     assert set(here) <= lines | {max(here)}
     assert len(set(here)) > 5
 
