@@ -45,8 +45,9 @@ __device__ Vec<T, kCount> part(const Vec<T, kAll>& vector, int from) {
   return result;
 }
 
+// What comes from memory is taken by value: through a reference it would be read element by element.
 template <int kStep = 1, class T, int kAll, int kCount>
-__device__ void put(Vec<T, kAll>& vector, int from, const Vec<T, kCount>& values) {
+__device__ void put(Vec<T, kAll>& vector, int from, Vec<T, kCount> values) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) vector[from + i * kStep] = values[i];
 }
@@ -61,14 +62,14 @@ __device__ Vec<T, kCount> gather(const T* array) {
 }
 
 template <int kStep = 1, class T, int kCount>
-__device__ void scatter(T* array, const Vec<T, kCount>& values) {
+__device__ void scatter(T* array, Vec<T, kCount> values) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) array[i * kStep] = values[i];
 }
 
 // A Boolean takes a byte of memory.
 template <int kCount>
-__device__ Vec<bool, kCount> is_nonzero(const Vec<uint8, kCount>& bytes) {
+__device__ Vec<bool, kCount> is_nonzero(Vec<uint8, kCount> bytes) {
   Vec<bool, kCount> result;
 #pragma unroll
   for (int i = 0; i < kCount; ++i) result[i] = bytes[i] != 0;

@@ -122,14 +122,24 @@ static int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* functi
   return (void)function, (void)shared, *blocks = 2048 / block, 0;
 }
 static const char* of(const char* name) { return strcmp(name, "kernel") ? name : ""; }
+// The first two words of the one parameter, or FAKE_PARAMETERS of them, a word each.
+static const char* params_text(void** params) {
+  static char text[400];
+  const char* given = getenv("FAKE_PARAMETERS");
+  unsigned long long word;
+  int length = 0;
+  for (int i = 0; i < (given ? atoi(given) : 2); ++i) {
+    memcpy(&word, given ? params[i] : (char*)params[0] + 8 * i, sizeof word);
+    length += snprintf(text + length, sizeof text - length, " %llu", word);
+  }
+  return text;
+}
 static int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                           unsigned shared, void* stream, void** params, void** extra) {
   (void)extra;
-  unsigned long long words[2];
-  char detail[400];
-  memcpy(words, params[0], sizeof words);
-  snprintf(detail, sizeof detail, "%s%s(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu", of(function),
-           *of(function) ? " " : "", gx, gy, gz, bx, by, bz, shared, (size_t)stream, words[0], words[1]);
+  char detail[800];
+  snprintf(detail, sizeof detail, "%s%s(%u,%u,%u) (%u,%u,%u) %u stream %zu params%s", of(function),
+           *of(function) ? " " : "", gx, gy, gz, bx, by, bz, shared, (size_t)stream, params_text(params));
   return note("cuLaunchKernel", detail);
 }
 
@@ -143,13 +153,18 @@ struct config {
 };
 static int cuLaunchKernelEx(const struct config* c, void* function, void** params, void** extra) {
   (void)extra;
-  unsigned long long words[2];
-  char detail[400];
-  memcpy(words, params[0], sizeof words);
-  snprintf(detail, sizeof detail, "%s%s(%u,%u,%u) (%u,%u,%u) %u stream %zu params %llu %llu attribute %d=%d of %u",
-           of(function), *of(function) ? " " : "", c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
-           c->block[2], c->shared, (size_t)c->stream, words[0], words[1], c->attributes->id, c->attributes->value[0],
-           c->count);
+  char detail[800];
+  int length = snprintf(detail, sizeof detail, "%s%s(%u,%u,%u) (%u,%u,%u) %u stream %zu params%s", of(function),
+                        *of(function) ? " " : "", c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
+                        c->block[2], c->shared, (size_t)c->stream, params_text(params));
+  for (unsigned i = 0; i < c->count; ++i) {
+    const int* value = c->attributes[i].value;
+    length += snprintf(detail + length, sizeof detail - length, " attribute %d=%d", c->attributes[i].id, value[0]);
+    if (c->attributes[i].id == 4) {
+      length += snprintf(detail + length, sizeof detail - length, ",%d,%d", value[1], value[2]);
+    }
+  }
+  snprintf(detail + length, sizeof detail - length, " of %u", c->count);
   return note("cuLaunchKernelEx", detail);
 }
 static unsigned long long allocated;

@@ -81,10 +81,8 @@ std::string Emitter::text(Marks marks) {
   if (!lines_.empty()) mark(lines_[0].place);
   text += first;
   if (uses_smem_) text += concat("  extern __shared__ __align__(1024) uint8 ", smem_, "[];\n");
-  bool after_pragma = false;
   for (const Line& each : lines_) {
-    if (!after_pragma) mark(each.place);
-    after_pragma = each.text[0] == '#';
+    mark(each.place);
     text += std::string(2 * static_cast<std::size_t>(each.depth), ' ') + each.text + "\n";
   }
   return text + "}\n";

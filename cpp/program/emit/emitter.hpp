@@ -45,6 +45,7 @@ class Emitter {
   Operand operand(ValueId id);
   // Element `index` of a vector, or the scalar that is repeated.
   Expr element(ValueId id, const std::string& index);
+  Expr raw_element(ValueId id, const std::string& index);
   // A variable that holds it.
   std::string variable(ValueId id);
   std::string as_int64(ValueId id);

@@ -16,6 +16,17 @@ std::string sum(const std::string& a, const std::string& b) {
 bool is_sum(const std::string& text) { return text.find(' ') != std::string::npos; }
 std::string in_brackets(const std::string& text) { return is_sum(text) ? "(" + text + ")" : text; }
 
+// Without the parentheses that are around the whole of it.
+std::string without_parentheses(const std::string& text) {
+  if (text.front() != '(') return text;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    depth += (text[i] == '(') - (text[i] == ')');
+    if (depth == 0 && i + 1 < text.size()) return text;
+  }
+  return text.substr(1, text.size() - 2);
+}
+
 // As a text between others: what binds looser than a product is put in parentheses.
 std::string times(const std::string& x, int64_t factor) {
   if (factor == 1) return x;
@@ -147,10 +158,13 @@ std::string Emitter::element_at(const Access& access, const std::string& offset)
   if (at.swizzle.bits != 0) return "*" + pointer_at(access, offset);
   const Expr pointer = value(access.pointer);
   const std::string& text = pointer.text;
-  // base + x [0] is base[x].
-  if (const auto plus = text.find(" + ");
-      offset == "0" && pointer.level == Level::kSum && text.find_first_of(" (") == plus) {
-    return concat(text.substr(0, plus), "[", text.substr(plus + 3), "]");
+  // (base + x)[0] is base[x], where x is one term.
+  const std::size_t plus = text.find(" + ");
+  if (offset == "0" && pointer.level == Level::kSum && text.find_first_of(" (") == plus) {
+    const std::string index = text.substr(plus + 3), inside = without_parentheses(index);
+    const bool is_term =
+        inside != index || (index.find(" + ") == std::string::npos && index.find(" - ") == std::string::npos);
+    if (is_term) return concat(text.substr(0, plus), "[", inside, "]");
   }
   return concat(within(pointer, Level::kPrimary), "[", offset, "]");
 }

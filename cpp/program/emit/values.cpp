@@ -72,7 +72,11 @@ Expr Emitter::value(ValueId id) {
 Operand Emitter::operand(ValueId id) { return {raw(id), type(id).scalar, id}; }
 
 Expr Emitter::element(ValueId id, const std::string& index) {
-  if (!type(id).is_vector()) return value(id);
+  return arithmetic_.plain(raw_element(id, index), type(id).scalar);
+}
+
+Expr Emitter::raw_element(ValueId id, const std::string& index) {
+  if (!type(id).is_vector()) return raw(id);
   if (const auto found = elements_.find(id); found != elements_.end()) return found->second(index);
   return {concat(raw(id).text, "[", index, "]")};
 }
@@ -134,7 +138,9 @@ void Emitter::define_elements(const Operation& operation, Elements elements) {
 
 void Emitter::declare_elements(const std::string& name, const Type& type, const Elements& elements) {
   line(concat(declared_type(type), " ", name, ";"));
-  unrolled(type.lanes, index_, [&] { line(concat(name, "[", index_, "] = ", elements(index_).text, ";")); });
+  unrolled(type.lanes, index_, [&] {
+    line(concat(name, "[", index_, "] = ", arithmetic_.plain(elements(index_), type.scalar).text, ";"));
+  });
 }
 
 void Emitter::pure(const Operation& operation) {
@@ -169,9 +175,13 @@ void Emitter::pure(const Operation& operation) {
   define_elements(operation, [this, &operation, scalar = result.scalar](const std::string& index) {
     std::vector<Operand> operands;
     for (const ValueId x : operation.operands) {
-      operands.push_back({element(x, index), type(x).scalar, type(x).is_vector() ? kNoValue : x});
+      if (type(x).is_vector()) {
+        operands.push_back({raw_element(x, index), type(x).scalar, kNoValue});
+      } else {
+        operands.push_back(operand(x));
+      }
     }
-    return arithmetic_.plain(arithmetic_.apply(operation, operands, scalar), scalar);
+    return arithmetic_.apply(operation, operands, scalar);
   });
 }
 

@@ -73,10 +73,10 @@ def compiled_program(stem: str, names: Sequence[str], arch: str, *, source: str 
     return _programs.get((stem, tuple(names), arch, source, ()))
 
 
-def kernel(program: Program, name: str, device: int, offsets: Sequence[int] = (0,)) -> cuda.Function:
+def kernel(program: Program, name: str, device: int, offsets: Sequence[int] | None = None) -> cuda.Function:
     """A kernel of a program on a device; the program is loaded there once.
 
-    `offsets` says where each of the kernel's parameters begins in the memory of a launch.
+    `offsets` says where each of the kernel's parameters begins in the memory of a launch; by default it has one.
 
     >>> from tilewright.runtime.program import Program
     >>> kernel(Program("probe", ("k<1>",), "sm_80"), "k<2>", 0)
@@ -94,7 +94,8 @@ def kernel(program: Program, name: str, device: int, offsets: Sequence[int] = (0
             from tilewright._core import cuda
 
             module = _modules[program.key, device] = cuda.load(device, program.cubin)
-        return _functions.setdefault((program.key, device, name), module.function(program.lowered[name], list(offsets)))
+        more = () if offsets is None else (list(offsets),)
+        return _functions.setdefault((program.key, device, name), module.function(program.lowered[name], *more))
 
 
 def forget() -> None:

@@ -1,0 +1,83 @@
+"""Launches of kernels with several parameters, clusters and other attributes, on a driver made for the tests."""
+
+from __future__ import annotations
+
+import test_driver
+
+fake = test_driver.fake
+run = test_driver.run
+
+
+def test_several_parameters(fake):
+    """Each parameter is pointed at where it begins, however many there are."""
+    code = """
+        load()
+        function = cuda.load(0, b"cubin").function("kernel", [8 * i for i in range(COUNT)])
+        assert function.parameter_bytes is None or COUNT == 1
+        log()
+        import struct
+        words = [7 * i + 1 for i in range(COUNT)]
+        function.launch((3, 1, 1), (32, 1, 1), 0, 5, struct.pack(f"{COUNT}Q", *words))
+        assert log()[1] == "cuLaunchKernel (3,1,1) (32,1,1) 0 stream 5 params " + " ".join(map(str, words))
+    """
+    for count in (1, 3, 16, 17, 40):
+        environment = {"FAKE_PARAMETERS": str(count), "FAKE_MISSING": "cuFuncGetParamInfo"}
+        run(fake, code.replace("COUNT", str(count)), **environment)
+
+
+def test_no_parameters(fake):
+    code = """
+        load()
+        function = cuda.load(0, b"cubin").function("kernel", [])
+        log()
+        function.launch((1, 1, 1), (32, 1, 1), 0, 0, b"")
+        assert log()[1] == "cuLaunchKernel (1,1,1) (32,1,1) 0 stream 0 params"
+    """
+    run(fake, code, FAKE_PARAMETERS="0")
+
+
+def test_parameters_that_lie_elsewhere(fake):
+    """The driver says where it expects the first one."""
+    code = """
+        load()
+        module = cuda.load(0, b"cubin")
+        print(error_of(lambda: module.function("kernel", [8]), ValueError))
+        function = module.function("kernel")
+        print(error_of(lambda: function.launch((1, 1, 1), (1, 1, 1), 0, 0, bytes(8)), ValueError))
+    """
+    assert run(fake, code).splitlines() == [
+        "kernel: its parameter 0 is at byte 0, not at 8",
+        "launch of kernel: its parameter has 16 bytes, but 8 were given",
+    ]
+
+
+def test_attributes(fake):
+    code = """
+        f = load()
+        given = (4, 2, 1), (32, 1, 1), 0, 5, bytes(16)
+        launch = "cuLaunchKernelEx (4,2,1) (32,1,1) 0 stream 5 params 0 0 attribute "
+        for options, expected in (
+            ({"cluster": (2, 1, 1)}, "4=2,1,1 of 1"),
+            ({"cooperative": True}, "2=1 of 1"),
+            ({"cluster": (4, 2, 1), "cooperative": True}, "2=1 attribute 4=4,2,1 of 2"),
+            ({"cluster": (1, 2, 1), "programmatic": True}, "6=1 attribute 4=1,2,1 of 2"),
+        ):
+            f.launch(*given, **options)
+            assert log() == ["push 0", launch + expected, "pop"]
+        f.launch(*given, cluster=(1, 1, 1))
+        assert log()[1].startswith("cuLaunchKernel (4,2,1)")
+    """
+    run(fake, code)
+
+
+def test_clusters_that_do_not_fit(fake):
+    code = """
+        f = load()
+        for grid, cluster in (((4, 2, 1), (3, 1, 1)), ((4, 2, 1), (0, 1, 1)), ((32, 2, 1), (16, 2, 1))):
+            print(error_of(lambda: f.launch(grid, (32, 1, 1), 0, 0, bytes(16), cluster=cluster), ValueError))
+    """
+    assert run(fake, code).splitlines() == [
+        "launch of kernel: grid (4,2,1) has 4 blocks along x, which clusters of 3 do not divide; round the grid up",
+        "launch of kernel: cluster (0,1,1) has 0 along x; it must be from 1 to 16",
+        "launch of kernel: cluster (16,2,1) has 32 blocks; it can have at most 16",
+    ]
