@@ -264,7 +264,7 @@ void bind_algebra(py::module_& m) {
           const Layout whole = to_layout(layout.handle);
           const int64_t mode = to_int64(kept.handle);
           whole.view().mode(mode);  // raises where there is none
-          const int64_t bits = cosize(whole).value;
+          const int64_t bits = known(cosize(whole));
           if (bits > 16) fail(concat("the mask has 16 bits, but the cosize of ", to_string(whole), " is ", bits));
           // Keep one mode, fix the others at the coordinate.
           const IntTuple at = to_int_tuple(coord.handle);
@@ -280,8 +280,8 @@ void bind_algebra(py::module_& m) {
           builder.close();
           const Sliced sliced = slice_and_offset(builder.take(), LayoutView(whole));
           int64_t mask = 0;
-          for (int64_t i = 0; i < size(sliced.layout).value; ++i) {
-            const int64_t offset = checked_add(sliced.offset.leaf().value, evaluate(sliced.layout, i));
+          for (int64_t i = 0; i < known(size(sliced.layout)); ++i) {
+            const int64_t offset = checked_add(known(sliced.offset.leaf()), evaluate(sliced.layout, i));
             if (offset < 0 || offset >= 16) fail(concat("the offset ", offset, " has no place in a mask of 16 bits"));
             mask |= int64_t{1} << offset;
           }

@@ -151,6 +151,9 @@ Node to_leaf(py::handle object) {
   if (!number) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
     PyErr_Clear();  // an array, for example, has the method and refuses
+    // Another integer type whose value is known at run time only is a coordinate of 32 bits.
+    const py::object value = py::getattr(object, "_value", py::none());
+    if (is_symbol(value)) return to_leaf(object.attr("to")(registry().int32));
     wrong_kind(object, "an integer, None or a nested tuple of them");
   }
   return static_int(long_value(number.ptr()));
@@ -189,7 +192,7 @@ Node to_number(py::handle object) {
   return to_leaf(object);
 }
 
-int64_t to_int64(py::handle object) { return to_number(object).value; }
+int64_t to_int64(py::handle object) { return known(to_number(object)); }
 
 std::vector<int64_t> to_modes(py::handle object) {
   std::vector<int64_t> modes;
@@ -217,7 +220,8 @@ Tiler to_tiler_at(py::handle object, int depth, std::size_t& entries) {
   if (!PyIndex_Check(object.ptr()) || PyBool_Check(object.ptr()))
     wrong_kind(object, "a tiler: an integer, a Layout, None or a tuple of them");
   const Node extent = to_leaf(object);
-  if (extent.value <= 0) fail(concat("the extent ", extent.value, " of a tiler must be positive"));
+  if (!extent.is_symbolic() && extent.value <= 0)
+    fail(concat("the extent ", extent.value, " of a tiler must be positive"));
   return Tiler(extent);
 }
 

@@ -83,7 +83,7 @@ void bind_compiler(py::module_& m) {
 
 void bind_module(py::module_& m) {
   py::class_<Function>(m, "Function", py::custom_type_setup(only_returned),
-                       "A kernel on a device. It takes one parameter, a struct.")
+                       "A kernel on a device.")
       .def_property_readonly("name", &Function::name)
       .def_property_readonly("device", &Function::device)
       .def_property_readonly("registers", &Function::registers, "Of one thread.")
@@ -91,7 +91,8 @@ void bind_module(py::module_& m) {
       .def_property_readonly("static_shared", &Function::static_shared, "Bytes of a block.")
       .def_property_readonly("const_bytes", &Function::constant_bytes)
       .def_property_readonly("max_threads", &Function::max_threads, "Of a block of this kernel.")
-      .def_property_readonly("parameter_bytes", &Function::parameter_bytes, "None before driver 12.4.")
+      .def_property_readonly("parameter_bytes", &Function::parameter_bytes,
+                             "Of all parameters; None before driver 12.4.")
       .def("set_dynamic_shared", &Function::set_dynamic_shared, py::arg("bytes"),
            "Allow launches with that much dynamic shared memory.")
       .def("set_nonportable_cluster", &Function::set_nonportable_cluster,
@@ -101,8 +102,8 @@ void bind_module(py::module_& m) {
       .def(
           "launch",
           [](const Function& function, const Extent3& grid, const Extent3& block, int64_t shared, uintptr_t stream,
-             const py::bytes& params) {
-            const LaunchShape shape = function.shape(grid, block, shared);
+             const py::bytes& params, const Extent3& cluster, bool cooperative, bool programmatic) {
+            const LaunchShape shape = function.shape(grid, block, shared, {programmatic, cooperative, cluster});
             const std::string_view bytes(params);
             function.check_parameter(bytes.size());
             function.launch(shape, reinterpret_cast<Stream>(stream), const_cast<char*>(bytes.data()));
@@ -111,12 +112,16 @@ void bind_module(py::module_& m) {
                                    shape,      function.device(), reinterpret_cast<Stream>(stream)};
             if (const auto error = report(launch)) std::rethrow_exception(error);
           },
-          py::arg("grid"), py::arg("block"), py::arg("shared"), py::arg("stream"), py::arg("params"),
-          "Enqueue the kernel; params are the bytes of its parameter.");
+          py::arg("grid"), py::arg("block"), py::arg("shared"), py::arg("stream"), py::arg("params"), py::kw_only(),
+          py::arg("cluster") = Extent3{1, 1, 1}, py::arg("cooperative") = false, py::arg("programmatic") = false,
+          "Enqueue the kernel; params are the bytes of its parameters, each where the kernel expects it. cluster: "
+          "blocks that run together; cooperative: all blocks run at once; programmatic: the kernel may begin before "
+          "the one before it on the stream has ended.");
 
   py::class_<Module>(m, "Module", py::custom_type_setup(only_returned), "A program in the primary context of a device.")
       .def_property_readonly("device", &Module::device)
-      .def("function", &Module::function, py::arg("symbol"), "The kernel with that (lowered) name.");
+      .def("function", &Module::function, py::arg("symbol"), py::arg("offsets") = std::vector<uint32_t>{0},
+           "The kernel with that (lowered) name; where each of its parameters begins in the bytes of a launch.");
 
   m.def(
       "load",

@@ -1,8 +1,10 @@
 // Operations on nested tuples of integers, and the ones that read sizes off layouts.
 #include "core/law.hpp"
+#include "core/symbolic.hpp"
 #include "define.hpp"
 #include "docs.hpp"
 #include "module.hpp"
+#include "program.hpp"
 
 namespace tilewright::bind {
 
@@ -157,7 +159,28 @@ bool covered_evenly(py::handle shape, py::handle tiler) {
   const IntTuple whole = integers_of(shape), tile = integers_of(tiler);
   if (!is_layout_like(tiler) && !holds_layouts(tiler)) return evenly_divides(whole, tile);
   const Unchecked answer_of_cute;  // that does not reach the end does not divide
-  return product(whole).value == checked_mul(product(tile).value, product(tiles_of(whole, tiler)).value);
+  return known(product(whole)) == checked_mul(known(product(tile)), known(product(tiles_of(whole, tiler))));
+}
+
+// The pairs of integers that decide whether each of a is less than its one of b; none where that is known: false.
+bool collect_pairs(TupleView a, TupleView b, std::vector<std::pair<Node, Node>>& pairs) {
+  if (a.is_leaf() && b.is_leaf()) {
+    if (!a->is_symbolic() && !b->is_symbolic()) return elem_less(a, b);
+    pairs.emplace_back(*a, *b);
+    return true;
+  }
+  if (a.is_leaf() || b.is_leaf()) return elem_less(a, b);  // raises
+  bool less = a.rank() <= b.rank();
+  for (int64_t i = 0; less && i < a.rank(); ++i) {
+    less = in_mode(i, [&] { return collect_pairs(a.mode(i), b.mode(i), pairs); });
+  }
+  return less;
+}
+
+Result elem_less_any(const IntTuple& a, const IntTuple& b) {
+  std::vector<std::pair<Node, Node>> pairs;
+  if (!collect_pairs(a, b, pairs)) return Result(py::bool_(false));
+  return pairs.empty() ? Result(py::bool_(true)) : Result(all_less(pairs));
 }
 
 // A question about two profiles, or about two tuples of numbers.
@@ -227,7 +250,13 @@ void bind_int_tuple(py::module_& m) {
   predicate<congruent, shape_of>(m, "is_congruent", doc::is_congruent);
   predicate<weakly_congruent, shape_of>(m, "is_weakly_congruent", doc::is_weakly_congruent);
   predicate<compatible>(m, "is_compatible", doc::is_compatible);
-  predicate<elem_less>(m, "elem_less", doc::elem_less);
+  define(
+      m, "elem_less",
+      [](OperandArg a, OperandArg b, Arg, Arg) {
+        return guarded("elem_less", {a.handle, b.handle},
+                       [&] { return elem_less_any(integers_of(a.handle), integers_of(b.handle)); });
+      },
+      py::arg("a"), py::arg("b"), Location(), doc::elem_less);
   predicate<lex_less>(m, "lex_less", doc::lex_less);
   predicate<colex_less>(m, "colex_less", doc::colex_less);
   define(
@@ -394,6 +423,7 @@ void bind_int_tuple(py::module_& m) {
           const int64_t divisor = to_int64(divby.handle);
           const Node leaf = to_number(x.handle);
           if (divisor <= 0) fail(concat("divby must be positive, but got ", divisor));
+          if (leaf.is_symbolic()) return from_leaf(symbolic_int(leaf.value, divisor, leaf.is_wide()));
           if (leaf.value % divisor != 0) fail(concat("the value ", leaf.value, " is not a multiple of ", divisor));
           if (leaf.is_static()) return from_leaf(leaf);
           return from_leaf(dynamic_int(leaf.value, divisor, leaf.is_wide()));

@@ -22,7 +22,7 @@ runtime::LaunchShape recorded_shape(const Extent3& grid, const Extent3& block, i
   const auto dim = [](const Extent3& v) {
     return runtime::Dim3{static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), static_cast<uint32_t>(v[2])};
   };
-  return {dim(grid), dim(block), static_cast<uint32_t>(shared), programmatic};
+  return {dim(grid), dim(block), static_cast<uint32_t>(shared), programmatic, {}, false};
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Kernel::Kernel(py::object function, const Extent3& grid, const Extent3& block, i
     device_ = {kDLCPU, 0};
   } else {
     kernel_ = function_.cast<const Function*>();
-    shape_ = kernel_->shape(grid, block, shared, programmatic);
+    shape_ = kernel_->shape(grid, block, shared, {programmatic, false, {1, 1, 1}});
     kernel_->check_parameter(bytes_);
     device_ = {kDLCUDA, kernel_->device()};
   }

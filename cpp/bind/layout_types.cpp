@@ -49,7 +49,7 @@ constexpr int64_t kMostOffsets = int64_t{1} << 28;  // 2 GiB
 
 py::array_t<int64_t> offsets(const AnyLayout& layout, py::handle out) {
   const auto* composed = std::get_if<ComposedLayout>(&layout);
-  const int64_t count = size(composed ? composed->outer() : std::get<Layout>(layout)).value;
+  const int64_t count = known(size(composed ? composed->outer() : std::get<Layout>(layout)));
   py::array_t<int64_t> result;
   if (out.is_none()) {
     if (count > kMostOffsets)
@@ -204,9 +204,7 @@ void bind_layout_types(py::module_& m) {
       swizzle, "__call__",
       [](const Swizzle& s, IntArg offset) {
         return guarded("swizzle call", {py::cast(s), offset.handle}, [&] {
-          const Node node = to_number(offset.handle);
-          const int64_t value = s(node.value);
-          return Result(from_leaf(node.is_static() ? static_int(value) : dynamic_int(value, 1, node.is_wide())));
+          return Result(from_leaf(apply(s, to_number(offset.handle))));
         });
       },
       py::arg("offset"), "The offset with its bits changed.");

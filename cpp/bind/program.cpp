@@ -3,12 +3,15 @@
 
 #include <pybind11/stl.h>
 
-#include <cmath>
+#include <array>
 #include <cstring>
+#include <optional>
+#include <unordered_map>
 
 #include "convert.hpp"
 #include "core/composed.hpp"
 #include "module.hpp"
+#include "program/evaluate.hpp"
 #include "program/fold.hpp"
 #include "program/symbols.hpp"
 
@@ -38,6 +41,42 @@ struct BlockHandle {
 };
 
 thread_local std::shared_ptr<Tracing> current_tracing;
+
+// ---- places: the innermost frame of Python code that is the user's ----
+
+struct Code {
+  bool is_users;
+  std::string file, function;
+};
+
+// By code object; the table keeps them alive, so that none is taken for another.
+const Code& code_of(PyCodeObject* code) {
+  static auto* const known = new std::unordered_map<PyCodeObject*, Code>;
+  static auto* const package = new std::string(py::module_::import("os")
+                                                   .attr("path")
+                                                   .attr("dirname")(py::module_::import("tilewright").attr("__file__"))
+                                                   .cast<std::string>() +
+                                               "/");
+  const auto found = known->find(code);
+  if (found != known->end()) return found->second;
+  Py_INCREF(code);
+  const auto text = [&](const char* name) {
+    return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(code)).attr(name).cast<std::string>();
+  };
+  const std::string file = text("co_filename");
+  return known->emplace(code, Code{!file.starts_with(*package), file, text("co_name")}).first->second;
+}
+
+void locate(Builder& builder) {
+  auto frame = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* const at = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(at)));
+    const Code& facts = code_of(reinterpret_cast<PyCodeObject*>(code.ptr()));
+    if (facts.is_users) return builder.place(facts.file, PyFrame_GetLineNumber(at), facts.function);
+    frame = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetBack(at)));
+  }
+}
 
 Tracing& traced() {
   if (!current_tracing) throw ProgramError("no function is being traced");
@@ -238,7 +277,11 @@ using TracingClass = py::class_<Tracing, std::shared_ptr<Tracing>>;
 
 void bind_builder(py::module_& m) {
   TracingClass builder(m, "Builder", "Collects the operations of one trace.");
-  builder.def(py::init<>());
+  builder.def(py::init([] {
+    auto tracing = std::make_shared<Tracing>();
+    tracing->builder.locate = locate;
+    return tracing;
+  }));
   builder.def("__enter__", [](const std::shared_ptr<Tracing>& self) {
     if (current_tracing) throw ProgramError("a function is traced already in this thread");
     current_tracing = self;
@@ -289,6 +332,18 @@ void bind_builder(py::module_& m) {
       "end_block",
       [](Tracing& self, const py::object& yields) { return BlockHandle{self.builder.end_block(ids_of(yields))}; },
       py::arg("yields"), "Close the innermost block.");
+  builder.def(
+      "set_yields",
+      [](Tracing& self, const BlockHandle& block, const py::object& yields) {
+        self.builder.set_yields(block.id, ids_of(yields));
+      },
+      py::arg("block"), py::arg("yields"), "Other yields for a closed block that no operation has taken yet.");
+  builder.def(
+      "inline_block", [](Tracing& self) { self.builder.inline_block(); },
+      "Close the innermost block, which has no parameters, as a part of the one around it.");
+  builder.def_property_readonly(
+      "can_speculate", [](const Tracing& self) { return self.builder.can_speculate(); },
+      "Whether the innermost block may run where it was not asked to: no effects, and nothing that can fail.");
   builder.def_property_readonly("depth", [](const Tracing& self) { return self.builder.depth(); });
   builder.def(
       "abandon", [](Tracing& self, std::size_t depth) { self.builder.abandon(depth); }, py::arg("depth"),
@@ -324,6 +379,58 @@ void bind_builder(py::module_& m) {
       "The program; the builder is empty afterwards.");
 }
 
+// ---- whole programs ----
+
+py::tuple to_tuple(const std::vector<program::Evaluated>& values) {
+  py::tuple pairs(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) pairs[i] = py::make_tuple(values[i].bits, values[i].base);
+  return pairs;
+}
+
+void bind_whole(py::module_& m) {
+  py::class_<program::Function>(m, "Function", "A kernel or host function of a program.")
+      .def_readonly("name", &program::Function::name)
+      .def_readonly("is_kernel", &program::Function::is_kernel)
+      .def_readonly("parameters", &program::Function::parameters, "The user's names of the flattened arguments.")
+      .def_readonly("shared_bytes", &program::Function::shared_bytes)
+      .def_readonly("min_blocks", &program::Function::min_blocks)
+      .def_property_readonly(
+          "threads",
+          [](const program::Function& f) { return py::make_tuple(f.threads[0], f.threads[1], f.threads[2]); })
+      .def_property_readonly("cluster", [](const program::Function& f) {
+        return py::make_tuple(f.cluster[0], f.cluster[1], f.cluster[2]);
+      });
+  py::class_<program::Launched>(m, "Launched", "What a host function launches a kernel with.")
+      .def_readonly("kernel", &program::Launched::kernel)
+      .def_property_readonly("grid", [](const program::Launched& l) { return std::to_array(l.grid); })
+      .def_property_readonly("block", [](const program::Launched& l) { return std::to_array(l.block); })
+      .def_property_readonly("cluster", [](const program::Launched& l) { return std::to_array(l.cluster); })
+      .def_readonly("shared_bytes", &program::Launched::shared_bytes)
+      .def_readonly("ints", &program::Launched::ints)
+      .def_property_readonly(
+          "arguments", [](const program::Launched& l) { return to_tuple(l.arguments); },
+          "(bits, -1) of a number, (bytes, i) of a pointer that lies so far behind parameter i of the host function.");
+  py::class_<Program, std::shared_ptr<Program>>(m, "Program", "A traced program.")
+      .def("__str__", [](const Program& p) { return program::to_string(p); })
+      .def_property_readonly("functions", [](const Program& p) { return p.functions; })
+      .def(
+          "parameter_types",
+          [](const Program& p, std::size_t index) {
+            std::vector<Type> types;
+            for (const ValueId id : p.blocks[p.functions.at(index).body].parameters) types.push_back(p.type(id));
+            return types;
+          },
+          py::arg("function"), "The types of a function's parameters.")
+      .def(
+          "evaluate",
+          [](const Program& p, std::size_t index, const std::vector<uint64_t>& parameters) {
+            program::HostRun run = program::evaluate(p, index, parameters);
+            return std::make_pair(std::move(run.launches), to_tuple(run.results));
+          },
+          py::arg("function"), py::arg("parameters"),
+          "(launches, results) of a host function for the patterns of its parameters.");
+}
+
 }  // namespace
 
 bool is_symbol(py::handle object) {
@@ -341,19 +448,26 @@ int64_t id_of_symbol(py::handle object) {
 
 py::object symbol_object(int64_t id) { return wrap(static_cast<ValueId>(id)); }
 
+py::object all_less(const std::vector<std::pair<Node, Node>>& pairs) {
+  Tracing& tracing = traced();
+  std::optional<ValueId> all;
+  for (const auto& [a, b] : pairs) {
+    const Scalar scalar = a.is_wide() || b.is_wide() ? Scalar::kInt64 : Scalar::kInt32;
+    const ValueId x = tracing.symbols.value_of(a, scalar), y = tracing.symbols.value_of(b, scalar);
+    const ValueId less = tracing.builder.add_one({program::Opcode::kLt, {x, y}, {}, {}, {}, {}, {}});
+    all = all ? tracing.builder.add_one({program::Opcode::kAnd, {*all, less}, {}, {}, {}, {}, {}}) : less;
+  }
+  return py::module_::import("tilewright.numeric").attr("Boolean").attr("_of")(wrap(*all));
+}
+
 void bind_program(py::module_& module) {
   py::module_ m = module.def_submodule("program", "Programs that tracing gives: types, values, operations.");
   py::register_exception<ProgramError>(m, "ProgramError", PyExc_RuntimeError);
   bind_type(m);
   bind_symbol(m);
   bind_builder(m);
-  py::class_<Program, std::shared_ptr<Program>>(m, "Program", "A traced program.")
-      .def("__str__", [](const Program& p) { return program::to_string(p); })
-      .def_property_readonly("functions", [](const Program& p) {
-        std::vector<std::string> names;
-        for (const program::Function& function : p.functions) names.push_back(function.name);
-        return names;
-      });
+  bind_whole(m);
+  bind_program_text(m);
   m.def(
       "current", [] { return current_tracing ? py::cast(current_tracing) : py::none(); },
       "The builder of this thread's trace, or None.");

@@ -9,8 +9,8 @@ namespace tilewright {
 
 namespace {
 
-// Of the 28 bits: 1 for a path in the table, else 2 for the number of modes and 24 for the modes.
-constexpr uint32_t kInTable = 1u << 27;
+// Of the 27 bits: 1 for a path in the table, else 2 for the number of modes and 24 for the modes.
+constexpr uint32_t kInTable = 1u << 26;
 constexpr uint32_t kModesBits = 24;
 constexpr uint32_t kMostModes = 3;
 constexpr std::size_t kMaxPaths = 1u << 18;  // in the table, where each stays for good

@@ -1,7 +1,7 @@
 // Basis elements E(m0, m1, ...): unit coordinates of a nested shape, used as strides.
 //
 // A path lists the modes from the innermost to the outermost, as CuTe prints them: 1@0@1 is E(0, 1), "mode 0 of mode
-// 1". A Node has 28 bits for its path. One, two or three modes of 24 bits together are the bits themselves, so that
+// 1". A Node has 27 bits for its path. One, two or three modes of 24 bits together are the bits themselves, so that
 // they take no memory; a longer path is a number in a table, kept as its last mode and the path before it.
 #pragma once
 

@@ -28,7 +28,7 @@ void sort_by_stride(Modes& modes) {
 void verify_gap(const Node& gap, const Mode& mode, const Node& reached, LayoutView layout) {
   // With dynamic extents CuTe does not see it.
   const bool rejected = gap.is(0);
-  if (gap.value > 0 || !(rejected || checks_enabled())) return;
+  if (gap.is_symbolic() || gap.value > 0 || !(rejected || checks_enabled())) return;
   const std::string cause = concat("the modes of ", to_string(layout), " overlap or interleave: the mode ",
                                    mode.extent.value, ":", mode.stride.value, " starts below offset ", reached.value,
                                    " that the modes with smaller strides fill (needs stride >= ", reached.value, ")");
@@ -40,10 +40,11 @@ void verify_gap(const Node& gap, const Mode& mode, const Node& reached, LayoutVi
 void require_complement(const Modes& modes) {
   bool known = true;
   for (const Mode& mode : modes) {
+    known = known && mode.stride.is_static();
+    if (mode.stride.is_symbolic()) continue;
     if (mode.stride.value < 0)
       fail(concat("the stride ", mode.stride.value, " is negative: a complement needs non-negative strides"));
     if (mode.stride.value == 0) fail("a dynamic stride is 0: CuTe divides by it");
-    known = known && mode.stride.is_static();
   }
   if (modes.size() > 1 && !known) {
     fail(concat("dynamic strides are supported for one mode only, but ", to_string(from_modes(modes)), " has ",
@@ -78,7 +79,7 @@ Modes gaps_between(const Modes& modes, LayoutView layout, Node& reached) {
     reached = mul(mode.stride, mode.extent);
     below = &mode;
   }
-  if (reached.value == 0) fail("an extent of the layout is 0: it has no complement");
+  if (!reached.is_symbolic() && reached.value == 0) fail("an extent of the layout is 0: it has no complement");
   return gaps;
 }
 
@@ -188,7 +189,7 @@ class Complement {
 
 Layout complement(LayoutView layout, TupleView cotarget, Reach reach) {
   for_each_leaf(cotarget, [&](const Node& leaf) {
-    if (leaf.value <= 0 || leaf.has_basis())
+    if ((!leaf.is_symbolic() && leaf.value <= 0) || leaf.has_basis())
       fail(concat("the entries of the cotarget ", to_string(cotarget), " must be positive integers"));
   });
   if (has_basis(layout.stride)) coshape(layout);  // raises where the offsets mix integers and coordinates

@@ -63,8 +63,6 @@ IntTuple add_offset(const IntTuple& offset, const IntTuple& value) {
   return IntTuple(std::move(nodes));
 }
 
-namespace {
-
 Node apply(const Swizzle& swizzle, const Node& offset) {
   if (offset.is_symbolic()) {
     // The bits below the ones that change are kept, and so is what of the divisor they hold.
@@ -74,8 +72,6 @@ Node apply(const Swizzle& swizzle, const Node& offset) {
   const int64_t value = swizzle(offset.value);
   return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
 }
-
-}  // namespace
 
 IntTuple ComposedLayout::operator()(TupleView coord) const {
   const IntTuple argument = add_offset(offset_, crd2idx(coord, outer_));

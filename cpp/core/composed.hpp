@@ -46,6 +46,8 @@ class Swizzle {
 };
 
 std::string to_string(const Swizzle& swizzle);
+// The offset with its bits changed.
+Node apply(const Swizzle& swizzle, const Node& offset);
 
 // A function that is not of this library: the Python callable of a ComposedLayout.
 class Function {

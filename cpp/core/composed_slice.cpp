@@ -1,10 +1,13 @@
 // Slices of swizzled layouts.
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <optional>
 
 #include "composed.hpp"
 #include "law.hpp"
 #include "modes.hpp"
+#include "symbolic.hpp"
 
 namespace tilewright {
 
@@ -25,10 +28,51 @@ Layout projection(const Swizzle& swizzle, bool swizzled) {
 
 namespace {
 
+// A number of bits. Of one that nobody knows yet, `fixed` has the bits that its known parts give, as long as what is
+// not known touches others.
+struct Bits {
+  Node node;
+  int64_t fixed;
+};
+
+Bits bits_of(const Node& node) { return {node, node.is_symbolic() ? 0 : node.value}; }
+
+int64_t combined(SymbolicOp op, int64_t a, int64_t b) {
+  switch (op) {
+    case SymbolicOp::kMul:
+      return checked_mul(a, b);
+    case SymbolicOp::kAnd:
+      return a & b;
+    case SymbolicOp::kXor:
+      return a ^ b;
+    default:
+      return checked_add(a, b);
+  }
+}
+
+Bits combine(SymbolicOp op, const Bits& a, const Bits& b) {
+  const int64_t fixed = combined(op, a.fixed, b.fixed);
+  if (!a.node.is_symbolic() && !b.node.is_symbolic()) return {static_int(fixed), fixed};
+  if (op == SymbolicOp::kAdd) return {add(a.node, b.node), fixed};
+  if (op == SymbolicOp::kMul) return {mul(a.node, b.node), fixed};
+  if (op == SymbolicOp::kXor && (a.node.is(0) || b.node.is(0))) return {a.node.is(0) ? b.node : a.node, fixed};
+  const int64_t divisor = std::gcd(divisibility(a.node), divisibility(b.node));
+  // A power of two that divides one factor of `and` divides the result.
+  const auto low = [](const Bits& x) {
+    const int64_t known = divisibility(x.node);
+    return known == 0 ? int64_t{1} << 31 : known & -known;
+  };
+  return {symbolic(op, a.node, b.node, op == SymbolicOp::kAnd ? std::max(low(a), low(b)) : divisor & -divisor), fixed};
+}
+
 // Every bit that some offset of the layout has.
 int64_t touched_bits(LayoutView layout) {
   int64_t bits = 0;
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+    if (extent.is_symbolic() || stride.is_symbolic()) {
+      bits = ~int64_t{0};
+      return;
+    }
     const int64_t steps = std::min<int64_t>(extent.value, 1 << 16);
     for (int64_t k = 0; k < steps; ++k) bits |= checked_mul(k, stride.value);
   });
@@ -38,9 +82,16 @@ int64_t touched_bits(LayoutView layout) {
 // The swizzle seen from a fixed offset, bit by bit: a Z bit counts down where the offset has its Y bit, and a Y bit
 // drags its Z bit along, up or down by whether the offset has that one. A stride is static where the bit that decides
 // it is.
-Layout bits_from(const Swizzle& swizzle, const Node& offset, int64_t dynamic_bits) {
-  auto number = [&](int64_t value, int64_t decider) {
-    return (dynamic_bits & decider) == 0 ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
+Layout bits_from(const Swizzle& swizzle, const Bits& offset, bool wide, int64_t dynamic_bits) {
+  // base + sign * step, the sign by a bit of the offset
+  auto number = [&](int64_t base, int64_t step, int64_t decider) {
+    const int64_t value = base + ((offset.fixed & decider) != 0 ? -step : step);
+    if ((dynamic_bits & decider) == 0) return static_int(value);
+    const int64_t divisor = base == 0 ? step : std::min(base, step);
+    if (!offset.node.is_symbolic()) return dynamic_int(value, divisor, wide);
+    const Node place = static_int(std::countr_zero(static_cast<uint64_t>(decider)));
+    const Node bit = symbolic(SymbolicOp::kAnd, symbolic(SymbolicOp::kShr, offset.node, place, 1), static_int(1), 1);
+    return add(static_int(base + step), mul(static_int(-2 * step), bit));
   };
   const int64_t distance = swizzle.shift() < 0 ? -swizzle.shift() : swizzle.shift();
   const int64_t y_low = swizzle.base() + std::max<int64_t>(0, swizzle.shift());
@@ -52,8 +103,7 @@ Layout bits_from(const Swizzle& swizzle, const Node& offset, int64_t dynamic_bit
       const int64_t y = int64_t{1} << (y_low + i);
       const int64_t z = int64_t{1} << (z_low + i);
       const bool is_z = lower == (swizzle.shift() >= 0);
-      const int64_t stride = is_z ? ((offset.value & y) != 0 ? -z : z) : y + ((offset.value & z) != 0 ? -z : z);
-      modes.push_back({static_int(2), number(stride, is_z ? y : z)});
+      modes.push_back({static_int(2), is_z ? number(0, z, y) : number(y, z, z)});
     }
   };
   bits(true);
@@ -91,8 +141,8 @@ Varying varying_part(TupleView coord, const ComposedLayout& layout) {
 
 // The offset inside the swizzle of a slice, and what its coordinate adds outside.
 struct Start {
-  int64_t inside;
-  int64_t outside;
+  Bits inside;
+  Bits outside;
 };
 
 // Whether a mode is a field of bits of its own. What CuTe composes with a projection for is masked there.
@@ -105,20 +155,37 @@ bool all_fields(const Modes& modes) {
   return std::all_of(modes.begin(), modes.end(), [](const Mode& mode) { return is_field(mode.extent, mode.stride); });
 }
 
+// The coordinate with 0 for what nobody knows yet.
+IntTuple without_unknown(TupleView coord) {
+  return map_leaves(coord, [](const Node& leaf) { return leaf.is_symbolic() ? static_int(0) : leaf; });
+}
+
 // CuTe joins the swizzled bits of each digit of the coordinate to the offset by XOR, and adds up the others. Nothing
 // where it rejects the layout, because a digit is not a field of bits.
 std::optional<Start> joined(TupleView coord, const ComposedLayout& layout) {
   const Swizzle& swizzle = *layout.swizzle();
   const Layout fixed = dice(coord, LayoutView(layout.outer()));
   const IntTuple digits = dice(coord, coord);
-  Start start{layout.offset().leaf().value, 0};
+  const auto times = [](const Node& digit, const Node& stride) {
+    return combine(SymbolicOp::kMul, bits_of(digit), bits_of(stride));
+  };
+  Start start{bits_of(layout.offset().leaf()), bits_of(static_int(0))};
   if (const Modes modes = modes_of(fixed); all_fields(modes)) {
     const int64_t mask = swizzle.y_mask() | swizzle.z_mask();
     std::size_t k = 0;
     for_each_leaf(idx2crd(digits, fixed.shape()), [&](const Node& digit) {
-      const int64_t bits = checked_mul(digit.value, modes[k++].stride.value);
-      start.inside ^= bits & mask;
-      start.outside = checked_add(start.outside, bits & ~mask);
+      const Mode& mode = modes[k++];
+      const Bits bits = times(digit, mode.stride);
+      const int64_t reach = (mode.extent.value - 1) * mode.stride.value;
+      const auto part = [&](int64_t kept) {
+        if (!bits.node.is_symbolic() || (reach & ~kept) != 0)
+          return combine(SymbolicOp::kAnd, bits, bits_of(static_int(kept)));
+        return bits;
+      };
+      if (!bits.node.is_symbolic() || (reach & mask) != 0)
+        start.inside = combine(SymbolicOp::kXor, start.inside, part(mask));
+      if (!bits.node.is_symbolic() || (reach & ~mask) != 0)
+        start.outside = combine(SymbolicOp::kAdd, start.outside, part(~mask));
     });
     return start;
   }
@@ -132,8 +199,10 @@ std::optional<Start> joined(TupleView coord, const ComposedLayout& layout) {
     const IntTuple at = idx2crd(digits, bits.shape());
     std::size_t k = 0;
     const Modes strides = modes_of(bits);
-    for_each_leaf(at, [&](const Node& digit) { start.inside ^= checked_mul(digit.value, strides[k++].stride.value); });
-    start.outside = crd2idx(digits, others).leaf().value;
+    for_each_leaf(at, [&](const Node& digit) {
+      start.inside = combine(SymbolicOp::kXor, start.inside, times(digit, strides[k++].stride));
+    });
+    start.outside = {crd2idx(digits, others).leaf(), crd2idx(without_unknown(digits), others).leaf().value};
   } catch (const LayoutError&) {
     return std::nullopt;
   }
@@ -175,11 +244,11 @@ void require_slice(const SlicedComposed& sliced, const Swizzle& swizzle, int64_t
   const Chain got = chain_of(sliced.layout).plus(sliced.offset.leaf().value);
   require_equal(got, whole, count, "the layout", [&](const CounterExample& at) {
     const std::string cause =
-        start.inside + start.outside == offset
+        start.inside.fixed + start.outside.fixed == offset
             ? concat("the offset ", offset, " of the slice and ", to_string(kept), " carry into each other's bits of ",
                      to_string(swizzle))
             : concat("the coordinate and the offset inside add up to ", offset, ", but CuTe joins the bits of ",
-                     to_string(swizzle), " in them by XOR and gets ", start.inside + start.outside);
+                     to_string(swizzle), " in them by XOR and gets ", start.inside.fixed + start.outside.fixed);
     return concat(cause, "; at coordinate ", at.coordinate, " CuTe gives ", at.got, ", but the element lies at ",
                   at.expected);
   });
@@ -203,23 +272,30 @@ SlicedComposed slice_and_offset(TupleView coord, const ComposedLayout& layout) {
   const Node& offset = whole.leaf();
   const Varying varying = varying_part(coord, layout);
   // A number is static where no dynamic coordinate reaches the bits that make it up.
-  auto part = [&](int64_t value, bool dynamic) {
-    return IntTuple(dynamic ? dynamic_int(value, 1, offset.is_wide()) : static_int(value));
+  auto part = [&](const Bits& bits, bool dynamic) {
+    if (!dynamic) return IntTuple(static_int(bits.fixed));
+    return IntTuple(bits.node.is_symbolic() ? bits.node : dynamic_int(bits.fixed, 1, offset.is_wide()));
   };
-  const Start start = joined(coord, layout).value_or(Start{offset.value, 0});
+  const auto whole_start = [&] {
+    const Sliced fixed = slice_and_offset(without_unknown(coord), LayoutView(layout.outer()));
+    const IntTuple start = add_offset(without_unknown(layout.offset()), fixed.offset);
+    return Start{{offset, start.leaf().is_symbolic() ? 0 : start.leaf().value}, bits_of(static_int(0))};
+  };
+  const std::optional<Start> parts = joined(coord, layout);
+  const Start start = parts ? *parts : whole_start();
   const SlicedComposed result = [&]() -> SlicedComposed {
     if (collides(*swizzle, sliced.layout)) {
       const int64_t mask = swizzle->y_mask() | swizzle->z_mask();
       return {ComposedLayout(*swizzle, part(start.inside, (varying.bits & mask) != 0), sliced.layout),
               part(start.outside, varying.degenerate || (varying.bits & ~mask) != 0)};
     }
-    Node inside = offset;
-    inside.value = start.inside;
-    const Composed decayed = compose(bits_from(*swizzle, inside, varying.bits), sliced.layout);
+    const Composed decayed =
+        compose(bits_from(*swizzle, start.inside, offset.is_wide(), varying.bits), sliced.layout);
+    const Bits changed{apply(*swizzle, start.inside.node), (*swizzle)(start.inside.fixed)};
     return {decayed.layout,
-            part(checked_add((*swizzle)(start.inside), start.outside), varying.degenerate || varying.bits != 0)};
+            part(combine(SymbolicOp::kAdd, changed, start.outside), varying.degenerate || varying.bits != 0)};
   }();
-  if (checks_enabled()) require_slice(result, *swizzle, offset.value, sliced.layout, start);
+  if (checks_enabled()) require_slice(result, *swizzle, known(offset), sliced.layout, start);
   return result;
 }
 

@@ -124,15 +124,16 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
   for (std::size_t i = 0; i < last; ++i) {
     const Mode& mode = domain.modes[i];
     const Node magnitude = abs(step);
-    const bool moves = rest.value > 1;
-    if (moves) {
+    const bool moves = rest.is_symbolic() || rest.value > 1;
+    // What is not known yet is not refused: it is CuTe's answer.
+    if (moves && !mode.extent.is_symbolic() && !magnitude.is_symbolic()) {
       const int64_t e = mode.extent.value;
       const int64_t d = magnitude.value;
       if (d == 0) {
         fail(concat("the dynamic stride of ", state.mode_of(extent), " of the right layout is 0: CuTe divides by it"));
       }
       if (e == 0) fail("an extent of the left layout is 0: CuTe divides by it");
-      const bool even = d % e == 0 || e % d == 0 || (d < e && (rest.value - 1) <= (e - 1) / d);
+      const bool even = d % e == 0 || e % d == 0 || (d < e && !rest.is_symbolic() && (rest.value - 1) <= (e - 1) / d);
       if (!even) {
         const std::string cause = describe(step, state.mode_of(extent), mode.extent);
         if (step.is_static() && mode.extent.is_static() && d > e) {
@@ -141,7 +142,7 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
         }
         state.doubt(cause);
       }
-      if (step.value < 0) {
+      if (!step.is_symbolic() && step.value < 0) {
         note(step::kNegative, Mode{rest, step}, mode);
         state.doubt(
             concat("the negative stride ", stride.value, " of ", state.mode_of(extent), " leaves the left layout"));
@@ -155,9 +156,9 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
       continue;
     }
     const Node taken = min(fits, rest);
-    if (taken.value == 0)
+    if (!taken.is_symbolic() && taken.value == 0)
       fail(concat("the extent of ", state.mode_of(extent), " of the right layout is 0: CuTe divides by it"));
-    if (rest.value % taken.value != 0) {
+    if (!rest.is_symbolic() && !taken.is_symbolic() && rest.value % taken.value != 0) {
       const std::string cause = concat("the ", taken.value, " steps that fit into shape ", mode.extent.value,
                                        " of the left layout do not divide the extent ", rest.value, " of ",
                                        state.mode_of(extent), " of the right");
@@ -168,10 +169,12 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
     out.push_back({taken, mul(step, mode.stride)});
     const Node left = div(rest, taken);
     if (recorded) step::note_piece({rest, step, mode}, fits, out.back(), {left, next});
-    const int64_t reach = checked_mul(taken.value - 1, magnitude.value), before = domain.reached[i];
-    domain.reached[i] = checked_add(before, reach);
-    if (recorded && domain.reached[i] >= mode.extent.value)
-      note(step::kCarries, mode, before, reach, domain.reached[i], mode.extent.value - 1);
+    if (!taken.is_symbolic() && !magnitude.is_symbolic()) {
+      const int64_t reach = checked_mul(taken.value - 1, magnitude.value), before = domain.reached[i];
+      domain.reached[i] = checked_add(before, reach);
+      if (recorded && domain.reached[i] >= mode.extent.value)
+        note(step::kCarries, mode, before, reach, domain.reached[i], mode.extent.value - 1);
+    }
     rest = left;
     step = next;
   }
@@ -184,6 +187,7 @@ void compose_leaf(Domain& domain, const Node& extent, const Node& stride, Modes&
 
 void check_carries(const Domain& domain, State& state) {
   for (std::size_t i = 0; i + 1 < domain.modes.size(); ++i) {
+    if (domain.modes[i].extent.is_symbolic()) continue;
     const int64_t extent = domain.modes[i].extent.value;
     if (domain.reached[i] >= extent) {
       state.doubt(concat("the modes of the right layout reach ", domain.reached[i], " together in shape ", extent,

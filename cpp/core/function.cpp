@@ -14,7 +14,7 @@ namespace {
 // Questions are answered by looking at every offset only up to here; `offsets()` itself has no limit but memory.
 constexpr int64_t kEnumerationLimit = int64_t{1} << 24;
 
-int64_t count_of(LayoutView layout) { return size(layout).value; }
+int64_t count_of(LayoutView layout) { return known(size(layout)); }
 
 // A leaf by values, and the 1-D coordinate of its first step.
 struct Leaf {
@@ -28,7 +28,7 @@ std::vector<Leaf> leaves_of(LayoutView layout) {
   std::vector<Leaf> leaves;
   int64_t position = 1;
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    if (extent.value > 1) leaves.push_back({extent.value, stride.value, stride.basis(), position});
+    if (known(extent) > 1) leaves.push_back({extent.value, known(stride), stride.basis(), position});
     position = checked_mul(position, extent.value);
   });
   return leaves;
@@ -177,7 +177,7 @@ std::optional<Coordinates> meeting_of_values(const AnyLayout& a, const AnyLayout
   return std::nullopt;
 }
 
-bool is_zero(const IntTuple& offset) { return offset.is_leaf() && offset.leaf().value == 0; }
+bool is_zero(const IntTuple& offset) { return offset.is_leaf() && known(offset.leaf()) == 0; }
 
 }  // namespace
 
@@ -201,7 +201,7 @@ bool is_bijective(const AnyLayout& layout) {
   const int64_t count = count_of(domain);
   const auto* composed = std::get_if<ComposedLayout>(&layout);
   if (composed == nullptr) {
-    if (has_basis(domain.stride())) return count == cosize(domain).value && is_injective(layout);
+    if (has_basis(domain.stride())) return count == known(cosize(domain)) && is_injective(layout);
     const Range range = offset_range(domain);
     return range.min == 0 && range.max == count - 1 && is_injective(layout);
   }
@@ -220,7 +220,7 @@ bool is_bijective(const AnyLayout& layout) {
 Layout sorted_layout(LayoutView layout) {
   Modes modes = modes_of(layout);
   std::stable_sort(modes.begin(), modes.end(),
-                   [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
+                   [](const Mode& a, const Mode& b) { return known(a.stride) < known(b.stride); });
   return from_modes(modes);
 }
 
@@ -232,16 +232,16 @@ Admissibility is_admissible(LayoutView layout, int64_t cotarget) {
     if (!mode.extent.is(1)) modes.push_back(mode);
   }
   std::stable_sort(modes.begin(), modes.end(),
-                   [](const Mode& a, const Mode& b) { return a.stride.value < b.stride.value; });
+                   [](const Mode& a, const Mode& b) { return known(a.stride) < known(b.stride); });
   int64_t reached = 1;
   for (const Mode& mode : modes) {
-    const int64_t d = mode.stride.value;
+    const int64_t d = known(mode.stride);
     if (d <= 0) return {false, concat("the stride ", d, " is not positive")};
     if (d % reached != 0) {
       return {false, concat("the modes with smaller strides fill ", reached,
                             " offsets, which does not divide the stride ", d)};
     }
-    reached = checked_mul(mode.extent.value, d);
+    reached = checked_mul(known(mode.extent), d);
   }
   if (cotarget % reached != 0)
     return {false, concat("the layout fills ", reached, " offsets, which does not divide ", cotarget)};
@@ -252,11 +252,11 @@ Admissibility is_tractable(LayoutView layout) {
   if (has_basis(layout.stride)) return {false, "basis strides have no order"};
   Modes modes;
   for (const Mode& mode : modes_of(layout)) {
-    if (mode.stride.value < 0) return {false, concat("the stride ", mode.stride.value, " is negative")};
+    if (known(mode.stride) < 0) return {false, concat("the stride ", mode.stride.value, " is negative")};
     if (mode.stride.value != 0) modes.push_back(mode);
   }
   std::sort(modes.begin(), modes.end(), [](const Mode& a, const Mode& b) {
-    return std::pair(a.stride.value, a.extent.value) < std::pair(b.stride.value, b.extent.value);
+    return std::pair(a.stride.value, known(a.extent)) < std::pair(b.stride.value, known(b.extent));
   });
   for (std::size_t i = 1; i < modes.size(); ++i) {
     const int64_t end = checked_mul(modes[i - 1].extent.value, modes[i - 1].stride.value);
@@ -274,8 +274,8 @@ namespace {
 Modes canonical(const Layout& layout) {
   Modes modes = modes_of(layout);
   for (Mode& mode : modes) {
-    mode.extent = static_int(mode.extent.value);
-    mode.stride = with_basis(static_int(mode.stride.value), mode.stride.basis());
+    mode.extent = static_int(known(mode.extent));
+    mode.stride = with_basis(static_int(known(mode.stride)), mode.stride.basis());
     if (mode.stride.value == 0) mode.stride = static_int(0);
   }
   return coalesced(modes, LastExtent::kDrop);
@@ -329,7 +329,7 @@ std::optional<Coordinates> meeting(const AnyLayout& a, const AnyLayout& b, int64
   const Layout *first = std::get_if<Layout>(&a), *second = std::get_if<Layout>(&b);
   // A swizzle is a bijection: values are the same where they are the same before it.
   if (x && y && x->swizzle() && y->swizzle() && *x->swizzle() == *y->swizzle() && offset == 0) {
-    const int64_t apart = checked_add(y->offset().leaf().value, -x->offset().leaf().value);
+    const int64_t apart = checked_add(known(y->offset().leaf()), -known(x->offset().leaf()));
     return meeting(x->outer(), y->outer(), apart);
   }
   if (x || y) return meeting_of_values(a, b, offset);

@@ -122,7 +122,7 @@ bool weakly_congruent(TupleView a, TupleView b) {
 }
 
 bool compatible(TupleView a, TupleView b) {
-  if (a.is_leaf()) return a->value == product(b).value;
+  if (a.is_leaf()) return known(*a) == known(product(b));
   if (b.is_leaf() || a.rank() != b.rank()) return false;
   for (int64_t i = 0; i < a.rank(); ++i) {
     if (!compatible(a.mode(i), b.mode(i))) return false;
@@ -345,12 +345,12 @@ IntTuple shape_div(TupleView a, TupleView b) {
 
 bool evenly_divides(TupleView shape, TupleView tiler) {
   if (!shape.is_leaf() && !tiler.is_leaf() && tiler.rank() > shape.rank()) return false;
-  return product(shape).value == checked_mul(product(tiler).value, product(ceil_div(shape, tiler)).value);
+  return known(product(shape)) == checked_mul(known(product(tiler)), known(product(ceil_div(shape, tiler))));
 }
 
 bool lex_less(TupleView a, TupleView b) {
   if (a.is_leaf() != b.is_leaf()) kind_mismatch(a, b);
-  if (a.is_leaf()) return a->value < b->value;
+  if (a.is_leaf()) return known(*a) < known(*b);
   for (int64_t i = 0; i < a.rank() && i < b.rank(); ++i) {
     const TupleView x = a.mode(i), y = b.mode(i);
     if (in_mode(i, [&] { return lex_less(x, y); })) return true;
@@ -361,7 +361,7 @@ bool lex_less(TupleView a, TupleView b) {
 
 bool colex_less(TupleView a, TupleView b) {
   if (a.is_leaf() != b.is_leaf()) kind_mismatch(a, b);
-  if (a.is_leaf()) return a->value < b->value;
+  if (a.is_leaf()) return known(*a) < known(*b);
   for (int64_t i = 1; i <= a.rank() && i <= b.rank(); ++i) {
     const TupleView x = a.mode(a.rank() - i), y = b.mode(b.rank() - i);
     if (in_mode(a.rank() - i, [&] { return colex_less(x, y); })) return true;
@@ -372,7 +372,7 @@ bool colex_less(TupleView a, TupleView b) {
 
 bool elem_less(TupleView a, TupleView b) {
   if (a.is_leaf() != b.is_leaf()) kind_mismatch(a, b);
-  if (a.is_leaf()) return a->value < b->value;
+  if (a.is_leaf()) return known(*a) < known(*b);
   if (a.rank() > b.rank()) return false;
   for (int64_t i = 0; i < a.rank(); ++i) {
     if (!in_mode(i, [&] { return elem_less(a.mode(i), b.mode(i)); })) return false;

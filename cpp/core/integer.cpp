@@ -18,6 +18,12 @@ void LayoutError::enter_mode(int64_t mode) {
 
 void LayoutError::add_context(const std::string& context) { text_ = condition_ = concat(context, ": ", condition_); }
 
+void unknown_number() {
+  fail(
+      "a static number is needed here, but an operand is known only at run time; pass it as a Python int or as "
+      "cutlass.Constexpr");
+}
+
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t result = 0;
   if (__builtin_add_overflow(a, b, &result)) {

@@ -67,6 +67,12 @@ inline Node without_basis(Node node) { return with_basis(node, 0); }
 
 // The largest number known to divide the node.
 int64_t divisibility(const Node& node);
+// The number of a node where an operation cannot do without: raises where nobody knows it yet.
+[[noreturn]] void unknown_number();
+inline int64_t known(const Node& node) {
+  if (node.is_symbolic()) unknown_number();
+  return node.value;
+}
 
 Node add(const Node& a, const Node& b);
 Node sub(const Node& a, const Node& b);

@@ -29,6 +29,12 @@ Places place(const Modes& modes) {
   return placed;
 }
 
+// A stride that nobody knows yet continues none, wherever it stands.
+bool comes_before(const Node& a, const Node& b) {
+  if (a.is_symbolic() || b.is_symbolic()) return b.is_symbolic() && !a.is_symbolic();
+  return a.value < b.value;
+}
+
 // The modes along one basis by their strides, which become integers. CuTe sorts by exchanges, which moves equal
 // strides about: the first of them decides the answer.
 Places by_stride(const Places& placed, BasisId basis) {
@@ -39,7 +45,7 @@ Places by_stride(const Places& placed, BasisId basis) {
   }
   for (Placed* first = sorted.begin(); first != sorted.end(); ++first) {
     for (Placed* other = first + 1; other != sorted.end(); ++other) {
-      if (other->mode.stride.value < first->mode.stride.value) std::swap(*first, *other);
+      if (comes_before(other->mode.stride, first->mode.stride)) std::swap(*first, *other);
     }
   }
   return sorted;

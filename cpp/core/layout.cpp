@@ -25,7 +25,7 @@ Layout::Layout(IntTuple shape, IntTuple stride) : shape_(std::move(shape)), stri
   }
   for_each_leaf(shape_.view(), [&](const Node& extent) {
     if (!extent.is_integer() || extent.has_basis()) not_an_integer("extent", shape_, extent);
-    if (extent.value <= 0) {
+    if (!extent.is_symbolic() && extent.value <= 0) {
       const std::string mode = mode_text(shape_, &extent);
       fail(concat("Expected size in shape to be strictly positive, but got ", extent.value,
                   mode.empty() ? mode : concat(" in ", mode, " of ", to_string(shape_))));
@@ -245,7 +245,7 @@ Node crd2idx(TupleView coord, TupleView shape) {
 int64_t evaluate(LayoutView layout, int64_t index) {
   const Node* shape = layout.shape.get();
   const Node* stride = layout.stride.get();
-  if (layout.is_leaf()) return checked_mul(index, stride->value);
+  if (layout.is_leaf()) return checked_mul(index, known(*stride));
   const Node* const end = shape + shape->span();
   int64_t offset = 0;
   const Node* last = nullptr;
@@ -254,9 +254,9 @@ int64_t evaluate(LayoutView layout, int64_t index) {
   }
   for (; shape != end; ++shape, ++stride) {
     if (shape->is_tuple()) continue;
-    if (shape == last) return checked_add(offset, checked_mul(index, stride->value));
-    if (shape->value == 0) fail("the layout has an extent of 0 and maps no coordinate");
-    offset = checked_add(offset, checked_mul(index % shape->value, stride->value));
+    if (shape == last) return checked_add(offset, checked_mul(index, known(*stride)));
+    if (known(*shape) == 0) fail("the layout has an extent of 0 and maps no coordinate");
+    offset = checked_add(offset, checked_mul(index % shape->value, known(*stride)));
     index /= shape->value;
   }
   return offset;
@@ -282,8 +282,8 @@ Node cosize(LayoutView layout) { return product(coshape(layout)); }
 Range offset_range(LayoutView layout) {
   Range range{0, 0};
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    int64_t& bound = stride.value < 0 ? range.min : range.max;
-    bound = checked_add(bound, checked_mul(extent.value - 1, stride.value));
+    int64_t& bound = known(stride) < 0 ? range.min : range.max;
+    bound = checked_add(bound, checked_mul(known(extent) - 1, stride.value));
   });
   return range;
 }
@@ -338,6 +338,11 @@ IntTuple increment_coord(TupleView coord, TupleView shape) {
     nodes[i] = add(nodes[i], carry);
     if (i + 1 == last) break;  // the last digit goes on past its extent, as in idx2crd
     const Node& extent = shape.get()[i];
+    if (nodes[i].is_symbolic() || extent.is_symbolic()) {
+      carry = div(nodes[i], extent);
+      nodes[i] = mod(nodes[i], extent);
+      continue;
+    }
     const bool known = nodes[i].is_static() && extent.is_static();
     const bool wraps = carry.value != 0 && nodes[i].value == extent.value;
     const bool wide = nodes[i].is_wide() || extent.is_wide();

@@ -23,9 +23,9 @@ struct FlatFunction {
 
   explicit FlatFunction(const Modes& modes) {
     for (std::size_t i = 0; i < modes.size(); ++i) {
-      if (modes[i].extent.value == 1 && i + 1 < modes.size()) continue;
+      if (known(modes[i].extent) == 1 && i + 1 < modes.size()) continue;
       extents.push_back(modes[i].extent.value);
-      strides.push_back(modes[i].stride.value);
+      strides.push_back(known(modes[i].stride));
     }
     if (extents.empty()) extents.push_back(1), strides.push_back(0);
   }

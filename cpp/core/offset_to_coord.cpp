@@ -76,8 +76,46 @@ bool reaches(const Digits& digits, const Modes& modes, int64_t offset) {
 
 }  // namespace
 
+namespace {
+
+// Of an offset that nobody knows yet the digits can be computed, but not whether they lead back to it.
+IntTuple symbolic_coord(const Node& offset, LayoutView layout) {
+  const Modes modes = modes_of(layout);
+  const auto counts_up = [](const Mode& mode) { return mode.stride.is_symbolic() || mode.stride.value >= 0; };
+  const bool all_known = std::all_of(modes.begin(), modes.end(), [](const Mode& mode) {
+    return !mode.extent.is_symbolic() && !mode.stride.is_symbolic();
+  });
+  if (!std::all_of(modes.begin(), modes.end(), counts_up) || (all_known && !nests(modes))) {
+    fail(concat("the strides of ", to_string(layout), " do not nest upwards, and the coordinate of an offset that is "
+                "known only at run time cannot be searched"));
+  }
+  Nodes nodes;
+  nodes.append(layout.shape.get(), static_cast<std::size_t>(layout.shape.span()));
+  std::size_t next = 0;
+  for (Node& node : nodes) {
+    if (node.is_tuple()) continue;
+    const Mode& mode = modes[next++];
+    const bool stays = mode.stride.is(0) || (!mode.stride.is_symbolic() && mode.stride.value == 0);
+    if (node.is(1)) {
+      node = static_int(0);
+    } else if (stays) {
+      node = dynamic_int(0, 1, offset.is_wide());
+    } else {
+      node = mod(div(offset, mode.stride), mode.extent);
+    }
+  }
+  return IntTuple(std::move(nodes));
+}
+
+}  // namespace
+
 IntTuple offset_to_coord(const Node& offset, LayoutView layout) {
   if (has_basis(layout.stride)) fail("the layout has basis strides: an offset of it is a coordinate already");
+  bool known_everywhere = !offset.is_symbolic();
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+    known_everywhere = known_everywhere && !extent.is_symbolic() && !stride.is_symbolic();
+  });
+  if (!known_everywhere) return symbolic_coord(offset, layout);
   auto number = [&](int64_t value) {
     return offset.is_static() ? static_int(value) : dynamic_int(value, 1, offset.is_wide());
   };

@@ -65,17 +65,17 @@ void write_blocks(const FlatFunction& layout, int64_t* out, Finish&& finish) {
 void write_offsets(const AnyLayout& layout, int64_t* out) {
   if (const auto* plain = std::get_if<Layout>(&layout)) {
     if (has_basis(plain->stride())) fail("the offsets of a layout with basis strides are coordinates, not numbers");
-    if (size(*plain).value == 0) return;
+    if (known(size(*plain)) == 0) return;
     offset_range(*plain);  // raises where an offset does not fit
     write_blocks(FlatFunction(modes_of(*plain)), out, [](int64_t offset) { return offset; });
     return;
   }
   const auto& composed = std::get<ComposedLayout>(layout);
-  const int64_t count = size(composed.outer()).value;
+  const int64_t count = known(size(composed.outer()));
   if (count == 0) return;
   if (const Swizzle* swizzle = composed.swizzle()) {
     const Range range = offset_range(composed.outer());
-    const int64_t start = composed.offset().leaf().value;
+    const int64_t start = known(composed.offset().leaf());
     checked_add(range.max, start), checked_add(range.min, start);
     const int64_t mask = swizzle->y_mask();
     const FlatFunction flat(modes_of(composed.outer()));
@@ -91,7 +91,7 @@ void write_offsets(const AnyLayout& layout, int64_t* out) {
   for (int64_t i = 0; i < count; ++i) {
     const IntTuple offset = composed(IntTuple(static_int(i)));
     if (!offset.is_leaf() || offset.leaf().has_basis()) fail("the inner function gives coordinates, not numbers");
-    out[i] = offset.leaf().value;
+    out[i] = known(offset.leaf());
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 // The same layout with its dynamic integers made static.
 Layout by_value(LayoutView layout) {
   Modes modes = modes_of(layout);
-  for (Mode& mode : modes) mode = {static_int(mode.extent.value), static_int(mode.stride.value)};
+  for (Mode& mode : modes) mode = {static_int(known(mode.extent)), static_int(known(mode.stride))};
   return from_modes(modes);
 }
 
@@ -172,7 +172,7 @@ AnyLayout logical_product(const Layout& block, const ComposedLayout& tiler) {
     return logical_product(block, Tiler(plain));
   }();
   const Layout bits = compose(projection(*swizzle, true), plain).layout;
-  const int64_t active = evaluate(bits, checked_add(size(bits).value, -1));
+  const int64_t active = evaluate(bits, checked_add(known(size(bits)), -1));
   auto carried = [&](int64_t mask) { return evaluate(product.view().mode(1), evaluate(plain, active & mask)); };
   const AnyLayout result =
       composition(Swizzle::from_masks(carried(swizzle->y_mask()), carried(swizzle->z_mask())), product);

@@ -10,7 +10,7 @@
 
 namespace tilewright {
 
-enum class SymbolicOp { kAdd, kMul, kDiv, kMod, kCeilDiv, kMin, kMax, kAbs, kSign, kShapeDiv };
+enum class SymbolicOp { kAdd, kMul, kDiv, kMod, kCeilDiv, kMin, kMax, kAbs, kSign, kShapeDiv, kAnd, kXor, kShr };
 
 class Symbols {
  public:

@@ -113,6 +113,44 @@ BlockId Builder::end_block(const std::vector<ValueId>& yields) {
   return id;
 }
 
+void Builder::set_yields(BlockId block, const std::vector<ValueId>& yields) {
+  for (const ValueId id : yields) {
+    if (id >= program_.values.size() || (program_.values[id].block != block && !visible(id))) {
+      throw ProgramError(unseen(program_, id));
+    }
+  }
+  program_.blocks[block].yields = yields;
+}
+
+void Builder::inline_block() {
+  if (open_.size() < 2 || open_.back().is_function) throw ProgramError("inline_block: no block is open");
+  const BlockId inner = open_.back().id;
+  OpenBlock& outer = open_[open_.size() - 2];
+  if (!program_.blocks[inner].parameters.empty()) throw ProgramError("inline_block: the block has parameters");
+  for (const OpId id : program_.blocks[inner].operations) {
+    for (const ValueId result : program_.operations[id].results) program_.values[result].block = outer.id;
+    program_.blocks[outer.id].operations.push_back(id);
+  }
+  outer.known.merge(open_.back().known);
+  program_.blocks[inner].operations.clear();
+  closed_[inner] = true;
+  open_.pop_back();
+}
+
+bool Builder::can_speculate() const {
+  if (open_.empty()) return false;
+  for (const OpId id : program_.blocks[open_.back().id].operations) {
+    const Operation& operation = program_.operations[id];
+    if (!facts(operation.code).pure) return false;
+    const bool divides = operation.code == Opcode::kDiv || operation.code == Opcode::kRem ||
+                         operation.code == Opcode::kFloorDiv || operation.code == Opcode::kFloorMod;
+    if (!divides || is_float(program_.type(operation.operands[0]).scalar)) continue;
+    const std::optional<int64_t> divisor = constant_integer(operation.operands[1]);
+    if (!divisor || *divisor == 0) return false;
+  }
+  return true;
+}
+
 void Builder::abandon(std::size_t depth) {
   while (open_.size() > depth) {
     closed_[open_.back().id] = true;
@@ -277,6 +315,7 @@ std::vector<ValueId> Builder::add(Request request) {
       if (open->is_function) break;
     }
   }
+  if (locate) locate(*this);
   const auto id = static_cast<OpId>(program_.operations.size());
   const BlockId block = open_.back().id;
   Operation operation{request.code,

@@ -12,6 +12,7 @@
 //   carried
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
@@ -33,6 +34,8 @@ class Builder {
  public:
   Builder();
 
+  // Asked for the place of every new operation, where it is set.
+  std::function<void(Builder&)> locate;
   // The place of the operations that follow.
   void place(const std::string& file, int line, const std::string& function);
   uint32_t place() const { return place_; }
@@ -47,6 +50,12 @@ class Builder {
 
   std::vector<ValueId> begin_block(const std::vector<Type>& parameters);
   BlockId end_block(const std::vector<ValueId>& yields);
+  // Other yields for a closed block that no operation has taken yet: the block's own values, or visible ones.
+  void set_yields(BlockId block, const std::vector<ValueId>& yields);
+  // Closes the innermost block, which has no parameters, as a part of the one around it.
+  void inline_block();
+  // Whether the innermost block may run where it was not asked to: no effects, and nothing that can fail.
+  bool can_speculate() const;
   // Closes what was opened since there were so many open blocks, after an error of the user's function.
   std::size_t depth() const { return open_.size(); }
   void abandon(std::size_t depth);

@@ -125,7 +125,8 @@ enum class Family : uint8_t {
   X(kFill, "fill", kMemory, false)      /* scalar; accesses: to */                                                     \
   X(kCopy, "copy", kMemory, false)      /* accesses: from, to, [predicate]; ints: bits of one instruction, the         \
                                            elements of one, cache modifier; text: "" or "cp.async". The predicate has  \
-                                           a Boolean for every instruction. cp.async lands when a wait allows it. */   \
+                                           a Boolean for every instruction; where it is false nothing is done, but    \
+                                           cp.async writes zeros. cp.async lands when a wait allows it. */             \
   X(kFmaTile, "fma_tile", kMemory, false) /* accesses: d, a, b, c; ints: V, M, N, K. d[v,m,n] = c[v,m,n] + the sum    \
                                             over k, in order, of a[v,m,k] * b[v,n,k], each an fma of d's type */       \
   X(kAtomic, "atomic", kMemory, false)  /* value [, compare]; accesses: at (one element); text: add, min, max, and,    \

@@ -1,4 +1,6 @@
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "fold.hpp"
@@ -64,18 +66,29 @@ class Printer {
     return "[" + text + "]";
   }
 
+  // As few digits as give the number back, `most` at the most.
+  static std::string shortest(double number, int most) {
+    char text[40];
+    for (int digits = 1; digits <= most; ++digits) {
+      std::snprintf(text, sizeof text, "%.*g", digits, number);
+      const double back = std::strtod(text, nullptr);
+      if (back == number || (most == 9 && static_cast<float>(back) == static_cast<float>(number))) break;
+    }
+    return text;
+  }
+
   std::string constant(const Operation& operation) const {
     const Scalar scalar = program_.type(operation.results[0]).scalar;
     if (scalar == Scalar::kFloat32) {
       float number = 0;
       const auto bits = static_cast<uint32_t>(operation.bits);
       std::memcpy(&number, &bits, sizeof number);
-      return std::to_string(number);
+      return shortest(number, 9);
     }
     if (scalar == Scalar::kFloat64) {
       double number = 0;
       std::memcpy(&number, &operation.bits, sizeof number);
-      return std::to_string(number);
+      return shortest(number, 17);
     }
     if (is_float(scalar)) return concat("bits ", operation.bits);
     return std::to_string(value_of_bits(scalar, operation.bits));

@@ -35,6 +35,12 @@ int64_t BuilderSymbols::apply(SymbolicOp op, const Node& a, const Node& b, bool 
       return binary(Opcode::kMin, x, y);
     case SymbolicOp::kMax:
       return binary(Opcode::kMax, x, y);
+    case SymbolicOp::kAnd:
+      return binary(Opcode::kAnd, x, y);
+    case SymbolicOp::kXor:
+      return binary(Opcode::kXor, x, y);
+    case SymbolicOp::kShr:
+      return binary(Opcode::kShr, x, y);
     case SymbolicOp::kAbs:
       return builder_.add_one({Opcode::kAbs, {x}, {}, {}, {}, {}, {}});
     case SymbolicOp::kSign:

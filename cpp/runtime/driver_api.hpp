@@ -46,13 +46,14 @@ enum FunctionAttribute : int {
 
 enum CaptureMode : int { kCaptureRelaxed = 2 };
 
-enum LaunchAttributeId : int { kProgrammaticStreamSerialization = 6 };
+enum LaunchAttributeId : int { kCooperative = 2, kClusterDimension = 4, kProgrammaticStreamSerialization = 6 };
 
 struct LaunchAttribute {
   LaunchAttributeId id;
   alignas(8) union {
     char pad[64];
-    int allowed;  // of kProgrammaticStreamSerialization
+    int allowed;          // of kProgrammaticStreamSerialization and kCooperative
+    unsigned cluster[3];  // of kClusterDimension
   } value;
 };
 

@@ -10,6 +10,7 @@ namespace {
 constexpr int kNoBinaryForGpu = 209;
 constexpr Extent3 kMaxGrid = {0x7FFFFFFF, 65535, 65535};
 constexpr Extent3 kMaxBlock = {1024, 1024, 64};
+constexpr int64_t kMaxCluster = 16;  // more than 8 need set_nonportable_cluster()
 constexpr char kAxes[] = "xyz";
 
 std::string tuple_text(const Extent3& values) {
@@ -62,8 +63,12 @@ Module::Module(int device, const std::string& cubin) : device_(device), context_
   check(result, "cuModuleLoadData");
 }
 
-Function::Function(const Module& module, const std::string& symbol)
-    : api_(&driver()), context_(module.context_), name_(symbol), device_(module.device_) {
+Function::Function(const Module& module, const std::string& symbol, std::vector<uint32_t> offsets)
+    : api_(&driver()),
+      context_(module.context_),
+      name_(symbol),
+      device_(module.device_),
+      offsets_(std::move(offsets)) {
   const CurrentContext current(*api_, context_);
   const AllowDuringCapture allow(*api_);
   const DriverResult result = api_->cuModuleGetFunction(&handle_, module.handle_, symbol.c_str());
@@ -81,10 +86,23 @@ Function::Function(const Module& module, const std::string& symbol)
   max_threads_ = attribute(kMaxThreads);
   dynamic_shared_ = attribute(kMaxDynamicShared);
   shared_optin_ = device_properties(device_).shared_per_block_optin;
-  size_t offset = 0, bytes = 0;
-  if (api_->cuFuncGetParamInfo != nullptr && api_->cuFuncGetParamInfo(handle_, 0, &offset, &bytes) == 0) {
-    parameter_bytes_ = bytes;
+  ask_parameters();
+}
+
+// Where the driver can tell, it has to know the parameters as they will be given.
+void Function::ask_parameters() {
+  if (api_->cuFuncGetParamInfo == nullptr) return;
+  size_t end = 0;
+  for (size_t i = 0; i < offsets_.size(); ++i) {
+    size_t offset = 0, bytes = 0;
+    if (api_->cuFuncGetParamInfo(handle_, i, &offset, &bytes) != 0) return;
+    if (offset != offsets_[i]) {
+      throw std::invalid_argument(name_ + ": its parameter " + std::to_string(i) + " is at byte " +
+                                  std::to_string(offset) + ", not at " + std::to_string(offsets_[i]));
+    }
+    end = offset + bytes;
   }
+  parameter_bytes_ = end;
 }
 
 void Function::set_dynamic_shared(int64_t bytes) {
@@ -125,7 +143,23 @@ int Function::occupancy(int64_t block, int64_t shared) const {
   return blocks;
 }
 
-LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t shared, bool programmatic) const {
+void Function::check_cluster(const Extent3& grid, const Extent3& cluster) const {
+  check_axes(name_, "cluster", cluster, {kMaxCluster, kMaxCluster, kMaxCluster});
+  const int64_t blocks = cluster[0] * cluster[1] * cluster[2];
+  if (blocks > kMaxCluster) {
+    throw std::invalid_argument("launch of " + name_ + ": cluster " + tuple_text(cluster) + " has " +
+                                std::to_string(blocks) + " blocks; it can have at most " + std::to_string(kMaxCluster));
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (grid[i] % cluster[i] == 0) continue;
+    throw std::invalid_argument("launch of " + name_ + ": grid " + tuple_text(grid) + " has " +
+                                std::to_string(grid[i]) + " blocks along " + kAxes[i] + ", which clusters of " +
+                                std::to_string(cluster[i]) + " do not divide; round the grid up");
+  }
+}
+
+LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t shared,
+                            const LaunchOptions& options) const {
   check_axes(name_, "grid", grid, kMaxGrid);
   check_axes(name_, "block", block, kMaxBlock);
   const int64_t threads = block[0] * block[1] * block[2];
@@ -140,26 +174,48 @@ LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t s
                                 std::to_string(dynamic_shared_) + "; set_dynamic_shared() raises that to at most " +
                                 std::to_string(shared_optin_ - static_shared_));
   }
-  if (programmatic && api_->cuLaunchKernelEx == nullptr) fail_missing("cuLaunchKernelEx", 11060);
-  return {dim3_of(grid), dim3_of(block), static_cast<uint32_t>(shared), programmatic};
+  check_cluster(grid, options.cluster);
+  const LaunchShape shape = {dim3_of(grid),           dim3_of(block),     static_cast<uint32_t>(shared), options.programmatic,
+                             dim3_of(options.cluster), options.cooperative};
+  if (shape.has_attributes() && api_->cuLaunchKernelEx == nullptr) fail_missing("cuLaunchKernelEx", 11060);
+  return shape;
 }
 
 void Function::check_parameter(size_t bytes) const {
   if (!parameter_bytes_ || *parameter_bytes_ == bytes) return;
-  throw std::invalid_argument("launch of " + name_ + ": its parameter has " + std::to_string(*parameter_bytes_) +
+  throw std::invalid_argument("launch of " + name_ + ": " + (offsets_.size() == 1 ? "its parameter has " : "its parameters have ") + std::to_string(*parameter_bytes_) +
                               " bytes, but " + std::to_string(bytes) + " were given");
 }
 
-DriverResult Function::launch_programmatic(const LaunchShape& shape, Stream stream, void** params) const {
-  LaunchAttribute attribute = {kProgrammaticStreamSerialization, {}};
-  attribute.value.allowed = 1;
+void Function::launch_many(const LaunchShape& shape, Stream stream, void* parameters) const {
+  std::vector<void*> params(offsets_.size());
+  point_at(parameters, params.data());
+  enqueue(shape, stream, params.data());
+}
+
+DriverResult Function::launch_with_attributes(const LaunchShape& shape, Stream stream, void** params) const {
+  LaunchAttribute attributes[3];
+  unsigned count = 0;
+  if (shape.programmatic) {
+    attributes[count] = {kProgrammaticStreamSerialization, {}};
+    attributes[count++].value.allowed = 1;
+  }
+  if (shape.cooperative) {
+    attributes[count] = {kCooperative, {}};
+    attributes[count++].value.allowed = 1;
+  }
+  if (const Dim3& cluster = shape.cluster; cluster.x * cluster.y * cluster.z != 1) {
+    attributes[count] = {kClusterDimension, {}};
+    const unsigned extents[] = {cluster.x, cluster.y, cluster.z};
+    std::copy_n(extents, 3, attributes[count++].value.cluster);
+  }
   const LaunchConfig config = {shape.grid.x,  shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
-                               shape.block.z, shape.shared, stream,       &attribute,    1};
+                               shape.block.z, shape.shared, stream,       attributes,    count};
   return api_->cuLaunchKernelEx(&config, handle_, params, nullptr);
 }
 
 void Function::fail_launch(DriverResult result, const LaunchShape& shape, Stream stream) const {
-  fail_driver(result, shape.programmatic ? "cuLaunchKernelEx" : "cuLaunchKernel", name_,
+  fail_driver(result, shape.has_attributes() ? "cuLaunchKernelEx" : "cuLaunchKernel", name_,
               "grid " + tuple_text(shape.grid) + ", block " + tuple_text(shape.block) + ", " +
                   std::to_string(shape.shared) + " bytes of shared memory on stream " +
                   std::to_string(reinterpret_cast<uintptr_t>(stream)) + " of device " + std::to_string(device_));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/device.hpp"
 
@@ -23,11 +24,23 @@ struct LaunchShape {
   uint32_t shared = 0;  // dynamic shared memory, bytes
   // The kernel may begin before the one enqueued before it has ended: it waits for its data itself, by griddepcontrol.
   bool programmatic = false;
+  Dim3 cluster;              // blocks that run together on neighbouring multiprocessors
+  bool cooperative = false;  // all blocks run at the same time
+
+  bool has_attributes() const { return programmatic || cooperative || cluster.x * cluster.y * cluster.z != 1; }
+};
+
+// What a launch asks for besides: of launches that ask for nothing, the default.
+struct LaunchOptions {
+  bool programmatic = false;
+  bool cooperative = false;
+  Extent3 cluster = {1, 1, 1};
 };
 
 class Module;
 
-// A kernel in the primary context of a device. It takes one parameter, a struct. Valid as long as the process.
+// A kernel in the primary context of a device. Its parameters are given as one piece of memory. Valid as long as the
+// process.
 class Function {
  public:
   const std::string& name() const { return name_; }
@@ -37,7 +50,7 @@ class Function {
   int static_shared() const { return static_shared_; }
   int constant_bytes() const { return constant_bytes_; }
   int max_threads() const { return max_threads_; }
-  // The size of the parameter; nothing where the driver cannot tell (before 12.4).
+  // The bytes of all parameters; nothing where the driver cannot tell (before 12.4).
   std::optional<size_t> parameter_bytes() const { return parameter_bytes_; }
 
   // Allows launches with this much dynamic shared memory. The driver is asked only where it is more than before.
@@ -48,26 +61,39 @@ class Function {
   int occupancy(int64_t block, int64_t shared) const;
 
   // The launch shape of plain numbers. std::invalid_argument, naming the numbers, where this kernel can't have it.
-  LaunchShape shape(const Extent3& grid, const Extent3& block, int64_t shared, bool programmatic = false) const;
+  LaunchShape shape(const Extent3& grid, const Extent3& block, int64_t shared, const LaunchOptions& options = {}) const;
   void check_parameter(size_t bytes) const;
 
-  // Enqueues the kernel; `parameter` is copied before it returns. Shape and parameter must have been checked.
-  void launch(const LaunchShape& shape, Stream stream, void* parameter) const {
+  // Enqueues the kernel; the parameters are copied before it returns. Shape and parameters must have been checked.
+  void launch(const LaunchShape& shape, Stream stream, void* parameters) const {
     check_not_forked();
-    void* params[] = {parameter};
-    const CurrentContext current(*api_, context_);
-    const DriverResult result =
-        shape.programmatic ? launch_programmatic(shape, stream, params)
-                           : api_->cuLaunchKernel(handle_, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
-                                                  shape.block.y, shape.block.z, shape.shared, stream, params, nullptr);
-    if (result != 0) fail_launch(result, shape, stream);
+    if (offsets_.size() > kFewParameters) return launch_many(shape, stream, parameters);
+    void* params[kFewParameters];
+    point_at(parameters, params);
+    enqueue(shape, stream, params);
   }
 
  private:
   friend class Module;
-  Function(const Module& module, const std::string& symbol);
+  Function(const Module& module, const std::string& symbol, std::vector<uint32_t> offsets);
 
-  DriverResult launch_programmatic(const LaunchShape& shape, Stream stream, void** params) const;
+  static constexpr std::size_t kFewParameters = 16;
+
+  void point_at(void* parameters, void** params) const {
+    for (std::size_t i = 0; i < offsets_.size(); ++i) params[i] = static_cast<char*>(parameters) + offsets_[i];
+  }
+  void enqueue(const LaunchShape& shape, Stream stream, void** params) const {
+    const CurrentContext current(*api_, context_);
+    const DriverResult result =
+        shape.has_attributes() ? launch_with_attributes(shape, stream, params)
+                               : api_->cuLaunchKernel(handle_, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                                                      shape.block.y, shape.block.z, shape.shared, stream, params, nullptr);
+    if (result != 0) fail_launch(result, shape, stream);
+  }
+  void launch_many(const LaunchShape& shape, Stream stream, void* parameters) const;
+  void ask_parameters();
+  void check_cluster(const Extent3& grid, const Extent3& cluster) const;
+  DriverResult launch_with_attributes(const LaunchShape& shape, Stream stream, void** params) const;
   [[noreturn]] void fail_launch(DriverResult result, const LaunchShape& shape, Stream stream) const;
 
   const DriverApi* api_;
@@ -78,6 +104,7 @@ class Function {
   int registers_ = 0, local_bytes_ = 0, static_shared_ = 0, constant_bytes_ = 0, max_threads_ = 0;
   int dynamic_shared_ = 0;  // bytes that a launch may ask for now
   int shared_optin_ = 0;    // bytes that a block of this device can have, static ones included
+  std::vector<uint32_t> offsets_;  // of each parameter
   std::optional<size_t> parameter_bytes_;
 };
 
@@ -85,7 +112,10 @@ class Function {
 class Module {
  public:
   Module(int device, const std::string& cubin);
-  Function function(const std::string& symbol) const { return Function(*this, symbol); }
+  // `offsets`: where each parameter begins in the memory that a launch is given.
+  Function function(const std::string& symbol, std::vector<uint32_t> offsets = {0}) const {
+    return Function(*this, symbol, std::move(offsets));
+  }
   int device() const { return device_; }
 
  private:

@@ -12,10 +12,6 @@ from tilewright._boundary import guard
 from tilewright._core import LayoutError, __version__
 from tilewright._core.cuda import DriverError
 from tilewright._names import names_of
-from tilewright.cute.execute.jit import Constexpr, and_, const_expr, dynamic_expr, not_, or_, range_constexpr
-from tilewright.cute.execute.jit import max_ as max
-from tilewright.cute.execute.jit import min_ as min
-from tilewright.cute.execute.jit import range_ as range
 from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.numeric import (
@@ -50,9 +46,24 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
-    from tilewright import analysis, kernels, runtime
+    from tilewright import analysis, cuda, kernels, pipeline, runtime, testing, torch, utils
     from tilewright.analysis import analyze
+    from tilewright.lang.cpu import KernelError
+    from tilewright.lang.functions import (
+        Constexpr,
+        and_,
+        const_expr,
+        dynamic_expr,
+        not_,
+        or_,
+        range_constexpr,
+        range_dynamic,
+    )
+    from tilewright.lang.functions import max_ as max
+    from tilewright.lang.functions import min_ as min
+    from tilewright.lang.functions import range_ as range
     from tilewright.runtime.errors import CompileError
+    from tilewright.torch.tensors import dtype
 
 __all__ = [
     "AddressSpace",
@@ -80,6 +91,7 @@ __all__ = [
     "Int64",
     "Int128",
     "Integer",
+    "KernelError",
     "LayoutError",
     "Numeric",
     "TFloat32",
@@ -93,26 +105,52 @@ __all__ = [
     "analyze",
     "and_",
     "const_expr",
+    "cuda",
     "cute",
+    "dtype",
     "dynamic_expr",
     "kernels",
     "max",
     "min",
     "not_",
     "or_",
+    "pipeline",
     "range",
     "range_constexpr",
+    "range_dynamic",
     "runtime",
+    "testing",
+    "torch",
+    "utils",
 ]
 
 
 # What few programs need at once is imported when it is first used.
+_LANG = "tilewright.lang.functions"
 _LAZY = {
     "CompileError": "tilewright.runtime.errors",
+    "Constexpr": _LANG,
+    "KernelError": "tilewright.lang.cpu",
     "analysis": "tilewright.analysis",
     "analyze": "tilewright.analysis",
+    "and_": _LANG,
+    "const_expr": _LANG,
+    "cuda": "tilewright.cuda",
+    "dtype": "tilewright.torch.tensors",
+    "dynamic_expr": _LANG,
     "kernels": "tilewright.kernels",
+    "max": f"{_LANG}:max_",
+    "min": f"{_LANG}:min_",
+    "not_": _LANG,
+    "or_": _LANG,
+    "pipeline": "tilewright.pipeline",
+    "range": f"{_LANG}:range_",
+    "range_constexpr": _LANG,
+    "range_dynamic": _LANG,
     "runtime": "tilewright.runtime",
+    "testing": "tilewright.testing",
+    "torch": "tilewright.torch",
+    "utils": "tilewright.utils",
 }
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones

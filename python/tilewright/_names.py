@@ -34,7 +34,8 @@ def names_of(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a module with an `__all__`.
 
-    `lazy` says where each name is found that is imported when it is first used: in that module, or as that module.
+    `lazy` says where each name is found that is imported when it is first used: in that module, as that module, or as
+    `module:name` under another name.
 
     >>> __getattr__, __dir__ = names_of("tilewright.kernels")
     >>> __getattr__("gem")
@@ -46,8 +47,10 @@ def names_of(
     def find(name: str) -> Any:
         module = sys.modules[package]
         if name in places:
-            place = import_module(places[name])
-            value = place if place.__name__ == f"{package}.{name}" else at_boundary(getattr(place, name))
+            where, _, other = places[name].partition(":")
+            place = import_module(where)
+            is_module = place.__name__.rpartition(".")[2] == name and not other and name not in vars(place)
+            value = place if is_module else at_boundary(getattr(place, other or name))
             setattr(module, name, value)
             return value
         # `from package import module` asks for the module as a name first, and reads no message. Programs ask for names

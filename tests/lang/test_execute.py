@@ -94,7 +94,14 @@ def test_integers_wrap(scalar, code):
 @pytest.mark.parametrize("scalar", ["Float16", "Float32", "Float64"])
 @pytest.mark.parametrize(
     ("code", "function"),
-    [("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide), ("min", np.fmin), ("max", np.fmax)],
+    [
+        ("add", np.add),
+        ("sub", np.subtract),
+        ("mul", np.multiply),
+        ("div", np.divide),
+        ("min", np.fmin),
+        ("max", np.fmax),
+    ],
 )
 def test_floats_round_once(scalar, code, function):
     dtype = np.dtype(DTYPES[scalar])
@@ -116,7 +123,13 @@ def converted(value, source, target):
         if np.dtype(source).kind == "f":
             if math.isnan(value):
                 return 0
-            return int(min(max(value, info.min), info.max)) if not math.isinf(value) else info.max if value > 0 else info.min
+            return (
+                int(min(max(value, info.min), info.max))
+                if not math.isinf(value)
+                else info.max
+                if value > 0
+                else info.min
+            )
         return wrapped(int(value), target)
     with np.errstate(all="ignore"):
         return np.array(value, source).astype(target)
@@ -126,7 +139,27 @@ def converted(value, source, target):
 def test_casts(source):
     dtype = np.dtype(DTYPES[source])
     if dtype.kind == "f":
-        values = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 1e3, -1e3, 65519.0, 65520.0, 1e9, 3e9, -3e9, 1e19, -1e19, 1e30, math.inf, -math.inf, math.nan]
+        values = [
+            0.0,
+            -0.0,
+            0.5,
+            -0.5,
+            1.5,
+            2.5,
+            1e3,
+            -1e3,
+            65519.0,
+            65520.0,
+            1e9,
+            3e9,
+            -3e9,
+            1e19,
+            -1e19,
+            1e30,
+            math.inf,
+            -math.inf,
+            math.nan,
+        ]
         with np.errstate(all="ignore"):
             x = np.array(values).astype(dtype)
     elif dtype.kind == "b":
@@ -321,7 +354,11 @@ def test_strides_that_are_values(check):
 
     a = np.arange(4 * 37, dtype=np.int32)
     b = np.zeros(37, np.int32)
-    clean(write({"a": gmem("Int32"), "b": gmem("Int32"), "stride": "Int32"}, body).run(1, 37, a, b, np.int32(37), check=check))
+    clean(
+        write({"a": gmem("Int32"), "b": gmem("Int32"), "stride": "Int32"}, body).run(
+            1, 37, a, b, np.int32(37), check=check
+        )
+    )
     np.testing.assert_array_equal(b, a.reshape(4, 37).sum(0))
 
 
@@ -418,7 +455,11 @@ def test_cp_async_lands_at_its_wait(check, seed):
 
     a = np.random.default_rng(4).integers(0, 1000, 1536).astype(np.int32)
     b = np.zeros(128, np.int32)
-    clean(write({"a": gmem("Int32"), "b": gmem("Int32")}, body, shared_bytes=6144).run(1, 128, a, b, check=check, seed=seed))
+    clean(
+        write({"a": gmem("Int32"), "b": gmem("Int32")}, body, shared_bytes=6144).run(
+            1, 128, a, b, check=check, seed=seed
+        )
+    )
     np.testing.assert_array_equal(b, a.reshape(3, 512)[:, :128].sum(0)[::-1])
 
 
@@ -632,7 +673,9 @@ def test_inline_asm_that_is_known_and_that_is_not():
     clean(write({"b": gmem("Float32")}, body).run(1, 1, b))
     assert b[0] == 12
     kernel = write({"b": gmem("Float32")}, lambda k: body(k, "mma.sync $0, $1, $2, $3;\n=f,f,f,f"))
-    with pytest.raises(RuntimeError, match=r"kernel.py:1: inline_asm cannot be executed by the CPU: it knows no `mma.sync"):
+    with pytest.raises(
+        RuntimeError, match=r"kernel.py:1: inline_asm cannot be executed by the CPU: it knows no `mma.sync"
+    ):
         kernel.run(1, 1, b)
 
 

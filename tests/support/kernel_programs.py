@@ -70,7 +70,9 @@ class Kernel:
     def at(self, base: Any, index: Any) -> Any:
         """The pointer to element `index`."""
         kind = base.type
-        return self.op("offset", base, index, type=pointer(kind.scalar, kind.space, bytes_of(kind.scalar), kind.swizzle))
+        return self.op(
+            "offset", base, index, type=pointer(kind.scalar, kind.space, bytes_of(kind.scalar), kind.swizzle)
+        )
 
     def load(self, base: Any, access: Any = None) -> Any:
         return self.op("load", accesses=[base if access is None else (base, access)])

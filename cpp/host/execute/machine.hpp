@@ -30,6 +30,7 @@ inline constexpr uint64_t kWindowMask = uint64_t{3} << 60;
 struct PendingCopy {
   const Instruction* instruction;
   Mask left;
+  Mask zeros;  // lanes that write zeros
   uint32_t group[kLanes];
   uint64_t from[kLanes];
   uint64_t to[kLanes];

@@ -131,9 +131,8 @@ from tilewright._core import (
 )
 from tilewright._names import names_of
 from tilewright._notebook import drawn
-from tilewright.cute import arch, runtime
+from tilewright.cute import runtime
 from tilewright.cute.arithmetic import FastDivmodDivisor, Ratio, fast_divmod_create_divisor
-from tilewright.cute.execute.jit import compile, jit, kernel
 from tilewright.cute.int_tuple import (
     Coord,
     Shape,
@@ -156,15 +155,45 @@ from tilewright.cute.tensors.rmem import make_fragment_like, make_rmem_tensor, m
 from tilewright.cute.tensors.tensor import Tensor, make_identity_tensor, make_tensor, recast_tensor
 from tilewright.cute.text.explain import Explanation, explain
 from tilewright.cute.tiled.partition import inner_partition, local_partition, local_tile, outer_partition
+from tilewright.cute.vectors.tensor_ssa import (
+    ReductionOp,
+    TensorSSA,
+    all_,
+    any_,
+    empty_like,
+    full,
+    full_like,
+    ones_like,
+    where,
+    zeros_like,
+)
 
 if TYPE_CHECKING:
     from tilewright.analysis import analyze
-    from tilewright.cute import nvgpu
+    from tilewright.cute import arch, math, nvgpu, testing
     from tilewright.cute.atoms.copy_atom import CopyAtom, make_copy_atom
     from tilewright.cute.atoms.mma_atom import MmaAtom, make_mma_atom
     from tilewright.cute.execute.copy import autovec_copy, basic_copy, basic_copy_if, copy, copy_atom_call
     from tilewright.cute.execute.copy_tiled import copy_threads, copy_tiled
     from tilewright.cute.execute.gemm import gemm, gemm_threads, gemm_tiled, mma_atom_call
+    from tilewright.cute.math import (
+        acos,
+        asin,
+        atan,
+        atan2,
+        cos,
+        erf,
+        exp,
+        exp2,
+        log,
+        log2,
+        log10,
+        rsqrt,
+        sin,
+        sqrt,
+        tan,
+        tanh,
+    )
     from tilewright.cute.text.print_tv import print_latex_tiled_copy, print_latex_tiled_mma, print_latex_tv
     from tilewright.cute.text.printing import pretty_str, print_latex, print_layout, printf
     from tilewright.cute.text.tensor_text import print_tensor
@@ -185,6 +214,11 @@ if TYPE_CHECKING:
     from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
     from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
     from tilewright.show.registry import show
+    from tilewright.lang.cpu import KernelError, on_cpu
+    from tilewright.lang.fake import SymInt, sym_int, sym_int32, sym_int64
+    from tilewright.lang.jit import compile, jit, kernel
+    from tilewright.lang.options import EnableAssertions, GPUArch, GenerateLineInfo, KeepCUBIN, KeepPTX, OptLevel, PtxasOptions
+    from tilewright.lang.struct import struct, union
 
 __all__ = [
     "AddressSpace",
@@ -192,18 +226,29 @@ __all__ = [
     "Coord",
     "CopyAtom",
     "E",
+    "EnableAssertions",
     "FastDivmodDivisor",
+    "GPUArch",
+    "GenerateLineInfo",
     "IntTuple",
+    "KeepCUBIN",
+    "KeepPTX",
+    "KernelError",
     "Layout",
     "LayoutError",
     "MmaAtom",
+    "OptLevel",
     "Pointer",
+    "PtxasOptions",
     "Ratio",
+    "ReductionOp",
     "ScaledBasis",
     "Shape",
     "Stride",
     "Swizzle",
+    "SymInt",
     "Tensor",
+    "TensorSSA",
     "ThrCopy",
     "ThrMma",
     "Tile",
@@ -211,11 +256,17 @@ __all__ = [
     "TiledMma",
     "Tiler",
     "XTuple",
+    "acos",
+    "all_",
     "analyze",
+    "any_",
     "append",
     "append_ones",
     "arch",
+    "asin",
     "assume",
+    "atan",
+    "atan2",
     "autovec_copy",
     "basic_copy",
     "basic_copy_if",
@@ -234,6 +285,7 @@ __all__ = [
     "copy_atom_call",
     "copy_threads",
     "copy_tiled",
+    "cos",
     "coshape",
     "cosize",
     "crd2crd",
@@ -245,8 +297,12 @@ __all__ = [
     "downcast",
     "elem_less",
     "elem_scale",
+    "empty_like",
     "equivalent",
+    "erf",
     "evenly_divides",
+    "exp",
+    "exp2",
     "explain",
     "fast_divmod_create_divisor",
     "filter",
@@ -260,6 +316,8 @@ __all__ = [
     "flatten_to_tuple",
     "from_dlpack",
     "front",
+    "full",
+    "full_like",
     "gemm",
     "gemm_threads",
     "gemm_tiled",
@@ -296,6 +354,9 @@ __all__ = [
     "lex_less",
     "local_partition",
     "local_tile",
+    "log",
+    "log10",
+    "log2",
     "logical_divide",
     "logical_product",
     "make_basis_like",
@@ -328,6 +389,7 @@ __all__ = [
     "make_tiled_copy_S",
     "make_tiled_copy_tv",
     "make_tiled_mma",
+    "math",
     "max_alignment",
     "max_common_layout",
     "max_common_vector",
@@ -335,6 +397,8 @@ __all__ = [
     "nullspace",
     "nvgpu",
     "offset_range",
+    "on_cpu",
+    "ones_like",
     "outer_partition",
     "parse",
     "prepend",
@@ -361,19 +425,29 @@ __all__ = [
     "replace",
     "right_inverse",
     "round_up",
+    "rsqrt",
     "runtime",
     "select",
     "shape",
     "shape_div",
     "show",
+    "sin",
     "size",
     "size_in_bytes",
     "slice_",
     "slice_and_offset",
     "sorted_layout",
+    "sqrt",
     "static",
+    "struct",
     "swizzle_from_masks",
+    "sym_int",
+    "sym_int32",
+    "sym_int64",
     "take",
+    "tan",
+    "tanh",
+    "testing",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
@@ -382,10 +456,13 @@ __all__ = [
     "tuple_cat",
     "unchecked",
     "unflatten",
+    "union",
     "unwrap",
     "upcast",
+    "where",
     "with_shape",
     "wrap",
+    "zeros_like",
     "zip_layouts",
     "zipped_divide",
     "zipped_product",
@@ -393,6 +470,43 @@ __all__ = [
 
 # What few programs need at once is imported when it is first used.
 _LAZY = {
+    "KernelError": "tilewright.lang.cpu",
+    "on_cpu": "tilewright.lang.cpu",
+    "SymInt": "tilewright.lang.fake",
+    "sym_int": "tilewright.lang.fake",
+    "sym_int32": "tilewright.lang.fake",
+    "sym_int64": "tilewright.lang.fake",
+    "compile": "tilewright.lang.jit",
+    "jit": "tilewright.lang.jit",
+    "kernel": "tilewright.lang.jit",
+    "EnableAssertions": "tilewright.lang.options",
+    "GPUArch": "tilewright.lang.options",
+    "GenerateLineInfo": "tilewright.lang.options",
+    "KeepCUBIN": "tilewright.lang.options",
+    "KeepPTX": "tilewright.lang.options",
+    "OptLevel": "tilewright.lang.options",
+    "PtxasOptions": "tilewright.lang.options",
+    "struct": "tilewright.lang.struct",
+    "union": "tilewright.lang.struct",
+    "arch": "tilewright.cute.arch",
+    "testing": "tilewright.cute.testing",
+    "math": "tilewright.cute.math",
+    "acos": "tilewright.cute.math",
+    "asin": "tilewright.cute.math",
+    "atan": "tilewright.cute.math",
+    "atan2": "tilewright.cute.math",
+    "cos": "tilewright.cute.math",
+    "erf": "tilewright.cute.math",
+    "exp": "tilewright.cute.math",
+    "exp2": "tilewright.cute.math",
+    "log": "tilewright.cute.math",
+    "log2": "tilewright.cute.math",
+    "log10": "tilewright.cute.math",
+    "rsqrt": "tilewright.cute.math",
+    "sin": "tilewright.cute.math",
+    "sqrt": "tilewright.cute.math",
+    "tan": "tilewright.cute.math",
+    "tanh": "tilewright.cute.math",
     "analyze": "tilewright.analysis",
     "CopyAtom": "tilewright.cute.atoms.copy_atom",
     "MmaAtom": "tilewright.cute.atoms.mma_atom",

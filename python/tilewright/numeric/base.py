@@ -10,6 +10,9 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+from tilewright.numeric import traced
+from tilewright.numeric.traced import Symbol
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,9 +35,15 @@ class NumericMeta(type):
 class Numeric(metaclass=NumericMeta):
     """A number of a fixed type.
 
-    `width` is the number of bits of the type and `name` its name in CuTe's text (`f32`). Arithmetic between two types
-    gives, as in NumPy, the smallest type that holds every value of both (Float64 where none does); a Python number
-    takes the type of the other operand. Comparisons give Python's True and False.
+    `width` is the number of bits of the type and `name` its name in CuTe's text (`f32`). A number made of a Python
+    number keeps its low bits, as in C; a fraction is cut off. Arithmetic between two types is done in one of them: the
+    floating-point one, the wider one, of equal width the unsigned one, or Float32 for two floats of one width. `/`
+    of integers gives Float32 (Float64 for 64 bits). A Python number takes the type of the other operand, a Python
+    float beside an integer Float32. Signed results wrap around, as unsigned ones do. Comparisons give True and False.
+
+    In a function that is traced a number may be known at run time only (it prints as `?`): its operators are operations
+    of the program, with the same rules, comparisons give a Boolean, and where Python itself asks for its value that is
+    a TypeError.
     """
 
     __slots__ = ("_value",)
@@ -47,15 +56,17 @@ class Numeric(metaclass=NumericMeta):
     bits: int  # bits of one element in memory
     dlpack: tuple[int, int]  # DLPack type code and bits
     numpy: str | None  # NumPy's name, None where NumPy has no such type
-    _digits: int  # significant bits of a value, at most
-    _smallest: float  # the smallest positive value
+    _computed_in: str  # the type that a program computes in; narrower floats are rounded after each operation
 
     def __init__(self, value: Any = 0) -> None:
         if not hasattr(self, "width"):
             raise TypeError(f"{type(self).__name__} is a family of types and has no numbers; use one such as Int32")
         if isinstance(value, Numeric):
-            value = value.to(type(self))._value
-        self._value = self._round(value)
+            self._value = value.to(type(self))._value
+        elif type(value) is Symbol:
+            self._value = value
+        else:
+            self._value = self._made(value)
 
     @classmethod
     def _of(cls, value: Any) -> Self:
@@ -70,6 +81,11 @@ class Numeric(metaclass=NumericMeta):
         raise NotImplementedError
 
     @classmethod
+    def _made(cls, value: Any) -> Any:
+        """The value of this type that a Python number becomes where a number is made of it."""
+        return cls._round(value)
+
+    @classmethod
     def _decode(cls, bits: int) -> Any:
         """The Python number that a bit pattern in memory stands for."""
         raise NotImplementedError
@@ -81,13 +97,13 @@ class Numeric(metaclass=NumericMeta):
 
     @classmethod
     def _converted(cls, source: Numeric) -> Self:
-        """The value of another type as C converts it, or an error."""
+        """The value of another type as C converts it."""
         return cls._of(cls._round(source._value))
 
     @classmethod
-    def _holds(cls, other: type[Numeric]) -> bool:
-        """Every finite value of another type is one of this type."""
-        raise NotImplementedError
+    def _symbolic(cls, symbol: Any, source: Numeric) -> Self:
+        """The number that a conversion gives, of a source that is known at run time only."""
+        return cls._of(traced.convert(symbol, cls))
 
     @classmethod
     def _with(cls, other: object) -> type[Numeric] | None:
@@ -100,14 +116,19 @@ class Numeric(metaclass=NumericMeta):
         raise NotImplementedError
 
     @classmethod
-    def _fit(cls, result: Any) -> Any:
-        """What the type keeps of an exact result; None where that is out of range."""
-        return result
+    def _adopts(cls, value: Any) -> bool:
+        """Whether a Python number beside a number of this type becomes one of it."""
+        return True
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether the value is known at run time only."""
+        return type(self._value) is Symbol
 
     def to(self, dtype: type[T]) -> T:
-        """Convert as C does: integers wrap around, fractions are cut off, floats round to nearest, ties to even.
+        """Convert as the hardware does: integers wrap around, floats round to nearest, ties to even.
 
-        Raises OverflowError for a float whose integer part the integer type does not hold.
+        Of a float the fraction is cut off; an integer type takes the nearest number that it holds, and 0 for NaN.
         Source: CuTeDSL `Numeric.to`.
 
         >>> from tilewright import Float16, Float32, Int8, Int32, Uint8
@@ -115,28 +136,36 @@ class Numeric(metaclass=NumericMeta):
         (Int8(3), Uint8(44), Float16(0.0999755859375))
         """
         if dtype in (bool, int, float):
-            return dtype(self._value)  # type: ignore[call-arg]
+            return dtype(self)  # type: ignore[call-arg]
         if not (isinstance(dtype, type) and issubclass(dtype, Numeric)):
             raise TypeError(f"{type(self)}.to: expected a numeric type such as Float32, but got {dtype!r}")
+        if type(self._value) is Symbol:
+            return dtype._symbolic(self._value, self)
         return dtype._converted(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._of, (self._value,)
 
     def __hash__(self) -> int:
-        return hash(self._value)
+        return hash(self._known("hash"))
 
     def __bool__(self) -> bool:
-        return bool(self._value)
+        return bool(self._known("bool"))
 
     def __int__(self) -> int:
-        return int(self._value)
+        return int(self._known("int"))
 
     def __float__(self) -> float:
-        return float(self._value)
+        return float(self._known("float"))
+
+    def _known(self, what: str) -> Any:
+        """The Python number; TypeError where it is known at run time only."""
+        if type(self._value) is Symbol:
+            traced.refuse(self, what)
+        return self._value
 
     def __str__(self) -> str:
-        return str(self._value)
+        return "?" if type(self._value) is Symbol or traced.is_tracing() else str(self._value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"
@@ -144,47 +173,61 @@ class Numeric(metaclass=NumericMeta):
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 
+    def _common(self, other: object) -> type[Numeric] | None:
+        """The type that the two operands are computed in; None where the other is no number."""
+        common = self._with(other)
+        if common is None or isinstance(other, Numeric) or common._adopts(other):
+            return common
+        return common._with_wide()
+
+    @classmethod
+    def _with_wide(cls) -> type[Numeric]:
+        """The type for a Python number that this one does not hold."""
+        return cls
+
     def _binary(self, other: object, function: Callable[[Any, Any], Any], symbol: str, swap: bool = False) -> Any:
         """The result of an arithmetic operator, or NotImplemented."""
-        common = self._with(other)
+        common = self._common(other)
         if common is None:
             return NotImplemented
         dtype = common._under(symbol)
         if dtype is None:
             raise TypeError(f"{symbol} needs two integers, but got {_operands(self, other, swap, symbol)}")
-        a = dtype._round(self._value)
-        b = dtype._round(other._value if isinstance(other, Numeric) else other)
-        result = function(b, a) if swap else function(a, b)
-        kept = dtype._fit(result)
-        if kept is None:
-            text = _operands(self, other, swap, symbol)
-            raise OverflowError(f"{text} = {result} does not fit in {dtype.width} bits; use a wider type")
-        return dtype._of(dtype._round(kept))
+        a, b = dtype(self)._value, dtype(other)._value
+        if swap:
+            a, b = b, a
+        if type(a) is Symbol or type(b) is Symbol:
+            return dtype._of(traced.arithmetic(symbol, dtype, a, b))
+        if symbol == "<<" and b >= dtype.width:
+            return dtype._of(0)
+        return dtype._of(dtype._made(function(a, b)))
 
-    def _compare(self, other: object, function: Callable[[Any, Any], bool]) -> Any:
-        if isinstance(other, Numeric):
-            return function(self._value, other._value)
-        if isinstance(other, (int, float)):
-            return function(self._value, other)
-        return NotImplemented
+    def _compare(self, other: object, function: Callable[[Any, Any], bool], symbol: str) -> Any:
+        common = self._common(other)
+        if common is None:
+            return NotImplemented
+        a, b = common(self)._value, common(other)._value
+        if type(a) is Symbol or type(b) is Symbol:
+            return _boolean(traced.compare(symbol, common, a, b))
+        return function(a, b)
 
     def __eq__(self, other: object) -> Any:
-        return self._compare(other, operator.eq)
+        return self._compare(other, operator.eq, "==")
 
     def __ne__(self, other: object) -> Any:
-        return self._compare(other, operator.ne)
+        return self._compare(other, operator.ne, "!=")
 
     def __lt__(self, other: object) -> Any:
-        return self._compare(other, operator.lt)
+        return self._compare(other, operator.lt, "<")
 
     def __le__(self, other: object) -> Any:
-        return self._compare(other, operator.le)
+        return self._compare(other, operator.le, "<=")
 
     def __gt__(self, other: object) -> Any:
-        return self._compare(other, operator.gt)
+        return self._compare(other, operator.gt, ">")
 
     def __ge__(self, other: object) -> Any:
-        return self._compare(other, operator.ge)
+        return self._compare(other, operator.ge, ">=")
 
     def __add__(self, other: object) -> Any:
         return self._binary(other, operator.add, "+")
@@ -259,12 +302,16 @@ class Numeric(metaclass=NumericMeta):
         return self._binary(other, operator.rshift, ">>", swap=True)
 
     def __neg__(self) -> Any:
-        return type(self)._of(type(self)._round(-self._value))
+        if type(self._value) is Symbol:
+            return self._of(traced.unary("neg", type(self), self._value))
+        return self._of(self._made(-self._value))
 
     def __pos__(self) -> Any:
         return self
 
     def __abs__(self) -> Any:
+        if type(self._value) is Symbol:
+            return self._of(traced.unary("abs", type(self), self._value))
         return self if self._value >= 0 else -self
 
 
@@ -274,6 +321,12 @@ def _divide(a: Any, b: Any) -> float:
     if a == 0 or a != a:
         return math.nan
     return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _boolean(symbol: Any) -> Numeric:
+    from tilewright.numeric.integers import Boolean
+
+    return Boolean._of(symbol)
 
 
 def _operands(self: Numeric, other: object, swap: bool, symbol: str) -> str:

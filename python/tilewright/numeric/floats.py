@@ -48,8 +48,7 @@ class Float(Numeric):
         reserved = {"ieee": 1 << mantissa, "fn": 1, "fnuz": 0, "finite": 0}[kind]
         cls._top = (1 << exponent + mantissa) - 1 - reserved
         cls.max = cls._decode(cls._top << cls._shift)
-        cls._digits = mantissa + 1
-        cls._smallest = math.ldexp(1.0, 1 - cls.bias - mantissa)
+        cls._computed_in = "Float32" if storage or pattern < 16 else cls.__name__
         if signed:
             cls.zero = 0.0
         if kind == "ieee":
@@ -107,14 +106,10 @@ class Float(Numeric):
         return cls._decode(cls._encode(value))
 
     @classmethod
-    def _holds(cls, other: type[Numeric]) -> bool:
-        return cls._digits >= other._digits and cls.max >= other.max and cls._smallest <= other._smallest
-
-    @classmethod
     def _with(cls, other: object) -> type[Numeric] | None:
-        if isinstance(other, Numeric):
+        if isinstance(other, Float):
             return float_type(cls, type(other))
-        return cls if isinstance(other, (int, float)) else None
+        return cls if isinstance(other, (Numeric, int, float)) else None
 
     @classmethod
     def _under(cls, symbol: str) -> type[Numeric] | None:
@@ -209,8 +204,10 @@ def _as_float(value: Any, dtype: type[Float]) -> float:
         raise TypeError(f"{dtype}: expected a number, but got {value!r} of type {type(value).__name__}") from None
 
 
-def float_type(a: type[Numeric], b: type[Numeric]) -> type[Numeric]:
-    """The smallest type that holds every value of two types of which one is a Float; Float64 where none does."""
+def float_type(a: type[Float], b: type[Float]) -> type[Float]:
+    """The wider of two types; Float32 for two of one width that differ."""
     if a is b:
         return a
-    return next((c for c in (a, b, Float16, Float32) if c._holds(a) and c._holds(b)), Float64)
+    if a.width == b.width:
+        return Float32
+    return a if a.width > b.width else b

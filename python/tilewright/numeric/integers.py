@@ -6,8 +6,10 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+from tilewright.numeric import traced
 from tilewright.numeric.base import BITWISE, Numeric
-from tilewright.numeric.floats import Float, Float64, float_type
+from tilewright.numeric.floats import Float, Float32, Float64
+from tilewright.numeric.traced import Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,20 +18,19 @@ if TYPE_CHECKING:
 
 
 class Integer(Numeric):
-    """An integer of `width` bits. Signed results out of range are an error, unsigned ones wrap around."""
+    """An integer of `width` bits, in two's complement where it is signed; results out of range wrap around."""
 
     __slots__ = ()
     signed: bool
     zero = 0
-    _smallest = 1
 
     def __init_subclass__(cls, *, width: int = 0, signed: bool = True) -> None:
         if width:
             cls.width = cls.bits = width
             cls.signed = signed
             cls.max = (1 << width - signed) - 1
-            cls._digits = width - signed
             cls.name = f"i{width}"
+            cls._computed_in = cls.__name__
             cls.dlpack = (0 if signed else 1, width)
             cls.numpy = f"{'' if signed else 'u'}int{width}" if width in (8, 16, 32, 64) else None
             cls.__doc__ = cls.__doc__ or f"{'A signed' if signed else 'An unsigned'} integer of {width} bits."
@@ -50,6 +51,14 @@ class Integer(Numeric):
         return number
 
     @classmethod
+    def _made(cls, value: Any) -> int:
+        if not hasattr(value, "__index__"):
+            if not hasattr(value, "__float__"):
+                raise TypeError(f"{cls}: expected a number, but got {value!r} of type {type(value).__name__}")
+            value = int(float(value))
+        return cls._decode(int(value.__index__()) & (1 << cls.width) - 1)
+
+    @classmethod
     def _converted(cls, source: Numeric) -> Any:
         value = source._value if isinstance(source, Integer) else _truncate(source._value, cls)
         return cls._from_integer(value, source)
@@ -68,36 +77,35 @@ class Integer(Numeric):
         return cls._round(value) & (1 << cls.width) - 1
 
     @classmethod
-    def _holds(cls, other: type[Numeric]) -> bool:
-        return issubclass(other, Integer) and cls._digits >= other._digits and cls.signed >= other.signed
-
-    @classmethod
     def _with(cls, other: object) -> type[Numeric] | None:
         if isinstance(other, Integer):
             return integer_type(cls, type(other))
         if isinstance(other, Float):
-            return float_type(cls, type(other))
+            return type(other)
         if isinstance(other, int):
             return cls
-        return Float64 if isinstance(other, float) else None
+        return Float32 if isinstance(other, float) else None
 
     @classmethod
     def _under(cls, symbol: str) -> type[Numeric] | None:
-        return Float64 if symbol == "/" else cls
+        if symbol == "/":
+            return Float32 if cls.width <= 32 else Float64
+        return cls
 
     @classmethod
-    def _fit(cls, result: Any) -> Any:
-        if not cls.signed:
-            return result & cls.max
-        return result if -cls.max - 1 <= result <= cls.max else None
+    def _adopts(cls, value: Any) -> bool:
+        return not isinstance(value, int) or -(1 << cls.width - 1) <= value < 1 << cls.width
+
+    @classmethod
+    def _with_wide(cls) -> type[Numeric]:
+        return Int64 if cls.width < 64 else Int128
 
     def __index__(self) -> int:
-        return int(self._value)
-
-    def __neg__(self) -> Any:
-        return 0 - self
+        return int(self._known("index"))
 
     def __invert__(self) -> Any:
+        if type(self._value) is Symbol:
+            return self._of(traced.unary("not", type(self), self._value))
         return self._binary(-1 if self.signed else self.max, operator.xor, "^")
 
 
@@ -112,13 +120,15 @@ class Boolean(Integer):
     name = "i8"
     dlpack = (6, 8)
     numpy = "bool"
-    _digits = 1
+    _computed_in = "Boolean"
 
     @classmethod
     def _round(cls, value: Any) -> Any:
         if not isinstance(value, (bool, int, float)) and not hasattr(value, "__bool__"):
             raise TypeError(f"Boolean: expected a number, but got {value!r} of type {type(value).__name__}")
         return bool(value)
+
+    _made = _round
 
     @classmethod
     def _from_integer(cls, value: int, source: Numeric) -> Integer:
@@ -134,9 +144,14 @@ class Boolean(Integer):
 
     @classmethod
     def _under(cls, symbol: str) -> type[Numeric] | None:
-        return cls if symbol in BITWISE else Int32._under(symbol)
+        return cls if symbol in BITWISE and symbol not in ("<<", ">>") else Int32._under(symbol)
+
+    def __neg__(self) -> Any:
+        return -self.to(Int32)
 
     def __invert__(self) -> Boolean:
+        if type(self._value) is Symbol:
+            return self._of(traced.unary("not", Boolean, self._value))
         return Boolean(not self._value)
 
 
@@ -182,6 +197,13 @@ class _DynamicInteger(Integer):
         number = cls._decode(value & (1 << cls.width) - 1)
         return cls._make(number, source._div if isinstance(source, _DynamicInteger) and number == value else 1)
 
+    @classmethod
+    def _symbolic(cls, symbol: Any, source: Numeric) -> Self:
+        known = source._div if isinstance(source, _DynamicInteger) else 1
+        if source.width > cls.width:  # what is cut off is a multiple of a power of two
+            known &= -known
+        return cls._make(traced.convert(symbol, cls), known)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._make, (self._value, self._div)
 
@@ -196,6 +218,11 @@ class _DynamicInteger(Integer):
         if isinstance(result, _DynamicInteger):
             a, b = (other, self) if swap else (self, other)
             result._div = _divisor_of_result(symbol, a, b)
+        return result
+
+    def __neg__(self) -> Self:
+        result: Self = super().__neg__()
+        result._div = self._div
         return result
 
 
@@ -244,20 +271,21 @@ class Uint128(Integer, width=128, signed=False):
     __slots__ = ()
 
 
-def integer_type(a: type[Integer], b: type[Integer]) -> type[Numeric]:
-    """The smallest type that holds every value of both; Float64 where none does."""
-    if a is b:
-        return a
-    return next((c for c in (a, b, Int8, Int16, Int32, Int64, Int128) if c._holds(a) and c._holds(b)), Float64)
+def integer_type(a: type[Integer], b: type[Integer]) -> type[Integer]:
+    """The wider of two types; of equal width the unsigned one."""
+    if a.width == b.width:
+        return b if a.signed else a
+    return a if a.width > b.width else b
 
 
 def _truncate(value: float, dtype: type[Integer]) -> int:
+    """The integer of the type next to a number, towards zero; 0 for NaN."""
     low = -dtype.max - 1 if dtype.signed else 0
     if dtype is Boolean:
         return int(value != 0)
-    if not low - 1 < value < dtype.max + 1:
-        raise OverflowError(f"{value} to {dtype}: out of range; {dtype} holds {low} to {dtype.max}")
-    return int(value)
+    if value != value:
+        return 0
+    return low if value <= low else dtype.max if value >= dtype.max else int(value)
 
 
 def _divisor_of_result(symbol: str, a: object, b: object) -> int:

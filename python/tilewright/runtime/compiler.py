@@ -41,24 +41,26 @@ def compile_program(
     *,
     headers: Mapping[str, str] | None = None,
     source: str | None = None,
+    options: Sequence[str] = (),
 ) -> Program:
     """The program `stem` (the kernels' file `stem`.cuh, or `source`) with these instantiations, for an architecture.
 
-    `headers` are texts that can be included beside the kernels' own. Raises CompileError with the compiler's log,
-    NvrtcError where there is no compiler. Threads and processes that want the same at once compile it once.
+    `headers` are texts that can be included beside the kernels' own, `options` are given to NVRTC beside those of all
+    programs. Raises CompileError with the compiler's log, NvrtcError where there is no compiler. Threads and processes
+    that want the same at once compile it once.
 
     >>> compile_program("probe", ["k"], "90", source="")
     Traceback (most recent call last):
     ValueError: compile_program: arch is '90', which is no architecture such as sm_90a
     """
-    wanted = (stem, tuple(names), arch, source, tuple(sorted(headers.items())) if headers else ())
+    wanted = (stem, tuple(names), arch, source, tuple(sorted(headers.items())) if headers else (), *options)
     program = _programs.get(wanted)
     if program is not None:
         return program
     with _lock_of(wanted):
         program = _programs.get(wanted)
         if program is None:
-            program = _look_up(stem, tuple(dict.fromkeys(names)), arch, headers or {}, source)
+            program = _look_up(stem, tuple(dict.fromkeys(names)), arch, headers or {}, source, tuple(options))
             _programs[wanted] = program.in_memory()
     return program
 
@@ -71,8 +73,8 @@ def compiled_program(stem: str, names: Sequence[str], arch: str, *, source: str 
     return _programs.get((stem, tuple(names), arch, source, ()))
 
 
-def kernel(program: Program, name: str, device: int) -> cuda.Function:
-    """A kernel of a program on a device; the program is loaded there once.
+def kernel(program: Program, name: str, device: int, offsets: Sequence[int] = (0,)) -> cuda.Function:
+    """A kernel of a program on a device; the program is loaded there once. `offsets`: where each of its parameters begins.
 
     >>> from tilewright.runtime.program import Program
     >>> kernel(Program("probe", ("k<1>",), "sm_80"), "k<2>", 0)
@@ -90,7 +92,7 @@ def kernel(program: Program, name: str, device: int) -> cuda.Function:
             from tilewright._core import cuda
 
             module = _modules[program.key, device] = cuda.load(device, program.cubin)
-        return _functions.setdefault((program.key, device, name), module.function(program.lowered[name]))
+        return _functions.setdefault((program.key, device, name), module.function(program.lowered[name], list(offsets)))
 
 
 def forget() -> None:
@@ -129,7 +131,9 @@ def nvrtc_library() -> Library:
     return _search(os.environ.get("TILEWRIGHT_NVRTC"))
 
 
-def _look_up(stem: str, names: tuple[str, ...], arch: str, extra: Mapping[str, str], source: str | None) -> Program:
+def _look_up(
+    stem: str, names: tuple[str, ...], arch: str, extra: Mapping[str, str], source: str | None, special: tuple[str, ...]
+) -> Program:
     if not is_architecture(arch):
         raise ValueError(f"compile_program: arch is {arch!r}, which is no architecture such as sm_90a")
     own, tree = _kernel_headers()
@@ -138,13 +142,13 @@ def _look_up(stem: str, names: tuple[str, ...], arch: str, extra: Mapping[str, s
         if f"{stem}.cuh" not in headers:
             raise ValueError(f"compile_program: {stem}.cuh is not in {kernels_path()}, and no source is given")
         source = f'#include "{stem}.cuh"\n'
-    library, cache, options = nvrtc_library(), default_cache(), (f"-arch={arch}", *OPTIONS)
+    library, cache, options = nvrtc_library(), default_cache(), (f"-arch={arch}", *OPTIONS, *special)
     first: list[Program] = []
 
     def compiled() -> Program:
         from tilewright.runtime.nvrtc import compiled_by
 
-        return compiled_by(library.path, stem, names, arch, headers, source)
+        return compiled_by(library.path, stem, names, arch, headers, source, special)
 
     def first_program() -> dict[str, bytes]:
         first.append(compiled())

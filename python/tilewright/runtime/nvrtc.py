@@ -70,9 +70,16 @@ def options_for(version: tuple[int, int], arch: str) -> list[str]:
 
 
 def compiled_by(
-    path: str, stem: str, names: Sequence[str], arch: str, headers: Mapping[str, str], source: str
+    path: str,
+    stem: str,
+    names: Sequence[str],
+    arch: str,
+    headers: Mapping[str, str],
+    source: str,
+    special: Sequence[str] = (),
 ) -> Program:
-    """What the NVRTC at a path makes of a source and its headers; CompileError where it refuses them.
+    """What the NVRTC at a path makes of a source and its headers, with special options beside those of all programs;
+    CompileError where it refuses them.
 
     >>> try:
     ...     compiled_by("/nowhere/libnvrtc.so", "probe", ["k<1>"], "sm_80", {}, "")
@@ -81,7 +88,7 @@ def compiled_by(
     NVRTC cannot be loaded
     """
     nvrtc = open_nvrtc(path)
-    options = options_for(nvrtc.version, arch)
+    options = [*options_for(nvrtc.version, arch), *special]
     with no_fork(), waiting(f"compiling {stem} for {arch}"):
         result = nvrtc.compile(source, f"{stem}.cu", dict(headers), options, list(names))
     if not result.ok or result.cubin is None:

@@ -184,17 +184,18 @@ void copy_async(Warp& warp, const Instruction& i) {
   const auto elements = static_cast<uint32_t>(memory.ints[1]);
   for (uint32_t first = 0; first < from.count; first += elements) {
     const Mask mask = predicate_of<kChecked>(warp, i, memory, first / elements);
-    if (mask == 0) continue;
     if constexpr (kChecked) {
       warp.shadow->look_at_vector(warp, i, from, first, memory.ints[0] / 8, mask);
-      warp.shadow->look_at_vector(warp, i, to, first, memory.ints[0] / 8, mask);
+      warp.shadow->look_at_vector(warp, i, to, first, memory.ints[0] / 8, warp.mask);
     }
     for (uint32_t e = first; e < first + elements; ++e) {
       PendingCopy copy{};
       copy.instruction = &i;
       Mask undefined = 0;
-      copy.left = row<kChecked>(warp, i, from, e, Use::kRead, mask, copy.from, undefined);
-      copy.left &= row<kChecked>(warp, i, to, e, Use::kAsyncWrite, mask, copy.to, undefined);
+      // Where the predicate is false nothing is read, and zeros land.
+      copy.zeros = warp.mask & ~mask;
+      copy.left = row<kChecked>(warp, i, from, e, Use::kRead, mask, copy.from, undefined) | copy.zeros;
+      copy.left &= row<kChecked>(warp, i, to, e, Use::kAsyncWrite, warp.mask, copy.to, undefined);
       std::memcpy(copy.group, warp.committed, sizeof copy.group);
       if (copy.left != 0) warp.pending.push_back(copy);
     }
@@ -224,7 +225,8 @@ void land(Warp& warp, uint32_t allowed) {
   for (std::size_t n = 0; n < ready.size(); ++n) {
     PendingCopy& copy = *ready[n];
     const MemoryCode& memory = memory_of(warp, *copy.instruction);
-    read_row(warp, memory.accesses[0], copy.from, masks[n], values);
+    if ((masks[n] & copy.zeros) != 0) std::memset(values, 0, sizeof values);
+    read_row(warp, memory.accesses[0], copy.from, masks[n] & ~copy.zeros, values);
     write_row(warp, memory.accesses[1], copy.to, masks[n], values);
     if (warp.shadow != nullptr) {
       warp.shadow->land(warp, *copy.instruction, memory.accesses[1], copy.to, masks[n]);

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright.cute.execute import traced
 from tilewright.cute.execute.copy_calls import check_types, execute, name_of, require_atom, same_sizes
 from tilewright.cute.execute.copy_elements import memory_tensor, move, predicates_of, require_same_width
 from tilewright.cute.tensors.tensor import as_tensor
@@ -55,7 +56,7 @@ def copy(
     >>> src, dst = cute.make_rmem_tensor(((2, 2), 3), Float32), cute.make_rmem_tensor(((2, 2), 3), Float32)
     >>> src.store(range(12))
     >>> cute.copy(atom, src, dst)
-    >>> dst.load().tolist() == src.load().tolist()
+    >>> list(dst) == list(src)
     True
     """
     _copy("copy", atom, src, dst, pred)
@@ -78,6 +79,9 @@ def _copy(function: str, atom: Any, src: Any, dst: Any, pred: Any) -> None:
             f"{function}: {name_of(atom)} moves {values} elements at once, but mode 0 of src {src} has {sizes[0]}, "
             f"which is no multiple of it; use an atom of {gcd(sizes[0], values) * atom.value_type.bits} bits"
         )
+    if traced.in_kernel(src, dst):
+        traced.copy_by_atom(function, atom, src, dst, values, sizes, pred)
+        return
     read, write = (t.layout.offsets().reshape(values, -1, order="F") for t in (src, dst))
     chosen = None if pred is None else predicates_of(function, pred, (sizes[0] // values, *sizes[1:]))
     execute(function, atom, src, read, dst, write, chosen)
@@ -142,13 +146,13 @@ def basic_copy_if(pred: Tensor, src: Tensor, dst: Tensor, *, loc: object = None,
 
 def _basic(function: str, pred: Any, src: Any, dst: Any) -> None:
     src, dst = memory_tensor(function, "src", src), memory_tensor(function, "dst", dst)
+    _require_same_size(function, src, dst)
+    if traced.in_kernel(src, dst):
+        _basic_in_kernel(function, pred, src, dst)
+        return
     read, write = src.layout.offsets(), dst.layout.offsets()
-    if len(read) != len(write):
-        raise ValueError(
-            f"{function}: src {src} has {len(read)} elements and dst {dst} has {len(write)}; they need the same number"
-        )
     if pred is not None:
-        chosen = memory_tensor(function, "pred", pred).load() != 0
+        chosen = memory_tensor(function, "pred", pred)._elements() != 0
         if len(chosen) != len(read):
             raise ValueError(f"{function}: pred has {len(chosen)} elements and src {len(read)}; it needs one for each")
         read, write = read[chosen], write[chosen]
@@ -160,6 +164,30 @@ def _basic(function: str, pred: Any, src: Any, dst: Any) -> None:
         (dst.iterator + int(offset)).store(value)
 
 
+def _require_same_size(function: str, src: Tensor, dst: Tensor) -> int:
+    count, wanted = int(_core.size(src.layout)), int(_core.size(dst.layout))
+    if count != wanted:
+        raise ValueError(
+            f"{function}: src {src} has {count} elements and dst {dst} has {wanted}; they need the same number"
+        )
+    return count
+
+
+def _basic_in_kernel(function: str, pred: Any, src: Tensor, dst: Tensor) -> None:
+    if pred is not None:
+        pred = memory_tensor(function, "pred", pred)
+        require_same_width(function, src, dst)
+        found = int(_core.size(pred.layout))
+        if found != _core.size(src.layout):
+            raise ValueError(
+                f"{function}: pred has {found} elements and src {_core.size(src.layout)}; it needs one for each"
+            )
+    elif src.element_type is not dst.element_type:
+        traced.convert_elements(src, dst)
+        return
+    traced.copy_elements(function, src, dst, pred)
+
+
 def _converted(source: type[Numeric], value: Any, target: type[Numeric]) -> Any:
     return source(value).to(target)
 
@@ -169,8 +197,8 @@ def autovec_copy(
 ) -> None:
     """Copy element by element with vectors as wide as both layouts and alignments allow: dst[i] = src[i].
 
-    The width makes no difference to the result, and on the CPU none at all. Raises LayoutError for layouts that are not
-    static, TypeError for elements of different width, ValueError where the sizes differ.
+    The width makes no difference to the result. Outside of kernels, raises LayoutError for layouts that are not static;
+    TypeError for elements of different width, ValueError where the sizes differ.
     Source: CuTeDSL `cute.autovec_copy`.
 
     >>> from tilewright import Float32, cute
@@ -182,16 +210,16 @@ def autovec_copy(
     """
     src, dst = memory_tensor("autovec_copy", "src", src), memory_tensor("autovec_copy", "dst", dst)
     require_same_width("autovec_copy", src, dst)
+    if traced.in_kernel(src, dst):
+        _require_same_size("autovec_copy", src, dst)
+        traced.copy_widest("autovec_copy", src, dst)
+        return
     for name, tensor in (("src", src), ("dst", dst)):
         if not _core.is_static(tensor.layout):
             raise LayoutError(
                 f"autovec_copy: {name} {tensor} has a dynamic layout, of which no vector width is known; "
                 "use basic_copy, or copy with an atom"
             )
+    _require_same_size("autovec_copy", src, dst)
     read, write = src.layout.offsets(), dst.layout.offsets()
-    if len(read) != len(write):
-        raise ValueError(
-            f"autovec_copy: src {src} has {len(read)} elements and dst {dst} has {len(write)}; "
-            "they need the same number"
-        )
     move("autovec_copy", src, read, dst, write)

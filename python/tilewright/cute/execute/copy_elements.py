@@ -105,5 +105,5 @@ def predicates_of(function: str, pred: Any, sizes: tuple[int, ...]) -> Array:
             f"{function}: pred has shape {text(tensor.shape)}, but needs one Boolean for each call of the atom: "
             f"{text(sizes)}, the calls of the first mode, then the other modes of src"
         )
-    values: Array = np.asarray(tensor.load() != 0)
+    values: Array = np.asarray(tensor._elements() != 0)
     return values

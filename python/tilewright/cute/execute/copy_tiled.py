@@ -158,7 +158,7 @@ def _inside(function: str, tiled_copy: TiledCopy, sizes: tuple[int, ...], pred: 
             raise ValueError(
                 f"{function}: pred has shape {text(tensor.shape)}, but needs the extents of src, {text(sizes)}"
             )
-        inside = inside & (tensor.load() != 0)[index]
+        inside = inside & (tensor._elements() != 0)[index]
     values = int(_core.size(tiled_copy.layout_ref, mode=[1]))
     calls: Array = np.asarray(inside).reshape(tiled_copy.size, values, -1, order="F")
     whole: Any = calls.all(axis=1)

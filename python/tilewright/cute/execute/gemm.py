@@ -13,6 +13,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.cute.atoms.mma_atom import MmaAtom
 from tilewright.cute.atoms.mma_ops import Field
+from tilewright.cute.execute import traced
 from tilewright.cute.execute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.execute.mma_arithmetic import multiply
 from tilewright.cute.int_tuple import text
@@ -61,7 +62,7 @@ def _require_tiled(function: str, tiled_mma: Any) -> TiledMma:
 
 def _load(tensor: Tensor, dtype: Any) -> Array:
     """The elements in colexicographic order, as the instruction sees them."""
-    values = tensor.load()
+    values = tensor._elements()
     if dtype is TFloat32:
         values = (np.ascontiguousarray(values, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
     return values
@@ -91,7 +92,7 @@ def _registers(atom: MmaAtom, matrices: Array) -> Array:
 
 def _initial(atom: MmaAtom, c: Tensor, counts: tuple[int, ...]) -> Array:
     if atom.get(Field.ACCUMULATE):
-        return _matrices(atom, "C", c.load(), counts)
+        return _matrices(atom, "C", c._elements(), counts)
     m, n, _ = atom.shape_mnk
     return np.zeros((m, n, *counts), atom.op.acc_dtype.numpy)
 
@@ -168,6 +169,9 @@ def _gemm(function: str, atom: Any, d: Any, a: Any, b: Any, c: Any) -> None:
         )
     shapes = _extents(function, d, a, b, c)
     _check_values(function, atom, shapes)
+    if traced.in_kernel(d, a, b, c):
+        traced.multiply_add(function, atom, d, a, b, c, shapes)
+        return
     rows, columns, depth = shapes["a"][1], shapes["b"][1], shapes["a"][2]
     left = _matrices(atom, "A", _load(a, atom.op.a_dtype), (rows, 1, depth))
     right = _matrices(atom, "B", _load(b, atom.op.b_dtype), (1, columns, depth))
@@ -265,7 +269,7 @@ def gemm_threads(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor
     right = _matrices(atom, "B", of_atoms(_load(b, atom.op.b_dtype), shapes["b"]), (groups, 1, columns, depth))
     counts = (groups, rows, columns)
     if atom.get(Field.ACCUMULATE):
-        total = _matrices(atom, "C", of_atoms(c.load(), shapes["c"]), counts)
+        total = _matrices(atom, "C", of_atoms(c._elements(), shapes["c"]), counts)
     else:
         total = _initial(atom, c, counts)
     registers = _registers(atom, _steps(atom, left, right, total))
@@ -321,7 +325,7 @@ def gemm_tiled(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) 
     right = np.moveaxis(right, 3, 4).reshape(*right.shape[:3], right.shape[4], -1, order="F")[:, :, None, :, None, :]
     m, n, _ = atom.shape_mnk
     if atom.get(Field.ACCUMULATE):
-        total = matrices("C", parts["C"].load())
+        total = matrices("C", parts["C"]._elements())
     else:
         total = np.zeros((m, n, atoms[0], atoms[1], *repeats["C"]), atom.op.acc_dtype.numpy)
     total = _steps(atom, left, right, total)

@@ -7,6 +7,7 @@ from typing import Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.int_tuple import text
+from tilewright.numeric.traced import is_traced
 
 __all__ = ["Coordinate", "as_coordinate"]
 
@@ -39,7 +40,7 @@ def _add_coordinates(a: Any, b: Any) -> Any:
     if not isinstance(b, tuple):
         a, b = b, a
     if not isinstance(a, tuple):
-        if a != 0:
+        if is_traced(a) or a != 0:
             raise LayoutError(f"cannot add {text(a)} to the coordinate {text(b)}: the profiles differ")
         return tuple(b)
     if len(a) == len(b):

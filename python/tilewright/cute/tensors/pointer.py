@@ -8,13 +8,15 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from tilewright._notebook import drawn
+from tilewright._registry import Lazy
 from tilewright.numeric import Int32, Int64, Numeric
 from tilewright.numeric.base import require_dtype
+from tilewright.numeric.traced import is_tracing
 
 if TYPE_CHECKING:
     from tilewright._core import Swizzle
 
-__all__ = ["AddressSpace", "Pointer", "make_ptr", "recast_ptr", "require_alignment"]
+__all__ = ["AddressSpace", "Pointer", "aligned_after", "make_ptr", "recast_ptr", "require_alignment"]
 
 
 class AddressSpace(Enum):
@@ -67,6 +69,11 @@ class Pointer:
         """The element type, as `dtype`."""
         return self.dtype
 
+    @property
+    def is_traced(self) -> bool:
+        """Whether the address is known at run time only."""
+        return False
+
     def toint(self) -> int:
         """The address in bytes (of the byte that holds the first bit)."""
         return self._bits >> 3
@@ -83,14 +90,20 @@ class Pointer:
             pointer.memspace = AddressSpace.gmem
         return pointer
 
+    def recast(self, dtype: type[Numeric], swizzle: Swizzle | None) -> Pointer:
+        """The same address with another element type; what recast_ptr does."""
+        if swizzle is not None:
+            raise TypeError(f"recast_ptr: pointers carry no swizzle; use make_composed_layout({swizzle}, 0, layout)")
+        pointer = self._moved(self._bits, self.alignment)
+        pointer.dtype = dtype
+        return pointer
+
     def __add__(self, offset: Any) -> Pointer:
         try:
             step = operator.index(offset)
         except TypeError:
             return NotImplemented
-        known = offset._div if isinstance(offset, (Int32, Int64)) else step
-        alignment = math.gcd(8 * self.alignment, known * self.dtype.bits) // 8
-        return self._moved(self._bits + step * self.dtype.bits, max(alignment, 1))
+        return self._moved(self._bits + step * self.dtype.bits, aligned_after(self.alignment, offset, self.dtype))
 
     __radd__ = __add__
 
@@ -172,6 +185,12 @@ class Pointer:
     __repr__ = __str__
 
 
+def aligned_after(alignment: int, offset: Any, dtype: type[Numeric]) -> int:
+    """The alignment in bytes that a pointer keeps after a step of `offset` elements."""
+    known = offset._div if isinstance(offset, (Int32, Int64)) else operator.index(offset)
+    return max(math.gcd(8 * alignment, known * dtype.bits) // 8, 1)
+
+
 def _natural_alignment(dtype: type[Numeric]) -> int:
     return max(dtype.bits // 8, 1)
 
@@ -179,6 +198,9 @@ def _natural_alignment(dtype: type[Numeric]) -> int:
 def require_alignment(function: str, alignment: Any) -> None:
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
         raise ValueError(f"{function}: an alignment is a power of two in bytes, but got {alignment!r}")
+
+
+_address_pointer = Lazy("tilewright.cute.tensors.traced_pointer:address_pointer")
 
 
 def make_ptr(
@@ -200,9 +222,11 @@ def make_ptr(
     ptr<f16, gmem, align<16>>
     """
     require_dtype("make_ptr", dtype)
-    address = operator.index(value)
     alignment = _natural_alignment(dtype) if assumed_align is None else assumed_align
     require_alignment("make_ptr", alignment)
+    if is_tracing():
+        return _address_pointer(dtype, value, mem_space, alignment)  # type: ignore[no-any-return]
+    address = operator.index(value)
     if address % alignment:
         raise ValueError(f"make_ptr: the address 0x{address:016x} is not a multiple of the alignment {alignment}")
     return Pointer(dtype, address, mem_space, alignment)
@@ -218,18 +242,17 @@ def recast_ptr(
 ) -> Pointer:
     """The same address seen as another element type.
 
-    A swizzle belongs into the layout here (make_composed_layout), so passing one is an error.
-    Source: CuTeDSL `cute.recast_ptr`.
+    In a kernel a swizzle is one of the address in bytes, S<B,M,S> as of make_swizzle, and every access through the
+    pointer is at the swizzled address. Elsewhere a swizzle belongs into the layout (make_composed_layout), and passing
+    one is a TypeError. Source: CuTeDSL `cute.recast_ptr`.
 
     >>> from tilewright import Float16, Float32, cute
     >>> print(cute.recast_ptr(cute.make_ptr(Float32, 64, assumed_align=16), dtype=Float16))
     ptr<f16, generic, align<16>>
     """
-    if swizzle_ is not None:
-        raise TypeError(f"recast_ptr: pointers carry no swizzle; use make_composed_layout({swizzle_}, 0, layout)")
     if dtype is None:
-        return ptr
+        if swizzle_ is None:
+            return ptr
+        dtype = ptr.dtype
     require_dtype("recast_ptr", dtype)
-    pointer = ptr._moved(ptr._bits, ptr.alignment)
-    pointer.dtype = dtype
-    return pointer
+    return ptr.recast(dtype, swizzle_)

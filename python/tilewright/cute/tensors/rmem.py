@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright._registry import Lazy
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor, as_layout, as_tensor, offset_range
 from tilewright.numeric import Numeric
 from tilewright.numeric.base import require_dtype
+from tilewright.numeric.traced import is_tracing
 
 if TYPE_CHECKING:
     from tilewright._core import Layout
@@ -19,15 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["make_fragment_like", "make_rmem_tensor", "make_rmem_tensor_like", "size_in_bytes"]
 
 RMEM_ALIGNMENT = 32
+_frame_pointer = Lazy("tilewright.cute.tensors.traced_pointer:frame_pointer")
 MOST_BYTES = 1 << 28  # a thread has some 1000; tests on the CPU keep whole matrices
 
 
 def make_rmem_tensor(
     layout_or_shape: AnyLayout | Shape, dtype: type[Numeric], *, loc: object = None, ip: object = None
 ) -> Tensor:
-    """A zeroed tensor of its own in register memory, aligned to 32 bytes; on the CPU ordinary memory stands for it.
+    """A tensor of its own in register memory, aligned to 32 bytes; at the prompt ordinary memory stands for it.
 
-    Raises LayoutError for a layout that is not static. Source: CuTeDSL `cute.make_rmem_tensor`.
+    In a kernel its elements are not set; at the prompt they are zeros. Raises LayoutError for a layout that is not
+    static. Source: CuTeDSL `cute.make_rmem_tensor`.
 
     >>> from tilewright import Float32, cute
     >>> print(cute.make_rmem_tensor((4, 2), Float32))
@@ -47,6 +51,10 @@ def make_rmem_tensor(
             f"make_rmem_tensor({layout}): the offsets take {last - first} bytes of registers, and a tensor there takes "
             f"at most {MOST_BYTES}; make a smaller one for each thread"
         )
+    if is_tracing():
+        begin = first * 8 // dtype.bits
+        pointer = _frame_pointer(dtype, greatest + 1 - begin, RMEM_ALIGNMENT)
+        return Tensor(pointer - begin if begin else pointer, layout)
     memory = _core.Memory.allocate(last - first, RMEM_ALIGNMENT)
     return Tensor(Pointer(dtype, memory.address - first, AddressSpace.rmem, RMEM_ALIGNMENT, memory), layout)
 

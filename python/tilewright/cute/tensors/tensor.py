@@ -12,8 +12,10 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.coordinate import Coordinate
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer, recast_ptr
+from tilewright.cute.vectors.tensor_ssa import TensorSSA, size_of
 from tilewright.numeric import Int4, Int32, Int64, Numeric
 from tilewright.numeric.base import require_dtype
+from tilewright.numeric.traced import is_traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -161,7 +163,8 @@ class Tensor:
     def _pointer_to(self, coord: Any) -> Pointer:
         pointer = self._memory_iterator("store to")
         self._check_range(coord, self.shape, coord, ())
-        return pointer + int(self.layout(coord))
+        offset = self.layout(coord)
+        return pointer + (offset if pointer.is_traced else int(offset))
 
     def _check_range(self, coord: Any, shape: Any, whole: Any, path: tuple[int, ...]) -> None:
         if isinstance(coord, (tuple, list)):
@@ -171,7 +174,10 @@ class Tensor:
             return  # what does not fit the profile is an error of the layout
         if not hasattr(coord, "__index__"):
             return  # and so is what is no integer
-        extent = int(_core.size(shape))
+        size = _core.size(shape)
+        if is_traced(coord) or is_traced(size):
+            return  # known when the kernel runs, which checks the address
+        extent = int(size)
         if not 0 <= coord < extent:
             mode = f" of mode {','.join(map(str, path))}" if path else ""
             raise IndexError(
@@ -189,6 +195,10 @@ class Tensor:
         [1.5, 1.5, 1.5, 1.5]
         """
         pointer = self._memory_iterator("store to")
+        if pointer.is_traced:
+            size_of(self.shape)  # raises where it is not static
+            pointer.fill_all(self.layout, value)
+            return
         data, index = self._bytes("store to")
         if index is None:
             for i in range(int(_core.size(self.shape))):
@@ -212,17 +222,26 @@ class Tensor:
             raise IndexError(f"cannot {action} {self}: an element lies outside the owner's memory")
         return data, first[:, None] + np.arange(size)
 
-    def load(self) -> np.ndarray[Any, Any]:
-        """All elements as a one-dimensional NumPy array in colexicographic order: load()[i] = tensor[i].
+    def load(self, *, loc: object = None, ip: object = None) -> TensorSSA:
+        """All elements as a vector of the tensor's shape, in colexicographic order: load()[i] = tensor[i].
 
-        Types that NumPy lacks become float32, which holds every value of theirs.
+        Raises LayoutError for a shape that is not static. At the prompt numpy.asarray gives the elements as a flat
+        array; types that NumPy lacks become float32, which holds every value of theirs. Source: CuTeDSL `Tensor.load`.
 
         >>> from tilewright import Int32, cute
         >>> tensor = cute.make_rmem_tensor(cute.make_layout((2, 2), stride=(2, 1)), Int32)
         >>> tensor.store([1, 2, 3, 4])
-        >>> print(tensor.load(), tensor[1])
-        [1 2 3 4] 2
+        >>> print(tensor.load(), list(tensor.load()), tensor[1])
+        tensor_value<vector<4xi32> o (2, 2)> [1, 2, 3, 4] 2
         """
+        pointer = self._memory_iterator("load from")
+        if pointer.is_traced:
+            size_of(self.shape)  # raises where it is not static
+            return TensorSSA(pointer.load_all(self.layout), self.shape, pointer.dtype)
+        return TensorSSA(self._elements(), self.shape, pointer.dtype)
+
+    def _elements(self) -> np.ndarray[Any, Any]:
+        """All elements as a flat NumPy array in colexicographic order."""
         import numpy as np
 
         values: np.ndarray[Any, Any]
@@ -241,10 +260,27 @@ class Tensor:
             values = (data.view(f"uint{dtype.bits}")[:, 0].astype(np.uint32) << (32 - dtype.bits)).view(np.float32)
         return values
 
-    def store(self, value: Tensor | Iterable[object]) -> None:
-        """Store a sequence of size(tensor) numbers in colexicographic order: tensor[i] = value[i]."""
+    def store(self, value: TensorSSA | Tensor | Iterable[object], *, loc: object = None, ip: object = None) -> None:
+        """Store the elements of a vector in colexicographic order: tensor[i] = value[i].
+
+        The vector has as many elements as the tensor, of its element type: `vector.to(tensor.element_type)`. At the
+        prompt a sequence of numbers will do. Raises ValueError for another number of elements, TypeError for another
+        type. Source: CuTeDSL `Tensor.store`.
+        """
         pointer = self._memory_iterator("store to")
-        values: Any = value.load() if isinstance(value, Tensor) else value
+        if isinstance(value, TensorSSA):
+            self._require_elements_of(value)
+            if pointer.is_traced:
+                pointer.store_all(self.layout, value.symbol)
+                return
+        elif pointer.is_traced and not isinstance(value, Tensor):
+            raise ValueError(f"{self}.store: expected a TensorSSA, but got {value!r}; fill(x) stores one number")
+        if isinstance(value, Tensor):
+            if pointer.is_traced or value.iterator.is_traced:
+                self.store(value.load())
+                return
+            value = value._elements()
+        values: Any = value._value if isinstance(value, TensorSSA) else value
         size = int(_core.size(self.shape))
         count = len(values) if hasattr(values, "__len__") and getattr(values, "ndim", 1) == 1 else None
         if count != size:
@@ -262,6 +298,18 @@ class Tensor:
             return
         for i, element in enumerate(values):
             self[i] = element.item() if hasattr(element, "item") else element
+
+    def _require_elements_of(self, vector: TensorSSA) -> None:
+        if vector.dtype is not self.element_type:
+            raise TypeError(
+                f"{self}.store: the vector {vector} has elements of {vector.dtype}; convert them first: "
+                f"v.to({self.element_type})"
+            )
+        size = size_of(self.shape)
+        if len(vector) != size:
+            raise ValueError(
+                f"{self}.store: expected {size} values, but got {len(vector)}; fill(x) stores one number everywhere"
+            )
 
 
 def _has_none(coord: Any) -> bool:

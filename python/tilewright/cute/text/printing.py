@@ -7,14 +7,18 @@ Every `print_x(...)` writes what `format_x(...)` returns to standard output.
 from __future__ import annotations
 
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor
-from tilewright.numeric import Numeric
+from tilewright.numeric import Float32, Int32, Integer, Numeric
+from tilewright.numeric.traced import emit, is_traced, is_tracing, symbol_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilewright._typing import AnyLayout
 
 __all__ = [
@@ -27,6 +31,8 @@ __all__ = [
     "print_layout",
     "printf",
     "run_time_text",
+    "signed_text",
+    "write",
 ]
 
 PRINTED = 1 << 18  # elements of one table, at most
@@ -47,9 +53,51 @@ LATEX_TAIL = (r"\end{tikzpicture}", r"\end{document}", "")
 # ---- run-time text ---------------------------------------------------------------------------------------------------
 
 
-def _number(x: Any) -> str:
-    """`%d` of an integer, `%f` of anything else."""
-    return str(int(x)) if isinstance(x, int) else f"{x:f}"
+class _Placeholders(threading.local):
+    """Numbers of a kernel that is traced, while a text with them is made: each has a placeholder in the text."""
+
+    numbers: list[Any] | None = None
+
+
+_placeholders = _Placeholders()
+
+
+def _number(x: Any, sign: str = "") -> str:
+    """`%d` of an integer, `%f` of anything else; with sign " " a blank stands for a plus."""
+    if is_traced(x):
+        if _placeholders.numbers is None:
+            return str(x)
+        _placeholders.numbers.append(x)
+        return f"%{sign}{_specifier(x)}" if sign else "{}"
+    return f"{int(x):{sign}d}" if isinstance(x, (int, Integer)) else f"{float(x):{sign}f}"
+
+
+def _specifier(x: Numeric) -> str:
+    if not isinstance(x, Integer):
+        return "f"
+    return "lld" if x.width == 64 else "d"
+
+
+def traced_text(make: Callable[[], str]) -> tuple[str, list[Any]]:
+    """A text that is made of numbers of a kernel: with a placeholder, `{}` or as C's printf has it, for each of them."""
+    _placeholders.numbers = numbers = []
+    try:
+        return make(), numbers
+    finally:
+        _placeholders.numbers = None
+
+
+def write(make: Callable[[], str]) -> None:
+    """Write a text to standard output; in a kernel that is traced its threads will."""
+    if not is_tracing():
+        sys.stdout.write(make())
+        return
+    text, numbers = traced_text(make)
+    emit_printf(text, numbers)
+
+
+def emit_printf(text: str, numbers: list[Any]) -> None:
+    emit("printf", [symbol_of(type(x), x._value) for x in numbers], text=text)
 
 
 def run_time_text(x: Any) -> str:
@@ -64,16 +112,33 @@ def run_time_text(x: Any) -> str:
     if isinstance(x, _core.ScaledBasis):
         return "@".join([run_time_text(x.value), *map(str, x.mode)])
     if isinstance(x, Numeric):
-        return _number(x._value)
+        return _number(x if is_traced(x) else x._value)
     if isinstance(x, (int, float)):
         return _number(x)
     if isinstance(x, Pointer):
-        return f"raw_ptr(0x{x.toint():016x}: {x.dtype.name}, {x.memspace}, align<{x.alignment}>)"
+        address = _address(x)
+        return f"raw_ptr({address}: {x.dtype.name}, {x.memspace}, align<{x.alignment}>)"
     if isinstance(x, Tensor):
         return _tensor_text(x)
     if hasattr(x, "item") and getattr(x, "shape", None) == ():  # a NumPy scalar
         return run_time_text(x.item())
     return "_" if x is None else str(x)
+
+
+def signed_text(x: Any) -> str:
+    """The same with a blank in place of a plus sign."""
+    if isinstance(x, Numeric) and is_traced(x):
+        return _number(x, " ")
+    text = run_time_text(x)
+    return f" {text}" if isinstance(x, tuple) or x >= 0 else text
+
+
+def _address(x: Pointer) -> str:
+    if not is_traced(x):
+        return f"0x{x.toint():016x}"
+    if _placeholders.numbers is not None:
+        _placeholders.numbers.append(x.toint())
+    return "0x%016llx"
 
 
 def _tensor_text(x: Tensor) -> str:
@@ -117,6 +182,14 @@ def format_printf(fmt: Any, *args: Any, end: str = "\n") -> str:
     return "".join(piece + text for piece, text in zip(pieces, texts, strict=True))
 
 
+def _numeric(x: Any) -> Numeric:
+    if isinstance(x, (bool, int)):
+        return Int32(x)
+    if isinstance(x, float):
+        return Float32(x)
+    raise TypeError(f"printf: a format such as '%d' takes numbers, but got {type(x).__name__}; use {{}} for it")
+
+
 def printf(fmt: object, *args: object, end: str = "\n", loc: object = None, ip: object = None) -> None:
     """Print values as they are at run time: dynamic integers, pointers, the elements of a tensor.
 
@@ -128,7 +201,12 @@ def printf(fmt: object, *args: object, end: str = "\n", loc: object = None, ip: 
     >>> printf("{} of {}", Float32(0.5), (Int32(8), None))
     0.500000 of (8,_)
     """
-    sys.stdout.write(format_printf(fmt, *args, end=end))
+    if is_tracing() and isinstance(fmt, str) and "{}" not in fmt:
+        emit_printf(fmt, [x if isinstance(x, Numeric) else _numeric(x) for x in args])  # C's own format
+        return
+    if is_tracing() and isinstance(fmt, str):
+        fmt = fmt.replace("%", "%%")
+    write(lambda: format_printf(fmt, *args, end=end))
 
 
 # ---- layouts ---------------------------------------------------------------------------------------------------------

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
-from tilewright.cute.text.printing import cpp_text, pretty_str, require_printable, run_time_text
+from tilewright.cute.text.printing import cpp_text, pretty_str, require_printable, run_time_text, signed_text, write
 from tilewright.numeric import Boolean, Float32, Float64, Integer, TFloat32
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def print_tensor(
         0    1    2
         3    4    5
     """
-    sys.stdout.write(format_tensor(t, verbose, style=style, print_type=print_type))
+    write(lambda: format_tensor(t, verbose, style=style, print_type=print_type))
 
 
 def _extents(tensor: Tensor, shortened: bool = False) -> list[int]:
@@ -71,12 +70,6 @@ def _extents(tensor: Tensor, shortened: bool = False) -> list[int]:
     printed = [min(extent, 2 * EDGE) if shortened and i < 2 else extent for i, extent in enumerate(extents)]
     require_printable("print_tensor", tensor.layout, prod(printed))
     return extents
-
-
-def _signed(x: Any) -> str:
-    """A number with a blank in place of a plus sign."""
-    text = run_time_text(x)
-    return f" {text}" if isinstance(x, tuple) or x >= 0 else text
 
 
 def _shortened(extent: int, item: Callable[[int], str], ellipsis: str) -> str:
@@ -107,12 +100,12 @@ def _dsl_tensor(tensor: Tensor) -> str:
         return "[" + f",\n\n{inner}".join(parts) + "]"
 
     def element(coord: Any) -> str:
-        return f"{_signed(tensor[coord])}, "
+        return f"{signed_text(tensor[coord])}, "
 
     def row(m: int, tail: tuple[int, ...]) -> str:
         return _shortened(extents[1], lambda n: element((m, n, *tail)), "..., ")
 
-    body = blocks((), indent) if len(extents) > 1 else rows(indent, lambda m: f"{_signed(tensor[m])}, ")
+    body = blocks((), indent) if len(extents) > 1 else rows(indent, lambda m: f"{signed_text(tensor[m])}, ")
     return f"{head}{indent}{body})\n"
 
 

@@ -22,6 +22,7 @@ from tilewright.cute.int_tuple import text
 from tilewright.cute.layout_error import layout_error
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32, Int64
+from tilewright.numeric.traced import is_traced
 
 if TYPE_CHECKING:
     from tilewright._core import Layout
@@ -228,7 +229,7 @@ class ThrCopy(TiledCopy):
     def __init__(self, tiled_copy: TiledCopy, thr_idx: Any) -> None:
         if isinstance(thr_idx, bool) or not isinstance(thr_idx, (int, Int32, Int64)):
             raise TypeError(f"get_slice: expected thr_idx to be an integer, but got {thr_idx!r}")
-        if not 0 <= int(thr_idx) < tiled_copy.size:
+        if not is_traced(thr_idx) and not 0 <= int(thr_idx) < tiled_copy.size:
             raise ValueError(
                 f"get_slice({int(thr_idx)}): this tiled copy has threads 0 to {tiled_copy.size - 1}; launch that many, "
                 "or take thr_idx modulo their number"

@@ -25,6 +25,7 @@ from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.rmem import make_rmem_tensor
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32, Int64
+from tilewright.numeric.traced import is_traced
 
 if TYPE_CHECKING:
     from tilewright._core import Layout
@@ -336,7 +337,7 @@ class ThrMma(TiledMma):
     def __init__(self, tiled_mma: TiledMma, thr_idx: Any) -> None:
         if isinstance(thr_idx, bool) or not isinstance(thr_idx, (int, Int32, Int64)):
             raise TypeError(f"get_slice: expected thr_idx to be an integer, but got {thr_idx!r}")
-        if not 0 <= int(thr_idx) < tiled_mma.size:
+        if not is_traced(thr_idx) and not 0 <= int(thr_idx) < tiled_mma.size:
             raise ValueError(
                 f"get_slice({int(thr_idx)}): this TiledMma has threads 0 to {tiled_mma.size - 1}; launch that many, or "
                 "take thr_idx modulo their number"
@@ -379,7 +380,7 @@ class ThrMma(TiledMma):
     def _place(self) -> tuple[Any, ...]:
         """(thread of the atom, atom along M, N, K)."""
         place: tuple[Any, ...] = self.thr_layout_vmnk.get_flat_coord(self.thr_idx)
-        if isinstance(self.thr_idx, int):
+        if isinstance(self.thr_idx, int) or is_traced(self.thr_idx):
             return place
         kind = type(self.thr_idx)  # a dynamic index has dynamic coordinates
         return tuple(kind(int(c)) for c in place)

@@ -126,7 +126,7 @@ def see(composed: Tensor, threads: int, values: int) -> Seen:
         table = np.array([dtype._decode(i) for i in range(1 << dtype.bits)], np.int8 if dtype is Int4 else np.float32)
         return Seen(dtype, bits, table[bits[:, 0]], offsets)
     seen = Tensor(Pointer(dtype, buffer.address, AddressSpace.gmem, memory=buffer), _core.make_layout(count))
-    return Seen(dtype, bits, seen.load(), offsets)
+    return Seen(dtype, bits, np.asarray(seen.load()), offsets)
 
 
 def print_from_device(result: ThreadValues) -> None:

@@ -196,7 +196,7 @@ def _elements(tensor: Tensor) -> Any:
     import numpy as np
 
     if isinstance(tensor.iterator, Pointer):
-        return tensor.load()
+        return np.asarray(tensor.load())
     if isinstance(tensor.iterator, int):
         return tensor.iterator + tensor.layout.offsets()
     elements = np.empty(int(_core.size(tensor.layout)), dtype=object)

@@ -1,0 +1,55 @@
+#include "vectorize.hpp"
+
+#include <algorithm>
+
+namespace tilewright::program {
+
+namespace {
+
+// Whether a number that `divisor` divides (0: the number 0) is a multiple of count.
+bool is_multiple(int64_t divisor, int64_t count) { return divisor % count == 0; }
+
+// `ranges`: nullptr where what is dynamic is taken for a multiple.
+bool fits(const Program& program, Ranges* ranges, const Access& access, std::size_t along, int64_t count) {
+  const Type& type = program.type(access.pointer);
+  const int64_t element = facts(type.scalar).bits / 8;
+  const auto is_swizzled_apart = [&](const ByteSwizzle& swizzle, int64_t units) {
+    return swizzle.bits != 0 && (int64_t{1} << swizzle.base) % units != 0;
+  };
+  if (access.modes[along].extent % count != 0 || type.align % (count * element) != 0) return false;
+  if (is_swizzled_apart(access.swizzle, count) || is_swizzled_apart(type.swizzle, count * element)) return false;
+  if (!is_multiple(access.offset, count)) return false;
+  const auto divisor = [&](ValueId id) { return ranges != nullptr ? ranges->of(id).divisor : 0; };
+  if (access.dynamic != kNoValue && !is_multiple(divisor(access.dynamic), count)) return false;
+  for (std::size_t i = 0; i < access.modes.size(); ++i) {
+    const AccessMode& mode = access.modes[i];
+    if (i == along) continue;
+    if (!is_multiple(mode.dynamic == kNoValue ? mode.stride : divisor(mode.dynamic), count)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Vectorized vectorized(const Program& program, Ranges& ranges, const Access& access, int64_t bytes) {
+  Vectorized best;
+  const Type& type = program.type(access.pointer);
+  const int64_t bits = facts(type.scalar).bits;
+  if (bits < 8 || type.space == Space::kRegister) return best;
+  for (std::size_t along = 0; along < access.modes.size(); ++along) {
+    const AccessMode& mode = access.modes[along];
+    if (mode.dynamic != kNoValue || mode.stride != 1) continue;
+    for (int64_t count = 2; count * bits <= bytes * 8; count *= 2) {
+      if (count > best.count && fits(program, &ranges, access, along, count)) best = {count, along};
+    }
+  }
+  return best;
+}
+
+bool moves_together(const Program& program, const Access& access, int64_t count) {
+  if (access.modes.empty() || facts(program.type(access.pointer).scalar).bits < 8) return false;
+  const AccessMode& first = access.modes[0];
+  return first.dynamic == kNoValue && first.stride == 1 && fits(program, nullptr, access, 0, count);
+}
+
+}  // namespace tilewright::program

@@ -1,0 +1,296 @@
+#include "evaluate.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "fold.hpp"
+
+namespace tilewright::program {
+
+namespace {
+
+double float_of(Scalar scalar, uint64_t bits) {
+  if (scalar == Scalar::kFloat64) {
+    double value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  float value = 0;
+  const auto narrow = static_cast<uint32_t>(bits);
+  std::memcpy(&value, &narrow, sizeof value);
+  return value;
+}
+
+uint64_t float_bits(Scalar scalar, double value) {
+  uint64_t bits = 0;
+  if (scalar == Scalar::kFloat64) {
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+  }
+  const auto narrow = static_cast<float>(value);
+  uint32_t word = 0;
+  std::memcpy(&word, &narrow, sizeof narrow);
+  return word;
+}
+
+class Run {
+ public:
+  Run(const Program& program, std::size_t index) : program_(program), function_(program.functions[index]) {
+    values_.resize(program.values.size());
+  }
+
+  HostRun operator()(const std::vector<uint64_t>& parameters) {
+    const Block& body = program_.blocks[function_.body];
+    if (parameters.size() != body.parameters.size()) {
+      throw ProgramError(concat(function_.name, " takes ",
+                                counted(static_cast<int64_t>(body.parameters.size()), "value"), ", but got ",
+                                parameters.size()));
+    }
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const ValueId id = body.parameters[i];
+      values_[id] = program_.type(id).is_pointer() ? Evaluated{0, static_cast<int>(i)} : Evaluated{parameters[i], -1};
+    }
+    parameters_ = &parameters;
+    run(body);
+    for (const ValueId id : function_.results) result_.results.push_back(values_[id]);
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const Operation& operation, const std::string& why) const {
+    const Place& place = program_.places[operation.place];
+    throw ProgramError(concat(place.file, ":", place.line, ": in ", function_.name, ", on the host: ", why));
+  }
+
+  Scalar scalar(ValueId id) const { return program_.type(id).scalar; }
+  int64_t integer(ValueId id) const { return value_of_bits(scalar(id), values_[id].bits); }
+  double real(ValueId id) const { return float_of(scalar(id), values_[id].bits); }
+  bool is_true(ValueId id) const { return values_[id].bits != 0; }
+  void set(const Operation& operation, uint64_t bits) { values_[operation.results.at(0)] = Evaluated{bits, -1}; }
+
+  void run(const Block& block) {
+    for (const OpId id : block.operations) run(program_.operations[id]);
+  }
+  void assign(const std::vector<ValueId>& to, const std::vector<ValueId>& from, std::size_t skip_to = 0,
+              std::size_t skip_from = 0) {
+    std::vector<Evaluated> moved;
+    for (std::size_t i = skip_from; i < from.size(); ++i) moved.push_back(values_[from[i]]);
+    for (std::size_t i = 0; i < moved.size(); ++i) values_[to[i + skip_to]] = moved[i];
+  }
+
+  void run(const Operation& operation) {
+    const auto& ids = operation.operands;
+    switch (facts(operation.code).family) {
+      case Family::kConstant:
+        return set(operation, operation.bits);
+      case Family::kUnary:
+        return unary(operation);
+      case Family::kBinary:
+      case Family::kShift:
+        return binary(operation);
+      case Family::kCompare:
+        return compare(operation);
+      case Family::kSelect:
+        values_[operation.results[0]] = values_[ids[is_true(ids[0]) ? 1 : 2]];
+        return;
+      case Family::kCast:
+        return cast(operation);
+      case Family::kPointer:
+        return pointer(operation);
+      case Family::kControl:
+        return control(operation);
+      default:
+        return other(operation);
+    }
+  }
+
+  void unary(const Operation& operation) {
+    const ValueId id = operation.operands[0];
+    if (is_float(scalar(id))) {
+      const double x = real(id);
+      switch (operation.code) {
+        case Opcode::kNeg:
+          return set(operation, float_bits(scalar(id), -x));
+        case Opcode::kAbs:
+          return set(operation, float_bits(scalar(id), std::fabs(x)));
+        default:
+          refuse(operation, concat(facts(operation.code).text, " is computed in kernels only"));
+      }
+    }
+    const int64_t x = integer(id);
+    const int64_t minus = static_cast<int64_t>(0 - static_cast<uint64_t>(x));
+    switch (operation.code) {
+      case Opcode::kNeg:
+        return set(operation, bits_of_value(scalar(id), minus));
+      case Opcode::kAbs:
+        return set(operation, bits_of_value(scalar(id), x < 0 ? minus : x));
+      case Opcode::kNot:
+        return set(operation, scalar(id) == Scalar::kBoolean ? x == 0 : bits_of_value(scalar(id), ~x));
+      default:
+        refuse(operation, concat(facts(operation.code).text, " is computed in kernels only"));
+    }
+  }
+
+  void binary(const Operation& operation) {
+    const ValueId a = operation.operands[0], b = operation.operands[1];
+    const Scalar type = scalar(a);
+    if (is_float(type)) {
+      const double x = real(a), y = real(b);
+      const auto result = [&]() -> double {
+        switch (operation.code) {
+          case Opcode::kAdd:
+            return x + y;
+          case Opcode::kSub:
+            return x - y;
+          case Opcode::kMul:
+            return x * y;
+          case Opcode::kDiv:
+            return x / y;
+          case Opcode::kMin:
+            return std::fmin(x, y);
+          case Opcode::kMax:
+            return std::fmax(x, y);
+          default:
+            refuse(operation, concat(facts(operation.code).text, " is computed in kernels only"));
+        }
+      }();
+      return set(operation, float_bits(type, result));
+    }
+    const std::optional<int64_t> result = fold_binary(operation.code, type, integer(a), integer(b));
+    if (!result) refuse(operation, "an integer is divided by 0");
+    set(operation, bits_of_value(type, *result));
+  }
+
+  void compare(const Operation& operation) {
+    const ValueId a = operation.operands[0], b = operation.operands[1];
+    if (!is_float(scalar(a))) {
+      return set(operation, *fold_compare(operation.code, scalar(a), integer(a), integer(b)));
+    }
+    const double x = real(a), y = real(b);
+    switch (operation.code) {
+      case Opcode::kEq:
+        return set(operation, x == y);
+      case Opcode::kNe:
+        return set(operation, x != y);
+      case Opcode::kLt:
+        return set(operation, x < y);
+      case Opcode::kLe:
+        return set(operation, x <= y);
+      case Opcode::kGt:
+        return set(operation, x > y);
+      default:
+        return set(operation, x >= y);
+    }
+  }
+
+  void cast(const Operation& operation) {
+    const ValueId id = operation.operands[0];
+    const Scalar from = scalar(id), to = scalar(operation.results[0]);
+    if (operation.code == Opcode::kBitcast) return set(operation, values_[id].bits);
+    if (is_float(to)) {
+      const double x = is_float(from)    ? real(id)
+                       : is_signed(from) ? static_cast<double>(integer(id))
+                                         : static_cast<double>(static_cast<uint64_t>(integer(id)));
+      return set(operation, float_bits(to, x));
+    }
+    if (!is_float(from)) return set(operation, bits_of_value(to, integer(id)));
+    const double x = std::trunc(real(id));
+    if (!(std::fabs(x) < 9e18)) refuse(operation, concat(x, " does not fit into an integer"));
+    set(operation, bits_of_value(to, static_cast<int64_t>(x)));
+  }
+
+  void pointer(const Operation& operation) {
+    const ValueId id = operation.operands.empty() ? kNoValue : operation.operands[0];
+    switch (operation.code) {
+      case Opcode::kOffset: {
+        Evaluated moved = values_[id];
+        moved.bits += static_cast<uint64_t>(integer(operation.operands[1]) * facts(scalar(id)).bits / 8);
+        values_[operation.results[0]] = moved;
+        return;
+      }
+      case Opcode::kRecast:
+      case Opcode::kToPointer:
+        values_[operation.results[0]] = values_[id];
+        return;
+      case Opcode::kAddress: {
+        const Evaluated& of = values_[id];
+        return set(operation, of.bits + (of.base < 0 ? 0 : (*parameters_)[static_cast<std::size_t>(of.base)]));
+      }
+      default:
+        refuse(operation, "memory of registers and shared memory is a kernel's");
+    }
+  }
+
+  void control(const Operation& operation) {
+    const auto& ids = operation.operands;
+    const auto block = [&](std::size_t i) -> const Block& { return program_.blocks[operation.blocks[i]]; };
+    if (operation.code == Opcode::kIf) {
+      const Block& chosen = block(is_true(ids[0]) ? 0 : 1);
+      run(chosen);
+      return assign(operation.results, chosen.yields);
+    }
+    if (operation.code == Opcode::kFor) {
+      const Scalar type = scalar(ids[0]);
+      const int64_t stop = integer(ids[1]), step = integer(ids[2]);
+      if (step == 0) refuse(operation, "the step of a loop is 0");
+      assign(block(0).parameters, ids, 1, 3);
+      for (int64_t i = integer(ids[0]); step > 0 ? i < stop : i > stop; i += step) {
+        values_[block(0).parameters[0]] = Evaluated{bits_of_value(type, i), -1};
+        run(block(0));
+        assign(block(0).parameters, block(0).yields, 1);
+      }
+      return assign(operation.results, block(0).parameters, 0, 1);
+    }
+    assign(block(0).parameters, ids);
+    for (;;) {
+      run(block(0));
+      const bool go_on = is_true(block(0).yields[0]);
+      const auto& to = go_on ? block(1).parameters : operation.results;
+      assign(to, block(0).yields, 0, 1);
+      if (!go_on) return;
+      run(block(1));
+      assign(block(0).parameters, block(1).yields);
+    }
+  }
+
+  void other(const Operation& operation) {
+    const auto& ids = operation.operands;
+    switch (operation.code) {
+      case Opcode::kAssert:
+        if (!is_true(ids[0])) refuse(operation, concat("assertion failed: ", operation.text));
+        return;
+      case Opcode::kLaunch: {
+        Launched launched;
+        launched.kernel = static_cast<std::size_t>(operation.ints.at(0));
+        launched.ints = operation.ints;
+        launched.place = operation.place;
+        for (int i = 0; i < 3; ++i) {
+          launched.grid[i] = integer(ids[i]);
+          launched.block[i] = integer(ids[3 + i]);
+          launched.cluster[i] = integer(ids[6 + i]);
+        }
+        launched.shared_bytes = integer(ids[9]);
+        for (std::size_t i = 10; i < ids.size(); ++i) launched.arguments.push_back(values_[ids[i]]);
+        result_.launches.push_back(std::move(launched));
+        return;
+      }
+      default:
+        refuse(operation, concat(facts(operation.code).text, " is a kernel's operation"));
+    }
+  }
+
+  const Program& program_;
+  const Function& function_;
+  const std::vector<uint64_t>* parameters_ = nullptr;
+  std::vector<Evaluated> values_;
+  HostRun result_;
+};
+
+}  // namespace
+
+HostRun evaluate(const Program& program, std::size_t index, const std::vector<uint64_t>& parameters) {
+  return Run(program, index)(parameters);
+}
+
+}  // namespace tilewright::program

@@ -1,0 +1,38 @@
+// A host function's launches: what its kernels are launched with, for the arguments of one call.
+//
+// Numbers are computed as kernels compute them. Pointers are followed from the argument they come from, so that the
+// same launches serve other addresses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace tilewright::program {
+
+struct Evaluated {
+  uint64_t bits = 0;  // of a pointer: the bytes behind its argument's address, or the address where there is none
+  int base = -1;      // of a pointer: the parameter of the host function that it comes from
+};
+
+struct Launched {
+  std::size_t kernel = 0;  // an index into Program::functions
+  int64_t grid[3], block[3], cluster[3];
+  int64_t shared_bytes = 0;  // asked for; what the kernel's allocations need is in its Function
+  std::vector<Evaluated> arguments;
+  uint32_t place = 0;
+  std::vector<int64_t> ints;  // of the operation: kernel, min_blocks_per_mp, cooperative, use_pdl
+};
+
+struct HostRun {
+  std::vector<Launched> launches;
+  std::vector<Evaluated> results;
+};
+
+// Runs function `index` with the patterns of its parameters. Raises ProgramError for what a host function cannot do
+// here (it reads memory, say), and for a failed assertion or a division by zero, with its line.
+HostRun evaluate(const Program& program, std::size_t index, const std::vector<uint64_t>& parameters);
+
+}  // namespace tilewright::program

@@ -1,0 +1,51 @@
+"""Add two vectors of any length.
+
+What to learn: zipped_divide cuts a tensor into tiles, a TV layout gives each thread its part of a tile, and coordinates
+beside the data say which elements of the last tile are there.
+"""
+
+from __future__ import annotations
+
+import torch
+
+import tilewright as cutlass
+from tilewright import cute
+
+PICTURE = "(128,4):(4,1)"
+THREADS, VALUES = 128, 4
+
+
+@cute.kernel
+def add_kernel(tA: cute.Tensor, tB: cute.Tensor, tC: cute.Tensor, tCoord: cute.Tensor, n: cutlass.Int32):
+    tidx, _, _ = cute.arch.thread_idx()
+    bidx, _, _ = cute.arch.block_idx()
+    thread = ((tidx, None), bidx)
+    a, b, c, coord = tA[thread], tB[thread], tC[thread], tCoord[thread]
+    if coord[VALUES - 1] < n:
+        c.store(a.load() + b.load())
+    else:
+        for i in cutlass.range_constexpr(VALUES):
+            if coord[i] < n:
+                c[i] = a[i] + b[i]
+
+
+@cute.jit
+def add(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
+    tv_layout = cute.make_layout((THREADS, VALUES), stride=(VALUES, 1))
+    tile = cute.make_layout(THREADS * VALUES)
+    coordinates = cute.make_identity_tensor(cute.size(mA))
+    parts = [cute.composition(cute.zipped_divide(x, tile), (tv_layout, None)) for x in (mA, mB, mC, coordinates)]
+    blocks = cute.ceil_div(cute.size(mC), THREADS * VALUES)
+    add_kernel(*parts, cute.size(mC)).launch(grid=[blocks, 1, 1], block=[THREADS, 1, 1])
+
+
+def check(device: str) -> None:
+    for n in (1, 511, 512, 4099):
+        a, b = torch.randn(n, device=device), torch.randn(n, device=device)
+        c = torch.full((n,), float("nan"), device=device)
+        add(a, b, c)
+        torch.testing.assert_close(c, a + b, rtol=0, atol=0)
+
+
+if __name__ == "__main__":
+    check("cuda" if torch.cuda.is_available() else "cpu")

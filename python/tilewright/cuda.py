@@ -1,0 +1,33 @@
+"""The helpers of `cutlass.cuda`: the context and its streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright._core import cuda as driver
+from tilewright._names import names_of
+
+__all__ = ["default_stream", "initialize_cuda_context", "stream_sync"]
+
+
+def initialize_cuda_context(device_id: int = 0) -> int:
+    """Make sure that a device is there and can be used; its number. DriverError where there is none."""
+    from tilewright.runtime.device import properties
+
+    properties(device_id)
+    return device_id
+
+
+def default_stream() -> int:
+    """The legacy default stream, as the number that launches take."""
+    return 1
+
+
+def stream_sync(stream: Any) -> None:
+    """Wait until all work of a stream of the first device is done."""
+    handle = getattr(stream, "cuda_stream", stream)
+    driver.synchronize_stream(0, int(handle) or 1)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

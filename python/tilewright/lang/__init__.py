@@ -1,0 +1,1 @@
+"""The language of kernels: Python functions that are traced into programs."""

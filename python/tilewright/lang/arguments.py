@@ -1,0 +1,445 @@
+"""Arguments of traced functions: which leaves of them a program takes as parameters, and what is fixed in it.
+
+A Form says what an argument is. It is read once, from the arguments that a function is traced with; for later calls it
+says whether other arguments fit it, and gives the patterns of their leaves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import types as python_types
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
+
+from tilewright import _core, numeric
+from tilewright._core import program
+from tilewright.cute.int_tuple import text
+from tilewright.cute.runtime import import_array
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.tensor import Tensor
+from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
+from tilewright.lang.fake import FakeStream
+from tilewright.lang.leaves import all_leaves, number_of, rebuilt
+from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+__all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr", "numeric_annotation", "signature_of"]
+
+
+class Constexpr:
+    """Marks a parameter that is a compile-time constant: `tile: Constexpr[int]`."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return type(list[int])(cls, item)
+
+
+class Memory(NamedTuple):
+    """The memory behind a pointer argument of one call: its bytes, its owner's device, the tensor's layout in it."""
+
+    parameter: int
+    begin: int
+    bytes: int
+    device: tuple[int, int]
+    read_only: bool
+    name: str
+    origin: int
+    bits: int
+    layout: Any
+    owner: Any
+
+
+@dataclasses.dataclass
+class Leaves:
+    """What the arguments of one call put in for the parameters: patterns of 64 bits, and the memory of pointers."""
+
+    values: list[Any] = dataclasses.field(default_factory=list)
+    memory: list[Memory] = dataclasses.field(default_factory=list)
+    stream: int | None = None
+
+    def add(self, value: Any) -> None:
+        self.values.append(value)
+
+
+class Form:
+    """What an argument is. `name` is the user's name of it, `mA` or `sizes[0]`."""
+
+    name: str
+
+    def key(self) -> Hashable:
+        """Equal keys: one program serves both."""
+        raise NotImplementedError
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        """The name and type of each parameter that it takes."""
+        return iter(())
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        """The argument as the traced function sees it; of a result, as the caller does."""
+        raise NotImplementedError
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        """Add the leaves of an argument of this form; TypeError or ValueError, which name it, where it has another."""
+        raise NotImplementedError
+
+
+class Static(Form):
+    """Something that the program has fixed: a type, a callable, a static layout, a Constexpr value, None."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name, self.value = name, value
+
+    def key(self) -> Hashable:
+        try:
+            hash(self.value)
+        except TypeError:
+            return ("object", id(self.value))
+        return ("static", type(self.value), self.value)
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self.value
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        same = value is self.value
+        if not same:
+            try:
+                same = type(value) is type(self.value) and bool(value == self.value)
+            except Exception:
+                same = False
+        if not same:
+            raise ValueError(
+                f"{self.name} is {value!r}, but the function was compiled for {self.value!r}, which is fixed in it; "
+                "compile it for the new value"
+            )
+
+
+class StreamForm(Form):
+    """A CUDA stream, of torch, of CUDA's Python bindings, or the number of one: where a call's kernels are launched."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def key(self) -> Hashable:
+        return ("stream",)
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if isinstance(value, (StreamForm, FakeStream)):
+            return
+        handle = int(getattr(value, "cuda_stream", value))
+        leaves.stream = handle or 1
+
+
+def is_stream(value: Any) -> bool:
+    """Whether a value is a stream: one of torch, of CUDA's Python bindings, or one to compile with."""
+    return isinstance(value, FakeStream) or type(value).__name__ in (
+        "CUstream",
+        "cudaStream_t",
+        "Stream",
+        "ExternalStream",
+    )
+
+
+class Number(Form):
+    """A number of one type."""
+
+    def __init__(self, name: str, dtype: type[Numeric], div: int = 1) -> None:
+        self.name, self.dtype, self.div = name, dtype, div
+
+    def key(self) -> Hashable:
+        return ("number", self.dtype, self.div)
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        yield self.name, program.number(self.dtype.__name__)
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return number_of(self.dtype, next(symbols), self.div)
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if isinstance(value, Numeric) and is_symbol(value._value):
+            leaves.add(value._value)
+            return
+        # A number that is known while tracing, and one of a call.
+        if not isinstance(value, (bool, int, float, Numeric)) and not hasattr(value, "__index__"):
+            raise TypeError(f"{self.name}: expected {self.dtype}, but got {value!r} of type {type(value).__name__}")
+        number = value if type(value) is self.dtype else self.dtype(value)
+        if self.div != 1 and int(number._value) % self.div:
+            raise ValueError(
+                f"{self.name} is {int(number._value)}, but the function was compiled for multiples of {self.div}"
+            )
+        leaves.add(self.dtype._encode(number._value))
+
+
+class PointerForm(Form):
+    """A pointer: its type, space and alignment are fixed, the address is a parameter."""
+
+    def __init__(self, name: str, pointer: Pointer, in_kernel: bool) -> None:
+        self.name = name
+        self.dtype, self.alignment = pointer.dtype, pointer.alignment
+        self.memspace = pointer.memspace
+        self.swizzle = getattr(pointer, "swizzle", None)
+        if in_kernel and self.memspace is AddressSpace.generic:
+            self.memspace = AddressSpace.gmem
+
+    def key(self) -> Hashable:
+        return ("pointer", self.dtype, self.memspace, self.alignment, self.swizzle)
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        yield self.name, pointer_type(self.dtype, self.memspace, self.alignment, self.swizzle)
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        symbol = next(symbols)
+        if isinstance(symbol, Pointer):  # of a result, which is a pointer of the caller's
+            return symbol
+        return TracedPointer(self.dtype, symbol, self.memspace, self.alignment, self.swizzle)
+
+    def read(self, value: Any, leaves: Leaves, layout: Any = None) -> None:
+        if not isinstance(value, Pointer):
+            raise TypeError(f"{self.name}: expected a pointer, but got {type(value).__name__}")
+        if value.dtype is not self.dtype:
+            raise TypeError(f"{self.name}: expected elements of type {self.dtype}, but they are {value.dtype}")
+        symbol = getattr(value, "symbol", None)
+        if symbol is not None:
+            leaves.add(symbol)
+            return
+        address = value.toint()
+        if address % self.alignment:
+            raise ValueError(
+                f"{self.name}: the address 0x{address:x} is no multiple of {self.alignment} bytes, for which the "
+                "function was compiled"
+            )
+        memory = value._memory
+        if memory is not None:
+            found = Memory(
+                len(leaves.values), memory.begin, memory.end - memory.begin, memory.dlpack_device, memory.read_only,
+                self.name, address, self.dtype.bits, layout, memory,
+            )  # fmt: skip
+            leaves.memory.append(found)
+        leaves.add(address)
+
+
+class LayoutForm(Form):
+    """A layout with dynamic leaves: each of them is a parameter."""
+
+    def __init__(self, name: str, layout: Any) -> None:
+        self.name, self.layout = name, layout
+        self.numbers = [
+            Number(f"{name}.{where}", type(leaf), leaf._div)
+            for where, leaf in all_leaves(layout)
+            if isinstance(leaf, (Int32, Int64))
+        ]
+
+    def key(self) -> Hashable:
+        return ("layout", str(self.layout))
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        for number in self.numbers:
+            yield from number.parameters()
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return rebuilt(self.layout, iter([number.build(symbols) for number in self.numbers]))
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        theirs, ours = list(all_leaves(value)), list(all_leaves(self.layout))
+        if len(theirs) != len(ours) or _profile(value) != _profile(self.layout):
+            raise ValueError(f"{self.name}: expected a layout such as {self.layout}, but got {value}")
+        numbers = iter(self.numbers)
+        for (where, their), (_, our) in zip(theirs, ours, strict=True):
+            if isinstance(our, (Int32, Int64)):
+                next(numbers).read(their, leaves)
+            elif their != our or (isinstance(their, Numeric) and is_symbol(their._value)):
+                raise ValueError(
+                    f"{self.name}.{where} is {_shown(their)}, but the function was compiled for {_shown(our)}, which "
+                    "is fixed in it; compile it for a tensor with a dynamic layout (mark_layout_dynamic), or again"
+                )
+
+
+class TensorForm(Form):
+    """A tensor: a pointer and a layout."""
+
+    def __init__(self, name: str, tensor: Tensor, in_kernel: bool) -> None:
+        self.name = name
+        self.iterator: Form = form_of(tensor.iterator, None, name, in_kernel)
+        self.layout = LayoutForm(name, tensor.layout)
+
+    def key(self) -> Hashable:
+        return ("tensor", self.iterator.key(), self.layout.key())
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        yield from self.iterator.parameters()
+        yield from self.layout.parameters()
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return Tensor(self.iterator.build(symbols), self.layout.build(symbols))
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if not isinstance(value, Tensor):
+            if not hasattr(value, "__dlpack__"):
+                raise TypeError(f"{self.name}: expected a tensor, but got {value!r} of type {type(value).__name__}")
+            value = import_array(value, self.name)
+        if isinstance(self.iterator, PointerForm):
+            self.iterator.read(value.iterator, leaves, value.layout)
+        else:
+            self.iterator.read(value.iterator, leaves)
+        self.layout.read(value.layout, leaves)
+
+
+class Group(Form):
+    """A tuple, list, dict, dataclass, NamedTuple or namespace: its parts, one by one."""
+
+    def __init__(self, name: str, parts: list[Form], kind: type, build: Callable[[list[Any]], Any], of: Any) -> None:
+        self.name, self.parts, self.kind, self._build, self._of = name, parts, kind, build, of
+
+    def key(self) -> Hashable:
+        return ("group", self.kind, *(part.key() for part in self.parts))
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        for part in self.parts:
+            yield from part.parameters()
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self._build([part.build(symbols) for part in self.parts])
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        parts = self._of(value) if isinstance(value, self.kind) else None
+        if parts is None or len(parts) != len(self.parts):
+            raise TypeError(
+                f"{self.name}: expected a {self.kind.__name__} of {len(self.parts)} parts, but got {value!r}"
+            )
+        for form, (_, part) in zip(self.parts, parts, strict=True):
+            form.read(part, leaves)
+
+
+# ---- from a value to its form ----
+
+
+def form_of(value: Any, annotation: Any, name: str, in_kernel: bool = False) -> Form:
+    """The form of an argument, which its annotation may tell: `n: Int32`, `tile: Constexpr[int]`."""
+    if is_constexpr(annotation) or value is None or isinstance(value, (str, bytes, type, enum.Enum)):
+        return Static(name, value)
+    dtype = numeric_annotation(annotation)
+    if dtype is not None:
+        return _number(value, dtype, name)
+    if is_stream(value) or isinstance(value, StreamForm):
+        return StreamForm(name)
+    if isinstance(value, Numeric):
+        return _number(value, type(value), name)
+    if isinstance(value, (bool, int, float)):
+        return Number(name, Boolean if isinstance(value, bool) else Int32 if isinstance(value, int) else Float32)
+    if isinstance(value, Tensor):
+        return TensorForm(name, value, in_kernel)
+    if isinstance(value, Pointer):
+        return PointerForm(name, value, in_kernel)
+    if isinstance(value, (_core.Layout, _core.ComposedLayout)):
+        form = LayoutForm(name, value)
+        return form if form.numbers else Static(name, value)
+    if hasattr(value, "__dlpack__"):
+        return TensorForm(name, import_array(value, name).mark_layout_dynamic(), in_kernel)
+    parts = _parts(value)
+    if parts is not None:
+        of, build = parts
+        inner = [
+            form_of(part, hint, f"{name}{path}", in_kernel)
+            for (path, part), hint in zip(of(value), _hints(value, annotation), strict=True)
+        ]
+        if any(not isinstance(part, Static) for part in inner):
+            return Group(name, inner, type(value), build, of)
+    return Static(name, value)
+
+
+def is_constexpr(annotation: Any) -> bool:
+    """Whether a parameter is marked as a compile-time constant."""
+    if isinstance(annotation, str):
+        return annotation.split("[")[0].split(".")[-1] == "Constexpr"
+    return annotation is Constexpr or get_origin(annotation) is Constexpr
+
+
+def numeric_annotation(annotation: Any) -> type[Numeric] | None:
+    """The numeric type that a parameter is annotated with."""
+    if isinstance(annotation, str):
+        annotation = getattr(numeric, annotation.split(".")[-1], None)
+    if isinstance(annotation, type) and issubclass(annotation, Numeric) and hasattr(annotation, "width"):
+        return annotation
+    return None
+
+
+def is_symbol(value: Any) -> bool:
+    return isinstance(value, program.Symbol)
+
+
+def _number(value: Any, dtype: type[Numeric], name: str) -> Number:
+    if not isinstance(value, (bool, int, float, Numeric)) and not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: expected {dtype}, but got {value!r} of type {type(value).__name__}")
+    return Number(name, dtype, value._div if isinstance(value, dtype) and isinstance(value, (Int32, Int64)) else 1)
+
+
+def _hints(value: Any, annotation: Any) -> list[Any]:
+    """The annotations of the parts of a value, None where there is none."""
+    count = len(_parts(value)[0](value))  # type: ignore[index]
+    if dataclasses.is_dataclass(value):
+        return [field.type for field in dataclasses.fields(value)]
+    if hasattr(value, "_fields"):
+        return [type(value).__annotations__.get(field) for field in value._fields]
+    args = get_args(annotation)
+    if isinstance(value, list) and len(args) == 1:
+        return list(args) * count
+    return list(args) if len(args) == count else [None] * count
+
+
+def _parts(value: Any) -> tuple[Callable[[Any], list[tuple[str, Any]]], Callable[[list[Any]], Any]] | None:
+    """How a container is split into parts with their paths, and built again."""
+    kind = type(value)
+    if hasattr(value, "_fields") and isinstance(value, tuple):
+        fields = value._fields
+        return (lambda v: [(f".{f}", getattr(v, f)) for f in fields]), (lambda parts: kind(*parts))
+    if isinstance(value, (tuple, list)):
+        return (lambda v: [(f"[{i}]", x) for i, x in enumerate(v)]), (lambda parts: kind(parts))
+    if isinstance(value, dict):
+        keys = list(value)
+        return (lambda v: [(f"[{k!r}]", v[k]) for k in keys]), (lambda parts: kind(zip(keys, parts, strict=True)))
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]
+
+        def build(parts: list[Any]) -> Any:
+            made = object.__new__(kind)
+            for field, part in zip(names, parts, strict=True):
+                object.__setattr__(made, field, part)
+            return made
+
+        return (lambda v: [(f".{f}", getattr(v, f)) for f in names]), build
+    if isinstance(value, python_types.SimpleNamespace):
+        fields = list(vars(value))
+        return (
+            (lambda v: [(f".{f}", getattr(v, f)) for f in fields]),
+            (lambda parts: kind(**dict(zip(fields, parts, strict=True)))),
+        )
+    return None
+
+
+# ---- layouts ----
+
+
+def _profile(layout: Any) -> Any:
+    if isinstance(layout, _core.ComposedLayout):
+        return str(layout.inner), _profile(layout.outer)
+
+    def of(tree: Any) -> Any:
+        return tuple(map(of, tree)) if isinstance(tree, tuple) else None
+
+    return of(layout.shape)
+
+
+def _shown(leaf: Any) -> str:
+    return text(leaf) if not isinstance(leaf, Numeric) else "dynamic" if is_symbol(leaf._value) else str(int(leaf))
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature, with annotations that are text evaluated where they can be."""
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception:  # a name that only a type checker sees
+        return inspect.signature(function)

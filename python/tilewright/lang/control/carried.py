@@ -1,0 +1,205 @@
+"""What goes round a loop: variables that its body assigns, and objects that it changes in place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright.lang.carry.registry import Mismatch, describe, leaf_of, parts_of
+from tilewright.lang.carry.rounds import Round
+from tilewright.lang.carry.undefined import UNBOUND, Undefined
+from tilewright.lang.control.site import display_name, is_bound, read_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+    from tilewright.lang.carry.watch import Watch, Watched
+    from tilewright.lang.control.site import Site
+
+__all__ = ["Carried", "stores_of"]
+
+
+class Carried:
+    """What goes round a loop: variables that its body assigns, and objects that it changes in place."""
+
+    def __init__(
+        self,
+        site: Site,
+        names: Sequence[str],
+        values: Sequence[Any],
+        watch: Watch,
+        stores: Sequence[tuple[Any, str | None]],
+    ) -> None:
+        self.site = site
+        self.names = names
+        self._is_bound = [is_bound(value) for value in values]
+        self._values = values
+        self._watch = watch
+        self._round = Round()
+        self._paths: list[str] = []
+        self._cells: list[tuple[Watched, Any]] = []  # a part of an object that goes round
+        self._whole: list[tuple[Watched, int]] = []  # an object whose kind says what goes round
+        self._new: list[tuple[Watched, Any]] = []
+        try:
+            for name, value, bound in zip(names, values, self._is_bound, strict=True):
+                if bound:
+                    self._add(value, name)
+            for watched in watch.objects:
+                if watched.how.is_carried:
+                    self._add_object(watched)
+            for base, attribute in stores:
+                self._add_store(base, attribute)
+        except Mismatch as error:
+            raise TypeError(self._changed(error)) from None
+
+    def _add(self, value: Any, path: str) -> None:
+        self._round.add(value, path)
+        self._paths.append(path)
+
+    def _add_object(self, watched: Watched) -> None:
+        parts = parts_of(type(watched.value))
+        assert parts is not None
+        inside = parts.split(watched.value)[1]
+        for i, part in enumerate(inside):
+            self._add(part, f"{watched.path}[{i}]")
+        self._whole.append((watched, len(inside)))
+
+    def _add_store(self, base: Any, attribute: str | None) -> None:
+        watched = self._watch.find(base)
+        if watched is None or watched.how.is_carried:
+            return
+        for key in watched.state if attribute is None else [attribute]:
+            if key in watched.state and (watched, key) not in self._cells:
+                self._add(watched.state[key], watched.name(key))
+                self._cells.append((watched, key))
+
+    def symbols(self) -> list[Any]:
+        """The values when the loop begins."""
+        try:
+            return self._round.symbols()
+        except Mismatch as error:
+            raise TypeError(self._changed(error)) from None
+
+    def put(self, symbols: Sequence[Any], builder: Any) -> list[Any]:
+        """Give objects, and the variables that have a value, these symbols; the variables' values."""
+        values = iter(self._round.values(symbols))
+        found = [next(values) if bound else None for bound in self._is_bound]
+        for watched, count in self._whole:
+            parts = parts_of(type(watched.value))
+            assert parts is not None
+            assert parts.assign is not None
+            parts.assign(watched.value, [next(values) for _ in range(count)])
+        states: dict[int, tuple[Watched, dict[Any, Any]]] = {}
+        for watched, key in self._cells:
+            states.setdefault(id(watched.value), (watched, watched.now()))[1][key] = next(values)
+        for watched, state in states.values():
+            watched.put(state)
+        for name, value in zip(self.names, found, strict=True):
+            leaf = leaf_of(type(value))
+            if leaf is not None and leaf.is_dynamic(value):
+                builder.name(leaf.symbol_of(value), display_name(name))
+        return found
+
+    def enter(self, symbols: Sequence[Any], builder: Any) -> list[Any]:
+        """The values of the variables when a trip begins."""
+        values = self.put(symbols, builder)
+        self._watch.again()
+        return [
+            value if bound else self._unbound_inside(name, old)
+            for name, value, bound, old in zip(self.names, values, self._is_bound, self._values, strict=True)
+        ]
+
+    def returned(self, values: Sequence[Any]) -> list[Any]:
+        """The symbols of everything that goes round, when a trip ends."""
+        now = [value for value, bound in zip(values, self._is_bound, strict=True) if bound]
+        try:
+            for name, value, bound in zip(self.names, values, self._is_bound, strict=True):
+                if bound and not is_bound(value):
+                    raise Mismatch(name, "assigned before the loop", "without a value at the end of a trip")
+            for watched, count in self._whole:
+                parts = parts_of(type(watched.value))
+                assert parts is not None
+                inside = parts.split(watched.value)[1]
+                if len(inside) != count:
+                    raise Mismatch(watched.path, f"{count} values", f"{len(inside)} values")
+                now.extend(inside)
+            self._require_unchanged()
+            for watched, key in self._cells:
+                state = watched.now()
+                if key not in state:
+                    raise Mismatch(watched.name(key), describe(watched.state[key]), "missing")
+                now.append(state[key])
+            return self._round.returned(now)
+        except Mismatch as error:
+            raise TypeError(self._changed(error)) from None
+
+    def _require_unchanged(self) -> None:
+        carried = {(id(watched.value), key) for watched, key in self._cells}
+        for watched, now in self._watch.changes():
+            if watched.how.is_carried:
+                continue
+            if len(now) != len(watched.state) and watched.how.part == "[{!r}]" and not isinstance(watched.value, dict):
+                fix = "that happens once, while the loop is traced: use cutlass.range_constexpr, or a tensor"
+                raise Mismatch(watched.path, f"{len(watched.state)} elements", f"{len(now)} elements", fix)
+            for key, value in watched.state.items():
+                if (id(watched.value), key) in carried or now.get(key, UNBOUND) is value:
+                    continue
+                new = describe(now[key]) if key in now else "missing"
+                fix = (
+                    "that happens once, while the loop is traced, in a function that it calls or under another name: "
+                    "assign it by its name in the loop, or give its class __extract_mlir_values__ and "
+                    "__new_from_mlir_values__"
+                )
+                raise Mismatch(watched.name(key), describe(value), new, fix)
+            self._new.extend((watched, key) for key in now if key not in watched.state)
+
+    def leave(self, symbols: Sequence[Any], builder: Any) -> list[Any]:
+        """The values of the variables behind the loop."""
+        values = self.put(symbols, builder)
+        for watched, key in self._new:
+            watched.put({**watched.now(), key: Undefined(self._unbound_text(watched.name(key)))})
+        return [
+            value if bound else Undefined(self._unbound_text(name))
+            for name, value, bound in zip(self.names, values, self._is_bound, strict=True)
+        ]
+
+    def _unbound_inside(self, name: str, old: Any) -> Any:
+        if old.__class__ is Undefined:
+            return old
+        return Undefined(
+            self.site.error(
+                f"{display_name(name)} has no value in the first trip: the loop assigns it behind this use",
+                "assign it before the loop",
+            )
+        )
+
+    def _unbound_text(self, name: str) -> str:
+        return self.site.error(
+            f"{display_name(name)} has no value behind this loop, which may make no trip at run time",
+            "assign it before the loop, with the type that it has inside",
+        )
+
+    def _changed(self, error: Mismatch) -> str:
+        name = display_name(error.path)
+        return self.site.error(
+            f"the loop runs at run time and changes {name} from {error.first} to {error.second}",
+            error.fix
+            or "a variable keeps its type and structure in a loop: begin with that type, or convert at the end",
+        )
+
+
+def stores_of(frame: FrameType, stores: Sequence[Any]) -> list[tuple[Any, str | None]]:
+    """The objects of which a loop assigns a part, and which: an attribute, or None for any element.
+
+    () stands for a method that the loop calls.
+    """
+    found: list[tuple[Any, str | None]] = []
+    for path, part in stores:
+        base = read_path(frame, path)
+        if part == ():
+            parts = parts_of(type(base))
+            if parts is not None and parts.if_called:
+                found.append((base, None))
+        else:
+            found.append((base, part))
+    return found

@@ -1,0 +1,118 @@
+"""Run traced programs on the CPU, with every access checked where a launch is small."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright._core import program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tilewright.lang.arguments import Leaves, Memory
+    from tilewright.lang.jit import Traced
+
+__all__ = ["KernelError", "on_cpu", "run_on_cpu"]
+
+CHECKED_THREADS = 1 << 16  # launches of so many threads are checked, where nothing else is said
+_SHOWN = 8  # findings of an error
+
+
+class KernelError(RuntimeError):
+    """What the CPU found to be wrong with a kernel: races, reads of what was never written, accesses out of bounds.
+
+    `findings` has all of it, each with its kind, line, threads, address, tensor and coordinate.
+    """
+
+    def __init__(self, name: str, findings: list[Any]) -> None:
+        lines = [f"  {finding}" for finding in findings[:_SHOWN]]
+        if len(findings) > _SHOWN:
+            lines.append(f"  and {len(findings) - _SHOWN} more; see .findings")
+        super().__init__("\n".join([f"{name}: {len(findings)} defects", *lines]))
+        self.findings = findings
+
+
+class _Settings(threading.local):
+    check: bool | None = None
+    seed = 0
+
+
+_settings = _Settings()
+
+
+@contextlib.contextmanager
+def on_cpu(*, check: bool | None = None, seed: int = 0) -> Iterator[None]:
+    """How the CPU runs kernels inside of this `with`.
+
+    check: whether every access is checked; by default launches of up to 65,536 threads are, or what the variable
+    TILEWRIGHT_CHECK says (0 or 1). seed: the order in which warps take turns; the same seed gives the same order.
+    """
+    before = _settings.check, _settings.seed
+    _settings.check, _settings.seed = check, seed
+    try:
+        yield
+    finally:
+        _settings.check, _settings.seed = before
+
+
+def _is_checked(threads: int) -> bool:
+    if _settings.check is not None:
+        return _settings.check
+    said = os.environ.get("TILEWRIGHT_CHECK")
+    return said not in ("0", "") if said is not None else threads <= CHECKED_THREADS
+
+
+def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
+    """Run the host function; the leaves of what it returns. KernelError for what is wrong with its kernels."""
+    launches, results = traced.program.evaluate(traced.host, leaves.values)
+    memory = {one.parameter: one for one in leaves.memory}
+    functions = traced.program.functions
+    for launch in launches:
+        function = functions[launch.kernel]
+        arguments, ranges = [], []
+        for name, (bits, base) in zip(function.parameters, launch.arguments, strict=True):
+            arguments.append(bits if base < 0 else (leaves.values[base] + bits) % (1 << 64))
+            if base in memory:
+                ranges.append(_range(memory[base], name))
+        findings, output = program.run_kernel(
+            traced.program,
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            cluster=launch.cluster,
+            shared_bytes=launch.shared_bytes,
+            arguments=arguments,
+            memory=ranges,
+            check=_is_checked(prod(launch.grid) * prod(launch.block)),
+            seed=_settings.seed,
+        )
+        if output:
+            sys.stdout.write(output)
+        if findings:
+            raise KernelError(function.name, findings)
+    return tuple(results)
+
+
+def _range(memory: Memory, name: str) -> Any:
+    """The memory behind a pointer of a kernel, with the tensor's shape where it has a plain one."""
+    shape: list[int] = []
+    stride: list[int] = []
+    if isinstance(memory.layout, _core.Layout):
+        shape = [int(x) for x in _core.flatten_to_tuple(memory.layout.shape)]
+        stride = [int(x) for x in _core.flatten_to_tuple(memory.layout.stride)]
+    return program.MemoryRange(
+        memory.begin,
+        memory.bytes,
+        name,
+        origin=memory.origin,
+        shape=shape,
+        stride=stride,
+        bits=memory.bits,
+        writable=not memory.read_only,
+    )

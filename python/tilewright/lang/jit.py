@@ -1,0 +1,377 @@
+"""@cute.jit, @cute.kernel, launches, cute.compile: a function is traced for a kind of arguments, and run from memory.
+
+A program is traced once for each kind of arguments (types, static parts of layouts, Constexpr values): not for their
+pointers, nor for dynamic sizes. It runs where its tensors lie.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright._core import program
+from tilewright._traceback import short
+from tilewright.cute.runtime import import_array
+from tilewright.cute.tensors.pointer import Pointer
+from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
+from tilewright.cute.tensors.tensor import Tensor
+from tilewright.lang import debug
+from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.options import Options, options_of
+from tilewright.lang.rewrite import rewrite
+from tilewright.lang.run import run
+from tilewright.lang.trace import Trace, as_symbols, current, dimension, leaves_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from tilewright.lang.compile import CompiledKernel
+
+__all__ = ["Compiled", "KernelCall", "compile", "jit", "kernel"]
+
+
+class Traced:
+    """A program with the forms of its host function's arguments, by the names of their parameters, and of its result.
+
+    `compiled` has its kernels by architecture.
+    """
+
+    def __init__(self, program: Any, host: int, forms: dict[str, Form], returned: Any) -> None:
+        self.program, self.host, self.forms, self.returned = program, host, forms, returned
+        self.compiled: dict[str, dict[int, CompiledKernel]] = {}
+
+
+class _Function:
+    """A decorated function: its signature, and its text rewritten for tracing."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.options = options
+        self._programs: dict[Hashable, Traced] = {}
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        return signature_of(self.function)
+
+    @functools.cached_property
+    def body(self) -> Callable[..., Any]:
+        if self.options.get("preprocessor") is False:
+            return self.function
+        return rewrite(self.function)
+
+    @property
+    def name(self) -> str:
+        return self.options.get("name") or self.function.__name__
+
+    def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
+        """The forms of arguments, by parameter; *args and **kwargs are one each."""
+        forms = {}
+        for name, value in bound.arguments.items():
+            parameter = self.signature.parameters[name]
+            forms[name] = form_of(value, parameter.annotation, name, in_kernel)
+        return forms
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _called(function: Callable[..., Any], signature: inspect.Signature, names: list[str], values: list[Any]) -> Any:
+    """Call a function with values for its parameters."""
+    bound = inspect.BoundArguments(signature, dict(zip(names, values, strict=True)))  # type: ignore[arg-type]
+    return function(*bound.args, **bound.kwargs)
+
+
+class Jit(_Function):
+    """A function of the host; it launches kernels."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function, options)
+        names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+        # Repeats launches on a GPU for tensors of the same kinds without running Python.
+        self._launcher = _core.cuda.Launcher(self._call, names)
+
+    @short
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current() is not None:
+            return self._inlined(args, kwargs)
+        if debug.is_stepping() or os.environ.get("TILEWRIGHT_DEBUG", "0") not in ("", "0"):
+            return self.debug(*args, **kwargs)
+        return self._launcher(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The result of a call, and what repeats its launches."""
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        forms = self.forms(bound)
+        key = tuple((name, form.key()) for name, form in forms.items())
+        traced = self._programs.get(key)
+        if traced is None:
+            traced = self._programs[key] = self.trace(forms)
+        return run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
+
+    def debug(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function as it is written, and its kernels with a Python thread for each thread of a block.
+
+        `breakpoint()`, `print` and debuggers work in both. The tensors have to lie on the CPU. TILEWRIGHT_DEBUG=1 in the
+        environment makes all calls do this.
+        """
+        with debug.stepping():
+            bound = _stepped(self.signature, self.signature.bind(*args, **kwargs), self.name)
+            return self.function(*bound.args, **bound.kwargs)
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Part of the function that is traced; a parameter annotated with a numeric type gets that type."""
+        bound = self.signature.bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            dtype = numeric_annotation(self.signature.parameters[name].annotation)
+            if dtype is not None and not isinstance(value, dtype):
+                bound.arguments[name] = dtype(value)
+        return self.body(*bound.args, **bound.kwargs)
+
+    def trace(self, forms: dict[str, Form]) -> Traced:
+        """The program for arguments of these forms."""
+        names = list(forms)
+        with Trace() as trace:
+            host, returned = trace.function(
+                self.name, False, forms.values(), lambda values: _called(self.body, self.signature, names, values)
+            )
+            return Traced(trace.builder.finish(), host, forms, returned)
+
+
+class Kernel(_Function):
+    """A function of a GPU's thread: calling it binds its arguments."""
+
+    @short
+    def __call__(self, *args: Any, **kwargs: Any) -> KernelCall:
+        trace = current()
+        if trace is not None and trace.in_kernel:
+            raise RuntimeError(f"{self.name}: a kernel does not call a kernel; decorate what both call with @cute.jit")
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return KernelCall(self, bound)
+
+    def set_name_prefix(self, prefix: str, **options: object) -> None:
+        """Name the kernel's symbol `prefix_name`."""
+        self.options["name"] = f"{prefix}_{self.function.__name__}"
+
+
+class KernelCall:
+    """A kernel with its arguments; `launch` runs it."""
+
+    def __init__(self, kernel: Kernel, bound: inspect.BoundArguments) -> None:
+        self._kernel, self._bound = kernel, bound
+
+    @short
+    def launch(
+        self,
+        *,
+        grid: Any = (1, 1, 1),
+        block: Any = (1, 1, 1),
+        cluster: Any = None,
+        smem: int | None = None,
+        stream: Any = None,
+        min_blocks_per_mp: int = 0,
+        cooperative: bool = False,
+        use_pdl: bool = False,
+        **options: Any,
+    ) -> None:
+        """Run the kernel for every thread of every block.
+
+        grid counts blocks, block threads and cluster blocks, each in up to three dimensions. smem is the dynamic
+        shared memory in bytes: by default what the kernel allocates. Inside of a @cute.jit function this is part of its
+        program; at the prompt the kernel runs now, where its tensors lie.
+        """
+        sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
+        if debug.is_stepping() or os.environ.get("TILEWRIGHT_DEBUG", "0") not in ("", "0"):
+            self._step(sizes)
+            return
+        facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
+        trace = current()
+        if trace is not None:
+            self._add(trace, sizes, smem, facts)
+            return
+        kernel, bound = self._kernel, self._bound
+        forms = kernel.forms(bound)
+        names = list(forms)
+        fixed = (sizes, smem, facts)
+        key = (fixed, *((name, form.key()) for name, form in forms.items()))
+        traced = kernel._programs.get(key)
+        if traced is None:
+            with Trace() as made:
+
+                def body(values: list[Any]) -> None:
+                    again = inspect.BoundArguments(bound.signature, dict(zip(names, values, strict=True)))  # type: ignore[arg-type]
+                    KernelCall(kernel, again)._add(made, sizes, smem, facts)
+
+                host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
+                traced = Traced(made.builder.finish(), host, forms, returned)
+            kernel._programs[key] = traced
+        run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
+
+    @short
+    def debug(self, *, grid: Any = (1, 1, 1), block: Any = (1, 1, 1), **options: Any) -> None:
+        """Run the kernel as it is written, with a Python thread for each thread of a block; see `Jit.debug`."""
+        self._step((_three("grid", grid), _three("block", block)))
+
+    def _step(self, sizes: tuple[Any, ...]) -> None:
+        kernel = self._kernel
+        bound = _stepped(kernel.signature, self._bound, kernel.name, in_kernel=True)
+        grid, block = (tuple(int(x) for x in three) for three in sizes[:2])
+        if prod(block) > 1024:
+            raise ValueError(f"launch: block={block} has {prod(block)} threads; at most 1024 are allowed")
+        with debug.stepping():
+            debug.run_blocks(lambda: kernel.function(*bound.args, **bound.kwargs), grid, block)  # type: ignore[arg-type]
+
+    def _add(self, trace: Trace, sizes: tuple[Any, ...], smem: Any, facts: tuple[int, ...]) -> None:
+        """Trace the kernel and add its launch to the host function."""
+        kernel, bound = self._kernel, self._bound
+        forms = kernel.forms(bound, in_kernel=True)
+        names = list(forms)
+        leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
+        types = [type_ for form in forms.values() for _, type_ in form.parameters()]
+        block = [x if isinstance(x, int) else 0 for x in sizes[1]]
+
+        def body(values: list[Any]) -> None:
+            _called(kernel.body, kernel.signature, names, values)
+
+        index, _ = trace.function(kernel.name, True, forms.values(), body, threads=block, min_blocks=facts[0])
+        operands = [dimension(trace, x, name) for name, three in zip(_SIZES, sizes, strict=True) for x in three]
+        operands.append(dimension(trace, 0 if smem is None else smem, "smem"))
+        trace.op("launch", operands + as_symbols(trace, leaves, types), ints=[index, *facts])
+
+
+def _stepped(
+    signature: inspect.Signature, bound: inspect.BoundArguments, name: str, in_kernel: bool = False
+) -> inspect.BoundArguments:
+    """The arguments as a function that Python steps through sees them."""
+
+    def seen(value: Any, annotation: Any, where: str) -> Any:
+        dtype = numeric_annotation(annotation)
+        if isinstance(value, (RuntimeTensor, RuntimePointer)):
+            value = value.traced()
+        elif dtype is not None:
+            return dtype(value)
+        elif hasattr(value, "__dlpack__") and not isinstance(value, Tensor) and not is_constexpr(annotation):
+            value = import_array(value, where).mark_layout_dynamic().traced()
+        if in_kernel and isinstance(value, Tensor) and isinstance(value.iterator, Pointer):
+            return Tensor(value.iterator.in_global_memory(), value.layout)
+        return value.in_global_memory() if in_kernel and isinstance(value, Pointer) else value
+
+    converted = {}
+    for key, value in bound.arguments.items():
+        parameter = signature.parameters[key]
+        where = f"{name}: argument {key}"
+        if parameter.kind == parameter.VAR_POSITIONAL:
+            converted[key] = tuple(seen(x, parameter.annotation, where) for x in value)
+        elif parameter.kind == parameter.VAR_KEYWORD:
+            converted[key] = {k: seen(x, parameter.annotation, where) for k, x in value.items()}
+        else:
+            converted[key] = seen(value, parameter.annotation, where)
+    return inspect.BoundArguments(signature, converted)  # type: ignore[arg-type]
+
+
+_SIZES = ("grid", "block", "cluster")
+
+
+def _three(name: str, extents: Any) -> tuple[Any, Any, Any]:
+    """Three extents; static ones are Python integers."""
+    sizes = list(extents) if isinstance(extents, (tuple, list)) else [extents]
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"launch: {name}={extents}: expected up to three integers of at least 1")
+    for i, x in enumerate(sizes):
+        if isinstance(getattr(x, "_value", None), program.Symbol):
+            continue
+        try:
+            sizes[i] = int(x.__index__())
+        except AttributeError:
+            raise TypeError(f"launch: {name}={extents!r}: expected up to three integers") from None
+        if sizes[i] < 1:
+            raise ValueError(f"launch: {name}={extents}: expected up to three integers of at least 1")
+    x, y, z = sizes + [1] * (3 - len(sizes))
+    return x, y, z
+
+
+class Compiled:
+    """What `cute.compile` returns: a callable that runs the program it has, for arguments of the kinds it was made for.
+
+    Constexpr arguments are left out of a call, as are arguments that have defaults.
+    """
+
+    def __init__(self, function: Jit, bound: inspect.BoundArguments, options: Options) -> None:
+        self.options = options
+        bound.apply_defaults()
+        self.traced = function.trace(function.forms(bound))
+        parameters = list(function.signature.parameters.values())
+        self._fixed = {p.name: bound.arguments[p.name] for p in parameters if is_constexpr(p.annotation)}
+        self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
+        self.__name__, self.__doc__ = function.function.__name__, function.function.__doc__
+        self._launcher = _core.cuda.Launcher(self._call, tuple(self.signature.parameters))
+
+    @property
+    def program(self) -> Any:
+        """The program as text is `str(compiled.program)`."""
+        return self.traced.program
+
+    @short
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._launcher(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = {**bound.arguments, **self._fixed}
+        leaves = Leaves()
+        for name, form in self.traced.forms.items():
+            form.read(values[name], leaves)
+        return run(self.traced, leaves)
+
+
+class _Compile:
+    """`cute.compile(function, *args)`: the compiled function for these arguments, without running it.
+
+    Constexpr arguments are fixed and left out of calls. `cute.compile[KeepPTX, OptLevel(1)](..)` has options in
+    brackets, `options="--opt-level 1"` as text.
+
+    >>> from tilewright import Constexpr, Int32
+    >>> @jit
+    ... def scale(x: Int32, factor: Constexpr[int]):
+    ...     return x * factor
+    >>> int(compile(scale, 1, 10)(4))
+    40
+    """
+
+    def __init__(self, given: Any = ()) -> None:
+        self._given = given
+
+    def __getitem__(self, options: Any) -> _Compile:
+        return _Compile(options)
+
+    @short
+    def __call__(self, function: Any, *args: Any, options: str | None = None, **kwargs: Any) -> Compiled:
+        chosen = options_of(self._given, options)
+        if isinstance(function, functools.partial) and isinstance(function.func, Jit):
+            args, function = (*function.args, *args), function.func
+        elif not isinstance(function, Jit):
+            call = type(function).__call__ if callable(function) else None
+            if not isinstance(call, Jit):
+                raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {function!r}")
+            args, function = (function, *args), call
+        return Compiled(function, function.signature.bind(*args, **kwargs), chosen)
+
+
+compile = _Compile()
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """A function of the host that launches kernels: traced for each kind of arguments, run from memory after."""
+    return Jit(function, options) if function is not None else lambda f: Jit(f, options)
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """A kernel: calling it binds the arguments, and `.launch(grid=, block=)` runs it for every thread."""
+    return Kernel(function, options) if function is not None else lambda f: Kernel(f, options)

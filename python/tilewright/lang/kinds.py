@@ -1,0 +1,115 @@
+"""How the package's values go through branches and round loops: which symbols they hold, and what of them is fixed."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright.cute.atoms.mma_atom import MmaAtom
+from tilewright.cute.tensors.tensor import Tensor
+from tilewright.cute.tensors.traced_pointer import TracedPointer
+from tilewright.cute.vectors.tensor_ssa import TensorSSA
+from tilewright.lang.carry import register, register_leaf, register_python_numbers
+from tilewright.lang.control import register_builtin
+from tilewright.lang.leaves import all_leaves, number_of, rebuilt
+from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
+from tilewright.numeric.traced import Symbol, is_traced, symbol_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__: list[str] = []
+
+
+def _register_leaves() -> None:
+    register_leaf(
+        Numeric,
+        is_dynamic=lambda x: type(x._value) is Symbol,
+        symbol_of=lambda x: symbol_of(type(x), x._value),
+        # What divides the number is known in one place, not behind a branch or round a loop.
+        wrap=lambda symbol, like: number_of(type(like), symbol),
+    )
+    register_python_numbers({bool: Boolean, int: Int32, float: Float32})
+    register_leaf(
+        TracedPointer,
+        is_dynamic=lambda x: True,
+        symbol_of=lambda x: x.symbol,
+        wrap=lambda symbol, like: like.with_symbol(symbol),
+        is_number=False,
+    )
+    register_leaf(
+        Symbol,
+        is_dynamic=lambda x: True,
+        symbol_of=lambda x: x,
+        wrap=lambda symbol, like: symbol,
+        is_number=False,
+    )
+
+
+def _layout_leaves(layout: Any) -> list[Any]:
+    return [leaf for _, leaf in all_leaves(layout) if isinstance(leaf, (Int32, Int64))]
+
+
+def _split_layout(layout: Any) -> tuple[Any, Sequence[Any]]:
+    leaves = _layout_leaves(layout)
+    return (str(layout) if leaves else layout), leaves
+
+
+def _with_leaves(layout: Any, leaves: Sequence[Any]) -> Any:
+    """The layout with other dynamic leaves; what divides each is said by the layout's text, and stays."""
+    old = _layout_leaves(layout)
+    return rebuilt(layout, iter([type(was)._make(now._value, was._div) for was, now in zip(old, leaves, strict=True)]))
+
+
+def _register_parts() -> None:
+    for kind in (_core.Layout, _core.ComposedLayout):
+        register(kind, split=_split_layout, build=_with_leaves, describe=lambda x: f"{type(x).__name__} {x}")
+    register(
+        Tensor,
+        split=lambda x: (type(x.iterator), (x.iterator, x.layout)),
+        build=lambda x, parts: Tensor(*parts),
+        describe=str,
+    )
+    register(
+        TensorSSA,
+        split=lambda x: ((x.shape, x.dtype), (x.symbol,)),
+        build=lambda x, parts: TensorSSA(parts[0], x.shape, x.dtype),
+        describe=str,
+    )
+    register(
+        MmaAtom,
+        split=lambda x: (tuple(x._fields), tuple(x._fields.values())),
+        build=_with_fields,
+        assign=lambda x, parts: x._fields.update(zip(x._fields, parts, strict=True)),
+        describe=str,
+        if_called=True,
+    )
+
+
+def _with_fields(atom: Any, parts: Sequence[Any]) -> Any:
+    new = object.__new__(type(atom))
+    for base in type(atom).__mro__:
+        for name in vars(base).get("__slots__", ()):
+            if hasattr(atom, name):
+                setattr(new, name, getattr(atom, name))
+    new._fields = dict(zip(atom._fields, parts, strict=True))
+    return new
+
+
+def _extreme(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    name = function.__name__
+
+    def of_two(x: Any, y: Any) -> Any:
+        if is_traced(x) or is_traced(y):
+            number, other = (x, y) if isinstance(x, Numeric) else (y, x)
+            return number._binary(other, function, name)
+        return function(x, y)
+
+    return of_two
+
+
+_register_leaves()
+_register_parts()
+register_builtin(min, _extreme(builtins.min))
+register_builtin(max, _extreme(builtins.max))

@@ -1,0 +1,132 @@
+"""Options of cute.compile: as classes in brackets, `cute.compile[KeepPTX, OptLevel(1)](f)`, or as text."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from typing import Any
+
+from tilewright._names import did_you_mean
+
+__all__ = [
+    "EnableAssertions",
+    "GPUArch",
+    "GenerateLineInfo",
+    "KeepCUBIN",
+    "KeepPTX",
+    "OptLevel",
+    "Options",
+    "PtxasOptions",
+    "options_of",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What a compilation is asked for.
+
+    `opt_level`: 0 to 3. `gpu_arch`: an architecture such as sm_90a; None: that of the device, or sm_90a. PTX and CUBIN
+    are attributes of the compiled function in any case; enable_tvm_ffi asks for torch tensors as arguments, which are
+    taken anyway.
+    """
+
+    opt_level: int = 3
+    enable_assertions: bool = False
+    keep_ptx: bool = False
+    keep_cubin: bool = False
+    generate_line_info: bool = False
+    ptxas_options: str = ""
+    gpu_arch: str | None = None
+    enable_tvm_ffi: bool = False
+
+
+class Option:
+    """One option with its value; the class alone stands for True."""
+
+    field: str
+
+    def __init__(self, value: Any = True) -> None:
+        self.value = value
+
+
+class OptLevel(Option):
+    """How much the compiler optimises, 0 to 3."""
+
+    field = "opt_level"
+
+
+class EnableAssertions(Option):
+    """Keep the assertions of kernels."""
+
+    field = "enable_assertions"
+
+
+class KeepPTX(Option):
+    """Keep the PTX."""
+
+    field = "keep_ptx"
+
+
+class KeepCUBIN(Option):
+    """Keep the CUBIN."""
+
+    field = "keep_cubin"
+
+
+class GenerateLineInfo(Option):
+    """Say in the machine code which line of Python each instruction comes from."""
+
+    field = "generate_line_info"
+
+
+class PtxasOptions(Option):
+    """Options for ptxas, as text."""
+
+    field = "ptxas_options"
+
+
+class GPUArch(Option):
+    """The architecture to compile for."""
+
+    field = "gpu_arch"
+
+
+_TEXT = {f"--{field.name.replace('_', '-')}": field.name for field in dataclasses.fields(Options)}
+_VALUES = ("opt_level", "ptxas_options", "gpu_arch")
+
+
+def options_of(given: Any, text: str | None = None) -> Options:
+    """The options in brackets and those of a text; ValueError for one that is not known.
+
+    >>> options_of(KeepPTX, "--opt-level 2 --gpu-arch sm_90a")
+    Options(opt_level=2, enable_assertions=False, keep_ptx=True, keep_cubin=False, generate_line_info=False, \
+ptxas_options='', gpu_arch='sm_90a', enable_tvm_ffi=False)
+    >>> options_of((), "--optlevel 2")
+    Traceback (most recent call last):
+    ValueError: compile: unknown option '--optlevel'. Did you mean: '--opt-level'?
+    """
+    found: dict[str, Any] = {}
+    for one in given if isinstance(given, tuple) else (given,):
+        option = one() if isinstance(one, type) and issubclass(one, Option) else one
+        if not isinstance(option, Option):
+            raise TypeError(f"compile: expected options such as KeepPTX or OptLevel(1), but got {one!r}")
+        found[option.field] = option.value
+    words = iter(shlex.split(text or ""))
+    for word in words:
+        name, _, value = word.partition("=")
+        field = _TEXT.get(name)
+        if field is None:
+            raise ValueError(f"compile: unknown option {name!r}{did_you_mean(name, _TEXT)}")
+        if field not in _VALUES:
+            found[field] = True
+            continue
+        if not value:
+            value = next(words, "")
+        if not value:
+            raise ValueError(f"compile: the option {name} needs a value")
+        found[field] = value
+    if "opt_level" in found:
+        level = found["opt_level"] = int(found["opt_level"])
+        if not 0 <= level <= 3:
+            raise ValueError(f"compile: --opt-level is {level}; expected 0 to 3")
+    return Options(**found)

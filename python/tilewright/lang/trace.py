@@ -1,0 +1,145 @@
+"""The trace in progress: a function that Python runs once, with values of a program in place of numbers."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tilewright._core import program
+from tilewright.lang import kinds  # noqa: F401 - how values are carried
+from tilewright.lang.arguments import Form, Leaves, form_of
+from tilewright.numeric import Int32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+__all__ = ["Trace", "current"]
+
+
+class Shared:
+    """The shared memory that a kernel has allocated so far: allocators of one kernel go on from the same counter."""
+
+    BASE_ALIGNMENT = 1024  # bytes; of the block of shared memory itself
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def allocate(self, size: int, alignment: int) -> int:
+        """The byte offset of so many bytes more."""
+        offset = -(-self.bytes // alignment) * alignment
+        self.bytes = offset + size
+        return offset
+
+
+class Trace:
+    """A program that is being made. `in_kernel`: whether its innermost open function is a kernel."""
+
+    def __init__(self) -> None:
+        self.builder = program.Builder()
+        self.in_kernel = False
+        self.shared = Shared()
+
+    def op(self, code: str, operands: Sequence[Any] = (), **attributes: Any) -> Any:
+        """Add an operation; see `_core.program.Builder.op`."""
+        return self.builder.op(code, operands, **attributes)
+
+    def constant(self, value: int) -> Any:
+        return self.builder.constant("Int32", value)
+
+    def function(
+        self,
+        name: str,
+        is_kernel: bool,
+        forms: Iterable[Form],
+        body: Callable[[list[Any]], Any],
+        *,
+        threads: Sequence[int] = (),
+        min_blocks: int = 0,
+    ) -> tuple[int, Form | None]:
+        """Trace a function of the program: its index, and the form of what a host function returns.
+
+        threads: of a block, 0 where an extent is dynamic.
+        """
+        forms = list(forms)
+        parameters = [one for form in forms for one in form.parameters()]
+        outer = self.in_kernel, self.shared
+        depth = self.builder.depth
+        self.in_kernel, self.shared = is_kernel, Shared()
+        try:
+            symbols: Iterator[Any] = iter(
+                self.builder.begin_function(name, is_kernel, [t for _, t in parameters], [n for n, _ in parameters])
+            )
+            result = body([form.build(symbols) for form in forms])
+            if is_kernel:
+                self.builder.set_function(shared_bytes=self.shared.bytes, threads=threads, min_blocks=min_blocks)
+                return self.builder.end_function(), None
+            returned = form_of(result, None, "the result")
+            leaves = leaves_of([(returned, result)])
+            types = [type_ for _, type_ in returned.parameters()]
+            return self.builder.end_function(as_symbols(self, leaves, types)), returned
+        except BaseException:
+            self.builder.abandon(depth)
+            raise
+        finally:
+            self.in_kernel, self.shared = outer
+
+    def __enter__(self) -> Trace:
+        self.builder.__enter__()
+        _this_thread.trace = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _this_thread.trace = None
+        self.builder.__exit__(*error)
+
+
+class _ThisThread(threading.local):
+    trace: Trace | None = None
+
+
+_this_thread = _ThisThread()
+
+
+def current() -> Trace | None:
+    """The trace of this thread, None at the prompt."""
+    return _this_thread.trace
+
+
+def traced(what: str) -> Trace:
+    """The trace of this thread; RuntimeError, naming what asks, at the prompt."""
+    trace = _this_thread.trace
+    if trace is None:
+        raise RuntimeError(f"{what} is an operation of a kernel: call it in a function decorated with @cute.kernel")
+    return trace
+
+
+def dimension(trace: Trace, value: Any, what: str) -> Any:
+    """A launch's extent as a value of the host function."""
+    if isinstance(value, Int32) and isinstance(value._value, program.Symbol):
+        return value._value
+    symbol = getattr(value, "_value", None)
+    if isinstance(symbol, program.Symbol):
+        return trace.op("cast", [symbol], type=program.number("Int32"))
+    try:
+        return trace.constant(int(value.__index__()))
+    except AttributeError:
+        raise TypeError(f"launch: {what} has {value!r}; expected integers") from None
+
+
+def leaves_of(forms: Iterable[tuple[Form, Any]]) -> Leaves:
+    """The leaves of arguments, each with its form."""
+    leaves = Leaves()
+    for form, value in forms:
+        form.read(value, leaves)
+    return leaves
+
+
+def as_symbols(trace: Trace, form_leaves: Leaves, types: Iterable[Any]) -> list[Any]:
+    """The leaves of arguments inside a trace as values of its program: numbers of Python become constants."""
+    return [
+        leaf if isinstance(leaf, program.Symbol) else trace.builder.constant_bits(type_.scalar, leaf)
+        for leaf, type_ in zip(form_leaves.values, types, strict=True)
+    ]
+
+
+__all__ += ["Shared", "as_symbols", "dimension", "leaves_of", "traced"]

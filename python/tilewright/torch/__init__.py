@@ -1,0 +1,43 @@
+"""tilewright in torch: GEMMs and kernels of one's own as operations of torch, and what CuTeDSL's programs ask of it.
+
+`matmul`, `addmm`, `linear` have autograd, torch.compile and CUDA graphs; `custom_op` makes an operation of a compiled
+kernel. The rest are the helpers of `cutlass.torch`. This is the only package that imports torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright._names import names_of
+from tilewright.torch.custom_op import custom_op
+from tilewright.torch.gemm import addmm, linear, matmul
+from tilewright.torch.tensors import (
+    RandomInitConfig,
+    TensorInitType,
+    convert_cute_tensor,
+    create_and_permute_torch_tensor,
+    current_stream,
+    cute_tensor_like,
+    default_stream,
+    dtype,
+    matrix,
+)
+
+__all__ = [
+    "RandomInitConfig",
+    "TensorInitType",
+    "addmm",
+    "convert_cute_tensor",
+    "create_and_permute_torch_tensor",
+    "current_stream",
+    "custom_op",
+    "cute_tensor_like",
+    "default_stream",
+    "dtype",
+    "linear",
+    "matmul",
+    "matrix",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = names_of(__name__)

@@ -1,0 +1,72 @@
+"""Operations of torch made of compiled kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tilewright.lang.arguments import Number, TensorForm
+from tilewright.numeric import Boolean
+from tilewright.numeric.integers import Integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.lang.jit import Compiled
+
+__all__ = ["custom_op"]
+
+
+def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Any:
+    """Make a compiled function the operation `torch.ops.NAMESPACE.NAME` of torch.
+
+    It writes the tensors named in `mutates` and returns
+    nothing, launches on torch's current stream, and is traced by torch.compile (a fake kernel does nothing)
+    and captured into CUDA graphs. Arguments: tensors, and numbers of the parameters' types. Raises ValueError for a
+    name without a namespace and for names in `mutates` that are no tensors of the function.
+
+    >>> import torch
+    >>> from tilewright import Int32, cute
+    >>> @cute.kernel
+    ... def double(x: cute.Tensor):
+    ...     i, _, _ = cute.arch.thread_idx()
+    ...     x[i] = x[i] * 2
+    >>> @cute.jit
+    ... def launch(x: cute.Tensor):
+    ...     double(x).launch(block=[cute.size(x), 1, 1])
+    >>> op = custom_op("example::double", cute.compile(launch, torch.ones(4)), mutates=["x"])
+    >>> x = torch.arange(4.0)
+    >>> op(x)
+    >>> x
+    tensor([0., 2., 4., 6.])
+    """
+    if name.count("::") != 1:
+        raise ValueError(f"custom_op: the name {name!r} needs a namespace: 'mine::{name}'")
+    forms = {key: form for key, form in compiled.traced.forms.items() if key in compiled.signature.parameters}
+    tensors = [key for key, form in forms.items() if isinstance(form, TensorForm)]
+    wrong = [key for key in mutates if key not in tensors]
+    if wrong:
+        raise ValueError(
+            f"custom_op: mutates has {', '.join(wrong)}, but the tensors of {compiled.signature} are {', '.join(tensors)}"
+        )
+    parameters = [_schema(key, form, key in mutates) for key, form in forms.items()]
+
+    def run(*args: Any, **kwargs: Any) -> None:
+        compiled(*args, **kwargs)
+
+    made = torch.library.custom_op(name, run, mutates_args=tuple(mutates), schema=f"({', '.join(parameters)}) -> ()")
+    made.register_fake(lambda *args, **kwargs: None)
+    return made
+
+
+def _schema(name: str, form: Any, is_mutated: bool) -> str:
+    """A parameter as torch's schemas have it."""
+    if isinstance(form, TensorForm):
+        return f"Tensor({'a' + name}!) {name}" if is_mutated else f"Tensor {name}"
+    if isinstance(form, Number):
+        kind = "bool" if form.dtype is Boolean else "int" if issubclass(form.dtype, Integer) else "float"
+        return f"{kind} {name}"
+    raise ValueError(
+        f"custom_op: the parameter {name} is neither a tensor nor a number; make it Constexpr, so that it is fixed"
+    )

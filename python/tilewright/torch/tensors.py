@@ -1,0 +1,182 @@
+"""The helpers of `cutlass.torch`: types, streams, and tensors filled for tests."""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tilewright import numeric
+from tilewright.cute.runtime import from_dlpack
+from tilewright.numeric import Numeric
+from tilewright.numeric.base import require_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.cute.tensors.runtime_tensor import RuntimeTensor
+
+__all__ = [
+    "RandomInitConfig",
+    "TensorInitType",
+    "convert_cute_tensor",
+    "create_and_permute_torch_tensor",
+    "current_stream",
+    "cute_tensor_like",
+    "default_stream",
+    "dtype",
+    "matrix",
+]
+
+_TYPES: dict[type[Numeric], torch.dtype] = {
+    numeric.Boolean: torch.bool,
+    numeric.Int8: torch.int8,
+    numeric.Int16: torch.int16,
+    numeric.Int32: torch.int32,
+    numeric.Int64: torch.int64,
+    numeric.Uint8: torch.uint8,
+    numeric.Uint16: torch.uint16,
+    numeric.Uint32: torch.uint32,
+    numeric.Uint64: torch.uint64,
+    numeric.Float16: torch.float16,
+    numeric.BFloat16: torch.bfloat16,
+    numeric.Float32: torch.float32,
+    numeric.TFloat32: torch.float32,
+    numeric.Float64: torch.float64,
+    numeric.Float8E4M3FN: torch.float8_e4m3fn,
+    numeric.Float8E5M2: torch.float8_e5m2,
+}
+
+
+def dtype(ty: type[Numeric]) -> torch.dtype:
+    """The torch type of an element type.
+
+    >>> from tilewright import BFloat16
+    >>> dtype(BFloat16)
+    torch.bfloat16
+    """
+    require_dtype("dtype", ty)
+    if ty not in _TYPES:
+        raise TypeError(f"dtype: torch has no type for {ty}")
+    return _TYPES[ty]
+
+
+def current_stream() -> Any:
+    """torch's current CUDA stream of its current device."""
+    return torch.cuda.current_stream()
+
+
+def default_stream() -> Any:
+    """torch's default CUDA stream of its current device."""
+    return torch.cuda.default_stream()
+
+
+class TensorInitType(Enum):
+    """How a new tensor is filled: not at all, with random integers, with one number, or normally distributed."""
+
+    SKIP = "skip"
+    SCALAR = "scalar"
+    RANDOM = "random"
+    GAUSSIAN = "gaussian"
+
+
+@dataclasses.dataclass
+class RandomInitConfig:
+    """Random integers from min_val to max_val, without max_val."""
+
+    min_val: int = -2
+    max_val: int = 2
+
+
+def create_and_permute_torch_tensor(
+    shape: Sequence[int],
+    dtype: torch.dtype,
+    permute_order: Sequence[int] | None = None,
+    init_type: TensorInitType = TensorInitType.RANDOM,
+    init_config: Any = None,
+    device: Any = None,
+) -> torch.Tensor:
+    """A tensor on the CPU (or a device) that is filled and then permuted.
+
+    Source: CuTeDSL `cutlass.torch.create_and_permute_torch_tensor`.
+    """
+    config = init_config or RandomInitConfig()
+    made = torch.empty(tuple(shape), dtype=torch.float32)
+    if init_type is TensorInitType.RANDOM:
+        made.random_(int(config.min_val), int(config.max_val))
+    elif init_type is TensorInitType.SCALAR:
+        made.fill_(getattr(config, "value", 0))
+    elif init_type is TensorInitType.GAUSSIAN:
+        made.normal_(getattr(config, "mean", 0.0), getattr(config, "std", 1.0))
+    made = made.to(dtype)
+    if permute_order is not None:
+        made = made.permute(tuple(permute_order))
+    return made if device is None else made.to(device)
+
+
+def matrix(
+    l: int,  # noqa: E741 - the name that programs pass
+    mode0: int,
+    mode1: int,
+    is_mode0_major: bool,
+    cutlass_dtype: type[Numeric],
+    init_type: TensorInitType = TensorInitType.RANDOM,
+    init_config: Any = None,
+) -> torch.Tensor:
+    """A batch of matrices (mode0, mode1, l) of small integers in float32 on the CPU; values are those of the type.
+
+    >>> matrix(2, 4, 8, True, numeric.Float16).stride()
+    (1, 4, 32)
+    """
+    shape, order = ((l, mode1, mode0), (2, 1, 0)) if is_mode0_major else ((l, mode0, mode1), (1, 2, 0))
+    config = init_config
+    if config is None and init_type is TensorInitType.RANDOM:
+        unsigned = issubclass(cutlass_dtype, numeric.Integer) and not cutlass_dtype.signed
+        config = RandomInitConfig(0, 4) if unsigned else RandomInitConfig(-2, 2)
+    return create_and_permute_torch_tensor(shape, torch.float32, order, init_type, config)
+
+
+def _storage(ty: type[Numeric]) -> torch.dtype:
+    """How a type is stored in a torch tensor: DLPack of older torch versions does not carry eight-bit floats."""
+    return torch.uint8 if ty.bits == 8 and issubclass(ty, numeric.Float) else dtype(ty)
+
+
+def cute_tensor_like(
+    data_ref: torch.Tensor,
+    cutlass_dtype: type[Numeric],
+    is_dynamic_layout: bool,
+    assumed_align: int | None = None,
+) -> tuple[RuntimeTensor, torch.Tensor]:
+    """A tensor with the values of another one in an element type, on the GPU where there is one: (cute's, torch's)."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    stored = torch.empty_like(data_ref, dtype=_storage(cutlass_dtype), device=device)
+    if _storage(cutlass_dtype) is torch.uint8 and cutlass_dtype is not numeric.Uint8:
+        stored.copy_(data_ref.to(device).to(dtype(cutlass_dtype)).view(torch.uint8))
+    else:
+        stored.copy_(data_ref)
+    tensor = from_dlpack(stored, assumed_align=assumed_align)
+    tensor.element_type = cutlass_dtype
+    return _maybe_dynamic(tensor, data_ref, is_dynamic_layout), stored
+
+
+def convert_cute_tensor(
+    f32_torch_tensor: torch.Tensor, cute_tensor: RuntimeTensor, dtype: type[Numeric], is_dynamic_layout: bool = True
+) -> RuntimeTensor:
+    """The cute tensor, which has been given the values of a float32 one in its element type."""
+    values = f32_torch_tensor.to(_TYPES[dtype])
+    target = torch.from_dlpack(cute_tensor) if _storage(dtype) is not torch.uint8 else None
+    if target is None:
+        raise TypeError(f"convert_cute_tensor: {dtype} is stored as bytes; use cute_tensor_like")
+    target.copy_(values)
+    return cute_tensor
+
+
+def _maybe_dynamic(tensor: RuntimeTensor, like: torch.Tensor, is_dynamic: bool) -> RuntimeTensor:
+    if is_dynamic:
+        for i, stride in enumerate(like.stride()):
+            if stride == 1 and like.shape[i] > 1:
+                return tensor.mark_layout_dynamic(leading_dim=i)
+        return tensor.mark_layout_dynamic()
+    return tensor

@@ -1,0 +1,202 @@
+"""Run the public CuTeDSL examples of a CUTLASS checkout with tilewright in place of cutlass, and write what ran.
+
+python scripts/run_cutedsl_examples.py FOLDER [--device cpu|cuda] [--out docs/compatibility.md] [--only TEXT]
+
+FOLDER is the checkout, or its examples/python/CuTeDSL. Programs and notebooks run unchanged, each in a process of its
+own in which `import cutlass` finds tilewright. A program is right where it ends without an error: examples check their
+results themselves. For each of the others the table has the first thing that is missing or wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+INSIDE = "examples/python/CuTeDSL"
+SECONDS = 300  # for one program
+# The highest need of a file is its tier. The first pattern that occurs decides.
+TIERS = (
+    ("T4", r"tcgen05|tmem|TMEM|sm_?1[02]0|blockscaled|block_scaled|Nvfp4|mxf|cute/blackwell"),
+    ("T3", r"mbarrier|Pipeline(Async|Tma|Order)|make_tiled_tma_atom|cluster_(arrive|wait)|warpgroup|st\.async"),
+    ("T2", r"LdMatrix|StMatrix|warp\.Mma|TensorOpGemm|SGemm|from .*tensorop_gemm|flash_attention"),
+    ("T1", r"cute\.kernel|@kernel"),
+    ("T0", r""),
+)
+WORDS = {
+    "T0": "host only: layouts, tensors, TensorSSA, printing, fake tensors",
+    "T1": "SIMT kernels: elementwise, copies, shared memory, shuffles, barriers, inline PTX",
+    "T2": "cp.async, ldmatrix, mma.sync: GEMM and attention",
+    "T3": "mbarriers, pipelines, clusters, TMA, wgmma",
+}
+# Other layers of CuTeDSL, which tilewright does not have; see the table's last lines.
+OTHER_LAYERS = {"primitives": "cutlass.experimental.primitives", "jax": "cutlass.jax", "tvm-ffi": "tvm_ffi"}
+
+# What the process of an example begins with. An import of cutlass finds the module of tilewright that stands for it.
+PRELUDE = '''
+import importlib, importlib.abc, importlib.util, sys
+class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "cutlass":
+            return importlib.util.spec_from_loader(name, self)
+    def create_module(self, spec):
+        return importlib.import_module("tilewright" + spec.name[len("cutlass"):])
+    def exec_module(self, module):
+        pass
+class Keep(Alias):
+    """The module keeps the names that it was imported by."""
+    def create_module(self, spec):
+        self.facts = None
+        module = super().create_module(spec)
+        self.facts = {key: getattr(module, key, None) for key in ("__name__", "__spec__", "__loader__", "__package__")}
+        return module
+    def exec_module(self, module):
+        for key, value in (self.facts or {}).items():
+            setattr(module, key, value)
+sys.meta_path.insert(0, Keep())
+'''
+
+
+class Example(NamedTuple):
+    """A program or notebook: its path below the folder, its text as one program, its tier."""
+
+    name: str
+    text: str
+    tier: str
+    layer: str | None
+
+
+class Outcome(NamedTuple):
+    """How an example ended."""
+
+    example: Example
+    is_right: bool
+    words: str
+
+
+def program_of(path: Path) -> str:
+    """The Python text of a program, or of the code cells of a notebook."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return text
+    cells = [cell["source"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+    sources = ["".join(cell) if isinstance(cell, list) else cell for cell in cells]
+    return "\n\n".join(re.sub(r"(?m)^[%!].*$", "", source) for source in sources)
+
+
+def layer_of(text: str) -> str | None:
+    """The other layer of CuTeDSL that a program needs."""
+    if "experimental.primitives" in text or "cutlass.experimental" in text:
+        return "primitives"
+    if "import jax" in text or "cutlass.jax" in text:
+        return "jax"
+    return "tvm-ffi" if "import tvm_ffi" in text or "enable_tvm_ffi=True" in text else None
+
+
+def examples_in(folder: Path) -> list[Example]:
+    """All examples of a folder up to tier T3."""
+    found = []
+    for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")]):
+        name = path.relative_to(folder).as_posix()
+        text = program_of(path)
+        if "cutlass" not in text or path.name == "__init__.py":
+            continue
+        tier = next(tier for tier, pattern in TIERS if re.search(pattern, f"{name}\n{text}"))
+        if tier != "T4":
+            found.append(Example(name, text, tier, layer_of(text)))
+    return found
+
+
+def run(example: Example, folder: Path, device: str) -> Outcome:
+    """Run one example in a process of its own."""
+    # The text is the file's own, so that lines in errors are its lines; a notebook's is written out.
+    path = folder / example.name
+    with tempfile.TemporaryDirectory() as scratch:
+        if path.suffix == ".ipynb":
+            path = Path(scratch) / (path.stem + ".py")
+            path.write_text(example.text, encoding="utf-8")
+        start = Path(scratch) / "start.py"
+        start.write_text(
+            f"{PRELUDE}\nimport runpy\nsys.argv = [{str(path)!r}]\n"
+            f"sys.path[:0] = [{str(path.parent)!r}, {str(folder)!r}]\nrunpy.run_path({str(path)!r}, run_name='__main__')\n",
+            encoding="utf-8",
+        )
+        environment = dict(os.environ)
+        if device == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = ""
+        try:
+            done = subprocess.run(
+                [sys.executable, str(start)], cwd=scratch, env=environment, capture_output=True, text=True,
+                timeout=SECONDS, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return Outcome(example, False, f"took more than {SECONDS} s")
+    if done.returncode == 0:
+        return Outcome(example, True, "right")
+    return Outcome(example, False, reason_of(done.stderr) or f"ended with {done.returncode}")
+
+
+def reason_of(stderr: str) -> str:
+    """The error that a program ended with, on one line."""
+    lines = [line for line in stderr.strip().splitlines() if line and not line.startswith((" ", "\t"))]
+    return lines[-1][:160].replace("|", "\\|") if lines else ""
+
+
+def table(outcomes: list[Outcome], device: str, version: str) -> str:
+    """The page: counts by tier, then a line for each example."""
+    lines = [
+        "# Compatibility with CuTeDSL's public examples",
+        "",
+        f"`scripts/run_cutedsl_examples.py` ran them on {date.today()} with tilewright {version} on {device}, their text",
+        "unchanged. An example is right where it ends without an error; most check their results themselves.",
+        "",
+        "| tier | needs | right | of |",
+        "| --- | --- | ---: | ---: |",
+    ]
+    for tier in WORDS:
+        own = [o for o in outcomes if o.example.tier == tier and o.example.layer is None]
+        if own:
+            lines.append(f"| {tier} | {WORDS[tier]} | {sum(o.is_right for o in own)} | {len(own)} |")
+    lines += ["", "| file | tier | outcome |", "| --- | --- | --- |"]
+    for outcome in sorted(outcomes, key=lambda o: (o.example.layer is not None, o.example.tier, o.example.name)):
+        layer = outcome.example.layer
+        words = outcome.words if layer is None else f"needs {OTHER_LAYERS[layer]}: {outcome.words}"
+        lines.append(f"| `{outcome.example.name}` | {outcome.example.tier} | {words} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs/compatibility.md")
+    parser.add_argument("--only", default="", help="run only the examples whose path contains this")
+    parser.add_argument("--tiers", default="T0,T1", help="which tiers to run, such as T0,T1,T2")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    folder = options.folder / INSIDE if (options.folder / INSIDE).is_dir() else options.folder
+    wanted = [e for e in examples_in(folder.resolve()) if options.only in e.name and e.tier in options.tiers.split(",")]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = list(pool.map(lambda example: run(example, folder.resolve(), options.device), wanted))
+    import tilewright
+
+    page = table(outcomes, options.device, tilewright.__version__)
+    options.out.write_text(page, encoding="utf-8")
+    for outcome in outcomes:
+        print(
+            f"{outcome.example.tier} {'ok  ' if outcome.is_right else 'FAIL'} {outcome.example.name}: {outcome.words}"
+        )
+    print(f"{sum(o.is_right for o in outcomes)} of {len(outcomes)} are right; see {options.out}")
+
+
+if __name__ == "__main__":
+    main()

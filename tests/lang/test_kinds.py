@@ -1,0 +1,198 @@
+"""Pointers, tensors, layouts and vectors go through branches and round loops: same type, other symbols."""
+
+import pytest
+
+from tilewright import Float16, Float32, Int32, _core, cute
+from tilewright.cute.tensors.pointer import AddressSpace
+from tilewright.cute.tensors.tensor import Tensor
+from tilewright.cute.tensors.traced_pointer import TracedPointer, frame_pointer, pointer_type
+from tilewright.lang.rewrite import rewrite
+
+program = _core.program
+
+
+def text_of(function, numbers=1, dtype=Float32):
+    """The program of function(tensor, *numbers)."""
+    builder = program.Builder()
+    types = [pointer_type(dtype, AddressSpace.gmem, 16), *[program.number("Int32")] * numbers]
+    with builder:
+        pointer, *symbols = builder.begin_function("f", False, types, [])
+        tensor = Tensor(TracedPointer(dtype, pointer, AddressSpace.gmem, 16), cute.make_layout((4, 8)))
+        rewrite(function)(tensor, *map(Int32, symbols))
+        builder.end_function([])
+        return str(builder.finish())
+
+
+def test_a_tensor_that_a_branch_chooses():
+    def f(tensor, n):
+        part = tensor[None, 0]
+        if n > 1:
+            part = tensor[None, 4]
+        part[2] = 1.0
+
+    text = text_of(f)
+    assert "%part" not in text
+    assert ": ptr<f32, gmem, align<16>> = if" in text
+
+
+def test_a_tensor_that_goes_round():
+    def f(tensor, n):
+        part = tensor[None, 0]
+        for i in range(n):
+            part[0] = 1.0
+            part = tensor[None, i]
+        part[1] = 2.0
+
+    (line,) = [x for x in text_of(f).splitlines() if "body(" in x]
+    assert line.count("ptr<f32, gmem, align<16>>") == 1
+
+
+def test_a_tensor_of_another_layout():
+    def f(tensor, n):
+        part = tensor[None, 0]
+        if n > 1:
+            part = tensor[0, None]
+        part[1] = 1.0
+
+    with pytest.raises(TypeError, match=r"part is tensor<.* o \(8\):\(4\)> in one branch and tensor<.* o \(4\):\(1\)>"):
+        text_of(f)
+
+    def g(tensor, n):
+        part = tensor[None, 0]
+        for _ in range(n):
+            part = tensor[0, None]
+        part[1] = 1.0
+
+    with pytest.raises(TypeError, match=r"the loop runs at run time and changes part from tensor<.* to tensor<"):
+        text_of(g)
+
+
+def test_a_pointer_of_another_alignment():
+    def f(tensor, n):
+        part = tensor[None, 0]
+        if n > 1:
+            part = cute.domain_offset((1,), part)
+        part[1] = 1.0
+
+    with pytest.raises(
+        TypeError, match=r"part is tensor<ptr<f32, gmem> o .* in one branch and tensor<.*align<16>.* in the other"
+    ):
+        text_of(f)
+
+
+def test_dynamic_layouts():
+    def f(tensor, n, m):
+        layout = cute.make_layout((n, 4), stride=(4, m))
+        if n > m:
+            layout = cute.make_layout((m, 4), stride=(4, n))
+        for i in range(layout(1, 2)):
+            layout = cute.make_layout((i, 4), stride=(4, i))
+        tensor[0] = layout.shape[0]
+
+    text = text_of(f, numbers=2)
+    assert "i32, " in text
+    assert text.count(" if ") == 1
+
+    def static(tensor, n):
+        layout = cute.make_layout((2, 4))
+        if n > 1:
+            layout = cute.make_layout((4, 2))
+        tensor[0] = layout.shape[0]
+
+    with pytest.raises(TypeError, match=r"layout is Layout \(4,2\):\(1,4\) in one branch and Layout \(2,4\)"):
+        text_of(static)
+
+
+def test_vectors():
+    def f(tensor, n):
+        total = tensor[None, 0].load()
+        for i in range(n):
+            total = total + tensor[None, i].load()
+        if n > 2:
+            total = total * 2.0
+        tensor[None, 1].store(total)
+
+    text = text_of(f)
+    assert "f32x4 = for" in text
+    assert "f32x4 = if" in text
+
+    def other(tensor, n):
+        total = tensor[None, 0].load()
+        for i in range(n):
+            total = tensor[i, None].load()
+        tensor[None, 1].store(total)
+
+    with pytest.raises(TypeError, match="changes total from"):
+        text_of(other)
+
+
+def test_fragments_are_memory():
+    def f(tensor, n):
+        fragment = Tensor(frame_pointer(Float32, 4, 16), cute.make_layout(4))
+        fragment.fill(0.0)
+        for i in range(n):
+            if i > 2:
+                fragment[1] = 3.0
+        tensor[None, 0].store(fragment.load())
+
+    text = text_of(f)
+    assert "body(%i.7: i32) {" in text or "body(%i." in text
+    assert "yield" not in text
+
+
+def test_numbers_keep_their_types():
+    def f(tensor, n):
+        x = tensor[0]
+        if n > 1:
+            x = 0
+        tensor[1] = x
+        y = n if n > 3 else 7
+        wide = n.to(cute.Int64) if n > 1 else 5 if hasattr(cute, "Int64") else n
+        tensor[2] = y + wide
+
+    with pytest.raises(TypeError, match="Float16"):
+        text_of(lambda tensor, n: tensor[0] if n > 1 else n, dtype=Float16)
+
+    def narrow(tensor, n):
+        x = 0.5 if n > 1 else tensor[0]
+        tensor[1] = x
+
+    assert ": f16 = if" in text_of(narrow, dtype=Float16)
+    assert f.__name__ == "f"
+
+
+def test_what_divides_a_number_is_forgotten():
+    def f(tensor, n):
+        m = n * 8
+        if n > 1:
+            m = n + 1
+        assert "div" not in str(m)
+        k = n * 4
+        for _ in range(n):
+            k = k + 1
+        tensor[k] = 1.0 if str(k) == "?" else 2.0
+
+    text_of(f)
+
+
+def test_mma_fields_round_a_loop():
+    def f(tensor, n):
+        mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (1, 1, 1))
+        accumulate = cute.nvgpu.warpgroup.Field.ACCUMULATE
+        mma.set(accumulate, False)
+        for i in range(n):
+            if i > 0:
+                mma.set(accumulate, True)
+            tensor[i] = 1.0 if mma.get(accumulate) else 2.0
+            mma.set(accumulate, True)
+
+    text = text_of(f)
+    assert "bool" in next(x for x in text.splitlines() if "body(" in x)
+
+    def only_read(tensor, n):
+        mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (1, 1, 1))
+        for i in range(n):
+            tensor[i] = cute.size(mma.thr_layout_vmnk)
+
+    (line,) = [x for x in text_of(only_read).splitlines() if "body(" in x]
+    assert "bool" not in line
