@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "convert.hpp"
-#include "host/execute/run.hpp"
+#include "host/execute/profile/profile.hpp"
 #include "module.hpp"
 #include "program.hpp"
 
@@ -14,6 +14,7 @@ using execute::Code;
 using execute::Finding;
 using execute::Launch;
 using execute::MemoryRange;
+using execute::ProfileRow;
 using program::Program;
 using program::ProgramError;
 
@@ -117,35 +118,41 @@ void bind_finding(py::module_& m) {
       .def("__repr__", [](const BoundFinding& f) { return to_string(f); });
 }
 
-py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
-                      const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
-                      const std::vector<uint64_t>& arguments, const std::vector<MemoryRange>& memory, bool check,
-                      uint64_t seed, int threads, int64_t limit) {
+Launch launch_of(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
+                 const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
+                 const std::vector<uint64_t>& arguments) {
   Launch launch;
   launch.code = code_of(program, kernel);
   set_extents(launch.grid, grid, "grid");
   set_extents(launch.block, block, "block");
   set_extents(launch.cluster, cluster, "cluster");
-  if (launch.block[0] * launch.block[1] * launch.block[2] > 1024) {
-    throw ProgramError(
-        concat("a block has at most 1024 threads, not ", launch.block[0] * launch.block[1] * launch.block[2]));
-  }
+  const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
+  if (threads > 1024) throw ProgramError(concat("a block has at most 1024 threads, not ", threads));
   if (arguments.size() != launch.code->parameters.size()) {
     throw ProgramError(
         concat("the kernel takes ", launch.code->parameters.size(), " arguments, not ", arguments.size()));
   }
   launch.shared_bytes = std::max(shared_bytes, launch.code->function->shared_bytes);
   launch.arguments = arguments;
+  return launch;
+}
+
+execute::Outcome outcome_of(const Launch& launch) {
+  const py::gil_scoped_release released;
+  return execute::run(launch);
+}
+
+py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
+                      const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
+                      const std::vector<uint64_t>& arguments, const std::vector<MemoryRange>& memory, bool check,
+                      uint64_t seed, int threads, int64_t limit) {
+  Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
   launch.memory = memory;
   launch.check = check;
   launch.seed = seed;
   launch.threads = threads;
   launch.limit = limit;
-  execute::Outcome outcome;
-  {
-    const py::gil_scoped_release released;
-    outcome = execute::run(launch);
-  }
+  const execute::Outcome outcome = outcome_of(launch);
   py::list findings;
   for (const Finding& finding : outcome.findings) {
     findings.append(BoundFinding{finding, program->places[finding.place], program->places[finding.other_place]});
@@ -153,11 +160,71 @@ py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kerne
   return py::make_tuple(findings, outcome.output);
 }
 
+// A row of a profile with what its program says.
+struct BoundRow {
+  ProfileRow row;
+  program::Place place;
+  std::string operation;
+};
+
+py::object profile_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
+                          const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
+                          const std::vector<uint64_t>& arguments, int threads) {
+  Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
+  launch.profile = true;
+  launch.threads = threads;
+  py::list rows;
+  for (const ProfileRow& row : outcome_of(launch).profile) {
+    const program::Operation& operation = program->operations[row.operation];
+    rows.append(BoundRow{row, program->places[row.place], std::string(program::facts(operation.code).text)});
+  }
+  return std::move(rows);
+}
+
+void bind_profile(py::module_& m) {
+  const auto number = [](auto&& get) { return [get](const BoundRow& b) { return get(b.row); }; };
+  py::class_<BoundRow>(m, "ProfileRow", "What one operation, or its requests to one memory, cost in a launch.")
+      .def_property_readonly("place", [](const BoundRow& b) { return place_tuple(b.place); })
+      .def_property_readonly("line", [](const BoundRow& b) { return b.place.line; })
+      .def_property_readonly("operation", [](const BoundRow& b) { return b.operation; })
+      .def_property_readonly(
+          "space",
+          [](const BoundRow& b) {
+            return b.row.width == 0 ? std::string() : std::string(program::text_of(b.row.space));
+          },
+          "gmem or smem of a row about requests, else empty.")
+      .def_property_readonly("is_store", number([](const ProfileRow& r) { return r.is_store; }))
+      .def_property_readonly("width", number([](const ProfileRow& r) { return r.width; }),
+                             "Bytes of a lane in one request; 0 in a row about the operation as such.")
+      .def_property_readonly("executed", number([](const ProfileRow& r) { return r.executed; }),
+                             "By warps; of requests their number.")
+      .def_property_readonly("active_lanes", number([](const ProfileRow& r) { return r.lanes; }), "Of all, summed.")
+      .def_property_readonly("sectors", number([](const ProfileRow& r) { return r.total.sectors; }))
+      .def_property_readonly("ideal_sectors", number([](const ProfileRow& r) { return r.total.ideal_sectors; }))
+      .def_property_readonly("lines", number([](const ProfileRow& r) { return r.total.lines; }))
+      .def_property_readonly("wavefronts", number([](const ProfileRow& r) { return r.total.wavefronts; }))
+      .def_property_readonly("ideal_wavefronts", number([](const ProfileRow& r) { return r.total.ideal_wavefronts; }))
+      .def_property_readonly("bytes", number([](const ProfileRow& r) { return r.bytes; }))
+      .def_property_readonly("useful_bytes", number([](const ProfileRow& r) { return r.total.useful_bytes; }))
+      .def_property_readonly("flops", number([](const ProfileRow& r) { return r.flops; }))
+      .def_property_readonly("divergent", number([](const ProfileRow& r) { return r.divergent; }),
+                             "Of branches: those that lanes of one warp took differently.")
+      .def_property_readonly(
+          "worst",
+          [](const BoundRow& b) -> py::object {
+            if (b.row.worst < 0) return py::none();
+            const std::vector<int64_t> addresses(b.row.worst_addresses.begin(), b.row.worst_addresses.end());
+            return py::make_tuple(b.row.worst, b.row.worst_cta, b.row.worst_warp, b.row.worst_mask, addresses);
+          },
+          "(sectors or wavefronts, CTA, warp, mask, addresses of its lanes) of the request that costs most, or None.");
+}
+
 }  // namespace
 
 void bind_execute(py::module_& module) {
   py::module_ m = module.attr("program");
   bind_finding(m);
+  bind_profile(m);
   py::class_<MemoryRange>(m, "MemoryRange", "Memory that belongs to an argument of a kernel.")
       .def(py::init([](uint64_t address, uint64_t bytes, const std::string& name, std::optional<uint64_t> origin,
                        const std::vector<int64_t>& shape, const std::vector<int64_t>& stride, uint32_t bits,
@@ -175,6 +242,10 @@ void bind_execute(py::module_& module) {
         py::arg("check") = true, py::arg("seed") = 0, py::arg("threads") = 0, py::arg("limit") = 0,
         "Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; "
         "`limit`: iterations after which a loop is said to have no end, 0 for none.");
+  m.def("profile_kernel", &profile_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
+        py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
+        py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0,
+        "Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line.");
 }
 
 }  // namespace tilewright::bind

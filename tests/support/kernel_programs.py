@@ -129,23 +129,25 @@ class Written:
 
     def run(self, grid: Any, block: Any, *arguments: Any, **options: Any) -> tuple[list[Any], str]:
         """Findings and output; arrays are arguments by their memory, and change."""
-        patterns, ranges = [], []
-        for name, argument in zip(self.names, arguments, strict=True):
-            if isinstance(argument, np.ndarray):
-                patterns.append(argument.ctypes.data)
-                ranges.append(memory_of(name, argument))
-            else:
-                patterns.append(int(np.asarray(argument).reshape(1).view(f"u{np.asarray(argument).nbytes}")[0]))
-        options.setdefault("shared_bytes", self.shared_bytes)
-        options.setdefault("memory", ranges)
-        return program.run_kernel(
-            self.program,
-            0,
-            [grid] if isinstance(grid, int) else list(grid),
-            [block] if isinstance(block, int) else list(block),
-            arguments=patterns,
-            **options,
-        )
+        arrays = zip(self.names, arguments, strict=True)
+        options.setdefault("memory", [memory_of(name, a) for name, a in arrays if isinstance(a, np.ndarray)])
+        return program.run_kernel(self.program, 0, *self.launch(grid, block), **self.given(arguments), **options)
+
+    def profile(self, grid: Any, block: Any, *arguments: Any, **options: Any) -> list[Any]:
+        return program.profile_kernel(self.program, 0, *self.launch(grid, block), **self.given(arguments), **options)
+
+    @staticmethod
+    def launch(grid: Any, block: Any) -> tuple[list[int], list[int]]:
+        return [grid] if isinstance(grid, int) else list(grid), [block] if isinstance(block, int) else list(block)
+
+    def given(self, arguments: Sequence[Any]) -> dict[str, Any]:
+        patterns = []
+        for argument in arguments:
+            number = np.asarray(argument)
+            is_memory = isinstance(argument, np.ndarray)
+            bits = number.ctypes.data if is_memory else number.reshape(1).view(f"u{number.nbytes}")[0]
+            patterns.append(int(bits))
+        return {"arguments": patterns, "shared_bytes": self.shared_bytes}
 
 
 def memory_of(name: str, array: np.ndarray) -> Any:

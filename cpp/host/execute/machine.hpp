@@ -14,6 +14,7 @@ namespace tilewright::execute {
 
 struct Cta;
 struct CtaMemory;
+class Profile;
 class Shadow;
 
 // Frames are interleaved: 4 bytes of a lane lie beside the same 4 bytes of the next one.
@@ -97,6 +98,7 @@ struct Cta {
   uint64_t clock = 0;
   FindingTable* findings = nullptr;
   Shadow* shadow = nullptr;
+  Profile* profile = nullptr;
   std::shared_ptr<CtaMemory> memory;  // the shadow's
   std::vector<Printed>* printed = nullptr;
 

@@ -12,6 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/wide.hpp"
+#include "host/execute/profile/profile.hpp"
 #include "host/execute/shadow/shadow.hpp"
 #include "machine.hpp"
 
@@ -58,11 +59,12 @@ std::size_t rounded_up(std::size_t bytes) { return (bytes + kPadding - 1) / kPad
 // Memory and warps of a CTA; used again for the next one.
 class Block {
  public:
-  Block(const Launch& launch, Shadow* shadow, FindingTable& findings, std::vector<Printed>& printed) {
+  Block(const Launch& launch, Shadow* shadow, Profile* profile, FindingTable& findings, std::vector<Printed>& printed) {
     const Code& code = *launch.code;
     cta_.launch = &launch;
     cta_.code = &code;
     cta_.shadow = shadow;
+    cta_.profile = profile;
     cta_.findings = &findings;
     cta_.printed = &printed;
     cta_.threads = static_cast<uint32_t>(launch.block[0] * launch.block[1] * launch.block[2]);
@@ -221,6 +223,14 @@ class Block {
         if (warp.has_undefined) Shadow::flow(warp, i);
         i.checked(warp, i);
       }
+    } else if (Profile* const profile = warp.cta->profile; profile != nullptr) {
+      while (warp.running) {
+        const Instruction& i = code[warp.pc++];
+        const Mask mask = warp.mask;
+        profile->before(warp, i);
+        i.run(warp, i);
+        profile->after(warp, i, mask);
+      }
     } else {
       while (warp.running) {
         const Instruction& i = code[warp.pc++];
@@ -303,7 +313,9 @@ class Order {
 // Executes CTAs until there are no more.
 class Worker {
  public:
-  Worker(const Launch& launch, const Order& order, Shadow* shadow) : launch_(launch), order_(order), shadow_(shadow) {}
+  Worker(const Launch& launch, const Order& order, Shadow* shadow) : launch_(launch), order_(order), shadow_(shadow) {
+    if (launch.profile) profile = std::make_unique<Profile>(*launch.code);
+  }
 
   template <class Next>
   void work(Next&& next) {
@@ -313,7 +325,7 @@ class Worker {
       std::unique_ptr<Block> block;
       uint64_t i = 0;
       if (more && waiting.size() < kMostCtas && (more = next(i))) {
-        if (idle.empty()) idle.push_back(std::make_unique<Block>(launch_, shadow_, findings, printed));
+        if (idle.empty()) idle.push_back(std::make_unique<Block>(launch_, shadow_, profile.get(), findings, printed));
         block = std::move(idle.front());
         idle.pop_front();
         block->begin(order_(i));
@@ -329,6 +341,7 @@ class Worker {
 
   FindingTable findings;
   std::vector<Printed> printed;
+  std::unique_ptr<Profile> profile;
 
  private:
   const Launch& launch_;
@@ -357,6 +370,11 @@ std::string output_of(std::vector<Printed>& printed) {
 }
 
 }  // namespace
+
+Outcome::Outcome() = default;
+Outcome::Outcome(Outcome&&) noexcept = default;
+Outcome& Outcome::operator=(Outcome&&) noexcept = default;
+Outcome::~Outcome() = default;
 
 uint64_t Cta::next_random() { return mixed(random += 2); }
 
@@ -418,7 +436,14 @@ Outcome run(const Launch& launch) {
     findings.merge(worker.findings);
     printed.insert(printed.end(), worker.printed.begin(), worker.printed.end());
   }
-  return Outcome{findings.sorted(*launch.code->program), output_of(printed)};
+  Outcome outcome;
+  outcome.findings = findings.sorted(*launch.code->program);
+  outcome.output = output_of(printed);
+  if (launch.profile) {
+    for (std::size_t i = 1; i < workers.size(); ++i) workers[0].profile->merge(*workers[i].profile);
+    outcome.profile = workers[0].profile->rows();
+  }
+  return outcome;
 }
 
 }  // namespace tilewright::execute

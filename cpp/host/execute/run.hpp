@@ -33,6 +33,7 @@ struct Launch {
   std::vector<uint64_t> arguments;
   std::vector<MemoryRange> memory;
   bool check = false;
+  bool profile = false;  // without check
   uint64_t seed = 0;
   int threads = 0;    // 0: as the CPU likes
   int64_t limit = 0;  // instructions of one warp; 0: without limit
@@ -97,9 +98,17 @@ class FindingTable {
   std::map<Key, Finding> findings_;
 };
 
+struct ProfileRow;  // profile/profile.hpp
+
 struct Outcome {
   std::vector<Finding> findings;
+  std::vector<ProfileRow> profile;
   std::string output;  // of printf
+
+  Outcome();
+  Outcome(Outcome&&) noexcept;
+  Outcome& operator=(Outcome&&) noexcept;
+  ~Outcome();
 };
 
 Outcome run(const Launch& launch);

@@ -44,6 +44,8 @@ Handler load_handler(const AccessCode& access, bool checked);
 Handler store_handler(const AccessCode& access, bool checked);
 Handler copy_handler(bool checked);
 Handler async_copy_handler(bool checked);
+// The lanes for which an instruction of a copy is executed.
+Mask copied_lanes(const Warp& warp, const Instruction& instruction, uint32_t which);
 Handler commit_handler();
 Handler wait_handler();
 Handler offset_handler(bool is_wide);

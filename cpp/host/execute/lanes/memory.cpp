@@ -295,6 +295,9 @@ Handler store_handler(const AccessCode& access, bool checked) {
   if (is_fragment(access)) return of_bytes<StoreFragment>(access.bytes, checked);
   return checked ? &store<true> : &store<false>;
 }
+Mask copied_lanes(const Warp& warp, const Instruction& instruction, uint32_t which) {
+  return predicate_of<false>(warp, instruction, memory_of(warp, instruction), which);
+}
 Handler copy_handler(bool checked) { return checked ? &copy<true> : &copy<false>; }
 Handler async_copy_handler(bool checked) { return checked ? &copy_async<true> : &copy_async<false>; }
 Handler commit_handler() { return &commit; }

@@ -1,0 +1,73 @@
+// What a launch costs, operation by operation: requests to memory by the rules of analysis, lanes, branches, FLOPs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/access.hpp"
+#include "host/execute/machine.hpp"
+
+namespace tilewright::execute {
+
+// One kind of request of one operation, or (width 0) its execution as such.
+struct ProfileRow {
+  uint32_t place = 0;      // an index into Program::places
+  uint32_t operation = 0;  // an index into Program::operations
+  program::Space space = program::Space::kGeneric;
+  bool is_store = false;
+  uint32_t width = 0;       // bytes of a lane
+  int64_t executed = 0;     // by warps; of memory the requests
+  int64_t lanes = 0;        // active ones, summed
+  analysis::Request total;  // of all requests
+  int64_t bytes = 0;        // that lanes asked for
+  int64_t flops = 0;
+  int64_t divergent = 0;  // of branches: those that lanes of one warp took differently
+  // The request that cost most, and the first of those.
+  int64_t worst = -1;
+  uint64_t worst_cta = 0;
+  uint32_t worst_warp = 0;
+  Mask worst_mask = 0;
+  std::array<int64_t, kLanes> worst_addresses{};
+};
+
+class Profile {
+ public:
+  explicit Profile(const Code& code);
+  // Around the execution of an instruction.
+  void before(Warp& warp, const Instruction& instruction);
+  void after(const Warp& warp, const Instruction& instruction, Mask mask);
+  void merge(const Profile& other);
+  std::vector<ProfileRow> rows() const;
+
+ private:
+  struct Key {
+    uint32_t operation;
+    program::Space space;
+    bool is_store;
+    uint32_t width;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Facts {            // of an instruction
+    bool is_first = false;  // of its operation
+    bool is_memory = false;
+    bool is_branch = false;
+    int64_t flops = 0;  // of a lane
+    ProfileRow* executed = nullptr;
+  };
+
+  ProfileRow& row(const Instruction& instruction, program::Space space, bool is_store, uint32_t width);
+  void count_memory(Warp& warp, const Instruction& instruction);
+  void count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, analysis::Op op,
+                    uint32_t element, uint32_t width, Mask mask);
+  void count_request(const Warp& warp, ProfileRow& row, const analysis::Access& kind, const int64_t* addresses,
+                     Mask mask);
+
+  const Code* code_;
+  std::vector<Facts> facts_;
+  std::map<Key, ProfileRow> rows_;
+};
+
+}  // namespace tilewright::execute
