@@ -162,7 +162,7 @@ def memory_of(name: str, array: np.ndarray) -> Any:
 
 
 def write(parameters: dict[str, Any], body: Callable[[Kernel], None], *, shared_bytes: int = 0) -> Written:
-    """The kernel with these parameters: an array's type for a pointer to global memory, a scalar's name for a number."""
+    """The kernel with these parameters: an array's type for a pointer to global memory, a scalar's for a number."""
     types = [number(kind) if isinstance(kind, str) else kind for kind in parameters.values()]
     builder = program.Builder()
     with builder:
