@@ -66,7 +66,9 @@ def test_lanes_of_a_warp_need_sync_warp():
 
 def test_sync_warp_of_some_lanes_orders_those():
     def between(mask):
-        return lambda k: k.op("sync_warp", k.op("select", k.op("lt", k.op("lane_idx"), 16), k.int32(0xFFFF), k.int32(mask)))
+        return lambda k: k.op(
+            "sync_warp", k.op("select", k.op("lt", k.op("lane_idx"), 16), k.int32(0xFFFF), k.int32(mask))
+        )
 
     assert run(lambda k: exchange(k, between(-65536), other=neighbour)) == []
     across = run(lambda k: exchange(k, between(-65536), other=lambda k, t: k.op("xor", t, 16)))
@@ -82,7 +84,7 @@ def test_shuffles_order_no_memory():
 
 def test_writing_again_what_others_still_read():
     def body(k: Kernel, second_barrier: bool):
-        a, b = k.parameters
+        b = k.parameters[1]
         t = k.thread()
         s = k.shared("Int32")
 
@@ -379,7 +381,13 @@ def test_out_of_bounds_of_an_argument():
     read, write_ = run(body)
     assert (read.kind, read.line, read.tensor, read.coordinate, read.count) == ("out of bounds", 10, "a", (64,), 1)
     assert read.thread == ((0, 0, 0), (63, 0, 0))
-    assert (write_.kind, write_.line, write_.tensor, write_.coordinate, write_.count) == ("out of bounds", 20, "b", (-2,), 2)
+    assert (write_.kind, write_.line, write_.tensor, write_.coordinate, write_.count) == (
+        "out of bounds",
+        20,
+        "b",
+        (-2,),
+        2,
+    )
 
 
 def test_the_neighbour_in_memory_is_out_of_bounds():
@@ -549,7 +557,10 @@ def test_shuffles_from_lanes_that_are_not_there():
 def test_a_mask_that_names_lanes_which_do_not_come():
     def body(k: Kernel):
         k.line(10)
-        k.if_(k.op("lt", k.op("lane_idx"), 16), lambda: k.op("vote", k.op("eq", k.thread(), 0), k.int32(-1), text="any") and None)
+        k.if_(
+            k.op("lt", k.op("lane_idx"), 16),
+            lambda: k.op("vote", k.op("eq", k.thread(), 0), k.int32(-1), text="any") and None,
+        )
 
     assert found(run(body, threads=32)) == {("lane", 10)}
 

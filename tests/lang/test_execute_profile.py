@@ -41,7 +41,15 @@ def access(stride, width=1, *, store=False, offset=0, space="gmem"):
 
 @pytest.mark.parametrize(
     ("stride", "width", "offset", "sectors", "ideal"),
-    [(1, 1, 0, 4, 4), (1, 1, 1, 5, 4), (2, 1, 0, 8, 4), (4, 4, 0, 16, 16), (4, 4, 4, 17, 16), (0, 1, 0, 1, 1), (32, 1, 0, 32, 4)],
+    [
+        (1, 1, 0, 4, 4),
+        (1, 1, 1, 5, 4),
+        (2, 1, 0, 8, 4),
+        (4, 4, 0, 16, 16),
+        (4, 4, 4, 17, 16),
+        (0, 1, 0, 1, 1),
+        (32, 1, 0, 32, 4),
+    ],
 )
 @pytest.mark.parametrize("store", [False, True])
 def test_sectors(stride, width, offset, sectors, ideal, store):
@@ -53,7 +61,16 @@ def test_sectors(stride, width, offset, sectors, ideal, store):
 
 @pytest.mark.parametrize(
     ("stride", "width", "wavefronts", "ideal"),
-    [(1, 1, 1, 1), (2, 1, 2, 1), (33, 1, 1, 1), (32, 1, 32, 1), (2, 2, 2, 2), (4, 4, 4, 4), (32, 4, 32, 4), (0, 4, 2, 2)],
+    [
+        (1, 1, 1, 1),
+        (2, 1, 2, 1),
+        (33, 1, 1, 1),
+        (32, 1, 32, 1),
+        (2, 2, 2, 2),
+        (4, 4, 4, 4),
+        (32, 4, 32, 4),
+        (0, 4, 2, 2),
+    ],
 )
 def test_wavefronts(stride, width, wavefronts, ideal):
     rows = access(stride, width, space="smem").profile(1, 32, aligned(32))
@@ -114,7 +131,9 @@ def test_cp_async_costs_on_both_sides():
     def body(k: Kernel):
         a, four = k.parameters[0], layout(4, 1)
         at = k.op("mul", k.thread(), 4)
-        k.op("copy", accesses=[(k.at(a, at), four), (k.at(k.shared("Int32"), at), four)], ints=[128, 4], text="cp.async")
+        k.op(
+            "copy", accesses=[(k.at(a, at), four), (k.at(k.shared("Int32"), at), four)], ints=[128, 4], text="cp.async"
+        )
 
     rows = write({"a": gmem("Int32")}, body, shared_bytes=512).profile(1, 32, aligned(128))
     assert {(r.space, r.sectors, r.wavefronts) for r in rows if r.space} == {("gmem", 16, 0), ("smem", 0, 4)}

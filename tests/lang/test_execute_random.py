@@ -170,7 +170,9 @@ class Emitter:
         self.t = k.thread()
         self.fragment = k.frame("Int32", PLACES)
         k.store(k.op("splat", k.int32(0), type=kernel_vector(PLACES)), self.fragment, layout(PLACES, 1))
-        self.values = [k.load(k.at(k.parameters[0], k.op("add", k.op("mul", self.t, VARIABLES), v))) for v in range(VARIABLES)]
+        self.values = [
+            k.load(k.at(k.parameters[0], k.op("add", k.op("mul", self.t, VARIABLES), v))) for v in range(VARIABLES)
+        ]
 
     def value(self, e):
         k = self.k
@@ -289,7 +291,11 @@ def written(program):
 @settings(max_examples=300)
 def test_random_kernels(program, seed):
     rng = np.random.default_rng(seed)
-    inputs = rng.choice([rng.integers(-5, 100, 320), rng.integers(-(2**31), 2**31, 320)]).astype(np.int32).reshape(-1, VARIABLES)
+    inputs = (
+        rng.choice([rng.integers(-5, 100, 320), rng.integers(-(2**31), 2**31, 320)])
+        .astype(np.int32)
+        .reshape(-1, VARIABLES)
+    )
     expected = np.array(computed(program, inputs.tolist()))
     kernel = written(program)
     for check in (True, False):
