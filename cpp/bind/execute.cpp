@@ -137,9 +137,19 @@ Launch launch_of(const std::shared_ptr<Program>& program, std::size_t kernel, co
   return launch;
 }
 
-execute::Outcome outcome_of(const Launch& launch) {
-  const py::gil_scoped_release released;
-  return execute::run(launch);
+// Control-C ends a launch, too.
+execute::Outcome outcome_of(Launch& launch) {
+  launch.is_interrupted = [] {
+    const py::gil_scoped_acquire acquired;
+    return PyErr_CheckSignals() != 0;
+  };
+  execute::Outcome outcome;
+  {
+    const py::gil_scoped_release released;
+    outcome = execute::run(launch);
+  }
+  if (outcome.is_interrupted) throw py::error_already_set();
+  return outcome;
 }
 
 py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,

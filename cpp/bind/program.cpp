@@ -306,9 +306,11 @@ void bind_builder(py::module_& m) {
   builder.def(
       "place",
       [](Tracing& self, const std::string& file, int line, const std::string& function) {
+        self.builder.locate = nullptr;
         self.builder.place(file, line, function);
       },
-      py::arg("file"), py::arg("line"), py::arg("function"), "The place of the operations that follow.");
+      py::arg("file"), py::arg("line"), py::arg("function"),
+      "The place of the operations that follow, in place of where Python is.");
   builder.def(
       "op",
       [](Tracing& self, const std::string& code, const py::object& operands, const py::object& type,
@@ -472,8 +474,8 @@ void bind_program(py::module_& module) {
   py::register_exception<ProgramError>(m, "ProgramError", PyExc_RuntimeError);
   bind_type(m);
   bind_symbol(m);
-  bind_builder(m);
   bind_whole(m);
+  bind_builder(m);
   bind_program_text(m);
   m.def(
       "current", [] { return current_tracing ? py::cast(current_tracing) : py::none(); },

@@ -69,7 +69,7 @@ def test_linear(activation):
     x, weight, bias = torch.randn(3, 5, 16), torch.randn(8, 16), torch.randn(8)
     expected = torch.nn.functional.linear(x, weight, bias)
     if activation:
-        expected = twt.ACTIVATIONS[activation](expected)
+        expected = ACTIVATIONS[activation](expected)
     torch.testing.assert_close(twt.linear(x, weight, bias, activation=activation), expected)
     torch.testing.assert_close(twt.linear(x[0, 0], weight, bias, activation=activation), expected[0, 0])
 

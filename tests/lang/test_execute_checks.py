@@ -84,7 +84,7 @@ def test_shuffles_order_no_memory():
 
 def test_writing_again_what_others_still_read():
     def body(k: Kernel, second_barrier: bool):
-        _, b = k.parameters
+        b = k.parameters[1]
         t = k.thread()
         s = k.shared("Int32")
 

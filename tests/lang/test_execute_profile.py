@@ -131,8 +131,9 @@ def test_cp_async_costs_on_both_sides():
     def body(k: Kernel):
         a, four = k.parameters[0], layout(4, 1)
         at = k.op("mul", k.thread(), 4)
-        accesses = [(k.at(a, at), four), (k.at(k.shared("Int32"), at), four)]
-        k.op("copy", accesses=accesses, ints=[128, 4], text="cp.async")
+        k.op(
+            "copy", accesses=[(k.at(a, at), four), (k.at(k.shared("Int32"), at), four)], ints=[128, 4], text="cp.async"
+        )
 
     rows = write({"a": gmem("Int32")}, body, shared_bytes=512).profile(1, 32, aligned(128))
     assert {(r.space, r.sectors, r.wavefronts) for r in rows if r.space} == {("gmem", 16, 0), ("smem", 0, 4)}

@@ -6,6 +6,7 @@ A line of a kernel is told by `line(n)`, so that tests can ask where something w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,14 @@ def layout(shape: Any, stride: Any) -> cute.Layout:
     return cute.make_layout(shape, stride=stride)
 
 
+@cache
+def caller(line: int) -> Callable[..., Any]:
+    """Calls from that line of a file kernel.py: the place of an operation is where Python stands."""
+    names: dict[str, Any] = {}
+    exec(compile("\n" * (line - 1) + "def kernel(f, *args, **kw): return f(*args, **kw)", "kernel.py", "exec"), names)
+    return names["kernel"]
+
+
 class Kernel:
     """The kernel that is being written; methods add operations."""
 
@@ -44,10 +53,10 @@ class Kernel:
         self.parameters = parameters
 
     def line(self, n: int) -> None:
-        self.builder.place("kernel.py", n, "kernel")
+        self.call = caller(n)
 
     def op(self, code: str, *operands: Any, **keywords: Any) -> Any:
-        return self.builder.op(code, list(operands), **keywords)
+        return self.call(self.builder.op, code, list(operands), **keywords)
 
     def constant(self, scalar: str, value: Any) -> Any:
         return self.builder.constant(scalar, value)
@@ -162,7 +171,7 @@ def memory_of(name: str, array: np.ndarray) -> Any:
 
 
 def write(parameters: dict[str, Any], body: Callable[[Kernel], None], *, shared_bytes: int = 0) -> Written:
-    """The kernel with these parameters: an array's type for a pointer to global memory, a scalar's for a number."""
+    """The kernel with these parameters: the name of a scalar for a number, else a type."""
     types = [number(kind) if isinstance(kind, str) else kind for kind in parameters.values()]
     builder = program.Builder()
     with builder:

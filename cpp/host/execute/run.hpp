@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,7 +37,9 @@ struct Launch {
   bool profile = false;  // without check
   uint64_t seed = 0;
   int threads = 0;    // 0: as the CPU likes
-  int64_t limit = 0;  // instructions of one warp; 0: without limit
+  int64_t limit = 0;  // jumps back of a CTA's warps; 0: without limit
+  // Asked now and then, by the thread that runs the launch: whether to give up.
+  std::function<bool()> is_interrupted;
 };
 
 // In the order in which they are shown.
@@ -104,6 +107,7 @@ struct Outcome {
   std::vector<Finding> findings;
   std::vector<ProfileRow> profile;
   std::string output;  // of printf
+  bool is_interrupted = false;
 
   Outcome();
   Outcome(Outcome&&) noexcept;

@@ -6,7 +6,7 @@ In a kernel that is traced each function is an operation of its program. In a ke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.lang import debug, stepping
@@ -18,6 +18,14 @@ from tilewright.numeric.traced import symbol_of as _symbol_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeAlias, TypeVar
+
+    from tilewright.cute.tensors.tensor import Tensor
+
+    Coord: TypeAlias = tuple[Int32, Int32, Int32]
+    Index: TypeAlias = Int32 | int  # an integer of the kernel, or a Python one
+    Value: TypeAlias = Numeric | float
+    N = TypeVar("N", bound=Numeric)
 
 __all__ = [
     "FULL_MASK",
@@ -83,10 +91,8 @@ __all__ = [
 WARP_SIZE = 32
 FULL_MASK = 0xFFFFFFFF
 
-Coord = tuple[Any, Any, Any]
 
-
-def _special(code: str, dimension: int | None = None) -> Any:
+def _special(code: str, dimension: int | None = None) -> Int32:
     trace = current()
     if (trace is None or not trace.in_kernel) and debug.place() is None:
         raise RuntimeError(f"cute.arch.{code}() has a value only while a @cute.kernel is launched")
@@ -132,27 +138,27 @@ def block_in_cluster_idx(*, loc: object = None, ip: object = None) -> Coord:
     return _coord("block_in_cluster_idx")
 
 
-def block_idx_in_cluster(*, loc: object = None, ip: object = None) -> Any:
+def block_idx_in_cluster(*, loc: object = None, ip: object = None) -> Int32:
     """The rank of the block in its cluster, x fastest."""
     return _special("block_idx_in_cluster")
 
 
-def lane_idx(*, loc: object = None, ip: object = None) -> Any:
+def lane_idx(*, loc: object = None, ip: object = None) -> Int32:
     """The thread's number in its warp: its number in the block, x fastest, modulo 32."""
     return _special("lane_idx")
 
 
-def warp_idx(*, loc: object = None, ip: object = None) -> Any:
+def warp_idx(*, loc: object = None, ip: object = None) -> Int32:
     """The warp's number in its block: the thread's number in the block, x fastest, divided by 32."""
     return _special("warp_idx")
 
 
-def dynamic_smem_size(*, loc: object = None, ip: object = None) -> Any:
+def dynamic_smem_size(*, loc: object = None, ip: object = None) -> Int32:
     """The dynamic shared memory of the launch, in bytes."""
     return _special("dynamic_smem_size")
 
 
-def make_warp_uniform(value: Any, *, loc: object = None, ip: object = None) -> Any:
+def make_warp_uniform(value: Value, *, loc: object = None, ip: object = None) -> Numeric:
     """The value of the warp's lane 0: the compiler then knows that it is the same in all lanes."""
     return _exchange("make_warp_uniform", value)
 
@@ -165,7 +171,9 @@ def sync_threads(*, loc: object = None, ip: object = None) -> None:
     _op("sync_threads")
 
 
-def barrier(barrier_id: Any = None, number_of_threads: Any = None, *, loc: object = None, ip: object = None) -> None:
+def barrier(
+    barrier_id: Index | None = None, number_of_threads: Index | None = None, *, loc: object = None, ip: object = None
+) -> None:
     """Wait at a named barrier (0 to 15) until so many threads have arrived, by default all of the block."""
     if barrier_id is None and number_of_threads is None:
         _op("sync_threads")
@@ -174,12 +182,12 @@ def barrier(barrier_id: Any = None, number_of_threads: Any = None, *, loc: objec
     _op("barrier", operands if number_of_threads is None else [*operands, _int32(number_of_threads)])
 
 
-def barrier_arrive(barrier_id: Any, number_of_threads: Any, *, loc: object = None, ip: object = None) -> None:
+def barrier_arrive(barrier_id: Index, number_of_threads: Index, *, loc: object = None, ip: object = None) -> None:
     """Arrive at a named barrier without waiting."""
     _op("barrier_arrive", [_int32(barrier_id), _int32(number_of_threads)])
 
 
-def sync_warp(mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> None:
+def sync_warp(mask: Index = FULL_MASK, *, loc: object = None, ip: object = None) -> None:
     """Wait until the warp's lanes of the mask are here; what they wrote is visible to each other then."""
     _op("sync_warp", [] if mask is FULL_MASK else [_mask(mask)])
 
@@ -233,78 +241,112 @@ def elect_one(*, loc: object = None, ip: object = None) -> Predicated:
 
 
 def shuffle_sync(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = 31, *, loc: object = None, ip: object = None
-) -> Any:
+    value: Value,
+    offset: Index,
+    mask: Index = FULL_MASK,
+    mask_and_clamp: int = 31,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Numeric:
     """The value of lane `offset`."""
     return _shuffle("idx", value, offset, mask, mask_and_clamp)
 
 
 def shuffle_sync_op(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = 31, *, loc: object = None, ip: object = None
-) -> Any:
+    value: Value,
+    offset: Index,
+    mask: Index = FULL_MASK,
+    mask_and_clamp: int = 31,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Numeric:
     """The value of lane `offset`, as shuffle_sync."""
     return _shuffle("idx", value, offset, mask, mask_and_clamp)
 
 
 def shuffle_sync_up(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = 0, *, loc: object = None, ip: object = None
-) -> Any:
+    value: Value,
+    offset: Index,
+    mask: Index = FULL_MASK,
+    mask_and_clamp: int = 0,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Numeric:
     """The value of the lane so many before; one's own where there is none."""
     return _shuffle("up", value, offset, mask, mask_and_clamp)
 
 
 def shuffle_sync_down(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = 31, *, loc: object = None, ip: object = None
-) -> Any:
+    value: Value,
+    offset: Index,
+    mask: Index = FULL_MASK,
+    mask_and_clamp: int = 31,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Numeric:
     """The value of the lane so many behind; one's own where there is none."""
     return _shuffle("down", value, offset, mask, mask_and_clamp)
 
 
 def shuffle_sync_bfly(
-    value: Any, offset: Any, mask: Any = FULL_MASK, mask_and_clamp: int = 31, *, loc: object = None, ip: object = None
-) -> Any:
+    value: Value,
+    offset: Index,
+    mask: Index = FULL_MASK,
+    mask_and_clamp: int = 31,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Numeric:
     """The value of the lane whose number is one's own XOR offset."""
     return _shuffle("bfly", value, offset, mask, mask_and_clamp)
 
 
-def _shuffle(kind: str, value: Any, offset: Any, mask: Any, clamp: Any) -> Any:
+def _shuffle(kind: str, value: Any, offset: Any, mask: Any, clamp: Any) -> Numeric:
     ints = [_static("shuffle: mask_and_clamp", clamp)]
     return _exchange("shuffle_sync", value, [_int32(offset), _mask(mask)], text=kind, ints=ints)
 
 
-def vote_ballot_sync(pred: Any, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
+def vote_ballot_sync(pred: Boolean | bool, mask: Index = FULL_MASK, *, loc: object = None, ip: object = None) -> Uint32:
     """The lanes where the condition holds, a bit each."""
     return _op("vote", [_value(pred, Boolean), _mask(mask)], Uint32, text="ballot")
 
 
-def vote_any_sync(pred: Any, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
+def vote_any_sync(pred: Boolean | bool, mask: Index = FULL_MASK, *, loc: object = None, ip: object = None) -> Boolean:
     """Whether the condition holds in a lane."""
     return _op("vote", [_value(pred, Boolean), _mask(mask)], Boolean, text="any")
 
 
-def vote_all_sync(pred: Any, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
+def vote_all_sync(pred: Boolean | bool, mask: Index = FULL_MASK, *, loc: object = None, ip: object = None) -> Boolean:
     """Whether the condition holds in all lanes."""
     return _op("vote", [_value(pred, Boolean), _mask(mask)], Boolean, text="all")
 
 
-def vote_uni_sync(pred: Any, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
+def vote_uni_sync(pred: Boolean | bool, mask: Index = FULL_MASK, *, loc: object = None, ip: object = None) -> Boolean:
     """Whether the condition is the same in all lanes."""
     return _op("vote", [_value(pred, Boolean), _mask(mask)], Boolean, text="uni")
 
 
-def match_sync(value: Any, mask: Any = FULL_MASK, kind: str = "any", *, loc: object = None, ip: object = None) -> Any:
+def match_sync(
+    value: Value, mask: Index = FULL_MASK, kind: str = "any", *, loc: object = None, ip: object = None
+) -> Uint32:
     """The lanes that have the same value, a bit each; with kind "all": all of the mask, or 0."""
     return _op("match", [_any_value(value), _mask(mask)], Uint32, text=kind)
 
 
-def warp_redux_sync(value: Any, kind: str, mask: Any = FULL_MASK, *, loc: object = None, ip: object = None) -> Any:
+def warp_redux_sync(
+    value: Value, kind: str, mask: Index = FULL_MASK, *, loc: object = None, ip: object = None
+) -> Numeric:
     """An integer reduced over the lanes: kind is add, min, max, and, or, xor."""
     return _exchange("redux_sync", value, [_mask(mask)], text=kind)
 
 
 def warp_reduction(
-    value: Any, op: Callable[[Any, Any], Any], threads_in_group: int = 32, *, loc: object = None, ip: object = None
-) -> Any:
+    value: Value, op: Callable[[Any, Any], Any], threads_in_group: int = 32, *, loc: object = None, ip: object = None
+) -> Numeric:
     """A value reduced over groups of lanes by op(a, b), in butterflies of falling distance; all lanes get it."""
     distance = threads_in_group >> 1
     while distance:
@@ -313,12 +355,12 @@ def warp_reduction(
     return value
 
 
-def warp_reduction_max(value: Any, threads_in_group: int = 32, *, loc: object = None, ip: object = None) -> Any:
+def warp_reduction_max(value: Value, threads_in_group: int = 32, *, loc: object = None, ip: object = None) -> Numeric:
     """The greatest of the values of a group of lanes."""
     return warp_reduction(value, lambda a, b: _binary("max", a, b), threads_in_group)
 
 
-def warp_reduction_sum(value: Any, threads_in_group: int = 32, *, loc: object = None, ip: object = None) -> Any:
+def warp_reduction_sum(value: Value, threads_in_group: int = 32, *, loc: object = None, ip: object = None) -> Numeric:
     """The sum of the values of a group of lanes."""
     return warp_reduction(value, lambda a, b: a + b, threads_in_group)
 
@@ -326,48 +368,48 @@ def warp_reduction_sum(value: Any, threads_in_group: int = 32, *, loc: object = 
 # ---- arithmetic ----
 
 
-def fmax(a: Any, b: Any, *, loc: object = None, ip: object = None) -> Any:
+def fmax(a: Value, b: Value, *, loc: object = None, ip: object = None) -> Float32:
     """The greater of two Float32; the number where the other is NaN."""
     return _binary("max", a, b, Float32)
 
 
-def fmin(a: Any, b: Any, *, loc: object = None, ip: object = None) -> Any:
+def fmin(a: Value, b: Value, *, loc: object = None, ip: object = None) -> Float32:
     """The smaller of two Float32; the number where the other is NaN."""
     return _binary("min", a, b, Float32)
 
 
-def rcp_approx(a: Any, *, loc: object = None, ip: object = None) -> Any:
+def rcp_approx(a: Value, *, loc: object = None, ip: object = None) -> Float32:
     """1 / a of a Float32 as the hardware approximates it."""
     return _op("rcp", [_value(a, Float32)], Float32, ints=[1])
 
 
-def exp2(a: Any, *, loc: object = None, ip: object = None) -> Any:
+def exp2(a: Value, *, loc: object = None, ip: object = None) -> Float32:
     """2^a of a Float32 as the hardware approximates it."""
     return _op("exp2", [_value(a, Float32)], Float32, ints=[1])
 
 
-def popc(a: Any, *, loc: object = None, ip: object = None) -> Any:
+def popc(a: Value, *, loc: object = None, ip: object = None) -> Int32:
     """How many bits of an integer are set."""
     value = _any_value(a)
     return _op("popc", [value], type(value)).to(Int32)
 
 
-def prmt(a: Any, b: Any, selector: Any, *, loc: object = None, ip: object = None) -> Any:
+def prmt(a: Value, b: Value, selector: Value, *, loc: object = None, ip: object = None) -> Uint32:
     """Four bytes of the eight of b:a, each chosen by four bits of the selector."""
     return _op("prmt", [_value(x, Uint32) for x in (a, b, selector)], Uint32)
 
 
-def clock(*, loc: object = None, ip: object = None) -> Any:
+def clock(*, loc: object = None, ip: object = None) -> Int32:
     """The multiprocessor's clock, 32 bits of it."""
     return clock64().to(Int32)
 
 
-def clock64(*, loc: object = None, ip: object = None) -> Any:
+def clock64(*, loc: object = None, ip: object = None) -> Int64:
     """The multiprocessor's clock."""
     return _op("clock", (), Int64, text="clock64")
 
 
-def globaltimer(*, loc: object = None, ip: object = None) -> Any:
+def globaltimer(*, loc: object = None, ip: object = None) -> Int64:
     """The device's time in nanoseconds."""
     return _op("clock", (), Int64, text="globaltimer")
 
@@ -375,47 +417,47 @@ def globaltimer(*, loc: object = None, ip: object = None) -> Any:
 # ---- atomics ----
 
 
-def atomic_add(ptr: Pointer, val: Any, **options: Any) -> Any:
+def atomic_add(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
     """Add to an element in one step; the value before."""
     return _atomic("add", ptr, val)
 
 
-def atomic_min(ptr: Pointer, val: Any, **options: Any) -> Any:
+def atomic_min(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
     """Keep the smaller of an element and a value; the value before."""
     return _atomic("min", ptr, val)
 
 
-def atomic_max(ptr: Pointer, val: Any, **options: Any) -> Any:
+def atomic_max(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
     """Keep the greater of an element and a value; the value before."""
     return _atomic("max", ptr, val)
 
 
-def atomic_and(ptr: Pointer, val: Any, **options: Any) -> Any:
+def atomic_and(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
     """Keep the bits that a value has, too; the value before."""
     return _atomic("and", ptr, val)
 
 
-def atomic_or(ptr: Pointer, val: Any, **options: Any) -> Any:
+def atomic_or(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
     """Set the bits of a value; the value before."""
     return _atomic("or", ptr, val)
 
 
-def atomic_xor(ptr: Pointer, val: Any, **options: Any) -> Any:
+def atomic_xor(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
     """Flip the bits of a value; the value before."""
     return _atomic("xor", ptr, val)
 
 
-def atomic_exch(ptr: Pointer, val: Any, **options: Any) -> Any:
+def atomic_exch(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
     """Store a value; the value before."""
     return _atomic("exch", ptr, val)
 
 
-def atomic_cas(ptr: Pointer, cmp: Any, val: Any, **options: Any) -> Any:
+def atomic_cas(ptr: Pointer | Tensor, cmp: Value, val: Value, **options: object) -> Numeric:
     """Store a value where the element is equal to `cmp`; the value before."""
     return _atomic("cas", ptr, val, cmp)
 
 
-def _atomic(kind: str, ptr: Any, val: Any, *more: Any) -> Any:
+def _atomic(kind: str, ptr: Any, val: Any, *more: Any) -> Numeric:
     pointer = getattr(ptr, "iterator", ptr)
     if not isinstance(pointer, Pointer):
         raise TypeError(f"atomic_{kind}: expected a pointer or a tensor of memory, but got {ptr!r}")
@@ -432,10 +474,16 @@ def _atomic(kind: str, ptr: Any, val: Any, *more: Any) -> Any:
 # ---- operations and their operands ----
 
 
+@overload
+def _op(code: str, values: Sequence[Any], dtype: type[N], *, text: str = "", ints: Sequence[int] = ()) -> N: ...
+@overload
+def _op(
+    code: str, values: Sequence[Any] = (), dtype: None = None, *, text: str = "", ints: Sequence[int] = ()
+) -> None: ...
 def _op(
     code: str,
     values: Sequence[Any] = (),
-    dtype: type[Numeric] | None = None,
+    dtype: type[Any] | None = None,
     *,
     text: str = "",
     ints: Sequence[int] = (),
@@ -480,7 +528,7 @@ def _static(what: str, value: Any) -> int:
         raise TypeError(f"{what} has to be known while tracing, but got {value!r}") from None
 
 
-def _exchange(code: str, value: Any, operands: Sequence[Any] = (), **attributes: Any) -> Any:
+def _exchange(code: str, value: Any, operands: Sequence[Any] = (), **attributes: Any) -> Numeric:
     """An operation of a warp whose result has the operand's type."""
     number = _any_value(value)
     return _op(code, [number, *operands], type(number), **attributes)

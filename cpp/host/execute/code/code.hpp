@@ -95,6 +95,8 @@ struct AccessCode {
   bool dynamic_is_wide = false;
   std::vector<Mode> modes;
   std::vector<int64_t> offsets;  // of each element, in address units
+  uint32_t vector = 1;           // neighbouring elements that one instruction of the GPU moves
+  uint32_t vector_step = 1;      // from element to element of these, in the order of the access
   int32_t parameter = -1;        // the kernel's parameter that the pointer comes from, where that is known
   int32_t allocation = -1;       // the frame that it comes from
   std::string name;              // the user's, of the pointer

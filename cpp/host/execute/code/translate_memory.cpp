@@ -107,6 +107,9 @@ AccessCode Translator::access(const program::Access& from) {
     to.is_static = to.is_static && mode.dynamic == kNoValue;
   }
   if (to.is_static) set_offsets(to);
+  const program::Vectorized vector = program::vectorized(program_, ranges_, from);
+  to.vector = static_cast<uint32_t>(vector.count);
+  for (std::size_t m = 0; m < vector.mode; ++m) to.vector_step *= static_cast<uint32_t>(from.modes[m].extent);
   to.parameter = facts.parameter;
   if (facts.allocation >= 0) {
     to.allocation = allocations_[static_cast<std::size_t>(facts.allocation)];

@@ -8,6 +8,7 @@
 #include "assembler.hpp"
 #include "core/error.hpp"
 #include "facts.hpp"
+#include "program/emit/vectorize.hpp"
 
 namespace tilewright::execute {
 
@@ -50,6 +51,8 @@ class Translator {
       : program_(program),
         code_(code),
         out_(code),
+        uses_(program, function),
+        ranges_(program, function, uses_),
         facts_(facts_of(program, function)),
         registers_(program.values.size(), kNone),
         allocations_(program.operations.size(), -1) {
@@ -208,6 +211,8 @@ class Translator {
   const Program& program_;
   Code& code_;
   Assembler out_;
+  program::Uses uses_;
+  program::Ranges ranges_;
   std::vector<ValueFacts> facts_;
   std::vector<Register> registers_;   // of values
   std::vector<int32_t> allocations_;  // of operations frame

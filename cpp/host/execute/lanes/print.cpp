@@ -108,11 +108,11 @@ std::string line(const std::string& format, const Warp& warp, const Operands& in
 
 void print(Warp& warp, const Instruction& i) {
   const Operands& info = warp.code->operands[i.side];
-  std::string text;
   for (Mask left = warp.mask; left != 0; left &= left - 1) {
-    text += line(info.text, warp, info, static_cast<uint32_t>(std::countr_zero(left)));
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    warp.cta->printed->push_back(
+        Printed{warp.cta->linear, warp.index * kLanes + lane, line(info.text, warp, info, lane)});
   }
-  warp.cta->printed->push_back(Printed{warp.cta->linear, warp.index, std::move(text)});
 }
 
 }  // namespace

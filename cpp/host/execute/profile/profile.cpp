@@ -39,22 +39,6 @@ int64_t flops_of(const program::Program& program, const Operation& operation) {
   }
 }
 
-// The bytes of one instruction of a load or store: as many elements side by side as its pointer's alignment allows.
-uint32_t width_of(const AccessCode& access) {
-  if (!access.is_static || access.is_half) return access.bytes;
-  for (uint32_t elements = std::max(1u, 16 / access.bytes); elements > 1; elements /= 2) {
-    const uint32_t width = elements * access.bytes;
-    if (access.count % elements != 0 || access.align % width != 0) continue;
-    bool fits = true;
-    for (uint32_t e = 0; e < access.count && fits; ++e) {
-      fits = e % elements == 0 ? access.offsets[e] % width == 0
-                               : access.offsets[e] == access.offsets[e - 1] + access.bytes;
-    }
-    if (fits) return width;
-  }
-  return access.bytes;
-}
-
 Space space_of(const AccessCode& access, uint64_t address) {
   if (access.space != Space::kGeneric) return access.space;
   const uint64_t window = address & kWindowMask;
@@ -132,10 +116,12 @@ void Profile::count_memory(Warp& warp, const Instruction& instruction) {
       const auto width = static_cast<uint32_t>(memory.ints[0] / 8);
       for (uint32_t first = 0; first < memory.accesses[0].count; first += elements) {
         const Mask mask = copied_lanes(warp, instruction, first / elements);
-        if (mask == 0) continue;
-        count_access(warp, instruction, memory.accesses[0], analysis::Op::load, first, width, mask);
+        // Where the predicate of an asynchronous copy is false, zeros are written.
+        const Mask written = is_async ? warp.mask : mask;
+        if (mask != 0) count_access(warp, instruction, memory.accesses[0], analysis::Op::load, first, width, mask);
+        if (written == 0) continue;
         count_access(warp, instruction, memory.accesses[1], is_async ? analysis::Op::cp_async : analysis::Op::store,
-                     first, width, mask);
+                     first, width, written);
       }
       return;
     }
@@ -153,10 +139,10 @@ void Profile::count_memory(Warp& warp, const Instruction& instruction) {
       const AccessCode& access = memory.accesses[0];
       if (access.space == Space::kRegister) return;
       const bool is_load = code_->program->operations[instruction.operation].code == Opcode::kLoad;
-      const uint32_t width = width_of(access);
-      for (uint32_t e = 0; e < access.count; e += width / access.bytes) {
-        count_access(warp, instruction, access, is_load ? analysis::Op::load : analysis::Op::store, e, width,
-                     warp.mask);
+      for (uint32_t e = 0; e < access.count; ++e) {
+        if (e / access.vector_step % access.vector != 0) continue;  // moved with one before
+        count_access(warp, instruction, access, is_load ? analysis::Op::load : analysis::Op::store, e,
+                     access.vector * access.bytes, warp.mask);
       }
       return;
     }
