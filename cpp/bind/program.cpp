@@ -464,9 +464,9 @@ void bind_program(py::module_& module) {
   py::module_ m = module.def_submodule("program", "Programs that tracing gives: types, values, operations.");
   py::register_exception<ProgramError>(m, "ProgramError", PyExc_RuntimeError);
   bind_type(m);
+  bind_whole(m);  // what others give
   bind_symbol(m);
   bind_builder(m);
-  bind_whole(m);
   bind_program_text(m);
   m.def(
       "current", [] { return current_tracing ? py::cast(current_tracing) : py::none(); },
