@@ -473,8 +473,12 @@ void bind_program(py::module_& module) {
   py::module_ m = module.def_submodule("program", "Programs that tracing gives: types, values, operations.");
   py::register_exception<ProgramError>(m, "ProgramError", PyExc_RuntimeError);
   bind_type(m);
+  bind_whole(m);  // what others give
   bind_symbol(m);
+<<<<<<< HEAD
   bind_whole(m);
+=======
+>>>>>>> emit
   bind_builder(m);
   bind_program_text(m);
   m.def(

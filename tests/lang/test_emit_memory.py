@@ -16,6 +16,12 @@ def kernels(tmp_path_factory):
     return HostKernels([lang_cases.program()], tmp_path_factory.mktemp("cases"))
 
 
+@pytest.fixture(autouse=True)
+def nothing_undefined(capfd):
+    yield
+    assert "runtime error" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("name", lang_cases.CASES)
 def test_case(kernels, name):
     lang_cases.check(kernels, name)

@@ -16,6 +16,12 @@ def kernels(tmp_path_factory):
     return HostKernels([lang_numbers.program()], tmp_path_factory.mktemp("numbers"))
 
 
+@pytest.fixture(autouse=True)
+def nothing_undefined(capfd):
+    yield
+    assert "runtime error" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("scalar", lang_numbers.INTEGERS)
 def test_integers(kernels, scalar):
     lang_numbers.check_integers(kernels, scalar)

@@ -1,6 +1,7 @@
 """Kernels of traced programs as functions of the CPU: their CUDA C++ and the device library, compiled for the host.
 
-Threads of a block are fibers that take turns between barriers, as in cpu_ptx; there are no warps.
+Threads of a block are fibers that take turns between barriers, as in cpu_ptx. Of warps there are only shuffles, in
+which all threads of the block have to take part. Arithmetic that C++ leaves undefined is written to stderr.
 """
 
 from __future__ import annotations
@@ -81,6 +82,16 @@ template <class T, class U, class V> static T atomicCAS(T* p, U expected, V x) {
 #define atomicMax_system atomicMax
 static void __threadfence_system() {}
 static void __threadfence_block() {}
+// Every thread puts its value, and takes another's when all have.
+static unsigned long long exchanged[1024];
+template <class T> static T __shfl_xor_sync(unsigned, T x, int by) {
+  const unsigned thread = threadIdx.x;
+  std::memcpy(&exchanged[thread], &x, sizeof x);
+  __syncthreads();
+  std::memcpy(&x, &exchanged[thread ^ by], sizeof x);
+  __syncthreads();
+  return x;
+}
 static int traps = 0;
 static void __trap() { ++traps; }
 static void __syncwarp(unsigned = ~0u) {}
@@ -118,16 +129,21 @@ def host_text(source: str) -> str:
     return re.sub(r"extern __shared__ \S+ uint8 (\w+)\[\];", r"uint8* \1 = (uint8*)shared_memory;", text)
 
 
-class HostKernels:
-    """All kernels of programs, compiled together; their names must differ."""
+UNDEFINED = "-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,bounds,alignment"
 
-    def __init__(self, programs, folder, options=("-ffp-contract=off",)) -> None:
+
+class HostKernels:
+    """All kernels of programs, compiled together; their names must differ, unless they are numbered."""
+
+    def __init__(self, programs, folder, *, numbered=False, options=("-O1", UNDEFINED)) -> None:
         self.parameters, texts = {}, []
         for program in programs:
             for index, function in enumerate(program.functions):
                 if not function.is_kernel:
                     continue
                 source = core.cuda_source(program, index, "none")
+                if numbered:
+                    source = SIGNATURE.sub(lambda x: x[0].replace(f"{x[1]}(", f"{x[1]}_{len(texts)}("), source)
                 found = SIGNATURE.search(source)
                 name, parameters = found[1], [x for x in found[2].split(", ") if x]
                 types = [re.sub(r" ?\w+$", "", x) for x in parameters]
@@ -149,7 +165,16 @@ class HostKernels:
         prelude = prelude.replace(run_cta, f"static void set_thread(unsigned);\n{run_cta}")
         prelude = prelude.replace("static unsigned min(unsigned x, unsigned y) { return x < y ? x : y; }\n", "")
         source.write_text("#define __CUDA_ARCH__ 800\n#include <limits>\n" + prelude + code + SET_THREAD)
-        command = [cpu_ptx.COMPILER, "-std=c++20", "-O1", "-shared", "-fPIC", "-w", *options, f"-I{folder}"]
+        command = [
+            cpu_ptx.COMPILER,
+            "-std=c++20",
+            "-shared",
+            "-fPIC",
+            "-w",
+            "-ffp-contract=off",
+            *options,
+            f"-I{folder}",
+        ]
         done = subprocess.run([*command, str(source), "-o", str(library)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:4000]
         return ctypes.CDLL(str(library))

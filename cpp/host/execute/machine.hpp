@@ -79,7 +79,7 @@ inline constexpr uint32_t kRowsAtOnce =
 
 struct Printed {
   uint64_t cta;
-  uint32_t warp;
+  uint32_t thread;
   std::string text;
 };
 

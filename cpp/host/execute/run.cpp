@@ -107,7 +107,7 @@ int64_t workers_for(const Launch& launch, uint64_t ctas) {
 
 std::string output_of(std::vector<Printed>& printed) {
   std::stable_sort(printed.begin(), printed.end(), [](const Printed& a, const Printed& b) {
-    return std::tie(a.cta, a.warp) < std::tie(b.cta, b.warp);
+    return std::tie(a.cta, a.thread) < std::tie(b.cta, b.thread);
   });
   std::string text;
   for (const Printed& each : printed) text += each.text;

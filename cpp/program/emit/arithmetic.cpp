@@ -248,10 +248,14 @@ Expr Arithmetic::sum_or_product(Opcode code, const Operand& x, const Operand& y)
   }
   Expr a = x.expr, b = y.expr;
   if (!a.is_wrapped && !b.is_wrapped) {
-    const Range known = range(y);
-    if (known.low == known.high && known.low >= 0) {
-      b = {tilewright::to_string(known.low) +
-           (width_of(scalar) == 64 ? "ull" : "u")};  // which makes the other one unsigned
+    // One unsigned operand makes the other one unsigned, too: a constant, where there is one.
+    const std::string_view suffix = width_of(scalar) == 64 ? "ull" : "u";
+    const auto is_natural = [](const Range& known) { return known.low == known.high && known.low >= 0; };
+    const Range left = range(x), right = range(y);
+    if (is_natural(right)) {
+      b = {tilewright::to_string(right.low) + std::string(suffix)};
+    } else if (is_natural(left)) {
+      a = {tilewright::to_string(left.low) + std::string(suffix)};
     } else {
       a = call(unsigned_type(scalar), {a.text});
     }

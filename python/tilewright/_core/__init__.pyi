@@ -13,7 +13,7 @@ import numpy.typing
 import typing_extensions
 from tilewright.cute.operands import CoordLike, IntTupleLike, LayoutLike, Modes, Operand, TilerLike
 
-from . import analysis, cuda, host
+from . import analysis, cuda, host, program
 
 __all__: list[str] = [
     "ComposedLayout",
@@ -116,6 +116,7 @@ __all__: list[str] = [
     "product",
     "product_each",
     "product_like",
+    "program",
     "raked_product",
     "rank",
     "recast_layout",
@@ -1223,7 +1224,7 @@ def downcast(layout: Operand, n: typing.SupportsIndex) -> typing.Any:
         ((8,4):(1,8), S<3,6,3>)
     """
 
-def elem_less(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> bool:
+def elem_less(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any = None) -> typing.Any:
     """
     Whether every leaf of a is less than the leaf of b: a coordinate inside a shape.
 

@@ -151,7 +151,7 @@ class Nvrtc:
 
 class Function:
     """
-    A kernel on a device. It takes one parameter, a struct.
+    A kernel on a device.
     """
 
     def launch(
@@ -161,9 +161,15 @@ class Function:
         shared: typing.SupportsInt | typing.SupportsIndex,
         stream: typing.SupportsInt | typing.SupportsIndex,
         params: bytes,
+        *,
+        cluster: typing.Annotated[
+            collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"
+        ] = [1, 1, 1],
+        cooperative: bool = False,
+        programmatic: bool = False,
     ) -> None:
         """
-        Enqueue the kernel; params are the bytes of its parameter.
+        Enqueue the kernel; params are the bytes of its parameters, each where the kernel expects it. cluster: blocks that run together; cooperative: all blocks run at once; programmatic: the kernel may begin before the one before it on the stream has ended.
         """
 
     def occupancy(
@@ -204,7 +210,7 @@ class Function:
     @property
     def parameter_bytes(self) -> int | None:
         """
-        None before driver 12.4.
+        Of all parameters; None before driver 12.4.
         """
 
     @property
@@ -224,9 +230,11 @@ class Module:
     A program in the primary context of a device.
     """
 
-    def function(self, symbol: str) -> Function:
+    def function(
+        self, symbol: str, offsets: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [0]
+    ) -> Function:
         """
-        The kernel with that (lowered) name.
+        The kernel with that (lowered) name; where each of its parameters begins in the bytes of a launch.
         """
 
     @property

@@ -1,0 +1,390 @@
+# Generated from the C++ module by `make stubs`; do not edit.
+"""
+Programs that tracing gives: types, values, operations.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import typing
+
+__all__: list[str] = [
+    "Block",
+    "Builder",
+    "Finding",
+    "Function",
+    "Launched",
+    "MemoryRange",
+    "Program",
+    "ProgramError",
+    "Symbol",
+    "Type",
+    "cuda_name",
+    "cuda_source",
+    "current",
+    "number",
+    "parameter_places",
+    "pointer",
+    "run_kernel",
+]
+
+class ProgramError(RuntimeError):
+    pass
+
+class Type:
+    """
+    The type of a value: a number, a vector of numbers, or a pointer.
+    """
+
+    def __eq__(self, arg0: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    @property
+    def align(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def scalar(self) -> str: ...
+    @property
+    def space(self) -> str: ...
+    @property
+    def swizzle(self) -> typing.Any: ...
+
+class Function:
+    """
+    A kernel or host function of a program.
+    """
+
+    @property
+    def cluster(self) -> tuple[int, int, int]: ...
+    @property
+    def is_kernel(self) -> bool: ...
+    @property
+    def min_blocks(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameters(self) -> list[str]:
+        """
+        The user's names of the flattened arguments.
+        """
+
+    @property
+    def shared_bytes(self) -> int: ...
+    @property
+    def threads(self) -> tuple[int, int, int]: ...
+
+class Launched:
+    """
+    What a host function launches a kernel with.
+    """
+
+    @property
+    def arguments(self) -> tuple[typing.Any, ...]:
+        """
+        (bits, -1) of a number, (bytes, i) of a pointer that lies so far behind parameter i of the host function.
+        """
+
+    @property
+    def block(self) -> typing.Annotated[list[int], "FixedSize(3)"]: ...
+    @property
+    def cluster(self) -> typing.Annotated[list[int], "FixedSize(3)"]: ...
+    @property
+    def grid(self) -> typing.Annotated[list[int], "FixedSize(3)"]: ...
+    @property
+    def ints(self) -> list[int]: ...
+    @property
+    def kernel(self) -> int: ...
+    @property
+    def shared_bytes(self) -> int: ...
+
+class Program:
+    """
+    A traced program.
+    """
+
+    def __str__(self) -> str: ...
+    def evaluate(
+        self,
+        function: typing.SupportsInt | typing.SupportsIndex,
+        parameters: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    ) -> tuple[list[Launched], tuple[typing.Any, ...]]:
+        """
+        (launches, results) of a host function for the patterns of its parameters.
+        """
+
+    def parameter_types(self, function: typing.SupportsInt | typing.SupportsIndex) -> list[Type]:
+        """
+        The types of a function's parameters.
+        """
+
+    @property
+    def functions(self) -> list[Function]: ...
+
+class Symbol:
+    """
+    A value of the program that is being traced.
+    """
+
+    def __eq__(self, arg0: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    @property
+    def constant(self) -> int | None:
+        """
+        The integer that the value is known to be, or None.
+        """
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def is_visible(self) -> bool: ...
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def scalar(self) -> str: ...
+    @property
+    def type(self) -> Type: ...
+
+class Block:
+    """
+    A closed block, for an operation of control.
+    """
+
+class Builder:
+    """
+    Collects the operations of one trace.
+    """
+
+    def __enter__(self) -> Builder: ...
+    def __exit__(self, *args: typing.Any) -> None: ...
+    def __init__(self) -> None: ...
+    def abandon(self, depth: typing.SupportsInt | typing.SupportsIndex) -> None:
+        """
+        Close blocks until so many are open, after an error.
+        """
+
+    def begin_block(self, types: collections.abc.Sequence[Type]) -> typing.Any:
+        """
+        Open a block; its parameters.
+        """
+
+    def begin_function(
+        self, name: str, is_kernel: bool, types: collections.abc.Sequence[Type], names: collections.abc.Sequence[str]
+    ) -> typing.Any:
+        """
+        Open a function; its parameters.
+        """
+
+    def constant(self, scalar: str, value: typing.Any) -> typing.Any:
+        """
+        A constant; integers wrap.
+        """
+
+    def constant_bits(self, scalar: str, bits: typing.SupportsInt | typing.SupportsIndex) -> typing.Any:
+        """
+        A constant by its pattern.
+        """
+
+    def end_block(self, yields: typing.Any) -> Block:
+        """
+        Close the innermost block.
+        """
+
+    def end_function(self, results: typing.Any = ()) -> int:
+        """
+        Close the function; its index.
+        """
+
+    def finish(self) -> Program:
+        """
+        The program; the builder is empty afterwards.
+        """
+
+    def inline_block(self) -> None:
+        """
+        Close the innermost block, which has no parameters, as a part of the one around it.
+        """
+
+    def name(self, symbol: Symbol, name: str) -> None:
+        """
+        The user's name of a value; the first one stays.
+        """
+
+    def op(
+        self,
+        code: str,
+        operands: typing.Any = (),
+        *,
+        type: typing.Any = None,
+        blocks: typing.Any = (),
+        accesses: typing.Any = (),
+        ints: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+        text: str = "",
+    ) -> typing.Any:
+        """
+        Add an operation: its result, a tuple of results where it has blocks or several, None where it has none.
+        """
+
+    def place(self, file: str, line: typing.SupportsInt | typing.SupportsIndex, function: str) -> None:
+        """
+        The place of the operations that follow.
+        """
+
+    def set_function(
+        self,
+        *,
+        shared_bytes: typing.SupportsInt | typing.SupportsIndex = 0,
+        threads: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+        cluster: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+        min_blocks: typing.SupportsInt | typing.SupportsIndex = 0,
+    ) -> None:
+        """
+        Facts of the function that is open.
+        """
+
+    def set_yields(self, block: Block, yields: typing.Any) -> None:
+        """
+        Other yields for a closed block that no operation has taken yet.
+        """
+
+    @property
+    def can_speculate(self) -> bool:
+        """
+        Whether the innermost block may run where it was not asked to: no effects, and nothing that can fail.
+        """
+
+    @property
+    def depth(self) -> int: ...
+
+class Finding:
+    """
+    What the execution of a kernel found to be wrong.
+    """
+
+    def __repr__(self) -> str: ...
+    @property
+    def address(self) -> int | None: ...
+    @property
+    def coordinate(self) -> tuple[typing.Any, ...]:
+        """
+        In the tensor's flat modes; () where there is none.
+        """
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def other_place(self) -> typing.Any:
+        """
+        Where the other side is, or None.
+        """
+
+    @property
+    def other_thread(self) -> typing.Any:
+        """
+        (block, thread) of the other side, or None.
+        """
+
+    @property
+    def place(self) -> typing.Any:
+        """
+        (file, line, function), or None.
+        """
+
+    @property
+    def space(self) -> str: ...
+    @property
+    def tensor(self) -> str: ...
+    @property
+    def thread(self) -> typing.Any:
+        """
+        (block, thread) of the first one, or None.
+        """
+
+class MemoryRange:
+    """
+    Memory that belongs to an argument of a kernel.
+    """
+
+    def __init__(
+        self,
+        address: typing.SupportsInt | typing.SupportsIndex,
+        bytes: typing.SupportsInt | typing.SupportsIndex,
+        name: str,
+        *,
+        origin: typing.SupportsInt | typing.SupportsIndex | None = None,
+        shape: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+        stride: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+        bits: typing.SupportsInt | typing.SupportsIndex = 8,
+        writable: bool = True,
+    ) -> None:
+        """
+        `bytes` from `address` on; the tensor's flat shape and strides count elements of `bits` from `origin` on. A name that is a parameter's of the kernel, or the beginning of one, bounds what is reached from it.
+        """
+
+def cuda_name(program: Program, function: typing.SupportsInt | typing.SupportsIndex) -> str:
+    """
+    The name of a kernel in its CUDA C++.
+    """
+
+def cuda_source(program: Program, function: typing.SupportsInt | typing.SupportsIndex, marks: str = "changes") -> str:
+    """
+    A kernel as CUDA C++; its lines of Python are marked at changes, every line or none.
+    """
+
+def current() -> typing.Any:
+    """
+    The builder of this thread's trace, or None.
+    """
+
+def number(scalar: str, lanes: typing.SupportsInt | typing.SupportsIndex = 1) -> Type:
+    """
+    The type of a number, or of a vector of `lanes` numbers.
+    """
+
+def parameter_places(program: Program, function: typing.SupportsInt | typing.SupportsIndex) -> tuple[list[int], int]:
+    """
+    (where each parameter of a kernel begins, the bytes of all) in the memory that a launch is given.
+    """
+
+def pointer(
+    scalar: str,
+    space: str,
+    align: typing.SupportsInt | typing.SupportsIndex,
+    swizzle: tuple[
+        typing.SupportsInt | typing.SupportsIndex,
+        typing.SupportsInt | typing.SupportsIndex,
+        typing.SupportsInt | typing.SupportsIndex,
+    ]
+    | None = None,
+) -> Type:
+    """
+    The type of a pointer; align and the swizzle count bytes.
+    """
+
+def run_kernel(
+    program: Program,
+    kernel: typing.SupportsInt | typing.SupportsIndex,
+    grid: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    block: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    *,
+    cluster: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+    shared_bytes: typing.SupportsInt | typing.SupportsIndex = 0,
+    arguments: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+    memory: collections.abc.Sequence[MemoryRange] = [],
+    check: bool = True,
+    seed: typing.SupportsInt | typing.SupportsIndex = 0,
+    threads: typing.SupportsInt | typing.SupportsIndex = 0,
+    limit: typing.SupportsInt | typing.SupportsIndex = 0,
+) -> typing.Any:
+    """
+    Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; `limit`: iterations after which a loop is said to have no end, 0 for none.
+    """
