@@ -475,10 +475,6 @@ void bind_program(py::module_& module) {
   bind_type(m);
   bind_whole(m);  // what others give
   bind_symbol(m);
-<<<<<<< HEAD
-  bind_whole(m);
-=======
->>>>>>> emit
   bind_builder(m);
   bind_program_text(m);
   m.def(

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from tilewright import analysis, cute, kernels  # noqa: E402
 from tilewright import torch as twt  # noqa: E402
+from tilewright.torch.gemm import ACTIVATIONS  # noqa: E402
 
 SHAPES = [
     ((3,), (3,)), ((3,), (3, 4)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (3,)), ((3,), (5, 3, 4)),

@@ -20,6 +20,7 @@ from tilewright.kernels.common.plan_value import kinds_of
 torch = pytest.importorskip("torch")
 
 from tilewright import torch as twt  # noqa: E402
+from tilewright.torch.gemm import ACTIVATIONS  # noqa: E402
 
 ARCHITECTURES = {"sm_75": "simt", "sm_80": "sm80", "sm_90a": "sm90"}
 
