@@ -150,6 +150,31 @@ def test_what_nobody_needs_is_left_out():
     assert written(body, x=F32, n=number("Int32")) == ""
 
 
+def test_loops_compute_nothing_again():
+    """A value that is used once stands where it is used, but in front of a loop that would compute it each time."""
+
+    def body(make, given):
+        n, out = given
+        squared, halved = make.mul(n, n), make.floor_div(n, 2)
+        t = make.thread(name="t")
+
+        def step(i, total):
+            return (make.add(total, make.mul(squared, i)),)
+
+        (total,) = make.for_(0, n, 1, [halved], step)
+        make.store(total, make.at(out, t, 4))
+
+    assert statements(body, n=number("Int32"), out=I32) == [
+        "int i2 = int(uint32(n) * n);",
+        "int t = int(threadIdx.x);",
+        "int i12 = n >> 1;",
+        "for (int i8 = 0; i8 < n; ++i8) {",
+        "i12 = int(i12 + uint32(i2) * i8);",
+        "}",
+        "out[t] = i12;",
+    ]
+
+
 def test_vectors_are_loops_over_elements():
     def body(make, given):
         x, out = given

@@ -208,6 +208,30 @@ def check_swapped(kernels):
         assert (out[t] == 3 * x - y).all(), t
 
 
+def kept(make):
+    """A branch of a loop gives on a value from before the loop, which stays what it is."""
+    with make.kernel("kept", (32, 1, 1), x=I32, out=I32) as (x, out):
+        t = make.thread()
+        value = make.load(make.at(x, t, 4))
+
+        def body(i, total):
+            (chosen,) = make.if_(make.eq(make.rem(i, 2), 0), lambda: (make.add(value, i),), lambda: (value,))
+            return (make.add(make.mul(total, 3), chosen),)
+
+        (total,) = make.for_(0, 6, 1, [make.constant("Int32", 0)], body)
+        make.store(total, make.at(out, t, 4))
+
+
+@case(kept)
+def check_kept(kernels):
+    x, out = np.arange(32, dtype=np.int32) * 7, np.zeros(32, np.int32)
+    kernels("kept", x, out, block=(32,))
+    total = 0
+    for i in range(6):
+        total = total * 3 + x + (i if i % 2 == 0 else 0)
+    assert (out == total).all()
+
+
 def vectors(make):
     """Elements picked, put, permuted and added up, in one group and in several."""
     with make.kernel("vectors", (32, 1, 1), x=F32, out=F32, k=number("Int32")) as (x, out, k):
