@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright._core import cuda as driver
 from tilewright._names import names_of
+from tilewright.runtime.device import properties
 
 __all__ = ["default_stream", "initialize_cuda_context", "stream_sync"]
 
 
 def initialize_cuda_context(device_id: int = 0) -> int:
     """Make sure that a device is there and can be used; its number. DriverError where there is none."""
-    from tilewright.runtime.device import properties
-
     properties(device_id)
     return device_id
 

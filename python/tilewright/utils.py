@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright._names import did_you_mean, names_of
 from tilewright.devices import DEVICES
 from tilewright.lang.smem import SmemAllocator
+from tilewright.runtime.device import properties
 
 if TYPE_CHECKING:
     from tilewright.cute.tensors.tensor import Tensor
@@ -88,8 +89,6 @@ class HardwareInfo:
         self.device_id = device_id
 
     def _properties(self) -> dict[str, Any]:
-        from tilewright.runtime.device import properties
-
         return properties(self.device_id)
 
     def get_device_multiprocessor_count(self) -> int:

@@ -263,7 +263,7 @@ class TensorForm(Form):
 
     def __init__(self, name: str, tensor: Tensor, in_kernel: bool) -> None:
         self.name = name
-        self.iterator: Form = form_of(tensor.iterator, None, name, in_kernel)
+        self.iterator: Form = form_of(tensor.iterator, None, name, in_kernel, is_fixed=True)
         self.layout = LayoutForm(name, tensor.layout)
 
     def key(self) -> Hashable:
@@ -317,8 +317,14 @@ class Group(Form):
 # ---- from a value to its form ----
 
 
-def form_of(value: Any, annotation: Any, name: str, in_kernel: bool = False) -> Form:
-    """The form of an argument, which its annotation may tell: `n: Int32`, `tile: Constexpr[int]`."""
+def form_of(
+    value: Any, annotation: Any, name: str, in_kernel: bool = False, *, where: str = "", is_fixed: bool = False
+) -> Form:
+    """The form of an argument, which its annotation may tell: `n: Int32`, `tile: Constexpr[int]`.
+
+    `where` names the argument in errors. Numbers of Python and arrays of other libraries become
+    parameters, but where what is Python's is fixed.
+    """
     if is_constexpr(annotation) or value is None or isinstance(value, (str, bytes, type, enum.Enum)):
         return Static(name, value)
     dtype = numeric_annotation(annotation)
@@ -328,6 +334,8 @@ def form_of(value: Any, annotation: Any, name: str, in_kernel: bool = False) -> 
         return StreamForm(name)
     if isinstance(value, Numeric):
         return _number(value, type(value), name)
+    if isinstance(value, (bool, int, float)) and is_fixed:
+        return Static(name, value)
     if isinstance(value, (bool, int, float)):
         return Number(name, Boolean if isinstance(value, bool) else Int32 if isinstance(value, int) else Float32)
     if isinstance(value, Tensor):
@@ -337,13 +345,13 @@ def form_of(value: Any, annotation: Any, name: str, in_kernel: bool = False) -> 
     if isinstance(value, (_core.Layout, _core.ComposedLayout)):
         form = LayoutForm(name, value)
         return form if form.numbers else Static(name, value)
-    if hasattr(value, "__dlpack__"):
-        return TensorForm(name, import_array(value, name).mark_layout_dynamic(), in_kernel)
+    if hasattr(value, "__dlpack__") and not is_fixed:
+        return TensorForm(name, import_array(value, where or name).mark_layout_dynamic(), in_kernel)
     parts = _parts(value)
     if parts is not None:
         of, build = parts
         inner = [
-            form_of(part, hint, f"{name}{path}", in_kernel)
+            form_of(part, hint, f"{name}{path}", in_kernel, where=f"{where}{path}", is_fixed=is_fixed)
             for (path, part), hint in zip(of(value), _hints(value, annotation), strict=True)
         ]
         if any(not isinstance(part, Static) for part in inner):
@@ -384,6 +392,8 @@ def _hints(value: Any, annotation: Any) -> list[Any]:
         return [field.type for field in dataclasses.fields(value)]
     if hasattr(value, "_fields"):
         return [type(value).__annotations__.get(field) for field in value._fields]
+    if isinstance(annotation, dict):  # of keyword arguments, by name
+        return list(annotation.values())
     args = get_args(annotation)
     if isinstance(value, list) and len(args) == 1:
         return list(args) * count

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright._core import program as core
 from tilewright.runtime.compiler import compile_program
 from tilewright.runtime.compiler import kernel as kernel_on
+from tilewright.runtime.disassembler import disassembled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,8 +74,6 @@ class CompiledKernel:
     @functools.cached_property
     def sass(self) -> str:
         """The machine code as text; it needs nvdisasm or cuobjdump, which come with CUDA."""
-        from tilewright.runtime.disassembler import disassembled
-
         return disassembled(self.binary.cubin)
 
     @property

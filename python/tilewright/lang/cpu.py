@@ -28,6 +28,18 @@ class KernelError(RuntimeError):
     """What the CPU found to be wrong with a kernel: races, reads of what was never written, accesses out of bounds.
 
     `findings` has all of it, each with its kind, line, threads, address, tensor and coordinate.
+
+    >>> import numpy
+    >>> from tilewright import cute
+    >>> @cute.kernel
+    ... def beyond(x: cute.Tensor):
+    ...     i, _, _ = cute.arch.thread_idx()
+    ...     x[i + 1] = x[i]
+    >>> try:
+    ...     beyond(numpy.zeros(32, numpy.float32)).launch(block=32)
+    ... except KernelError as error:
+    ...     print(sorted({finding.kind for finding in error.findings}))
+    ['out of bounds', 'race']
     """
 
     def __init__(self, name: str, findings: list[Any]) -> None:
@@ -52,6 +64,9 @@ def on_cpu(*, check: bool | None = None, seed: int = 0) -> Iterator[None]:
 
     check: whether every access is checked; by default launches of up to 65,536 threads are, or what the variable
     TILEWRIGHT_CHECK says (0 or 1). seed: the order in which warps take turns; the same seed gives the same order.
+
+    >>> with on_cpu(check=False, seed=7):
+    ...     pass
     """
     before = _settings.check, _settings.seed
     _settings.check, _settings.seed = check, seed

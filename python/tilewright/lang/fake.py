@@ -33,8 +33,8 @@ __all__ = [
 class SymInt:
     """An integer that calls say: its width, and a number that divides it.
 
-    >>> sym_int(divisibility=8)
-    SymInt(32 bits, divisibility 8)
+    >>> SymInt(64, 8)
+    SymInt(64 bits, divisibility 8)
     """
 
     def __init__(self, width: int = 32, divisibility: int = 1) -> None:
@@ -53,17 +53,29 @@ class SymInt:
 
 
 def sym_int(width: int = 32, *, divisibility: int = 1) -> SymInt:
-    """An extent or stride that calls say, of 32 bits unless `width` is 64, a multiple of `divisibility`."""
+    """An extent or stride that calls say, of 32 bits unless `width` is 64, a multiple of `divisibility`.
+
+    >>> sym_int(divisibility=8)
+    SymInt(32 bits, divisibility 8)
+    """
     return SymInt(width, divisibility)
 
 
 def sym_int32(divisibility: int = 1) -> SymInt:
-    """An extent or stride of 32 bits that calls say."""
+    """An extent or stride of 32 bits that calls say.
+
+    >>> sym_int32()
+    SymInt(32 bits, divisibility 1)
+    """
     return SymInt(32, divisibility)
 
 
 def sym_int64(divisibility: int = 1) -> SymInt:
-    """An extent or stride of 64 bits that calls say."""
+    """An extent or stride of 64 bits that calls say.
+
+    >>> sym_int64()
+    SymInt(64 bits, divisibility 1)
+    """
     return SymInt(64, divisibility)
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.lang.carry import is_dynamic
 from tilewright.lang.control import and_ as _and
-from tilewright.lang.control import mark_range, not_
+from tilewright.lang.control import mark_range
+from tilewright.lang.control import not_ as _not
 from tilewright.lang.control import or_ as _or
-from tilewright.numeric import Int32, Numeric
+from tilewright.numeric import Boolean, Int32, Numeric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,7 +134,7 @@ def _extreme(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> 
     return result
 
 
-def and_(*args: Any) -> Any:
+def and_(*args: object) -> bool | Boolean:
     """Whether all arguments are true.
 
     >>> and_(True, 1), and_(True, 0)
@@ -142,10 +143,10 @@ def and_(*args: Any) -> Any:
     result: Any = True
     for x in args:
         result = _and(result, lambda x=x: x)  # type: ignore[misc]
-    return result if isinstance(result, Numeric) else bool(result)
+    return result if is_dynamic(result) else bool(result)
 
 
-def or_(*args: Any) -> Any:
+def or_(*args: object) -> bool | Boolean:
     """Whether any argument is true.
 
     >>> or_(False, 1), or_(False, 0)
@@ -154,4 +155,14 @@ def or_(*args: Any) -> Any:
     result: Any = False
     for x in args:
         result = _or(result, lambda x=x: x)  # type: ignore[misc]
-    return result if isinstance(result, Numeric) else bool(result)
+    return result if is_dynamic(result) else bool(result)
+
+
+def not_(x: object) -> bool | Boolean:
+    """Whether the argument is false.
+
+    >>> not_(0), not_(3)
+    (True, False)
+    """
+    result: bool | Boolean = _not(x)
+    return result

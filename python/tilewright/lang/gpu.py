@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from tilewright import _core
+from tilewright import _core, numeric
 from tilewright.cute.runtime import work_stream
 from tilewright.devices import architecture
 from tilewright.lang.arguments import TensorForm
@@ -51,8 +51,6 @@ def _packed(kernel: CompiledKernel, types: Sequence[Any], values: Sequence[int])
 
 @functools.cache
 def _bytes_of(scalar: str) -> int:
-    from tilewright import numeric
-
     return max(int(getattr(numeric, scalar).bits) // 8, 1)
 
 

@@ -10,7 +10,7 @@ import functools
 import inspect
 import os
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
 from tilewright._core import program
@@ -49,7 +49,7 @@ class Traced:
 class _Function:
     """A decorated function: its signature, and its text rewritten for tracing."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.options = options
@@ -74,7 +74,12 @@ class _Function:
         forms = {}
         for name, value in bound.arguments.items():
             parameter = self.signature.parameters[name]
-            forms[name] = form_of(value, parameter.annotation, name, in_kernel)
+            annotation, where = parameter.annotation, f"{self.name}: argument {name}"
+            if parameter.kind == parameter.VAR_POSITIONAL:
+                annotation = tuple.__class_getitem__((annotation,) * len(value))
+            elif parameter.kind == parameter.VAR_KEYWORD:
+                annotation = dict.fromkeys(value, annotation)
+            forms[name] = form_of(value, annotation, name, in_kernel, where=where)
         return forms
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -90,7 +95,7 @@ def _called(function: Callable[..., Any], signature: inspect.Signature, names: l
 class Jit(_Function):
     """A function of the host; it launches kernels."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
         super().__init__(function, options)
         names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
         # Repeats launches on a GPU for tensors of the same kinds without running Python.
@@ -191,6 +196,8 @@ class KernelCall:
         if debug.is_stepping() or os.environ.get("TILEWRIGHT_DEBUG", "0") not in ("", "0"):
             self._step(sizes)
             return
+        if all(isinstance(x, int) for x in sizes[1]) and prod(sizes[1]) > 1024:
+            raise ValueError(f"launch: block={block} has {prod(sizes[1])} threads; at most 1024 are allowed")
         facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
         trace = current()
         if trace is not None:
@@ -303,12 +310,17 @@ class Compiled:
     Constexpr arguments are left out of a call, as are arguments that have defaults.
     """
 
-    def __init__(self, function: Jit, bound: inspect.BoundArguments, options: Options) -> None:
+    def __init__(self, function: Jit, bound: inspect.BoundArguments, options: Options, owners: int) -> None:
+        """`owners`: how many of the first arguments are fixed, since they are the objects whose method this is."""
         self.options = options
         bound.apply_defaults()
         self.traced = function.trace(function.forms(bound))
         parameters = list(function.signature.parameters.values())
-        self._fixed = {p.name: bound.arguments[p.name] for p in parameters if is_constexpr(p.annotation)}
+        self._fixed = {
+            p.name: bound.arguments[p.name]
+            for i, p in enumerate(parameters)
+            if i < owners or (is_constexpr(p.annotation) and p.name in bound.arguments)
+        }
         self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
         self.__name__, self.__doc__ = function.function.__name__, function.function.__doc__
         self._launcher = _core.cuda.Launcher(self._call, tuple(self.signature.parameters))
@@ -400,8 +412,11 @@ class _Compile:
         return _Compile(options)
 
     @short
-    def __call__(self, function: Any, *args: Any, options: str | None = None, **kwargs: Any) -> Compiled:
+    def __call__(
+        self, function: Callable[..., object], *args: object, options: str | None = None, **kwargs: object
+    ) -> Compiled:
         chosen = options_of(self._given, options)
+        given = len(args)
         if isinstance(function, functools.partial) and isinstance(function.func, Jit):
             args, function = (*function.args, *args), function.func
         elif not isinstance(function, Jit):
@@ -409,17 +424,51 @@ class _Compile:
             if not isinstance(call, Jit):
                 raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {function!r}")
             args, function = (function, *args), call
-        return Compiled(function, function.signature.bind(*args, **kwargs), chosen)
+        return Compiled(function, function.signature.bind(*args, **kwargs), chosen, len(args) - given)
 
 
 compile = _Compile()
 
 
-def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """A function of the host that launches kernels: traced for each kind of arguments, run from memory after."""
+@overload
+def jit(function: Callable[..., object], **options: object) -> Jit: ...
+@overload
+def jit(function: None = None, **options: object) -> Callable[[Callable[..., object]], Jit]: ...
+def jit(
+    function: Callable[..., object] | None = None, **options: object
+) -> Jit | Callable[[Callable[..., object]], Jit]:
+    """A function of the host that launches kernels: traced for each kind of arguments, run from memory after.
+
+    Arrays with __dlpack__ become tensors with a dynamic layout, as if marked by mark_layout_dynamic; numbers become
+    parameters of the program, unless they are `Constexpr`. What it returns is given to Python.
+
+    >>> from tilewright import Int32
+    >>> @jit
+    ... def double(n: Int32):
+    ...     return n * 2
+    >>> int(double(21))
+    42
+    """
     return Jit(function, options) if function is not None else lambda f: Jit(f, options)
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """A kernel: calling it binds the arguments, and `.launch(grid=, block=)` runs it for every thread."""
+@overload
+def kernel(function: Callable[..., object], **options: object) -> Kernel: ...
+@overload
+def kernel(function: None = None, **options: object) -> Callable[[Callable[..., object]], Kernel]: ...
+def kernel(
+    function: Callable[..., object] | None = None, **options: object
+) -> Kernel | Callable[[Callable[..., object]], Kernel]:
+    """A kernel: calling it binds the arguments, and `.launch(grid=, block=)` runs it for every thread.
+
+    >>> from tilewright import cute
+    >>> @kernel
+    ... def show(n):
+    ...     cute.printf("{} {} {}", cute.arch.block_idx()[0], cute.arch.thread_idx()[0], n)
+    >>> show(7).launch(grid=[2, 1, 1], block=[2, 1, 1])
+    0 0 7
+    0 1 7
+    1 0 7
+    1 1 7
+    """
     return Kernel(function, options) if function is not None else lambda f: Kernel(f, options)

@@ -50,43 +50,71 @@ class Option:
 
 
 class OptLevel(Option):
-    """How much the compiler optimises, 0 to 3."""
+    """How much the compiler optimises, 0 to 3.
+
+    >>> options_of(OptLevel(1)).opt_level
+    1
+    """
 
     field = "opt_level"
 
 
 class EnableAssertions(Option):
-    """Keep the assertions of kernels."""
+    """Keep the assertions of kernels.
+
+    >>> options_of(EnableAssertions).enable_assertions
+    True
+    """
 
     field = "enable_assertions"
 
 
 class KeepPTX(Option):
-    """Keep the PTX."""
+    """Keep the PTX.
+
+    >>> options_of(KeepPTX).keep_ptx
+    True
+    """
 
     field = "keep_ptx"
 
 
 class KeepCUBIN(Option):
-    """Keep the CUBIN."""
+    """Keep the CUBIN.
+
+    >>> options_of(KeepCUBIN).keep_cubin
+    True
+    """
 
     field = "keep_cubin"
 
 
 class GenerateLineInfo(Option):
-    """Say in the machine code which line of Python each instruction comes from."""
+    """Say in the machine code which line of Python each instruction comes from.
+
+    >>> options_of(GenerateLineInfo(True)).generate_line_info
+    True
+    """
 
     field = "generate_line_info"
 
 
 class PtxasOptions(Option):
-    """Options for ptxas, as text."""
+    """Options for ptxas, as text.
+
+    >>> options_of(PtxasOptions("-v")).ptxas_options
+    '-v'
+    """
 
     field = "ptxas_options"
 
 
 class GPUArch(Option):
-    """The architecture to compile for."""
+    """The architecture to compile for.
+
+    >>> options_of(GPUArch("sm_90a")).gpu_arch
+    'sm_90a'
+    """
 
     field = "gpu_arch"
 

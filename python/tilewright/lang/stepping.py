@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tilewright.lang.debug import place
-from tilewright.numeric import Boolean, Float, Numeric
+from tilewright.numeric import Boolean, Float, Numeric, Uint32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,8 +88,6 @@ def _shuffle(here: Place, values: Sequence[Any], kind: str, ints: Sequence[int])
 
 
 def _vote(here: Place, values: Sequence[Any], kind: str, ints: Sequence[int]) -> Any:
-    from tilewright.numeric import Uint32
-
     given = _gathered(here, f"vote {kind}", bool(values[0]), values[1])
     if kind == "ballot":
         return Uint32(sum(1 << lane for lane, one in given.items() if one))
@@ -98,8 +96,6 @@ def _vote(here: Place, values: Sequence[Any], kind: str, ints: Sequence[int]) ->
 
 
 def _match(here: Place, values: Sequence[Any], kind: str, ints: Sequence[int]) -> Any:
-    from tilewright.numeric import Uint32
-
     given = _gathered(here, f"match {kind}", values[0]._value, values[1])
     same = sum(1 << lane for lane, one in given.items() if one == values[0]._value)
     every = sum(1 << lane for lane in given)

@@ -177,6 +177,14 @@ class _Decorator:
     """`@cute.struct`, and what its annotations are made with: `cute.struct.MemRange[T, n]`, `cute.struct.Align[X, n]`.
 
     Align counts bytes.
+
+    >>> from tilewright import Float16, Int64, cute
+    >>> @cute.struct
+    ... class Storage:
+    ...     barriers: cute.struct.MemRange[Int64, 3]
+    ...     tile: cute.struct.Align[cute.struct.MemRange[Float16, 64], 128]
+    >>> Storage.size_in_bytes(), Storage.__alignof__
+    (256, 128)
     """
 
     MemRange = _MemRangeMaker()

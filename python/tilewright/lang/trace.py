@@ -73,7 +73,7 @@ class Trace:
             if is_kernel:
                 self.builder.set_function(shared_bytes=self.shared.bytes, threads=threads, min_blocks=min_blocks)
                 return self.builder.end_function(), None
-            returned = form_of(result, None, "the result")
+            returned = form_of(result, None, "the result", is_fixed=True)
             leaves = leaves_of([(returned, result)])
             types = [type_ for _, type_ in returned.parameters()]
             return self.builder.end_function(as_symbols(self, leaves, types)), returned

@@ -144,7 +144,7 @@ class Numeric(metaclass=NumericMeta):
         """The Python number, or the value of the program that it is."""
         return self._value
 
-    def ir_value(self, *, loc: object = None, ip: object = None) -> Any:
+    def ir_value(self, *, loc: object = None, ip: object = None) -> Symbol:
         """The number as a value of the program that is traced, an operand of inline assembly."""
         return traced.symbol_of(type(self), self._value)
 

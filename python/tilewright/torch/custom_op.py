@@ -13,12 +13,14 @@ from tilewright.numeric.integers import Integer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch.library import CustomOpDef
+
     from tilewright.lang.jit import Compiled
 
 __all__ = ["custom_op"]
 
 
-def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> Any:
+def custom_op(name: str, compiled: Compiled, *, mutates: Sequence[str]) -> CustomOpDef:
     """Make a compiled function the operation `torch.ops.NAMESPACE.NAME` of torch.
 
     It writes the tensors named in `mutates` and returns

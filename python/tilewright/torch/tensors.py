@@ -63,12 +63,12 @@ def dtype(ty: type[Numeric]) -> torch.dtype:
     return _TYPES[ty]
 
 
-def current_stream() -> Any:
+def current_stream() -> torch.cuda.Stream:
     """torch's current CUDA stream of its current device."""
     return torch.cuda.current_stream()
 
 
-def default_stream() -> Any:
+def default_stream() -> torch.cuda.Stream:
     """torch's default CUDA stream of its current device."""
     return torch.cuda.default_stream()
 
@@ -95,14 +95,14 @@ def create_and_permute_torch_tensor(
     dtype: torch.dtype,
     permute_order: Sequence[int] | None = None,
     init_type: TensorInitType = TensorInitType.RANDOM,
-    init_config: Any = None,
-    device: Any = None,
+    init_config: object = None,
+    device: torch.device | str | None = None,
 ) -> torch.Tensor:
     """A tensor on the CPU (or a device) that is filled and then permuted.
 
     Source: CuTeDSL `cutlass.torch.create_and_permute_torch_tensor`.
     """
-    config = init_config or RandomInitConfig()
+    config: Any = init_config or RandomInitConfig()
     made = torch.empty(tuple(shape), dtype=torch.float32)
     if init_type is TensorInitType.RANDOM:
         made.random_(int(config.min_val), int(config.max_val))
@@ -123,7 +123,7 @@ def matrix(
     is_mode0_major: bool,
     cutlass_dtype: type[Numeric],
     init_type: TensorInitType = TensorInitType.RANDOM,
-    init_config: Any = None,
+    init_config: object = None,
 ) -> torch.Tensor:
     """A batch of matrices (mode0, mode1, l) of small integers in float32 on the CPU; values are those of the type.
 

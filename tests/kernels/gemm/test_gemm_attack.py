@@ -155,9 +155,7 @@ def test_infinities_and_nan_inside_go_where_they_belong(arch):
 def test_activations_far_out(name):
     x = torch.tensor([[100.0, -100, 0, 1e4, -1e4, float("inf"), float("-inf"), float("nan"), 88, -88, -104, -5.5, 3]])
     found = kernels.gemm(x.t().contiguous(), torch.ones(1, 1), activation=name)[:, 0]
-    torch.testing.assert_close(
-        found.double(), ACTIVATIONS[name](x[0].double()), equal_nan=True, rtol=2e-6, atol=1e-7
-    )
+    torch.testing.assert_close(found.double(), ACTIVATIONS[name](x[0].double()), equal_nan=True, rtol=2e-6, atol=1e-7)
 
 
 def test_the_ends_of_integers_and_of_float8():
