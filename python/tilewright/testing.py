@@ -196,7 +196,8 @@ def _fastest(
         return functools.partial(function, *args, **{**kwargs, **configurations[number]})
 
     found = tune(made, by_number, warmup_iterations=warmup_iterations, iterations=iterations)
-    return configurations[found["number"]]
+    chosen: dict[str, Any] = configurations[found["number"]]
+    return chosen
 
 
 if not TYPE_CHECKING:

@@ -1233,7 +1233,8 @@ def elem_less(a: Operand, b: Operand, *, loc: typing.Any = None, ip: typing.Any 
     Args:
         a: a coordinate.
         b: a shape, or a Layout or Tensor, whose shape counts.
-    Returns: a bool. This is no order: neither of (0,3) and (1,2) is less.
+    Returns: a bool, in a kernel a Boolean where it depends on what is known at run time only. This is no order: neither of
+        (0,3) and (1,2) is less.
     Raises: LayoutError when an integer faces a tuple.
     Source: CuTe `elem_less`; the predicate of a ragged tile.
 

@@ -15,6 +15,7 @@ __all__: list[str] = [
     "Function",
     "Launched",
     "MemoryRange",
+    "ProfileRow",
     "Program",
     "ProgramError",
     "Symbol",
@@ -25,6 +26,7 @@ __all__: list[str] = [
     "number",
     "parameter_places",
     "pointer",
+    "profile_kernel",
     "run_kernel",
 ]
 
@@ -230,7 +232,7 @@ class Builder:
 
     def place(self, file: str, line: typing.SupportsInt | typing.SupportsIndex, function: str) -> None:
         """
-        The place of the operations that follow.
+        The place of the operations that follow, in place of where Python is.
         """
 
     def set_function(
@@ -309,6 +311,71 @@ class Finding:
         (block, thread) of the first one, or None.
         """
 
+class ProfileRow:
+    """
+    What one operation, or its requests to one memory, cost in a launch.
+    """
+
+    @property
+    def active_lanes(self) -> int:
+        """
+        Of all, summed.
+        """
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def divergent(self) -> int:
+        """
+        Of branches: those that lanes of one warp took differently.
+        """
+
+    @property
+    def executed(self) -> int:
+        """
+        By warps; of requests their number.
+        """
+
+    @property
+    def flops(self) -> int: ...
+    @property
+    def ideal_sectors(self) -> int: ...
+    @property
+    def ideal_wavefronts(self) -> int: ...
+    @property
+    def is_store(self) -> bool: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def lines(self) -> int: ...
+    @property
+    def operation(self) -> str: ...
+    @property
+    def place(self) -> typing.Any: ...
+    @property
+    def sectors(self) -> int: ...
+    @property
+    def space(self) -> str:
+        """
+        gmem or smem of a row about requests, else empty.
+        """
+
+    @property
+    def useful_bytes(self) -> int: ...
+    @property
+    def wavefronts(self) -> int: ...
+    @property
+    def width(self) -> int:
+        """
+        Bytes of a lane in one request; 0 in a row about the operation as such.
+        """
+
+    @property
+    def worst(self) -> typing.Any:
+        """
+        (sectors or wavefronts, CTA, warp, mask, addresses of its lanes) of the request that costs most, or None.
+        """
+
 class MemoryRange:
     """
     Memory that belongs to an argument of a kernel.
@@ -368,6 +435,21 @@ def pointer(
 ) -> Type:
     """
     The type of a pointer; align and the swizzle count bytes.
+    """
+
+def profile_kernel(
+    program: Program,
+    kernel: typing.SupportsInt | typing.SupportsIndex,
+    grid: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    block: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    *,
+    cluster: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+    shared_bytes: typing.SupportsInt | typing.SupportsIndex = 0,
+    arguments: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+    threads: typing.SupportsInt | typing.SupportsIndex = 0,
+) -> typing.Any:
+    """
+    Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line.
     """
 
 def run_kernel(

@@ -345,14 +345,15 @@ def warp_redux_sync(
 
 
 def warp_reduction(
-    value: Value, op: Callable[[Any, Any], Any], threads_in_group: int = 32, *, loc: object = None, ip: object = None
+    value: Any, op: Callable[[Any, Any], Any], threads_in_group: int = 32, *, loc: object = None, ip: object = None
 ) -> Numeric:
     """A value reduced over groups of lanes by op(a, b), in butterflies of falling distance; all lanes get it."""
     distance = threads_in_group >> 1
     while distance:
         value = op(value, shuffle_sync_bfly(value, offset=distance))
         distance >>= 1
-    return value
+    result: Numeric = value
+    return result
 
 
 def warp_reduction_max(value: Value, threads_in_group: int = 32, *, loc: object = None, ip: object = None) -> Numeric:
@@ -370,12 +371,14 @@ def warp_reduction_sum(value: Value, threads_in_group: int = 32, *, loc: object 
 
 def fmax(a: Value, b: Value, *, loc: object = None, ip: object = None) -> Float32:
     """The greater of two Float32; the number where the other is NaN."""
-    return _binary("max", a, b, Float32)
+    result: Float32 = _binary("max", a, b, Float32)
+    return result
 
 
 def fmin(a: Value, b: Value, *, loc: object = None, ip: object = None) -> Float32:
     """The smaller of two Float32; the number where the other is NaN."""
-    return _binary("min", a, b, Float32)
+    result: Float32 = _binary("min", a, b, Float32)
+    return result
 
 
 def rcp_approx(a: Value, *, loc: object = None, ip: object = None) -> Float32:
@@ -391,7 +394,8 @@ def exp2(a: Value, *, loc: object = None, ip: object = None) -> Float32:
 def popc(a: Value, *, loc: object = None, ip: object = None) -> Int32:
     """How many bits of an integer are set."""
     value = _any_value(a)
-    return _op("popc", [value], type(value)).to(Int32)
+    count: Int32 = _op("popc", [value], type(value)).to(Int32)
+    return count
 
 
 def prmt(a: Value, b: Value, selector: Value, *, loc: object = None, ip: object = None) -> Uint32:
@@ -464,7 +468,8 @@ def _atomic(kind: str, ptr: Any, val: Any, *more: Any) -> Numeric:
     dtype = pointer.dtype
     values = [_value(x, dtype) for x in (val, *more)]
     if current() is None:
-        return stepping.atomic(kind, pointer, *values)
+        before: Numeric = stepping.atomic(kind, pointer, *values)
+        return before
     access = getattr(pointer, "symbol", None)
     if access is None:
         raise TypeError(f"atomic_{kind}: {pointer} is not memory of this kernel")
@@ -531,7 +536,8 @@ def _static(what: str, value: Any) -> int:
 def _exchange(code: str, value: Any, operands: Sequence[Any] = (), **attributes: Any) -> Numeric:
     """An operation of a warp whose result has the operand's type."""
     number = _any_value(value)
-    return _op(code, [number, *operands], type(number), **attributes)
+    result: Numeric = _op(code, [number, *operands], type(number), **attributes)
+    return result
 
 
 def _binary(code: str, a: Any, b: Any, dtype: type[Numeric] | None = None) -> Any:

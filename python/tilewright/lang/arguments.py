@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import inspect
 import types as python_types
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 from tilewright import _core, numeric
@@ -33,7 +34,7 @@ class Constexpr:
     """Marks a parameter that is a compile-time constant: `tile: Constexpr[int]`."""
 
     def __class_getitem__(cls, item: Any) -> Any:
-        return type(list[int])(cls, item)
+        return GenericAlias(cls, item)
 
 
 class Memory(NamedTuple):
@@ -403,8 +404,8 @@ def _hints(value: Any, annotation: Any) -> list[Any]:
 def _parts(value: Any) -> tuple[Callable[[Any], list[tuple[str, Any]]], Callable[[list[Any]], Any]] | None:
     """How a container is split into parts with their paths, and built again."""
     kind = type(value)
-    if hasattr(value, "_fields") and isinstance(value, tuple):
-        fields = value._fields
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields: Any = value._fields
         return (lambda v: [(f".{f}", getattr(v, f)) for f in fields]), (lambda parts: kind(*parts))
     if isinstance(value, (tuple, list)):
         return (lambda v: [(f"[{i}]", x) for i, x in enumerate(v)]), (lambda parts: kind(parts))

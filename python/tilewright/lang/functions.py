@@ -65,7 +65,8 @@ def range_dynamic(*args: SupportsIndex, **hints: object) -> Iterator[Int32]:
     >>> [int(i) for i in range_dynamic(2, 4)]
     [2, 3]
     """
-    return range_(*args, **hints)  # type: ignore[arg-type]
+    made: Iterator[Int32] = range_(*args, **hints)
+    return made
 
 
 def range_constexpr(*args: SupportsIndex) -> builtins.range:

@@ -50,8 +50,10 @@ class _Function:
     """A decorated function: its signature, and its text rewritten for tracing."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        functools.update_wrapper(self, function)
-        self.function = function
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            setattr(self, name, getattr(function, name, None))
+        self.__wrapped__ = function
+        self.function: Callable[..., Any] = function
         self.options = options
         self._programs: dict[Hashable, Traced] = {}
 
@@ -63,11 +65,12 @@ class _Function:
     def body(self) -> Callable[..., Any]:
         if self.options.get("preprocessor") is False:
             return self.function
-        return rewrite(self.function)
+        rewritten: Callable[..., Any] = rewrite(self.function)  # type: ignore[arg-type]
+        return rewritten
 
     @property
     def name(self) -> str:
-        return self.options.get("name") or self.function.__name__
+        return str(self.options.get("name") or self.function.__name__)
 
     def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
         """The forms of arguments, by parameter; *args and **kwargs are one each."""
@@ -83,12 +86,13 @@ class _Function:
         return forms
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        bound: Any = self
+        return self if instance is None else functools.partial(bound, instance)
 
 
 def _called(function: Callable[..., Any], signature: inspect.Signature, names: list[str], values: list[Any]) -> Any:
     """Call a function with values for its parameters."""
-    bound = inspect.BoundArguments(signature, dict(zip(names, values, strict=True)))  # type: ignore[arg-type]
+    bound = inspect.BoundArguments(signature, dict(zip(names, values, strict=True)))
     return function(*bound.args, **bound.kwargs)
 
 
@@ -213,7 +217,7 @@ class KernelCall:
             with Trace() as made:
 
                 def body(values: list[Any]) -> None:
-                    again = inspect.BoundArguments(bound.signature, dict(zip(names, values, strict=True)))  # type: ignore[arg-type]
+                    again = inspect.BoundArguments(bound.signature, dict(zip(names, values, strict=True)))
                     KernelCall(kernel, again)._add(made, sizes, smem, facts)
 
                 host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
@@ -270,7 +274,7 @@ def _stepped(
             return Tensor(value.iterator.in_global_memory(), value.layout)
         return value.in_global_memory() if in_kernel and isinstance(value, Pointer) else value
 
-    converted = {}
+    converted: dict[str, Any] = {}
     for key, value in bound.arguments.items():
         parameter = signature.parameters[key]
         where = f"{name}: argument {key}"
@@ -280,7 +284,7 @@ def _stepped(
             converted[key] = {k: seen(x, parameter.annotation, where) for k, x in value.items()}
         else:
             converted[key] = seen(value, parameter.annotation, where)
-    return inspect.BoundArguments(signature, converted)  # type: ignore[arg-type]
+    return inspect.BoundArguments(signature, converted)
 
 
 _SIZES = ("grid", "block", "cluster")

@@ -26,7 +26,7 @@ __all__ = ["Struct", "is_struct", "struct", "union"]
 
 class _Range(NamedTuple):
     dtype: type[Numeric]
-    count: int
+    length: int
 
 
 class _Aligned(NamedTuple):
@@ -99,7 +99,8 @@ class Struct:
     @classmethod
     def size_in_bytes(cls) -> int:
         """The bytes of the struct, a multiple of its alignment."""
-        return cls.__sizeof__
+        size: Any = cls.__sizeof__
+        return int(size)
 
     def _at(self, field: Field, dtype: type[Numeric]) -> Pointer:
         pointer: Any = object.__getattribute__(self, "_pointer")
@@ -111,7 +112,7 @@ class Struct:
             known = ", ".join(type(self).__fields__)
             raise AttributeError(f"{type(self).__name__} has no field {name}; it has {known}")
         if isinstance(field.kind, _Range):
-            return MemRange(self._at(field, field.kind.dtype), field.kind.count)
+            return MemRange(self._at(field, field.kind.dtype), field.kind.length)
         if is_struct(field.kind):
             return field.kind(object.__getattribute__(self, "_pointer") + field.offset)
         return Scalar(self._at(field, field.kind))
@@ -139,7 +140,7 @@ def _resolved(annotation: Any, where: str) -> tuple[Any, int, int]:
         kind, size, alignment = _resolved(annotation.of, where)
         return kind, size, max(alignment, annotation.alignment)
     if isinstance(annotation, _Range):
-        return annotation, -(-annotation.count * annotation.dtype.bits // 8), max(annotation.dtype.bits // 8, 1)
+        return annotation, -(-annotation.length * annotation.dtype.bits // 8), max(annotation.dtype.bits // 8, 1)
     if is_struct(annotation):
         return annotation, annotation.__sizeof__, annotation.__alignof__
     if isinstance(annotation, type) and issubclass(annotation, Numeric):

@@ -146,7 +146,8 @@ class Numeric(metaclass=NumericMeta):
 
     def ir_value(self, *, loc: object = None, ip: object = None) -> Symbol:
         """The number as a value of the program that is traced, an operand of inline assembly."""
-        return traced.symbol_of(type(self), self._value)
+        symbol: Symbol = traced.symbol_of(type(self), self._value)
+        return symbol
 
     @property
     def is_traced(self) -> bool:

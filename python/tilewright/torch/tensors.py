@@ -10,6 +10,7 @@ import torch
 
 from tilewright import numeric
 from tilewright.cute.runtime import from_dlpack
+from tilewright.cute.tensors.pointer import recast_ptr
 from tilewright.numeric import Numeric
 from tilewright.numeric.base import require_dtype
 
@@ -157,7 +158,8 @@ def cute_tensor_like(
     else:
         stored.copy_(data_ref)
     tensor = from_dlpack(stored, assumed_align=assumed_align)
-    tensor.element_type = cutlass_dtype
+    if tensor.element_type is not cutlass_dtype:
+        tensor.iterator = recast_ptr(tensor.iterator, dtype=cutlass_dtype)
     return _maybe_dynamic(tensor, data_ref, is_dynamic_layout), stored
 
 

@@ -80,7 +80,8 @@ def _specifier(x: Numeric) -> str:
 
 def traced_text(make: Callable[[], str]) -> tuple[str, list[Any]]:
     """A text that is made of numbers of a kernel: with a placeholder, `{}` or as printf of C has it, for each."""
-    _placeholders.numbers = numbers = []
+    numbers: list[Any] = []
+    _placeholders.numbers = numbers
     try:
         return make(), numbers
     finally:
