@@ -155,13 +155,14 @@ execute::Outcome outcome_of(Launch& launch) {
 py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
                       const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
                       const std::vector<uint64_t>& arguments, const std::vector<MemoryRange>& memory, bool check,
-                      uint64_t seed, int threads, int64_t limit) {
+                      uint64_t seed, int threads, int64_t limit, uint32_t events) {
   Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
   launch.memory = memory;
   launch.check = check;
   launch.seed = seed;
   launch.threads = threads;
   launch.limit = limit;
+  launch.events = events;
   const execute::Outcome outcome = outcome_of(launch);
   py::list findings;
   for (const Finding& finding : outcome.findings) {
@@ -250,8 +251,10 @@ void bind_execute(py::module_& module) {
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("memory") = std::vector<MemoryRange>(),
         py::arg("check") = true, py::arg("seed") = 0, py::arg("threads") = 0, py::arg("limit") = 0,
+        py::arg("events") = Launch{}.events,
         "Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; "
-        "`limit`: iterations after which a loop is said to have no end, 0 for none.");
+        "`limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that "
+        "the checks tell apart at a time.");
   m.def("profile_kernel", &profile_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0,

@@ -599,3 +599,34 @@ def test_findings_are_sorted_capped_and_the_same_for_each_seed_and_again():
         "kernel.py:1: out of bounds: writes byte 404 of b, which has 256 bytes; b[101]; "
         "block (0,0,0) thread (0,0,0); 64 times"
     )
+
+
+@pytest.mark.parametrize("events", [3, 10])
+def test_few_events_at_a_time_find_nothing_wrong_with_what_is_right(events):
+    """What is no longer told apart counts as long ago."""
+    from test_execute import gemm
+
+    a, b, c = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32), np.zeros((64, 64), np.float32)
+    assert gemm().run(1, 64, a, b, c, np.int32(64), events=events)[0] == []
+    a, b = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    kernel = write({"a": I32, "b": I32}, lambda k: asynchronous(k, other=True), shared_bytes=1024)
+    assert kernel.run(1, 16, a, b, events=events)[0] == []
+    kernel = write({"a": I32, "b": I32}, lambda k: asynchronous(k, other=True, wait=None), shared_bytes=1024)
+    assert kernel.run(1, 16, a, b)[0] != []
+
+
+def test_values_that_inline_asm_computes_of_what_was_never_written():
+    def body(k: Kernel, written):
+        b = k.parameters[1]
+        r = k.frame("Int32", 1)
+        k.line(5)
+        if written:
+            k.store(k.int32(1), r)
+        k.line(10)
+        x = k.load(r)
+        y = k.op("inline_asm", x, x, type=x.type, text="add.s32 $0, $1, $2;\n=r,r,r", ints=[0])
+        k.line(20)
+        k.store(y, k.at(b, k.thread()))
+
+    assert run(lambda k: body(k, True)) == []
+    assert found(run(lambda k: body(k, False))) == {("not written", 10)}

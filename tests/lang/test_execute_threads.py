@@ -201,11 +201,10 @@ def test_inline_asm_that_is_known_and_that_is_not():
     b = np.array([3], np.float32)
     clean(write({"b": gmem("Float32")}, body).run(1, 1, b))
     assert b[0] == 12
-    kernel = write({"b": gmem("Float32")}, lambda k: body(k, "mma.sync $0, $1, $2, $3;\n=f,f,f,f"))
-    with pytest.raises(
-        RuntimeError, match=r"kernel.py:1: inline_asm cannot be executed by the CPU: it knows no `mma.sync"
-    ):
-        kernel.run(1, 1, b)
+    for text in ("mma.sync $0, $1, $2, $3;", "add.f32 $0, $1, 0f3F800000;", "fma.rn.f32 $0, $2, $1, $3;"):
+        kernel = write({"b": gmem("Float32")}, lambda k, text=text: body(k, text + "\n=f,f,f,f"))
+        with pytest.raises(RuntimeError, match=r"kernel\.py:1: inline_asm cannot be executed by the CPU: it knows no"):
+            kernel.run(1, 1, b)
 
 
 def test_bad_launches_are_refused():

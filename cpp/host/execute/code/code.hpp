@@ -43,6 +43,7 @@ enum class Flow : uint8_t {
   kTogether,  // on all active lanes
   kBranch,
   kPrint,
+  kAssembly,
   kAtomic,
   kMemory,
 };

@@ -241,13 +241,17 @@ void Translator::compute_other(const Operation& operation) {
         all.slots.push_back(result(id).reg);
         all.types.push_back(program_.type(id));
       }
-      const Handler handler = inline_asm_handler(operation.text);
+      const bool are_words = std::all_of(all.types.begin(), all.types.end(), [](const Type& type) {
+        return type.is_number() && type.lanes == 1 && bytes_of(type) == 4;
+      });
+      const bool fits = are_words && operation.results.size() == 1;
+      const Handler handler = fits ? inline_asm_handler(operation.text, operation.operands.size()) : nullptr;
       if (handler == nullptr) {
         refuse(operation, concat("it knows no `", operation.text.substr(0, operation.text.find('\n')),
                                  "`; run the function on a GPU, or write it with cute.arch and cute.math"));
       }
       out_.add_operands(handler, kNone, {}, 1, std::move(all));
-      return;
+      return out_.set_flow(Flow::kAssembly);
     }
     default:
       refuse(operation, "it belongs to the host's function");

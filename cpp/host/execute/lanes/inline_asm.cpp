@@ -37,44 +37,45 @@ void lane_index(Warp& warp, const Instruction& i) {
 
 struct Known {
   const char* mnemonic;
+  std::size_t operands;
   Handler handler;
 };
 
 constexpr Known kKnown[] = {
-    {"add.f32", &reals<[](float a, float b, float) { return a + b; }>},
-    {"add.rn.f32", &reals<[](float a, float b, float) { return a + b; }>},
-    {"sub.f32", &reals<[](float a, float b, float) { return a - b; }>},
-    {"mul.f32", &reals<[](float a, float b, float) { return a * b; }>},
-    {"mul.rn.f32", &reals<[](float a, float b, float) { return a * b; }>},
-    {"fma.rn.f32", &reals<[](float a, float b, float c) { return std::fma(a, b, c); }>},
-    {"ex2.approx.f32", &reals<[](float a, float, float) { return std::exp2(a); }>},
-    {"ex2.approx.ftz.f32", &reals<[](float a, float, float) { return std::exp2(a); }>},
-    {"lg2.approx.f32", &reals<[](float a, float, float) { return std::log2(a); }>},
-    {"lg2.approx.ftz.f32", &reals<[](float a, float, float) { return std::log2(a); }>},
-    {"rcp.approx.f32", &reals<[](float a, float, float) { return 1.0f / a; }>},
-    {"rcp.approx.ftz.f32", &reals<[](float a, float, float) { return 1.0f / a; }>},
-    {"rsqrt.approx.f32", &reals<[](float a, float, float) { return 1.0f / std::sqrt(a); }>},
-    {"rsqrt.approx.ftz.f32", &reals<[](float a, float, float) { return 1.0f / std::sqrt(a); }>},
-    {"sqrt.approx.f32", &reals<[](float a, float, float) { return std::sqrt(a); }>},
-    {"tanh.approx.f32", &reals<[](float a, float, float) { return std::tanh(a); }>},
-    {"add.s32", &words<[](uint32_t a, uint32_t b, uint32_t) { return a + b; }>},
-    {"add.u32", &words<[](uint32_t a, uint32_t b, uint32_t) { return a + b; }>},
-    {"sub.s32", &words<[](uint32_t a, uint32_t b, uint32_t) { return a - b; }>},
-    {"mul.lo.s32", &words<[](uint32_t a, uint32_t b, uint32_t) { return a * b; }>},
-    {"mul.lo.u32", &words<[](uint32_t a, uint32_t b, uint32_t) { return a * b; }>},
-    {"mad.lo.s32", &words<[](uint32_t a, uint32_t b, uint32_t c) { return a * b + c; }>},
-    {"and.b32", &words<[](uint32_t a, uint32_t b, uint32_t) { return a & b; }>},
-    {"or.b32", &words<[](uint32_t a, uint32_t b, uint32_t) { return a | b; }>},
-    {"xor.b32", &words<[](uint32_t a, uint32_t b, uint32_t) { return a ^ b; }>},
-    {"not.b32", &words<[](uint32_t a, uint32_t, uint32_t) { return ~a; }>},
-    {"mov.b32", &words<[](uint32_t a, uint32_t, uint32_t) { return a; }>},
-    {"popc.b32", &words<[](uint32_t a, uint32_t, uint32_t) { return static_cast<uint32_t>(std::popcount(a)); }>},
-    {"clz.b32", &words<[](uint32_t a, uint32_t, uint32_t) { return static_cast<uint32_t>(std::countl_zero(a)); }>},
+    {"add.f32", 2, &reals<[](float a, float b, float) { return a + b; }>},
+    {"add.rn.f32", 2, &reals<[](float a, float b, float) { return a + b; }>},
+    {"sub.f32", 2, &reals<[](float a, float b, float) { return a - b; }>},
+    {"mul.f32", 2, &reals<[](float a, float b, float) { return a * b; }>},
+    {"mul.rn.f32", 2, &reals<[](float a, float b, float) { return a * b; }>},
+    {"fma.rn.f32", 3, &reals<[](float a, float b, float c) { return std::fma(a, b, c); }>},
+    {"ex2.approx.f32", 1, &reals<[](float a, float, float) { return std::exp2(a); }>},
+    {"ex2.approx.ftz.f32", 1, &reals<[](float a, float, float) { return std::exp2(a); }>},
+    {"lg2.approx.f32", 1, &reals<[](float a, float, float) { return std::log2(a); }>},
+    {"lg2.approx.ftz.f32", 1, &reals<[](float a, float, float) { return std::log2(a); }>},
+    {"rcp.approx.f32", 1, &reals<[](float a, float, float) { return 1.0f / a; }>},
+    {"rcp.approx.ftz.f32", 1, &reals<[](float a, float, float) { return 1.0f / a; }>},
+    {"rsqrt.approx.f32", 1, &reals<[](float a, float, float) { return 1.0f / std::sqrt(a); }>},
+    {"rsqrt.approx.ftz.f32", 1, &reals<[](float a, float, float) { return 1.0f / std::sqrt(a); }>},
+    {"sqrt.approx.f32", 1, &reals<[](float a, float, float) { return std::sqrt(a); }>},
+    {"tanh.approx.f32", 1, &reals<[](float a, float, float) { return std::tanh(a); }>},
+    {"add.s32", 2, &words<[](uint32_t a, uint32_t b, uint32_t) { return a + b; }>},
+    {"add.u32", 2, &words<[](uint32_t a, uint32_t b, uint32_t) { return a + b; }>},
+    {"sub.s32", 2, &words<[](uint32_t a, uint32_t b, uint32_t) { return a - b; }>},
+    {"mul.lo.s32", 2, &words<[](uint32_t a, uint32_t b, uint32_t) { return a * b; }>},
+    {"mul.lo.u32", 2, &words<[](uint32_t a, uint32_t b, uint32_t) { return a * b; }>},
+    {"mad.lo.s32", 3, &words<[](uint32_t a, uint32_t b, uint32_t c) { return a * b + c; }>},
+    {"and.b32", 2, &words<[](uint32_t a, uint32_t b, uint32_t) { return a & b; }>},
+    {"or.b32", 2, &words<[](uint32_t a, uint32_t b, uint32_t) { return a | b; }>},
+    {"xor.b32", 2, &words<[](uint32_t a, uint32_t b, uint32_t) { return a ^ b; }>},
+    {"not.b32", 1, &words<[](uint32_t a, uint32_t, uint32_t) { return ~a; }>},
+    {"mov.b32", 1, &words<[](uint32_t a, uint32_t, uint32_t) { return a; }>},
+    {"popc.b32", 1, &words<[](uint32_t a, uint32_t, uint32_t) { return static_cast<uint32_t>(std::popcount(a)); }>},
+    {"clz.b32", 1, &words<[](uint32_t a, uint32_t, uint32_t) { return static_cast<uint32_t>(std::countl_zero(a)); }>},
 };
 
 }  // namespace
 
-Handler inline_asm_handler(const std::string& text) {
+Handler inline_asm_handler(const std::string& text, std::size_t operands) {
   std::string ptx = text.substr(0, text.find('\n'));
   const auto begin = ptx.find_first_not_of(" \t{");
   if (begin == std::string::npos) return nullptr;
@@ -83,7 +84,9 @@ Handler inline_asm_handler(const std::string& text) {
   const auto end = ptx.find(';');
   if (end != std::string::npos && ptx.find_first_not_of(" \t;}", end) != std::string::npos) return nullptr;
   const std::string mnemonic = ptx.substr(0, ptx.find_first_of(" \t"));
-  if (ptx.find("%laneid") != std::string::npos) return mnemonic == "mov.u32" ? &lane_index : nullptr;
+  if (ptx.find("%laneid") != std::string::npos) {
+    return mnemonic == "mov.u32" && operands == 0 ? &lane_index : nullptr;
+  }
   if (ptx.find('%') != std::string::npos) return nullptr;
   std::size_t next = 0;
   for (std::size_t at = ptx.find('$'); at != std::string::npos; at = ptx.find('$', at + 1)) {
@@ -91,7 +94,8 @@ Handler inline_asm_handler(const std::string& text) {
     ++next;
   }
   for (const Known& known : kKnown) {
-    if (mnemonic == known.mnemonic) return known.handler;
+    const bool is_it = mnemonic == known.mnemonic && operands == known.operands && next == operands + 1;
+    if (is_it) return known.handler;
   }
   return nullptr;
 }

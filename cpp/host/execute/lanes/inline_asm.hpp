@@ -7,7 +7,8 @@
 
 namespace tilewright::execute {
 
-// `text`: the PTX, a newline, the constraints. Null: unknown.
-Handler inline_asm_handler(const std::string& text);
+// `text`: the PTX, a newline, the constraints; `operands`: what it is given. Its one result and they have 32 bits each.
+// Null: unknown.
+Handler inline_asm_handler(const std::string& text, std::size_t operands);
 
 }  // namespace tilewright::execute

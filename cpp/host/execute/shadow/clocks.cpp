@@ -24,7 +24,7 @@ void join(Bounds& to, const Bounds& from) {
   for (const auto& [cta, known] : from) raise(to[cta], known);
 }
 
-Clocks::Clocks() { clear(); }
+Clocks::Clocks(uint32_t most) : most_(std::clamp(most, 3u, kMostEvents)) { clear(); }
 
 void Clocks::clear() {
   events_.assign(2, Event{~uint64_t{0}, 0, 0, false});

@@ -15,8 +15,8 @@ namespace tilewright::execute {
 
 // Takes part in a record: an event and a lane in 31 bits; 0 is none.
 using Record = uint32_t;
-inline constexpr Record kUnderWay = Record{1} << 31;  // a copy that has not landed
-inline constexpr uint32_t kMostEvents = uint32_t{1} << 26;
+inline constexpr Record kUnderWay = Record{1} << 31;        // a copy that has not landed
+inline constexpr uint32_t kMostEvents = uint32_t{1} << 26;  // of which a record has room for the number
 inline constexpr Record record_of(uint32_t event, uint32_t lane) { return event << 5 | lane; }
 inline uint32_t event_of(Record record) { return (record & ~kUnderWay) >> 5; }
 inline uint32_t lane_of(Record record) { return record & 31; }
@@ -59,12 +59,12 @@ struct CtaClocks {
 
 class Clocks {
  public:
-  Clocks();
+  explicit Clocks(uint32_t most);
 
   // The number of what the warp does now; the same one for all rows of an instruction.
   uint32_t event(const Warp& warp, const Instruction& instruction, bool is_atomic);
   uint32_t count() const { return static_cast<uint32_t>(events_.size()); }
-  bool is_full() const { return events_.size() >= kMostEvents; }
+  bool is_full() const { return events_.size() >= most_; }
   // Forgets all events; what is recorded as 1 is in order with everything.
   void clear();
   const Event& operator[](Record record) const { return events_[event_of(record)]; }
@@ -89,6 +89,7 @@ class Clocks {
   struct Variable {
     Bounds released, passed;
   };
+  std::size_t most_;
   std::vector<Event> events_;
   std::map<uint64_t, Variable> variables_;
   const Instruction* last_ = nullptr;  // whose event the newest one is

@@ -171,6 +171,14 @@ void Shadow::flow(Warp& warp, const Instruction& i) {
       all.lanes = (all.lanes & warp.mask) != 0 ? kAllLanes : 0;
       return set(warp, i.to, i.bytes_to, 0, all);
     }
+    case Flow::kAssembly: {  // the result is the last one
+      const Operands& info = warp.code->operands[i.side];
+      Cause all;
+      for (std::size_t o = 0; o + 1 < info.slots.size(); ++o) {
+        all.add(cause(warp, info.slots[o], bytes_of(info.types[o]), 0));
+      }
+      return set(warp, info.slots.back(), bytes_of(info.types.back()), 0, all);
+    }
     case Flow::kBranch:
       use(warp, i, i.a, i.bytes_a, "decides a branch");
       use(warp, i, i.b, i.bytes_b, "decides a branch");

@@ -50,6 +50,7 @@ void Cells::clear() {
 
 Shadow::Shadow(const Launch& launch)
     : launch_(launch),
+      clocks_(launch.events),
       shared_shift_(shift_of(launch.code->shared_granule)),
       global_shift_(shift_of(launch.code->global_granule)),
       frame_shift_(shift_of(launch.code->frame_granule)) {
@@ -89,6 +90,7 @@ void Shadow::begin(Cta& cta) {
   const Code& code = *cta.code;
   if (cta.memory == nullptr) {
     cta.memory = std::make_shared<CtaMemory>();
+    ctas_.push_back(cta.memory);
     const auto bytes = static_cast<std::size_t>(launch_.shared_bytes);
     cta.memory->shared = std::make_unique<Cells>((bytes >> shared_shift_) + 1);
     cta.memory->warps.resize(cta.warps.size());
@@ -108,11 +110,11 @@ void Shadow::begin(Cta& cta) {
   }
   for (Warp& warp : cta.warps) warp.has_undefined = false;
   clocks_.begin(cta.memory->clocks, cta.warps.size());
-  if (clocks_.is_full()) make_room(cta);
+  if (clocks_.is_full()) make_room();
 }
 
 // Too many events to be told apart: what happened so far counts as long ago.
-void Shadow::make_room(Cta& cta) {
+void Shadow::make_room() {
   const auto forget = [](Cells& cells) {
     for (std::size_t i = 0; i < cells.count; ++i) {
       if (cells.write[i] != 0) cells.write[i] = kLongAgo;
@@ -120,9 +122,11 @@ void Shadow::make_room(Cta& cta) {
     }
   };
   for (Segment& segment : segments_) forget(*segment.cells);
-  forget(*cta.memory->shared);
   clocks_.clear();
-  clocks_.begin(cta.memory->clocks, cta.warps.size());
+  for (const std::shared_ptr<CtaMemory>& memory : ctas_) {
+    forget(*memory->shared);
+    clocks_.begin(memory->clocks, memory->warps.size());
+  }
 }
 
 const MemoryRange* Shadow::range_of(const AccessCode& access, uint64_t address) const {

@@ -105,10 +105,11 @@ class Shadow {
                  const Place& place, uint32_t lane, Record record, bool record_writes);
   void tell(Finding& finding, const Warp& warp, const AccessCode& access, uint64_t address, const MemoryRange* range);
   const MemoryRange* range_of(const AccessCode& access, uint64_t address) const;
-  void make_room(Cta& cta);
+  void make_room();
 
   const Launch& launch_;
   Clocks clocks_;
+  std::vector<std::shared_ptr<CtaMemory>> ctas_;  // of all that are under way
   std::vector<Segment> segments_;
   std::vector<const MemoryRange*> parameters_;          // the memory of each of the kernel's parameters
   uint32_t shared_shift_, global_shift_, frame_shift_;  // granules are 2^shift bytes

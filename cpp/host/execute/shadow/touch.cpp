@@ -149,7 +149,7 @@ Mask Shadow::touch_quickly(const Warp& warp, const AccessCode& access, Use use, 
 
 Mask Shadow::look(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                   const uint64_t* addresses, Mask mask, Mask& undefined) {
-  if (clocks_.is_full()) make_room(*warp.cta);
+  if (clocks_.is_full()) make_room();
   const uint32_t bytes = access.is_half ? 1 : access.bytes;
   const uint32_t event = access.space == Space::kRegister ? 0 : clocks_.event(warp, instruction, use == Use::kAtomic);
   if (use != Use::kWrite) undefined = 0;
