@@ -216,6 +216,7 @@ if TYPE_CHECKING:
         OptLevel,
         PtxasOptions,
     )
+    from tilewright.lang.profile import profile
     from tilewright.lang.struct import struct, union
     from tilewright.show.registry import show
 
@@ -413,6 +414,7 @@ __all__ = [
     "product",
     "product_each",
     "product_like",
+    "profile",
     "raked_product",
     "rank",
     "recast_layout",
@@ -540,6 +542,7 @@ _LAZY = {
     "nvgpu": "tilewright.cute.nvgpu",
     "pretty_str": "tilewright.cute.text.printing",
     "print_latex": "tilewright.cute.text.printing",
+    "profile": "tilewright.lang.profile",
     "print_latex_tiled_copy": "tilewright.cute.text.print_tv",
     "print_latex_tiled_mma": "tilewright.cute.text.print_tv",
     "print_latex_tv": "tilewright.cute.text.print_tv",
