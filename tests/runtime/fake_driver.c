@@ -115,8 +115,10 @@ static int cuFuncSetAttribute(void* function, int attribute, int value) {
 }
 static int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* size) {
   const char* given = getenv("FAKE_PARAMETER");
+  const char* place = getenv("FAKE_OFFSET");
   *size = given ? (size_t)atol(given) : 16;
-  return (void)function, *offset = 0, index == 0 ? 0 : 1;
+  *offset = place ? (size_t)atol(place) : 0;
+  return (void)function, index == 0 ? 0 : 1;
 }
 static int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int block, size_t shared) {
   return (void)function, (void)shared, *blocks = 2048 / block, 0;
