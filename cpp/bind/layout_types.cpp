@@ -203,9 +203,8 @@ void bind_layout_types(py::module_& m) {
   method(
       swizzle, "__call__",
       [](const Swizzle& s, IntArg offset) {
-        return guarded("swizzle call", {py::cast(s), offset.handle}, [&] {
-          return Result(from_leaf(apply(s, to_number(offset.handle))));
-        });
+        return guarded("swizzle call", {py::cast(s), offset.handle},
+                       [&] { return Result(from_leaf(apply(s, to_number(offset.handle)))); });
       },
       py::arg("offset"), "The offset with its bits changed.");
   method(swizzle, "__reduce__",

@@ -345,15 +345,16 @@ def warp_redux_sync(
 
 
 def warp_reduction(
-    value: Any, op: Callable[[Any, Any], Any], threads_in_group: int = 32, *, loc: object = None, ip: object = None
+    value: Value, op: Callable[[Any, Any], Any], threads_in_group: int = 32, *, loc: object = None, ip: object = None
 ) -> Numeric:
     """A value reduced over groups of lanes by op(a, b), in butterflies of falling distance; all lanes get it."""
+    result: Any = value
     distance = threads_in_group >> 1
     while distance:
-        value = op(value, shuffle_sync_bfly(value, offset=distance))
+        result = op(result, shuffle_sync_bfly(result, offset=distance))
         distance >>= 1
-    result: Numeric = value
-    return result
+    reduced: Numeric = result
+    return reduced
 
 
 def warp_reduction_max(value: Value, threads_in_group: int = 32, *, loc: object = None, ip: object = None) -> Numeric:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import linecache
 from typing import TYPE_CHECKING, Any
 
+from tilewright import _core
 from tilewright._core import program
 from tilewright._traceback import short
 from tilewright.lang.jit import Jit
@@ -13,6 +15,8 @@ from tilewright.lang.trace import leaves_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tilewright.lang.arguments import Leaves
 
 __all__ = ["Line", "Profile", "profile"]
 
@@ -22,8 +26,8 @@ class Line:
     """What a line of Python costs in a launch, summed over its operations.
 
     requests: of warps to global and shared memory; sectors of 32 bytes move in global memory, wavefronts in shared
-    memory; `ideal_` is the least for the same bytes. lanes: active ones on the mean, of 32. divergent: branches that
-    lanes of one warp took differently.
+    memory; `ideal_` is the least for the same bytes. lanes: active ones on the mean, of 32: of the requests, where there
+    are some. divergent: branches that lanes of one warp took differently.
     """
 
     file: str
@@ -39,10 +43,13 @@ class Line:
     flops: int = 0
     divergent: int = 0
     active_lanes: int = 0
+    request_lanes: int = 0
 
     @property
     def lanes(self) -> float:
         """The mean of active lanes."""
+        if self.requests:
+            return self.request_lanes / self.requests
         return self.active_lanes / self.executed if self.executed else 0.0
 
 
@@ -64,6 +71,7 @@ class Profile:
             line.requests += row.executed if is_request else 0
             line.executed += 0 if is_request else row.executed
             line.active_lanes += 0 if is_request else row.active_lanes
+            line.request_lanes += row.active_lanes if is_request else 0
             if row.space == "smem":
                 line.wavefronts += row.wavefronts
                 line.ideal_wavefronts += row.ideal_wavefronts
@@ -96,7 +104,8 @@ class Profile:
 def profile(function: Callable[..., object], *args: object, **kwargs: object) -> Profile:
     """What the kernels of a @cute.jit function cost for these arguments, by line: counted on the CPU, without a GPU.
 
-    The kernels run, so that tensors change as by a call. Sectors and wavefronts are by the rules of docs/prediction.md.
+    The kernels run on copies, which begin at multiples of 256 bytes as allocations of a GPU do. Sectors and wavefronts
+    are by the rules of docs/prediction.md.
 
     >>> import numpy
     >>> from tilewright import cute
@@ -118,6 +127,7 @@ def profile(function: Callable[..., object], *args: object, **kwargs: object) ->
     forms = function.forms(bound)
     traced = function.trace(forms)
     leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
+    kept = _in_aligned_copies(leaves)
     launches, _ = traced.program.evaluate(traced.host, leaves.values)
     rows: list[Any] = []
     for launch in launches:
@@ -131,4 +141,17 @@ def profile(function: Callable[..., object], *args: object, **kwargs: object) ->
             shared_bytes=launch.shared_bytes,
             arguments=arguments,
         )
+    del kept
     return Profile(rows)
+
+
+def _in_aligned_copies(leaves: Leaves) -> list[Any]:
+    """Have pointers point into copies of their memory, which are returned; arguments that share memory still do."""
+    copies: dict[tuple[int, int], Any] = {}
+    for one in leaves.memory:
+        memory = copies.get((one.begin, one.bytes))
+        if memory is None:
+            memory = copies[one.begin, one.bytes] = _core.Memory.allocate(max(one.bytes, 1), 256)
+            ctypes.memmove(memory.address, one.begin, one.bytes)
+        leaves.values[one.parameter] = memory.address + one.origin - one.begin
+    return list(copies.values())
