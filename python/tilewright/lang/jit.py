@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
+from tilewright._boundary import shown
 from tilewright._core import program
 from tilewright._traceback import short
 from tilewright.cute.runtime import import_array
@@ -426,7 +427,7 @@ class _Compile:
         elif not isinstance(function, Jit):
             call = type(function).__call__ if callable(function) else None
             if not isinstance(call, Jit):
-                raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {function!r}")
+                raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {shown(function)}")
             args, function = (function, *args), call
         return Compiled(function, function.signature.bind(*args, **kwargs), chosen, len(args) - given)
 

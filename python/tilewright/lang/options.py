@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 from typing import Any
 
+from tilewright._boundary import shown
 from tilewright._names import did_you_mean
 
 __all__ = [
@@ -137,8 +138,10 @@ ptxas_options='', gpu_arch='sm_90a', enable_tvm_ffi=False)
     for one in given if isinstance(given, tuple) else (given,):
         option = one() if isinstance(one, type) and issubclass(one, Option) else one
         if not isinstance(option, Option):
-            raise TypeError(f"compile: expected options such as KeepPTX or OptLevel(1), but got {one!r}")
+            raise TypeError(f"compile: expected options such as KeepPTX or OptLevel(1), but got {shown(one)}")
         found[option.field] = option.value
+    if not (text is None or isinstance(text, str)):
+        raise TypeError(f"compile: expected options to be a text such as '--opt-level 2', but got {shown(text)}")
     words = iter(shlex.split(text or ""))
     for word in words:
         name, _, value = word.partition("=")

@@ -8,6 +8,7 @@ import linecache
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._boundary import shown
 from tilewright._core import program
 from tilewright._traceback import short
 from tilewright.lang.jit import Jit
@@ -26,8 +27,8 @@ class Line:
     """What a line of Python costs in a launch, summed over its operations.
 
     requests: of warps to global and shared memory; sectors of 32 bytes move in global memory, wavefronts in shared
-    memory; `ideal_` is the least for the same bytes. lanes: active ones on the mean, of 32: of the requests, where there
-    are some. divergent: branches that lanes of one warp took differently.
+    memory; `ideal_` is the least for the same bytes. lanes: active ones on the mean, of 32; of requests, where
+    there are some. divergent: branches that lanes of one warp took differently.
     """
 
     file: str
@@ -121,7 +122,7 @@ def profile(function: Callable[..., object], *args: object, **kwargs: object) ->
     [(2, 12, 8)]
     """
     if not isinstance(function, Jit):
-        raise TypeError(f"profile: expected a function decorated with @cute.jit, but got {function!r}")
+        raise TypeError(f"profile: expected a function decorated with @cute.jit, but got {shown(function)}")
     bound = function.signature.bind(*args, **kwargs)
     bound.apply_defaults()
     forms = function.forms(bound)

@@ -14,6 +14,7 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright._boundary import shown
 from tilewright.cute.tensors.pointer import Pointer, recast_ptr
 from tilewright.cute.tensors.tensor import Tensor, as_layout
 from tilewright.numeric import Numeric
@@ -195,6 +196,8 @@ class _Decorator:
         self._overlay = overlay
 
     def __call__(self, cls: type) -> type[Struct]:
+        if not isinstance(cls, type):
+            raise TypeError(f"{'union' if self._overlay else 'struct'}: expected a class, but got {shown(cls)}")
         return _made(cls, self._overlay, sys._getframe(1))
 
 

@@ -7,7 +7,7 @@ Every `print_x(...)` writes what `format_x(...)` returns to standard output.
 from __future__ import annotations
 
 import sys
-import threading
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
@@ -53,21 +53,17 @@ LATEX_TAIL = (r"\end{tikzpicture}", r"\end{document}", "")
 # ---- run-time text ---------------------------------------------------------------------------------------------------
 
 
-class _Placeholders(threading.local):
-    """Numbers of a kernel that is traced, while a text with them is made: each has a placeholder in the text."""
-
-    numbers: list[Any] | None = None
-
-
-_placeholders = _Placeholders()
+# The numbers of a kernel that is traced, while a text with them is made: each has a placeholder in the text.
+_placeholders: ContextVar[list[Any] | None] = ContextVar("_placeholders", default=None)
 
 
 def _number(x: Any, sign: str = "") -> str:
     """`%d` of an integer, `%f` of anything else; with sign " " a blank stands for a plus."""
     if is_traced(x):
-        if _placeholders.numbers is None:
+        numbers = _placeholders.get()
+        if numbers is None:
             return str(x)
-        _placeholders.numbers.append(x)
+        numbers.append(x)
         return f"%{sign}{_specifier(x)}" if sign else "{}"
     return f"{int(x):{sign}d}" if isinstance(x, (int, Integer)) else f"{float(x):{sign}f}"
 
@@ -81,11 +77,11 @@ def _specifier(x: Numeric) -> str:
 def traced_text(make: Callable[[], str]) -> tuple[str, list[Any]]:
     """A text that is made of numbers of a kernel: with a placeholder, `{}` or as printf of C has it, for each."""
     numbers: list[Any] = []
-    _placeholders.numbers = numbers
+    token = _placeholders.set(numbers)
     try:
         return make(), numbers
     finally:
-        _placeholders.numbers = None
+        _placeholders.reset(token)
 
 
 def write(make: Callable[[], str]) -> None:
@@ -137,8 +133,9 @@ def signed_text(x: Any) -> str:
 def _address(x: Pointer) -> str:
     if not is_traced(x):
         return f"0x{x.toint():016x}"
-    if _placeholders.numbers is not None:
-        _placeholders.numbers.append(x.toint())
+    numbers = _placeholders.get()
+    if numbers is not None:
+        numbers.append(x.toint())
     return "0x%016llx"
 
 

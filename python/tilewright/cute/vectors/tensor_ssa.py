@@ -38,6 +38,9 @@ _array_of, _operate, _compare = Lazy(_eager + "array_of"), Lazy(_eager + "operat
 _convert, _bitcast, _reduce = Lazy(_eager + "convert"), Lazy(_eager + "bitcast"), Lazy(_eager + "reduce")
 
 
+MOST_ELEMENTS = 1 << 26  # of a vector at the prompt; a thread has some 1000
+
+
 class ReductionOp(Enum):
     """What joins the elements of a reduction: their sum, product, largest or smallest.
 
@@ -54,11 +57,15 @@ class ReductionOp(Enum):
 _REDUCTIONS = {ReductionOp.ADD: "+", ReductionOp.MUL: "*", ReductionOp.MAX: "max", ReductionOp.MIN: "min"}
 
 
-def size_of(shape: Any) -> int:
+def size_of(shape: Any, function: str = "load") -> int:
     """The number of elements of a static shape."""
     size = _core.size(shape)
     if not isinstance(size, int):
         raise LayoutError(f"a vector has a static shape, but got {text(shape)}; slice the tensor first")
+    if size > MOST_ELEMENTS:
+        raise LayoutError(
+            f"{function}: a vector of shape {text(shape)} has {size} elements, and at most {MOST_ELEMENTS} are taken"
+        )
     return size
 
 
@@ -218,7 +225,7 @@ class TensorSSA(Operators):
         >>> print(cute.full((2, 6), 1, Float32).reshape((3, 4)))
         tensor_value<vector<12xf32> o (3, 4)>
         """
-        if size_of(shape) != len(self):
+        if size_of(shape, "reshape") != len(self):
             raise ValueError(
                 f"reshape({self}, {text(shape)}): the shape has {size_of(shape)} elements, not {len(self)}"
             )
@@ -364,7 +371,7 @@ def full(
     """
     require_dtype("full", dtype)
     number = dtype(fill_value)
-    size = size_of(shape)
+    size = size_of(shape, "full")
     if not is_tracing():
         return TensorSSA(_array_of(dtype, [number._value] * size), shape, dtype)
     element = number._value if number.is_traced else constant(dtype, number._value)
