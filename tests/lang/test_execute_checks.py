@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_programs import Kernel, found, gmem, kinds, layout, pointer, write
+from kernel_programs import Kernel, found, gmem, kinds, layout, pointer, program, write
+from test_execute import gemm
 
 I32 = gmem("Int32")
 
@@ -426,8 +427,6 @@ def test_out_of_bounds_of_shared_memory_and_fragments():
 
 
 def test_memory_that_is_not_to_be_written():
-    from kernel_programs import program
-
     a = np.zeros(32, np.int32)
 
     def body(k: Kernel):
@@ -604,8 +603,6 @@ def test_findings_are_sorted_capped_and_the_same_for_each_seed_and_again():
 @pytest.mark.parametrize("events", [3, 10])
 def test_few_events_at_a_time_find_nothing_wrong_with_what_is_right(events):
     """What is no longer told apart counts as long ago."""
-    from test_execute import gemm
-
     a, b, c = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32), np.zeros((64, 64), np.float32)
     assert gemm().run(1, 64, a, b, c, np.int32(64), events=events)[0] == []
     a, b = np.zeros(64, np.int32), np.zeros(64, np.int32)
