@@ -106,6 +106,32 @@ def test_writing_again_what_others_still_read():
     assert run(lambda k: body(k, True)) == []
 
 
+@pytest.mark.parametrize(("reader", "writer"), [(1, 0), (1, 33), (34, 0)])
+def test_writing_what_one_other_thread_has_read(reader, writer):
+    """The reader's own warp may write, too: what counts is that nobody waits."""
+
+    def body(k: Kernel, barrier: bool):
+        b, t = k.parameters[1], k.thread()
+        s = k.shared("Int32")
+        k.line(5)
+        k.if_(k.op("eq", t, 0), lambda: k.store(k.int32(1), s))
+        k.line(6)
+        k.sync()
+        k.line(10)
+        k.if_(k.op("eq", t, reader), lambda: k.store(k.load(s), k.at(b, t)))
+        k.line(11)
+        if barrier:
+            k.sync()
+        k.line(20)
+        k.if_(k.op("eq", t, writer), lambda: k.store(k.int32(2), s))
+
+    assert run(lambda k: body(k, True)) == []
+    (race,) = run(lambda k: body(k, False))
+    assert race.kind == "race"
+    assert {race.line, race.other_place[1]} == {10, 20}
+    assert {race.thread[1][0], race.other_thread[1][0]} == {reader, writer}
+
+
 def test_two_threads_write_one_place():
     def body(k: Kernel):
         k.line(10)
@@ -300,7 +326,7 @@ def test_what_was_never_written_may_be_computed_with_as_long_as_nobody_sees_it()
         k.store(doubled, r, four)
         k.op("copy", accesses=[(r, four), (k.at(b, index), four), (predicate, four)], ints=[32, 1])
         total = k.op("reduce", chosen, k.int32(0), ints=[0] * 4, text="max")
-        k.if_(k.op("eq", t, 0), lambda: k.store(total, k.at(b, k.int32(63))))
+        k.if_(k.op("eq", t, 15), lambda: k.store(total, k.at(b, k.int32(63))))
 
     assert run(body, threads=16) == []
 
