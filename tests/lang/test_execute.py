@@ -112,6 +112,25 @@ def test_while_keeps_what_each_lane_had(check):
         assert (a[i], b[i]) == (steps, most)
 
 
+@CHECKS
+def test_a_pointer_that_a_branch_chooses(check):
+    """All lanes know both places of the fragment, and each takes its own."""
+
+    def body(k: Kernel):
+        (b,) = k.parameters
+        t, r = k.thread(), k.frame("Int32", 2)
+        k.store(k.op("pack", t, k.op("neg", t)), r, layout(2, 1))
+        other = k.at(r, k.int32(1))
+        same = k.at(r, k.int32(0))
+        second = k.op("recast", same, type=other.type)
+        (place,) = k.if_(k.op("eq", k.op("and", t, 1), 0), lambda: [second], lambda: [other])
+        k.store(k.load(place), k.at(b, t))
+
+    b = np.zeros(40, np.int32)
+    clean(write({"b": gmem("Int32")}, body).run(1, 40, b, check=check))
+    assert b.tolist() == [-t if t % 2 else t for t in range(40)]
+
+
 # ---- memory ----
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_programs import Kernel, found, gmem, kinds, layout, pointer, write
+from kernel_programs import Kernel, found, gmem, kinds, layout, pointer, program, write
+from test_execute import gemm
 
 I32 = gmem("Int32")
 
@@ -103,6 +104,32 @@ def test_writing_again_what_others_still_read():
 
     assert found(run(lambda k: body(k, False))) & {("race", 10), ("race", 12)}
     assert run(lambda k: body(k, True)) == []
+
+
+@pytest.mark.parametrize(("reader", "writer"), [(1, 0), (1, 33), (34, 0)])
+def test_writing_what_one_other_thread_has_read(reader, writer):
+    """The reader's own warp may write, too: what counts is that nobody waits."""
+
+    def body(k: Kernel, barrier: bool):
+        b, t = k.parameters[1], k.thread()
+        s = k.shared("Int32")
+        k.line(5)
+        k.if_(k.op("eq", t, 0), lambda: k.store(k.int32(1), s))
+        k.line(6)
+        k.sync()
+        k.line(10)
+        k.if_(k.op("eq", t, reader), lambda: k.store(k.load(s), k.at(b, t)))
+        k.line(11)
+        if barrier:
+            k.sync()
+        k.line(20)
+        k.if_(k.op("eq", t, writer), lambda: k.store(k.int32(2), s))
+
+    assert run(lambda k: body(k, True)) == []
+    (race,) = run(lambda k: body(k, False))
+    assert race.kind == "race"
+    assert {race.line, race.other_place[1]} == {10, 20}
+    assert {race.thread[1][0], race.other_thread[1][0]} == {reader, writer}
 
 
 def test_two_threads_write_one_place():
@@ -299,7 +326,7 @@ def test_what_was_never_written_may_be_computed_with_as_long_as_nobody_sees_it()
         k.store(doubled, r, four)
         k.op("copy", accesses=[(r, four), (k.at(b, index), four), (predicate, four)], ints=[32, 1])
         total = k.op("reduce", chosen, k.int32(0), ints=[0] * 4, text="max")
-        k.if_(k.op("eq", t, 0), lambda: k.store(total, k.at(b, k.int32(63))))
+        k.if_(k.op("eq", t, 15), lambda: k.store(total, k.at(b, k.int32(63))))
 
     assert run(body, threads=16) == []
 
@@ -426,8 +453,6 @@ def test_out_of_bounds_of_shared_memory_and_fragments():
 
 
 def test_memory_that_is_not_to_be_written():
-    from kernel_programs import program
-
     a = np.zeros(32, np.int32)
 
     def body(k: Kernel):
@@ -604,8 +629,6 @@ def test_findings_are_sorted_capped_and_the_same_for_each_seed_and_again():
 @pytest.mark.parametrize("events", [3, 10])
 def test_few_events_at_a_time_find_nothing_wrong_with_what_is_right(events):
     """What is no longer told apart counts as long ago."""
-    from test_execute import gemm
-
     a, b, c = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32), np.zeros((64, 64), np.float32)
     assert gemm().run(1, 64, a, b, c, np.int32(64), events=events)[0] == []
     a, b = np.zeros(64, np.int32), np.zeros(64, np.int32)

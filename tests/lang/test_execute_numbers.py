@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import tilewright
 from kernel_programs import DTYPES, Kernel, gmem, layout, write
 from test_execute import clean, elementwise
 
@@ -152,8 +153,6 @@ SMALL = ["Float16", "BFloat16", "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU"]
 @pytest.mark.parametrize("scalar", SMALL)
 def test_small_floats_are_those_of_numeric(scalar):
     """To Float32 and back, of every pattern of 8 bits, or of many; numbers between them round to nearest."""
-    import tilewright
-
     dtype = getattr(tilewright, scalar)
     width = np.uint16 if dtype.width == 16 else np.uint8
     patterns = np.arange(2**dtype.width, step=1 if dtype.width == 8 else 7).astype(width)
@@ -172,6 +171,22 @@ def test_small_floats_are_those_of_numeric(scalar):
     np.testing.assert_array_equal(wide, expected)
     numbers = np.isfinite(wide)  # casts to 8 bits saturate
     np.testing.assert_array_equal(back[numbers], patterns[numbers])
+
+
+def test_fma_rounds_a_tie_and_a_little():
+    """7 * 37 / 256 lies between two numbers of BFloat16, and what is added, 2^-60, is lost to a Float64."""
+
+    def body(k: Kernel):
+        a, b, c = k.parameters
+        i = k.thread()
+        k.store(k.op("fma", k.load(k.at(a, i)), k.load(k.at(b, i)), k.load(k.at(c, i))), k.at(c, i))
+
+    def patterns(*values):
+        return np.array([tilewright.BFloat16._encode(v) for v in values], np.uint16)
+
+    x, y, z = patterns(7, 7, 7, -7, -7), patterns(*[37 / 256] * 5), patterns(-(2.0**-60), 0, 2.0**-60, 2.0**-60, 0)
+    clean(write({"a": gmem("BFloat16"), "b": gmem("BFloat16"), "c": gmem("BFloat16")}, body).run(1, 5, x, y, z))
+    assert [tilewright.BFloat16._decode(int(p)) * 128 for p in z] == [129, 130, 130, -129, -130]
 
 
 def test_fma_of_small_floats_rounds_once():
@@ -194,8 +209,6 @@ def test_fma_of_small_floats_rounds_once():
 @pytest.mark.parametrize("code", ["add", "mul", "div"])
 @pytest.mark.parametrize("scalar", ["BFloat16", "Float8E4M3FN", "Float8E5M2"])
 def test_arithmetic_of_small_floats_is_that_of_numeric(scalar, code):
-    import tilewright
-
     dtype = getattr(tilewright, scalar)
     width = np.uint16 if dtype.width == 16 else np.uint8
     x, y = np.random.default_rng(8).integers(0, 2**dtype.width, (2, 256)).astype(width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_programs import Kernel, gmem, layout, write
+from kernel_programs import Kernel, gmem, layout, program, write
 from test_execute import elementwise, gemm
 
 
@@ -32,7 +32,7 @@ def access(stride, width=1, *, store=False, offset=0, space="gmem"):
             k.op("copy", accesses=[(place, how), (k.frame("Int32", width), how)], ints=[32 * width, width])
 
     def type_of(pointer, align):
-        from kernel_programs import pointer as make
+        make = program.pointer
 
         return make("Int32", pointer.type.space, align)
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_programs import Kernel, gmem, layout, write
+from kernel_programs import Kernel, gmem, layout, number, write
 
 THREADS = 80  # two warps and a half
 VARIABLES = 4
@@ -169,7 +169,7 @@ class Emitter:
         self.k = k
         self.t = k.thread()
         self.fragment = k.frame("Int32", PLACES)
-        k.store(k.op("splat", k.int32(0), type=kernel_vector(PLACES)), self.fragment, layout(PLACES, 1))
+        k.store(k.op("splat", k.int32(0), type=number("Int32", PLACES)), self.fragment, layout(PLACES, 1))
         self.values = [
             k.load(k.at(k.parameters[0], k.op("add", k.op("mul", self.t, VARIABLES), v))) for v in range(VARIABLES)
         ]
@@ -267,12 +267,6 @@ class Emitter:
             k.sync()
             self.values[v] = k.load(most)
             k.sync()
-
-
-def kernel_vector(n):
-    from kernel_programs import number
-
-    return number("Int32", n)
 
 
 def written(program):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 
@@ -238,14 +241,15 @@ def test_where_a_thread_stands():
 
 
 def test_control_c_ends_a_loop_without_end():
-    import signal
-    import threading
-
     def body(k: Kernel):
         k.while_([k.int32(0)], lambda i: [k.op("ge", i, 0), i], lambda i: [k.op("and", k.op("add", i, 1), 15)])
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        write({}, body).run(1, 32)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            write({}, body).run(1, 32, limit=10**9)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
