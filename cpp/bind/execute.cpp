@@ -189,7 +189,7 @@ py::object profile_kernel(const std::shared_ptr<Program>& program, std::size_t k
     const program::Operation& operation = program->operations[row.operation];
     rows.append(BoundRow{row, program->places[row.place], std::string(program::facts(operation.code).text)});
   }
-  return std::move(rows);
+  return rows;
 }
 
 void bind_profile(py::module_& m) {

@@ -88,7 +88,7 @@ py::object wrap(ValueId id) { return py::cast(Symbol{current_tracing, id}); }
 py::object wrap_all(const std::vector<ValueId>& ids) {
   py::tuple symbols(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) symbols[i] = wrap(ids[i]);
-  return std::move(symbols);
+  return symbols;
 }
 
 // The pattern of a Python number as a scalar; numbers of types that NumPy lacks come as patterns (constant_bits).
