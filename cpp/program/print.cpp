@@ -22,12 +22,12 @@ class Printer {
     if (function.shared_bytes != 0) text_ += concat(" shared ", function.shared_bytes);
     text_ += " {\n";
     block(body, 1);
-    if (!function.results.empty()) line(1, "return " + values(function.results));
+    if (!function.results.empty()) line(1, concat("return ", values(function.results)));
     text_ += "}\n";
   }
 
  private:
-  void line(int depth, const std::string& what) { text_ += std::string(2 * depth, ' ') + what + "\n"; }
+  void line(int depth, const std::string& what) { text_ += concat(std::string(2 * depth, ' '), what, "\n"); }
 
   std::string value(ValueId id) const {
     const Value& value = program_.values[id];
@@ -35,7 +35,10 @@ class Printer {
   }
   std::string values(const std::vector<ValueId>& ids, std::size_t from = 0) const {
     std::string text;
-    for (std::size_t i = from; i < ids.size(); ++i) text += (i == from ? "" : ", ") + value(ids[i]);
+    for (std::size_t i = from; i < ids.size(); ++i) {
+      if (i != from) text += ", ";
+      text += value(ids[i]);
+    }
     return text;
   }
   void parameters(const std::vector<ValueId>& ids) {
@@ -60,10 +63,10 @@ class Printer {
     std::string text = value(access.pointer);
     if (access.swizzle.bits != 0) {
       text += concat(" o ", swizzle(access.swizzle), " o ", access.offset);
-      if (access.dynamic != kNoValue) text += " + " + value(access.dynamic);
+      if (access.dynamic != kNoValue) text += concat(" + ", value(access.dynamic));
     }
     if (!access.modes.empty()) text += concat(" o ", shape, "):", stride, ")");
-    return "[" + text + "]";
+    return concat("[", text, "]");
   }
 
   // As few digits as give the number back, `most` at the most.
@@ -102,9 +105,9 @@ class Printer {
     std::swap(head, text_);
     parameters(inner.parameters);
     std::swap(head, text_);
-    line(depth, concat(name, inner.parameters.empty() ? "" : "(" + head + ")", " {"));
+    line(depth, concat(name, inner.parameters.empty() ? std::string() : concat("(", head, ")"), " {"));
     block(inner, depth + 1);
-    if (!inner.yields.empty()) line(depth + 1, "yield " + values(inner.yields));
+    if (!inner.yields.empty()) line(depth + 1, concat("yield ", values(inner.yields)));
     line(depth, "}");
   }
 
@@ -115,15 +118,15 @@ class Printer {
     }
     if (!text.empty()) text += " = ";
     text += facts(operation.code).text;
-    if (operation.code == Opcode::kConstant) text += " " + constant(operation);
-    if (!operation.operands.empty()) text += " " + values(operation.operands);
-    for (const Access& each : operation.accesses) text += " " + access(each);
+    if (operation.code == Opcode::kConstant) text += concat(" ", constant(operation));
+    if (!operation.operands.empty()) text += concat(" ", values(operation.operands));
+    for (const Access& each : operation.accesses) text += concat(" ", access(each));
     if (!operation.ints.empty()) {
       text += " {";
       for (std::size_t i = 0; i < operation.ints.size(); ++i) text += concat(i == 0 ? "" : ",", operation.ints[i]);
       text += "}";
     }
-    if (!operation.text.empty()) text += " \"" + operation.text + "\"";
+    if (!operation.text.empty()) text += concat(" \"", operation.text, "\"");
     if (const Place& place = program_.places[operation.place]; place.line != 0 && operation.code != Opcode::kConstant) {
       text += concat("  // line ", place.line);
     }
