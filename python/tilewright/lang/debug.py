@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Place", "is_stepping", "place", "run_blocks", "stepping"]
 
 Index = tuple[int, int, int]
+
+
+# Read once: every call of a function asks.
+ALWAYS = os.environ.get("TILEWRIGHT_DEBUG", "0") not in ("", "0")
 
 
 class Place(NamedTuple):
@@ -60,7 +65,7 @@ def stepping() -> Iterator[None]:
 
 def is_stepping() -> bool:
     """Whether the functions of this thread run as they are written."""
-    return _this_thread.depth > 0 or _this_thread.place is not None
+    return ALWAYS or _this_thread.depth > 0 or _this_thread.place is not None
 
 
 class Deadlock(RuntimeError):

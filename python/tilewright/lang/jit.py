@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
@@ -110,7 +109,7 @@ class Jit(_Function):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             return self._inlined(args, kwargs)
-        if debug.is_stepping() or os.environ.get("TILEWRIGHT_DEBUG", "0") not in ("", "0"):
+        if debug.is_stepping():
             return self.debug(*args, **kwargs)
         return self._launcher(*args, **kwargs)
 
@@ -198,7 +197,7 @@ class KernelCall:
         program; at the prompt the kernel runs now, where its tensors lie.
         """
         sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
-        if debug.is_stepping() or os.environ.get("TILEWRIGHT_DEBUG", "0") not in ("", "0"):
+        if debug.is_stepping():
             self._step(sizes)
             return
         if all(isinstance(x, int) for x in sizes[1]) and prod(sizes[1]) > 1024:
