@@ -16,8 +16,19 @@ from tilewright.numeric.dlpack import from_dlpack_code
 
 if TYPE_CHECKING:
     from tilewright._typing import SupportsDLPack
+    from tilewright.lang.fake import make_fake_compact_tensor, make_fake_stream, make_fake_tensor
 
-__all__ = ["from_dlpack", "make_ptr", "nullptr"]
+__all__ = [
+    "Pointer",
+    "from_dlpack",
+    "make_fake_compact_tensor",
+    "make_fake_stream",
+    "make_fake_tensor",
+    "make_ptr",
+    "nullptr",
+]
+
+_FAKE = ("make_fake_compact_tensor", "make_fake_stream", "make_fake_tensor")
 
 # DLPack devices; what they are called in memory terms.
 _GLOBAL_MEMORY = (2, 10, 13)  # CUDA, ROCm, CUDA managed
@@ -217,4 +228,4 @@ def nullptr(
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = names_of(__name__)
+    __getattr__, __dir__ = names_of(__name__, dict.fromkeys(_FAKE, "tilewright.lang.fake"))

@@ -12,6 +12,8 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright.cute.tensors.pointer import typed_elements
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
@@ -57,9 +59,11 @@ def place() -> Place | None:
 def stepping() -> Iterator[None]:
     """While this lasts, functions that are called run as they are written."""
     _this_thread.depth += 1
+    token = typed_elements.set(True)
     try:
         yield
     finally:
+        typed_elements.reset(token)
         _this_thread.depth -= 1
 
 
@@ -113,6 +117,7 @@ class Block:
 
     def _thread(self, body: Callable[[int], None], number: int) -> None:
         self._turn[number].acquire()
+        typed_elements.set(True)  # of this Python thread
         try:
             if self._error is None:
                 body(number)

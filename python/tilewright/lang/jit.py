@@ -337,7 +337,8 @@ class Compiled:
     @property
     def kernels(self) -> tuple[CompiledKernel, ...]:
         """Its kernels for the architecture of the options, by default the first device's, or sm_90a without one."""
-        arch = self.options.gpu_arch or (arch_of(0) if _core.cuda.device_count() else "sm_90a")
+        has_device = _core.cuda.driver_path() is not None and _core.cuda.device_count() > 0
+        arch = self.options.gpu_arch or (arch_of(0) if has_device else "sm_90a")
         return tuple(kernels_of(self.traced, arch).values())
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from contextvars import ContextVar
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from tilewright._core import Swizzle
 
 __all__ = ["AddressSpace", "Pointer", "aligned_after", "make_ptr", "recast_ptr", "require_alignment"]
+
+
+# Whether elements are loaded as numbers of their type, as in a kernel, and not as Python's.
+typed_elements: ContextVar[bool] = ContextVar("typed_elements", default=False)
 
 
 class AddressSpace(Enum):
@@ -164,7 +169,7 @@ class Pointer:
         else:
             found = memory.load(address, 0, 64) | memory.load(address + 8, 0, bits - 64) << 64
         value: float = self.dtype._decode(found)
-        return value
+        return self.dtype._of(value) if typed_elements.get() else value  # type: ignore[return-value]
 
     def store(self, value: object) -> None:
         """Write a number as the element. IndexError outside the owner's memory, ValueError where it is read-only."""

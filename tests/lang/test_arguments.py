@@ -1,0 +1,130 @@
+"""Arguments of traced functions: what one program serves, and what is refused by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import tilewright as cutlass
+from tilewright import Float32, Int32, cute
+from tilewright.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def add_kernel(x: cute.Tensor, value: Float32):
+    i, _, _ = cute.arch.thread_idx()
+    if i < cute.size(x):
+        x[i] = x[i] + value
+
+
+def adder():
+    traces = []
+
+    @cute.jit
+    def add(x: cute.Tensor, value: Float32, threads: cutlass.Constexpr = 32):
+        traces.append(threads)
+        add_kernel(x, value).launch(block=[threads, 1, 1])
+
+    return add, traces
+
+
+def test_one_program_serves_all_sizes_and_values():
+    add, traces = adder()
+    for n, value in ((4, 1.0), (9, 2.5), (32, -1.0)):
+        x = np.arange(n, dtype=np.float32)
+        add(x, value)
+        assert x.tolist() == [i + value for i in range(n)]
+    assert traces == [32]
+    add(np.zeros(4, np.float32), 1.0, 64)  # another constant: another program
+    assert traces == [32, 64]
+
+
+def test_a_compiled_function_leaves_constants_out_and_refuses_what_it_was_not_compiled_for():
+    add, traces = adder()
+    compiled = cute.compile(add, from_dlpack(np.zeros(8, np.float32)), 1.0, 8)
+    x = np.zeros(8, np.float32)
+    compiled(x, 3)
+    assert x.tolist() == [3] * 8
+    assert traces == [8]
+    with pytest.raises(ValueError, match=r"^x\.shape\[0\] is 5, but the function was compiled for 8, which is fixed"):
+        compiled(np.zeros(5, np.float32), 1.0)
+    with pytest.raises(TypeError, match=r"^x: expected elements of type Float32, but they are Float64"):
+        compiled(np.zeros(8), 1.0)
+    with pytest.raises(TypeError, match=r"^value: expected Float32, but got 'a' of type str"):
+        compiled(np.zeros(8, np.float32), "a")
+    with pytest.raises(TypeError, match=r"^x: expected a tensor, but got 3 of type int"):
+        compiled(3, 1.0)
+
+
+def test_promises_are_checked_at_each_call():
+    add, _ = adder()
+    memory = np.zeros(65, np.float32)
+    start = -memory.ctypes.data // 4 % 4  # of the first element at a multiple of 16 bytes
+    aligned = from_dlpack(memory[start : start + 32], assumed_align=16)
+    compiled = cute.compile(add, aligned.mark_compact_shape_dynamic(0, divisibility=4), 1.0)
+    compiled(memory[start : start + 12], 1.0)
+    with pytest.raises(ValueError, match=r"^x\.shape\[0\] is 10, but the function was compiled for multiples of 4"):
+        compiled(memory[start : start + 10], 1.0)
+    with pytest.raises(ValueError, match=r"is no multiple of 16 bytes, for which the function was compiled"):
+        compiled(memory[start + 1 : start + 13], 1.0)
+
+
+class Pair(NamedTuple):
+    x: cute.Tensor
+    value: Float32
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    scale: Int32
+    name: str
+
+
+@cute.kernel
+def parts_kernel(pair: Pair, options: Options, more: list[cute.Tensor]):
+    i, _, _ = cute.arch.thread_idx()
+    pair.x[i] = pair.value * options.scale + more[0][i] + more[1][i]
+
+
+@cute.jit
+def parts(pair: Pair, options: Options, more: list[cute.Tensor]):
+    parts_kernel(pair, options, more).launch(block=[4, 1, 1])
+
+
+def test_containers_are_taken_leaf_by_leaf():
+    x, a, b = np.zeros(4, np.float32), np.ones(4, np.float32), np.arange(4, dtype=np.float32)
+    parts(Pair(x, 0.5), Options(6, "six"), [a, b])
+    assert x.tolist() == [4, 5, 6, 7]
+
+
+def test_results_come_back():
+    @cute.jit
+    def several(x: cute.Tensor, n: Int32):
+        return n + 1, (x, "text"), cute.make_layout((n, 4))
+
+    x = np.zeros(3, np.float32)
+    n, (tensor, text), layout = several(x, 6)
+    assert (int(n), text, int(cute.size(layout)), str(layout)) == (7, "text", 24, "(?,4):(1,?)")
+    tensor[1] = 5
+    assert x.tolist() == [0, 5, 0]
+
+
+def test_tensors_of_a_launch_are_on_one_device_and_sizes_are_positive():
+    add, _ = adder()
+    x = np.zeros(4, np.float32)
+    with pytest.raises(ValueError, match=r"launch: block=\[2048, 1, 1\] has 2048 threads; at most 1024 are allowed"):
+        add(x, 1.0, 2048)
+    with pytest.raises(ValueError, match=r"launch: block=\[0, 1, 1\]: expected up to three integers of at least 1"):
+        add(x, 1.0, 0)
+
+
+def test_compiling_needs_no_device():
+    n = cute.sym_int(divisibility=4)
+    fake = cutlass.cute.runtime.make_fake_compact_tensor(Float32, (n,), assumed_align=16)
+    add, _ = adder()
+    compiled = cute.compile[cute.GPUArch("sm_90a")](add, fake, 1.0)
+    assert 'extern "C" __global__' in compiled.source
+    assert [kernel.arch for kernel in compiled.kernels] == ["sm_90a"]

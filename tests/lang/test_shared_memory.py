@@ -1,0 +1,92 @@
+"""Shared memory: where allocations and the fields of structs lie, and what they hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewright as cutlass
+from tilewright import Float16, Float32, Int8, Int32, Int64, cute
+from tilewright.lang.struct import Struct
+
+
+@cute.struct
+class Inner:
+    flag: Int8
+    count: Int32
+
+
+@cute.struct
+class Storage:
+    barriers: cute.struct.MemRange[Int64, 3]
+    tile: cute.struct.Align[cute.struct.MemRange[Float16, 10], 128]
+    inner: Inner
+    nothing: cute.struct.MemRange[Float32, 0]
+
+
+def test_fields_lie_as_in_c():
+    assert {name: field.offset for name, field in Inner.__fields__.items()} == {"flag": 0, "count": 4}
+    assert {name: field.offset for name, field in Storage.__fields__.items()} == {
+        "barriers": 0, "tile": 128, "inner": 148, "nothing": 156,
+    }  # fmt: skip
+    assert (Storage.size_in_bytes(), Storage.__alignof__, Inner.size_in_bytes()) == (256, 128, 8)
+
+    @cute.union
+    class Either:
+        a: Float32
+        b: cute.struct.MemRange[Int8, 7]
+
+    assert [field.offset for field in Either.__fields__.values()] == [0, 0]
+    assert Either.size_in_bytes() == 8
+    assert issubclass(Either, Struct)
+
+
+@cute.kernel
+def storage_kernel(out: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    allocator = cutlass.utils.SmemAllocator()
+    first = allocator.allocate(3)
+    storage = cutlass.utils.SmemAllocator().allocate(Storage)
+    last = allocator.allocate_tensor(Int32, cute.make_layout(4), 16)
+    if i == 0:
+        storage.inner.count = 7
+        storage.barriers[2] = 5
+        storage.tile.get_tensor(cute.make_layout(10))[9] = Float16(2.5)
+        last[3] = storage.inner.count.ptr.load() + 1
+    cute.arch.sync_threads()
+    base = first.toint()
+    out[0] = storage.inner.count.ptr.load()
+    out[1] = storage.barriers[2].to(Int32)
+    out[2] = last[3]
+    out[3] = Int32(storage.ptr.toint() - base)
+    out[4] = Int32(last.iterator.toint() - base)
+    out[5] = storage.tile.data_ptr()[9].to(Int32)
+
+
+@pytest.mark.parametrize("step", [False, True])
+def test_allocations_of_several_allocators_follow_one_another(step):
+    out = np.full(6, -1, np.int32)
+    call = storage_kernel(out)
+    (call.debug if step else call.launch)(block=1)
+    assert out[:3].tolist() == [7, 5, 8]
+    assert out[5] == 2
+    if not step:
+        assert out[3:5].tolist() == [128, 128 + 256]
+
+
+def test_what_a_struct_refuses():
+    with pytest.raises(TypeError, match=r"^struct: field Bad\.x is 3; expected a number's type"):
+
+        @cute.struct
+        class Bad:
+            x: 3
+
+    with pytest.raises(ValueError, match=r"^struct\.Align: an alignment is a power of two in bytes, but got 3"):
+        cute.struct.Align[Int32, 3]
+    with pytest.raises(RuntimeError, match=r"SmemAllocator\.allocate\(\)"):
+        cutlass.utils.SmemAllocator().allocate(16)
+
+
+def test_more_than_a_block_has_is_refused_on_the_host():
+    with pytest.raises(TypeError, match=r"allocate_tensor\(\(\?\):\(1\)\): shared memory needs a static layout|"):
+        cutlass.utils.SmemAllocator().allocate_tensor(Int32, cute.make_layout(Int32(4)))
