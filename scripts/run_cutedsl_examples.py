@@ -147,9 +147,11 @@ def run(example: Example, folder: Path, device: str) -> Outcome:
 
 
 def reason_of(stderr: str) -> str:
-    """The error that a program ended with, on one line."""
+    """The error that a program ended with, on one line, without the folders of this machine."""
     lines = [line for line in stderr.strip().splitlines() if line and not line.startswith((" ", "\t"))]
-    return lines[-1][:160].replace("|", "\\|") if lines else ""
+    if not lines:
+        return ""
+    return re.sub(r" ?\(?/[^\s)]*/([^\s/)]*)\)?", r" \1", lines[-1])[:160].replace("|", "\\|")
 
 
 def table(outcomes: list[Outcome], device: str, version: str) -> str:

@@ -434,10 +434,22 @@ void bind_whole(py::module_& m) {
           "evaluate",
           [](const Program& p, std::size_t index, const std::vector<uint64_t>& parameters) {
             program::HostRun run = program::evaluate(p, index, parameters);
-            return std::make_pair(std::move(run.launches), to_tuple(run.results));
+            py::list prints;
+            for (const program::HostPrint& print : run.prints) {
+              std::vector<std::string> scalars;
+              for (const Scalar scalar : print.scalars) scalars.emplace_back(program::facts(scalar).name);
+              prints.append(py::make_tuple(print.launches, print.text, scalars, print.values));
+            }
+            return py::make_tuple(std::move(run.launches), prints, to_tuple(run.results));
           },
           py::arg("function"), py::arg("parameters"),
-          "(launches, results) of a host function for the patterns of its parameters.");
+          "(launches, prints, results) of a host function for the patterns of its parameters. A print is (launches "
+          "before "
+          "it, format, the types of its values, their patterns).")
+      .def(
+          "is_thread", [](const Program& p, std::size_t index) { return program::is_thread(p, index); },
+          py::arg("function"),
+          "Whether a host function launches nothing and does what only a thread does, such as touching memory.");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "evaluate.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -260,6 +261,15 @@ class Run {
       case Opcode::kAssert:
         if (!is_true(ids[0])) refuse(operation, concat("assertion failed: ", operation.text));
         return;
+      case Opcode::kPrintf: {
+        HostPrint print{result_.launches.size(), operation.text, {}, {}};
+        for (const ValueId id : ids) {
+          print.scalars.push_back(scalar(id));
+          print.values.push_back(values_[id].bits);
+        }
+        result_.prints.push_back(std::move(print));
+        return;
+      }
       case Opcode::kLaunch: {
         Launched launched;
         launched.kernel = static_cast<std::size_t>(operation.ints.at(0));
@@ -288,6 +298,34 @@ class Run {
 };
 
 }  // namespace
+
+namespace {
+
+struct Kinds {  // of the operations of a host function
+  bool touches = false;
+  bool launches = false;
+};
+
+void look_at(const Program& program, BlockId block, Kinds& kinds) {
+  for (const OpId id : program.blocks[block].operations) {
+    const Operation& operation = program.operations[id];
+    const Family family = facts(operation.code).family;
+    const bool is_vector =
+        std::ranges::any_of(operation.results, [&](ValueId result) { return program.type(result).is_vector(); });
+    kinds.touches |=
+        family == Family::kMemory || family == Family::kVector || is_vector || operation.code == Opcode::kFrame;
+    kinds.launches |= operation.code == Opcode::kLaunch;
+    for (const BlockId inner : operation.blocks) look_at(program, inner, kinds);
+  }
+}
+
+}  // namespace
+
+bool is_thread(const Program& program, std::size_t index) {
+  Kinds kinds;
+  look_at(program, program.functions[index].body, kinds);
+  return kinds.touches && !kinds.launches;
+}
 
 HostRun evaluate(const Program& program, std::size_t index, const std::vector<uint64_t>& parameters) {
   return Run(program, index)(parameters);

@@ -26,10 +26,23 @@ struct Launched {
   std::vector<int64_t> ints;  // of the operation: kernel, min_blocks_per_mp, cooperative, use_pdl
 };
 
+// A printf of the host function.
+struct HostPrint {
+  std::size_t launches = 0;  // before it
+  std::string text;
+  std::vector<Scalar> scalars;
+  std::vector<uint64_t> values;
+};
+
 struct HostRun {
   std::vector<Launched> launches;
+  std::vector<HostPrint> prints;
   std::vector<Evaluated> results;
 };
+
+// Whether a host function does what only a thread does: it touches memory, say, or computes with vectors. One that
+// launches nothing is run as a thread then.
+bool is_thread(const Program& program, std::size_t index);
 
 // Runs function `index` with the patterns of its parameters. Raises ProgramError for what a host function cannot do
 // here (it reads memory, say), and for a failed assertion or a division by zero, with its line.

@@ -112,9 +112,14 @@ class Program:
         self,
         function: typing.SupportsInt | typing.SupportsIndex,
         parameters: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
-    ) -> tuple[list[Launched], tuple[typing.Any, ...]]:
+    ) -> tuple[list[Launched], list, tuple[typing.Any, ...]]:
         """
-        (launches, results) of a host function for the patterns of its parameters.
+        (launches, prints, results) of a host function for the patterns of its parameters. A print is (launches before it, format, the types of its values, their patterns).
+        """
+
+    def is_thread(self, function: typing.SupportsInt | typing.SupportsIndex) -> bool:
+        """
+        Whether a host function launches nothing and does what only a thread does, such as touching memory.
         """
 
     def parameter_types(self, function: typing.SupportsInt | typing.SupportsIndex) -> list[Type]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tilewright import _core
+from tilewright import _core, numeric
 from tilewright._core import program
+from tilewright.lang.arguments import Static
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,10 +87,14 @@ def _is_checked(threads: int) -> bool:
 
 def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
     """Run the host function; the leaves of what it returns. KernelError for what is wrong with its kernels."""
-    launches, results = traced.program.evaluate(traced.host, leaves.values)
     memory = {one.parameter: one for one in leaves.memory}
     functions = traced.program.functions
-    for launch in launches:
+    if traced.program.is_thread(traced.host):
+        return _run_as_thread(traced, leaves, functions[traced.host])
+    launches, prints, results = traced.program.evaluate(traced.host, leaves.values)
+    host_prints = HostPrints(prints)
+    for number, launch in enumerate(launches):
+        host_prints.before(number)
         function = functions[launch.kernel]
         arguments, ranges = [], []
         for name, (bits, base) in zip(function.parameters, launch.arguments, strict=True):
@@ -107,11 +113,66 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             check=_is_checked(prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,
         )
-        if output:
-            sys.stdout.write(output)
-        if findings:
-            raise KernelError(function.name, findings)
+        _report(function.name, findings, output)
+    host_prints.before(len(launches))
     return tuple(results)
+
+
+def _run_as_thread(traced: Traced, leaves: Leaves, function: Any) -> tuple[tuple[int, int], ...]:
+    """Run a host function that launches nothing and touches the memory of its tensors."""
+    if traced.returned.key() != Static("the result", None).key():
+        raise TypeError(
+            f"{function.name}: a @cute.jit function that touches tensors on the host returns nothing; store what it "
+            "computes in a tensor"
+        )
+    memory = {one.parameter: one for one in leaves.memory}
+    ranges = [_range(memory[i], name) for i, name in enumerate(function.parameters) if i in memory]
+    findings, output = program.run_kernel(
+        traced.program, traced.host, [1], [1], arguments=leaves.values, memory=ranges, check=_is_checked(1)
+    )
+    _report(function.name, findings, output)
+    return ()
+
+
+def _report(name: str, findings: list[Any], output: str) -> None:
+    if output:
+        sys.stdout.write(output)
+    if findings:
+        raise KernelError(name, findings)
+
+
+class HostPrints:
+    """The lines that a host function prints, each between its launches."""
+
+    def __init__(self, prints: list[Any]) -> None:
+        self._prints = prints
+
+    def __bool__(self) -> bool:
+        return bool(self._prints)
+
+    def before(self, launches: int) -> None:
+        """Write what stands before launch number `launches`."""
+        while self._prints and self._prints[0][0] <= launches:
+            _, text, scalars, values = self._prints.pop(0)
+            sys.stdout.write(
+                _formatted(text, [getattr(numeric, s)._decode(v) for s, v in zip(scalars, values, strict=True)])
+            )
+
+
+def _formatted(text: str, values: list[Any]) -> str:
+    """The text of a printf: `{}` or what C has for each value."""
+    left = iter(values)
+
+    def one(found: re.Match[str]) -> str:
+        specifier = found[0]
+        if specifier == "%%":
+            return "%"
+        value = next(left)
+        if specifier != "{}":
+            return str(re.sub("[hlqjzt]", "", specifier) % value)
+        return f"{value:f}" if isinstance(value, float) else str(int(value))
+
+    return re.sub(r"\{\}|%%|%[-+ #0]*\d*(?:\.\d+)?[hlqjzt]*[a-zA-Z]", one, text)
 
 
 def _range(memory: Memory, name: str) -> Any:

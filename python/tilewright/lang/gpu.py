@@ -10,6 +10,7 @@ from tilewright.cute.runtime import work_stream
 from tilewright.devices import architecture
 from tilewright.lang.arguments import TensorForm
 from tilewright.lang.compile import CompiledKernel
+from tilewright.lang.cpu import HostPrints
 from tilewright.runtime.device import properties
 
 if TYPE_CHECKING:
@@ -60,17 +61,20 @@ def run_on_gpu(traced: Traced, leaves: Leaves, device: int) -> tuple[tuple[Any, 
     Returns the leaves of the host function's results, and what repeats the launches for other tensors of the same kind
     (None where they cannot be repeated so).
     """
-    launches, results = traced.program.evaluate(traced.host, leaves.values)
+    launches, prints, results = traced.program.evaluate(traced.host, leaves.values)
+    host_prints = HostPrints(prints)
     kernels = kernels_of(traced, arch_of(device))
     on = work_stream(device) if leaves.stream is None else leaves.stream
-    prepared = _prepared(traced, launches, kernels, device, leaves)
+    # What prints has to be evaluated at every call.
+    prepared = None if host_prints else _prepared(traced, launches, kernels, device, leaves)
     if prepared is not None:
         addresses = [0] * len(traced.forms)
         for parameter, argument in _arguments_of(traced).items():
             addresses[argument] = leaves.values[parameter]
         prepared.launch(addresses, on)
         return results, prepared if leaves.stream is None else None
-    for launch in launches:
+    for number, launch in enumerate(launches):
+        host_prints.before(number)
         kernel = kernels[launch.kernel]
         types = traced.program.parameter_types(launch.kernel)
         values = [bits if base < 0 else leaves.values[base] + bits for bits, base in launch.arguments]
@@ -85,6 +89,7 @@ def run_on_gpu(traced: Traced, leaves: Leaves, device: int) -> tuple[tuple[Any, 
             cooperative=bool(launch.ints[_COOPERATIVE]),
             programmatic=bool(launch.ints[_PROGRAMMATIC]),
         )
+    host_prints.before(len(launches))
     return results, None
 
 

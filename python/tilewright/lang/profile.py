@@ -129,7 +129,7 @@ def profile(function: Callable[..., object], *args: object, **kwargs: object) ->
     traced = function.trace(forms)
     leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
     kept = _in_aligned_copies(leaves)
-    launches, _ = traced.program.evaluate(traced.host, leaves.values)
+    launches, _, _ = traced.program.evaluate(traced.host, leaves.values)
     rows: list[Any] = []
     for launch in launches:
         arguments = [bits if base < 0 else (leaves.values[base] + bits) % (1 << 64) for bits, base in launch.arguments]

@@ -325,7 +325,7 @@ void Translator::compute_bitcast(const Operation& operation) {
 std::shared_ptr<const Code> translate(const Program& program, std::size_t kernel) {
   if (kernel >= program.functions.size()) throw ProgramError(concat("the program has no function ", kernel));
   const program::Function& function = program.functions[kernel];
-  if (!function.is_kernel) throw ProgramError(concat(function.name, " is no kernel"));
+
   auto code = std::make_shared<Code>();
   Translator(program, function, *code).translate();
   return code;
