@@ -27,8 +27,13 @@ def show(n: Int32, x: Float32):
 def test_prints_stand_between_the_launches(capsys):
     show(7, 1.5)
     assert capsys.readouterr().out.splitlines() == [
-        "before 7 1.500000 100%", "in the kernel 8", "    7|7  |1.50 %", "large: (7,2):(1,7)", "in the kernel 9", "after",
-    ]  # fmt: skip
+        "before 7 1.500000 100%",
+        "in the kernel 8",
+        "    7|7  |1.50 %",
+        "large: (7,2):(1,7)",
+        "in the kernel 9",
+        "after",
+    ]
     show(3, 0.25)
     assert capsys.readouterr().out.splitlines()[2:4] == ["    3|3  |0.25 %", "in the kernel 5"]
 
