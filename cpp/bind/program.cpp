@@ -419,6 +419,18 @@ void bind_whole(py::module_& m) {
       .def_property_readonly(
           "arguments", [](const program::Launched& l) { return to_tuple(l.arguments); },
           "(bits, -1) of a number, (bytes, i) of a pointer that lies so far behind parameter i of the host function.");
+  py::class_<program::HostPrint>(m, "HostPrint", "What a host function prints.")
+      .def_readonly("launches", &program::HostPrint::launches, "How many kernels are launched before it.")
+      .def_readonly("text", &program::HostPrint::text, "The format.")
+      .def_property_readonly(
+          "scalars",
+          [](const program::HostPrint& print) {
+            std::vector<std::string> names;
+            for (const Scalar scalar : print.scalars) names.emplace_back(program::facts(scalar).name);
+            return names;
+          },
+          "The types of its values.")
+      .def_readonly("values", &program::HostPrint::values, "The patterns of its values.");
   py::class_<Program, std::shared_ptr<Program>>(m, "Program", "A traced program.")
       .def("__str__", [](const Program& p) { return program::to_string(p); })
       .def_property_readonly("functions", [](const Program& p) { return p.functions; })
@@ -434,18 +446,10 @@ void bind_whole(py::module_& m) {
           "evaluate",
           [](const Program& p, std::size_t index, const std::vector<uint64_t>& parameters) {
             program::HostRun run = program::evaluate(p, index, parameters);
-            py::list prints;
-            for (const program::HostPrint& print : run.prints) {
-              std::vector<std::string> scalars;
-              for (const Scalar scalar : print.scalars) scalars.emplace_back(program::facts(scalar).name);
-              prints.append(py::make_tuple(print.launches, print.text, scalars, print.values));
-            }
-            return py::make_tuple(std::move(run.launches), prints, to_tuple(run.results));
+            return std::make_tuple(std::move(run.launches), std::move(run.prints), to_tuple(run.results));
           },
           py::arg("function"), py::arg("parameters"),
-          "(launches, prints, results) of a host function for the patterns of its parameters. A print is (launches "
-          "before "
-          "it, format, the types of its values, their patterns).")
+          "(launches, prints, results) of a host function for the patterns of its parameters.")
       .def(
           "is_thread", [](const Program& p, std::size_t index) { return program::is_thread(p, index); },
           py::arg("function"),

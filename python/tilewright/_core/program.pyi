@@ -13,6 +13,7 @@ __all__: list[str] = [
     "Builder",
     "Finding",
     "Function",
+    "HostPrint",
     "Launched",
     "MemoryRange",
     "ProfileRow",
@@ -102,6 +103,35 @@ class Launched:
     @property
     def shared_bytes(self) -> int: ...
 
+class HostPrint:
+    """
+    What a host function prints.
+    """
+
+    @property
+    def launches(self) -> int:
+        """
+        How many kernels are launched before it.
+        """
+
+    @property
+    def scalars(self) -> list[str]:
+        """
+        The types of its values.
+        """
+
+    @property
+    def text(self) -> str:
+        """
+        The format.
+        """
+
+    @property
+    def values(self) -> list[int]:
+        """
+        The patterns of its values.
+        """
+
 class Program:
     """
     A traced program.
@@ -112,9 +142,9 @@ class Program:
         self,
         function: typing.SupportsInt | typing.SupportsIndex,
         parameters: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
-    ) -> tuple[list[Launched], list, tuple[typing.Any, ...]]:
+    ) -> tuple[list[Launched], list[HostPrint], tuple[typing.Any, ...]]:
         """
-        (launches, prints, results) of a host function for the patterns of its parameters. A print is (launches before it, format, the types of its values, their patterns).
+        (launches, prints, results) of a host function for the patterns of its parameters.
         """
 
     def is_thread(self, function: typing.SupportsInt | typing.SupportsIndex) -> bool:

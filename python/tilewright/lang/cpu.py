@@ -144,7 +144,7 @@ def _report(name: str, findings: list[Any], output: str) -> None:
 class HostPrints:
     """The lines that a host function prints, each between its launches."""
 
-    def __init__(self, prints: list[Any]) -> None:
+    def __init__(self, prints: list[program.HostPrint]) -> None:
         self._prints = prints
 
     def __bool__(self) -> bool:
@@ -152,11 +152,10 @@ class HostPrints:
 
     def before(self, launches: int) -> None:
         """Write what stands before launch number `launches`."""
-        while self._prints and self._prints[0][0] <= launches:
-            _, text, scalars, values = self._prints.pop(0)
-            sys.stdout.write(
-                _formatted(text, [getattr(numeric, s)._decode(v) for s, v in zip(scalars, values, strict=True)])
-            )
+        while self._prints and self._prints[0].launches <= launches:
+            line = self._prints.pop(0)
+            values = [getattr(numeric, s)._decode(v) for s, v in zip(line.scalars, line.values, strict=True)]
+            sys.stdout.write(_formatted(line.text, values))
 
 
 def _formatted(text: str, values: list[Any]) -> str:
