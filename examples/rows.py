@@ -16,7 +16,8 @@ from tilewright import cute
 
 PICTURE = "(16,8,8):(8,1,128)"
 BYTES = 16  # of one access
-HELD, KEPT = 14, 2  # accesses of a thread that shared memory holds, and that registers keep
+PARTS = 8  # accesses of a thread, while 512 threads do for a row
+HELD, KEPT = 14, 2  # of them at most in shared memory, and more in registers
 BLOCK = 128  # threads of a block, where rows need fewer
 LOG2_E = 1.4426950408889634
 
@@ -136,7 +137,7 @@ def rows(
         raise ValueError(f"rows: rows begin at multiples of {access} bytes, and an asynchronous copy has 4 or more")
     vector = access // width
     threads = 1
-    while cutlass.const_expr(threads < 512 and n > threads * vector * 8):
+    while cutlass.const_expr(threads < 512 and n > threads * vector * PARTS):
         threads *= 2
     if cutlass.const_expr(n > threads * vector * (HELD + KEPT)):
         threads *= 2
