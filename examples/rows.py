@@ -89,18 +89,25 @@ def rows_kernel(
     for k in cutlass.range_constexpr(count - held, count):
         part = shared[None, k - (count - held)]
         cute.copy(atom, parts[k], part, pred=inside if is_ragged and k == count - 1 else None)
+        cute.arch.cp_async_commit_group()
         parts[k] = part
-    cute.arch.cp_async_commit_group()
     for k in cutlass.range_constexpr(count - held - kept, count - held):
         part = registers[None, k - (count - held - kept)]
         cute.autovec_copy(parts[k], part)
         parts[k] = part
-    cute.arch.cp_async_wait_group(0)
+    awaited = set()
+
+    def elements(k):
+        """Part k as numbers. The first time it is needed, those behind it may be on their way still."""
+        if k >= count - held and k not in awaited:
+            cute.arch.cp_async_wait_group(count - 1 - k)
+            awaited.add(k)
+        return parts[k].load().to(cutlass.Float32)
 
     def reduced(function, join, vector_op, neutral):
         values = cute.full(vector, neutral, cutlass.Float32)
-        for k, part in enumerate(parts):
-            x = function(part.load().to(cutlass.Float32))
+        for k in cutlass.range_constexpr(count):
+            x = function(elements(k))
             if is_ragged and k == count - 1:
                 x = cute.where(inside[0], x, neutral)
             values = join(values, x)
@@ -113,14 +120,20 @@ def rows_kernel(
         return reduced(function, cute.math.max, cute.ReductionOp.MAX, -cutlass.Float32.inf)
 
     result = op(cutlass.Float32(n), total, largest)
-    for k in cutlass.range_constexpr(count):
-        y = result(parts[k].load().to(cutlass.Float32))
-        if row < m and (not is_ragged or k < count - 1 or inside[0]):
-            if cutlass.const_expr(weight is not None):
-                y = y * mine(weight)[None, k].load().to(cutlass.Float32)
-            if cutlass.const_expr(bias is not None):
-                y = y + mine(bias)[None, k].load().to(cutlass.Float32)
-            tD[None, k].store(y.to(dst.element_type))
+
+    def store(k):
+        y = result(elements(k))
+        if cutlass.const_expr(weight is not None):
+            y = y * mine(weight)[None, k].load().to(cutlass.Float32)
+        if cutlass.const_expr(bias is not None):
+            y = y + mine(bias)[None, k].load().to(cutlass.Float32)
+        tD[None, k].store(y.to(dst.element_type))
+
+    if rows == 1 or row < m:
+        for k in cutlass.range_constexpr(count - is_ragged):
+            store(k)
+        if is_ragged and inside[0]:
+            store(count - 1)
 
 
 @cute.jit
