@@ -1,8 +1,7 @@
 """Softmax, RMSNorm and layer norm over the rows of a matrix.
 
-What to learn: the mathematics is plain Python, functions of the row's elements that are summed or stored. A thread
-reads its part of the row once, 16 bytes an access, and keeps it as it came: in registers, and in shared memory what is
-more.
+What to learn: the mathematics is plain Python, functions of the row's elements that are summed or stored. A row is read
+once, 16 bytes an access, all of it on its way before the first element is needed, and stays on the chip as it came.
 """
 
 from __future__ import annotations
@@ -16,17 +15,25 @@ from tilewright import cute
 
 PICTURE = "(16,8,8):(8,1,128)"
 BYTES = 16  # of one access
-PARTS = 8  # accesses of a thread, while 512 threads do for a row
-HELD, KEPT = 14, 2  # of them at most in shared memory, and more in registers
-BLOCK = 128  # threads of a block, where rows need fewer
+PARTS = 8  # accesses of a thread, as long as 512 threads are enough for a row
+HELD, KEPT = 14, 2  # how many of them shared memory holds at most, and how many more registers keep
+BLOCK = 128  # threads of a block that has several rows
 LOG2_E = 1.4426950408889634
 
 
+def power(x, shift):
+    """exp(x) / 2^shift."""
+    return cute.math.exp2(cute.math.fma(x, LOG2_E, -shift), fastmath=True)
+
+
+# An operation gets the row's length, the sum and the maximum of a function of its elements, and gives such a function.
+
+
 def softmax(n, total, largest):
-    """exp(x - max) over its sum, as powers of two."""
+    """exp(x - max) over its sum."""
     shift = largest(lambda x: x) * LOG2_E
-    logarithm = shift + cute.math.log2(total(lambda x: cute.math.exp2(cute.math.fma(x, LOG2_E, -shift), fastmath=True)))
-    return lambda x: cute.math.exp2(cute.math.fma(x, LOG2_E, -logarithm), fastmath=True)
+    logarithm = shift + cute.math.log2(total(lambda x: power(x, shift)))
+    return lambda x: power(x, logarithm)
 
 
 def rms_norm(n, total, largest):
@@ -48,14 +55,16 @@ def row_reduce(value: cutlass.Float32, op: cutlass.Constexpr, threads: cutlass.C
     value = cute.arch.warp_reduction(value, op, min(threads, 32))
     warps = threads // 32
     if cutlass.const_expr(warps > 1):
-        partial = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(max(BLOCK, threads) // 32))
+        partial = cutlass.utils.SmemAllocator().allocate_tensor(
+            cutlass.Float32, cute.make_layout(max(BLOCK, threads) // 32)
+        )
         warp, lane = cute.arch.warp_idx(), cute.arch.lane_idx()
         if lane == 0:
             partial[warp] = value
         cute.arch.sync_threads()
         value = cute.arch.warp_reduction(partial[warp // warps * warps + lane % warps], op, warps)
     else:
-        cute.arch.sync_warp()
+        cute.arch.sync_warp()  # behind any barrier the row is read again, rather than kept in more registers
     return value
 
 

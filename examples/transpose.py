@@ -78,7 +78,8 @@ def transpose(src: cute.Tensor, dst: cute.Tensor, kind: cutlass.Constexpr):
     # Loads: lanes along a row of the tile. Stores: lanes along a column, and along the rows as many as banks are left.
     along = tile // vector
     load_tv = cute.make_layout(
-        ((along, THREADS // along), vector, tile * along // THREADS), stride=((vector * tile, 1), tile, THREADS // along)
+        ((along, THREADS // along), vector, tile * along // THREADS),
+        stride=((vector * tile, 1), tile, THREADS // along),
     )
     down, word = min(32, 128 // (vector * width)), max(1, 4 // width)
     across, warps = 32 // down * word, tile // (down * vector)
