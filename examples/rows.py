@@ -151,10 +151,11 @@ def rows(
     weight: cute.Tensor | None = None, bias: cute.Tensor | None = None,
 ):  # fmt: skip
     m, n = src.shape
-    if cutlass.const_expr(not isinstance(n, int)):
-        raise ValueError(f"rows: the length of a row has to be static, but src is {src}; use from_dlpack")
+    lengths = (n, src.stride[0], dst.stride[0])
+    if cutlass.const_expr(not all(isinstance(x, int) for x in lengths)):
+        raise ValueError(f"rows: length and stride of rows have to be static, but src is {src}; use from_dlpack")
     width = src.element_type.width // 8
-    access = math.gcd(BYTES, n * width, src.iterator.alignment, dst.iterator.alignment)
+    access = math.gcd(BYTES, src.iterator.alignment, dst.iterator.alignment, *(x * width for x in lengths))
     if cutlass.const_expr(access < 4):
         raise ValueError(f"rows: rows begin at multiples of {access} bytes, and an asynchronous copy has 4 or more")
     vector = access // width
