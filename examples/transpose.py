@@ -58,8 +58,6 @@ def transpose_kernel(
         return result
 
     rows = cute.make_rmem_tensor(load_tv.shape[1:], src.element_type)
-    if cutlass.const_expr(is_ragged):
-        rows.fill(0)
     cute.copy(atom, mine(src, load_tv), rows, pred=inside(load_tv))
     cute.autovec_copy(rows, cute.composition(shared, load_tv)[tidx, None, None])
     cute.arch.sync_threads()
