@@ -19,6 +19,17 @@ PARTS = 8  # accesses of a thread, as long as 512 threads are enough for a row
 HELD, KEPT = 14, 2  # how many of them shared memory holds at most, and how many more registers keep
 BLOCK = 128  # threads of a block that has several rows
 LOG2_E = 1.4426950408889634
+LOWEST = -2.0e38  # in place of -inf, from which nothing can be subtracted
+
+
+# An operation reduces a row, and gives the function of its elements that is stored. `fold(step, *state)` is a thread's
+# state after step(x, *state) for all of its elements, some at a time. `total` and `largest` join a number of each
+# thread.
+
+
+def sum_of(function, fold):
+    (sums,) = fold(lambda x, sums: (sums + function(x),), 0.0)
+    return sums.reduce(cute.ReductionOp.ADD, 0.0, 0)
 
 
 def power(x, shift):
@@ -26,26 +37,31 @@ def power(x, shift):
     return cute.math.exp2(cute.math.fma(x, LOG2_E, -shift), fastmath=True)
 
 
-# An operation gets the row's length, the sum and the maximum of a function of its elements, and gives such a function.
+def softmax(n, fold, total, largest):
+    """exp(x - max) over its sum; a thread finds both in one pass."""
 
+    def step(x, shift, sums):
+        after = cute.math.max(shift, x.reduce(cute.ReductionOp.MAX, LOWEST, 0) * LOG2_E)
+        fewer = sums * cute.math.exp2(shift - after, fastmath=True)
+        return after, fewer + power(x, after).reduce(cute.ReductionOp.ADD, 0.0, 0)
 
-def softmax(n, total, largest):
-    """exp(x - max) over its sum."""
-    shift = largest(lambda x: x) * LOG2_E
-    logarithm = shift + cute.math.log2(total(lambda x: power(x, shift)))
+    own, sums = fold(step, cutlass.Float32(LOWEST), cutlass.Float32(0.0))
+    shift = largest(own)
+    sums = total(sums * cute.math.exp2(own - shift, fastmath=True))
+    logarithm = shift + cute.math.log2(sums)
     return lambda x: power(x, logarithm)
 
 
-def rms_norm(n, total, largest):
+def rms_norm(n, fold, total, largest):
     """x / sqrt(mean of x^2 + eps)."""
-    scale = cute.math.rsqrt(total(lambda x: x * x) / n + 1e-6)
+    scale = cute.math.rsqrt(total(sum_of(lambda x: x * x, fold)) / n + 1e-6)
     return lambda x: x * scale
 
 
-def layer_norm(n, total, largest):
+def layer_norm(n, fold, total, largest):
     """(x - mean) / sqrt(variance + eps)."""
-    mean = total(lambda x: x) / n
-    scale = cute.math.rsqrt(total(lambda x: (x - mean) * (x - mean)) / n + 1e-5)
+    mean = total(sum_of(lambda x: x, fold)) / n
+    scale = cute.math.rsqrt(total(sum_of(lambda x: (x - mean) * (x - mean), fold)) / n + 1e-5)
     return lambda x: (x - mean) * scale
 
 
@@ -113,22 +129,21 @@ def rows_kernel(
             awaited.add(k)
         return parts[k].load().to(cutlass.Float32)
 
-    def reduced(function, join, vector_op, neutral):
-        values = cute.full(vector, neutral, cutlass.Float32)
+    def fold(step, *state):
         for k in cutlass.range_constexpr(count):
-            x = function(elements(k))
+            after = step(elements(k), *state)
             if is_ragged and k == count - 1:
-                x = cute.where(inside[0], x, neutral)
-            values = join(values, x)
-        return row_reduce(values.reduce(vector_op, neutral, 0), join, threads)
+                after = [cute.where(inside[0], x, y) for x, y in zip(after, state, strict=True)]
+            state = after
+        return state
 
-    def total(function):
-        return reduced(function, lambda a, b: a + b, cute.ReductionOp.ADD, 0.0)
+    def total(value):
+        return row_reduce(value, lambda a, b: a + b, threads)
 
-    def largest(function):
-        return reduced(function, cute.math.max, cute.ReductionOp.MAX, -cutlass.Float32.inf)
+    def largest(value):
+        return row_reduce(value, cute.arch.fmax, threads)
 
-    result = op(cutlass.Float32(n), total, largest)
+    result = op(cutlass.Float32(n), fold, total, largest)
 
     def store(k):
         y = result(elements(k))

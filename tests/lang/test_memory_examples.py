@@ -41,6 +41,14 @@ def test_rows_of_any_length(m, n):
     rows_are_right(OPS[n % 3], m, n, torch.float32, 1e-5)
 
 
+def test_softmax_of_what_is_not_finite():
+    src = torch.randn(5, 1000)
+    src[1], src[2, :900], src[3, 5], src[4, 7] = -torch.inf, -torch.inf, torch.nan, torch.inf
+    dst = torch.zeros_like(src)
+    ROWS["rows"](OPS[0], *aligned(src, dst))
+    torch.testing.assert_close(dst.double(), torch.softmax(src.double(), 1), rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
 def test_rows_that_are_far_apart_and_whose_number_is_dynamic():
     src, dst = torch.randn(6, 1030), torch.zeros(6, 1030)
     with cute.on_cpu(check=True):
