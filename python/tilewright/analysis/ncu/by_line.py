@@ -35,7 +35,8 @@ INSTRUCTIONS = {
 }  # fmt: skip
 SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 # docs/ncu.md: what Nsight Compute reads of cp.async otherwise than the hardware does.
-MISREAD = re.compile(r"@!?P0\s+LDGSTS|LDGSTS\S*\.ZFILL|LDGSTS\S* .*\], !?P0,")
+MISREAD = re.compile(r"@!?P0\s+LDGSTS|LDGSTS\S*\.ZFILL|LDGSTS\S* .*\], !?P0\b")
+NEVER = "@!PT "  # the predicate of an instruction that is there for its place alone
 MISREADING = "ncu misreads cp.async with the predicate P0 or a size"
 REASONS = {
     "merged": "the compiler merged neighbouring accesses into wider ones",
@@ -162,7 +163,7 @@ def _counted(lines: Iterable[ncu.Line]) -> dict[_Place, _Site]:
     sites: dict[_Place, _Site] = {}
     for line in lines:
         access = access_of(line.opcode)
-        if access is None:
+        if access is None or line.sass.startswith(NEVER):
             continue
         kind, memory, width = access
         site = sites.setdefault((line.file, line.number, kind, memory), _Site())
