@@ -113,13 +113,15 @@ def measure(names: list[str], symbols: set[str], raw: Path, seconds: float) -> s
     chosen = "regex:^(" + "|".join(sorted(symbols)) + ")$"
     options = ("--kernel-name-base", "mangled", "--kernel-name", chosen)
     try:
-        found, log = ncu.profile(command, ncu.SOURCE_METRICS, raw / f"{label}.ncu-rep", options=options, timeout=seconds)
+        report = raw / f"{label}.ncu-rep"
+        found, log = ncu.profile(command, ncu.SOURCE_METRICS, report, options=options, timeout=seconds)
     except (ncu.NcuError, OSError) as error:
         (raw / f"{label}.error.txt").write_text(str(error))
         return f"{label}: {error}".splitlines()[0]
     (raw / f"{label}.log").write_text(log)
     rows = [{"symbol": p.symbol, "lines": [list(line) for line in p.lines]} for p in found]
-    (raw / f"{label}.readings.json.gz").write_bytes(gzip.compress(json.dumps({"names": names, "kernels": rows}).encode()))
+    data = json.dumps({"names": names, "kernels": rows}).encode()
+    (raw / f"{label}.readings.json.gz").write_bytes(gzip.compress(data))
     return ""
 
 

@@ -73,7 +73,8 @@ def test_both_sides_of_cp_async_are_one_instruction():
 
 
 def test_atomics_are_said_to_be_predicted_as_stores():
-    found = differing([said(2, "atomic", wavefronts=(3, 1))], [read(2, "ATOMS.POPC.INC.32 RZ, [R2] ;", wavefronts=(5, 1))])
+    line = read(2, "ATOMS.POPC.INC.32 RZ, [R2] ;", wavefronts=(5, 1))
+    found = differing([said(2, "atomic", wavefronts=(3, 1))], [line])
     assert found == {(2, "wavefronts"): "atomic"}
 
 

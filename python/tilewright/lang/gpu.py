@@ -23,6 +23,7 @@ __all__ = ["arch_of", "kernels_of", "run_on_gpu"]
 
 _COOPERATIVE, _PROGRAMMATIC = 2, 3  # among the numbers of a launch
 
+
 @functools.cache
 def arch_of(device: int) -> str:
     """The architecture of a CUDA device."""

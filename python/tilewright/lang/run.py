@@ -49,7 +49,8 @@ def run(traced: Traced, leaves: Leaves) -> tuple[Any, Any]:
         found, prepared = run_on_gpu(traced, leaves, device[1])
     else:
         found = run_on_cpu(traced, leaves)
-    return traced.returned.build(iter([_leaf(traced, leaves, i, one) for i, one in enumerate(found)])), None if WATCHERS else prepared
+    result = traced.returned.build(iter([_leaf(traced, leaves, i, one) for i, one in enumerate(found)]))
+    return result, None if WATCHERS else prepared
 
 
 def _leaf(traced: Traced, leaves: Leaves, index: int, result: tuple[int, int]) -> Any:

@@ -265,11 +265,11 @@ def compare_classes(predicted: Classes, read: Classes, kernel: str = "") -> list
 def verify_with_ncu(fn: Callable[[], object] | str | os.PathLike[str], *, timeout: float = 600) -> Verification:
     """Run a function or a script under Nsight Compute, and compare what it counts with what the plans predict.
 
-    Of kernels written in Python, each line's sectors, wavefronts, their ideals and active lanes are compared with what
-    `cute.profile` says for the launch's arguments. Otherwise compared are the launches of kernels.tiled_copy, transpose, permute and gemm: sectors, lines, wavefronts and their
-    ideals, of all instructions of a class: LDG.128, LDS, LDSM.4, GMMA, ...; of TMA the boxes and the sectors that the
-    hardware counted for them. Predicted for a launch is analysis.analyze(plan, *tensors). Other kernels are run and not
-    looked at.
+    Of kernels written in Python it compares each line's sectors, wavefronts, their ideals and active lanes with what
+    `cute.profile` says for the launch's arguments. Of launches of kernels.tiled_copy, transpose, permute and gemm it
+    compares sectors, lines, wavefronts and their ideals, of all instructions of a class: LDG.128, LDS, LDSM.4, GMMA,
+    ...; of TMA the boxes and the sectors that the hardware counted for them. Predicted for a launch is
+    analysis.analyze(plan, *tensors). Other kernels are run and not looked at.
 
     Args:
         fn: a function without parameters that another process can import: one of a module's, or of the script that is

@@ -38,9 +38,10 @@ def hint_of(x: MemoryInstruction, element_bits: int) -> str:
 
     >>> from tilewright import Float32, analysis, cute
     >>> column = analysis.analyze(cute.make_layout(32, stride=32), Float32, memory="shared")["load"]
-    >>> print(hint_of(column, 32))
-    load: 32-way bank conflict, 32 wavefronts of 1 ideal; pad the rows by 1 element, or composition with Swizzle<5,0,5> \
-takes 1 wavefront
+    >>> hint_of(column, 32).split("; ")[0]
+    'load: 32-way bank conflict, 32 wavefronts of 1 ideal'
+    >>> hint_of(column, 32).split("; ")[1]
+    'pad the rows by 1 element, or composition with Swizzle<5,0,5> takes 1 wavefront'
     """
     worst = x.worst
     if worst is None or not x.addresses:
