@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from html import escape
 from itertools import pairwise
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ COLUMNS = (
     Column("FLOPs", "of all lanes", lambda x: _number(x.flops)),
     Column("divergent", "branches that a warp's lanes take differently", lambda x: _of_ideal(x.divergent, x.branches)),
 )  # fmt: skip
+
+
+LEAST = ("bytes", "FLOPs", "requests", "divergent", "lanes")  # the columns that are left out first
 
 
 class Row(NamedTuple):
@@ -139,14 +143,15 @@ def text(profile: Profile, width: int | None = None) -> str:
     if not profile.lines:
         return "no kernel was launched"
     width = width or shutil.get_terminal_size((WIDTH, 24)).columns
-    columns, total = _columns(profile), profile.total
-    cells = {id(line): [column.cell(line) for column in columns] for line in (*profile.lines, total)}
-    wide = [max(len(column.head), *(len(row[i]) for row in cells.values())) for i, column in enumerate(columns)]
+    total = profile.total
     digits = max(len(str(line.number)) for line in profile.lines)
+    columns = _fitting(profile, [*profile.lines, total], width - digits - 3 - NARROWEST)
+    cells = {id(line): [column.cell(line) for column in columns] for line in (*profile.lines, total)}
+    wide = [_width(column, [*profile.lines, total]) for column in columns]
 
     def put(mark: str, number: str, found: list[str], source: str) -> str:
         left = f"{mark}{number:>{digits}}  " + "  ".join(f"{x:>{w}}" for x, w in zip(found, wide, strict=True))
-        room = max(width - len(left) - 2, NARROWEST)
+        room = max(width - len(left) - 2, 4)
         cut = source if len(source) <= room else source[: room - 3] + "..."
         return f"{left}  {cut}".rstrip()
 
@@ -161,10 +166,26 @@ def text(profile: Profile, width: int | None = None) -> str:
                 mark = "!" if row.line is not None and is_bad(row.line) else " "
                 lines.append(put(mark, str(row.number), found, row.source))
     lines.append(put(" ", "", cells[id(total)], "total"))
-    return "\n".join(lines + _hints(profile))
+    for hint in _hints(profile):
+        lines += wrap(hint, width, subsequent_indent="  ")
+    return "\n".join(lines)
 
 
-TABLE = "font-family:monospace;text-align:right;white-space:pre"
+def _width(column: Column, lines: list[Line]) -> int:
+    return max(len(column.head), *(len(column.cell(line)) for line in lines))
+
+
+def _fitting(profile: Profile, lines: list[Line], room: int) -> list[Column]:
+    """The columns that some line fills; where there is little room, without those that say least."""
+    columns = _columns(profile)
+    for name in LEAST:
+        if sum(_width(column, lines) + 2 for column in columns) <= room:
+            break
+        columns = [column for column in columns if column.head != name]
+    return columns
+
+
+TABLE = "border-collapse:collapse;font-family:monospace;text-align:right;white-space:pre"
 LEFT, BAD, PALE = "text-align:left", "background:rgba(220,80,40,.22)", "opacity:.55"
 
 
@@ -196,4 +217,4 @@ def html(profile: Profile) -> str:
     rows.append(f"<tr><td></td>{_cells([column.cell(total) for column in columns], 'total')}</tr>")
     said = "".join(f"<p>{escape(x)}</p>" for x in _launches(profile))
     hints = "".join(f"<p>{escape(x)}</p>" for x in _hints(profile))
-    return f'{said}<table style="{TABLE}">{"".join(rows)}</table>{hints}'
+    return f'{said}<table cellpadding="4" style="{TABLE}">{"".join(rows)}</table>{hints}'
