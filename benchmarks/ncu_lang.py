@@ -55,21 +55,26 @@ def run_examples(names: list[str], raw: Path, device: str = "cuda") -> None:
     from tilewright.lang.run import WATCHERS
 
     launches: list[dict[str, Any]] = []
-    note_calls(launches)
+    watchers = [note_calls(launches)]
     if device == "cuda":
-        WATCHERS.append(lambda traced, leaves, where: keep_code(traced, where[1], raw / "code"))
-    with (raw / "predictions.jsonl").open("a") as stream:
-        for name in names:
-            launches.clear()
-            torch.manual_seed(0)
-            row: dict[str, Any] = {"example": name}
-            try:
-                runpy.run_path(str(EXAMPLES / f"{name}.py"))["check"](device)
-            except Exception as error:
-                traceback.print_exc()
-                row["error"] = f"{type(error).__name__}: {error}"
-            stream.write(json.dumps(row | {"launches": launches}) + "\n")
-            stream.flush()
+        watchers.append(lambda traced, leaves, where: keep_code(traced, where[1], raw / "code"))
+        WATCHERS.append(watchers[-1])
+    try:
+        with (raw / "predictions.jsonl").open("a") as stream:
+            for name in names:
+                launches.clear()
+                row: dict[str, Any] = {"example": name}
+                torch.manual_seed(0)
+                try:
+                    runpy.run_path(str(EXAMPLES / f"{name}.py"))["check"](device)
+                except Exception as error:
+                    traceback.print_exc()
+                    row["error"] = f"{type(error).__name__}: {error}"
+                stream.write(json.dumps(row | {"launches": launches}) + "\n")
+                stream.flush()
+    finally:
+        for watcher in watchers:
+            WATCHERS.remove(watcher)
 
 
 def keep_code(traced: Any, device: int, folder: Path) -> None:
@@ -125,13 +130,20 @@ def measure(names: list[str], symbols: set[str], raw: Path, seconds: float) -> s
     return ""
 
 
+def device() -> str:
+    """The GPU and its driver."""
+    query = ["nvidia-smi", "--id=0", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"a GPU that nvidia-smi does not name ({error})"
+
+
 def measure_all(options: argparse.Namespace) -> list[str]:
     """What went wrong."""
     raw, begin = options.raw, time.perf_counter()
     raw.mkdir(parents=True, exist_ok=True)
-    query = ["nvidia-smi", "--id=0", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    device = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
-    notes = [f"{device or 'no nvidia-smi'}, ncu {ncu.version(ncu.find_ncu())}"]
+    notes = [f"{device()}, ncu {ncu.version(ncu.find_ncu())}"]
     kernels = symbols_of(examples(options.only), raw)
     names = [name for name, symbols in kernels.items() if symbols]
     notes += [f"{name}: no launch" for name in sorted(set(kernels) - set(names))]

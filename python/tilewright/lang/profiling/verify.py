@@ -35,8 +35,8 @@ def predicted_of(rows: Iterable[Any]) -> list[Predicted]:
     ]  # fmt: skip
 
 
-def note_calls(launches: list[dict[str, Any]]) -> None:
-    """From now on, write down what is predicted of each launch of a @cute.jit function."""
+def note_calls(launches: list[dict[str, Any]]) -> Callable[..., None]:
+    """From now on, write down what is predicted of each launch of a @cute.jit function; the watcher that does it."""
 
     def note(traced: Traced, leaves: Leaves, device: tuple[int, int]) -> None:
         if device[0] == CUDA:
@@ -46,6 +46,7 @@ def note_calls(launches: list[dict[str, Any]]) -> None:
         launches.extend({"symbol": one.symbol, "lines": predicted_of(one.rows)} for one in counted)
 
     WATCHERS.append(note)
+    return note
 
 
 def _reader(device: int) -> Callable[[int, int, int], object]:
