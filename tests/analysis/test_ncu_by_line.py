@@ -46,6 +46,11 @@ def test_the_same_line_of_another_file_is_another_one():
     assert found == dict.fromkeys(((3, m) for m in ("wavefronts", "ideal_wavefronts", "lanes")), "")
 
 
+def test_a_file_is_known_by_its_name_where_its_folder_is_not_told():
+    line = read(3, "LDS R1, [R2] ;", wavefronts=(1, 1), file="kernel.py")
+    assert not differing([said(3, wavefronts=(1, 1))], [line])
+
+
 def test_merged_loads_are_those_whose_lanes_move_as_many_bytes():
     predicted = [said(3, wavefronts=(1, 1)), said(4, lanes=96, wavefronts=(3, 3))]
     wide = read(3, "LDS.128 R4, [R2] ;", wavefronts=(1, 1))

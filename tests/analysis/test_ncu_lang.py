@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 
 import pytest
@@ -63,7 +64,7 @@ def test_what_was_kept_is_compared_line_by_line(raw, monkeypatch, capsys, tmp_pa
     assert "- a GPU, ncu 1.2.3\n- scan: a launch of scan_kernel was not read\n" in text
     assert f"{len(found)} counts compared: {len(found)} equal, 0 different." in text
     (row,) = (line for line in text.splitlines() if "| histogram |" in line and "atomic, shared" in line)
-    assert row.startswith("| histogram | 26 | atomic, shared | ATOMS | ")
+    assert re.match(r"\| histogram \| \d+ \| atomic, shared \| ATOMS \| ", row)
     assert row.endswith("| equal |")
 
 

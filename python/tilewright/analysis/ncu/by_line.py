@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tilewright.analysis.ncu import run as ncu
 
@@ -116,7 +117,8 @@ def compare_lines(kernel: str, predicted: Iterable[Predicted], read: Sequence[nc
     >>> [(x.metric, x.predicted, x.read, x.right) for x in found]
     [('wavefronts', 32, 32, True), ('ideal_wavefronts', 1, 1, True), ('lanes', 32, 32, True)]
     """
-    said, counted = _said(predicted), _counted(read)
+    said = _said(predicted)
+    counted = _counted(read, {Path(place[0]).name: place[0] for place in said})
     merged = _merged(said, counted)
     found = []
     for place in sorted({*said, *counted}):
@@ -159,14 +161,16 @@ def access_of(opcode: str) -> tuple[str, str, int] | None:
     return (*INSTRUCTIONS[base], width)
 
 
-def _counted(lines: Iterable[ncu.Line]) -> dict[_Place, _Site]:
+def _counted(lines: Iterable[ncu.Line], files: Mapping[str, str]) -> dict[_Place, _Site]:
+    """`files`: by their names, those that are predicted, for a report that does not tell their folders."""
     sites: dict[_Place, _Site] = {}
     for line in lines:
         access = access_of(line.opcode)
         if access is None or line.sass.startswith(NEVER):
             continue
         kind, memory, width = access
-        site = sites.setdefault((line.file, line.number, kind, memory), _Site())
+        file = files.get(line.file, line.file)
+        site = sites.setdefault((file, line.number, kind, memory), _Site())
         lanes = line.values.get(METRICS["lanes"], 0)
         site.add({metric: line.values.get(name, 0) for metric, name in METRICS.items()}, width, lanes)
         site.sass[line.opcode] = None

@@ -103,6 +103,8 @@ class Profile:
 
     - `launches`: (kernel, grid, block) of each launch
     - `line(number)`: the Line of that number; `file=` says of which file, where there are several
+    - `text(width)`: the listing in columns, which `print` shows as wide as the terminal; `!` marks lines that take twice
+      the sectors or wavefronts that they could
     - `worst`: the lines with sectors or wavefronts beyond the ideal ones, the worst first
     - `total`: the sum of all lines, as a Line
 
@@ -138,8 +140,12 @@ class Profile:
         """The sum of all lines."""
         return Line("", 0, "all lines", **{name: sum(getattr(x, name) for x in self.lines) for name in COUNTS})
 
+    def text(self, width: int | None = None) -> str:
+        """The listing, so many characters wide; by default as wide as the terminal."""
+        return listing.text(self, width)
+
     def __str__(self) -> str:
-        return listing.text(self)
+        return self.text()
 
     __repr__ = __str__
 
