@@ -20,7 +20,7 @@ from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.lang import debug
-from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.arguments import Form, form_of, is_constexpr, numeric_annotation, signature_of
 from tilewright.lang.gpu import arch_of, kernels_of
 from tilewright.lang.options import Options, options_of
 from tilewright.lang.rewrite import rewrite
@@ -28,8 +28,9 @@ from tilewright.lang.run import run
 from tilewright.lang.trace import Trace, as_symbols, current, dimension, leaves_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
+    from tilewright.lang.arguments import Leaves
     from tilewright.lang.compile import CompiledKernel
 
 __all__ = ["Compiled", "KernelCall", "compile", "jit", "kernel"]
@@ -387,13 +388,14 @@ class Compiled:
         return self._launcher(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return run(self.traced, self.leaves(args, kwargs))
+
+    def leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Leaves:
+        """What the arguments of a call put in for the program's parameters."""
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = {**bound.arguments, **self._fixed}
-        leaves = Leaves()
-        for name, form in self.traced.forms.items():
-            form.read(values[name], leaves)
-        return run(self.traced, leaves)
+        return leaves_of((form, values[name]) for name, form in self.traced.forms.items())
 
 
 class _Compile:
