@@ -39,12 +39,13 @@ python_use_unqualified_type_names = True
 add_module_names = False
 toc_object_entries = False
 
-smartquotes = False  # of quoted code and options
+smartquotes_action = "D"  # dashes; quotes stay as they are typed
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 

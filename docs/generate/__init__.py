@@ -33,5 +33,6 @@ def write(docs: Path) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", links.to_pages)
     app.add_post_transform(links.NamesAreLinks)
+    app.connect("html-page-context", notebooks.add_link)
     app.connect("build-finished", notebooks.write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

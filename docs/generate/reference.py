@@ -50,7 +50,7 @@ def pages(_root: Path) -> Iterator[tuple[str, str]]:
     groups = {title: [x for x in names.split() if hasattr(cute, x)] for title, names in GROUPS.items()}
     for title, names in {**groups, "Other names": others}.items():
         if names:
-            index.append(f"## {title}\n\n" + _table("cute", names, {name: name for name in names}))
+            index.append(f"## {title}\n\n{_listing(names)}")
         for name in names:
             yield f"{name}.md", _page(f"cute.{name}", getattr(cute, name), title)
     index.append("## Modules\n")
@@ -63,10 +63,9 @@ def pages(_root: Path) -> Iterator[tuple[str, str]]:
     yield "index.md", "\n".join(index) + f"\n\n```{{toctree}}\n:hidden:\n\n{listing}\n```\n"
 
 
-def _table(module: str, names: list[str], files: dict[str, str]) -> str:
-    owner = getattr(cute, module, cute)
-    rows = (f"| [`{name}`]({files[name]}.md) | {_first(getattr(owner, name))} |" for name in names)
-    return "| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"
+def _listing(names: list[str]) -> str:
+    lines = (f"- [`{name}`]({name}.md)\n  <span>{_first(getattr(cute, name))}</span>" for name in names)
+    return "{.names}\n" + "\n".join(lines) + "\n"
 
 
 def _first(x: Any) -> str:
