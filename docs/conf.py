@@ -43,6 +43,7 @@ smartquotes_action = "D"  # dashes; quotes stay as they are typed
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_extra_path = ["llms.txt", "AGENTS.md"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

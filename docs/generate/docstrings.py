@@ -7,6 +7,8 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
+from tilewright import cute
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,9 +18,13 @@ SECTION = re.compile(r"^(Args|Returns|Raises|Source|Examples):[ \n]?", re.MULTIL
 FIELDS = {"Returns": "returns", "Raises": "Raises", "Source": "Source"}
 
 
+NAMED = re.compile(rf"\b(?:{'|'.join(name for name in cute.__all__ if '_' in name or name.endswith('Error'))})\b(?!\()")
+
+
 def escape(text: str) -> str:
-    """Prose that Markdown shows as it stands; what is in backticks stays code."""
+    """Prose that Markdown shows as it stands; what is in backticks stays code, and names become code, and so links."""
     parts = re.split(r"(`[^`]+`)", text)
+    parts = re.split(r"(`[^`]+`)", "".join(x if i % 2 else NAMED.sub(r"`\g<0>`", x) for i, x in enumerate(parts)))
     return "".join(x if i % 2 else re.sub(r"([\\*_\[\]<>|#$@])", r"\\\1", x) for i, x in enumerate(parts))
 
 

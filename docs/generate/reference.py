@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from generate.docstrings import escape, markdown, sentence
+from generate.docstrings import markdown, sentence
 from generate.examples import picture
 from generate.groups import GROUPS, MODULES
 from tilewright import cute
@@ -64,7 +64,7 @@ def pages(_root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _listing(names: list[str]) -> str:
-    lines = (f"- [`{name}`]({name}.md)\n  <span>{_first(getattr(cute, name))}</span>" for name in names)
+    lines = (f"- [`{name}`]({name}.md)\n  {_first(getattr(cute, name))}" for name in names)
     return "{.names}\n" + "\n".join(lines) + "\n"
 
 
@@ -80,27 +80,33 @@ def _type(x: Any) -> str:
     return re.sub(r"\b(?:typing|tilewright)\.(?:\w+\.)*", "", str(x))
 
 
+def _title(name: str) -> str:
+    return name.replace("_", r"\_")
+
+
 def _page(full: str, x: Any, group: str) -> str:
     """A page that is not in the tree at the side: with 250 names nobody would find anything there."""
     name = full.rpartition(".")[2]
     drawn = picture(name, x.__doc__) if _is_ours(x) else None
-    shown = "" if drawn is None else f"## Picture\n\n```{{raw}} html\n<div class=\"picture\">{drawn}</div>\n```\n"
+    width = int(re.search(r'width="(\d+)"', drawn)[1]) if drawn else 0  # one that is much wider than a page is scrolled
+    kind = "picture wide" if width > 1100 else "picture"
+    shown = f'## Picture\n\n```{{raw}} html\n<div class="{kind}">{drawn}</div>\n```\n' if drawn else ""
     way = f"[Reference](index.md) / [{group}](index.md#{group.lower().replace(' ', '-').replace(',', '')})"
-    return f"---\norphan: true\n---\n# {escape(name)}\n\n{way}\n\n{_described(full, x)}\n\n{shown}"
+    return f"---\norphan: true\n---\n# {_title(name)}\n\n{way}\n\n{_described(full, x)}\n\n{shown}"
 
 
 def _module_page(file: str, modules: list[ModuleType]) -> str:
-    text = [f"# {escape(file)}\n"]
+    text = [f"# {_title(file)}\n"]
     for module in modules:
         name = module.__name__.removeprefix("tilewright.")
         if module is not modules[0]:
-            text.append(f"## {escape(name)}\n")
+            text.append(f"## {_title(name)}\n")
         text.append(markdown(module.__doc__) + "\n")
         for member in getattr(module, "__all__", ()):
             x = getattr(module, member)
             if isinstance(x, ModuleType) or not (callable(x) and _is_ours(x)):
                 continue
-            text.append(f"{'#' * (2 + (len(modules) > 1))} {escape(member)}\n\n{_described(f'{name}.{member}', x)}\n")
+            text.append(f"{'#' * (2 + (len(modules) > 1))} {_title(member)}\n\n{_described(f'{name}.{member}', x)}\n")
     return "\n".join(text)
 
 

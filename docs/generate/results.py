@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["pages"]
 
 # What made a result, where the script has another name than the result.
+TITLES = {"gemm_few_rows": "GEMM of few rows", "ncu_few_rows": "Predictions for GEMMs of few rows"}
 SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare", "gemm_few_rows": "gemm", "ncu_few_rows": "ncu"}
 FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
 
@@ -25,37 +25,30 @@ its rivals and compare every result with float64 first.
 """
 
 
-def command(root: Path, kind: str) -> str:
-    """The command by which a script says that it is called."""
-    script = f"benchmarks/{SCRIPTS.get(kind, kind)}.py"
-    text = ast.get_docstring(ast.parse((root / script).read_text(encoding="utf-8"))) or ""
-    found = re.search(rf"python {re.escape(script)}[^\n]*", text)
-    return re.sub(r" {2,}.*", "", found[0]) if found else f"python {script}"
-
-
 def device(text: str) -> str:
-    """The first words after the heading say what was measured on."""
-    return re.split(r"[,;]|\.\s", text.split("\n\n")[1])[0].strip()
+    """The first words of a result say what was measured on."""
+    return re.split(r"[,;.]\s", text.strip())[0]
 
 
 def pages(root: Path) -> Iterator[tuple[str, str]]:
     """(file, text) of each page."""
-    files = sorted((root / "benchmarks/results").glob("*.md"), reverse=True)
     rows: dict[str, list[str]] = {}
-    for path in files:
+    tree: dict[str, str] = {}
+    for path in sorted((root / "benchmarks/results").glob("*.md"), reverse=True):
         found = FILE.fullmatch(path.name)
-        if found is None:
-            continue
+        assert found is not None, path
         kind, date = found.groups()
         heading, _, rest = path.read_text(encoding="utf-8").partition("\n")
-        title = heading.removeprefix("# ")
-        run = command(root, kind)
-        about = f"*Measured {date} on {device(heading + rest)} by* `{run}`"
-        yield path.name, f"{heading}\n\n{about}\n{rest}"
-        rows.setdefault(kind, []).append(f"| [{title}]({path.name}) | {device(heading + rest)} | {date} | `{run}` |")
-    table = "| what | device | date | command |\n| --- | --- | --- | --- |\n"
+        title = TITLES.get(kind, heading.removeprefix("# "))
+        script = f"benchmarks/{SCRIPTS.get(kind, kind)}.py"
+        assert (root / script).exists(), script
+        front = "---\norphan: true\n---\n" if kind in rows else ""
+        about = f"*Measured on {date} on {device(rest)} by* `python {script}`"
+        yield path.name, f"{front}# {title}, {date}\n\n{about}\n{rest}"
+        rows.setdefault(kind, []).append(f"| [{title}]({path.name}) | {device(rest)} | {date} | `{script}` |")
+        tree.setdefault(kind, f"{title} <{path.stem}>")
+    table = "| what | device | date | by |\n| --- | --- | --- | --- |\n"
     newest = "\n".join(entries[0] for _, entries in sorted(rows.items()))
     older = "\n".join(entry for _, entries in sorted(rows.items()) for entry in entries[1:])
-    names = "\n".join(path.stem for path in files)
-    listed = f"```{{toctree}}\n:hidden:\n\n{names}\n```\n"
+    listed = "```{toctree}\n:hidden:\n\n" + "\n".join(entry for _, entry in sorted(tree.items())) + "\n```\n"
     yield "index.md", f"{HEAD}{table}{newest}\n\n## Earlier runs\n\n{table}{older}\n\n{listed}"

@@ -122,3 +122,10 @@ def test_notebooks_are_small_and_need_no_script() -> None:
         assert not any(output["output_type"] == "error" for output in outputs), name
         assert "<script" not in json.dumps(outputs), name
         assert ".md)" not in json.dumps([cell["source"] for cell in cells]), name
+
+
+def test_what_assistants_read_leads_somewhere() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (SITE / "llms.txt").read_text(encoding="utf-8"))
+    links += re.findall(r"`(\w+\.html)`", (SITE / "AGENTS.md").read_text(encoding="utf-8"))
+    assert len(links) > 10
+    assert [link for link in links if not (SITE / link).exists()] == []
