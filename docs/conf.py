@@ -1,4 +1,4 @@
-"""The site: `make docs` builds it. Its sources are the pages here; the reference and the tables are generated from code."""
+"""The site: `make docs` builds it. Its sources are the pages here; the reference and tables are generated."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import generate
+
 import tilewright
 
 project = "tilewright"
@@ -32,7 +33,7 @@ myst_heading_anchors = 4
 suppress_warnings = ["myst.header", "ref.python"]
 
 nitpicky = True
-# Types of signatures that have no page: those of Python, NumPy and torch, and what a module defines for annotations alone.
+# Types of signatures that have no page: those of Python, NumPy and torch, and names for annotations alone.
 nitpick_ignore_regex = [(r"py:.*", r".*")]
 maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
@@ -47,6 +48,7 @@ html_extra_path = ["llms.txt", "AGENTS.md"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
+html_show_search_summary = False  # it is fetched, which no browser does for pages that are opened as files
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 

@@ -25,7 +25,8 @@ def escape(text: str) -> str:
     """Prose that Markdown shows as it stands; what is in backticks stays code, and names become code, and so links."""
     parts = re.split(r"(`[^`]+`)", text)
     parts = re.split(r"(`[^`]+`)", "".join(x if i % 2 else NAMED.sub(r"`\g<0>`", x) for i, x in enumerate(parts)))
-    return "".join(x if i % 2 else re.sub(r"([\\*_\[\]<>|#$@])", r"\\\1", x) for i, x in enumerate(parts))
+    text = "".join(x if i % 2 else re.sub(r"([\\*_\[\]<>|#$@])", r"\\\1", x) for i, x in enumerate(parts))
+    return re.sub(r"docs/(\w+)\.md", r"[\1](../\1.md)", text)
 
 
 def sentence(docstring: str | None) -> str:
@@ -91,10 +92,8 @@ def _blocks(text: str) -> Iterator[str]:
 
 def _prose(block: str) -> Iterator[str]:
     """A paragraph; what it says of errors and of where the operation comes from stands alone."""
-    text = " ".join(block.split())
-    text, _, source = text.partition(" Source: ") if " Source: " in text else ("", "", text[8:]) if text.startswith(
-        "Source: "
-    ) else (text, "", "")
+    text, _, source = f" {' '.join(block.split())}".partition(" Source: ")
+    text = text.strip()
     found = re.search(r"(?:^|(?<=[.:)] ))Raises:? (?=[A-Z]\w+(?:Error|Interrupt)|\w)", text)
     raises = text[found.end() :] if found else ""
     text = text[: found.start()] if found else text

@@ -23,7 +23,12 @@ DRAWN = (
 
 def picture(name: str, docstring: str | None) -> str | None:
     """The SVG of the first of a docstring's examples that can be drawn: a call of the operation, or a result."""
-    names: dict[str, Any] = {"tilewright": tilewright, "cute": cute, "Int32": tilewright.Int32, "Int64": tilewright.Int64}
+    names: dict[str, Any] = {
+        "tilewright": tilewright,
+        "cute": cute,
+        "Int32": tilewright.Int32,
+        "Int64": tilewright.Int64,
+    }
     if docstring is None or ">>> " not in docstring:
         return None
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""Links of the site: those of the repository's pages to files that have a page, and names of the reference in the text."""
+"""Links of the site: of the repository's pages to files that have a page, and of names to the reference."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NamesAreLinks(SphinxPostTransform):
         assert isinstance(domain, PythonDomain)
         objects = domain.objects
         for literal in list(self.document.findall(nodes.literal)):
-            if isinstance(literal.parent, (nodes.reference, pending_xref)) or literal.children[1:]:
+            if _is_link(literal):
                 continue
             found = NAME.fullmatch(literal.astext())
             if found is None or found[1] in WORDS:
@@ -57,5 +57,13 @@ class NamesAreLinks(SphinxPostTransform):
         reference += literal
 
 
-WORDS = frozenset(("image", "shape", "size", "front", "get", "find", "take", "select", "repeat", "static", "full", "copy"))
+def _is_link(node: nodes.Node | None) -> bool:
+    while node is not None and not isinstance(node, (nodes.reference, pending_xref)):
+        node = node.parent
+    return node is not None
+
+
+WORDS = frozenset(
+    ("image", "shape", "size", "front", "get", "find", "take", "select", "repeat", "static", "full", "copy")
+)
 """Names that a text means otherwise as often as not; `cute.copy` still is a link."""

@@ -24,8 +24,8 @@ HIDDEN = ("loc", "ip")  # what CuTeDSL's programs may pass, and nobody reads
 
 INDEX = """# Reference
 
-Every name has a page: its signature, its law, its errors, an example with what it prints, and its picture where it has one. The
-text is the docstring, so `help(cute.composition)` says the same at a prompt.
+Every name has a page: its signature, its law, its errors, an example with what it prints, and its picture where it has
+one. The text is the docstring, so `help(cute.composition)` says the same at a prompt.
 
 What holds for all of them:
 
@@ -34,9 +34,9 @@ What holds for all of them:
 - The functions of the algebra take the keywords `loc` and `ip`, as CuTeDSL's do, and ignore them.
 - Where no answer satisfies the law, {py:class}`cute.LayoutError` says why, with coordinates.
 
-In signatures `LayoutLike` is a Layout, ComposedLayout, Tensor or text; `IntTupleLike` an integer, a basis element or a nested
-tuple; `CoordLike` the same, where None keeps a mode; `TilerLike` a layout, an extent, None, or a tuple of these; and `Operand`
-anything that has a shape or is one.
+In signatures `LayoutLike` is a Layout, ComposedLayout, Tensor or text; `IntTupleLike` an integer, a basis element or a
+nested tuple; `CoordLike` the same, where None keeps a mode; `TilerLike` a layout, an extent, None, or a tuple of these;
+and `Operand` anything that has a shape or is one.
 """
 
 
@@ -116,7 +116,9 @@ def _described(full: str, x: Any) -> str:
         return f"````{{py:data}} {full}\n:type: {_type(x)}\n\n{_first(x)}\n````"
     if not inspect.isclass(x):
         body = markdown(x.__doc__)
-        parts = [_described(f"{full}.{name}", getattr(x, name)) for name in ("plan", "tune") if _is_ours(getattr(x, name, 0))]
+        parts = [
+            _described(f"{full}.{name}", getattr(x, name)) for name in ("plan", "tune") if _is_ours(getattr(x, name, 0))
+        ]
         return "\n\n".join((f"````{{py:function}} {full}{_signature(x)}\n\n{body}\n````", *parts))
     signature = "" if issubclass(x, (Enum, Exception)) else _signature(x)
     kind = "exception" if issubclass(x, Exception) else "class"
@@ -152,4 +154,6 @@ def _signature(x: Any) -> str:
     kept = [p for p in found.parameters.values() if p.name not in (*HIDDEN, "self", "cls")]
     # A bare * that separated only what is left out goes, too.
     text = str(found.replace(parameters=kept))
-    return re.sub(r"\b(?:typing|collections\.abc)\.|<(?:factory|object)[^>]*>", "", text.replace("'", "")).replace("\n", " ")
+    return re.sub(r"\b(?:typing|collections\.abc)\.|<(?:factory|object)[^>]*>", "", text.replace("'", "")).replace(
+        "\n", " "
+    )

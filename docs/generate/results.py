@@ -18,9 +18,9 @@ FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
 
 HEAD = """# Performance
 
-Each page has what one run of a benchmark printed: the device, the versions beside it, the date, and all cases, also those
-in which another library is faster. The command repeats the run. Those of a GPU measure tilewright in turn with
-its rivals and compare every result with float64 first.
+Each page has what one run of a benchmark printed: the device, the versions beside it, the date, and all cases, also
+those in which another library is faster. The command repeats the run. Those of GEMMs and copies measure tilewright in
+turn with its rivals, and compare every result first.
 
 """
 

@@ -12,7 +12,9 @@ from tilewright import cute
 
 NOTEBOOK = (ROOT / "docs/notebooks/puzzles.md").read_text(encoding="utf-8")
 ANSWERS = (ROOT / "docs/notebooks/puzzle_answers.md").read_text(encoding="utf-8")
-CELLS = [re.sub(r"^:.*\n\n", "", cell) for cell in re.findall(r"```\{code-cell\} ipython3\n(.*?)```", NOTEBOOK, re.DOTALL)]
+CELLS = [
+    re.sub(r"^:.*\n\n", "", cell) for cell in re.findall(r"```\{code-cell\} ipython3\n(.*?)```", NOTEBOOK, re.DOTALL)
+]
 ANSWER = {int(n): eval(text) for n, text in re.findall(r"^\| (\d+) \| `(.*?)` \|", ANSWERS, re.MULTILINE)}
 # Answers that a reader may well try first.
 WRONG: dict[int, list[Any]] = {

@@ -1,21 +1,28 @@
-"""The built site (`make docs`): no broken link, no page without a way in, nothing from elsewhere, and a search that finds."""
+"""The built site (`make docs`): no broken link, no page without a way in, nothing from elsewhere, a search."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from chromium import Chromium, contrast, find
 from places import ROOT
 from tilewright import cute
 
 SITE = ROOT / "build/docs/html"
 pytestmark = pytest.mark.site
 ASSETS = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data"), ("use", "href")}
+FETCHED = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"])(?:https?:)?//")
+
+
+def is_style(tag: str, name: str, attrs: list[tuple[str, str | None]]) -> bool:
+    return (tag, name) == ("link", "href") and dict(attrs).get("rel") == "stylesheet"
 
 
 class Page(HTMLParser):
@@ -33,9 +40,7 @@ class Page(HTMLParser):
         for name, value in attrs:
             if name == "id" and value:
                 self.anchors.add(value)
-            elif (tag, name) in ASSETS and value and not value.startswith("data:"):
-                self.assets.append(value)
-            elif tag == "link" and name == "href" and value and dict(attrs).get("rel") == "stylesheet":
+            elif value and not value.startswith("data:") and ((tag, name) in ASSETS or is_style(tag, name, attrs)):
                 self.assets.append(value)
             elif tag == "a" and name == "href" and value:
                 self.links.append(value)
@@ -78,13 +83,13 @@ def test_every_page_is_reached_from_the_first(pages: dict[Path, Page]) -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, Page]) -> None:
-    outside = {asset for page in pages.values() for asset in page.assets if urlsplit(asset).scheme or asset.startswith("//")}
-    assert outside == set()
+    assets = {asset for page in pages.values() for asset in page.assets}
+    assert [asset for asset in assets if urlsplit(asset).scheme or asset.startswith("//")] == []
     for path, page in pages.items():
         for asset in page.assets:
             assert page.place(asset)[0].exists(), f"{path}: {asset}"
     for style in SITE.rglob("*.css"):
-        assert not re.search(r"(?:url\(\s*['\"]?|@import\s+['\"])(?:https?:)?//", style.read_text(encoding="utf-8")), style
+        assert not FETCHED.search(style.read_text(encoding="utf-8")), style
 
 
 def test_the_search_finds_names() -> None:
@@ -129,3 +134,41 @@ def test_what_assistants_read_leads_somewhere() -> None:
     links += re.findall(r"`(\w+\.html)`", (SITE / "AGENTS.md").read_text(encoding="utf-8"))
     assert len(links) > 10
     assert [link for link in links if not (SITE / link).exists()] == []
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    if find() is None:
+        pytest.skip("Chromium is not installed")
+    chromium = Chromium(tmp_path_factory.mktemp("chromium"))
+    yield chromium
+    chromium.close()
+
+
+def test_a_reader_finds_a_name(browser: Chromium) -> None:
+    browser.open(f"{(SITE / 'search.html').as_uri()}?q=make_tiled_copy_tv")
+    browser.wait("document.querySelector('#search-results li a')")
+    first = browser.run("document.querySelector('#search-results li a').getAttribute('href')")
+    assert first.startswith("reference/make_tiled_copy_tv.html")
+    assert browser.errors == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_fit(browser: Chromium, width: int, dark: bool) -> None:
+    """No page is wider than the window, and no text is hard to read; what is wide scrolls by itself."""
+    places = [f"{part}/{name}" for part in ("concepts", "notebooks") for name in listed(part)]
+    for place in ("index", "howto", "gemm", "performance/index", "reference/index", "reference/composition", *places):
+        browser.open((SITE / f"{place}.html").as_uri(), dark=dark, width=width)
+        assert browser.run("document.documentElement.scrollWidth") <= width, place
+        assert browser.errors == [], place
+        assert contrast(*browser.run(COLORS)) >= 4.5, place
+
+
+COLORS = (
+    "[getComputedStyle(document.querySelector('article p')).color, getComputedStyle(document.body).backgroundColor]"
+)
+
+
+def listed(part: str) -> list[str]:
+    return [path.stem for path in sorted((ROOT / "docs" / part).glob("*.md"))]
