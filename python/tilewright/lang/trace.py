@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,15 @@ class Shared:
 
 
 class Trace:
-    """A program that is being made. `in_kernel`: whether its innermost open function is a kernel."""
+    """A program that is being made. `in_kernel`: whether its innermost open function is a kernel.
+
+    Python collects no garbage meanwhile: tracing makes many objects that live on, and where torch is imported one full
+    collection takes longer than all of the tracing.
+    """
 
     def __init__(self) -> None:
         self.builder = program.Builder()
+        self.collects = False
         self.in_kernel = False
         self.shared = Shared()
 
@@ -86,9 +92,13 @@ class Trace:
     def __enter__(self) -> Trace:
         self.builder.__enter__()
         _this_thread.trace = self
+        self.collects = gc.isenabled()
+        gc.disable()
         return self
 
     def __exit__(self, *error: object) -> None:
+        if self.collects:
+            gc.enable()
         _this_thread.trace = None
         self.builder.__exit__(*error)
 
