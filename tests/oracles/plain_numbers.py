@@ -5,6 +5,7 @@ are evaluated with the names of this module.
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -167,17 +168,18 @@ def integral(function, x):
     return math.copysign(float(function(x)), x) if math.isfinite(x) else x
 
 
-def fused(x, y, z):
+def fused(x, y, z, is_widest=False):
     """x * y + z, rounded once: to odd at 53 bits, so that rounding again to a narrower type cannot go wrong."""
-    from fractions import Fraction
-
     if not all(map(math.isfinite, (x, y, z))):
         return x * y + z
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     if exact == 0:
         return x * y + z
-    near = exact.numerator / exact.denominator
-    if Fraction(near) == exact or not math.isfinite(near):
+    try:
+        near = exact.numerator / exact.denominator
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+    if is_widest or not math.isfinite(near) or Fraction(near) == exact:
         return near
     low, high = sorted((near, math.nextafter(near, math.inf if Fraction(near) < exact else -math.inf)))
     return low if int(math.ldexp(math.frexp(low)[0], 53)) & 1 else high

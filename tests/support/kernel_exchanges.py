@@ -63,7 +63,7 @@ class Exchanges(Statements):
             if self.below(2) == 0:
                 layout = f"cute.make_composed_layout(cute.make_swizzle(2, 0, 3), 0, cute.make_layout({n}))"
             else:
-                layout, more = f"cute.make_layout({n})", ", 128, swizzle=cute.make_swizzle(2, 4, 3)"
+                layout, more = f"cute.make_layout({n})", ", 512, swizzle=cute.make_swizzle(2, 4, 3)"
         else:
             layout = self.pick(layouts)
         s = self.allocate(target.type, layout, more)

@@ -17,6 +17,22 @@ class Expression(NamedTuple):
     type: str
 
 
+LITERAL = ""  # the type of a Python number
+
+
+def literal(number: float) -> Expression:
+    text = f"({number!r})" if number < 0 else repr(number)
+    return Expression(text, repr(number), LITERAL)
+
+
+def operand(x: Expression, scalar: str) -> str:
+    """An operand in the type in which it is needed, which a Python number has from the start."""
+    if x.type != LITERAL:
+        return converted(x.plain, x.type, scalar)
+    number = float(x.plain) if is_float(scalar) else int(x.plain)
+    return f"({getattr(plain, scalar)(number)!r})".replace("inf", "math.inf")
+
+
 class Fragment(NamedTuple):
     """Memory in registers: its name, type and shape. In plain Python it is a list."""
 
@@ -102,10 +118,7 @@ class Expressions:
         x = self.expression(depth - 1)
         if self.chance(35):
             number = self.literal_beside(x.type)
-            scalar = plain.beside(x.type, number)
-            text = f"({number!r})" if number < 0 else repr(number)
-            value = repr(getattr(plain, scalar)(number)).replace("inf", "math.inf")
-            y = Expression(text, f"({value})", scalar)
+            y, scalar = literal(number), plain.beside(x.type, number)
         else:
             y = self.expression(depth - 1)
             scalar = common(x.type, y.type)
@@ -132,7 +145,7 @@ class Expressions:
 
     def operate(self, symbol: str, x: Expression, y: Expression, scalar: str) -> Expression:
         result = under(symbol, scalar)
-        a, b = converted(x.plain, x.type, result), converted(y.plain, y.type, result)
+        a, b = (operand(one, result) for one in (x, y))
         if symbol in ("min", "max"):
             text = f"{symbol}({x.kernel}, {y.kernel})"
             text = f"({text} + 0.0)" if is_float(result) else text
@@ -205,7 +218,7 @@ class Expressions:
             return Expression(text, text, "Boolean")
         x, y, scalar = self.pair(max(depth, 1))
         symbol = self.pick(COMPARISONS)
-        a, b = converted(x.plain, x.type, scalar), converted(y.plain, y.type, scalar)
+        a, b = operand(x, scalar), operand(y, scalar)
         return Expression(f"({x.kernel} {symbol} {y.kernel})", f"(({a}) {symbol} ({b}))", "Boolean")
 
     def once(self, x: Expression) -> tuple[Expression, Expression]:
@@ -249,13 +262,12 @@ class Expressions:
             return Expression(f"({symbol}({x.kernel}))", f"({symbol}({x.plain}))", x.type)
         return Expression(f"({symbol}({x.kernel}))", f"{x.type}({symbol}({x.plain}))", x.type)
 
-    def index(self, size: int, depth: int, scalar: str = "Int32") -> Expression:
-        """An Int32 of 0 <= i < size."""
-        if self.chance(30):
-            number = self.below(size)
-            return Expression(str(number), str(number), scalar)
-        x = self.of_type(scalar, depth)
-        return Expression(f"({x.kernel} % {size})", f"({x.plain} % {size})", scalar)
+    def index(self, size: int, depth: int, is_known: bool = True) -> Expression:
+        """An Int32 of 0 <= i < size; `is_known`: or a Python integer."""
+        if is_known and self.chance(30):
+            return literal(self.below(size))
+        x = self.of_type("Int32", depth)
+        return Expression(f"({x.kernel} % {size})", f"({x.plain} % {size})", "Int32")
 
     def _element(self, depth: int) -> Expression:
         """An element of a fragment, at a coordinate that may be known at run time only."""
@@ -321,21 +333,21 @@ class Expressions:
         kind = self.below(6)
         if kind == 0:
             layout, size = self.pick(LAYOUTS)
-            i = self.index(size, depth - 1)
+            i = self.index(size, depth - 1, False)
             return Expression(f"Int32(cute.parse({layout!r})({i.kernel}))", f"at({layout!r}, {i.plain})", "Int32")
         if kind == 1:
             outer, inner, size = self.pick(COMPOSITIONS)
-            i = self.index(size, depth - 1)
+            i = self.index(size, depth - 1, False)
             text = f"Int32(cute.composition(cute.parse({outer!r}), cute.parse({inner!r}))({i.kernel}))"
             return Expression(text, f"at({outer!r}, at({inner!r}, {i.plain}))", "Int32")
         if kind == 2:
             swizzle = self.pick(SWIZZLES)
             layout, size = self.pick([x for x in LAYOUTS if "-" not in x[0]])
-            i = self.index(size, depth - 1)
+            i = self.index(size, depth - 1, False)
             text = f"cute.make_composed_layout(cute.make_swizzle{swizzle}, 0, cute.parse({layout!r}))"
             return Expression(f"Int32({text}({i.kernel}))", f"swizzled({swizzle}, at({layout!r}, {i.plain}))", "Int32")
         if kind == 3:  # extents that are known at run time only
-            i, j = self.index(3, depth - 1), self.index(4, 0)
+            i, j = self.index(3, depth - 1, False), self.index(4, 0)
             e = self.of_type("Int32", depth - 1)
             extent, value = f"((({e.kernel}) % 5) + 3)", f"((({e.plain}) % 5) + 3)"
             which = self.below(4)
@@ -351,7 +363,7 @@ class Expressions:
             text = f"cute.cosize(cute.make_layout(({extent}, 4), stride=(4, 1)))"
             return Expression(f"Int32({text})", f"(({value} - 1) * 4 + 4)", "Int32")
         if kind == 4:
-            i = self.index(24, depth - 1)
+            i = self.index(24, depth - 1, False)
             k = self.below(3)
             place = (f"{i.plain} % 4", f"{i.plain} // 4 % 3", f"{i.plain} // 12")[k]
             return Expression(f"Int32(cute.idx2crd({i.kernel}, (4, 3, 2))[{k}])", f"({place})", "Int32")
@@ -378,7 +390,7 @@ class Expressions:
         if name == "fma":
             y, z = self.of_type(scalar, depth - 1), self.of_type(scalar, 0)
             text = f"cute.math.fma({x.kernel}, {y.kernel}, {z.kernel})"
-            return Expression(text, f"{scalar}(fused({x.plain}, {y.plain}, {z.plain}))", scalar)
+            return Expression(text, f"{scalar}(fused({x.plain}, {y.plain}, {z.plain}, {scalar == 'Float64'}))", scalar)
         if name == "sqrt":
             return Expression(f"cute.math.sqrt({x.kernel})", f"{scalar}(sqrt({x.plain}))", scalar)
         return Expression(f"cute.math.{name}({x.kernel})", f"integral(math.{name}, {x.plain})", scalar)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernel_expressions import COMPARISONS, Expression, Expressions, Fragment
-from plain_numbers import TYPES, common, converted, is_float, operated, under, wrapped
+from kernel_expressions import COMPARISONS, Expression, Expressions, Fragment, literal
+from plain_numbers import TYPES, beside, common, converted, is_float, operated, under, wrapped
 
 REDUCTIONS = {"ADD": "+", "MUL": "*", "MAX": "max", "MIN": "min"}
 
@@ -217,12 +217,8 @@ class Statements(Expressions):
                 y = self.leaf()
             else:
                 number = self.literal_beside(x.type)
-                import plain_numbers
-
-                scalar = plain_numbers.beside(x.type, number)
-                value = getattr(plain_numbers, scalar)(number)
-                y = Expression(f"({number!r})", f"({value!r})".replace('inf', 'math.inf'), scalar)
-                symbol = self.pick(("+", "-", "*"))
+                y, scalar = literal(number), beside(x.type, number)
+                symbol = self.pick(("+", "-", "*", "/"))
                 return self.operate(symbol, x, y, scalar)
         if kind == "where":
             test = self.lane_test(depth - 1)
