@@ -87,12 +87,18 @@ def Float64(x):
     return float(x)
 
 
-def Float32(x):
-    return float(np.float32(x if x.__class__ is float else _exact(x)))
+def _rounding(kind, beyond):
+    """Rounding by NumPy, which warns of numbers that become infinite: those from `beyond` on."""
+
+    def rounded(x):
+        x = x if x.__class__ is float else _exact(x)
+        return math.copysign(math.inf, x) if x >= beyond or x <= -beyond else float(kind(x))
+
+    return rounded
 
 
-def Float16(x):
-    return float(np.float16(x if x.__class__ is float else _exact(x)))
+Float32 = _rounding(np.float32, 2.0**128 - 2.0**103)
+Float16 = _rounding(np.float16, 65520.0)
 
 
 def BFloat16(x):

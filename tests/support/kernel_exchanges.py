@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernel_expressions import Expression
 from kernel_statements import Statements
-from plain_numbers import FLOATS, converted, is_float, operated
+from plain_numbers import operated
 
 SHUFFLED = ("Int32", "Uint32", "Int64", "Uint64", "Float32", "Float64", "Float16", "Int8", "Uint16")
 ATOMICS = {"add": "+", "min": "min", "max": "max", "and": "&", "or": "|", "xor": "^"}
@@ -24,7 +24,7 @@ class Exchanges(Statements):
         """A statement of all threads of the block."""
         kinds = ["exchange", "exchange", "rows", "tree", "gather", "total", "uniform", "rounds"]
         if self.threads % 32 == 0:
-            kinds += ["shuffle", "shuffle", "vote", "redux", "elect"]
+            kinds += ["shuffle", "shuffle", "vote", "redux", "elect", "first"]
         kind = self.pick(kinds)
         if kind in ("uniform", "rounds") and depth == 0:
             kind = "exchange"
@@ -144,7 +144,7 @@ class Exchanges(Statements):
             place = ("add", "min", "max", "and", "or", "xor").index(how)
             x = self.to(x, "Int32")
             at = f"total[{place}]"
-            value = converted(operated(ATOMICS[how], "Int32", at, x.plain), "Int32", "Int32")
+            value = operated(ATOMICS[how], "Int32", at, x.plain)
             self.line(f"cute.arch.atomic_{how}(total.iterator + {place}, {x.kernel})", f"{at} = {value}")
             return
         s = self.allocate(scalar, "cute.make_layout(2)")
@@ -222,12 +222,17 @@ class Exchanges(Statements):
         y = self.to(y, target.type)
         self.line(f"{target.kernel} = {y.kernel}", f"{target.plain} = {y.plain}")
 
+    def _all_first(self, depth: int) -> None:
+        """The first lane's value."""
+        target = self.pick(self.targets)
+        x = self.of_type("Int32", 1)
+        self.line("", f"_first = yield 'idx', {x.plain}, 0")
+        y = self.to(Expression(f"cute.arch.make_warp_uniform({x.kernel})", "_first", "Int32"), target.type)
+        self.line(f"{target.kernel} = {y.kernel}", f"{target.plain} = {y.plain}")
+
     def _all_elect(self, depth: int) -> None:
         """One thread of each warp."""
         self.line("with cute.arch.elect_one():", "if t % 32 == 0:")
         self.indent += 1
         self.line("cute.arch.atomic_add(total.iterator + 6, n + 1)", "total[6] = Int32(total[6] + n + 1)")
         self.indent -= 1
-
-
-__all__ = ["FLOATS", "Exchanges", "is_float"]

@@ -51,7 +51,7 @@ class Fragment(NamedTuple):
 COMPARISONS = ("<", "==", "!=", "<=", ">", ">=")
 SMALL = (1, 0, 2, 3, -1, 7, -3, 100)
 LARGE = (127, 128, 255, 256, -129, 32767, 65535, 2**31 - 1, -(2**31), 2**31, 2**32 + 5)
-REALS = (0.5, 1.0, -1.5, 3.0, 0.1, 1e-3, -2.0**-20, 65504.0, 1e30)
+REALS = (0.5, 1.0, -1.5, 3.0, 0.1, 1e-3, -(2.0**-20), 65504.0, 1e30)
 LAYOUTS = (  # static ones, and their sizes
     ("(4,3):(1,4)", 12), ("(4,3):(3,1)", 12), ("(2,(3,2)):(6,(1,3))", 12), ("((2,2),3):((1,8),2)", 12), ("8:3", 8),
     ("(2,2,2):(4,0,1)", 8), ("(5,2):(-2,11)", 10),
@@ -386,7 +386,9 @@ class Expressions:
         """Functions of floats that every machine rounds in the same way."""
         scalar = self.pick(FLOATS)
         x = self.of_type(scalar, depth - 1)
-        name = self.pick(("sqrt", "floor", "ceil", "fma"))
+        name = self.pick(("sqrt", "floor", "ceil", "fma", "rcp"))
+        if name == "rcp":
+            return Expression(f"cute.math.rcp({x.kernel})", f"{scalar}(divide(1.0, {x.plain}))", scalar)
         if name == "fma":
             y, z = self.of_type(scalar, depth - 1), self.of_type(scalar, 0)
             text = f"cute.math.fma({x.kernel}, {y.kernel}, {z.kernel})"

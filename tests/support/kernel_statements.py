@@ -202,7 +202,7 @@ class Statements(Expressions):
     def lanes(self, depth: int) -> Expression:
         if depth == 0:
             return self.lane_leaf()
-        kind = self.pick(("leaf", "binary", "binary", "scalar", "where", "to", "neg", "divided"))
+        kind = self.pick(("leaf", "binary", "binary", "scalar", "where", "to", "neg", "divided", "bits"))
         x = self.lanes(depth - 1)
         if kind == "leaf":
             return x
@@ -211,6 +211,10 @@ class Statements(Expressions):
         if kind == "neg":
             x = self.lanes_to(x, "Int32") if x.type == "Boolean" else x
             return Expression(f"(-{x.kernel})", wrapped(x.type, f"-({x.plain})"), x.type)
+        if kind == "bits":
+            x = self.lanes_to(x, self.pick(("Int32", "Uint64", "Int8")))
+            scalar = x.type.replace("Int", "Uint") if x.type[0] == "I" else x.type.replace("Uint", "Int")
+            return Expression(f"({x.kernel}).bitcast({scalar})", f"{scalar}({x.plain})", scalar)
         y = self.lanes(depth - 1)
         if kind == "scalar":
             if self.below(2) == 0:

@@ -6,6 +6,8 @@ import functools
 import linecache
 import math
 import random
+import re
+from collections import Counter
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -125,9 +127,10 @@ class Program:
         writer.pairs.append(("pr", first, third))
         parts = [Expression("pr[0]", "pr[0]", first), Expression("pr[1]", "pr[1]", third)]
         variables[:] = [*before, *writer.targets, *parts]
+        variables += [Expression(name, name, "Int32") for name in ("lane", "warp", "wide", "many")]
         self._fragments()
         self._closures()
-        for _ in range(2 + writer.below(4)):
+        for _ in range(1 + writer.below(4)):
             for _ in range(writer.below(3)):
                 writer.statement(3)
             writer.together() if writer.chance(60) else writer.statement(3)
@@ -171,7 +174,7 @@ class Program:
             writer.calls.append((name, (scalar,), result))
 
     def _results(self, parts: list[Expression]) -> None:
-        """Integers go to one tensor, floats to another, both wide; the first fragment as it is."""
+        """Integers go to one tensor, floats to another, both wide, and vectors likewise; the first fragment as it is."""
         writer = self.writer
         counts = {"Int64": 0, "Float64": 0}
 
@@ -186,22 +189,30 @@ class Program:
 
         for x in [*writer.targets, *parts]:
             store(x)
-        for fragment in writer.fragments:
-            for i in range(SIZE):
-                store(Expression(f"{fragment.name}[{i}]", f"{fragment.name}[{i}]", fragment.type))
-        name, scalar = writer.vectors[0]
-        for i in range(SIZE):
-            store(Expression(f"{name}[{i}]", f"{name}[{i}]", scalar))
+        tiles = {"Int64": 0, "Float64": 0}
+        vectors = [(f"{x.name}.load()", x.name, x.type) for x in writer.fragments]
+        for kernel, plain, scalar in [*vectors, *((name, name, scalar) for name, scalar in writer.vectors)]:
+            wide = "Float64" if is_float(scalar) else "Int64"
+            out, at = {"Int64": "vi", "Float64": "vf"}[wide], tiles[wide]
+            row = f"cute.local_tile({out}, (1, {SIZE}), (row, {at}))[0, None]"
+            writer.line(
+                f"{row}.store(({kernel}).to({wide}).reshape({SIZE}))",
+                f"{out}[row, {at * SIZE}:{at * SIZE + SIZE}] = [{converted('x', scalar, wide)} for x in {plain}]",
+            )
+            tiles[wide] += 1
         fragment = writer.fragments[0]
         self.stored = fragment.type if fragment.type in STORED else None
         if self.stored:
             flat = f"cute.make_tensor({fragment.name}.iterator, cute.make_layout({SIZE}))"
-            writer.line(f"cute.autovec_copy({flat}, cute.local_tile(y, (1, {SIZE}), (row, 0))[0, None])", f"y[row, :] = {fragment.name}")
-        self.columns = counts["Int64"] or 1, counts["Float64"] or 1
+            writer.line(
+                f"cute.autovec_copy({flat}, cute.local_tile(y, (1, {SIZE}), (row, 0))[0, None])",
+                f"y[row, :] = {fragment.name}",
+            )
+        self.columns = [max(1, x) for x in counts.values()] + [SIZE * max(1, x) for x in tiles.values()]
 
     def _texts(self) -> tuple[str, str]:
         writer, x = self.writer, [name for name, _ in self.inputs]
-        names = ["n", "m", "h", *x, "total", "oi", "of", *(["y"] if self.stored else [])]
+        names = ["n", "m", "h", *x, "total", "oi", "of", "vi", "vf", *(["y"] if self.stored else [])]
         types = {"n": "Int32", "m": "Int64", "h": "Float32"}
         taken = ", ".join(f"{name}: {types.get(name, 'cute.Tensor')}" for name in names)
         kernel = [line for line, _ in self.helpers if line]
@@ -211,6 +222,8 @@ class Program:
         else:
             kernel += ["    tx, ty, _ = cute.arch.thread_idx()", f"    t = tx + ty * {self.block[0]}"]
         kernel += ["    b, _, _ = cute.arch.block_idx()", f"    row = b * {self.threads} + t", "    yes = n >= 0"]
+        kernel += ["    lane, warp = cute.arch.lane_idx(), cute.arch.warp_idx()"]
+        kernel += ["    wide, many = cute.arch.block_dim()[0], cute.arch.grid_dim()[0]"]
         if writer.memory:
             kernel += ["    smem = cutlass.utils.SmemAllocator()", *(f"    {line}" for line, _ in writer.memory)]
         kernel += [line for line, _ in writer.lines if line]
@@ -219,6 +232,7 @@ class Program:
         kernel += [f"    random_kernel({', '.join(names)}).launch({grid})"]
         plain = [line for _, line in self.helpers if line]
         plain += [f"def thread(b, t, shared, {', '.join(names)}):", f"    row, yes = b * {self.threads} + t, True"]
+        plain += [f"    lane, warp, wide, many = t % 32, t // 32, {self.block[0]}, {self.blocks}"]
         plain += [f"    {line}" for _, line in writer.memory]
         plain += [line for _, line in writer.lines if line] + ["    return", "    yield"]
         return "\n".join([*kernel, ""]), "\n".join([*plain, ""])
@@ -246,7 +260,8 @@ class Program:
         for (_, scalar), order in zip(self.inputs, self.orders, strict=True):
             found.append(np.asarray(_values(rng, scalar, (self.rows, 4)), order=order))
         found.append(np.zeros(8, np.int32))
-        found += [np.full((self.rows, k), -7, kind) for k, kind in zip(self.columns, (np.int64, np.float64), strict=True)]
+        kinds = (np.int64, np.float64) * 2
+        found += [np.full((self.rows, count), -7, kind) for count, kind in zip(self.columns, kinds, strict=True)]
         if self.stored:
             found.append(np.full((self.rows, SIZE), 77, self.stored.lower()))
         return found
@@ -261,8 +276,7 @@ class Program:
         start, results = scope["thread"], arguments[3:]
         totals = results[len(self.inputs)].tolist()
         results[len(self.inputs)] = totals
-        with np.errstate(all="ignore"):
-            run_grid(self.blocks, self.threads, lambda b, t, shared: start(b, t, shared, *arguments[:3], *results))
+        run_grid(self.blocks, self.threads, lambda b, t, shared: start(b, t, shared, *arguments[:3], *results))
         results[len(self.inputs)] = np.array(totals, np.int32)
         return results
 
@@ -278,6 +292,7 @@ class Program:
 
 
 REALS = (0.0, -0.0, 1.0, -2.5, 3.75, 0.1, 1e-7, 65519.0, 65520.0, -1e10, 3e38, math.inf, -math.inf, math.nan, 1e-41)
+
 
 def _reduced() -> dict[str, Any]:
     hows: dict[str, Any] = {"add": sum, "min": min, "max": max}
@@ -317,3 +332,8 @@ def _same(x: np.ndarray, y: np.ndarray) -> bool:
         bits = f"u{x.itemsize}"
         return bool(np.all(nan | (np.ascontiguousarray(x).view(bits) == np.ascontiguousarray(y).view(bits))))
     return bool(np.array_equal(x, y))
+
+
+def opcodes_of(program: Program) -> Counter[str]:
+    """How often a program has each operation."""
+    return Counter(re.findall(r"^ +(?:%.* = )?(\w+)\b", str(program.compiled.program), re.MULTILINE))

@@ -16,7 +16,14 @@ from functools import partial
 from types import BuiltinMethodType, CellType, CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.lang.carry.registry import Mismatch, is_package_module, is_package_type, leaf_of, mutable_kinds, parts_of
+from tilewright.lang.carry.registry import (
+    Mismatch,
+    is_package_module,
+    is_package_type,
+    leaf_of,
+    mutable_kinds,
+    parts_of,
+)
 from tilewright.lang.carry.undefined import Undefined
 
 if TYPE_CHECKING:
