@@ -20,7 +20,8 @@ from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.lang import debug
-from tilewright.lang.arguments import Form, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.carry import register_wrapper
 from tilewright.lang.gpu import arch_of, kernels_of
 from tilewright.lang.options import Options, options_of
 from tilewright.lang.rewrite import rewrite
@@ -95,6 +96,9 @@ def _called(function: Callable[..., Any], signature: inspect.Signature, names: l
     """Call a function with values for its parameters."""
     bound = inspect.BoundArguments(signature, dict(zip(names, values, strict=True)))
     return function(*bound.args, **bound.kwargs)
+
+
+register_wrapper(_Function, lambda wrapper: wrapper.function)
 
 
 class Jit(_Function):
