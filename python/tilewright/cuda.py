@@ -14,8 +14,8 @@ __all__ = ["default_stream", "initialize_cuda_context", "stream_sync"]
 def initialize_cuda_context(device_id: int = 0) -> int:
     """Make sure that a device can be used; its number.
 
-    A machine without a driver or device has no context, and none is needed: kernels run on its CPU then. DriverError for
-    a device that is not among those that are there.
+    A machine without a driver or device has no context, and none is needed: kernels run on its CPU then. DriverError
+    for a device that is not among those that are there.
     """
     if driver.driver_path() is not None and driver.device_count() > 0:
         properties(device_id)

@@ -95,10 +95,8 @@ def dsl_user_op(function: F) -> F:
     >>> where()
     (None, None)
     """
-    parameters: Any = inspect.signature(function).parameters
-    needed = [
-        name for name in ("loc", "ip") if name in parameters and parameters[name].default is parameters[name].empty
-    ]
+    parameters = inspect.signature(function).parameters.values()
+    needed = [p.name for p in parameters if p.name in ("loc", "ip") and p.default is p.empty]
     if not needed:
         return function
 

@@ -125,7 +125,8 @@ class CompiledKernel:
     ) -> None:
         """Enqueue the kernel; `params` are its parameters as `offsets` places them.
 
-        `events`: completion_event and programmatic_event, each as (handle, flags, at block start). `shared` is the dynamic shared memory, by default what the kernel allocates.
+        `events`: completion_event and programmatic_event, each as (handle, flags, at block start). `shared` is the
+        dynamic shared memory, by default what the kernel allocates.
         """
         function = self.function(device)
         dynamic = max(self.shared_bytes, shared or 0)

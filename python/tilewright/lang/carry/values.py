@@ -1,4 +1,4 @@
-"""The value protocol as functions: the values of the program in an object, and the object with others in their place."""
+"""The value protocol as functions: the program's values in an object, and the object with others in their place."""
 
 from __future__ import annotations
 
