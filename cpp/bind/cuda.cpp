@@ -151,7 +151,10 @@ void bind_module(py::module_& m) {
 void set_error(const DriverError& error) {
   const py::object type = py::reinterpret_borrow<py::object>(driver_error);
   py::object raised = type(error.what());
-  if (error.code()) raised.attr("code") = raised.attr("error_code") = *error.code();
+  if (error.code()) {
+    raised.attr("code") = *error.code();
+    raised.attr("error_code") = *error.code();
+  }
   raised.attr("name") = error.name();
   raised.attr("kernel") = error.kernel();
   PyErr_SetObject(driver_error, raised.ptr());

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
@@ -273,10 +274,19 @@ class KernelCall:
         types = [type_ for form in forms.values() for _, type_ in form.parameters()]
         block = [x if isinstance(x, int) else 0 for x in sizes[1]]
 
+        allocated = 0
+
         def body(values: list[Any]) -> None:
+            nonlocal allocated
             _called(kernel.body, kernel.signature, names, values)
+            allocated = trace.shared.bytes
 
         index, _ = trace.function(kernel.name, True, forms.values(), body, threads=block, min_blocks=facts[0])
+        if isinstance(smem, int) and smem < allocated:
+            warnings.warn(
+                f"launch: smem={smem} bytes of shared memory, but {kernel.name} allocates {allocated}, which it gets",
+                stacklevel=3,
+            )
         operands = [dimension(trace, x, name) for name, three in zip(_SIZES, sizes, strict=True) for x in three]
         operands.append(dimension(trace, 0 if smem is None else smem, "smem"))
         trace.op("launch", operands + as_symbols(trace, leaves, types), ints=[index, *facts])
