@@ -43,7 +43,7 @@ def test_a_count_that_is_another_differs(metric):
 def test_the_same_line_of_another_file_is_another_one():
     line = read(3, "LDS R1, [R2] ;", wavefronts=(1, 1), file="/x/lang.cuh")
     found = differing([said(3, wavefronts=(1, 1))], [line])
-    assert found == dict.fromkeys(((3, m) for m in ("wavefronts", "ideal_wavefronts", "lanes")), "")
+    assert found == dict.fromkeys(((3, m) for m in ("wavefronts", "ideal_wavefronts", "lanes")), "moved")
 
 
 def test_a_file_is_known_by_its_name_where_its_folder_is_not_told():
@@ -59,8 +59,13 @@ def test_merged_loads_are_those_whose_lanes_move_as_many_bytes():
     assert {place[0] for place in found} == {4}  # one request stands at line 3, as was predicted
     narrow = read(3, "LDS.64 R4, [R2] ;", wavefronts=(1, 1))
     assert set(differing(predicted, [narrow]).values()) == {""}
-    # As many bytes, but no wider access: another line executes it.
-    assert set(differing([said(3, wavefronts=(1, 1))], [read(5, "LDS R4, [R2] ;", wavefronts=(1, 1))]).values()) == {""}
+
+
+def test_a_moved_access_is_one_of_another_line_with_the_same_counts():
+    predicted = [said(3, wavefronts=(2, 1))]
+    assert set(differing(predicted, [read(5, "LDS R4, [R2] ;", wavefronts=(2, 1))]).values()) == {"moved"}
+    assert set(differing(predicted, [read(5, "LDS R4, [R2] ;", wavefronts=(3, 1))]).values()) == {""}
+    assert set(differing(predicted, [read(5, "STS [R2], R4 ;", wavefronts=(2, 1))]).values()) == {""}
 
 
 def test_both_sides_of_cp_async_are_one_instruction():

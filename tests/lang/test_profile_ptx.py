@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 import pytest
 
+import tilewright as cutlass
 from compiling import nvrtc
 from example_calls import EXAMPLES, calls_of
+from tilewright import cute
+from tilewright.cute.runtime import from_dlpack
 from tilewright.lang.gpu import kernels_of
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytestmark = nvrtc
 
 MEMORIES = {"gmem": "global", "smem": "shared"}
@@ -122,3 +125,93 @@ def test_the_ptx_is_read_line_by_line():
         Access("f.py", 8, "cp.async", "shared", 8),
         Access("f.py", 8, "atomic", "global", 4),
     }
+
+
+# ---- small kernels: what is copied, and how it lies
+
+
+@cute.kernel
+def move_kernel(
+    x: cute.Tensor, y: cute.Tensor, how: cutlass.Constexpr, bits: cutlass.Constexpr, layout: cutlass.Constexpr
+):
+    i, _, _ = cute.arch.thread_idx()
+    a, b = x[i, None], y[i, None]
+    if cutlass.const_expr(how == "vector"):
+        b.store(a.load())
+    elif cutlass.const_expr(how == "elements"):
+        for k in cutlass.range_constexpr(cute.size(a)):
+            b[k] = a[k]
+    elif cutlass.const_expr(how == "atom"):
+        own = cute.make_fragment_like(a)
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), x.element_type, num_bits_per_copy=bits)
+        cute.copy(atom, a, own)
+        cute.copy(atom, own, b)
+    else:
+        tile = cutlass.utils.SmemAllocator().allocate_tensor(x.element_type, layout, 16)
+        tile[i, None].store(a.load())
+        cute.arch.sync_threads()
+        b.store(tile[31 - i, None].load())
+
+
+@cute.jit
+def move(x: cute.Tensor, y: cute.Tensor, how: cutlass.Constexpr, bits: cutlass.Constexpr, layout: cutlass.Constexpr):
+    move_kernel(x, y, how, bits, layout).launch(block=[32, 1, 1])
+
+
+def moved(dtype, count, align, how, *, bits=0, layout=None, transposed=False):
+    """The widths of the accesses of global and of shared memory in the PTX, once they are those that are counted."""
+    x, y = (torch.zeros(count, 32, dtype=dtype).t() if transposed else torch.zeros(32, count, dtype=dtype) for _ in "xy")
+    arguments = *(from_dlpack(t, assumed_align=align) for t in (x, y)), how, bits, layout
+    ptx = accesses_of(cute.compile(move, *arguments).ptx)
+    assert ptx == counted_in([cute.profile(move, *arguments)])
+    return tuple({x.width for x in ptx if x.memory == memory} for memory in ("global", "shared"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "count", "align", "how", "widths"),
+    [
+        ("float32", 8, 16, "vector", {16}),
+        ("float32", 8, 8, "vector", {8}),
+        ("float32", 8, 4, "vector", {4}),
+        ("float32", 3, 16, "vector", {4}),
+        ("float32", 8, 16, "elements", {4}),
+        ("bfloat16", 8, 16, "vector", {16}),
+        ("float16", 4, 16, "vector", {8}),
+        ("int8", 16, 16, "vector", {16}),
+        ("int8", 2, 2, "vector", {2}),
+        ("bool", 8, 16, "vector", {8}),
+        ("float64", 4, 16, "vector", {16}),
+        ("int64", 1, 16, "vector", {8}),
+    ],
+)
+def test_vectors(dtype, count, align, how, widths):
+    assert moved(getattr(torch, dtype), count, align, how) == (widths, set())
+
+
+def test_columns_are_copied_element_by_element():
+    assert moved(torch.float32, 8, 16, "vector", transposed=True) == ({4}, set())
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("float32", 32), ("float32", 64), ("bfloat16", 128), ("int8", 16)])
+def test_copy_atoms(dtype, bits):
+    assert moved(getattr(torch, dtype), 16, 16, "atom", bits=bits) == ({bits // 8}, set())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "stride", "swizzle", "width"),
+    [
+        ("float32", 8, None, 16),
+        ("float32", 12, None, 16),
+        ("float32", 10, None, 8),
+        ("float32", 9, None, 4),
+        ("float32", 8, (3, 2, 3), 16),
+        ("float32", 8, (5, 0, 5), 4),
+        ("bfloat16", 8, (2, 3, 3), 16),
+        ("bfloat16", 8, (3, 1, 4), 4),
+    ],
+)
+def test_shared_memory_under_strides_and_swizzles(dtype, stride, swizzle, width):
+    layout = cute.make_layout((32, 8), stride=(stride, 1))
+    if swizzle is not None:
+        layout = cute.make_composed_layout(cute.make_swizzle(*swizzle), 0, layout)
+    assert moved(getattr(torch, dtype), 8, 16, "shared", layout=layout) == ({16}, {width})

@@ -41,6 +41,7 @@ NEVER = "@!PT "  # the predicate of an instruction that is there for its place a
 MISREADING = "ncu misreads cp.async with the predicate P0 or a size"
 REASONS = {
     "merged": "the compiler merged neighbouring accesses into wider ones",
+    "moved": "the compiler says another line of an access; all lines together are equal",
     "misread": MISREADING,
     "atomic": "atomics are predicted as stores",
 }
@@ -119,7 +120,7 @@ def compare_lines(kernel: str, predicted: Iterable[Predicted], read: Sequence[nc
     """
     said = _said(predicted)
     counted = _counted(read, {Path(place[0]).name: place[0] for place in said})
-    merged = _merged(said, counted)
+    by_compiler = _by_compiler(said, counted)
     found = []
     for place in sorted({*said, *counted}):
         file, number, kind, memory = place
@@ -130,7 +131,7 @@ def compare_lines(kernel: str, predicted: Iterable[Predicted], read: Sequence[nc
                 continue
             reason = ""
             if expected != value:
-                reason = _reason(place, expected, value, theirs, merged)
+                reason = _reason(place, expected, value, theirs, by_compiler)
             sass = ", ".join(theirs.sass) or "none"
             found.append(LineComparison(kernel, file, number, kind, memory, sass, metric, int(expected), value, reason))
     return found
@@ -179,20 +180,26 @@ def _counted(lines: Iterable[ncu.Line], files: Mapping[str, str]) -> dict[_Place
     return sites
 
 
-def _merged(said: dict[_Place, _Site], counted: dict[_Place, _Site]) -> set[_Place]:
-    """Lines whose accesses the compiler merged: a kernel's lanes move as many bytes in all, in wider accesses.
+def _by_compiler(said: dict[_Place, _Site], counted: dict[_Place, _Site]) -> dict[_Place, str]:
+    """Lines whose accesses the compiler merged, or said to be of another line, with that reason.
 
-    A merged access is attributed to one of its lines, so only the sum over the lines of one kind is the same.
+    Either way a kernel's lanes move as many bytes in all. A merged access is attributed to one of its lines.
     """
-    places: set[_Place] = set()
+    found: dict[_Place, str] = {}
     for what in {place[2:] for place in (*said, *counted)}:
         ours, theirs = ({p: s for p, s in sites.items() if p[2:] == what} for sites in (said, counted))
         if _bytes(ours) != _bytes(theirs):
             continue
-        others = {p for p in {*ours, *theirs} if _widths(ours, p) != _widths(theirs, p)}
+        others = [p for p in {*ours, *theirs} if _widths(ours, p) != _widths(theirs, p)]
         if any(max(_widths(theirs, p), default=0) > max(_widths(ours, p), default=16) for p in others):
-            places |= others
-    return places
+            found.update(dict.fromkeys(others, "merged"))
+        elif all(_sum(ours, metric) == _sum(theirs, metric) for metric in METRICS):
+            found.update(dict.fromkeys(others, "moved"))
+    return found
+
+
+def _sum(sites: dict[_Place, _Site], metric: str) -> float:
+    return sum(site.counts[metric] for site in sites.values())
 
 
 def _bytes(sites: dict[_Place, _Site]) -> float:
@@ -203,9 +210,9 @@ def _widths(sites: dict[_Place, _Site], place: _Place) -> dict[int, float]:
     return dict(sites[place].bytes_of_width) if place in sites else {}
 
 
-def _reason(place: _Place, expected: float, value: float, theirs: _Site, merged: set[_Place]) -> str:
-    if place in merged:
-        return "merged"
+def _reason(place: _Place, expected: float, value: float, theirs: _Site, by_compiler: Mapping[_Place, str]) -> str:
+    if place in by_compiler:
+        return by_compiler[place]
     if place[2] == "cp.async" and 0 < abs(value - expected) <= MOST_OF_REQUEST * theirs.misread:
         return "misread"
     return "atomic" if place[2] == "atomic" else ""
