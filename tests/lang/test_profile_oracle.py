@@ -63,29 +63,32 @@ def by_warp(lane_address, threads, *steps):
 # ---- examples
 
 
+@pytest.mark.parametrize("align", [4, 16])
 @pytest.mark.parametrize("n", [1, 513, 4099])
-def test_vector_add(n):
+def test_vector_add(n, align):
     program = example("vector_add")
-    found = cute.profile(program["add"], torch.ones(n), torch.ones(n), torch.zeros(n))
+    tensors = [from_dlpack(x, assumed_align=align) for x in (torch.ones(n), torch.ones(n), torch.zeros(n))]
+    found = cute.profile(program["add"], *tensors)
     whole, tail = [], []
     for block in range(-(-n // 512)):
         for value in range(4):
 
-            def place(t, block=block):
-                return block * 512 + t * 4
+            def place(t, value=value, block=block):
+                return block * 512 + (t * 4 + value if align == 16 else t + value * 128)
 
-            def of_whole(t, value=value):
-                return 4 * (place(t) + value) if place(t) + 3 < n else None
+            def of_whole(t, value=value, place=place):
+                return 4 * place(t, value) if place(t, 3) < n else None
 
-            def of_tail(t, value=value):
-                return 4 * (place(t) + value) if place(t) + 3 >= n > place(t) + value else None
+            def of_tail(t, value=value, place=place):
+                return 4 * place(t, value) if place(t, 3) >= n > place(t, value) else None
 
-            whole += by_warp(of_whole, 128)
+            if align == 4 or value == 0:
+                whole += by_warp(of_whole, 128)
             tail += by_warp(of_tail, 128)
-    for text, requests in (("c.store(a.load()", whole), ("c[i] = a[i]", tail)):
+    for text, width, requests in (("c.store(a.load()", align, whole), ("c[i] = a[i]", 4, tail)):
         if any(x is not None for request in requests for x in request):
-            require(found, text, "load", "global", 4, requests * 2)
-            require(found, text, "store", "global", 4, requests)
+            require(found, text, "load", "global", width, requests * 2)
+            require(found, text, "store", "global", width, requests)
 
 
 def test_stencil():
@@ -147,26 +150,39 @@ def test_scan():
     require(found, "before += sums[i]", "load", "shared", 4, before)
 
 
-def test_elementwise_apply():
-    m, n = 70, 301
-    tensors = [torch.ones(m, n) for _ in range(3)]
+@pytest.mark.parametrize(("n", "align"), [(301, 4), (260, 16)])
+def test_elementwise_apply(n, align):
+    m = 70
+    tensors = [from_dlpack(x, assumed_align=align) for x in (torch.ones(m, n), torch.ones(m, n), torch.zeros(m, n))]
     program = example("elementwise_apply")
     found = cute.profile(program["apply"], lambda x, y: x + y, *tensors)
 
-    # The tiler is 16 x 128: 4 x 32 threads of 4 x 4 values; blocks go down first.
-    requests = []
-    for block in range(-(-m // 16) * -(-n // 128)):
-        bx, by = divmod(block, -(-m // 16))
-        for value in range(16):
+    # 4 x 32 threads of 4 values, which lie side by side or below each other; blocks go along the rows first.
+    rows, columns = (4, 1) if align == 4 else (1, 4)
+    across = -(-n // (32 * columns))
+    whole, tail = [], []
+    for block in range(-(-m // (4 * rows)) * across):
+        for value in range(4):
 
-            def place(t, value=value, bx=bx, by=by):
-                y, x = by * 16 + t // 32 * 4 + value // 4, bx * 128 + t % 32 * 4 + value % 4
+            def place(t, value, block=block):
+                by, bx = divmod(block, across)
+                y = (by * 4 + t // 32) * rows + value // columns
+                x = (bx * 32 + t % 32) * columns + value % columns
                 return 4 * (y * n + x) if y < m and x < n else None
 
-            requests += by_warp(place, 128)
-    require(found, "cute.copy(atom, tA", "load", "global", 4, requests)
-    require(found, "cute.copy(atom, tB", "load", "global", 4, requests)
-    require(found, "cute.copy(atom, c", "store", "global", 4, requests)
+            def of_whole(t, value=value, place=place):
+                return place(t, value) if place(t, 3) is not None else None
+
+            def of_tail(t, value=value, place=place):
+                return place(t, value) if place(t, 3) is None else None
+
+            if align == 4 or value == 0:
+                whole += by_warp(of_whole, 128)
+            tail += by_warp(of_tail, 128)
+    for text, width, requests in (("tC.store(op(tA.load()", align, whole), ("tC[i] = op(tA[i]", 4, tail)):
+        if any(x is not None for request in requests for x in request):
+            require(found, text, "load", "global", width, requests * 2)
+            require(found, text, "store", "global", width, requests)
 
 
 # ---- what examples do not have

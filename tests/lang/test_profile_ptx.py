@@ -69,8 +69,15 @@ def counted_in(launches) -> set[Access]:
 def without_merged(ptx: set[Access], counted: set[Access]) -> tuple[set[Access], set[Access]]:
     """Both but for what the compiler merges: neighbouring accesses of shared memory of which it knows the addresses.
 
-    One of the lines has the wider access then, and others may have none.
+    One of the lines has the wider access then, and others may have none. It also loads a vector's element once more
+    where that spares a register.
     """
+    again = {
+        x
+        for x in ptx - counted
+        if (x.kind, x.memory) == ("load", "shared") and any(x.width < y.width and x[:4] == y[:4] for y in counted)
+    }
+    ptx = ptx - again
     wider = {
         x
         for x in ptx - counted
