@@ -10,7 +10,6 @@ import random
 from typing import NamedTuple
 
 import torch
-
 from compile_plans import SANITIZED
 from copies import DEVICE, bits
 
