@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import tilewright as cutlass
-from tilewright import cute
+from tilewright import _core, cute
 from tilewright._mlir import ir
 from tilewright._mlir.dialects import llvm
 from tilewright.cute.runtime import from_dlpack, make_ptr
@@ -118,6 +118,57 @@ def test_an_object_that_gives_its_values():
     assert (x.tolist(), y.tolist()) == ([0] * 6, [0, 0, 0, 0, 0, 8])
     with pytest.raises(TypeError, match=r"buffer: expected a Buffer such as it was compiled for"):
         compiled((make_ptr(cutlass.Int32, y.ctypes.data),), 8)
+
+
+class Wrapped:
+    """Passes on what its pointer says of itself."""
+
+    def __init__(self, pointer, width):
+        self.pointer, self.width = pointer, width
+
+    def __c_pointers__(self):
+        return self.pointer.__c_pointers__()
+
+    def __get_mlir_types__(self):
+        return self.pointer.__get_mlir_types__()
+
+    def __new_from_mlir_values__(self, values):
+        return Wrapped(self.pointer.__new_from_mlir_values__(values), self.width)
+
+
+def test_an_object_that_passes_on_its_pointer(monkeypatch):
+    @cute.jit
+    def fill(wrapped: Wrapped):
+        assert wrapped.pointer.alignment == 16
+        for i in cutlass.range(wrapped.width):
+            wrapped.pointer[i] = i + 1
+
+    def wrapped(array):
+        return Wrapped(make_ptr(cutlass.Int32, array.ctypes.data, cute.AddressSpace.gmem, assumed_align=16), 3)
+
+    x, y = numpy.zeros(8, numpy.int32), numpy.zeros(8, numpy.int32)
+    compiled = cute.compile(fill, wrapped(x))
+    asked = []
+    monkeypatch.setattr(_core.cuda, "device_of_address", lambda address: asked.append(address) or -1)
+    compiled(wrapped(y))
+    assert (x.tolist(), y[:4].tolist()) == ([0] * 8, [1, 2, 3, 0])
+    assert asked == [y.ctypes.data]
+    assert make_ptr(cutlass.Int32, 64)._pointer == 64
+
+
+def test_where_a_pointer_without_an_owner_points(monkeypatch):
+    """The driver says whose memory it is: a kernel runs there, or is refused beside a tensor of the CPU."""
+
+    @cute.jit
+    def launch(pointer: cute.Pointer, x: cute.Tensor):
+        pass
+
+    monkeypatch.setattr(_core.cuda, "device_of_address", lambda address: 1 if address == 4096 else -1)
+    x = from_dlpack(numpy.zeros(4, numpy.int32))
+    launch(make_ptr(cutlass.Int32, 8192, cute.AddressSpace.gmem), x)
+    launch(make_ptr(cutlass.Int32, 0, cute.AddressSpace.gmem), x)
+    with pytest.raises(ValueError, match=r"several devices: x on the CPU, pointer on cuda:1; move them to one"):
+        launch(make_ptr(cutlass.Int32, 4096, cute.AddressSpace.gmem), x)
 
 
 def test_shapes_are_fixed_and_their_numbers_are_not():

@@ -81,9 +81,7 @@ def test_an_event_is_a_parameter():
     def other(x: cute.Tensor):
         _add(x, 1).launch(launch_completion_event=CUevent(3))
 
-    with pytest.raises(
-        TypeError, match=r"launch: launch_completion_event is .*; expected an event that is a parameter"
-    ):
+    with pytest.raises(TypeError, match=r"launch: launch_completion_event is .*; expected an event"):
         other(_tensor(0))
     with pytest.raises(ValueError, match=r"launch: an event is a parameter of the @cute.jit function that launches"):
         _add(_tensor(0), 1).launch(programmatic_event=CUevent(3))

@@ -85,7 +85,10 @@ class StructForm(Form):
         for kind, pointer in zip(self.types, value.__c_pointers__(), strict=True):
             begin = pointer if isinstance(pointer, int) else ctypes.cast(pointer, ctypes.c_void_p).value
             for offset, leaf in _fields(kind, 0)[0]:
-                leaves.add(int.from_bytes(ctypes.string_at(begin + offset, _size(leaf)), "little"))
+                bits = int.from_bytes(ctypes.string_at(begin + offset, _size(leaf)), "little")
+                if leaf.kind == "pointer" and leaf.space == "gmem":
+                    leaves.addresses.append((bits, self.name))
+                leaves.add(bits)
 
 
 def _size(kind: Any) -> int:
