@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable
 
 import torch
+
 from tilewright import kernels
 
 DRY = "--dry" in sys.argv[1:]

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
+    import torch
     from numpy.typing import DTypeLike
 
-    import torch
     from tilewright._core import ComposedLayout, Layout
     from tilewright._core.cuda import Prepared
     from tilewright.cute.tensors.tensor import Tensor

@@ -71,7 +71,7 @@ __all__ = [
 
 
 def _type(name: str) -> Callable[[], Type]:
-    return staticmethod(lambda: program.number(name))  # type: ignore[return-value]
+    return staticmethod(lambda: program.number(name))
 
 
 class T:

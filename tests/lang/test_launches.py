@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import warnings
 from types import SimpleNamespace
@@ -192,3 +193,21 @@ def test_a_machine_without_a_device_needs_no_context(monkeypatch):
     monkeypatch.setattr("tilewright.cuda.properties", properties)
     with pytest.raises(ValueError, match=r"there is no CUDA device 3"):
         cutlass.cuda.initialize_cuda_context(3)
+
+
+def test_results_of_cudas_bindings():
+    """A success gives its values, anything else an error that has the number under both names."""
+    from tilewright.base_dsl.runtime.cuda import checkCudaErrors
+    from tilewright.cutlass_dsl import DSLCudaRuntimeError
+
+    class Status(enum.IntEnum):
+        cudaSuccess = 0
+        cudaErrorCooperativeLaunchTooLarge = 720
+
+    assert checkCudaErrors((Status(0),)) is None
+    assert checkCudaErrors((Status(0), 7)) == 7
+    assert checkCudaErrors((Status(0), 7, "x")) == (7, "x")
+    with pytest.raises(DSLCudaRuntimeError, match=r"cudaErrorCooperativeLaunchTooLarge \(720\)") as caught:
+        checkCudaErrors((Status(720), None))
+    assert caught.value.error_code == caught.value.code == Status.cudaErrorCooperativeLaunchTooLarge
+    assert caught.value.name == "cudaErrorCooperativeLaunchTooLarge"

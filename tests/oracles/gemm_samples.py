@@ -10,6 +10,7 @@ import random
 from typing import NamedTuple
 
 import torch
+
 from compile_plans import SANITIZED
 from copies import DEVICE, bits
 

@@ -216,7 +216,7 @@ class KernelCall:
             return
         if all(isinstance(x, int) for x in sizes[1]) and prod(sizes[1]) > 1024:
             raise ValueError(f"launch: block={block} has {prod(sizes[1])} threads; at most 1024 are allowed")
-        facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
+        facts: tuple[int, ...] = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
         trace = current()
         if trace is not None:
             completion = event_number(trace, launch_completion_event, "launch_completion_event")

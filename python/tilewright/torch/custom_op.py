@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+
 from tilewright.lang.arguments import Number, TensorForm
 from tilewright.numeric import Boolean
 from tilewright.numeric.integers import Integer

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch import Tensor
 from torch.autograd import forward_ad
 
-import torch
 from tilewright import kernels
 from tilewright._names import names_of
 from tilewright.kernels.gemm.operands import number
-from torch import Tensor
 
 __all__ = ["addmm", "linear", "matmul"]
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import torch
+
 from tilewright import numeric
 from tilewright.cute.runtime import from_dlpack
 from tilewright.cute.tensors.pointer import recast_ptr

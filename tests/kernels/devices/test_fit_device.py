@@ -189,8 +189,9 @@ def test_numbers_are_fitted():
 
 def test_the_clock_of_a_gpu_gives_every_plan_the_operands_of_its_problem(monkeypatch):
     """All but the device: tensors on the CPU, and a race that runs each contestant once."""
-    import gpu
     import torch
+
+    import gpu
 
     randn, timed = torch.randn, []
     monkeypatch.setattr(torch, "randn", lambda count, device: randn(count))
