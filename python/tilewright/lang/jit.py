@@ -123,6 +123,10 @@ class Jit(_Function):
             return self._inlined(args, kwargs)
         if debug.is_stepping():
             return self.debug(*args, **kwargs)
+        is_asked = kwargs and "no_cache" in kwargs and "no_cache" not in self.signature.parameters
+        if is_asked and kwargs.pop("no_cache"):
+            self._programs.clear()
+            return self._call(*args, **kwargs)[0]
         return self._launcher(*args, **kwargs)
 
     def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -216,7 +220,7 @@ class KernelCall:
             return
         if all(isinstance(x, int) for x in sizes[1]) and prod(sizes[1]) > 1024:
             raise ValueError(f"launch: block={block} has {prod(sizes[1])} threads; at most 1024 are allowed")
-        facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
+        facts: tuple[int, ...] = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
         trace = current()
         if trace is not None:
             completion = event_number(trace, launch_completion_event, "launch_completion_event")
@@ -227,9 +231,7 @@ class KernelCall:
             self._add(trace, sizes, smem, facts)
             return
         if launch_completion_event is not None or programmatic_event is not None:
-            raise ValueError(
-                "launch: events are parameters of the @cute.jit function that launches; there is none here"
-            )
+            raise ValueError("launch: an event is a parameter of the @cute.jit function that launches; here is none")
         kernel, bound = self._kernel, self._bound
         forms = kernel.forms(bound)
         names = list(forms)
@@ -483,7 +485,8 @@ def jit(
     """A function of the host that launches kernels: traced for each kind of arguments, run from memory after.
 
     Arrays with __dlpack__ become tensors with a dynamic layout, as if marked by mark_layout_dynamic; numbers become
-    parameters of the program, unless they are `Constexpr`. What it returns is given to Python.
+    parameters of the program, unless they are `Constexpr`. What it returns is given to Python. A call with
+    no_cache=True traces anew, so that it sees globals that have changed.
 
     >>> from tilewright import Int32
     >>> @jit
