@@ -12,8 +12,12 @@ import torch
 import tilewright as cutlass
 from tilewright import cute
 
-PICTURE = "((8,2),(4,2),8):((4,64),(1,32),128)"  # (row, step along K) of A in shared memory, as threads read it
+PICTURE = "(128,8):(1,132)"  # a stage of A, where A lies along K
 TILE, STAGES, THREADS = (128, 128, 8), 3, 128
+# A warp has 64 x 64 of the tile, and a lane 8 x 16: four neighbours at a time, which one access of 16 bytes reads.
+ATOMS = cute.make_layout(((8, 2), (2, 2, 2), 1), stride=((2, 32), (1, 16, 64), 0))
+ROWS = cute.make_layout(((8, 2), (4, 2)), stride=((4, 64), (1, 32)))
+COLUMNS = cute.make_layout(((4, 2), (4, 4)), stride=((4, 64), (1, 16)))
 
 
 @cute.kernel
@@ -113,12 +117,7 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
     b_m, b_n, _ = TILE
     sA_layout, tiled_copy_A = plan(mA, b_m)
     sB_layout, tiled_copy_B = plan(mB, b_n)
-    # A warp has 64 x 64 of C, a lane 8 x 16: four neighbours at a time, so that it reads 16 bytes, and its neighbours the
-    # same ones.
-    atoms = cute.make_layout(((8, 2), (2, 2, 2), 1), stride=((2, 32), (1, 16, 64), 0))
-    rows = cute.make_layout(((8, 2), (4, 2)), stride=((4, 64), (1, 32)))
-    columns = cute.make_layout(((4, 2), (4, 4)), stride=((4, 64), (1, 16)))
-    tiled_mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(cutlass.Float32), atoms, (rows, columns, None))
+    tiled_mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(cutlass.Float32), ATOMS, (ROWS, COLUMNS, None))
     gemm_kernel(mA, mB, mC, sA_layout, sB_layout, tiled_copy_A, tiled_copy_B, tiled_mma).launch(
         grid=[cute.ceil_div(mC.shape[0], b_m), cute.ceil_div(mC.shape[1], b_n), 1], block=[THREADS, 1, 1],
         min_blocks_per_mp=2,
