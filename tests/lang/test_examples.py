@@ -35,7 +35,7 @@ def test_an_example_says_what_to_learn_and_has_a_picture(path):
 @nvrtc
 @pytest.mark.parametrize(("order", "bytes_"), [("m", 16), ("k", 4)])
 def test_the_pipelined_gemm_multiplies_between_registers(order, bytes_):
-    """All of its products are in the main loop, from fragments that 16-byte loads bring; nothing goes to local memory."""
+    """All products are in the main loop, of fragments that 16-byte loads bring; nothing goes to local memory."""
     program = runpy.run_path(str(ROOT / "examples" / "pipelined_gemm.py"))
     stages, (_, _, steps) = program["STAGES"], program["TILE"]
     a, c = (torch.empty(4096, 4096) for _ in range(2))
