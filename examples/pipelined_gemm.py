@@ -13,7 +13,8 @@ import tilewright as cutlass
 from tilewright import cute
 
 PICTURE = "(128,8):(1,132)"  # a tile of A in shared memory, where A lies along K
-TILE, STAGES, THREADS = (128, 128, 8), 3, 128
+TILE, STAGES = (128, 128, 8), 3
+THREADS, BLOCKS = 128, 2  # of a block; on a multiprocessor
 # A warp has 64 x 64 of C's tile, a lane 8 x 16: four neighbours at a time, which are 16 bytes of shared memory.
 ATOMS = cute.make_layout(((8, 2), (2, 2, 2), 1), stride=((2, 32), (1, 16, 64), 0))
 ROWS = cute.make_layout(((8, 2), (4, 2)), stride=((4, 64), (1, 32)))
@@ -119,7 +120,7 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
     tiled_mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(cutlass.Float32), ATOMS, (ROWS, COLUMNS, None))
     gemm_kernel(mA, mB, mC, sA_layout, sB_layout, tiled_copy_A, tiled_copy_B, tiled_mma).launch(
         grid=[cute.ceil_div(mC.shape[0], b_m), cute.ceil_div(mC.shape[1], b_n), 1], block=[THREADS, 1, 1],
-        min_blocks_per_mp=2,
+        min_blocks_per_mp=BLOCKS,
     )  # fmt: skip
 
 
