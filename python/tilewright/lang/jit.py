@@ -51,12 +51,20 @@ class Traced:
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
 
 
+_NEVER_RUNS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
 class _Function:
     """A decorated function: its signature, and its text rewritten for tracing."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         for name in functools.WRAPPER_ASSIGNMENTS:
             setattr(self, name, getattr(function, name, None))
+        if function.__code__.co_flags & _NEVER_RUNS:
+            raise TypeError(
+                f"{function.__name__}: calling it runs nothing, for it is async or has a `yield`; a function under "
+                "@cute.jit or @cute.kernel returns, and yields in a function inside"
+            )
         self.__wrapped__ = function
         self.function: Callable[..., Any] = function
         self.options = options
