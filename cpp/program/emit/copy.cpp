@@ -131,8 +131,15 @@ void Emitter::fma_tile(const Operation& operation) {
   const std::pair<int64_t, std::string> loops[] = {{k, names[3]}, {n, names[2]}, {m, names[1]}, {v, names[0]}};
   const std::function<void(std::size_t)> nest = [&](std::size_t depth) {
     if (depth < std::size(loops)) {
-      if (loops[depth].first == 1) return nest(depth + 1);
-      return unrolled(loops[depth].first, loops[depth].second, [&] { nest(depth + 1); });
+      const auto& [extent, name] = loops[depth];
+      if (extent == 1) return nest(depth + 1);
+      if (depth != 2 || n == 1) return unrolled(extent, name, [&] { nest(depth + 1); });
+      // Rows there and back, so that neighbouring products share a factor: an instruction reads it from a register's
+      // bank once.
+      return unrolled(extent, index_, [&] {
+        line(concat("int ", name, " = ", names[2], " % 2 == 0 ? ", index_, " : ", extent - 1, " - ", index_, ";"));
+        nest(depth + 1);
+      });
     }
     const Operation fma = {Opcode::kFma, 0, {}, {}, {}, {}, {}, 0, {}};
     const Expr result =

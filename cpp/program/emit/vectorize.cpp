@@ -21,12 +21,14 @@ bool fits(const Program& program, Ranges* ranges, const Access& access, std::siz
   if (access.modes[along].extent % count != 0 || type.align % (count * element) != 0) return false;
   if (is_swizzled_apart(access.swizzle, count) || is_swizzled_apart(type.swizzle, count * element)) return false;
   if (!is_multiple(access.offset, count)) return false;
-  const auto divisor = [&](ValueId id) { return ranges != nullptr ? ranges->of(id).divisor : 0; };
-  if (access.dynamic != kNoValue && !is_multiple(divisor(access.dynamic), count)) return false;
+  const auto divides = [&](ValueId id, int64_t promised) {
+    return ranges == nullptr || is_multiple(promised, count) || is_multiple(ranges->of(id).divisor, count);
+  };
+  if (access.dynamic != kNoValue && !divides(access.dynamic, access.divisor)) return false;
   for (std::size_t i = 0; i < access.modes.size(); ++i) {
     const AccessMode& mode = access.modes[i];
     if (i == along) continue;
-    if (!is_multiple(mode.dynamic == kNoValue ? mode.stride : divisor(mode.dynamic), count)) return false;
+    if (mode.dynamic == kNoValue ? !is_multiple(mode.stride, count) : !divides(mode.dynamic, mode.divisor)) return false;
   }
   return true;
 }

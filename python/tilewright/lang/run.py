@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright import numeric
+from tilewright import _core, numeric
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.lang.cpu import run_on_cpu
 from tilewright.lang.gpu import run_on_gpu
@@ -26,6 +26,10 @@ _CUDA = 2  # DLPack's type of a CUDA device
 def device_of(leaves: Leaves) -> tuple[int, int]:
     """The device on which all pointer arguments are: (DLPack's type, number); the CPU where there are none."""
     devices = {one.device: one.name for one in leaves.memory}
+    for address, name in leaves.addresses:
+        device = _core.cuda.device_of_address(address)
+        if device >= 0:
+            devices.setdefault((_CUDA, device), name)
     if len(devices) > 1:
         shown = ", ".join(f"{name} on {_device_name(device)}" for device, name in devices.items())
         raise ValueError(f"the tensors are on several devices: {shown}; move them to one")
