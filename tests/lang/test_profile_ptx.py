@@ -160,7 +160,9 @@ def move(x: cute.Tensor, y: cute.Tensor, how: cutlass.Constexpr, bits: cutlass.C
 
 def moved(dtype, count, align, how, *, bits=0, layout=None, transposed=False):
     """The widths of the accesses of global and of shared memory in the PTX, once they are those that are counted."""
-    x, y = (torch.zeros(count, 32, dtype=dtype).t() if transposed else torch.zeros(32, count, dtype=dtype) for _ in "xy")
+    x, y = (
+        torch.zeros(count, 32, dtype=dtype).t() if transposed else torch.zeros(32, count, dtype=dtype) for _ in "xy"
+    )
     arguments = *(from_dlpack(t, assumed_align=align) for t in (x, y)), how, bits, layout
     ptx = accesses_of(cute.compile(move, *arguments).ptx)
     assert ptx == counted_in([cute.profile(move, *arguments)])
