@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 
 from chromium import Chromium, contrast, find
@@ -121,6 +122,7 @@ def test_notebooks_are_small_and_need_no_script() -> None:
     assert set(files) == named
     for name, text in files.items():
         assert len(text) <= 500_000, name
+        nbformat.validate(nbformat.reads(text, as_version=4))
         cells = json.loads(text)["cells"]
         outputs = [output for cell in cells for output in cell.get("outputs", ())]
         assert outputs, name
