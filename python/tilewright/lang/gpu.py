@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["arch_of", "kernels_of", "run_on_gpu"]
 
 _COOPERATIVE, _PROGRAMMATIC = 2, 3  # among the numbers of a launch
+_EVENTS = slice(4, 9)  # the same: the completion event, its flags, the programmatic one, its flags, at block start
 
 
 @functools.cache
@@ -88,9 +89,25 @@ def run_on_gpu(traced: Traced, leaves: Leaves, device: int) -> tuple[tuple[Any, 
             cluster=launch.cluster,
             cooperative=bool(launch.ints[_COOPERATIVE]),
             programmatic=bool(launch.ints[_PROGRAMMATIC]),
+            **_events_of(traced, launch, leaves),
         )
     host_prints.before(len(launches))
     return results, None
+
+
+def _events_of(traced: Traced, launch: Any, leaves: Leaves) -> dict[str, tuple[int, int, bool]]:
+    """The events that a launch records, as keywords of Function.launch."""
+    numbers = launch.ints[_EVENTS]
+    if not numbers:
+        return {}
+    completion, completion_flags, programmatic, programmatic_flags, at_block_start = numbers
+    events = {}
+    if completion:
+        events["completion_event"] = (leaves.events[traced.events[completion - 1]], completion_flags, False)
+    if programmatic:
+        handle = leaves.events[traced.events[programmatic - 1]]
+        events["programmatic_event"] = (handle, programmatic_flags, bool(at_block_start))
+    return events
 
 
 def _arguments_of(traced: Traced) -> dict[int, int]:
@@ -111,7 +128,7 @@ def _prepared(
     arguments = _arguments_of(traced)
     made = []
     for launch in launches:
-        is_plain = list(launch.cluster) == [1, 1, 1] and not launch.ints[_COOPERATIVE]
+        is_plain = list(launch.cluster) == [1, 1, 1] and not launch.ints[_COOPERATIVE] and not launch.ints[_EVENTS]
         bases = [base for _, base in launch.arguments if base >= 0]
         if not is_plain or any(base not in arguments for base in bases):
             return None
