@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright._core import program
 from tilewright.lang import kinds  # noqa: F401 - how values are carried
 from tilewright.lang.arguments import Form, Leaves, form_of
+from tilewright.lang.collection import Uncollected
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Trace:
         self.builder = program.Builder()
         self.in_kernel = False
         self.shared = Shared()
+        self._uncollected = Uncollected()
 
     def op(self, code: str, operands: Sequence[Any] = (), **attributes: Any) -> Any:
         """Add an operation; see `_core.program.Builder.op`."""
@@ -85,11 +87,13 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self.builder.__enter__()
+        self._uncollected.__enter__()
         _this_thread.trace = self
         return self
 
     def __exit__(self, *error: object) -> None:
         _this_thread.trace = None
+        self._uncollected.__exit__()
         self.builder.__exit__(*error)
 
 
