@@ -24,7 +24,7 @@ def made(*, reads_address=False, uses=lambda n: n):
         if reads_address:
             builder.op("address", [p])
         zero = builder.constant("Int32", 0)
-        operands = [n, one, one, one, one, one, one, one, one, zero, builder.op("offset", [p, four]), n]
+        operands = [n, one, one, one, one, one, one, one, one, zero, builder.op("offset", [p, four], type=pointer), n]
         builder.op("launch", operands, ints=[kernel, 0, 0, 1])
         host = builder.end_function()
     return builder.finish(), host, kernel

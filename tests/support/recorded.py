@@ -19,7 +19,7 @@ class Device:
         monkeypatch.setattr(run, "_CUDA", 1)
         monkeypatch.setattr(gpu, "arch_of", lambda device: "sm_90a")
         monkeypatch.setattr(CompiledKernel, "function", lambda kernel, device: self._recorder(kernel.name))
-        monkeypatch.setattr(CompiledKernel, "launch", lambda kernel, *args, **named: self._launch(kernel, *args, **named))
+        monkeypatch.setattr(CompiledKernel, "launch", lambda *args, **named: self._launch(*args, **named))
         for kind in (Jit, Compiled):
             monkeypatch.setattr(kind, "_slow", self._counted(kind._slow))
 
