@@ -67,9 +67,8 @@ def run_on_gpu(traced: Traced, leaves: Leaves, device: int) -> tuple[tuple[Any, 
     if prepared is None:
         return _run_one_by_one(traced, leaves, device, on), None
     addresses = [0] * len(traced.parameters)
-    for (place, argument, *_), value in zip(_sources(traced), leaves.values, strict=True):
-        if place == "address":
-            addresses[argument] = value
+    for parameter, argument in traced.addresses:
+        addresses[argument] = leaves.values[parameter]
     prepared.launch(addresses, on)
     returns_nothing = isinstance(traced.returned, Static) and traced.returned.value is None
     return (), prepared if returns_nothing else None
@@ -108,7 +107,9 @@ def _loaded(traced: Traced, device: int) -> _core.cuda.HostFunction:
             i: (kernel.function(device), kernel.offsets, kernel.parameter_bytes, kernel.shared_bytes, kernel)
             for i, kernel in kernels_of(traced, arch_of(device)).items()
         }
-        found = _core.cuda.HostFunction(traced.program, traced.host, _sources(traced), kernels)
+        sources = _sources(traced)
+        found = _core.cuda.HostFunction(traced.program, traced.host, sources, kernels)
+        traced.addresses = [(i, argument) for i, (place, argument, *_) in enumerate(sources) if place == "address"]
         traced.loaded[device] = found
     return found
 

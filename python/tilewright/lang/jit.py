@@ -39,7 +39,7 @@ class Traced:
     """A program with the forms of its host function's arguments, by the names of their parameters, and of its result.
 
     `parameters` are the names of what calls give, in order. `compiled` has its kernels by architecture, `loaded` its
-    host function by device.
+    host function by device, `addresses` which of its parameters is the address of which argument.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Traced:
         self.parameters = parameters
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
         self.loaded: dict[int, _core.cuda.HostFunction] = {}
+        self.addresses: list[tuple[int, int]] = []
 
 
 class _Function:
