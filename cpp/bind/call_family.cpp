@@ -27,7 +27,7 @@ std::unique_ptr<Family> Family::of(const Prepared& prepared, const CallKey& key)
     if (is_number && !key.has(source.argument)) continue;  // its default
     if (!is_number && key.rank(source.argument) <= source.mode) return nullptr;
     const uint32_t word = source.word(key);
-    const std::optional<uint64_t> found = source.value(key.kind(source.argument), key.words()[word]);
+    const std::optional<uint64_t> found = source.value(key.number_kind(source.argument), key.words()[word]);
     if (found == prepared.host_parameters()[i]) {
       family->slots_.push_back({word, i, &source});
     } else if (!is_number) {
@@ -71,7 +71,7 @@ bool Family::read(const CallKey& key, std::vector<uint64_t>& parameters) const {
   if (!equal_until(key.size())) return false;
   parameters = parameters_;
   for (const auto& [word, parameter, source] : slots_) {
-    const std::optional<uint64_t> found = source->value(key.kind(source->argument), key.words()[word]);
+    const std::optional<uint64_t> found = source->value(key.number_kind(source->argument), key.words()[word]);
     if (!found) return false;
     parameters[parameter] = *found;
   }

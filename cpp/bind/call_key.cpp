@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstring>
 
+namespace py = pybind11;
+
 namespace tilewright::bind {
 
 namespace {
@@ -123,6 +125,8 @@ bool CallKey::put_value(PyObject* object, Kind kind, int depth) {
       if (identity_count_ == kMaxArguments) return false;
       identities_[identity_count_++] = object;
       return put(tag(kind)) && put(reinterpret_cast<uint64_t>(object));
+    case Kind::numeric:
+      return put_numeric(object);
     case Kind::stream:
       if (stream_ != nullptr) return false;
       stream_ = object;
@@ -152,6 +156,31 @@ bool CallKey::put_string(PyObject* string) {
     size_ += static_cast<uint32_t>(count);
   }
   return true;
+}
+
+// A number of one of the package's types, such as Int32(5): its value, what is known to divide it, and its type. One
+// that is known at run time only takes the slow path.
+bool CallKey::put_numeric(PyObject* object) {
+  static PyObject* const value_name = PyUnicode_InternFromString("_value");
+  static PyObject* const divisor_name = PyUnicode_InternFromString("_div");
+  const auto value = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, value_name));
+  const auto divisor = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, divisor_name));
+  PyErr_Clear();  // floats have no divisor
+  if (!value) return false;
+  const Kind kind = type_info(Py_TYPE(value.ptr())).kind;
+  if (kind != Kind::boolean && kind != Kind::integer && kind != Kind::real) return false;
+  uint64_t word = value.ptr() == Py_True;
+  int overflow = 0;
+  if (kind == Kind::real) word = std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(value.ptr()));
+  if (kind == Kind::integer) word = static_cast<uint64_t>(PyLong_AsLongLongAndOverflow(value.ptr(), &overflow));
+  uint64_t known = 1;
+  if (divisor && PyLong_CheckExact(divisor.ptr())) {
+    int wide = 0;
+    known = static_cast<uint64_t>(PyLong_AsLongLongAndOverflow(divisor.ptr(), &wide));
+    overflow |= wide;
+  }
+  return overflow == 0 && put(tag(Kind::numeric) | tag(kind) << 8) && put(word) && put(known) &&
+         put(reinterpret_cast<uint64_t>(Py_TYPE(object)));
 }
 
 uint64_t CallKey::hash() const {

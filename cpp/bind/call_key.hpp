@@ -33,6 +33,10 @@ class CallKey {
   uint32_t rank(uint32_t index) const { return (tensors_ >> index & 1) != 0 ? words_[places_[index]] >> 8 & 255 : 0; }
   uint32_t place(uint32_t index) const { return places_[index]; }  // of an argument's first word
   Kind kind(uint32_t index) const { return static_cast<Kind>(words_[places_[index]] & 15); }
+  // What the number is that an argument is or holds.
+  Kind number_kind(uint32_t index) const {
+    return kind(index) == Kind::numeric ? static_cast<Kind>(words_[places_[index]] >> 8 & 15) : kind(index);
+  }
   // The stream that is among the arguments, or nullptr. Which one is no part of the key.
   PyObject* stream() const { return stream_; }
 
@@ -57,6 +61,7 @@ class CallKey {
   bool put_tensor(PyObject* object, const TypeInfo& info, uint32_t index);
   bool put_value(PyObject* object, Kind kind, int depth);
   bool put_string(PyObject* string);
+  bool put_numeric(PyObject* object);
 
   std::array<uint64_t, kMaxWords> words_;
   std::array<uint64_t, kMaxArguments> addresses_;

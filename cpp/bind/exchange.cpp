@@ -47,6 +47,7 @@ Kind kind_of(PyTypeObject* type) {
   if (type == &PyTuple_Type) return Kind::tuple;
   if (attribute(type, "__dlpack__")) return Kind::foreign_array;
   if (is_stream_type(type)) return Kind::stream;
+  if (attribute(type, "_value") && attribute(type, "_encode")) return Kind::numeric;
   // What has no hash can be changed: its identity says nothing about its value.
   return type->tp_hash == PyObject_HashNotImplemented ? Kind::unhashable : Kind::object;
 }

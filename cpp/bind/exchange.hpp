@@ -19,6 +19,7 @@ enum class Kind : uint8_t {
   real,
   string,
   tuple,
+  numeric,
   stream,
   object,
   unhashable

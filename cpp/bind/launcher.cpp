@@ -97,7 +97,7 @@ struct Launcher {
   std::vector<std::unique_ptr<Family>> families;  // the newest comes first
 };
 
-constexpr size_t kFamilies = 64;
+constexpr size_t kFamilies = 16;
 
 // How often launchers of this thread were told to take the slow path only.
 thread_local int paused = 0;

@@ -17,6 +17,7 @@ import tilewright as cutlass
 from recorded import Device
 from tilewright import cute, runtime
 from tilewright.lang import debug
+from tilewright.lang.trace import current
 
 torch = pytest.importorskip("torch")
 
@@ -159,6 +160,21 @@ def test_numbers_change_without_python(device):
     f(x, y, (1 << 32) + 5, 0.5)  # wraps as Int32 does
     assert device.slow == 2
     assert device.last[1] == (6, 1, 1)
+
+
+def test_numbers_of_the_package_are_known_by_their_values(device):
+    f = make_scale()
+    x, y = torch.rand(4, 5), torch.rand(5, 4)
+    for n in (3, 4, 5, 5):
+        f(x, y, cutlass.Int32(n), cutlass.Float32(n / 8))
+        assert device.last[1] == (n + 1, 1, 1)
+        assert struct.unpack("<if", device.last[4][-8:]) == (2 * n - 1, n / 8)
+    assert device.slow == 1
+    f(x, y, cutlass.Int64(5), cutlass.Float32(1.0))
+    f(x, y, cutlass.Int32(5), cutlass.Float16(1.0))
+    assert device.slow == 3
+    f(x, y, cutlass.Int32(6), cutlass.Float16(0.5))
+    assert struct.unpack("<if", device.last[4][-8:]) == (11, 0.5)
 
 
 def test_the_promised_alignment_is_checked_each_time(device):
@@ -358,3 +374,24 @@ def test_text_and_signature(device):
     assert repr(compiled) == "<compiled add(a: Tensor, b: Tensor, c: Tensor)>" or "add(" in repr(compiled)
     assert "add" in repr(add)
     assert compiled.parameters == ("a", "b", "c")
+
+
+def test_nothing_is_collected_while_a_function_is_traced_and_compiled():
+    """A collection of all that torch has made takes longer than the tracing."""
+    seen = []
+
+    def note(phase, info):
+        seen.append((phase, current() is not None))
+
+    before = gc.get_threshold()
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        compiled = cute.compile[cute.GPUArch("sm_90a")](make_add(), *vectors(100))
+        seen.append("traced")
+        assert compiled.kernels[0].cubin
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(note)
+    assert gc.isenabled()
+    assert not any(during for _, during in seen[: seen.index("traced")])
