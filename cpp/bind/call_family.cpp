@@ -46,7 +46,7 @@ py::object Family::prepare(const CallKey& key) const {
   std::vector<uint64_t> parameters;
   if (!read(key, parameters)) return py::none();
   try {
-    return host_.cast<const HostFunction&>().prepare(host_, parameters, key.stream() != nullptr);
+    return host_.cast<const HostFunction&>().prepare(host_, parameters, key.stream() != nullptr, false);
   } catch (const std::exception&) {
     return py::none();  // the slow path says it
   }

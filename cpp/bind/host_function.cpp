@@ -67,8 +67,8 @@ std::optional<uint64_t> Source::value(Kind kind, uint64_t word) const {
 }
 
 HostFunction::HostFunction(std::shared_ptr<Program> program, std::size_t index, const std::vector<SourceTuple>& sources,
-                           const std::map<std::size_t, KernelTuple>& kernels)
-    : program_(std::move(program)), index_(index) {
+                           py::object load)
+    : program_(std::move(program)), index_(index), load_(std::move(load)) {
   const program::Function& function = program_->functions.at(index);
   const std::vector<program::ValueId>& parameters = program_->blocks[function.body].parameters;
   if (sources.size() != parameters.size()) {
@@ -84,20 +84,27 @@ HostFunction::HostFunction(std::shared_ptr<Program> program, std::size_t index, 
     if (type.is_pointer() && source.place != Source::Place::address) is_repeatable_ = false;
     sources_.push_back(source);
   }
-  for (const auto& [kernel, loaded] : kernels) {
-    const auto& [loaded_function, offsets, bytes, shared, plan] = loaded;
-    kernels_.emplace(kernel, Loaded{loaded_function, offsets, bytes, shared, plan});
-  }
 }
 
-py::object HostFunction::prepare(const py::object& self, const std::vector<uint64_t>& parameters,
-                                 bool given_stream) const {
+const HostFunction::Loaded* HostFunction::loaded(std::size_t kernel, bool may_load) const {
+  const auto found = kernels_.find(kernel);
+  if (found != kernels_.end()) return &found->second;
+  if (!may_load) return nullptr;
+  auto [function, offsets, bytes, shared, plan] = load_(kernel).cast<KernelTuple>();
+  return &kernels_.emplace(kernel, Loaded{std::move(function), std::move(offsets), bytes, shared, std::move(plan)})
+              .first->second;
+}
+
+py::object HostFunction::prepare(const py::object& self, const std::vector<uint64_t>& parameters, bool given_stream,
+                                 bool may_load) const {
   if (!is_repeatable_) return py::none();
   const program::HostRun run = program::evaluate(*program_, index_, parameters);
   if (run.launches.empty()) return py::none();
   std::vector<Kernel> made;
   for (const program::Launched& launched : run.launches) {
-    const Loaded& kernel = kernels_.at(launched.kernel);
+    const Loaded* known = loaded(launched.kernel, may_load);
+    if (known == nullptr) return py::none();
+    const Loaded& kernel = *known;
     const std::vector<program::ValueId>& taken = program_->blocks[program_->functions[launched.kernel].body].parameters;
     std::string params(kernel.bytes, '\0');
     std::vector<Kernel::PointerTuple> pointers;
@@ -132,16 +139,16 @@ void bind_host_function(py::module_& m) {
   py::class_<HostFunction>(m, "HostFunction",
                            "A host function of a traced program, with its kernels on a device: its launches for the "
                            "arguments of one call.")
-      .def(py::init<std::shared_ptr<Program>, std::size_t, const std::vector<HostFunction::SourceTuple>&,
-                    const std::map<std::size_t, HostFunction::KernelTuple>&>(),
-           py::arg("program"), py::arg("function"), py::arg("sources"), py::arg("kernels"),
+      .def(py::init<std::shared_ptr<Program>, std::size_t, const std::vector<HostFunction::SourceTuple>&, py::object>(),
+           py::arg("program"), py::arg("function"), py::arg("sources"), py::arg("load"),
            "sources: where a call has each parameter, (\"address\", argument, 0, alignment), (\"shape\" or \"stride\", "
-           "argument, mode, divisor), (\"number\", argument, 0, divisor), or (\"fixed\", 0, 0, 1); kernels: by their "
-           "index (function, offsets of the parameters, bytes of all, shared memory, plan).")
+           "argument, mode, divisor), (\"number\", argument, 0, divisor), or (\"fixed\", 0, 0, 1); load: called once "
+           "with the index of a kernel that is launched, gives (function, offsets of the parameters, bytes of all, "
+           "shared memory, plan).")
       .def(
           "prepare",
           [](const py::object& self, const std::vector<uint64_t>& parameters, bool given_stream) {
-            return self.cast<const HostFunction&>().prepare(self, parameters, given_stream);
+            return self.cast<const HostFunction&>().prepare(self, parameters, given_stream, true);
           },
           py::arg("parameters"), py::arg("given_stream") = false,
           "A Prepared of all launches for these parameters, with everything but the addresses of arguments. None "

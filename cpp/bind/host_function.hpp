@@ -45,13 +45,14 @@ class HostFunction {
   using KernelTuple = std::tuple<pybind11::object, std::vector<uint32_t>, uint32_t, int64_t, pybind11::object>;
 
   HostFunction(std::shared_ptr<program::Program> program, std::size_t index, const std::vector<SourceTuple>& sources,
-               const std::map<std::size_t, KernelTuple>& kernels);
+               pybind11::object load);
 
   const std::vector<Source>& sources() const { return sources_; }
   // A Prepared of all launches for these parameters, with everything but the addresses; None where there is none to
-  // make: the function returns or prints something, looks at addresses, or gets pointers that are no tensors' own.
-  pybind11::object prepare(const pybind11::object& self, const std::vector<uint64_t>& parameters,
-                           bool given_stream) const;
+  // make: the function returns or prints something, looks at addresses, or gets pointers that are no tensors' own; also
+  // where a kernel is not loaded yet and may not be, since that runs Python code.
+  pybind11::object prepare(const pybind11::object& self, const std::vector<uint64_t>& parameters, bool given_stream,
+                           bool may_load) const;
 
  private:
   struct Loaded {
@@ -62,10 +63,13 @@ class HostFunction {
     pybind11::object plan;  // what callbacks of launches are shown
   };
 
+  const Loaded* loaded(std::size_t kernel, bool may_load) const;
+
   std::shared_ptr<program::Program> program_;
   std::size_t index_;
   std::vector<Source> sources_;  // by parameter
-  std::map<std::size_t, Loaded> kernels_;
+  pybind11::object load_;
+  mutable std::map<std::size_t, Loaded> kernels_;  // that were launched
   bool is_repeatable_;
 };
 

@@ -306,6 +306,29 @@ def test_constants_before_tensors(device):
     assert device.slow == 4
 
 
+def test_kernels_are_loaded_when_they_are_first_launched(device):
+    @cute.kernel
+    def first(x: cute.Tensor):
+        pass
+
+    @cute.kernel
+    def second(x: cute.Tensor):
+        pass
+
+    @cute.jit
+    def f(x: cute.Tensor, n: cutlass.Int32):
+        if n > 0:
+            first(x).launch(grid=[n, 1, 1], block=[32, 1, 1])
+        else:
+            second(x).launch(block=[32, 1, 1])
+
+    x = torch.rand(4)
+    for n, loaded, slow in ((2, 1, 1), (3, 1, 1), (0, 2, 2), (-1, 2, 2), (5, 2, 2)):
+        f(x, n)
+        assert (len(device.recorders), device.slow) == (loaded, slow)
+    assert [one.count for one in device.recorders.values()] == [3, 2]
+
+
 def test_clusters_and_cooperative_launches_are_repeated(device):
     @cute.kernel
     def nothing(x: cute.Tensor):

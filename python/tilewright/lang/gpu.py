@@ -103,15 +103,18 @@ def _loaded(traced: Traced, device: int) -> _core.cuda.HostFunction:
     """The host function with its kernels on a device."""
     found = traced.loaded.get(device)
     if found is None:
-        kernels = {
-            i: (kernel.function(device), kernel.offsets, kernel.parameter_bytes, kernel.shared_bytes, kernel)
-            for i, kernel in kernels_of(traced, arch_of(device)).items()
-        }
         sources = _sources(traced)
-        found = _core.cuda.HostFunction(traced.program, traced.host, sources, kernels)
+        load = functools.partial(_kernel_on, kernels_of(traced, arch_of(device)), device)
+        found = _core.cuda.HostFunction(traced.program, traced.host, sources, load)
         traced.addresses = [(i, argument) for i, (place, argument, *_) in enumerate(sources) if place == "address"]
         traced.loaded[device] = found
     return found
+
+
+def _kernel_on(kernels: dict[int, CompiledKernel], device: int, index: int) -> tuple[Any, ...]:
+    """A kernel on a device as a HostFunction takes it."""
+    kernel = kernels[index]
+    return kernel.function(device), kernel.offsets, kernel.parameter_bytes, kernel.shared_bytes, kernel
 
 
 def _sources(traced: Traced) -> list[tuple[str, int, int, int]]:
