@@ -2,7 +2,7 @@
 
 python benchmarks/lang.py [--quick] [--dry] [--cpu] [--only SECTION,SECTION or REGEX] [--out FOLDER]
 
-The sections are those of lang_cases.SECTIONS, "launch", "first call" and "cpu". `--only` also takes a regular
+The sections are those of lang_problems.SECTIONS, "launch", "first call" and "cpu". `--only` also takes a regular
 expression that "section: case" matches. `--cpu` measures what needs no GPU: the section "cpu". `--dry` runs everything
 on small CPU tensors, and compiles the CUDA C++ for sm_90a: it tries the script, not the speed.
 """
@@ -18,12 +18,12 @@ from collections.abc import Callable
 import torch
 
 import gpu
-import lang_cases
 import lang_cpu
 import lang_first_call
 import lang_launch
+import lang_problems
 from gpu import MIB, Arena, Contestant, rotating
-from lang_cases import COPY, Case
+from lang_problems import COPY, Case
 from tiled_copy import torch_copy_kernel
 
 OTHERS = ("launch", "first call", "cpu")
@@ -34,7 +34,7 @@ class Bench:
 
     def __init__(self, options: argparse.Namespace, report: gpu.Report) -> None:
         self.options, self.report = options, report
-        self.rivals = lang_cases.rivals_of(options.dry)
+        self.rivals = lang_problems.rivals_of(options.dry)
         self.missed: list[str] = []
         self.failed: list[str] = []
         self.bare: gpu.Bare | None = None
@@ -43,7 +43,7 @@ class Bench:
     def section(self, title: str) -> None:
         cases = [
             (name, make)
-            for name, make in lang_cases.SECTIONS[title](self.rivals, self.options.dry)
+            for name, make in lang_problems.SECTIONS[title](self.rivals, self.options.dry)
             if self.options.wanted(title, name)
         ]
         if not cases:
@@ -154,7 +154,7 @@ def _named(case: Case, timings: dict[str, gpu.Timing]) -> dict[str, object]:
 def wanted(only: str) -> Callable[[str, str], bool]:
     """Whether a section's case is to run: sections by name, or a regular expression."""
     names = only.split(",")
-    if not only or set(names) <= {*lang_cases.SECTIONS, *OTHERS}:
+    if not only or set(names) <= {*lang_problems.SECTIONS, *OTHERS}:
         return lambda section, case: not only or section in names
     pattern = re.compile(only)
     return lambda section, case: bool(pattern.search(f"{section}: {case}"))
@@ -177,7 +177,7 @@ def main() -> int:
         failed, missed = [], []
         if not options.cpu:
             bench = Bench(options, report)
-            for title in lang_cases.SECTIONS:
+            for title in lang_problems.SECTIONS:
                 bench.section(title)
             failed, missed = bench.failed, bench.missed
         for title, module in zip(OTHERS, (lang_launch, lang_first_call, lang_cpu), strict=True):

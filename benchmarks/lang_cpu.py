@@ -16,7 +16,7 @@ import torch
 
 import gpu
 import table
-from lang_cases import example, marked
+from lang_problems import example, marked
 from tilewright import cute
 
 LIMITS = {"2^20 elements added": 0.05, "GEMM 256^3": 0.5}  # seconds without checks

@@ -55,7 +55,7 @@ def call_of(library: str, what: str, operands: list[torch.Tensor]) -> Callable[[
             "SIMT GEMM": triton_lang.gemm,
         }
         return lambda: functions[what](*operands)
-    from lang_cases import example, marked
+    from lang_problems import example, marked
 
     if what == "vector add":
         module = example("vector_add")
@@ -96,7 +96,7 @@ def child(order: str, dry: bool) -> int:
 
 def compile_without_gpu(what: str, operands: list[torch.Tensor]) -> float:
     """Seconds of trace and NVRTC for sm_90a: what a first call does before it loads the kernel."""
-    from lang_cases import example, marked
+    from lang_problems import example, marked
     from tilewright import cute
 
     name = {"vector add": "vector_add", "softmax": "rows", "SIMT GEMM": "article_gemm"}[what]

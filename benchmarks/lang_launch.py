@@ -14,7 +14,7 @@ import torch
 
 import gpu
 import launch
-from lang_cases import example
+from lang_problems import example
 from launch import BARE, Loop
 from tilewright import cute
 
