@@ -204,7 +204,15 @@ void bind_profile(py::module_& m) {
             return b.row.width == 0 ? std::string() : std::string(program::text_of(b.row.space));
           },
           "gmem or smem of a row about requests, else empty.")
-      .def_property_readonly("is_store", number([](const ProfileRow& r) { return r.is_store; }))
+      .def_property_readonly(
+          "kind",
+          [](const BoundRow& b) {
+            return b.row.width == 0 ? std::string() : std::string(execute::text_of(b.row.kind));
+          },
+          "load, store, atomic or cp.async of a row about requests, else empty.")
+      .def_property_readonly("element_bits", number([](const ProfileRow& r) { return r.element_bits; }))
+      .def_property_readonly(
+          "name", [](const BoundRow& b) { return b.row.name; }, "Of the parameter or allocation, where it has one.")
       .def_property_readonly("width", number([](const ProfileRow& r) { return r.width; }),
                              "Bytes of a lane in one request; 0 in a row about the operation as such.")
       .def_property_readonly("executed", number([](const ProfileRow& r) { return r.executed; }),
@@ -215,6 +223,9 @@ void bind_profile(py::module_& m) {
       .def_property_readonly("lines", number([](const ProfileRow& r) { return r.total.lines; }))
       .def_property_readonly("wavefronts", number([](const ProfileRow& r) { return r.total.wavefronts; }))
       .def_property_readonly("ideal_wavefronts", number([](const ProfileRow& r) { return r.total.ideal_wavefronts; }))
+      .def_property_readonly("counted_wavefronts", number([](const ProfileRow& r) { return r.counted.wavefronts; }),
+                             "What Nsight Compute says of the instruction: of cp.async around L1 other wavefronts.")
+      .def_property_readonly("ideal_counted_wavefronts", number([](const ProfileRow& r) { return r.counted.ideal; }))
       .def_property_readonly("bytes", number([](const ProfileRow& r) { return r.bytes; }))
       .def_property_readonly("useful_bytes", number([](const ProfileRow& r) { return r.total.useful_bytes; }))
       .def_property_readonly("flops", number([](const ProfileRow& r) { return r.flops; }))

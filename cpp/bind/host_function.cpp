@@ -26,6 +26,7 @@ using program::Program;
 constexpr int64_t kSharedUnasked = 48 * 1024;  // bytes that a block has without asking
 constexpr int64_t kPortableCluster = 8;
 constexpr int kCooperative = 2, kProgrammatic = 3;  // among the numbers of a launch
+constexpr std::size_t kWithoutEvents = 4;           // numbers of a launch that records no events
 
 Source::Place place_of(const std::string& name) {
   constexpr const char* kNames[] = {"fixed", "address", "shape", "stride", "number"};
@@ -38,7 +39,8 @@ Source::Place place_of(const std::string& name) {
 bool is_more_than_launches(const Program& program, program::BlockId block) {
   return std::ranges::any_of(program.blocks[block].operations, [&](program::OpId id) {
     const program::Operation& operation = program.operations[id];
-    return operation.code == Opcode::kAddress || operation.code == Opcode::kPrintf ||
+    const bool has_events = operation.code == Opcode::kLaunch && operation.ints.size() > kWithoutEvents;
+    return operation.code == Opcode::kAddress || operation.code == Opcode::kPrintf || has_events ||
            std::ranges::any_of(operation.blocks,
                                [&](program::BlockId inner) { return is_more_than_launches(program, inner); });
   });

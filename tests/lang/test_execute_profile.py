@@ -55,7 +55,8 @@ def access(stride, width=1, *, store=False, offset=0, space="gmem"):
 def test_sectors(stride, width, offset, sectors, ideal, store):
     rows = access(stride, width, store=store, offset=offset).profile(1, 32, aligned(2048))
     (row,) = [r for r in rows if r.space == "gmem"]
-    assert (row.line, row.width, row.is_store, row.executed, row.active_lanes) == (10, 4 * width, store, 1, 32)
+    assert (row.line, row.width, row.kind, row.executed) == (10, 4 * width, "store" if store else "load", 1)
+    assert row.active_lanes == 32
     assert (row.sectors, row.ideal_sectors, row.bytes) == (sectors, ideal, 128 * width)
 
 
@@ -87,8 +88,8 @@ def test_a_launch_of_many_warps(threads):
     x, y, z = (aligned(1024, np.float32) for _ in range(3))
     kernel = elementwise("Float32", lambda k, a, b: k.op("add", a, b))
     rows = kernel.profile(8, 128, x, y, z, np.int32(n), threads=threads)
-    loads = [r for r in rows if r.space == "gmem" and not r.is_store]
-    (store,) = [r for r in rows if r.is_store]
+    loads = [r for r in rows if r.space == "gmem" and r.kind == "load"]
+    (store,) = [r for r in rows if r.kind == "store"]
     for row in (*loads, store):
         assert (row.executed, row.active_lanes, row.sectors, row.bytes) == (32, n, n * 4 // 32, n * 4)
     assert sum(r.flops for r in rows) == n
@@ -124,7 +125,7 @@ def test_a_gemm_counts_its_flops():
     a, b, c = (aligned(n * n, np.float32) for _ in range(3))
     rows = gemm().profile((1, 1), 64, a, b, c, np.int32(n))
     assert sum(r.flops for r in rows if r.operation == "fma_tile") == 2 * n**3
-    assert sum(r.bytes for r in rows if r.space == "gmem" and r.is_store) == 4 * n * n
+    assert sum(r.bytes for r in rows if r.space == "gmem" and r.kind == "store") == 4 * n * n
 
 
 def test_cp_async_costs_on_both_sides():

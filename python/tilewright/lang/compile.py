@@ -123,10 +123,12 @@ class CompiledKernel:
         cluster: Sequence[int] = (1, 1, 1),
         cooperative: bool = False,
         programmatic: bool = False,
+        **events: tuple[int, int, bool],
     ) -> None:
         """Enqueue the kernel; `params` are its parameters as `offsets` places them.
 
-        `shared` is the dynamic shared memory, by default what the kernel allocates.
+        `events`: completion_event and programmatic_event, each as (handle, flags, at block start). `shared` is the
+        dynamic shared memory, by default what the kernel allocates.
         """
         function = self.function(device)
         dynamic = max(self.shared_bytes, shared or 0)
@@ -135,7 +137,8 @@ class CompiledKernel:
         if cluster[0] * cluster[1] * cluster[2] > 8:
             function.set_nonportable_cluster()
         function.launch(
-            grid, block, dynamic, stream, params, cluster=cluster, cooperative=cooperative, programmatic=programmatic
+            grid, block, dynamic, stream, params, cluster=cluster, cooperative=cooperative, programmatic=programmatic,
+            **events,
         )  # fmt: skip
 
     def __repr__(self) -> str:

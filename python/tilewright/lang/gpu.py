@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["arch_of", "kernels_of", "run_on_gpu"]
 
 _COOPERATIVE, _PROGRAMMATIC = 2, 3  # among the numbers of a launch
+_EVENTS = slice(4, 9)  # the same: the completion event, its flags, the programmatic one, its flags, at block start
 
 
 @functools.cache
@@ -94,9 +95,25 @@ def _run_one_by_one(traced: Traced, leaves: Leaves, device: int, stream: int) ->
             cluster=launch.cluster,
             cooperative=bool(launch.ints[_COOPERATIVE]),
             programmatic=bool(launch.ints[_PROGRAMMATIC]),
+            **_events_of(traced, launch, leaves),
         )
     host_prints.before(len(launches))
     return results  # type: ignore[no-any-return]
+
+
+def _events_of(traced: Traced, launch: Any, leaves: Leaves) -> dict[str, tuple[int, int, bool]]:
+    """The events that a launch records, as keywords of Function.launch."""
+    numbers = launch.ints[_EVENTS]
+    if not numbers:
+        return {}
+    completion, completion_flags, programmatic, programmatic_flags, at_block_start = numbers
+    events = {}
+    if completion:
+        events["completion_event"] = (leaves.events[traced.events[completion - 1]], completion_flags, False)
+    if programmatic:
+        handle = leaves.events[traced.events[programmatic - 1]]
+        events["programmatic_event"] = (handle, programmatic_flags, bool(at_block_start))
+    return events
 
 
 def _loaded(traced: Traced, device: int) -> _core.cuda.HostFunction:

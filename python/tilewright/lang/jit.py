@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
@@ -20,15 +21,16 @@ from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.lang import debug
-from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.arguments import Form, Leaves, StreamForm, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.carry import register_wrapper
 from tilewright.lang.gpu import arch_of, kernels_of
 from tilewright.lang.options import Options, options_of
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.run import run
-from tilewright.lang.trace import Trace, as_symbols, current, dimension, leaves_of
+from tilewright.lang.trace import Trace, as_symbols, current, dimension, event_number, leaves_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     from tilewright.lang.compile import CompiledKernel
 
@@ -39,14 +41,16 @@ class Traced:
     """A program with the forms of its host function's arguments, by the names of their parameters, and of its result.
 
     `parameters` are the names of what calls give, in order. `compiled` has its kernels by architecture, `loaded` its
-    host function by device, `addresses` which of its parameters is the address of which argument.
+    host function by device, `addresses` which of its parameters is the address of which argument, `events` the names of
+    the events that its launches record.
     """
 
     def __init__(
-        self, program: Any, host: int, forms: dict[str, Form], returned: Any, parameters: tuple[str, ...]
-    ) -> None:
+        self, program: Any, host: int, forms: dict[str, Form], returned: Any, parameters: tuple[str, ...],
+        events: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.program, self.host, self.forms, self.returned = program, host, forms, returned
-        self.parameters = parameters
+        self.parameters, self.events = parameters, events
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
         self.loaded: dict[int, _core.cuda.HostFunction] = {}
         self.addresses: list[tuple[int, int]] = []
@@ -78,6 +82,10 @@ class _Function:
     def name(self) -> str:
         return str(self.options.get("name") or self.function.__name__)
 
+    def set_name_prefix(self, prefix: str, **options: object) -> None:
+        """Name it `prefix_name`: a kernel's symbol, and the function in the program's text."""
+        self.options["name"] = f"{prefix}_{self.function.__name__}"
+
     def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
         """The forms of arguments, by parameter; *args and **kwargs are one each."""
         forms = {}
@@ -100,6 +108,9 @@ def _called(function: Callable[..., Any], signature: inspect.Signature, names: l
     """Call a function with values for its parameters."""
     bound = inspect.BoundArguments(signature, dict(zip(names, values, strict=True)))
     return function(*bound.args, **bound.kwargs)
+
+
+register_wrapper(_Function, lambda wrapper: wrapper.function)
 
 
 class Jit(_Function, _core.cuda.Launcher):
@@ -153,7 +164,7 @@ class Jit(_Function, _core.cuda.Launcher):
                 self.name, False, forms.values(), lambda values: _called(self.body, self.signature, names, values)
             )
             given = self.parameters if parameters is None else parameters
-            return Traced(trace.builder.finish(), host, forms, returned, given)
+            return Traced(trace.builder.finish(), host, forms, returned, given, trace.events)
 
 
 class Kernel(_Function):
@@ -167,10 +178,6 @@ class Kernel(_Function):
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return KernelCall(self, bound)
-
-    def set_name_prefix(self, prefix: str, **options: object) -> None:
-        """Name the kernel's symbol `prefix_name`."""
-        self.options["name"] = f"{prefix}_{self.function.__name__}"
 
 
 class KernelCall:
@@ -191,13 +198,19 @@ class KernelCall:
         min_blocks_per_mp: int = 0,
         cooperative: bool = False,
         use_pdl: bool = False,
-        **options: Any,
+        launch_completion_event: Any = None,
+        launch_completion_event_flags: int = 0,
+        programmatic_event: Any = None,
+        programmatic_event_flags: int = 0,
+        programmatic_event_trigger_at_block_start: int = 0,
     ) -> None:
         """Run the kernel for every thread of every block.
 
         grid counts blocks, block threads and cluster blocks, each in up to three dimensions. smem is the dynamic
         shared memory in bytes: by default what the kernel allocates. Inside of a @cute.jit function this is part of its
-        program; at the prompt the kernel runs now, where its tensors lie.
+        program; at the prompt the kernel runs now, where its tensors lie. On a GPU launch_completion_event is recorded
+        when all blocks have begun, programmatic_event when all have called griddepcontrol_launch_dependents (or have
+        begun, with .._trigger_at_block_start); both are CUDA events without timing, parameters of the function.
         """
         sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
         if debug.is_stepping():
@@ -208,8 +221,17 @@ class KernelCall:
         facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
         trace = current()
         if trace is not None:
+            completion = event_number(trace, launch_completion_event, "launch_completion_event")
+            programmatic = event_number(trace, programmatic_event, "programmatic_event")
+            if completion or programmatic:
+                facts += (completion, int(launch_completion_event_flags), programmatic, int(programmatic_event_flags))
+                facts += (int(programmatic_event_trigger_at_block_start),)
             self._add(trace, sizes, smem, facts)
             return
+        if launch_completion_event is not None or programmatic_event is not None:
+            raise ValueError(
+                "launch: events are parameters of the @cute.jit function that launches; there is none here"
+            )
         kernel, bound = self._kernel, self._bound
         forms = kernel.forms(bound)
         names = list(forms)
@@ -226,7 +248,10 @@ class KernelCall:
                 host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
                 traced = Traced(made.builder.finish(), host, forms, returned, tuple(names))
             kernel._programs[key] = traced
-        run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
+        leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
+        if stream is not None:
+            StreamForm("stream").read(stream, leaves)
+        run(traced, leaves)
 
     @short
     def debug(self, *, grid: Any = (1, 1, 1), block: Any = (1, 1, 1), **options: Any) -> None:
@@ -251,10 +276,19 @@ class KernelCall:
         types = [type_ for form in forms.values() for _, type_ in form.parameters()]
         block = [x if isinstance(x, int) else 0 for x in sizes[1]]
 
+        allocated = 0
+
         def body(values: list[Any]) -> None:
+            nonlocal allocated
             _called(kernel.body, kernel.signature, names, values)
+            allocated = trace.shared.bytes
 
         index, _ = trace.function(kernel.name, True, forms.values(), body, threads=block, min_blocks=facts[0])
+        if isinstance(smem, int) and smem < allocated:
+            warnings.warn(
+                f"launch: smem={smem} bytes of shared memory, but {kernel.name} allocates {allocated}, which it gets",
+                stacklevel=3,
+            )
         operands = [dimension(trace, x, name) for name, three in zip(_SIZES, sizes, strict=True) for x in three]
         operands.append(dimension(trace, 0 if smem is None else smem, "smem"))
         trace.op("launch", operands + as_symbols(trace, leaves, types), ints=[index, *facts])
@@ -390,13 +424,14 @@ class Compiled(_core.cuda.Launcher):
 
     @short
     def _slow(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return run(self.traced, self.leaves(args, kwargs))
+
+    def leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Leaves:
+        """What the arguments of a call put in for the program's parameters."""
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = {**bound.arguments, **self._fixed}
-        leaves = Leaves()
-        for name, form in self.traced.forms.items():
-            form.read(values[name], leaves)
-        return run(self.traced, leaves)
+        return leaves_of((form, values[name]) for name, form in self.traced.forms.items())
 
 
 class _Compile:
@@ -427,7 +462,9 @@ class _Compile:
         given = len(args)
         if isinstance(function, functools.partial) and isinstance(function.func, Jit):
             args, function = (*function.args, *args), function.func
-        elif not isinstance(function, Jit):
+        while not isinstance(function, Jit) and hasattr(function, "__wrapped__"):
+            function = function.__wrapped__  # what a decorator such as autotune_jit is around
+        if not isinstance(function, Jit):
             call = type(function).__call__ if callable(function) else None
             if not isinstance(call, Jit):
                 raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {shown(function)}")

@@ -101,15 +101,25 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def compare(left: Any, operators: tuple[str, ...], rest: tuple[Callable[[], Any], ...]) -> Any:
+def compare(
+    left: Any, operators: tuple[str, ...], rest: tuple[Callable[[], Any], ...], watched: tuple[str, ...] = ()
+) -> Any:
     """`left op x op y ...`: every operand is evaluated once, if the comparisons before it hold."""
+    return _compare(left, operators, rest, watched, sys._getframe(1))
+
+
+def _compare(
+    left: Any, operators: tuple[str, ...], rest: tuple[Callable[[], Any], ...], watched: tuple[str, ...], frame: Any
+) -> Any:
     right = rest[0]()
     result = _COMPARISONS[operators[0]](left, right)
-    if len(operators) == 1:
+    if len(operators) == 1 or (not is_dynamic(result) and not result):
         return result
-    if not is_dynamic(result):
-        return compare(right, operators[1:], rest[1:]) if result else result
-    return _connect(result, lambda: compare(right, operators[1:], rest[1:]), (), False, sys._getframe(1))
+
+    def others() -> Any:
+        return _compare(right, operators[1:], rest[1:], watched, frame)
+
+    return _connect(result, others, watched, False, frame) if is_dynamic(result) else others()
 
 
 _builtins: dict[Any, Callable[..., Any]] = {}

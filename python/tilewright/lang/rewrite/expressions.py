@@ -129,9 +129,10 @@ class Expressions:
             return node
         at = At(node)
         operators = at.constant(tuple(type(op).__name__ for op in node.ops))
+        watched = self._mentioned(*node.comparators[1:])
         left = self._visit(node.left)
         rest: list[ast.expr] = [self._lazy(x, at) for x in node.comparators]
-        return at.control("compare", left, operators, ast.Tuple(elts=rest, ctx=LOAD, **at.at))
+        return at.control("compare", left, operators, ast.Tuple(elts=rest, ctx=LOAD, **at.at), *watched)
 
     def _call(self, node: Any) -> Any:
         function = node.func
