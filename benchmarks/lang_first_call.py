@@ -55,16 +55,22 @@ def call_of(library: str, what: str, operands: list[torch.Tensor]) -> Callable[[
             "SIMT GEMM": triton_lang.gemm,
         }
         return lambda: functions[what](*operands)
+    function, given = function_of(what, operands)
+    return lambda: function(*given)
+
+
+def function_of(what: str, operands: list[torch.Tensor]) -> tuple[Callable[..., object], list[object]]:
+    """The example's @cute.jit function and its arguments."""
     from lang_problems import example, marked
 
     if what == "vector add":
-        module = example("vector_add")
-        return lambda: module.add(*operands)
+        return example("vector_add").add, [*operands]
+    given = [marked(x) for x in operands]
     if what == "softmax":
         module = example("rows")
-        return lambda: module.rows(module.softmax, *map(marked, operands))
+        return module.rows, [module.softmax, *given]
     module = example("pipelined_gemm") or example("article_gemm")
-    return lambda: module.gemm(*map(marked, operands))
+    return module.gemm, given
 
 
 def child(order: str, dry: bool) -> int:
@@ -75,10 +81,9 @@ def child(order: str, dry: bool) -> int:
     expected = expected_of(what, operands)
     if not dry:
         torch.cuda.synchronize()  # the context is made, the operands are written
-    compiled = 0.0
     begin = time.perf_counter()
     if dry:
-        compiled = compile_without_gpu(what, operands)
+        compile_without_gpu(what, operands)
     else:
         call()
     returned = time.perf_counter() - begin
@@ -90,27 +95,17 @@ def child(order: str, dry: bool) -> int:
     error = float((operands[-1].float() - expected).norm() / expected.norm())
     if not error <= 2e-2:
         raise AssertionError(f"{order}: relative error {error:.3g}")
-    print(json.dumps({"returned": returned, "there": there, "compiled": compiled}))
+    print(json.dumps({"returned": returned, "there": there}))
     return 0
 
 
-def compile_without_gpu(what: str, operands: list[torch.Tensor]) -> float:
-    """Seconds of trace and NVRTC for sm_90a: what a first call does before it loads the kernel."""
-    from lang_problems import example, marked
+def compile_without_gpu(what: str, operands: list[torch.Tensor]) -> None:
+    """Trace and NVRTC for sm_90a: what a first call does before it loads the kernel."""
     from tilewright import cute
 
-    name = {"vector add": "vector_add", "softmax": "rows", "SIMT GEMM": "article_gemm"}[what]
-    module = example(name)
-    if what == "vector add":
-        given, function = operands, module.add
-    elif what == "softmax":
-        given, function = [module.softmax, *map(marked, operands)], module.rows
-    else:
-        given, function = list(map(marked, operands)), module.gemm
-    begin = time.perf_counter()
+    function, given = function_of(what, operands)
     compiled = cute.compile[cute.GPUArch("sm_90a")](function, *given)
     assert all(kernel.cubin for kernel in compiled.kernels)
-    return time.perf_counter() - begin
 
 
 # --- in the parent

@@ -124,9 +124,7 @@ def transposes(rivals: Rivals, dry: bool) -> Iterator[tuple[str, Make]]:
                 src = random(*shape, dtype=dtype, device=rivals.device)
                 dst = torch.empty(shape[::-1], dtype=dtype, device=rivals.device)
                 ours = {
-                    f"tilewright, {kind}": cute.compile(
-                        module.transpose, *(marked(x).mark_layout_dynamic() for x in (src, dst)), kind
-                    )
+                    f"tilewright, {kind}": cute.compile(module.transpose, marked(src), marked(dst), kind)
                     for kind in reversed(module.LAYOUTS)
                 }
                 calls: dict[str, Call] = {**ours}
