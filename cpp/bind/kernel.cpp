@@ -23,8 +23,14 @@ runtime::LaunchShape recorded_shape(const Extent3& grid, const Extent3& block, i
   const auto dim = [](const Extent3& v) {
     return runtime::Dim3{static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), static_cast<uint32_t>(v[2])};
   };
-  return {dim(grid),          dim(block), static_cast<uint32_t>(shared), options.programmatic, dim(options.cluster),
-          options.cooperative};
+  return {dim(grid),
+          dim(block),
+          static_cast<uint32_t>(shared),
+          options.programmatic,
+          dim(options.cluster),
+          options.cooperative,
+          options.completion_event,
+          options.programmatic_event};
 }
 
 }  // namespace

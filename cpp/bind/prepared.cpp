@@ -53,7 +53,7 @@ Prepared::Prepared(std::vector<Kernel> kernels, const std::vector<RangeTuple>& r
 
 void Prepared::come_from(py::object host, std::vector<uint64_t> parameters, bool given_stream) {
   for (const Source& source : host.cast<const HostFunction&>().sources()) {
-    if (source.place != Source::Place::address || source.divisor <= CallKey::kAlignment) continue;
+    if (source.place != Source::Place::address || source.divisor <= int64_t{CallKey::kAlignment}) continue;
     alignments_.emplace_back(source.argument, static_cast<uint64_t>(source.divisor) - 1);
   }
   host_ = std::move(host);
