@@ -63,29 +63,25 @@ def by_warp(lane_address, threads, *steps):
 # ---- examples
 
 
-@pytest.mark.parametrize("align", [4, 16])
+def as_vectors(values, vector):
+    """What a thread accesses, (k,) of each access: vectors of so many elements."""
+    return [(k,) for k in range(0, values, vector)]
+
+
+@pytest.mark.parametrize("vector", [1, 4])
 @pytest.mark.parametrize("n", [1, 513, 4099])
-def test_vector_add(n, align):
-    program = example("vector_add")
-    tensors = [from_dlpack(x, assumed_align=align) for x in (torch.ones(n), torch.ones(n), torch.zeros(n))]
-    found = cute.profile(program["add"], *tensors)
+def test_vector_add(n, vector):
+    tensors = [from_dlpack(torch.ones(n), assumed_align=4 * vector) for _ in range(3)]
+    found = cute.profile(example("vector_add")["add"], *tensors)
     whole, tail = [], []
     for block in range(-(-n // 512)):
-        for value in range(4):
 
-            def place(t, value=value, block=block):
-                return block * 512 + (t * 4 + value if align == 16 else t + value * 128)
+        def place(t, k, block=block):
+            return block * 512 + (4 * t + k if vector == 4 else t + 128 * k)
 
-            def of_whole(t, value=value, place=place):
-                return 4 * place(t, value) if place(t, 3) < n else None
-
-            def of_tail(t, value=value, place=place):
-                return 4 * place(t, value) if place(t, 3) >= n > place(t, value) else None
-
-            if align == 4 or value == 0:
-                whole += by_warp(of_whole, 128)
-            tail += by_warp(of_tail, 128)
-    for text, width, requests in (("c.store(a.load()", align, whole), ("c[i] = a[i]", 4, tail)):
+        whole += by_warp(lambda t, k, p=place: 4 * p(t, k) if p(t, 3) < n else None, 128, *as_vectors(4, vector))
+        tail += by_warp(lambda t, k, p=place: 4 * p(t, k) if p(t, 3) >= n > p(t, k) else None, 128, *as_vectors(4, 1))
+    for text, requests, width in (("c.store(a.load()", whole, 4 * vector), ("c[i] = a[i]", tail, 4)):
         if any(x is not None for request in requests for x in request):
             require(found, text, "load", "global", width, requests * 2)
             require(found, text, "store", "global", width, requests)
@@ -150,36 +146,27 @@ def test_scan():
     require(found, "before += sums[i]", "load", "shared", 4, before)
 
 
-@pytest.mark.parametrize(("n", "align"), [(301, 4), (260, 16)])
-def test_elementwise_apply(n, align):
-    m = 70
-    tensors = [from_dlpack(x, assumed_align=align) for x in (torch.ones(m, n), torch.ones(m, n), torch.zeros(m, n))]
-    program = example("elementwise_apply")
-    found = cute.profile(program["apply"], lambda x, y: x + y, *tensors)
-
-    # 4 x 32 threads of 4 values, which lie side by side or below each other; blocks go along the rows first.
-    rows, columns = (4, 1) if align == 4 else (1, 4)
-    across = -(-n // (32 * columns))
+@pytest.mark.parametrize(("m", "n", "vector"), [(70, 301, 1), (9, 260, 4)])
+def test_elementwise_apply(m, n, vector):
+    tensors = [from_dlpack(torch.ones(m, n), assumed_align=4 * vector) for _ in range(3)]
+    found = cute.profile(example("elementwise_apply")["apply"], lambda x, y: x + y, *tensors)
+    # 4 x 32 threads; a thread's four values lie side by side, or below each other.
+    rows, columns = (4, 128) if vector == 4 else (16, 32)
     whole, tail = [], []
-    for block in range(-(-m // (4 * rows)) * across):
-        for value in range(4):
+    for by in range(-(-m // rows)):
+        for bx in range(-(-n // columns)):
 
-            def place(t, value, block=block):
-                by, bx = divmod(block, across)
-                y = (by * 4 + t // 32) * rows + value // columns
-                x = (bx * 32 + t % 32) * columns + value % columns
+            def place(t, k, by=by, bx=bx):
+                down, right = (0, k) if vector == 4 else (k, 0)
+                y = by * rows + t // 32 * (rows // 4) + down
+                x = bx * columns + t % 32 * (columns // 32) + right
                 return 4 * (y * n + x) if y < m and x < n else None
 
-            def of_whole(t, value=value, place=place):
-                return place(t, value) if place(t, 3) is not None else None
-
-            def of_tail(t, value=value, place=place):
-                return place(t, value) if place(t, 3) is None else None
-
-            if align == 4 or value == 0:
-                whole += by_warp(of_whole, 128)
-            tail += by_warp(of_tail, 128)
-    for text, width, requests in (("tC.store(op(tA.load()", align, whole), ("tC[i] = op(tA[i]", 4, tail)):
+            whole += by_warp(
+                lambda t, k, p=place: p(t, k) if p(t, 3) is not None else None, 128, *as_vectors(4, vector)
+            )
+            tail += by_warp(lambda t, k, p=place: p(t, k) if p(t, 3) is None else None, 128, *as_vectors(4, 1))
+    for text, requests, width in (("tC.store(op(", whole, 4 * vector), ("tC[i] = op(", tail, 4)):
         if any(x is not None for request in requests for x in request):
             require(found, text, "load", "global", width, requests * 2)
             require(found, text, "store", "global", width, requests)
