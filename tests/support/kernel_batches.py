@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cpu_lang import SIGNATURE, HostKernels
+from cpu_lang import SIGNATURE, UNDEFINED, HostKernels
 from random_kernels import same
 from tilewright import _core
 from tilewright._core import program as core
@@ -43,10 +44,13 @@ def launch_of(compiled: Any, arguments: list[Any]) -> Launch:
 
 
 class HostBatches:
-    """Kernels of programs, compiled for the host in batches, beside what Python does meanwhile, and compared."""
+    """Kernels of programs, compiled for the host in batches, beside what Python does meanwhile, and compared.
 
-    def __init__(self, folder: Any) -> None:
-        self.folder, self.count = folder, 0
+    `written()` gives what was written to stderr, where the sanitizer says what C++ leaves undefined.
+    """
+
+    def __init__(self, folder: Any, written: Callable[[], str]) -> None:
+        self.folder, self.written, self.count = folder, written, 0
         self.programs: list[tuple[Any, Any]] = []  # of the next batch, with what is expected
         self.compiling: list[tuple[list[tuple[Any, Any]], Future[Any]]] = []
         self.pool = ThreadPoolExecutor(1)
@@ -74,7 +78,7 @@ class HostBatches:
             folder = self.folder / str(self.count)
             folder.mkdir()
             traced = [program.compiled.program for program, _ in self.programs]
-            job = self.pool.submit(HostKernels, traced, folder, numbered=True, options=("-O0",))
+            job = self.pool.submit(HostKernels, traced, folder, numbered=True, options=("-O0", UNDEFINED))
             self.compiling.append((self.programs, job))
             self.programs = []
 
@@ -88,6 +92,7 @@ class HostBatches:
                 launch = launch_of(program.compiled, arguments)
                 bits = [np.uint64(x) for x in launch.arguments]
                 kernels(f"{NAME}_{number}", *bits, grid=launch.grid, block=launch.block)
+                assert "runtime error" not in (text := self.written()), f"{text}\n{program}"
                 assert same(arguments[3:], expected), f"CUDA C++ on the host differs from plain Python\n{program}"
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernel_expressions import Expression
 from kernel_statements import Statements
+from kernel_terms import Expression
 from plain_numbers import operated
 
 SHUFFLED = ("Int32", "Uint32", "Int64", "Uint64", "Float32", "Float64", "Float16", "Int8", "Uint16")
