@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 from tilewright.lang.carry import is_dynamic, leaf_of
 from tilewright.lang.carry.undefined import Undefined
 from tilewright.lang.control.branches import If, Predicated, With, truth
-from tilewright.lang.control.expressions import and_, builtin, compare, if_expression, not_, or_, register_builtin
+from tilewright.lang.control.expressions import (
+    and_,
+    builtin,
+    compare,
+    equal,
+    if_expression,
+    not_,
+    or_,
+    register_builtin,
+)
 from tilewright.lang.control.loops import Loop, PythonWhile, Range, While
 from tilewright.lang.control.site import Site
 from tilewright.numeric.traced import current
@@ -32,6 +41,7 @@ __all__ = [
     "context",
     "cross",
     "depth",
+    "equal",
     "fails",
     "for_",
     "if_",

@@ -15,7 +15,7 @@ from tilewright.numeric.traced import current
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["and_", "builtin", "compare", "if_expression", "not_", "or_", "register_builtin"]
+__all__ = ["and_", "builtin", "compare", "equal", "if_expression", "not_", "or_", "register_builtin"]
 
 
 def if_expression(test: Any, first: Callable[[], Any], second: Callable[[], Any], watched: tuple[str, ...] = ()) -> Any:
@@ -131,6 +131,24 @@ def _compare(
         return _compare(right, operators[1:], rest[1:], watched, frame)
 
     return _connect(result, others, watched, False, frame) if is_dynamic(result) else others()
+
+
+def equal(left: Any, right: Any, negated: bool) -> Any:
+    """`left == right`, or `left != right`: of lists and tuples that hold numbers of the program a Boolean."""
+    if not (_holds_dynamic(left) or _holds_dynamic(right)):
+        return left != right if negated else left == right
+    same = _same(left, right)
+    return not_(same) if negated else same
+
+
+def _holds_dynamic(value: Any) -> bool:
+    return value.__class__ in (list, tuple) and any(is_dynamic(x) or _holds_dynamic(x) for x in value)
+
+
+def _same(left: Any, right: Any) -> Any:
+    if not (left.__class__ in (list, tuple) and right.__class__ is left.__class__):
+        return left == right
+    return len(left) == len(right) and _all(map(_same, left, right))
 
 
 _builtins: dict[Any, Callable[..., Any]] = {}

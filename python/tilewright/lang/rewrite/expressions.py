@@ -127,7 +127,12 @@ class Expressions:
     def _compared(self, node: Any) -> Any:
         if len(node.ops) == 1 or is_static_test(node) or binds(node):
             self._visit_fields(node)
-            return node
+            operands = (node.left, *node.comparators)
+            is_equality = len(node.ops) == 1 and node.ops[0].__class__ in (ast.Eq, ast.NotEq)
+            if not is_equality or any(x.__class__ is ast.Constant for x in operands) or is_static_test(node):
+                return node
+            at = At(node)  # of lists and tuples, perhaps, which ask each item for a bool
+            return at.control("equal", *operands, at.constant(node.ops[0].__class__ is ast.NotEq))
         at = At(node)
         operators = at.constant(tuple(type(op).__name__ for op in node.ops))
         watched = self._mentioned(*node.comparators[1:])
