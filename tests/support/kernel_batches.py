@@ -99,7 +99,7 @@ class HostBatches:
 # ---- on a GPU ----
 
 
-def module_of(programs: list[Any], arch: str) -> tuple[Any, list[Any]]:
+def module_of(programs: list[Any], arch: str, options: tuple[str, ...] = ()) -> tuple[Any, list[Any]]:
     """The kernels of programs as one compiled module, and where their parameters lie."""
     texts, places = [], []
     for number, program in enumerate(programs):
@@ -109,16 +109,16 @@ def module_of(programs: list[Any], arch: str) -> tuple[Any, list[Any]]:
         texts.append(SIGNATURE.sub(lambda x, number=number: x[0].replace(f"{x[1]}(", f"{x[1]}_{number}("), source))
         places.append((*core.parameter_places(traced, index), traced.functions[index].shared_bytes))
     names = [f"{NAME}_{i}" for i in range(len(programs))]
-    binary = compile_program("random_kernels", names, arch, source="\n".join(texts), options=("-fmad=false",))
+    binary = compile_program("random_kernels", names, arch, source="\n".join(texts), options=("-fmad=false", *options))
     return binary, places
 
 
 class GpuBatch:
     """The kernels of programs on a device, each launched on memory of its own."""
 
-    def __init__(self, programs: list[Any], device: int, arch: str) -> None:
+    def __init__(self, programs: list[Any], device: int, arch: str, options: tuple[str, ...] = ()) -> None:
         self.programs, self.device = programs, device
-        self.binary, self.places = module_of(programs, arch)
+        self.binary, self.places = module_of(programs, arch, options)
 
     def run(self) -> list[list[np.ndarray]]:
         """What every kernel leaves in its tensors. Arguments are copied to pinned memory, which a device reads."""
