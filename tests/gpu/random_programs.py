@@ -3,8 +3,9 @@
     PYTHONPATH=tests/oracles:tests/support python tests/gpu/random_programs.py --count 100000 --jobs 16 --quick
 
 Each process takes 200 kernels at a time: it writes them, runs them in plain Python and on the CPU with all checks,
-compiles one module by NVRTC, and launches every kernel. What fails is printed, and the exit status says whether anything did. A kernel takes
-about 20 ms of one core for Python and the CPU, and 110 ms for NVRTC, or 50 with --quick, by which it optimizes less.
+compiles one module by NVRTC, and launches every kernel. What fails is printed, and the exit status says whether
+anything did. A kernel takes about 20 ms of one core for Python and the CPU, and 110 ms for NVRTC, or 50 with --quick,
+by which it optimizes less.
 """
 
 from __future__ import annotations
