@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import mmap
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import tilewright as cutlass
-from tilewright import Float32, Int32, cute
+from tilewright import Float32, Int8, Int32, LayoutError, cute
 from tilewright.cute.runtime import from_dlpack
 
 
@@ -128,3 +129,39 @@ def test_compiling_needs_no_device():
     compiled = cute.compile[cute.GPUArch("sm_90a")](add, fake, 1.0)
     assert 'extern "C" __global__' in compiled.source
     assert [kernel.arch for kernel in compiled.kernels] == ["sm_90a"]
+
+
+@cute.kernel
+def shape_kernel(x: cute.Tensor, out: cute.Tensor):
+    out[0] = x.shape[0]
+    t, _, _ = cute.arch.thread_idx()
+    out[1] = x[t, 1].to(Int32)
+
+
+@cute.jit
+def shape_of(x: cute.Tensor, out: cute.Tensor):
+    shape_kernel(x, out).launch(block=[1, 1, 1])
+
+
+def test_extents_of_64_bits_are_refused():
+    small, out = np.zeros((4, 2), np.int8), np.zeros(2, np.int32)
+    wide = np.lib.stride_tricks.as_strided(small, shape=(2**32 + 5, 2), strides=(0, 1))
+    shape_of(small, out)
+    for _ in range(2):  # also where the program is known
+        with pytest.raises(LayoutError, match=r"the extent 4294967301 of mode 0 .* does not fit the 32 bits"):
+            shape_of(wide, out)
+    assert out[0] == 4
+
+
+@cute.kernel
+def far_kernel(x: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    x[t, 1] = Int8(t + 5)
+    cute.local_tile(x, (1, 2), (t, 1))[0, 0] = Int8(t + 7)
+
+
+def test_offsets_have_64_bits():
+    memory = np.frombuffer(mmap.mmap(-1, 2**32 + 8), np.int8)  # of which three pages are touched
+    x = np.lib.stride_tricks.as_strided(memory, shape=(3, 4), strides=(2**31, 1))
+    far_kernel(x).launch(block=3)
+    assert x[:, 1:3].tolist() == [[5, 7], [6, 8], [7, 9]]

@@ -1,5 +1,6 @@
 """Pointers, tensors, layouts and vectors go through branches and round loops: same type, other symbols."""
 
+import numpy as np
 import pytest
 
 from tilewright import Float16, Float32, Int32, _core, cute
@@ -196,3 +197,12 @@ def test_mma_fields_round_a_loop():
 
     (line,) = [x for x in text_of(only_read).splitlines() if "body(" in x]
     assert "bool" not in line
+
+
+def test_a_copy_of_a_dynamic_number_of_elements():
+    @cute.kernel
+    def copying(x: cute.Tensor):
+        cute.autovec_copy(cute.make_rmem_tensor(8, Int32), x[0, None])
+
+    with pytest.raises(TypeError, match=r"autovec_copy: dst .* known only at run time; take a tile of a static shape"):
+        copying(np.zeros((2, 8), np.int32)).launch(block=1)

@@ -35,8 +35,8 @@ def require_python(program):
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
-def test_random_kernels(tmp_path_factory):
-    with HostBatches(tmp_path_factory.mktemp("random_kernels")) as host:
+def test_random_kernels(tmp_path_factory, capfd):
+    with HostBatches(tmp_path_factory.mktemp("random_kernels"), lambda: capfd.readouterr().err) as host:
 
         @settings(suppress_health_check=list(HealthCheck))
         @given(kernels())
@@ -58,7 +58,7 @@ ELSEWHERE = {
 
 
 def test_what_is_generated():
-    """Every operation of programs is generated, or tested elsewhere."""
+    """Every operation of programs is generated, or tested elsewhere. `pytest -s` shows how often each is."""
     table = (Path(__file__).parents[2] / "cpp/program/opcode.hpp").read_text()
     counts = Counter(dict.fromkeys(re.findall(r'X\(k\w+, "(\w+)"', table), 0))
     for seed in range(PROGRAMS):

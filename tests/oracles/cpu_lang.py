@@ -1,7 +1,8 @@
 """Kernels of traced programs as functions of the CPU: their CUDA C++ and the device library, compiled for the host.
 
-Threads of a block are fibers that take turns between barriers, as in cpu_ptx. In what the
-lanes of a warp exchange, all threads of the block have to take part. Arithmetic that C++ leaves undefined is written to stderr.
+Threads of a block are fibers that take turns between barriers, as in cpu_ptx. In what the lanes
+of a warp exchange, all threads of the block have to take part. Arithmetic that C++ leaves undefined is written to
+stderr.
 """
 
 from __future__ import annotations
@@ -121,7 +122,9 @@ static unsigned __ballot_sync(unsigned, int x) {
 }
 static int __any_sync(unsigned, int x) { return __ballot_sync(~0u, x) != 0; }
 static int __all_sync(unsigned, int x) { return __ballot_sync(~0u, x) == ~0u; }
-template <class T> static T __reduce_add_sync(unsigned, T x) { return reduced(x, [](T a, T b) { return T(unsigned(a) + b); }); }
+template <class T> static T __reduce_add_sync(unsigned, T x) {
+  return reduced(x, [](T a, T b) { return T(unsigned(a) + unsigned(b)); });
+}
 template <class T> static T __reduce_min_sync(unsigned, T x) { return reduced(x, [](T a, T b) { return min(a, b); }); }
 template <class T> static T __reduce_max_sync(unsigned, T x) { return reduced(x, [](T a, T b) { return max(a, b); }); }
 static unsigned __reduce_and_sync(unsigned, unsigned x) { return reduced(x, [](auto a, auto b) { return a & b; }); }

@@ -107,8 +107,8 @@ def BFloat16(x):
     if x == 0 or not math.isfinite(x):
         return x
     exponent = max(math.frexp(x)[1], -125) - 8
-    rounded = math.ldexp(round(math.ldexp(x, -exponent)), exponent)
-    return rounded if abs(rounded) < 2.0**128 else math.copysign(math.inf, x)
+    rounded = math.ldexp(round(math.ldexp(abs(x), -exponent)), exponent)
+    return math.copysign(rounded if rounded < 2.0**128 else math.inf, x)
 
 
 def saturated(x, least, most):

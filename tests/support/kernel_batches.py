@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cpu_lang import SIGNATURE, HostKernels
+from cpu_lang import SIGNATURE, UNDEFINED, HostKernels
 from random_kernels import same
 from tilewright import _core
 from tilewright._core import program as core
@@ -43,10 +44,13 @@ def launch_of(compiled: Any, arguments: list[Any]) -> Launch:
 
 
 class HostBatches:
-    """Kernels of programs, compiled for the host in batches, beside what Python does meanwhile, and compared."""
+    """Kernels of programs, compiled for the host in batches, beside what Python does meanwhile, and compared.
 
-    def __init__(self, folder: Any) -> None:
-        self.folder, self.count = folder, 0
+    `written()` gives what was written to stderr, where the sanitizer says what C++ leaves undefined.
+    """
+
+    def __init__(self, folder: Any, written: Callable[[], str]) -> None:
+        self.folder, self.written, self.count = folder, written, 0
         self.programs: list[tuple[Any, Any]] = []  # of the next batch, with what is expected
         self.compiling: list[tuple[list[tuple[Any, Any]], Future[Any]]] = []
         self.pool = ThreadPoolExecutor(1)
@@ -74,7 +78,7 @@ class HostBatches:
             folder = self.folder / str(self.count)
             folder.mkdir()
             traced = [program.compiled.program for program, _ in self.programs]
-            job = self.pool.submit(HostKernels, traced, folder, numbered=True, options=("-O0",))
+            job = self.pool.submit(HostKernels, traced, folder, numbered=True, options=("-O0", UNDEFINED))
             self.compiling.append((self.programs, job))
             self.programs = []
 
@@ -88,13 +92,14 @@ class HostBatches:
                 launch = launch_of(program.compiled, arguments)
                 bits = [np.uint64(x) for x in launch.arguments]
                 kernels(f"{NAME}_{number}", *bits, grid=launch.grid, block=launch.block)
+                assert "runtime error" not in (text := self.written()), f"{text}\n{program}"
                 assert same(arguments[3:], expected), f"CUDA C++ on the host differs from plain Python\n{program}"
 
 
 # ---- on a GPU ----
 
 
-def module_of(programs: list[Any], arch: str) -> tuple[Any, list[Any]]:
+def module_of(programs: list[Any], arch: str, options: tuple[str, ...] = ()) -> tuple[Any, list[Any]]:
     """The kernels of programs as one compiled module, and where their parameters lie."""
     texts, places = [], []
     for number, program in enumerate(programs):
@@ -104,16 +109,16 @@ def module_of(programs: list[Any], arch: str) -> tuple[Any, list[Any]]:
         texts.append(SIGNATURE.sub(lambda x, number=number: x[0].replace(f"{x[1]}(", f"{x[1]}_{number}("), source))
         places.append((*core.parameter_places(traced, index), traced.functions[index].shared_bytes))
     names = [f"{NAME}_{i}" for i in range(len(programs))]
-    binary = compile_program("random_kernels", names, arch, source="\n".join(texts), options=("-fmad=false",))
+    binary = compile_program("random_kernels", names, arch, source="\n".join(texts), options=("-fmad=false", *options))
     return binary, places
 
 
 class GpuBatch:
     """The kernels of programs on a device, each launched on memory of its own."""
 
-    def __init__(self, programs: list[Any], device: int, arch: str) -> None:
+    def __init__(self, programs: list[Any], device: int, arch: str, options: tuple[str, ...] = ()) -> None:
         self.programs, self.device = programs, device
-        self.binary, self.places = module_of(programs, arch)
+        self.binary, self.places = module_of(programs, arch, options)
 
     def run(self) -> list[list[np.ndarray]]:
         """What every kernel leaves in its tensors. Arguments are copied to pinned memory, which a device reads."""

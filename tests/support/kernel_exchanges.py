@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernel_expressions import Expression
 from kernel_statements import Statements
+from kernel_terms import Expression
 from plain_numbers import operated
 
 SHUFFLED = ("Int32", "Uint32", "Int64", "Uint64", "Float32", "Float64", "Float16", "Int8", "Uint16")
@@ -102,7 +102,10 @@ class Exchanges(Statements):
 
     def _all_tree(self, depth: int) -> None:
         """A reduction over the block: half of the threads in each step."""
-        target = self.pick([x for x in self.targets if x.type != "Boolean"])
+        names = [x for x in self.targets if x.type != "Boolean"]
+        if not names:
+            return self._all_exchange(depth)
+        target = self.pick(names)
         s = self.allocate(target.type, f"cute.make_layout({self.threads})")
         symbol = self.pick(("+", "-", "*"))
         self.line(f"{s}[t] = {target.kernel}", f"{s}[t] = {target.plain}")

@@ -1,52 +1,15 @@
-"""Random expressions of kernels: each as a kernel writes it, and in plain Python with every wrap and rounding spelled out.
+"""Random expressions of kernels, each as a kernel writes it and in plain Python, with every wrap and rounding.
 
 `choices.below(n)` decides; 0 is the simplest choice everywhere.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import plain_numbers as plain
+from kernel_terms import Expression, Fragment, literal, operand
 from plain_numbers import FLOATS, INTEGERS, TYPES, common, converted, is_float, operated, under
-
-
-class Expression(NamedTuple):
-    kernel: str
-    plain: str
-    type: str
-
-
-LITERAL = ""  # the type of a Python number
-
-
-def literal(number: float) -> Expression:
-    text = f"({number!r})" if number < 0 else repr(number)
-    return Expression(text, repr(number), LITERAL)
-
-
-def operand(x: Expression, scalar: str) -> str:
-    """An operand in the type in which it is needed, which a Python number has from the start."""
-    if x.type != LITERAL:
-        return converted(x.plain, x.type, scalar)
-    number = float(x.plain) if is_float(scalar) else int(x.plain)
-    return f"({getattr(plain, scalar)(number)!r})".replace("inf", "math.inf")
-
-
-class Fragment(NamedTuple):
-    """Memory in registers: its name, type and shape. In plain Python it is a list."""
-
-    name: str
-    type: str
-    shape: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
-
 
 COMPARISONS = ("<", "==", "!=", "<=", ">", ">=")
 SMALL = (1, 0, 2, 3, -1, 7, -3, 100)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernel_expressions import COMPARISONS, Expression, Expressions, Fragment, literal
+from kernel_expressions import COMPARISONS, Expressions
+from kernel_terms import Expression, Fragment, literal
 from plain_numbers import TYPES, beside, common, converted, is_float, operated, under, wrapped
 
 REDUCTIONS = {"ADD": "+", "MUL": "*", "MAX": "max", "MIN": "min"}

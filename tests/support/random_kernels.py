@@ -17,8 +17,8 @@ import numpy as np
 import plain_numbers
 import tilewright as cutlass
 from kernel_exchanges import Exchanges
-from kernel_expressions import Expression, Fragment
 from kernel_statements import fragment_text
+from kernel_terms import Expression, Fragment
 from plain_numbers import FLOATS, TYPES, converted, is_float
 from plain_threads import run_grid
 from tilewright import cute
@@ -174,7 +174,7 @@ class Program:
             writer.calls.append((name, (scalar,), result))
 
     def _results(self, parts: list[Expression]) -> None:
-        """Integers go to one tensor, floats to another, both wide, and vectors likewise; the first fragment as it is."""
+        """Integers go to one tensor, floats to another, both wide; vectors likewise; the first fragment as it is."""
         writer = self.writer
         counts = {"Int64": 0, "Float64": 0}
 

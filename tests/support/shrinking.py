@@ -1,4 +1,4 @@
-"""Choices that are written down, replayed and made simpler: what failed with random numbers, in as few lines as can be."""
+"""Choices that are written down, replayed and made simpler, until what failed fails in few lines."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ class _Function:
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         for name in functools.WRAPPER_ASSIGNMENTS:
             setattr(self, name, getattr(function, name, None))
-        if function.__code__.co_flags & _NEVER_RUNS:
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & _NEVER_RUNS:
             raise TypeError(
                 f"{function.__name__}: calling it runs nothing, for it is async or has a `yield`; a function under "
                 "@cute.jit or @cute.kernel returns, and yields in a function inside"

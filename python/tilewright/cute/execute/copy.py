@@ -17,6 +17,7 @@ from tilewright.cute.execute.copy_calls import check_types, execute, name_of, re
 from tilewright.cute.execute.copy_elements import memory_tensor, move, predicates_of, require_same_width
 from tilewright.cute.tensors.tensor import as_tensor
 from tilewright.numeric import Numeric
+from tilewright.numeric.traced import is_traced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,7 +166,14 @@ def _basic(function: str, pred: Any, src: Any, dst: Any) -> None:
 
 
 def _require_same_size(function: str, src: Tensor, dst: Tensor) -> int:
-    count, wanted = int(_core.size(src.layout)), int(_core.size(dst.layout))
+    count, wanted = _core.size(src.layout), _core.size(dst.layout)
+    for name, tensor, size in (("src", src, count), ("dst", dst, wanted)):
+        if is_traced(size):
+            raise TypeError(
+                f"{function}: {name} {tensor} has a number of elements that is known only at run time; take a tile of "
+                "a static shape, such as cute.local_tile(tensor, (1, 8), coord)"
+            )
+    count, wanted = int(count), int(wanted)
     if count != wanted:
         raise ValueError(
             f"{function}: src {src} has {count} elements and dst {dst} has {wanted}; they need the same number"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
@@ -10,6 +10,9 @@ from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor, offset_range
 from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.numeric import Int32, Int64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["RuntimePointer", "RuntimeTensor", "spaced"]
 
@@ -71,6 +74,15 @@ class RuntimeTensor(Tensor):
                 "use from_dlpack(.., use_32bit_stride=False)"
             )
 
+    def _require_extents(self, function: str, modes: Iterable[int]) -> None:
+        """Extents that become dynamic have 32 bits."""
+        for mode in modes:
+            if int(self.shape[mode]) > Int32.max:
+                raise LayoutError(
+                    f"{function}: the extent {int(self.shape[mode])} of mode {mode} of {self} does not fit the 32 bits "
+                    "of a dynamic extent; reshape the tensor into more modes"
+                )
+
     def mark_layout_dynamic(self, leading_dim: int | None = None) -> RuntimeTensor:
         """Make all of the layout dynamic, except the leading dimension's stride 1 and strides of 0.
 
@@ -84,6 +96,7 @@ class RuntimeTensor(Tensor):
         (?,?):(?{i64},1)
         """
         self._require_32_bits("mark_layout_dynamic")
+        self._require_extents("mark_layout_dynamic", range(len(self.shape)))
         lead = self._leading_dim(leading_dim)
         shape, stride = self.shape, self.stride
         if shape:
@@ -147,6 +160,7 @@ class RuntimeTensor(Tensor):
                 f"{name}: the extent {int(shape[mode])} of mode {mode} of {self} is not divisible by {divisibility}; "
                 "pass a divisibility that it has"
             )
+        self._require_extents(name, (mode,))
         order = self._compact_order(name, stride_order)
         extents = list(shape)
         extents[mode] = Int32._make(int(shape[mode]), divisibility)

@@ -174,7 +174,8 @@ def register_wrapper(kind: type, function_of: Callable[[Any], Any]) -> None:
 @functools.cache
 def _global_names(code: CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of modules' variables that a function reads, and that it assigns."""
-    reads, assigns = {}, {}
+    reads: dict[str, None] = {}
+    assigns: dict[str, None] = {}
     for operation in dis.get_instructions(code):
         if operation.opname == "LOAD_GLOBAL":
             reads[operation.argval] = None
@@ -226,7 +227,8 @@ _ATTRIBUTES = Mutable(lambda v: dict(vars(v)), _put_attributes, ".{}")
 _SLOTS = Mutable(_take_slots, _put_slots, ".{}")
 _BUFFER = Mutable(_take_buffer, _put_buffer, "{}")
 ITERATOR = Mutable(_take_iterator, lambda v, state: None, "{}")
-_ITERATORS = (GeneratorType, *(type(iter(x)) for x in ((), [], {}, {1}, "", range(0), reversed([]), enumerate(()))))
+_EMPTY: tuple[Any, ...] = ((), [], {}, {1}, "", range(0), reversed([]), enumerate(()))
+_ITERATORS = (GeneratorType, *(type(iter(x)) for x in _EMPTY))
 
 
 def _registered(kind: type) -> Mutable:
