@@ -11,6 +11,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from tilewright import numeric
+from tilewright._mlir.ir import Value
 from tilewright.lang.arguments import Form, Leaves, form_of
 from tilewright.lang.carry.values import extract_mlir_values, new_from_mlir_values
 from tilewright.lang.trace import current
@@ -71,8 +72,6 @@ class StructForm(Form):
                 yield f"{self.name}[{i}]", leaf
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        from tilewright._mlir.ir import Value  # lazy: few programs have such arguments
-
         def held(kind: Any) -> Any:
             return tuple(map(held, kind.fields)) if hasattr(kind, "fields") else next(symbols)
 
