@@ -11,7 +11,6 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from tilewright import numeric
-from tilewright._mlir.ir import Value
 from tilewright.lang.arguments import Form, Leaves, form_of
 from tilewright.lang.carry.values import extract_mlir_values, new_from_mlir_values
 from tilewright.lang.trace import current
@@ -19,7 +18,26 @@ from tilewright.lang.trace import current
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = ["foreign_form"]
+__all__ = ["Value", "foreign_form"]
+
+
+class Value:
+    """A value of the program, or the fields of a struct of such values: a handle, which is passed on.
+
+    `Value(other)` holds what another value holds.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.held: Any = value.held if isinstance(value, Value) else value
+
+    @property
+    def type(self) -> Any:
+        """The type; of a struct a tuple of those of its fields."""
+
+        def of(held: Any) -> Any:
+            return tuple(map(of, held)) if isinstance(held, tuple) else held.type
+
+        return of(self.held)
 
 
 def foreign_form(value: Any, name: str, in_kernel: bool) -> Form:
