@@ -246,7 +246,7 @@ if TYPE_CHECKING:
         OptLevel,
         PtxasOptions,
     )
-    from tilewright.lang.profile import profile
+    from tilewright.lang.profiling.profile import profile
     from tilewright.lang.struct import struct, union
     from tilewright.show.registry import show
 
@@ -604,7 +604,7 @@ _LAZY = {
     "nvgpu": "tilewright.cute.nvgpu",
     "pretty_str": "tilewright.cute.text.printing",
     "print_latex": "tilewright.cute.text.printing",
-    "profile": "tilewright.lang.profile",
+    "profile": "tilewright.lang.profiling.profile",
     "print_latex_tiled_copy": "tilewright.cute.text.print_tv",
     "print_latex_tiled_mma": "tilewright.cute.text.print_tv",
     "print_latex_tv": "tilewright.cute.text.print_tv",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright._core import program
 from tilewright.lang import kinds  # noqa: F401 - how values are carried
 from tilewright.lang.arguments import EventForm, Form, Leaves, form_of
+from tilewright.lang.collection import Uncollected
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
@@ -32,13 +33,18 @@ class Shared:
 
 
 class Trace:
-    """A program that is being made. `in_kernel`: whether its innermost open function is a kernel."""
+    """A program that is being made. `in_kernel`: whether its innermost open function is a kernel.
+
+    Python collects no garbage meanwhile: tracing makes many objects that live on, and where torch is imported one full
+    collection takes longer than all of the tracing.
+    """
 
     def __init__(self) -> None:
         self.builder = program.Builder()
         self.in_kernel = False
         self.shared = Shared()
         self.events: list[str] = []  # parameters of the host function that launches record
+        self._uncollected = Uncollected()
 
     def op(self, code: str, operands: Sequence[Any] = (), **attributes: Any) -> Any:
         """Add an operation; see `_core.program.Builder.op`."""
@@ -86,11 +92,13 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self.builder.__enter__()
+        self._uncollected.__enter__()
         _this_thread.trace = self
         return self
 
     def __exit__(self, *error: object) -> None:
         _this_thread.trace = None
+        self._uncollected.__exit__()
         self.builder.__exit__(*error)
 
 

@@ -81,12 +81,13 @@ struct AccessCode {
   Slot pointer = kNoSlot;
   program::Space space = program::Space::kGeneric;
   program::Scalar scalar = program::Scalar::kInt32;
-  uint32_t bytes = 4;       // of an element in registers
-  uint32_t unit = 4;        // of an element in address units
-  bool is_half = false;     // elements of 4 bits
-  bool is_uniform = false;  // all lanes have one address
-  bool is_static = false;   // offsets says it all
-  bool is_aligned = false;  // by its type, to its elements
+  uint32_t bytes = 4;        // of an element in registers
+  uint32_t unit = 4;         // of an element in address units
+  bool is_half = false;      // elements of 4 bits
+  bool is_uniform = false;   // all lanes have one address
+  bool is_static = false;    // offsets says it all
+  bool is_aligned = false;   // by its type, to its elements
+  bool is_fragment = false;  // in frames, and all lanes have one address: a row is 4 bytes of each lane side by side
   uint32_t count = 1;
   uint32_t align = 1;
   program::ByteSwizzle swizzle;          // of the address

@@ -107,6 +107,8 @@ AccessCode Translator::access(const program::Access& from) {
     to.is_static = to.is_static && mode.dynamic == kNoValue;
   }
   if (to.is_static) set_offsets(to);
+  to.is_fragment = to.space == Space::kRegister && to.is_uniform && to.is_static && to.swizzle.bits == 0 &&
+                   !to.is_half && to.is_aligned;
   const program::Vectorized vector = program::vectorized(program_, ranges_, from);
   to.vector = static_cast<uint32_t>(vector.count);
   for (std::size_t m = 0; m < vector.mode; ++m) to.vector_step *= static_cast<uint32_t>(from.modes[m].extent);
@@ -156,14 +158,14 @@ void Translator::compute_memory(const Operation& operation) {
   MemoryCode code = memory(operation);
   switch (operation.code) {
     case Opcode::kLoad: {
-      const Handler run = load_handler(code.accesses[0], false), checked = load_handler(code.accesses[0], true);
+      const Handler run = load_handler(false), checked = load_handler(true);
       out_.add_memory(run, checked, result(operation).reg, {}, std::move(code));
       return out_.set_flow(Flow::kMemory);
     }
     case Opcode::kStore:
     case Opcode::kFill: {
       const Operand x = operand(operation, 0);
-      const Handler run = store_handler(code.accesses[0], false), checked = store_handler(code.accesses[0], true);
+      const Handler run = store_handler(false), checked = store_handler(true);
       out_.add_memory(run, checked, kNone, {x.reg, kNone, kNone}, std::move(code)).one_a = x.is_one();
       return out_.set_flow(Flow::kMemory);
     }

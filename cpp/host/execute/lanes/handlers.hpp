@@ -40,8 +40,8 @@ Handler bitcast_handler();
 Handler prmt_handler();
 
 // memory.cpp
-Handler load_handler(const AccessCode& access, bool checked);
-Handler store_handler(const AccessCode& access, bool checked);
+Handler load_handler(bool checked);
+Handler store_handler(bool checked);
 Handler copy_handler(bool checked);
 Handler async_copy_handler(bool checked);
 // The lanes for which an instruction of a copy is executed.

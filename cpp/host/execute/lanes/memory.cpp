@@ -15,45 +15,6 @@ namespace {
 
 const MemoryCode& memory_of(const Warp& warp, const Instruction& i) { return warp.code->memory[i.side]; }
 
-// The addresses of a row and the lanes that may touch it.
-template <bool kChecked>
-Mask row(const Warp& warp, const Instruction& i, const AccessCode& access, uint32_t element, Use use, Mask mask,
-         uint64_t* addresses, Mask& undefined) {
-  row_addresses(warp, access, element, addresses);
-  if constexpr (kChecked) return warp.shadow->look(warp, i, access, use, addresses, mask, undefined);
-  return mask;
-}
-
-template <bool kChecked>
-void load(Warp& warp, const Instruction& i) {
-  const AccessCode& access = memory_of(warp, i).accesses[0];
-  uint8_t* to = warp.at<uint8_t>(i.to);
-  uint64_t addresses[kLanes];
-  Mask undefined = 0;
-  if constexpr (kChecked) warp.shadow->look_at_vector(warp, i, access, warp.mask);
-  for (uint32_t e = 0; e < access.count; ++e, to += kLanes * access.bytes) {
-    const Mask mask = row<kChecked>(warp, i, access, e, Use::kRead, warp.mask, addresses, undefined);
-    if (kChecked && mask != warp.mask) std::memset(to, 0, kLanes * access.bytes);
-    read_row(warp, access, addresses, mask, to);
-    if constexpr (kChecked) Shadow::set_undefined(warp, i.to, access.bytes, e, undefined, i.place);
-  }
-}
-
-template <bool kChecked>
-void store(Warp& warp, const Instruction& i) {
-  const AccessCode& access = memory_of(warp, i).accesses[0];
-  const uint8_t* from = warp.at<uint8_t>(i.a);
-  const uint32_t step = i.one_a ? 0 : kLanes * access.bytes;
-  uint64_t addresses[kLanes];
-  Mask undefined = 0;
-  if constexpr (kChecked) warp.shadow->look_at_vector(warp, i, access, warp.mask);
-  for (uint32_t e = 0; e < access.count; ++e, from += step) {
-    if constexpr (kChecked) undefined = Shadow::undefined(warp, i.a, access.bytes, i.one_a ? 0 : e);
-    const Mask mask = row<kChecked>(warp, i, access, e, Use::kWrite, warp.mask, addresses, undefined);
-    write_row(warp, access, addresses, mask, from);
-  }
-}
-
 // ---- fragments: all lanes have one address, so that a row is 4 bytes of each lane side by side ----
 
 template <class T>
@@ -93,38 +54,136 @@ TILEWRIGHT_INLINE void write_fragment(uint8_t* frame, uint64_t address, const T*
   }
 }
 
-template <class T, bool kChecked>
-void load_fragment(Warp& warp, const Instruction& i) {
-  const AccessCode& access = memory_of(warp, i).accesses[0];
-  const uint64_t base = warp.at<uint64_t>(access.pointer)[0];
-  T* to = warp.at<T>(i.to);
-  for (uint32_t e = 0; e < access.count; ++e, to += kLanes) {
-    const uint64_t address = base + static_cast<uint64_t>(access.offsets[e]);
-    if constexpr (kChecked) {
-      Mask undefined = 0;
-      if (!warp.shadow->look_at_fragment(warp, i, access, Use::kRead, address, warp.mask, undefined)) {
-        std::memset(to, 0, sizeof(T) * kLanes);
-        continue;
-      }
-      Shadow::set_undefined(warp, i.to, sizeof(T), e, undefined, i.place);
-    }
-    read_fragment<T>(warp.frame, address, to);
+void read_fragment(const Warp& warp, const AccessCode& access, uint32_t element, void* to) {
+  const uint64_t address = warp.at<uint64_t>(access.pointer)[0] + static_cast<uint64_t>(access.offsets[element]);
+  switch (access.bytes) {
+    case 1:
+      return read_fragment(warp.frame, address, static_cast<uint8_t*>(to));
+    case 2:
+      return read_fragment(warp.frame, address, static_cast<uint16_t*>(to));
+    case 4:
+      return read_fragment(warp.frame, address, static_cast<uint32_t*>(to));
+    default:
+      return read_fragment(warp.frame, address, static_cast<uint64_t*>(to));
   }
 }
 
-template <class T, bool kChecked>
-void store_fragment(Warp& warp, const Instruction& i) {
-  const AccessCode& access = memory_of(warp, i).accesses[0];
-  const uint64_t base = warp.at<uint64_t>(access.pointer)[0];
-  const T* from = warp.at<T>(i.a);
-  const uint32_t step = i.one_a ? 0 : kLanes;
-  for (uint32_t e = 0; e < access.count; ++e, from += step) {
-    const uint64_t address = base + static_cast<uint64_t>(access.offsets[e]);
-    if constexpr (kChecked) {
-      Mask undefined = Shadow::undefined(warp, i.a, sizeof(T), i.one_a ? 0 : e);
-      if (!warp.shadow->look_at_fragment(warp, i, access, Use::kWrite, address, warp.mask, undefined)) continue;
+void write_fragment(const Warp& warp, const AccessCode& access, uint32_t element, const void* from, Mask mask) {
+  const uint64_t address = warp.at<uint64_t>(access.pointer)[0] + static_cast<uint64_t>(access.offsets[element]);
+  switch (access.bytes) {
+    case 1:
+      return write_fragment(warp.frame, address, static_cast<const uint8_t*>(from), mask);
+    case 2:
+      return write_fragment(warp.frame, address, static_cast<const uint16_t*>(from), mask);
+    case 4:
+      return write_fragment(warp.frame, address, static_cast<const uint32_t*>(from), mask);
+    default:
+      return write_fragment(warp.frame, address, static_cast<const uint64_t*>(from), mask);
+  }
+}
+
+// ---- rows: one element of each lane ----
+
+// The addresses of a row and the lanes that may touch it.
+template <bool kChecked>
+Mask row(const Warp& warp, const Instruction& i, const AccessCode& access, uint32_t element, Use use, Mask mask,
+         uint64_t* addresses, Mask& undefined) {
+  row_addresses(warp, access, element, addresses);
+  if constexpr (kChecked) return warp.shadow->look(warp, i, access, use, addresses, mask, undefined);
+  return mask;
+}
+
+bool look_at_fragment(const Warp& warp, const Instruction& i, const AccessCode& access, uint32_t element, Use use,
+                      Mask mask, Mask& undefined) {
+  const uint64_t address = warp.at<uint64_t>(access.pointer)[0] + static_cast<uint64_t>(access.offsets[element]);
+  return warp.shadow->look_at_fragment(warp, i, access, use, address, mask, undefined);
+}
+
+// Reads a row; what may not be read is 0. The lanes that may.
+template <bool kChecked>
+Mask read_one(const Warp& warp, const Instruction& i, const AccessCode& access, uint32_t element, Mask mask, void* to,
+              Mask& undefined) {
+  uint64_t addresses[kLanes];
+  if (!access.is_fragment) {
+    const Mask readable = row<kChecked>(warp, i, access, element, Use::kRead, mask, addresses, undefined);
+    if (kChecked && readable != mask) std::memset(to, 0, kLanes * access.bytes);
+    read_row(warp, access, addresses, readable, to);
+    return readable;
+  }
+  if constexpr (kChecked) {
+    if (!look_at_fragment(warp, i, access, element, Use::kRead, mask, undefined)) {
+      std::memset(to, 0, kLanes * access.bytes);
+      return 0;
     }
-    write_fragment<T>(warp.frame, address, from, warp.mask);
+  }
+  read_fragment(warp, access, element, to);
+  return mask;
+}
+
+template <bool kChecked>
+void write_one(const Warp& warp, const Instruction& i, const AccessCode& access, uint32_t element, Mask mask,
+               const void* from, Mask undefined) {
+  uint64_t addresses[kLanes];
+  if (!access.is_fragment) {
+    const Mask writable = row<kChecked>(warp, i, access, element, Use::kWrite, mask, addresses, undefined);
+    return write_row(warp, access, addresses, writable, from);
+  }
+  if (kChecked && !look_at_fragment(warp, i, access, element, Use::kWrite, mask, undefined)) return;
+  write_fragment(warp, access, element, from, mask);
+}
+
+// Whether it is right as a whole to read elements, or to write them with what is defined, so that none needs to be
+// looked at.
+bool is_right(const Warp& warp, const Instruction& i, const AccessCode& access, Use use, uint32_t first,
+              uint32_t elements, int64_t vector, Mask mask) {
+  if (access.is_fragment) {
+    return use == Use::kRead ? Shadow::is_written(warp, access, first, elements, mask)
+                             : Shadow::write(warp, access, first, elements, mask);
+  }
+  return warp.shadow->look_at_runs(warp, i, access, use, first, elements, vector, mask);
+}
+
+// The same of all elements; if not, vectors that are not aligned are found.
+bool is_right(const Warp& warp, const Instruction& i, const AccessCode& access, Use use) {
+  const int64_t vector = Shadow::vector_of(access);
+  if (is_right(warp, i, access, use, 0, access.count, vector, warp.mask)) return true;
+  warp.shadow->look_at_vector(warp, i, access, 0, vector, warp.mask);
+  return false;
+}
+
+// ---- loads and stores ----
+
+template <bool kChecked>
+void load(Warp& warp, const Instruction& i) {
+  const AccessCode& access = memory_of(warp, i).accesses[0];
+  uint8_t* to = warp.at<uint8_t>(i.to);
+  Mask undefined = 0;
+  if (kChecked && is_right(warp, i, access, Use::kRead)) {
+    load<false>(warp, i);
+    if (!warp.has_undefined) return;
+    for (uint32_t e = 0; e < access.count; ++e) Shadow::set_undefined(warp, i.to, access.bytes, e, 0, 0);
+    return;
+  }
+  for (uint32_t e = 0; e < access.count; ++e, to += kLanes * access.bytes) {
+    undefined = 0;
+    read_one<kChecked>(warp, i, access, e, warp.mask, to, undefined);
+    if constexpr (kChecked) Shadow::set_undefined(warp, i.to, access.bytes, e, undefined, i.place);
+  }
+}
+
+template <bool kChecked>
+void store(Warp& warp, const Instruction& i) {
+  const AccessCode& access = memory_of(warp, i).accesses[0];
+  const uint8_t* from = warp.at<uint8_t>(i.a);
+  const uint32_t step = i.one_a ? 0 : kLanes * access.bytes;
+  Mask undefined = 0;
+  if (kChecked && !warp.has_undefined && is_right(warp, i, access, Use::kWrite)) return store<false>(warp, i);
+  if (kChecked && warp.has_undefined) {
+    warp.shadow->look_at_vector(warp, i, access, 0, Shadow::vector_of(access), warp.mask);
+  }
+  for (uint32_t e = 0; e < access.count; ++e, from += step) {
+    if constexpr (kChecked) undefined = Shadow::undefined(warp, i.a, access.bytes, i.one_a ? 0 : e);
+    write_one<kChecked>(warp, i, access, e, warp.mask, from, undefined);
   }
 }
 
@@ -135,12 +194,10 @@ template <bool kChecked>
 Mask predicate_of(const Warp& warp, const Instruction& i, const MemoryCode& memory, uint32_t which) {
   if (memory.accesses.size() < 3) return warp.mask;
   const AccessCode& access = memory.accesses[2];
-  uint64_t addresses[kLanes];
   uint8_t values[kLanes] = {};
   Mask undefined = 0;
-  const Mask readable = row<kChecked>(warp, i, access, which, Use::kRead, warp.mask, addresses, undefined);
+  const Mask readable = read_one<kChecked>(warp, i, access, which, warp.mask, values, undefined);
   if (kChecked && undefined != 0) Shadow::find_undefined(warp, i, undefined, 0, "decides what is copied");
-  read_row(warp, access, addresses, readable, values);
   Mask mask = 0;
   for (uint32_t l = 0; l < kLanes; ++l) mask |= Mask{values[l] != 0} << l;
   return mask & readable;
@@ -151,26 +208,29 @@ void copy(Warp& warp, const Instruction& i) {
   const MemoryCode& memory = memory_of(warp, i);
   const AccessCode &from = memory.accesses[0], &to = memory.accesses[1];
   const auto elements = static_cast<uint32_t>(memory.ints[1]);
-  uint64_t addresses[kLanes];
+  const int64_t vector = memory.ints[0] / 8;
   alignas(64) uint8_t values[kRowsAtOnce][kLanes * 8];
   Mask undefined[kRowsAtOnce] = {};
   for (uint32_t first = 0; first < from.count; first += elements) {
     const Mask mask = predicate_of<kChecked>(warp, i, memory, first / elements);
     if (mask == 0) continue;
+    bool is_read = false, is_written = false;
     if constexpr (kChecked) {
-      warp.shadow->look_at_vector(warp, i, from, first, memory.ints[0] / 8, mask);
-      warp.shadow->look_at_vector(warp, i, to, first, memory.ints[0] / 8, mask);
+      is_read = is_right(warp, i, from, Use::kRead, first, elements, vector, mask);
+      is_written = is_read && is_right(warp, i, to, Use::kWrite, first, elements, vector, mask);
+      if (!is_read) warp.shadow->look_at_vector(warp, i, from, first, vector, mask);
+      if (!is_written) warp.shadow->look_at_vector(warp, i, to, first, vector, mask);
     }
     for (uint32_t begin = first; begin < first + elements; begin += kRowsAtOnce) {
       const uint32_t last = std::min(begin + kRowsAtOnce, first + elements);
       for (uint32_t e = begin; e < last; ++e) {
-        const Mask readable = row<kChecked>(warp, i, from, e, Use::kRead, mask, addresses, undefined[e - begin]);
-        if (kChecked && readable != mask) std::memset(values[e - begin], 0, sizeof values[0]);
-        read_row(warp, from, addresses, readable, values[e - begin]);
+        undefined[e - begin] = 0;
+        const auto read = kChecked && !is_read ? &read_one<true> : &read_one<false>;
+        read(warp, i, from, e, mask, values[e - begin], undefined[e - begin]);
       }
       for (uint32_t e = begin; e < last; ++e) {
-        const Mask writable = row<kChecked>(warp, i, to, e, Use::kWrite, mask, addresses, undefined[e - begin]);
-        write_row(warp, to, addresses, writable, values[e - begin]);
+        const auto write = kChecked && !is_written ? &write_one<true> : &write_one<false>;
+        write(warp, i, to, e, mask, values[e - begin], undefined[e - begin]);
       }
     }
   }
@@ -194,7 +254,7 @@ void copy_async(Warp& warp, const Instruction& i) {
       Mask undefined = 0;
       // Where the predicate is false nothing is read, and zeros land.
       copy.zeros = warp.mask & ~mask;
-      copy.left = row<kChecked>(warp, i, from, e, Use::kRead, mask, copy.from, undefined) | copy.zeros;
+      copy.left = row<kChecked>(warp, i, from, e, Use::kAsyncRead, mask, copy.from, undefined) | copy.zeros;
       copy.left &= row<kChecked>(warp, i, to, e, Use::kAsyncWrite, warp.mask, copy.to, undefined);
       std::memcpy(copy.group, warp.committed, sizeof copy.group);
       if (copy.left != 0) warp.pending.push_back(copy);
@@ -228,9 +288,7 @@ void land(Warp& warp, uint32_t allowed) {
     if ((masks[n] & copy.zeros) != 0) std::memset(values, 0, sizeof values);
     read_row(warp, memory.accesses[0], copy.from, masks[n] & ~copy.zeros, values);
     write_row(warp, memory.accesses[1], copy.to, masks[n], values);
-    if (warp.shadow != nullptr) {
-      warp.shadow->land(warp, *copy.instruction, memory.accesses[1], copy.to, masks[n]);
-    }
+    if (warp.shadow != nullptr) warp.shadow->land(warp, copy, masks[n]);
     copy.left &= ~masks[n];
   }
   std::erase_if(warp.pending, [](const PendingCopy& copy) { return copy.left == 0; });
@@ -258,43 +316,10 @@ void enter_frame(Warp& warp, const Instruction& i) {
   warp.shadow->forget(warp, warp.code->allocations[i.side], warp.mask);
 }
 
-bool is_fragment(const AccessCode& access) {
-  return access.space == Space::kRegister && access.is_uniform && access.is_static && access.swizzle.bits == 0 &&
-         !access.is_half && access.is_aligned;
-}
-
-template <template <class, bool> class F>
-Handler of_bytes(uint32_t bytes, bool checked) {
-  switch (bytes) {
-    case 1:
-      return checked ? &F<uint8_t, true>::run : &F<uint8_t, false>::run;
-    case 2:
-      return checked ? &F<uint16_t, true>::run : &F<uint16_t, false>::run;
-    case 4:
-      return checked ? &F<uint32_t, true>::run : &F<uint32_t, false>::run;
-    default:
-      return checked ? &F<uint64_t, true>::run : &F<uint64_t, false>::run;
-  }
-}
-template <class T, bool kChecked>
-struct LoadFragment {
-  static void run(Warp& warp, const Instruction& i) { load_fragment<T, kChecked>(warp, i); }
-};
-template <class T, bool kChecked>
-struct StoreFragment {
-  static void run(Warp& warp, const Instruction& i) { store_fragment<T, kChecked>(warp, i); }
-};
-
 }  // namespace
 
-Handler load_handler(const AccessCode& access, bool checked) {
-  if (is_fragment(access)) return of_bytes<LoadFragment>(access.bytes, checked);
-  return checked ? &load<true> : &load<false>;
-}
-Handler store_handler(const AccessCode& access, bool checked) {
-  if (is_fragment(access)) return of_bytes<StoreFragment>(access.bytes, checked);
-  return checked ? &store<true> : &store<false>;
-}
+Handler load_handler(bool checked) { return checked ? &load<true> : &load<false>; }
+Handler store_handler(bool checked) { return checked ? &store<true> : &store<false>; }
 Mask copied_lanes(const Warp& warp, const Instruction& instruction, uint32_t which) {
   return predicate_of<false>(warp, instruction, memory_of(warp, instruction), which);
 }

@@ -87,14 +87,9 @@ struct FragmentTile {
   }
 };
 
-bool is_fragment(const AccessCode& access) {
-  return access.space == Space::kRegister && access.is_uniform && access.is_static && access.swizzle.bits == 0 &&
-         access.is_aligned && access.bytes == 4;
-}
-
 // Looks at element e of an operand: whether it can be touched, and what is not defined of it.
 bool look(const Warp& warp, const Instruction& i, const AccessCode& access, Use use, uint32_t e, Mask& undefined) {
-  if (is_fragment(access)) {
+  if (access.is_fragment) {
     const uint64_t address = warp.at<uint64_t>(access.pointer)[0] + static_cast<uint64_t>(access.offsets[e]);
     return warp.shadow->look_at_fragment(warp, i, access, use, address, warp.mask, undefined);
   }
@@ -107,6 +102,15 @@ bool look(const Warp& warp, const Instruction& i, const AccessCode& access, Use 
 // is.
 bool look(const Warp& warp, const Instruction& i) {
   const MemoryCode& memory = warp.code->memory[i.side];
+  const auto is_written = [&](std::size_t x) {
+    const AccessCode& access = memory.accesses[x];
+    return access.is_fragment && Shadow::is_written(warp, access, 0, access.count, warp.mask);
+  };
+  const AccessCode& to = memory.accesses[0];
+  if (is_written(1) && is_written(2) && is_written(3) && to.is_fragment &&
+      Shadow::write(warp, to, 0, to.count, warp.mask)) {
+    return true;
+  }
   const Extents s = extents_of(memory);
   std::vector<Mask> undefined[4];
   bool all_defined = true, is_right = true;
@@ -191,7 +195,8 @@ Handler fma_tile_handler(const MemoryCode& memory, bool checked) {
   const Scalar scalar = memory.accesses[0].scalar;
   bool fragments = true;
   for (std::size_t x = 0; x < 4; ++x) {
-    fragments = fragments && is_fragment(memory.accesses[x]) && memory.accesses[x].scalar == scalar;
+    fragments = fragments && memory.accesses[x].is_fragment && memory.accesses[x].bytes == 4 &&
+                memory.accesses[x].scalar == scalar;
   }
   if (fragments && scalar == Scalar::kFloat32) {
     return checked ? &checked_fragment_tile<float> : handler_of<FragmentTile<float>>();

@@ -41,6 +41,13 @@ uint32_t Clocks::event(const Warp& warp, const Instruction& instruction, bool is
   return static_cast<uint32_t>(events_.size() - 1);
 }
 
+uint32_t Clocks::run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes) {
+  events_.push_back({warp.cta->linear, instruction.place, static_cast<uint16_t>(warp.index), false,
+                     static_cast<uint8_t>(lane), bytes, first});
+  last_ = nullptr;
+  return static_cast<uint32_t>(events_.size() - 1);
+}
+
 void Clocks::begin(CtaClocks& cta, std::size_t warps) const {
   cta.warps.assign(warps, WarpClock{});
   // What other CTAs did before is in no order with this one; by the records' CTA that is known.
@@ -49,17 +56,22 @@ void Clocks::begin(CtaClocks& cta, std::size_t warps) const {
   for (CtaClocks::Joined& joined : cta.barriers) joined = {};
 }
 
-bool Clocks::is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const {
-  const uint32_t number = event_of(record);
+bool Clocks::is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) const {
   if (number <= 1) return true;
   const Event& event = events_[number];
   const WarpClock& clock = cta.warps[warp.index];
   if (event.cta != warp.cta->linear) return !clock.others.empty() && below(clock.others, event, number);
-  if (number < clock.known[event.warp]) return true;
-  if (event.warp != warp.index) return false;
+  return number < clock.known[event.warp];
+}
+
+bool Clocks::is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const {
+  const uint32_t number = event_of(record);
+  if (is_before(cta, warp, number)) return true;
+  const Event& event = events_[number];
+  if (event.cta != warp.cta->linear || event.warp != warp.index) return false;
   if (lane_of(record) == lane) return true;
   Mask reached = Mask{1} << lane_of(record);
-  for (const WarpClock::Partial& partial : clock.partial) {
+  for (const WarpClock::Partial& partial : cta.warps[warp.index].partial) {
     if (number < partial.event && (partial.lanes & reached) != 0) reached |= partial.lanes;
   }
   return (reached >> lane & 1) != 0;

@@ -21,11 +21,17 @@ inline constexpr Record record_of(uint32_t event, uint32_t lane) { return event 
 inline uint32_t event_of(Record record) { return (record & ~kUnderWay) >> 5; }
 inline uint32_t lane_of(Record record) { return record & 31; }
 
+// An event of a run is one of lanes side by side: from `lane` on, each touches `bytes` bytes, the first one at `first`.
 struct Event {
   uint64_t cta;
   uint32_t place;
   uint16_t warp;
   bool is_atomic;
+  uint8_t lane = 0;
+  uint32_t bytes = 0;
+  uint64_t first = 0;
+
+  uint32_t lane_at(uint64_t address) const { return lane + static_cast<uint32_t>((address - first) / bytes); }
 };
 
 // For each CTA and warp the number below which events are known to have happened before.
@@ -63,6 +69,8 @@ class Clocks {
 
   // The number of what the warp does now; the same one for all rows of an instruction.
   uint32_t event(const Warp& warp, const Instruction& instruction, bool is_atomic);
+  // The number of a run, which is an event of its own.
+  uint32_t run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes);
   uint32_t count() const { return static_cast<uint32_t>(events_.size()); }
   bool is_full() const { return events_.size() >= most_; }
   // Forgets all events; what is recorded as 1 is in order with everything.
@@ -71,6 +79,8 @@ class Clocks {
 
   void begin(CtaClocks& cta, std::size_t warps) const;
   bool is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const;
+  // Whether the event was before whatever any lane of the warp does now.
+  bool is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) const;
   // Whether a fence is all that lacks.
   bool lacks_a_fence(const CtaClocks& cta, const Warp& warp, Record record) const;
 

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "core/error.hpp"
 #include "host/execute/lanes/address.hpp"
@@ -25,27 +24,10 @@ bool is_part_of(const std::string& parameter, const std::string& name) {
          (parameter.size() == name.size() || parameter[name.size()] == '.' || parameter[name.size()] == '[');
 }
 
-bool contains(const MemoryRange& range, uint64_t address, uint64_t bytes) {
-  return address - range.address <= range.bytes && range.bytes - (address - range.address) >= bytes;
-}
-
 }  // namespace
 
-Cells::Cells(std::size_t granules) : count(granules) {
-  const auto zeros = [&] {
-    auto* records = static_cast<Record*>(std::calloc(std::max<std::size_t>(1, count), sizeof(Record)));
-    if (records == nullptr) throw std::bad_alloc();
-    return Records(records);
-  };
-  write = zeros();
-  read = zeros();
-  other_read = zeros();
-}
-
-void Cells::Free::operator()(Record* records) const { std::free(records); }
-
 void Cells::clear() {
-  for (Records* each : {&write, &read, &other_read}) std::memset(each->get(), 0, count * sizeof(Record));
+  for (Zeros<Record>* each : {&write, &read, &other_read}) std::memset(each->get(), 0, count * sizeof(Record));
 }
 
 Shadow::Shadow(const Launch& launch)
@@ -65,11 +47,12 @@ Shadow::Shadow(const Launch& launch)
     if (!segments_.empty() && first < segments_.back().last) {
       segments_.back().last = std::max(segments_.back().last, last);
     } else {
-      segments_.push_back({first, last, nullptr});
+      segments_.push_back({first, last, nullptr, nullptr});
     }
   }
   for (Segment& segment : segments_) {
     segment.cells = std::make_unique<Cells>((segment.last - segment.first) >> global_shift_);
+    segment.lines = zeros<Line>(segment.count_lines());
   }
   const program::Function& function = *launch.code->function;
   const std::vector<program::ValueId>& parameters = launch.code->program->blocks[function.body].parameters;
@@ -83,6 +66,7 @@ Shadow::Shadow(const Launch& launch)
       }
     }
     parameters_.push_back(best);
+    parameter_segments_.push_back(best == nullptr ? nullptr : &segment_of(best->address));
   }
 }
 
@@ -115,16 +99,26 @@ void Shadow::begin(Cta& cta) {
 
 // Too many events to be told apart: what happened so far counts as long ago.
 void Shadow::make_room() {
-  const auto forget = [](Cells& cells) {
-    for (std::size_t i = 0; i < cells.count; ++i) {
+  const auto forget = [](Cells& cells, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
       if (cells.write[i] != 0) cells.write[i] = kLongAgo;
       cells.read[i] = cells.other_read[i] = 0;
     }
   };
-  for (Segment& segment : segments_) forget(*segment.cells);
+  const std::size_t granules = std::size_t{1} << (kLineShift - global_shift_);
+  for (Segment& segment : segments_) {
+    for (std::size_t i = 0; i < segment.count_lines(); ++i) {
+      Line& line = segment.lines[i];
+      if (line.write == kSpread) {
+        forget(*segment.cells, i * granules, std::min((i + 1) * granules, segment.cells->count));
+      } else if (line.write != 0 || line.read != 0) {
+        line = Line{line.write == 0 ? 0 : kLongAgo, 0, 0};
+      }
+    }
+  }
   clocks_.clear();
   for (const std::shared_ptr<CtaMemory>& memory : ctas_) {
-    forget(*memory->shared);
+    forget(*memory->shared, 0, memory->shared->count);
     clocks_.begin(memory->clocks, memory->warps.size());
   }
 }
@@ -226,136 +220,80 @@ std::optional<Shadow::Place> Shadow::global_place(const Warp& warp, const Instru
   if (launch_.memory.empty()) return place;  // nothing is known about memory
   place.range = range_of(access, address);
   const bool is_inside = place.range != nullptr && contains(*place.range, address, bytes);
-  const bool is_allowed = is_inside && (use == Use::kRead || place.range->is_writable);
+  const bool is_allowed = is_inside && (is_read(use) || place.range->is_writable);
   if (!is_allowed) {
     const FindingKind kind = is_inside ? FindingKind::kReadOnly : FindingKind::kOutOfBounds;
     Finding* finding = warp.cta->report(warp, instruction, kind, static_cast<int>(lane), [&] {
       if (is_inside) return concat("the memory of ", place.range->name, " may not be written");
       if (place.range == nullptr) return std::string("the address is in the memory of no argument");
       const auto offset = static_cast<int64_t>(address - place.range->address);
-      return concat(use == Use::kRead ? "reads" : "writes", " byte ", offset, " of ", place.range->name, ", which has ",
+      return concat(is_read(use) ? "reads" : "writes", " byte ", offset, " of ", place.range->name, ", which has ",
                     counted(static_cast<int64_t>(place.range->bytes), "byte"));
     });
     if (finding != nullptr) tell(*finding, warp, access, address, place.range);
     return std::nullopt;
   }
   const Segment& segment = segment_of(address);
+  place.segment = &segment;
   place.cells = segment.cells.get();
   place.first = (address - segment.first) >> global_shift_;
   place.last = (address + bytes - 1 - segment.first) >> global_shift_;
   return place;
 }
 
-// ---- frames ----
-
-bool Shadow::frame_place(Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
-                         uint64_t address, uint32_t bytes, uint32_t lane, Mask& undefined) {
-  uint64_t first = 0, size = warp.code->frame_bytes;
-  if (access.allocation >= 0) {
-    const Allocation& allocation = warp.code->allocations[static_cast<std::size_t>(access.allocation)];
-    first = allocation.offset;
-    size = allocation.bytes;
-  }
-  if (address < first || address - first > size || size - (address - first) < bytes) {
-    Finding* finding = warp.cta->report(warp, instruction, FindingKind::kOutOfBounds, static_cast<int>(lane), [&] {
-      return concat("byte ", static_cast<int64_t>(address - first), " of ", counted(static_cast<int64_t>(size), "byte"),
-                    " in registers");
-    });
-    if (finding != nullptr) tell(*finding, warp, access, address, nullptr);
-    return false;
-  }
-  CtaMemory::OfWarp& known = warp.cta->memory->warps[warp.index];
-  const Mask bit = Mask{1} << lane;
-  for (uint64_t g = address >> frame_shift_; g <= (address + bytes - 1) >> frame_shift_; ++g) {
-    Mask& written = known.written[g];
-    if (use == Use::kRead) {
-      if ((written & bit) == 0) undefined |= bit;
-    } else if ((undefined & bit) != 0) {
-      written &= ~bit;
-      known.origin[g] = origin(warp, instruction.a, access.bytes, 0);
-    } else {
-      written |= bit;
-    }
-  }
-  return true;
-}
-
-bool Shadow::look_at_fragment(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
-                              uint64_t address, Mask mask, Mask& undefined) {
-  uint64_t first = 0, size = warp.code->frame_bytes;
-  if (access.allocation >= 0) {
-    const Allocation& allocation = warp.code->allocations[static_cast<std::size_t>(access.allocation)];
-    first = allocation.offset;
-    size = allocation.bytes;
-  }
-  const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
-  if (address < first || address - first > size || size - (address - first) < access.bytes ||
-      address % access.bytes != 0) {
-    uint64_t addresses[kLanes];
-    std::fill_n(addresses, kLanes, address);
-    look(warp, instruction, access, use, addresses, Mask{1} << lane, undefined);
-    return false;
-  }
-  CtaMemory::OfWarp& known = warp.cta->memory->warps[warp.index];
-  if (use == Use::kRead) undefined = 0;
-  for (uint64_t g = address >> frame_shift_; g <= (address + access.bytes - 1) >> frame_shift_; ++g) {
-    Mask& written = known.written[g];
-    if (use == Use::kRead) {
-      undefined |= mask & ~written;
-    } else {
-      written = (written | mask) & ~(undefined & mask);
-    }
-  }
-  return true;
-}
-
-void Shadow::forget(Warp& warp, const Allocation& allocation, Mask mask) {
-  CtaMemory::OfWarp& known = warp.cta->memory->warps[warp.index];
-  const uint64_t end = uint64_t{allocation.offset} + allocation.bytes;
-  for (uint64_t g = allocation.offset >> frame_shift_; g << frame_shift_ < end; ++g) {
-    known.written[g] &= ~mask;
-    known.origin[g] = 0;
-  }
-}
-
 // ---- vectors ----
+
+int64_t Shadow::vector_of(const AccessCode& access) {
+  if (access.count < 2 || !access.is_static || access.is_half) return 1;
+  for (uint32_t e = 1; e < access.count; ++e) {
+    if (access.offsets[e] - access.offsets[e - 1] != access.bytes) return 1;
+  }
+  return static_cast<int64_t>(
+      std::min<uint64_t>({std::bit_floor(uint64_t{access.count} * access.bytes), access.align, 16}));
+}
 
 void Shadow::look_at_vector(const Warp& warp, const Instruction& instruction, const AccessCode& access,
                             uint32_t element, int64_t bytes, Mask mask) {
   if (access.space == Space::kRegister || bytes <= 1 || !std::has_single_bit(static_cast<uint64_t>(bytes))) return;
   uint64_t addresses[kLanes];
   row_addresses(warp, access, element, addresses);
+  const int half = access.is_half ? 1 : 0;
+  uint64_t between = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) between |= (mask >> l & 1) != 0 ? addresses[l] >> half : 0;
+  if ((between & static_cast<uint64_t>(bytes - 1)) == 0) return;
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
-    uint64_t address = access.is_half ? addresses[lane] >> 1 : addresses[lane];
+    const uint64_t address = addresses[lane] >> half;
     if (access.space == Space::kGeneric && (address & kWindowMask) == kFrameWindow) continue;
     is_aligned(warp, instruction, access, address, bytes, lane);
   }
 }
 
-// The vectors that the GPU takes: as long as the pointer's type promises, where the elements are side by side.
-void Shadow::look_at_vector(const Warp& warp, const Instruction& instruction, const AccessCode& access, Mask mask) {
-  if (access.count < 2 || !access.is_static || access.is_half) return;
-  for (uint32_t e = 1; e < access.count; ++e) {
-    if (access.offsets[e] - access.offsets[e - 1] != access.bytes) return;
-  }
-  const auto bytes = std::min<uint64_t>({std::bit_floor(uint64_t{access.count} * access.bytes), access.align, 16});
-  look_at_vector(warp, instruction, access, 0, static_cast<int64_t>(bytes), mask);
-}
-
 // ---- order ----
 
-void Shadow::land(const Warp& warp, const Instruction& copy, const AccessCode& access, const uint64_t* addresses,
-                  Mask mask) {
-  const uint32_t event = clocks_.event(warp, copy, false);
+void Shadow::land(const Warp& warp, const PendingCopy& copy, Mask mask) {
+  const MemoryCode& memory = warp.code->memory[copy.instruction->side];
+  const AccessCode &from = memory.accesses[0], &to = memory.accesses[1];
+  const uint32_t event = clocks_.event(warp, *copy.instruction, false);
+  const auto land_in = [&](Record& record, uint32_t lane) {
+    if ((record & kUnderWay) == 0 || lane_of(record) != lane) return;
+    const Event& before = clocks_[record];
+    if (before.warp == warp.index && before.cta == warp.cta->linear) record = record_of(event, lane);
+  };
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
-    const uint64_t address = (access.is_half ? addresses[lane] >> 1 : addresses[lane]) & ~kWindowMask;
+    const uint64_t address = (to.is_half ? copy.to[lane] >> 1 : copy.to[lane]) & ~kWindowMask;
     Cells& cells = *warp.cta->memory->shared;
-    for (std::size_t g = address >> shared_shift_; g <= (address + access.bytes - 1) >> shared_shift_; ++g) {
-      const Record written = cells.write[g];
-      if ((written & kUnderWay) == 0) continue;
-      if (lane_of(written) == lane && clocks_[written].warp == warp.index) cells.write[g] = record_of(event, lane);
+    for (std::size_t g = address >> shared_shift_; g <= (address + to.bytes - 1) >> shared_shift_; ++g) {
+      land_in(cells.write[g], lane);
+    }
+    const uint64_t source = from.is_half ? copy.from[lane] >> 1 : copy.from[lane];
+    if ((copy.zeros >> lane & 1) != 0 || range_of(from, source) == nullptr) continue;
+    const Segment& segment = segment_of(source);
+    const uint64_t first = source - segment.first;
+    for (std::size_t g = first >> global_shift_; g <= (first + from.bytes - 1) >> global_shift_; ++g) {
+      land_in(segment.cells->read[g], lane);
+      land_in(segment.cells->other_read[g], lane);
     }
   }
 }

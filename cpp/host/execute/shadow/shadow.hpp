@@ -1,7 +1,10 @@
 // What is known about memory while a kernel runs with checks: who wrote and read it, and what was never written.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <optional>
 
 #include "clocks.hpp"
@@ -9,20 +12,39 @@
 
 namespace tilewright::execute {
 
-enum class Use : uint8_t { kRead, kWrite, kAtomic, kAsyncWrite };
+enum class Use : uint8_t { kRead, kWrite, kAtomic, kAsyncRead, kAsyncWrite };
+inline bool is_read(Use use) { return use == Use::kRead || use == Use::kAsyncRead; }
+
+// Zeros, of which only those that are touched take memory.
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+template <class T>
+using Zeros = std::unique_ptr<T[], Free>;
+template <class T>
+Zeros<T> zeros(std::size_t count) {
+  auto* all = static_cast<T*>(std::calloc(std::max<std::size_t>(1, count), sizeof(T)));
+  if (all == nullptr) throw std::bad_alloc();
+  return Zeros<T>(all);
+}
 
 // Of each granule of some memory: the last write, and two reads since then, of different warps where there are some.
 struct Cells {
-  explicit Cells(std::size_t count);
+  explicit Cells(std::size_t granules)
+      : count(granules), write(zeros<Record>(count)), read(zeros<Record>(count)), other_read(zeros<Record>(count)) {}
   void clear();
 
-  struct Free {
-    void operator()(Record* records) const;
-  };
-  using Records = std::unique_ptr<Record[], Free>;
   std::size_t count;
-  Records write, read, other_read;
+  Zeros<Record> write, read, other_read;
 };
+
+// The same of a whole line of global memory, by the numbers of runs, as long as runs are all that touched it.
+struct Line {
+  Record write, read, other_read;
+};
+inline constexpr uint32_t kLineShift = 6;
+inline constexpr uint64_t kLine = uint64_t{1} << kLineShift;  // bytes
+inline constexpr Record kSpread = ~Record{0};                 // instead of a write: the granules' records say it
 
 // Of one CTA. Masks of frames and registers have a bit for each lane.
 struct CtaMemory {
@@ -37,6 +59,10 @@ struct CtaMemory {
   std::vector<OfWarp> warps;
 };
 
+inline bool contains(const MemoryRange& range, uint64_t address, uint64_t bytes) {
+  return address - range.address <= range.bytes && range.bytes - (address - range.address) >= bytes;
+}
+
 class Shadow {
  public:
   explicit Shadow(const Launch& launch);
@@ -50,11 +76,20 @@ class Shadow {
   // The same where all lanes have one address in their frames: all lanes or none.
   bool look_at_fragment(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                         uint64_t address, Mask mask, Mask& undefined);
+  // Whether all is right with `elements` elements from one on, in vectors of so many bytes, seen as a whole.
+  bool look_at_runs(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint32_t first,
+                    uint32_t elements, int64_t vector, Mask mask);
+  // The same of a fragment, which is read, or written with what is defined.
+  static bool is_written(const Warp& warp, const AccessCode& access, uint32_t first, uint32_t elements, Mask mask);
+  static bool write(const Warp& warp, const AccessCode& access, uint32_t first, uint32_t elements, Mask mask);
+  // The bytes of the vectors that the GPU takes: as long as the pointer's type promises, where the elements are side by
+  // side.
+  static int64_t vector_of(const AccessCode& access);
   // Whether accesses of so many bytes, from an element on, are aligned.
   void look_at_vector(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint32_t element,
                       int64_t bytes, Mask mask);
-  void look_at_vector(const Warp& warp, const Instruction& instruction, const AccessCode& access, Mask mask);
-  void land(const Warp& warp, const Instruction& copy, const AccessCode& access, const uint64_t* addresses, Mask mask);
+  // A copy lands for some lanes; those of `zeros` have read nothing.
+  void land(const Warp& warp, const PendingCopy& copy, Mask mask);
   void forget(Warp& warp, const Allocation& allocation, Mask mask);
 
   void sync_lanes(Warp& warp, Mask among);
@@ -81,11 +116,14 @@ class Shadow {
   struct Segment {  // of the arguments' memory; those that overlap are one
     uint64_t first, last;
     std::unique_ptr<Cells> cells;
+    Zeros<Line> lines;
+    std::size_t count_lines() const { return (last - first + kLine - 1) >> kLineShift; }
   };
   struct Place {  // of one access of one lane
     Cells* cells = nullptr;
     std::size_t first = 0, last = 0;  // granules
     const MemoryRange* range = nullptr;
+    const Segment* segment = nullptr;
   };
 
   std::optional<Place> shared_place(const Warp& warp, const Instruction& instruction, const AccessCode& access,
@@ -94,8 +132,9 @@ class Shadow {
                                     uint64_t address, uint32_t bytes, uint32_t lane);
   bool frame_place(Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
                    uint32_t bytes, uint32_t lane, Mask& undefined);
-  Mask touch_quickly(const Warp& warp, const AccessCode& access, Use use, const uint64_t* addresses, Mask mask,
-                     uint32_t event, Mask& undefined);
+  Mask touch_row(const Warp& warp, const AccessCode& access, Use use, const uint64_t* addresses, Mask mask,
+                 uint32_t event, Mask undefined);
+  void spread(const Segment& segment, std::size_t line);
   const Segment& segment_of(uint64_t address) const;
   bool is_aligned(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
                   int64_t bytes, uint32_t lane);
@@ -111,7 +150,8 @@ class Shadow {
   Clocks clocks_;
   std::vector<std::shared_ptr<CtaMemory>> ctas_;  // of all that are under way
   std::vector<Segment> segments_;
-  std::vector<const MemoryRange*> parameters_;          // the memory of each of the kernel's parameters
+  std::vector<const MemoryRange*> parameters_;  // the memory of each of the kernel's parameters
+  std::vector<const Segment*> parameter_segments_;
   uint32_t shared_shift_, global_shift_, frame_shift_;  // granules are 2^shift bytes
 };
 

@@ -1,6 +1,7 @@
 // Shadow: every access beside those before it.
 #include <bit>
 
+#include "asked.hpp"
 #include "core/error.hpp"
 #include "shadow.hpp"
 
@@ -10,9 +11,7 @@ using program::Space;
 
 namespace {
 
-const char* verb_of(Use use) {
-  return use == Use::kRead ? "reads" : use == Use::kAtomic ? "changes atomically" : "writes";
-}
+const char* verb_of(Use use) { return is_read(use) ? "reads" : use == Use::kAtomic ? "changes atomically" : "writes"; }
 
 }  // namespace
 
@@ -23,8 +22,8 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   if ((record & kUnderWay) != 0) {
     Finding* finding = cta.count(warp, instruction, FindingKind::kNotLanded, static_cast<int>(lane), event.place);
     if (finding == nullptr) return;
-    finding->message =
-        concat("the thread ", verb_of(use), " what an asynchronous copy writes, before a wait has let the copy land");
+    finding->message = concat("the thread ", verb_of(use), " what an asynchronous copy ",
+                              record_writes ? "writes" : "reads", ", before a wait has let the copy land");
     finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
     return tell(*finding, warp, access, address, place.range);
   }
@@ -59,20 +58,24 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
     return record >= safe && record != 0 && record != mine &&
            ((record & kUnderWay) != 0 || !clocks_.is_ordered(clocks, warp, lane, record));
   };
+  const Asked of_both(clocks_, warp, clocks);
   const auto race = [&](Record record, bool writes) {
     find_race(warp, instruction, access, use, address, place, lane, record, writes);
   };
   for (std::size_t g = place.first; g <= place.last; ++g) {
+    if (!is_shared && place.segment->lines[g >> (kLineShift - global_shift_)].write != kSpread) {
+      spread(*place.segment, g >> (kLineShift - global_shift_));
+    }
     const Record written = cells.write[g];
-    if (use == Use::kRead) {
+    if (is_read(use)) {
       if (is_open(written)) race(written, true);
       if (written == 0 && is_shared) undefined |= Mask{1} << lane;
       const Record first = cells.read[g], second = cells.other_read[g];
+      const Record reads = use == Use::kAsyncRead ? mine | kUnderWay : mine;
       if (!is_open(first)) {
-        cells.read[g] = mine;
-      } else if (!is_open(second) || (clocks_[second].warp == clocks_[first].warp &&
-                                      clocks_[first].warp != static_cast<uint16_t>(warp.index))) {
-        cells.other_read[g] = mine;
+        cells.read[g] = reads;
+      } else if (!is_open(second) || of_both.is_of_one_other(first, second)) {
+        cells.other_read[g] = reads;
       }
       continue;
     }
@@ -88,65 +91,6 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   }
 }
 
-// What is right with most accesses, row by row: all lanes are aligned, in bounds, and touch one granule each that
-// nobody else has touched since the last barrier. The lanes for which nothing is left to do.
-Mask Shadow::touch_quickly(const Warp& warp, const AccessCode& access, Use use, const uint64_t* addresses, Mask mask,
-                           uint32_t event, Mask& undefined) {
-  const bool is_shared = access.space == Space::kShared;
-  const uint32_t shift = is_shared ? shared_shift_ : global_shift_;
-  if ((!is_shared && access.space != Space::kGlobal) || access.is_half || access.bytes != 1u << shift ||
-      (use != Use::kRead && use != Use::kWrite) || undefined != 0) {
-    return 0;
-  }
-  uint64_t first = 0, size = static_cast<uint64_t>(launch_.shared_bytes);
-  Cells* cells = warp.cta->memory->shared.get();
-  std::size_t offset = 0;
-  if (!is_shared) {
-    const MemoryRange* range =
-        access.parameter >= 0 ? parameters_[static_cast<std::size_t>(access.parameter)] : nullptr;
-    if (range == nullptr || (use == Use::kWrite && !range->is_writable)) return 0;
-    const Segment& segment = segment_of(range->address);
-    if (range->address % access.bytes != 0) return 0;
-    first = range->address;
-    size = range->bytes;
-    cells = segment.cells.get();
-    offset = (range->address - segment.first) >> shift;
-  }
-  if (size < access.bytes) return 0;
-  const uint64_t last = size - access.bytes, ones = access.bytes - 1;
-  // What is below is of this CTA and in order with what the warp does.
-  const Record safe = is_shared ? record_of(warp.cta->memory->clocks.warps[warp.index].all, 0) : 1;
-  const Record needed = is_shared && use == Use::kRead ? 1 : 0;  // to be written at all
-  Record *const write = cells->write.get() + offset, *const read = cells->read.get() + offset,
-                *const other = cells->other_read.get() + offset;
-  Mask done = 0;
-  for (Mask left = mask; left != 0; left &= left - 1) {
-    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
-    const uint64_t at = addresses[lane] - first;
-    if (at > last || (at & ones) != 0) continue;
-    const uint64_t g = at >> shift;
-    const Record mine = record_of(event, lane), written = write[g];
-    // Of 0, where it has to be written, 1 is taken, so that it is above all.
-    if (written - needed >= safe - needed) continue;
-    if (use == Use::kRead) {
-      if (read[g] < safe) {
-        read[g] = mine;
-      } else if (event_of(read[g]) == event && other[g] < safe) {
-        other[g] = mine;
-      } else if (other[g] < safe || clocks_[read[g]].warp == clocks_[other[g]].warp) {
-        continue;
-      }
-    } else {
-      if (read[g] >= safe) continue;
-      if (other[g] >= safe) continue;
-      write[g] = mine;
-      read[g] = other[g] = 0;
-    }
-    done |= Mask{1} << lane;
-  }
-  return done;
-}
-
 Mask Shadow::look(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                   const uint64_t* addresses, Mask mask, Mask& undefined) {
   if (clocks_.is_full()) make_room();
@@ -154,7 +98,7 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
   const uint32_t event = access.space == Space::kRegister ? 0 : clocks_.event(warp, instruction, use == Use::kAtomic);
   if (use != Use::kWrite) undefined = 0;
   Mask admitted = mask;
-  mask &= ~touch_quickly(warp, access, use, addresses, mask, event, undefined);
+  mask &= ~touch_row(warp, access, use, addresses, mask, event, undefined);
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
     uint64_t address = access.is_half ? addresses[lane] >> 1 : addresses[lane];
