@@ -180,9 +180,11 @@ struct BoundRow {
 
 py::object profile_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
                           const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
-                          const std::vector<uint64_t>& arguments, int threads) {
+                          const std::vector<uint64_t>& arguments, int threads,
+                          const std::optional<std::pair<uint64_t, uint32_t>>& warp) {
   Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
   launch.profile = true;
+  if (warp) launch.profiled = execute::WarpOfGrid{warp->first, warp->second};
   launch.threads = threads;
   py::list rows;
   for (const ProfileRow& row : outcome_of(launch).profile) {
@@ -268,8 +270,9 @@ void bind_execute(py::module_& module) {
         "the checks tell apart at a time.");
   m.def("profile_kernel", &profile_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
-        py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0,
-        "Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line.");
+        py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0, py::arg("warp") = py::none(),
+        "Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line. `warp`: "
+        "(block, warp in it) that alone is counted.");
 }
 
 }  // namespace tilewright::bind

@@ -68,6 +68,20 @@ def test_a_moved_access_is_one_of_another_line_with_the_same_counts():
     assert set(differing(predicted, [read(5, "STS [R2], R4 ;", wavefronts=(2, 1))]).values()) == {""}
 
 
+def test_a_split_load_is_there_as_predicted_and_an_element_besides():
+    predicted = [said(3, width=16, wavefronts=(4, 4))]
+    whole, element = read(3, "LDS.128 R4, [R2] ;", wavefronts=(4, 4)), read(3, "LDS.U16 R4, [R2] ;", wavefronts=(1, 1))
+    assert set(differing(predicted, [whole, element]).values()) == {"split"}
+    elsewhere = read(8, "LDS.U16 R4, [R2] ;", wavefronts=(1, 1))
+    assert differing(predicted, [whole, elsewhere]) == dict.fromkeys(
+        ((8, metric) for metric in ("wavefronts", "ideal_wavefronts", "lanes")), "split"
+    )
+    assert set(differing([said(3, wavefronts=(1, 1))], [elsewhere]).values()) != {"split"}
+    whole.values[METRICS["wavefronts"]] += 1
+    assert differing(predicted, [whole, element])[3, "wavefronts"] == ""
+    assert set(differing(predicted, [element]).values()) == {""}
+
+
 def test_both_sides_of_cp_async_are_one_instruction():
     predicted = [
         said(9, "cp.async", "global", 16, 20, sectors=(10, 10)),

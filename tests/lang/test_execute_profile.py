@@ -138,3 +138,60 @@ def test_cp_async_costs_on_both_sides():
 
     rows = write({"a": gmem("Int32")}, body, shared_bytes=512).profile(1, 32, aligned(128))
     assert {(r.space, r.sectors, r.wavefronts) for r in rows if r.space} == {("gmem", 16, 0), ("smem", 0, 4)}
+
+
+def accesses_of_copy(layouts, bits, count, align=16):
+    """The requests of a copy from global memory to registers: (width, how many, sectors)."""
+
+    def body(k: Kernel):
+        a = k.parameters[0]
+        kind = program.pointer("Int32", a.type.space, align)
+        place = k.op("offset", a, k.op("mul", k.thread(), 8), type=kind)
+        k.op("copy", accesses=[(place, layouts[0]), (k.frame("Int32", 32), layouts[1])], ints=[bits, count])
+
+    rows = write({"a": gmem("Int32")}, body).profile(1, 32, aligned(512))
+    (row,) = [r for r in rows if r.space == "gmem"]
+    assert (row.kind, row.active_lanes) == ("load", 32 * row.executed)
+    return row.width, row.executed, row.sectors
+
+
+@pytest.mark.parametrize(
+    ("layouts", "bits", "count", "expected"),
+    [
+        ((layout(8, 1), layout(8, 1)), 128, 4, (16, 2, 64)),
+        ((layout(8, 1), layout(8, 2)), 128, 4, (16, 2, 64)),  # spread over registers
+        ((layout(8, 1), layout(8, 1)), 64, 2, (8, 4, 128)),
+        ((layout(8, 2), layout(8, 1)), 64, 2, (4, 8, 8 * 32)),  # not side by side
+        ((layout(8, 1), layout(8, 1)), 256, 8, (4, 8, 8 * 32)),  # wider than an instruction
+        ((layout((2, 4), (1, 8)), layout(8, 1)), 128, 4, (4, 8, 8 * 32)),  # two and two
+    ],
+)
+def test_a_copy_moves_in_an_instruction_what_lies_together(layouts, bits, count, expected):
+    assert accesses_of_copy(layouts, bits, count) == expected
+
+
+def test_what_is_less_aligned_is_copied_element_by_element():
+    assert accesses_of_copy((layout(8, 1), layout(8, 1)), 128, 4, align=8) == (4, 8, 256)
+
+
+def test_atomics_are_a_kind_of_their_own():
+    def body(k: Kernel):
+        a = k.parameters[0]
+        k.op("atomic", k.int32(1), accesses=[k.at(a, k.op("and", k.thread(), 7))], text="add")
+        k.op("atomic", k.int32(1), accesses=[k.at(k.shared("Int32"), k.op("mul", k.thread(), 2))], text="add")
+
+    rows = write({"a": gmem("Int32")}, body, shared_bytes=256).profile(1, 32, aligned(32))
+    found = {r.space: (r.kind, r.width, r.executed, r.active_lanes) for r in rows if r.width}
+    assert found == dict.fromkeys(("gmem", "smem"), ("atomic", 4, 1, 32))
+    assert [(r.sectors, r.wavefronts) for r in rows if r.space == "gmem"] == [(1, 0)]
+    assert [(r.sectors, r.wavefronts) for r in rows if r.space == "smem"] == [(0, 2)]
+
+
+def test_half_a_byte_is_stored_into_the_byte_that_was_read():
+    def body(k: Kernel):
+        c = k.parameters[0]
+        k.store(k.cast(k.constant("Float32", 1.0), "Float4E2M1FN"), k.at(c, k.thread()))
+
+    rows = write({"c": gmem("Float4E2M1FN")}, body).profile(1, 32, aligned(32, np.uint8))
+    found = {(r.kind, r.width, r.executed, r.sectors, r.bytes, r.useful_bytes) for r in rows if r.width}
+    assert found == {("load", 1, 1, 1, 32, 16), ("store", 1, 1, 1, 32, 16)}

@@ -153,7 +153,13 @@ def test_numbers_stand_below_their_heads(conflicts):
     lines = str(conflicts).splitlines()
     (head,) = (line for line in lines if "wavefronts" in line and "sectors" in line)
     (row,) = (line for line in lines if "= x[i * stride]" in line)
-    for name, value in (("requests", "2"), ("lanes", "32"), ("sectors", "32/4"), ("wavefronts", "32/1"), ("ways", "32")):
+    for name, value in (
+        ("requests", "2"),
+        ("lanes", "32"),
+        ("sectors", "32/4"),
+        ("wavefronts", "32/1"),
+        ("ways", "32"),
+    ):
         end = head.index(name) + len(name)
         assert row[:end].split()[-1] == value
     assert "FLOPs" not in head  # of a column without a number nothing is shown
@@ -267,3 +273,39 @@ def test_nothing_is_launched():
         pass
 
     assert str(cute.profile(nothing, 1)) == "no kernel was launched"
+
+
+@cute.kernel
+def steps_kernel(x: cute.Tensor, y: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    b, _, _ = cute.arch.block_idx()
+    y[b * 64 + i] = x[(b * 64 + i) * (1 + i // 32)]  # neighbours, or every other
+
+
+@cute.jit
+def steps(x: cute.Tensor, y: cute.Tensor):
+    steps_kernel(x, y).launch(grid=[3, 1, 1], block=[64, 1, 1])
+
+
+def test_one_warp_is_counted_and_drawn_alone():
+    x, y = np.ones(512, np.float32), np.zeros(192, np.float32)
+    found = cute.profile(steps, x, y)
+    for block in range(3):
+        for warp in range(2):
+            alone = the_line(found.of_warp(block, warp), "# neighbours")
+            load, store = alone.instructions
+            assert (load.requests, load.sectors, store.sectors) == (1, 4 * (1 + warp), 4)
+            assert load.note == f"worst request in block {block}, warp {warp}"
+            first = (block * 64 + 32 * warp) * 4 * (1 + warp)
+            assert load.addresses == tuple(first % 128 + 4 * (1 + warp) * i for i in range(32))
+            assert cute.show(alone).panels[0].panel.title.startswith(f"load x, LDG.E: {4 * (1 + warp)} sectors")
+    total = sum(found.of_warp(block, warp).total.sectors for block in range(3) for warp in range(2))
+    assert total == found.total.sectors
+
+
+@pytest.mark.parametrize(("block", "warp"), [(3, 0), (0, 2), (-1, 0), (0, -1)])
+def test_a_warp_that_is_not_there_is_refused(block, warp):
+    found = cute.profile(steps, np.ones(512, np.float32), np.zeros(192, np.float32))
+    message = rf"^of_warp: there is no warp {warp} of block {block}; the launches have 3 blocks of 2 warps$"
+    with pytest.raises(ValueError, match=message):
+        found.of_warp(block, warp)

@@ -63,29 +63,28 @@ def by_warp(lane_address, threads, *steps):
 # ---- examples
 
 
+def as_vectors(values, vector):
+    """What a thread accesses, (k,) of each access: vectors of so many elements."""
+    return [(k,) for k in range(0, values, vector)]
+
+
+@pytest.mark.parametrize("vector", [1, 4])
 @pytest.mark.parametrize("n", [1, 513, 4099])
-def test_vector_add(n):
-    program = example("vector_add")
-    found = cute.profile(program["add"], torch.ones(n), torch.ones(n), torch.zeros(n))
+def test_vector_add(n, vector):
+    tensors = [from_dlpack(torch.ones(n), assumed_align=4 * vector) for _ in range(3)]
+    found = cute.profile(example("vector_add")["add"], *tensors)
     whole, tail = [], []
     for block in range(-(-n // 512)):
-        for value in range(4):
 
-            def place(t, block=block):
-                return block * 512 + t * 4
+        def place(t, k, block=block):
+            return block * 512 + (4 * t + k if vector == 4 else t + 128 * k)
 
-            def of_whole(t, value=value):
-                return 4 * (place(t) + value) if place(t) + 3 < n else None
-
-            def of_tail(t, value=value):
-                return 4 * (place(t) + value) if place(t) + 3 >= n > place(t) + value else None
-
-            whole += by_warp(of_whole, 128)
-            tail += by_warp(of_tail, 128)
-    for text, requests in (("c.store(a.load()", whole), ("c[i] = a[i]", tail)):
+        whole += by_warp(lambda t, k, p=place: 4 * p(t, k) if p(t, 3) < n else None, 128, *as_vectors(4, vector))
+        tail += by_warp(lambda t, k, p=place: 4 * p(t, k) if p(t, 3) >= n > p(t, k) else None, 128, *as_vectors(4, 1))
+    for text, requests, width in (("c.store(a.load()", whole, 4 * vector), ("c[i] = a[i]", tail, 4)):
         if any(x is not None for request in requests for x in request):
-            require(found, text, "load", "global", 4, requests * 2)
-            require(found, text, "store", "global", 4, requests)
+            require(found, text, "load", "global", width, requests * 2)
+            require(found, text, "store", "global", width, requests)
 
 
 def test_stencil():
@@ -147,26 +146,30 @@ def test_scan():
     require(found, "before += sums[i]", "load", "shared", 4, before)
 
 
-def test_elementwise_apply():
-    m, n = 70, 301
-    tensors = [torch.ones(m, n) for _ in range(3)]
-    program = example("elementwise_apply")
-    found = cute.profile(program["apply"], lambda x, y: x + y, *tensors)
+@pytest.mark.parametrize(("m", "n", "vector"), [(70, 301, 1), (9, 260, 4)])
+def test_elementwise_apply(m, n, vector):
+    tensors = [from_dlpack(torch.ones(m, n), assumed_align=4 * vector) for _ in range(3)]
+    found = cute.profile(example("elementwise_apply")["apply"], lambda x, y: x + y, *tensors)
+    # 4 x 32 threads; a thread's four values lie side by side, or below each other.
+    rows, columns = (4, 128) if vector == 4 else (16, 32)
+    whole, tail = [], []
+    for by in range(-(-m // rows)):
+        for bx in range(-(-n // columns)):
 
-    # The tiler is 16 x 128: 4 x 32 threads of 4 x 4 values; blocks go down first.
-    requests = []
-    for block in range(-(-m // 16) * -(-n // 128)):
-        bx, by = divmod(block, -(-m // 16))
-        for value in range(16):
-
-            def place(t, value=value, bx=bx, by=by):
-                y, x = by * 16 + t // 32 * 4 + value // 4, bx * 128 + t % 32 * 4 + value % 4
+            def place(t, k, by=by, bx=bx):
+                down, right = (0, k) if vector == 4 else (k, 0)
+                y = by * rows + t // 32 * (rows // 4) + down
+                x = bx * columns + t % 32 * (columns // 32) + right
                 return 4 * (y * n + x) if y < m and x < n else None
 
-            requests += by_warp(place, 128)
-    require(found, "cute.copy(atom, tA", "load", "global", 4, requests)
-    require(found, "cute.copy(atom, tB", "load", "global", 4, requests)
-    require(found, "cute.copy(atom, c", "store", "global", 4, requests)
+            whole += by_warp(
+                lambda t, k, p=place: p(t, k) if p(t, 3) is not None else None, 128, *as_vectors(4, vector)
+            )
+            tail += by_warp(lambda t, k, p=place: p(t, k) if p(t, 3) is None else None, 128, *as_vectors(4, 1))
+    for text, requests, width in (("tC.store(op(", whole, 4 * vector), ("tC[i] = op(", tail, 4)):
+        if any(x is not None for request in requests for x in request):
+            require(found, text, "load", "global", width, requests * 2)
+            require(found, text, "store", "global", width, requests)
 
 
 # ---- what examples do not have

@@ -502,9 +502,10 @@ def profile_kernel(
     shared_bytes: typing.SupportsInt | typing.SupportsIndex = 0,
     arguments: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
     threads: typing.SupportsInt | typing.SupportsIndex = 0,
+    warp: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None,
 ) -> typing.Any:
     """
-    Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line.
+    Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line. `warp`: (block, warp in it) that alone is counted.
     """
 
 def run_kernel(

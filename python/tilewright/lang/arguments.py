@@ -245,6 +245,8 @@ class PointerForm(Form):
                 self.name, address, self.dtype.bits, layout, memory,
             )  # fmt: skip
             leaves.memory.append(found)
+        elif layout is not None and address == 0:
+            raise ValueError(f"{self.name} has no memory: it is a fake tensor, to compile with; pass one that has data")
         elif self.memspace is AddressSpace.gmem and address:
             leaves.addresses.append((address, self.name))
         leaves.add(address)

@@ -56,12 +56,20 @@ class Traced:
         self.addresses: list[tuple[int, int]] = []
 
 
+_NEVER_RUNS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
 class _Function:
     """A decorated function: its signature, and its text rewritten for tracing."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         for name in functools.WRAPPER_ASSIGNMENTS:
             setattr(self, name, getattr(function, name, None))
+        if function.__code__.co_flags & _NEVER_RUNS:
+            raise TypeError(
+                f"{function.__name__}: calling it runs nothing, for it is async or has a `yield`; a function under "
+                "@cute.jit or @cute.kernel returns, and yields in a function inside"
+            )
         self.__wrapped__ = function
         self.function: Callable[..., Any] = function
         self.options = options
@@ -128,6 +136,10 @@ class Jit(_Function, _core.cuda.Launcher):
             return self._inlined(args, kwargs), None
         if debug.is_stepping():
             return self.debug(*args, **kwargs), None
+        if "no_cache" in kwargs and "no_cache" not in self.signature.parameters:
+            if kwargs.pop("no_cache"):
+                self._programs.clear()
+            return self._slow(*args, **kwargs)[0], None
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         forms = self.forms(bound)
@@ -218,7 +230,7 @@ class KernelCall:
             return
         if all(isinstance(x, int) for x in sizes[1]) and prod(sizes[1]) > 1024:
             raise ValueError(f"launch: block={block} has {prod(sizes[1])} threads; at most 1024 are allowed")
-        facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
+        facts: tuple[int, ...] = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
         trace = current()
         if trace is not None:
             completion = event_number(trace, launch_completion_event, "launch_completion_event")
@@ -229,9 +241,7 @@ class KernelCall:
             self._add(trace, sizes, smem, facts)
             return
         if launch_completion_event is not None or programmatic_event is not None:
-            raise ValueError(
-                "launch: events are parameters of the @cute.jit function that launches; there is none here"
-            )
+            raise ValueError("launch: an event is a parameter of the @cute.jit function that launches; here is none")
         kernel, bound = self._kernel, self._bound
         forms = kernel.forms(bound)
         names = list(forms)
@@ -485,7 +495,8 @@ def jit(
     """A function of the host that launches kernels: traced for each kind of arguments, run from memory after.
 
     Arrays with __dlpack__ become tensors with a dynamic layout, as if marked by mark_layout_dynamic; numbers become
-    parameters of the program, unless they are `Constexpr`. What it returns is given to Python.
+    parameters of the program, unless they are `Constexpr`. What it returns is given to Python. A call with
+    no_cache=True traces anew, so that it sees globals that have changed.
 
     >>> from tilewright import Int32
     >>> @jit

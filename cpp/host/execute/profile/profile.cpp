@@ -75,7 +75,8 @@ std::string_view text_of(RequestKind kind) {
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
-Profile::Profile(const Code& code) : code_(&code), facts_(code.instructions.size()) {
+Profile::Profile(const Code& code, std::optional<WarpOfGrid> only)
+    : code_(&code), only_(only), facts_(code.instructions.size()) {
   std::vector<bool> seen(code.program->operations.size());
   for (std::size_t i = 0; i < facts_.size(); ++i) {
     const Instruction& instruction = code.instructions[i];
@@ -116,7 +117,12 @@ ProfileRow& Profile::row(const Instruction& instruction, const AccessCode* acces
   return found->second;
 }
 
+bool Profile::is_counted(const Warp& warp) const {
+  return !only_ || (only_->cta == warp.cta->linear && only_->warp == warp.index);
+}
+
 void Profile::before(Warp& warp, const Instruction& instruction) {
+  if (!is_counted(warp)) return;
   const Facts& facts = facts_[static_cast<std::size_t>(&instruction - code_->instructions.data())];
   if (facts.executed != nullptr) {
     const int lanes = std::popcount(warp.mask);
@@ -129,7 +135,7 @@ void Profile::before(Warp& warp, const Instruction& instruction) {
 
 void Profile::after(const Warp& warp, const Instruction& instruction, Mask mask) {
   const Facts& facts = facts_[static_cast<std::size_t>(&instruction - code_->instructions.data())];
-  if (!facts.is_branch) return;
+  if (!facts.is_branch || !is_counted(warp)) return;
   const bool is_if = instruction.run == if_handler();
   const Mask staying = warp.mask & mask;
   const bool all_left = !is_if && warp.pc == instruction.target;

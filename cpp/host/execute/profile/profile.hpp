@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,8 @@ struct ProfileRow {
 
 class Profile {
  public:
-  explicit Profile(const Code& code);
+  // `only`: the warp that is counted; none: all.
+  Profile(const Code& code, std::optional<WarpOfGrid> only);
   // Around the execution of an instruction.
   void before(Warp& warp, const Instruction& instruction);
   void after(const Warp& warp, const Instruction& instruction, Mask mask);
@@ -79,7 +81,10 @@ class Profile {
   static void count(const Warp& warp, ProfileRow& row, const analysis::Request& request,
                     const analysis::Counted& counted, const int64_t* addresses, Mask mask);
 
+  bool is_counted(const Warp& warp) const;
+
   const Code* code_;
+  std::optional<WarpOfGrid> only_;
   std::vector<Facts> facts_;
   std::map<Key, ProfileRow> rows_;
 };

@@ -41,6 +41,7 @@ NEVER = "@!PT "  # the predicate of an instruction that is there for its place a
 MISREADING = "ncu misreads cp.async with the predicate P0 or a size"
 REASONS = {
     "merged": "the compiler merged neighbouring accesses into wider ones",
+    "split": "the compiler loads elements of a vector besides, each alone",
     "moved": "the compiler says another line of an access; all lines together are equal",
     "misread": MISREADING,
     "atomic": "atomics are predicted as stores",
@@ -91,18 +92,26 @@ class LineComparison(NamedTuple):
 
 
 class _Site:
-    """The requests of a kind of a line, as one side tells of them."""
+    """The requests of a kind of a line, as one side tells of them: the counts of each width."""
 
     def __init__(self) -> None:
-        self.counts: dict[str, float] = dict.fromkeys(METRICS, 0)
-        self.bytes_of_width: dict[int, float] = defaultdict(int)
+        self.of_width: dict[int, dict[str, float]] = {}
         self.sass: dict[str, None] = {}
         self.misread = 0.0  # requests
 
-    def add(self, counts: dict[str, float], width: int, lanes: float) -> None:
+    def add(self, width: int, counts: dict[str, float]) -> None:
+        total = self.of_width.setdefault(width, dict.fromkeys(METRICS, 0))
         for metric, value in counts.items():
-            self.counts[metric] += value
-        self.bytes_of_width[width] += lanes * width
+            total[metric] += value
+
+    def count(self, metric: str, widths: Iterable[int] | None = None) -> float:
+        """Of all widths, or of those."""
+        return sum(self.of_width[w][metric] for w in (self.of_width if widths is None else widths))
+
+    @property
+    def bytes_of_width(self) -> dict[int, float]:
+        """The bytes that lanes ask for."""
+        return {width: width * counts["lanes"] for width, counts in self.of_width.items()}
 
 
 _Place = tuple[str, int, str, str]  # file, line, kind, memory
@@ -121,17 +130,20 @@ def compare_lines(kernel: str, predicted: Iterable[Predicted], read: Sequence[nc
     said = _said(predicted)
     counted = _counted(read, {Path(place[0]).name: place[0] for place in said})
     by_compiler = _by_compiler(said, counted)
+    widest: dict[tuple[str, str], int] = defaultdict(int)  # predicted access, by kind and memory
+    for place, site in said.items():
+        widest[place[2:]] = max(widest[place[2:]], *site.of_width)
     found = []
     for place in sorted({*said, *counted}):
         file, number, kind, memory = place
         ours, theirs = said.get(place, _Site()), counted.get(place, _Site())
         for metric in METRICS:
-            expected, value = ours.counts[metric], theirs.counts[metric]
+            expected, value = ours.count(metric), theirs.count(metric)
             if not expected and not value:
                 continue
             reason = ""
             if expected != value:
-                reason = _reason(place, expected, value, theirs, by_compiler)
+                reason = by_compiler.get(place) or _reason(kind, metric, ours, theirs, widest[kind, memory])
             sass = ", ".join(theirs.sass) or "none"
             found.append(LineComparison(kernel, file, number, kind, memory, sass, metric, int(expected), value, reason))
     return found
@@ -145,7 +157,7 @@ def _said(predicted: Iterable[Predicted]) -> dict[_Place, _Site]:
         counts: dict[str, float] = {metric: getattr(one, metric) for metric in METRICS}
         # Both sides of a cp.async are one instruction, all of whose lanes write.
         lanes = 0 if is_async and one.memory == "global" else one.lanes
-        site.add(counts | {"lanes": lanes}, one.width, lanes)
+        site.add(one.width, counts | {"lanes": lanes})
     return sites
 
 
@@ -173,7 +185,7 @@ def _counted(lines: Iterable[ncu.Line], files: Mapping[str, str]) -> dict[_Place
         file = files.get(line.file, line.file)
         site = sites.setdefault((file, line.number, kind, memory), _Site())
         lanes = line.values.get(METRICS["lanes"], 0)
-        site.add({metric: line.values.get(name, 0) for metric, name in METRICS.items()}, width, lanes)
+        site.add(width, {metric: line.values.get(name, 0) for metric, name in METRICS.items()})
         site.sass[line.opcode] = None
         if MISREAD.search(line.sass):
             site.misread += lanes / WARP
@@ -199,7 +211,7 @@ def _by_compiler(said: dict[_Place, _Site], counted: dict[_Place, _Site]) -> dic
 
 
 def _sum(sites: dict[_Place, _Site], metric: str) -> float:
-    return sum(site.counts[metric] for site in sites.values())
+    return sum(site.count(metric) for site in sites.values())
 
 
 def _bytes(sites: dict[_Place, _Site]) -> float:
@@ -207,12 +219,14 @@ def _bytes(sites: dict[_Place, _Site]) -> float:
 
 
 def _widths(sites: dict[_Place, _Site], place: _Place) -> dict[int, float]:
-    return dict(sites[place].bytes_of_width) if place in sites else {}
+    return sites[place].bytes_of_width if place in sites else {}
 
 
-def _reason(place: _Place, expected: float, value: float, theirs: _Site, by_compiler: Mapping[_Place, str]) -> str:
-    if place in by_compiler:
-        return by_compiler[place]
-    if place[2] == "cp.async" and 0 < abs(value - expected) <= MOST_OF_REQUEST * theirs.misread:
+def _reason(kind: str, metric: str, ours: _Site, theirs: _Site, widest: int) -> str:
+    expected, read = ours.count(metric), theirs.count(metric)
+    if kind == "cp.async" and abs(read - expected) <= MOST_OF_REQUEST * theirs.misread:
         return "misread"
-    return "atomic" if place[2] == "atomic" else ""
+    narrower = {w for w in theirs.of_width if w < widest and w not in ours.of_width}
+    if kind == "load" and narrower and expected == theirs.count(metric, set(theirs.of_width) - narrower):
+        return "split"
+    return "atomic" if kind == "atomic" else ""

@@ -47,12 +47,13 @@ def count(
     *,
     read: Callable[[int, int, int], object] = ctypes.memmove,
     alignment: int = LEAST,
+    warp: tuple[int, int] | None = None,
 ) -> list[Counted]:
     """What each launch of a call costs. Its memory is copied first, by `read(to, from, bytes)`.
 
     `wholes`: what the arguments' memory is known to be part of. The copies lie at the same distance from a multiple of
     256 bytes as on a GPU, where each whole begins at one. Of other memory `alignment` says how far its address tells
-    that.
+    that. `warp`: (block, warp in it) that alone is counted.
     """
     values, kept = _redirected(leaves, list(wholes), read, alignment)
     launches, _, _ = traced.program.evaluate(traced.host, values)
@@ -68,6 +69,7 @@ def count(
             cluster=launch.cluster,
             shared_bytes=launch.shared_bytes,
             arguments=arguments,
+            warp=warp,
         )
         name, symbol = functions[launch.kernel].name, program.cuda_name(traced.program, launch.kernel)
         counted.append(Counted(name, symbol, tuple(launch.grid), tuple(launch.block), rows))

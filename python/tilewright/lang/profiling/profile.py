@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import linecache
 from collections import defaultdict
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright._boundary import shown
@@ -103,15 +104,20 @@ class Profile:
 
     - `launches`: (kernel, grid, block) of each launch
     - `line(number)`: the Line of that number; `file=` says of which file, where there are several
-    - `text(width)`: the listing in columns, which `print` shows as wide as the terminal; `!` marks lines that take twice
-      the sectors or wavefronts that they could
+    - `text(width)`: the listing in columns, which `print` shows as wide as the terminal; `!` marks lines that take
+      twice the sectors or wavefronts that they could
+    - `of_warp(block, warp)`: the same of one warp, so that its requests are those that `cute.show` draws
     - `worst`: the lines with sectors or wavefronts beyond the ideal ones, the worst first
     - `total`: the sum of all lines, as a Line
 
     A notebook shows the listing as HTML.
     """
 
-    def __init__(self, launches: Sequence[Counted]) -> None:
+    def __init__(
+        self, launches: Sequence[Counted], again: Callable[[tuple[int, int]], Sequence[Counted]] | None = None
+    ) -> None:
+        """`again` counts the same launches of one warp alone, (block, warp in it)."""
+        self._again = again
         self.launches = [(x.kernel, x.grid, x.block) for x in launches]
         self.rows: list[Any] = [row for launch in launches for row in launch.rows]
         of_line: dict[tuple[str, int], list[Any]] = defaultdict(list)
@@ -129,6 +135,17 @@ class Profile:
             raise KeyError(f"line {number} is in {', '.join(x.file for x in found)}; say file=")
         numbers = ", ".join(str(x.number) for x in self.lines if x.file.endswith(file))
         raise KeyError(f"line {number} costs nothing; the lines that do are {numbers}")
+
+    def of_warp(self, block: int, warp: int) -> Profile:
+        """What one warp of one block costs; blocks are counted along x, then y, then z.
+
+        It runs the launches again, with what the arguments hold now. Raises ValueError where no launch has that warp.
+        """
+        has = any(block < prod(grid) and 32 * warp < prod(threads) for _, grid, threads in self.launches)
+        if self._again is None or block < 0 or warp < 0 or not has:
+            grids = ", ".join(f"{prod(grid)} blocks of {-(-prod(size) // 32)} warps" for _, grid, size in self.launches)
+            raise ValueError(f"of_warp: there is no warp {warp} of block {block}; the launches have {grids}")
+        return Profile(self._again((block, warp)))
 
     @property
     def worst(self) -> list[Line]:
@@ -228,7 +245,8 @@ def _sass_name(memory: str, op: str, width: int) -> str:
 def profile(function: Callable[..., object], *args: object, **kwargs: object) -> Profile:
     """What the kernels of a @cute.jit function cost for these arguments, by line: counted on the CPU, without a GPU.
 
-    The kernels run on copies, which begin at multiples of 256 bytes as allocations of a GPU do. Accesses are as wide as
+    The kernels run on copies, which begin at multiples of 256 bytes as allocations of a GPU do; only what is behind a
+    pointer that was made from an address is not copied. Accesses are as wide as
     in the CUDA C++ that is emitted, sectors and wavefronts by the rules of docs/prediction.md; docs/ncu.md says where
     the compiler, or Nsight Compute, differs. A function that `cute.compile` returned is profiled, too.
 
@@ -259,4 +277,5 @@ def profile(function: Callable[..., object], *args: object, **kwargs: object) ->
         leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
     else:
         raise TypeError(f"profile: expected a function decorated with @cute.jit, but got {shown(function)}")
-    return Profile(count(traced, leaves, whole_memory_of((*args, *kwargs.values()))))
+    wholes = whole_memory_of((*args, *kwargs.values()))
+    return Profile(count(traced, leaves, wholes), lambda warp: count(traced, leaves, wholes, warp=warp))

@@ -39,6 +39,8 @@ def note_calls(launches: list[dict[str, Any]]) -> Callable[..., None]:
     """From now on, write down what is predicted of each launch of a @cute.jit function; the watcher that does it."""
 
     def note(traced: Traced, leaves: Leaves, device: tuple[int, int]) -> None:
+        if device[0] == CUDA and leaves.addresses:
+            return  # how much memory there is behind a bare address is not known
         if device[0] == CUDA:
             counted = count(traced, leaves, read=_reader(device[1]), alignment=ALIGNMENT)
         else:
@@ -61,12 +63,14 @@ def _reader(device: int) -> Callable[[int, int, int], object]:
     def read(to: int, begin: int, size: int) -> None:
         context = ctypes.c_void_p()
         checked("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device))
-        checked("cuCtxPushCurrent_v2", context)
         try:
-            checked("cuCtxSynchronize")
-            checked("cuMemcpyDtoH_v2", ctypes.c_void_p(to), ctypes.c_uint64(begin), ctypes.c_size_t(size))
+            checked("cuCtxPushCurrent_v2", context)
+            try:
+                checked("cuCtxSynchronize")
+                checked("cuMemcpyDtoH_v2", ctypes.c_void_p(to), ctypes.c_uint64(begin), ctypes.c_size_t(size))
+            finally:
+                checked("cuCtxPopCurrent_v2", ctypes.byref(context))
         finally:
-            checked("cuCtxPopCurrent_v2", ctypes.byref(context))
             checked("cuDevicePrimaryCtxRelease_v2", ctypes.c_int(device))
 
     return read
