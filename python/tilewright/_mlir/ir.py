@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright._core import program
+from tilewright.lang.foreign import Value
 from tilewright.numeric.traced import Symbol
 
 __all__ = ["F32Type", "InsertionPoint", "IntegerType", "Location", "Type", "Value"]
@@ -43,25 +44,6 @@ class F32Type:
         f32
         """
         return program.number("Float32")
-
-
-class Value:
-    """A value of the program, or the fields of a struct of such values: a handle, which is passed on.
-
-    `Value(other)` holds what another value holds.
-    """
-
-    def __init__(self, value: Any) -> None:
-        self.held: Any = value.held if isinstance(value, Value) else value
-
-    @property
-    def type(self) -> Any:
-        """The type; of a struct a tuple of those of its fields."""
-
-        def of(held: Any) -> Any:
-            return tuple(map(of, held)) if isinstance(held, tuple) else held.type
-
-        return of(self.held)
 
 
 def symbol_of(value: Any) -> Symbol:

@@ -18,7 +18,26 @@ from tilewright.lang.trace import current
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-__all__ = ["foreign_form"]
+__all__ = ["Value", "foreign_form"]
+
+
+class Value:
+    """A value of the program, or the fields of a struct of such values: a handle, which is passed on.
+
+    `Value(other)` holds what another value holds.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.held: Any = value.held if isinstance(value, Value) else value
+
+    @property
+    def type(self) -> Any:
+        """The type; of a struct a tuple of those of its fields."""
+
+        def of(held: Any) -> Any:
+            return tuple(map(of, held)) if isinstance(held, tuple) else held.type
+
+        return of(self.held)
 
 
 def foreign_form(value: Any, name: str, in_kernel: bool) -> Form:
@@ -71,8 +90,6 @@ class StructForm(Form):
                 yield f"{self.name}[{i}]", leaf
 
     def build(self, symbols: Iterator[Any]) -> Any:
-        from tilewright._mlir.ir import Value  # lazy: few programs have such arguments
-
         def held(kind: Any) -> Any:
             return tuple(map(held, kind.fields)) if hasattr(kind, "fields") else next(symbols)
 

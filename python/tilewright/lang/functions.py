@@ -102,8 +102,13 @@ def dynamic_expr(expression: T) -> T:
 
 
 def for_generate(
-    start: Any, stop: Any = None, step: Any = 1, *, loc: object = None, ip: object = None
-) -> Iterator[Any]:
+    start: SupportsIndex,
+    stop: SupportsIndex | None = None,
+    step: SupportsIndex = 1,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Iterator[Int32]:
     """A loop of the program where nothing is rewritten: `for i in for_generate(n): ..` with yield_out() at its end.
 
     It carries no values from trip to trip: a loop over cutlass.range does. RuntimeError outside of a function that is

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from tilewright import numeric
 from tilewright._core import program
 from tilewright._mlir.ir import Value, symbol_of
 from tilewright.cute.tensors.pointer import AddressSpace
@@ -84,8 +85,6 @@ def extractvalue(res: Any, container: Value, position: Sequence[int], *, loc: ob
 
 def handle_of(symbol: Any) -> Any:
     """A value of the program as layouts, tensors and printf take it: a number, or a pointer to bytes."""
-    from tilewright import numeric
-
     kind = symbol.type
     if kind.kind == "pointer":
         return TracedPointer(Uint8, symbol, AddressSpace[kind.space], kind.align)

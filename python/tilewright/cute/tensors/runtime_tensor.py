@@ -6,9 +6,9 @@ from typing import Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright._registry import Lazy
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor, offset_range
-from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.numeric import Int32, Int64
 
 __all__ = ["RuntimePointer", "RuntimeTensor", "spaced"]
@@ -195,6 +195,10 @@ class RuntimeTensor(Tensor):
         return order
 
 
+_traced = "tilewright.cute.tensors.traced_pointer:"
+_pointer_type, _traced_pointer = Lazy(_traced + "pointer_type"), Lazy(_traced + "TracedPointer")
+
+
 class RuntimePointer(Pointer):
     """A pointer made outside of a @cute.jit function: its text shows its address."""
 
@@ -223,13 +227,13 @@ class RuntimePointer(Pointer):
 
     def __get_mlir_types__(self) -> list[Any]:
         """The program's type of the pointer."""
-        return [pointer_type(self.dtype, self.memspace, self.alignment)]
+        return [_pointer_type(self.dtype, self.memspace, self.alignment)]
 
     def __new_from_mlir_values__(self, values: Any) -> Pointer:
         """The pointer of a program that is the one value."""
         (value,) = values
-        symbol = value.symbol if isinstance(value, TracedPointer) else value
-        return TracedPointer(self.dtype, symbol, self.memspace, self.alignment)
+        symbol = getattr(value, "symbol", value)
+        return _traced_pointer(self.dtype, symbol, self.memspace, self.alignment)  # type: ignore[no-any-return]
 
 
 def spaced(x: Any) -> str:
