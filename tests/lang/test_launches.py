@@ -72,12 +72,9 @@ def test_events_reach_the_launch():
             {"completion_event": (100 + offset, 0, False), "programmatic_event": (70 + offset, 0, False)},
             {},
         ]
-<<<<<<< HEAD
         # What repeats launches has no events: they would be the first call's.
         host = _core.cuda.HostFunction(traced.program, traced.host, gpu._sources(traced), None)
         assert host.prepare(leaves.values) is None
-=======
->>>>>>> compat
 
 
 def test_an_event_is_a_parameter():
