@@ -89,7 +89,7 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build docs/performance docs/project docs/reference
 
 # Stamps: each file says when its step was last done.
 $(VENV)/tools: scripts/check_machine.py pyproject.toml

@@ -8,7 +8,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import generate
-
 import tilewright
 
 project = "tilewright"

@@ -14,7 +14,7 @@ from tilewright import cute
 
 PICTURE = "(128,8):(1,132)"  # a tile of A in shared memory, where A lies along K
 TILE, STAGES = (128, 128, 8), 3
-THREADS, BLOCKS = 128, 2  # of a block; on a multiprocessor
+THREADS, BLOCKS = 128, 0  # of a block; on a multiprocessor, at least
 # A warp has 64 x 64 of C's tile, a lane 8 x 16: four neighbours at a time, which are 16 bytes of shared memory.
 ATOMS = cute.make_layout(((8, 2), (2, 2, 2), 1), stride=((2, 32), (1, 16, 64), 0))
 ROWS = cute.make_layout(((8, 2), (4, 2)), stride=((4, 64), (1, 32)))

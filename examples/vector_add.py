@@ -51,7 +51,10 @@ def check(device: str) -> None:
         a, b = torch.randn(n, device=device), torch.randn(n, device=device)
         for aligned in (False, True):
             c = torch.full((n,), float("nan"), device=device)
-            add(*(cute.runtime.from_dlpack(x, assumed_align=16) if aligned else x for x in (a, b, c)))
+            tensors = [a, b, c]
+            if aligned:
+                tensors = [cute.runtime.from_dlpack(x, assumed_align=16).mark_layout_dynamic() for x in tensors]
+            add(*tensors)
             torch.testing.assert_close(c, a + b, rtol=0, atol=0)
 
 

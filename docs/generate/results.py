@@ -13,7 +13,7 @@ __all__ = ["pages"]
 
 # What made a result, where the script has another name than the result.
 TITLES = {"gemm_few_rows": "GEMM of few rows", "ncu_few_rows": "Predictions for GEMMs of few rows"}
-SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare", "gemm_few_rows": "gemm", "ncu_few_rows": "ncu"}
+SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare"}
 FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
 
 HEAD = """# Performance
@@ -30,6 +30,13 @@ def device(text: str) -> str:
     return re.split(r"[,;.]\s", text.strip())[0]
 
 
+def script_of(root: Path, kind: str) -> str:
+    """The script with the result's name, or with the beginning of it: gemm_few_rows is of gemm.py."""
+    words = SCRIPTS.get(kind, kind).split("_")
+    names = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
+    return next(f"benchmarks/{name}.py" for name in names if (root / f"benchmarks/{name}.py").exists())
+
+
 def pages(root: Path) -> Iterator[tuple[str, str]]:
     """(file, text) of each page."""
     rows: dict[str, list[str]] = {}
@@ -40,8 +47,7 @@ def pages(root: Path) -> Iterator[tuple[str, str]]:
         kind, date = found.groups()
         heading, _, rest = path.read_text(encoding="utf-8").partition("\n")
         title = TITLES.get(kind, heading.removeprefix("# "))
-        script = f"benchmarks/{SCRIPTS.get(kind, kind)}.py"
-        assert (root / script).exists(), script
+        script = script_of(root, kind)
         front = "---\norphan: true\n---\n" if kind in rows else ""
         about = f"*Measured on {date} on {device(rest)} by* `python {script}`"
         yield path.name, f"{front}# {title}, {date}\n\n{about}\n{rest}"

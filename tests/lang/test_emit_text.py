@@ -309,7 +309,8 @@ def test_everything_compiles(compiler, arch):
             kernel = CompiledKernel(program, index, arch)
             assert kernel.spills == 0, function.name
             assert kernel.report.stack_bytes == 0 or function.name == "asserted", function.name
-            assert 0 < kernel.registers <= 128
+            most = 160 if function.name == "product" else 128  # it has so many elements in registers
+            assert 0 < kernel.registers <= most, function.name
 
 
 @nvrtc

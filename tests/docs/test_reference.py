@@ -1,0 +1,73 @@
+"""The reference that the site generates: nothing of a docstring is lost, and each operation with a picture has it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from generate.docstrings import escape, markdown
+from generate.groups import GROUPS
+from generate.reference import pages
+from places import ROOT
+from tilewright import cute
+from tilewright.show.registry import OPERATIONS
+
+PAGES = dict(pages(ROOT))
+SECTIONS = {"Args", "Returns", "Raises", "Source", "Examples", "BLANKLINE"}
+DOCUMENTED = [name for name in cute.__all__ if f"{name}.md" in PAGES and callable(getattr(cute, name))]
+
+
+def words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text.replace("\\", "")))
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_no_word_of_a_docstring_is_lost(name: str) -> None:
+    x: Any = getattr(cute, name)
+    made = words(markdown(x.__doc__))
+    lost = {word for word, count in words(x.__doc__ or "").items() if made[word] < count and word not in SECTIONS}
+    assert lost <= {"docs", "md"}  # of files, which become links to their pages
+
+
+def test_a_docstring() -> None:
+    text = """The first * sentence.
+
+        law(i) = a * b
+
+    Args:
+        a, b: numbers,
+            both.
+    Returns: a layout.
+    Raises: LayoutError when a_b fails.
+
+    Examples:
+        >>> 1
+        1
+    """
+    assert markdown(text).split("\n\n") == [
+        "The first \\* sentence.",
+        "{.law}\n```text\nlaw(i) = a * b\n```",
+        ":param a,b: numbers, both.\n:returns: a layout.\n:Raises: `LayoutError` when a\\_b fails.",
+        "```pycon\n>>> 1\n1\n```",
+    ]
+
+
+def test_prose() -> None:
+    assert (
+        escape("as make_layout, see `a_b` and docs/theory.md")
+        == "as `make_layout`, see `a_b` and [theory](../theory.md)"
+    )
+
+
+@pytest.mark.parametrize("name", sorted(name for name in OPERATIONS if hasattr(cute, name)))
+def test_an_operation_has_its_picture(name: str) -> None:
+    assert 'class="tw-show"' in PAGES[f"{name}.md"]
+
+
+def test_every_name_of_a_group_exists() -> None:
+    listed = [name for names in GROUPS.values() for name in names.split()]
+    assert len(set(listed)) == len(listed)
+    assert [name for name in listed if not hasattr(cute, name)] == []
