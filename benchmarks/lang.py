@@ -27,6 +27,11 @@ from lang_problems import COPY, Case
 from tiled_copy import torch_copy_kernel
 
 OTHERS = ("launch", "first call", "cpu")
+HOW = """\
+Speeds: median (10th to 90th percentile) of samples. A sample is about 2.5 ms of launches, or one launch, in a graph's
+replay between two events; contestants in turn, every second round the other way round. Random normal data; each result
+is compared first. Ratios say how many times faster the fastest of ours is: median (10th to 90th percentile) within
+rounds. GB/s count what has to be read and written; 'copy' is the fastest contiguous copy of as many bytes."""
 
 
 class Bench:
@@ -166,16 +171,11 @@ def main() -> int:
         return lang_first_call.child(options.child, options.dry)
     options.wanted = wanted("cpu" if options.cpu else options.only)
     with gpu.Report("lang_cpu" if options.cpu else "lang", options) as report:
-        report.add("# Kernels written in Python", "", *(lang_cpu.machine() if options.cpu else gpu.machine(options)))
-        report.add(
-            "Speeds: median (10th to 90th percentile) of samples. A sample is about 2.5 ms of launches, or one launch,",
-            "in a graph's replay between two events; contestants in turn, every second round the other way round.",
-            "Random normal data; each result is compared first. Ratios say how many times faster the fastest of ours",
-            "is: median (10th to 90th percentile) within rounds. GB/s count what has to be read and written; 'copy' is",
-            "the fastest contiguous copy of as many bytes.",
-        )
+        report.add("# Kernels written in Python")
         failed, missed = [], []
         if not options.cpu:
+            report.add("", *gpu.machine(options))
+            report.add(*HOW.splitlines())
             bench = Bench(options, report)
             for title in lang_problems.SECTIONS:
                 bench.section(title)

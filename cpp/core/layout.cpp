@@ -1,10 +1,14 @@
 #include "layout.hpp"
 
+#include <limits>
 #include <map>
+#include <optional>
 
 #include "algebra.hpp"
 #include "modes.hpp"
 #include "steps.hpp"
+#include "symbolic.hpp"
+#include "wide.hpp"
 
 namespace tilewright {
 
@@ -177,10 +181,28 @@ void walk(TupleView coord, LayoutView layout, F&& f) {
   note_digits(digits, shape);
 }
 
+// Whether modes of static strides may reach offsets that take more than 32 bits. An extent that nobody knows is at most
+// the greatest of 32 bits.
+bool reaches_beyond_32_bits(LayoutView layout) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  Wide reach = 0;
+  for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
+    if (stride.is_dynamic()) return;
+    const Wide step = stride.value < 0 ? -Wide{stride.value} : stride.value;
+    reach += ((extent.is_static() ? extent.value : kMost) - 1) * step;
+  });
+  return reach > kMost;
+}
+
 IntTuple offset_of(TupleView coord, LayoutView layout) {
   if (!has_basis(layout.stride)) {
     Node offset = static_int(0);
-    walk(coord, layout, [&](const Node& stride, const Node& digit) { offset = add(offset, mul(digit, stride)); });
+    std::optional<bool> is_far;
+    walk(coord, layout, [&](const Node& stride, const Node& digit) {
+      if (digit.is_symbolic() && !is_far) is_far = reaches_beyond_32_bits(layout);
+      const bool widens = digit.is_symbolic() && *is_far;
+      offset = add(offset, mul(widens ? widened(digit) : digit, stride));
+    });
     return IntTuple(offset);
   }
   int64_t leaves = 0;

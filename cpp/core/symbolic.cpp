@@ -6,7 +6,15 @@ namespace tilewright {
 
 namespace {
 thread_local Symbols* current_symbols = nullptr;
+
+Symbols& symbols_in_progress() {
+  if (current_symbols == nullptr) {
+    fail("a value of a kernel is used outside of the function that was traced; return it, or store it in a tensor");
+  }
+  return *current_symbols;
 }
+
+}  // namespace
 
 Symbols* symbols() { return current_symbols; }
 void set_symbols(Symbols* symbols) { current_symbols = symbols; }
@@ -18,12 +26,16 @@ Node symbolic_int(int64_t id, int64_t divisor, bool wide) {
   return node;
 }
 
+Node widened(const Node& a) {
+  if (a.is_wide()) return a;
+  const Node plain = without_basis(a);
+  return with_basis(symbolic_int(symbols_in_progress().apply(SymbolicOp::kWiden, plain, plain, true), a.aux, true),
+                    a.basis());
+}
+
 Node symbolic(SymbolicOp op, const Node& a, const Node& b, int64_t divisor) {
-  if (current_symbols == nullptr) {
-    fail("a value of a kernel is used outside of the function that was traced; return it, or store it in a tensor");
-  }
   const bool wide = a.is_wide() || b.is_wide();
-  return symbolic_int(current_symbols->apply(op, without_basis(a), without_basis(b), wide), divisor, wide);
+  return symbolic_int(symbols_in_progress().apply(op, without_basis(a), without_basis(b), wide), divisor, wide);
 }
 
 }  // namespace tilewright

@@ -10,7 +10,7 @@
 
 namespace tilewright {
 
-enum class SymbolicOp { kAdd, kMul, kDiv, kMod, kCeilDiv, kMin, kMax, kAbs, kSign, kShapeDiv, kAnd, kXor, kShr };
+enum class SymbolicOp { kAdd, kMul, kDiv, kMod, kCeilDiv, kMin, kMax, kAbs, kSign, kShapeDiv, kAnd, kXor, kShr, kWiden };
 
 class Symbols {
  public:
@@ -27,6 +27,8 @@ void set_symbols(Symbols* symbols);
 
 // The leaf of a value of the program.
 Node symbolic_int(int64_t id, int64_t divisor, bool wide);
+// A symbolic leaf in 64 bits.
+Node widened(const Node& a);
 // a op b where one of them is symbolic, without its basis.
 Node symbolic(SymbolicOp op, const Node& a, const Node& b, int64_t divisor);
 

@@ -45,6 +45,8 @@ int64_t BuilderSymbols::apply(SymbolicOp op, const Node& a, const Node& b, bool 
       return builder_.add_one({Opcode::kAbs, {x}, {}, {}, {}, {}, {}});
     case SymbolicOp::kSign:
       return sign();
+    case SymbolicOp::kWiden:
+      return x;
     case SymbolicOp::kCeilDiv:
     case SymbolicOp::kShapeDiv: {
       // Extents: both are positive, so that (x + y - 1) / y rounds up, and is 1 where x divides y.

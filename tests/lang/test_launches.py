@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import tilewright as cutlass
-from tilewright import cute
+from tilewright import _core, cute
 from tilewright.cute.runtime import from_dlpack
 from tilewright.lang import gpu
 from tilewright.lang.trace import leaves_of
@@ -72,6 +72,9 @@ def test_events_reach_the_launch():
             {"completion_event": (100 + offset, 0, False), "programmatic_event": (70 + offset, 0, False)},
             {},
         ]
+        # What repeats launches has no events: they would be the first call's.
+        host = _core.cuda.HostFunction(traced.program, traced.host, gpu._sources(traced), None)
+        assert host.prepare(leaves.values) is None
 
 
 def test_an_event_is_a_parameter():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
+import weakref
 from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
@@ -59,6 +60,11 @@ class Traced:
 _NEVER_RUNS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
+# The decorated functions of modules and notebooks, by module and name. Who defines one again means the new one wherever
+# the name is used, so what was traced with the old one is traced again.
+_defined: weakref.WeakValueDictionary[tuple[str, str], _Function] = weakref.WeakValueDictionary()
+
+
 class _Function:
     """A decorated function: its signature, and its text rewritten for tracing."""
 
@@ -75,6 +81,17 @@ class _Function:
         self.function: Callable[..., Any] = function
         self.options = options
         self._programs: dict[Hashable, Traced] = {}
+        self._users: weakref.WeakSet[_Function] = weakref.WeakSet()  # whose programs have this function in them
+        if "<locals>" not in self.__qualname__:
+            place = (self.__module__, self.__qualname__)
+            before = _defined.get(place)
+            for user in tuple(before._users if before else ()):
+                user.forget()
+            _defined[place] = self
+
+    def forget(self) -> None:
+        """Trace anew at the next call."""
+        self._programs.clear()
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
@@ -94,6 +111,12 @@ class _Function:
     def set_name_prefix(self, prefix: str, **options: object) -> None:
         """Name it `prefix_name`: a kernel's symbol, and the function in the program's text."""
         self.options["name"] = f"{prefix}_{self.function.__name__}"
+
+    def _note_use(self) -> None:
+        """What is traced now has this function in it."""
+        trace = current()
+        if trace is not None and trace.owner is not None:
+            self._users.add(trace.owner)
 
     def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
         """The forms of arguments, by parameter; *args and **kwargs are one each."""
@@ -139,7 +162,7 @@ class Jit(_Function, _core.cuda.Launcher):
             return self.debug(*args, **kwargs), None
         if "no_cache" in kwargs and "no_cache" not in self.signature.parameters:
             if kwargs.pop("no_cache"):
-                self._programs.clear()
+                self.forget()
             return self._slow(*args, **kwargs)[0], None
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -149,6 +172,10 @@ class Jit(_Function, _core.cuda.Launcher):
         if traced is None:
             traced = self._programs[key] = self.trace(forms)
         return run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
+
+    def forget(self) -> None:
+        super().forget()
+        self.clear()
 
     def debug(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function as it is written, and its kernels with a Python thread for each thread of a block.
@@ -162,6 +189,7 @@ class Jit(_Function, _core.cuda.Launcher):
 
     def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Part of the function that is traced; a parameter annotated with a numeric type gets that type."""
+        self._note_use()
         bound = self.signature.bind(*args, **kwargs)
         for name, value in bound.arguments.items():
             dtype = numeric_annotation(self.signature.parameters[name].annotation)
@@ -172,7 +200,7 @@ class Jit(_Function, _core.cuda.Launcher):
     def trace(self, forms: dict[str, Form], parameters: tuple[str, ...] | None = None) -> Traced:
         """The program for arguments of these forms. `parameters` are what calls give, by default all."""
         names = list(forms)
-        with Trace() as trace:
+        with Trace(self) as trace:
             host, returned = trace.function(
                 self.name, False, forms.values(), lambda values: _called(self.body, self.signature, names, values)
             )
@@ -250,7 +278,7 @@ class KernelCall:
         key = (fixed, *((name, form.key()) for name, form in forms.items()))
         traced = kernel._programs.get(key)
         if traced is None:
-            with Trace() as made:
+            with Trace(kernel) as made:
 
                 def body(values: list[Any]) -> None:
                     again = inspect.BoundArguments(bound.signature, dict(zip(names, values, strict=True)))
@@ -280,6 +308,7 @@ class KernelCall:
 
     def _add(self, trace: Trace, sizes: tuple[Any, ...], smem: Any, facts: tuple[int, ...]) -> None:
         """Trace the kernel and add its launch to the host function."""
+        self._kernel._note_use()
         kernel, bound = self._kernel, self._bound
         forms = kernel.forms(bound, in_kernel=True)
         names = list(forms)

@@ -33,13 +33,16 @@ class Shared:
 
 
 class Trace:
-    """A program that is being made. `in_kernel`: whether its innermost open function is a kernel.
+    """A program that is being made, for the decorated function `owner`.
+
+    `in_kernel`: whether its innermost open function is a kernel.
 
     Python collects no garbage meanwhile: tracing makes many objects that live on, and where torch is imported one full
     collection takes longer than all of the tracing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, owner: Any = None) -> None:
+        self.owner = owner
         self.builder = program.Builder()
         self.in_kernel = False
         self.shared = Shared()
