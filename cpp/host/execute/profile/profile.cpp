@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +17,8 @@ using program::Operation;
 using program::Space;
 
 namespace {
+
+constexpr int64_t kPeriod = 128;  // bytes of a line, and of all banks: a request that much further costs the same
 
 // Floating-point operations of one lane: an fma is two.
 int64_t flops_of(const program::Program& program, const Operation& operation) {
@@ -75,7 +78,7 @@ Profile::Profile(const Code& code) : code_(&code), facts_(code.instructions.size
   }
 }
 
-ProfileRow& Profile::row(const Instruction& instruction, Space space, bool is_store, uint32_t width) {
+Profile::Counted& Profile::row(const Instruction& instruction, Space space, bool is_store, uint32_t width) {
   const auto [found, is_new] = rows_.try_emplace(Key{instruction.operation, space, is_store, width});
   if (is_new) {
     found->second.place = instruction.place;
@@ -171,23 +174,44 @@ void Profile::count_access(const Warp& warp, const Instruction& instruction, con
     kind.memory = space == Space::kGlobal ? analysis::Memory::global : analysis::Memory::shared;
     kind.op = op;
     kind.width = static_cast<int>(std::min(width, 16u));
-    ProfileRow& counted = row(instruction, space, op != analysis::Op::load, width);
+    const bool is_store = op != analysis::Op::load;
+    Facts& facts = facts_[static_cast<std::size_t>(&instruction - code_->instructions.data())];
+    Counted*& newest = facts.requests[is_store ? 1 : 0];
+    if (newest == nullptr || newest->space != space || newest->width != width) {
+      newest = &row(instruction, space, is_store, width);
+    }
     // Wider than an instruction is: as many as it takes.
     for (uint32_t done = 0; done < width; done += 16) {
-      count_request(warp, counted, kind, places, lanes);
+      count_request(warp, *newest, kind, places, lanes);
       for (int64_t& place : places) place += 16;
     }
   }
 }
 
-void Profile::count_request(const Warp& warp, ProfileRow& row, const analysis::Access& kind, const int64_t* addresses,
+analysis::Request Profile::request_of(Counted& row, const analysis::Access& kind, const int64_t* addresses, Mask mask) {
+  if (mask != kAllLanes) return analysis::evaluate(kind, addresses, mask);
+  Known& known = row.known[static_cast<uint64_t>(addresses[0] / kind.width) % std::size(row.known)];
+  const int64_t further = addresses[0] - known.places[0];
+  int64_t differ = further & (kPeriod - 1);
+  for (uint32_t l = 1; l < kLanes; ++l) differ |= addresses[l] - known.places[l] - further;
+  if (known.request.lanes == 0 || known.op != kind.op || differ != 0) {
+    known.op = kind.op;
+    std::copy_n(addresses, kLanes, known.places);
+    known.request = analysis::evaluate(kind, addresses, mask);
+  }
+  return known.request;
+}
+
+void Profile::count_request(const Warp& warp, Counted& row, const analysis::Access& kind, const int64_t* addresses,
                             Mask mask) {
   ++row.executed;
   const int lanes = std::popcount(mask);
   row.lanes += lanes;
   row.bytes += int64_t{lanes} * kind.width;
-  if (analysis::first_fault(kind, addresses, mask) >= 0) return;  // a fault costs nothing that is told here
-  const analysis::Request request = analysis::evaluate(kind, addresses, mask);
+  int64_t all = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) all |= addresses[l] & -int64_t{mask >> l & 1};
+  if ((all & (kind.width - 1)) != 0) return;  // a fault costs nothing that is told here
+  const analysis::Request request = request_of(row, kind, addresses, mask);
   add(row.total, request);
   const int64_t cost = kind.memory == analysis::Memory::global ? request.sectors : request.wavefronts;
   const uint64_t cta = warp.cta->linear;

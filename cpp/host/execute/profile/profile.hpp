@@ -50,24 +50,35 @@ class Profile {
     uint32_t width;
     auto operator<=>(const Key&) const = default;
   };
+  // What a request costs says what one costs that lies the same way some lines further.
+  struct Known {
+    analysis::Op op = analysis::Op::load;
+    int64_t places[kLanes] = {};
+    analysis::Request request;  // of no lanes: none is known
+  };
+  struct Counted : ProfileRow {
+    Known known[8];  // by where the first lane's element is
+  };
   struct Facts {            // of an instruction
     bool is_first = false;  // of its operation
     bool is_memory = false;
     bool is_branch = false;
     int64_t flops = 0;  // of a lane
     ProfileRow* executed = nullptr;
+    Counted* requests[2] = {nullptr, nullptr};  // the newest row of loads, of stores
   };
 
-  ProfileRow& row(const Instruction& instruction, program::Space space, bool is_store, uint32_t width);
+  Counted& row(const Instruction& instruction, program::Space space, bool is_store, uint32_t width);
   void count_memory(Warp& warp, const Instruction& instruction);
   void count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, analysis::Op op,
                     uint32_t element, uint32_t width, Mask mask);
-  void count_request(const Warp& warp, ProfileRow& row, const analysis::Access& kind, const int64_t* addresses,
-                     Mask mask);
+  static void count_request(const Warp& warp, Counted& row, const analysis::Access& kind, const int64_t* addresses,
+                            Mask mask);
+  static analysis::Request request_of(Counted& row, const analysis::Access& kind, const int64_t* addresses, Mask mask);
 
   const Code* code_;
   std::vector<Facts> facts_;
-  std::map<Key, ProfileRow> rows_;
+  std::map<Key, Counted> rows_;
 };
 
 }  // namespace tilewright::execute

@@ -259,7 +259,7 @@ void Shadow::look_at_vector(const Warp& warp, const Instruction& instruction, co
   row_addresses(warp, access, element, addresses);
   const int half = access.is_half ? 1 : 0;
   uint64_t between = 0;
-  for (uint32_t l = 0; l < kLanes; ++l) between |= (mask >> l & 1) != 0 ? addresses[l] >> half : 0;
+  for (uint32_t l = 0; l < kLanes; ++l) between |= addresses[l] >> half & -uint64_t{mask >> l & 1};
   if ((between & static_cast<uint64_t>(bytes - 1)) == 0) return;
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
