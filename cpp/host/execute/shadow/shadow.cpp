@@ -304,7 +304,8 @@ void Shadow::leave(Warp& warp, int barrier) { clocks_.leave(warp.cta->memory->cl
 void Shadow::reset(Cta& cta, int barrier) { Clocks::reset(cta.memory->clocks, barrier); }
 
 void Shadow::fence(Warp& warp, const std::string& text) {
-  if (text.compare(0, 5, "proxy") != 0) clocks_.fence(warp.cta->memory->clocks, warp);
+  if (text.compare(0, 5, "proxy") == 0) return;
+  clocks_.fence(warp.cta->memory->clocks, warp, !text.ends_with(".cta"));
 }
 
 // ints[0] of an atomic: 1 acquires, 2 releases, 3 does both.

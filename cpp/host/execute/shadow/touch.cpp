@@ -27,12 +27,15 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
     finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
     return tell(*finding, warp, access, address, place.range);
   }
-  const bool fence = event.cta != cta.linear && clocks_.lacks_a_fence(cta.memory->clocks, warp, record);
+  const bool is_outside = event.cta != cta.linear;
+  const bool fence =
+      (is_outside || event.warp != warp.index) && clocks_.lacks_a_fence(cta.memory->clocks, warp, record);
   const FindingKind kind = fence ? FindingKind::kMissingFence : FindingKind::kRace;
   Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place);
   if (finding == nullptr) return;
-  const char* what = fence                                     ? "only an atomic without fences is between"
-                     : event.cta != cta.linear                 ? "the CTAs are in no order"
+  const char* what = fence && is_outside                       ? "only an atomic is between, not fenced for all CTAs"
+                     : fence                                   ? "only an atomic without fences is between"
+                     : is_outside                              ? "the CTAs are in no order"
                      : event.warp != warp.index                ? "no barrier is between"
                      : event_of(record) + 1 == clocks_.count() ? "in one instruction"
                                                                : "no sync_warp is between";
