@@ -92,8 +92,9 @@ def written(program, own: bool):
                 how, space, pattern, below = step
                 factor, flip, shift, count = PATTERNS[pattern]
                 first = k.op("add", k.op("mul", k.op("xor", i if space == "gmem" else t, flip), factor), shift)
+                place = k.at(base[space], first)
 
-                def touch(how=how, place=k.at(base[space], first), count=count):
+                def touch(how=how, place=place, count=count):
                     if how == "read":
                         k.load(place, layout(count, 1))
                     elif how == "write":
