@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest
 # A file's tests run in one process: what they share is compiled, or opened, once.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test lint format types stubs stubs-check wheel-check page page-check bench fuzz sanitize nightly clean
+.PHONY: demo docs test lint format types stubs stubs-check wheel-check page page-check bench fuzz sanitize nightly clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -25,6 +25,13 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed $(VENV)/extra-test
 	@$(PYTEST) $(PARALLEL)
+
+# The site in build/docs/html: its notebooks and examples run, and its links are followed. A warning is an error.
+docs: $(VENV)/installed $(VENV)/extra-test $(VENV)/extra-docs
+	@rm -rf build/docs
+	@$(BIN)/python -m sphinx -W --keep-going --quiet -j auto -d build/docs/doctrees docs build/docs/html
+	@$(PYTEST) -q -m site tests/docs/test_site.py
+	@echo "open build/docs/html/index.html"
 
 lint: $(VENV)/extra-dev
 	$(BIN)/ruff check
@@ -64,7 +71,7 @@ bench: $(VENV)/installed $(VENV)/extra-bench
 	$(BIN)/python benchmarks/host_gemm.py
 
 nightly: $(VENV)/installed $(VENV)/extra-test
-	$(PYTEST) $(PARALLEL) -m "not gpu" --hypothesis-profile=nightly
+	$(PYTEST) $(PARALLEL) -m "not gpu and not site" --hypothesis-profile=nightly
 
 # The core alone, with a main of its own: no Python and no libFuzzer needed.
 fuzz: $(VENV)/tools

@@ -5,6 +5,7 @@ What to learn: a callable is an argument like another. It is traced into the ker
 
 from __future__ import annotations
 
+import math
 import operator
 
 import torch
@@ -12,7 +13,8 @@ import torch
 import tilewright as cutlass
 from tilewright import cute
 
-PICTURE = "((32,4),(4,4)):((16,4),(4,1))"
+PICTURE = "((32,4),4):((16,1),4)"
+THREADS, BYTES = (4, 32), 16
 
 
 @cute.kernel
@@ -22,23 +24,27 @@ def apply_kernel(
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     bidx, _, _ = cute.arch.block_idx()
-    block = ((None, None), bidx)
+    in_row = cute.size(gC, mode=[1, 1])
+    block = ((None, None), (bidx // in_row, bidx % in_row))
     tA, tB, tC, tCoord = (cute.composition(x[block], tv_layout)[tidx, None] for x in (gA, gB, gC, cC))
-    inside = cute.make_rmem_tensor(tCoord.shape, cutlass.Boolean)
-    for i in cutlass.range_constexpr(cute.size(inside)):
-        inside[i] = cute.elem_less(tCoord[i], shape)
-    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), gA.element_type)
-    a, b, c = (cute.make_fragment_like(x) for x in (tA, tB, tC))
-    cute.copy(atom, tA, a, pred=inside)
-    cute.copy(atom, tB, b, pred=inside)
-    c.store(op(a.load(), b.load()))
-    cute.copy(atom, c, tC, pred=inside)
+    last = cute.size(tCoord) - 1
+    if cute.elem_less(tCoord[last], shape):
+        tC.store(op(tA.load(), tB.load()))
+    else:
+        for i in cutlass.range_constexpr(last + 1):
+            if cute.elem_less(tCoord[i], shape):
+                tC[i] = op(tA[i], tB[i])
 
 
 @cute.jit
 def apply(op: cutlass.Constexpr, mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
-    thr_layout = cute.make_ordered_layout((4, 32), order=(1, 0))
-    val_layout = cute.make_ordered_layout((4, 4), order=(1, 0))
+    width = mC.element_type.width // 8
+    values = BYTES // width
+    # Side by side where rows are known to begin at multiples of 16 bytes, else below each other.
+    row = mC.stride[0] if isinstance(mC.stride[0], int) else 1
+    vector = math.gcd(BYTES, row * width, *(x.iterator.alignment for x in (mA, mB, mC))) // width
+    thr_layout = cute.make_ordered_layout(THREADS, order=(1, 0))
+    val_layout = cute.make_ordered_layout((values // vector, vector), order=(1, 0))
     tiler, tv_layout = cute.make_layout_tv(thr_layout, val_layout)
     gA, gB, gC = (cute.zipped_divide(x, tiler) for x in (mA, mB, mC))
     cC = cute.zipped_divide(cute.make_identity_tensor(mC.shape), tiler)
@@ -48,11 +54,13 @@ def apply(op: cutlass.Constexpr, mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tens
 
 
 def check(device: str) -> None:
-    a, b = torch.randn(70, 301, device=device), torch.randn(70, 301, device=device)
-    for op in (operator.mul, lambda x, y: x * 2 - y):
-        c = torch.full_like(a, float("nan"))
-        apply(op, a, b, c)
-        torch.testing.assert_close(c, op(a, b), rtol=0, atol=0)
+    for shape in ((70, 301), (9, 260)):
+        a, b = torch.randn(shape, device=device), torch.randn(shape, device=device)
+        for op in (operator.mul, lambda x, y: x * 2 - y):
+            for aligned in (False, True):
+                c = torch.full_like(a, float("nan"))
+                apply(op, *(cute.runtime.from_dlpack(x, assumed_align=16) if aligned else x for x in (a, b, c)))
+                torch.testing.assert_close(c, op(a, b), rtol=0, atol=0)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """Add two vectors of any length.
 
 What to learn: zipped_divide cuts a tensor into tiles, a TV layout gives each thread its part of a tile, and coordinates
-beside the data say which elements of the last tile are there.
+beside the data say which elements of the last tile are there. A thread has 16 bytes of each vector, side by side where
+the alignment is known to allow one access.
 """
 
 from __future__ import annotations
+
+import math
 
 import torch
 
@@ -12,7 +15,7 @@ import tilewright as cutlass
 from tilewright import cute
 
 PICTURE = "(128,4):(4,1)"
-THREADS, VALUES = 128, 4
+THREADS, BYTES = 128, 16
 
 
 @cute.kernel
@@ -21,30 +24,35 @@ def add_kernel(tA: cute.Tensor, tB: cute.Tensor, tC: cute.Tensor, tCoord: cute.T
     bidx, _, _ = cute.arch.block_idx()
     thread = ((tidx, None), bidx)
     a, b, c, coord = tA[thread], tB[thread], tC[thread], tCoord[thread]
-    if coord[VALUES - 1] < n:
+    last = cute.size(coord) - 1
+    if coord[last] < n:
         c.store(a.load() + b.load())
     else:
-        for i in cutlass.range_constexpr(VALUES):
+        for i in cutlass.range_constexpr(last + 1):
             if coord[i] < n:
                 c[i] = a[i] + b[i]
 
 
 @cute.jit
 def add(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
-    tv_layout = cute.make_layout((THREADS, VALUES), stride=(VALUES, 1))
-    tile = cute.make_layout(THREADS * VALUES)
+    width = mC.element_type.width // 8
+    values = BYTES // width
+    vector = math.gcd(BYTES, *(x.iterator.alignment for x in (mA, mB, mC))) // width
+    tv_layout = cute.make_layout((THREADS, (vector, values // vector)), stride=(vector, (1, THREADS * vector)))
+    tile = cute.make_layout(THREADS * values)
     coordinates = cute.make_identity_tensor(cute.size(mA))
     parts = [cute.composition(cute.zipped_divide(x, tile), (tv_layout, None)) for x in (mA, mB, mC, coordinates)]
-    blocks = cute.ceil_div(cute.size(mC), THREADS * VALUES)
+    blocks = cute.ceil_div(cute.size(mC), THREADS * values)
     add_kernel(*parts, cute.size(mC)).launch(grid=[blocks, 1, 1], block=[THREADS, 1, 1])
 
 
 def check(device: str) -> None:
     for n in (1, 511, 512, 4099):
         a, b = torch.randn(n, device=device), torch.randn(n, device=device)
-        c = torch.full((n,), float("nan"), device=device)
-        add(a, b, c)
-        torch.testing.assert_close(c, a + b, rtol=0, atol=0)
+        for aligned in (False, True):
+            c = torch.full((n,), float("nan"), device=device)
+            add(*(cute.runtime.from_dlpack(x, assumed_align=16) if aligned else x for x in (a, b, c)))
+            torch.testing.assert_close(c, a + b, rtol=0, atol=0)
 
 
 if __name__ == "__main__":

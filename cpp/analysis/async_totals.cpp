@@ -12,8 +12,6 @@ namespace tilewright::analysis {
 
 namespace {
 
-constexpr int kAround = 16;  // bytes of an access that goes around L1
-
 Access side_of(Memory memory, int width) { return {memory, Op::cp_async, width, 0}; }
 
 struct Met {
@@ -74,7 +72,7 @@ class Moves {
     rules::for_each_lane(source.active, [&](int lane) {
       const int64_t from = source.at[static_cast<std::size_t>(lane)];
       const int64_t to = destination.at[static_cast<std::size_t>(lane)];
-      const int half = 2 * ((from & kAround) != 0) + ((to & kAround) != 0);
+      const int half = 2 * ((from & kAroundL1) != 0) + ((to & kAroundL1) != 0);
       moves_[count_++] = {from & -kSector, to & -kSector, (from - to) & (kSector - 1), 1U << half};
     });
     std::sort(begin(), end(), [](const Move& a, const Move& b) { return a.place() < b.place(); });
@@ -124,19 +122,19 @@ class Moves {
 };
 
 Counted ideal_of(int64_t lanes, int64_t wavefronts) {
-  return {wavefronts, rules::ideal_wavefronts(static_cast<int>(lanes), kAround, static_cast<int>(wavefronts))};
+  return {wavefronts, rules::ideal_wavefronts(static_cast<int>(lanes), kAroundL1, static_cast<int>(wavefronts))};
 }
 
 }  // namespace
 
-AsyncRequest evaluate(const AsyncLanes& lanes, int width) {
+AsyncRequest evaluate(const AsyncLanes& lanes, int width, bool is_around_l1) {
   const Lanes& source = lanes.source;
   const Lanes& destination = lanes.destination;
   AsyncRequest found{evaluate(side_of(Memory::global, width), source.at.data(), source.active),
                      evaluate(side_of(Memory::shared, width), destination.at.data(), destination.active),
                      {}};
   found.asked = found.source.sectors;
-  if (width == kAround) {
+  if (is_around_l1) {
     Moves moves(source, destination);
     found.source.sectors = moves.count();
     found.source.ideal_sectors =
@@ -199,7 +197,7 @@ AsyncTotals AsyncTally::totals() const {
   std::array<Rank, 2> first;
   kinds_.for_each([&](const AsyncLanes& kind, int64_t place, int64_t times, const Rank& rank) {
     const AsyncLanes lanes{moved(kind.source, place), kind.destination, kind.useful};
-    const AsyncRequest found = evaluate(lanes, width_);
+    const AsyncRequest found = evaluate(lanes, width_, width_ == kAroundL1);
     both.counted.wavefronts += times * found.counted.wavefronts;
     both.counted.ideal += times * found.counted.ideal;
     both.asked += times * found.asked;

@@ -17,6 +17,9 @@ struct AsyncLanes {
   bool operator==(const AsyncLanes&) const = default;
 };
 
+// Bytes of a lane of a cp.async that may go around L1.
+inline constexpr int kAroundL1 = 16;
+
 // What Nsight Compute calls the wavefronts of a cp.async, which around L1 are none of the hardware's.
 struct Counted {
   int64_t wavefronts = 0;
@@ -31,11 +34,11 @@ struct AsyncRequest {
 };
 
 // Through L1 a wavefront takes one access of each group of banks out of the cache, and one of each group into shared
-// memory; around L1 (16 bytes of a lane) 32 bytes of L2 go to 32 bytes of shared memory. No two lanes write one place.
+// memory; around L1 32 bytes of L2 go to 32 bytes of shared memory. No two lanes write one place.
 // The wavefronts through L1 are what Nsight Compute counts for the instruction: those of the lane that meets the most
 // others; around L1 those of a store, and `counted` says what it counts.
 // Source: read with Nsight Compute on an H200, as tilewright/analysis/cp_async.py says.
-AsyncRequest evaluate(const AsyncLanes& lanes, int width);
+AsyncRequest evaluate(const AsyncLanes& lanes, int width, bool is_around_l1);
 
 struct AsyncTotals {
   std::optional<Totals> source;

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <tuple>
 
 #include "launch_hook.hpp"
 #include "module.hpp"
@@ -22,6 +23,13 @@ using namespace tilewright::runtime;
 using ReleaseGil = py::call_guard<py::gil_scoped_release>;
 
 PyObject* driver_error = nullptr;
+
+using EventTuple = std::tuple<uintptr_t, int, bool>;  // handle, flags, at block start; handle 0: none
+
+LaunchEvent event_of(const EventTuple& given) {
+  const auto& [handle, flags, at_block_start] = given;
+  return {reinterpret_cast<Event>(handle), flags, at_block_start};
+}
 
 py::dict to_dict(const DeviceProperties& p) {
   using namespace py::literals;
@@ -46,6 +54,7 @@ void bind_errors(py::module_& m) {
                                 "no CUDA driver None [''] ['']\n",
                                 PyExc_RuntimeError, nullptr));
   error.attr("code") = py::none();
+  error.attr("error_code") = py::none();  // the name that CuTeDSL's errors have for it
   error.attr("name") = "";
   error.attr("kernel") = "";
   m.attr("DriverError") = error;
@@ -101,8 +110,11 @@ void bind_module(py::module_& m) {
       .def(
           "launch",
           [](const Function& function, const Extent3& grid, const Extent3& block, int64_t shared, uintptr_t stream,
-             const py::bytes& params, const Extent3& cluster, bool cooperative, bool programmatic) {
-            const LaunchShape shape = function.shape(grid, block, shared, {programmatic, cooperative, cluster});
+             const py::bytes& params, const Extent3& cluster, bool cooperative, bool programmatic,
+             const EventTuple& completion_event, const EventTuple& programmatic_event) {
+            const LaunchShape shape = function.shape(
+                grid, block, shared,
+                {programmatic, cooperative, cluster, event_of(completion_event), event_of(programmatic_event)});
             const std::string_view bytes(params);
             function.check_parameter(bytes.size());
             function.launch(shape, reinterpret_cast<Stream>(stream), const_cast<char*>(bytes.data()));
@@ -113,9 +125,11 @@ void bind_module(py::module_& m) {
           },
           py::arg("grid"), py::arg("block"), py::arg("shared"), py::arg("stream"), py::arg("params"), py::kw_only(),
           py::arg("cluster") = Extent3{1, 1, 1}, py::arg("cooperative") = false, py::arg("programmatic") = false,
+          py::arg("completion_event") = EventTuple(), py::arg("programmatic_event") = EventTuple(),
           "Enqueue the kernel; params are the bytes of its parameters, each where the kernel expects it. cluster: "
           "blocks that run together; cooperative: all blocks run at once; programmatic: the kernel may begin before "
-          "the one before it on the stream has ended.");
+          "the one before it on the stream has ended. Events, as (handle, flags, at block start), are recorded: "
+          "completion_event when all blocks have begun, programmatic_event when all let dependents begin.");
 
   py::class_<Module>(m, "Module", py::custom_type_setup(only_returned), "A program in the primary context of a device.")
       .def_property_readonly("device", &Module::device)
@@ -137,7 +151,10 @@ void bind_module(py::module_& m) {
 void set_error(const DriverError& error) {
   const py::object type = py::reinterpret_borrow<py::object>(driver_error);
   py::object raised = type(error.what());
-  if (error.code()) raised.attr("code") = *error.code();
+  if (error.code()) {
+    raised.attr("code") = *error.code();
+    raised.attr("error_code") = *error.code();
+  }
   raised.attr("name") = error.name();
   raised.attr("kernel") = error.kernel();
   PyErr_SetObject(driver_error, raised.ptr());

@@ -107,6 +107,17 @@ void synchronize_stream(int device, uint64_t stream) {
   check(api.cuStreamSynchronize(to_stream(stream)), "cuStreamSynchronize");
 }
 
+// The device whose memory an address is; -1 for memory of the CPU, and where there is no driver.
+int device_of_address(uint64_t address) {
+  if (!driver_path()) return -1;
+  const DriverApi& api = driver();
+  if (api.cuPointerGetAttribute == nullptr) return -1;
+  unsigned kind = 0;
+  int device = -1;
+  if (api.cuPointerGetAttribute(&kind, kMemoryType, address) != 0 || kind != kDeviceMemory) return -1;
+  return api.cuPointerGetAttribute(&device, kDeviceOrdinal, address) == 0 ? device : -1;
+}
+
 // 0 where the driver has no such number, or the stream is being captured into a graph.
 uint64_t stream_identity(int device, uint64_t stream) {
   const DriverApi& api = driver();
@@ -142,6 +153,8 @@ void bind_cuda_memory(py::module_& parent) {
       "graph allocates and frees it; free it before the capture ends.");
   m.def("order", &order, py::arg("device"), py::arg("earlier"), py::arg("later"),
         "Let one stream wait for what is enqueued on another; neither is waited for here.");
+  m.def("device_of_address", &device_of_address, py::arg("address"),
+        "The device whose memory an address is; -1 for memory of the CPU, and where there is no driver.");
   m.def("stream_identity", &stream_identity, py::arg("device"), py::arg("stream"),
         "A number of a stream that no other one of the process has or will have, though its handle may be used again; "
         "0 where the driver has none, and while the stream is captured into a graph.");

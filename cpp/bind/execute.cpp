@@ -195,9 +195,11 @@ struct BoundRow {
 
 py::object profile_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
                           const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
-                          const std::vector<uint64_t>& arguments, int threads) {
+                          const std::vector<uint64_t>& arguments, int threads,
+                          const std::optional<std::pair<uint64_t, uint32_t>>& warp) {
   Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
   launch.profile = true;
+  if (warp) launch.profiled = execute::WarpOfGrid{warp->first, warp->second};
   launch.threads = threads;
   py::list rows;
   for (const ProfileRow& row : outcome_of(launch).profile) {
@@ -219,7 +221,15 @@ void bind_profile(py::module_& m) {
             return b.row.width == 0 ? std::string() : std::string(program::text_of(b.row.space));
           },
           "gmem or smem of a row about requests, else empty.")
-      .def_property_readonly("is_store", number([](const ProfileRow& r) { return r.is_store; }))
+      .def_property_readonly(
+          "kind",
+          [](const BoundRow& b) {
+            return b.row.width == 0 ? std::string() : std::string(execute::text_of(b.row.kind));
+          },
+          "load, store, atomic or cp.async of a row about requests, else empty.")
+      .def_property_readonly("element_bits", number([](const ProfileRow& r) { return r.element_bits; }))
+      .def_property_readonly(
+          "name", [](const BoundRow& b) { return b.row.name; }, "Of the parameter or allocation, where it has one.")
       .def_property_readonly("width", number([](const ProfileRow& r) { return r.width; }),
                              "Bytes of a lane in one request; 0 in a row about the operation as such.")
       .def_property_readonly("executed", number([](const ProfileRow& r) { return r.executed; }),
@@ -230,6 +240,9 @@ void bind_profile(py::module_& m) {
       .def_property_readonly("lines", number([](const ProfileRow& r) { return r.total.lines; }))
       .def_property_readonly("wavefronts", number([](const ProfileRow& r) { return r.total.wavefronts; }))
       .def_property_readonly("ideal_wavefronts", number([](const ProfileRow& r) { return r.total.ideal_wavefronts; }))
+      .def_property_readonly("counted_wavefronts", number([](const ProfileRow& r) { return r.counted.wavefronts; }),
+                             "What Nsight Compute says of the instruction: of cp.async around L1 other wavefronts.")
+      .def_property_readonly("ideal_counted_wavefronts", number([](const ProfileRow& r) { return r.counted.ideal; }))
       .def_property_readonly("bytes", number([](const ProfileRow& r) { return r.bytes; }))
       .def_property_readonly("useful_bytes", number([](const ProfileRow& r) { return r.total.useful_bytes; }))
       .def_property_readonly("flops", number([](const ProfileRow& r) { return r.flops; }))
@@ -272,8 +285,9 @@ void bind_execute(py::module_& module) {
         "the checks tell apart at a time.");
   m.def("profile_kernel", &profile_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
-        py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0,
-        "Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line.");
+        py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0, py::arg("warp") = py::none(),
+        "Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line. `warp`: "
+        "(block, warp in it) that alone is counted.");
 }
 
 }  // namespace tilewright::bind

@@ -128,6 +128,7 @@ void set_stride(AccessMode& mode, const Node& stride) {
   if (stride.has_basis()) throw ProgramError("memory is accessed by integers, but the layout gives coordinates");
   if (stride.is_symbolic()) {
     mode.dynamic = static_cast<ValueId>(stride.value);
+    mode.divisor = divisibility(stride);
   } else {
     mode.stride = stride.value;
   }
@@ -170,8 +171,12 @@ Access access_of(py::handle object) {
     access.swizzle = ByteSwizzle{static_cast<int8_t>(swizzle->bits()), static_cast<int8_t>(swizzle->base()),
                                  static_cast<int8_t>(swizzle->shift())};
     const Node& offset = layout.offset().leaf();
-    (offset.is_symbolic() ? (access.dynamic = static_cast<ValueId>(offset.value), access.offset) : access.offset) =
-        offset.is_symbolic() ? 0 : offset.value;
+    if (offset.is_symbolic()) {
+      access.dynamic = static_cast<ValueId>(offset.value);
+      access.divisor = divisibility(offset);
+    } else {
+      access.offset = offset.value;
+    }
     set_modes(access, layout.outer());
   } else {
     set_modes(access, as_layout(pair.second));

@@ -11,7 +11,7 @@ namespace tilewright {
 namespace {
 
 // Values that are tried before the question goes to the lattice: strides that nest need one or two each.
-constexpr int kFew = 64;
+constexpr int kFew = 16;
 
 // The inverse of a modulo m, for coprime numbers; 0 for m = 1.
 Wide inverse(Wide a, Wide m) {

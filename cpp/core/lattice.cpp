@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "error.hpp"
 
@@ -15,6 +16,7 @@ using Direction = std::vector<Real>;
 
 constexpr int64_t kBudget = int64_t{1} << 18;  // values of coordinates that are tried
 constexpr Real kReduced = 0.99;                // of Lovász's condition
+constexpr Real kSpare = 2;                     // points for each sum, a side: so the middle of the box has one
 constexpr Real kUnit = 0x1p56;                 // the largest entry of a direction in integers
 
 [[noreturn]] void undecided(std::size_t strides) {
@@ -29,10 +31,16 @@ class Search {
     for (const Side& side : sides_) scale_.push_back(1 / (static_cast<Real>(side.count) + 1));
   }
 
-  std::optional<Row> run() {
+  // The solution near the middle of the box, where it lies in it.
+  std::optional<Row> middle() {
     if (!kernel()) return std::nullopt;
     center();
-    if (inside(start_)) return start_;
+    return inside(start_) ? std::optional(start_) : std::nullopt;
+  }
+
+  std::optional<Row> run() {
+    if (const auto point = middle()) return point;
+    if (start_.empty()) return std::nullopt;
     bounds();
     found_ = start_;
     if (!enumerate(static_cast<int>(basis_.size()) - 1)) return std::nullopt;
@@ -334,12 +342,40 @@ bool tighten(std::vector<Side>& sides, Wide& target, std::vector<Wide>& first) {
   return true;
 }
 
+// A point whose coordinates are in the middle but for a few of the longest sides. Where the box has many more points
+// than sums, it is found sooner, since the time grows with the cube of the rank and more.
+std::optional<std::vector<Wide>> point_of_few(const std::vector<Side>& sides, Wide target) {
+  std::vector<std::size_t> order(sides.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto length = [&](std::size_t i) { return sides[i].step * sides[i].count; };
+  std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return length(i) > length(j); });
+  Real reach = 0, points = 1;
+  for (const Side& side : sides) reach += static_cast<Real>(side.step * side.count);
+  std::vector<Wide> point(sides.size());
+  std::vector<Side> few;
+  for (const std::size_t i : order) {
+    if (few.empty() || points < reach) {
+      few.push_back(sides[i]);
+      points *= static_cast<Real>(sides[i].count + 1) / kSpare;
+    } else {
+      point[i] = sides[i].count / 2;
+      target -= sides[i].step * point[i];
+    }
+  }
+  if (few.size() == sides.size()) return std::nullopt;
+  const auto found = Search(few, target).middle();
+  if (!found) return std::nullopt;
+  for (std::size_t k = 0; k < few.size(); ++k) point[order[k]] = (*found)[k];
+  return point;
+}
+
 }  // namespace
 
 std::optional<std::vector<Wide>> lattice_point(std::vector<Side> sides, Wide target) {
   std::vector<Wide> first;
   if (!tighten(sides, target, first)) return std::nullopt;
-  auto point = Search(sides, target).run();
+  auto point = point_of_few(sides, target);
+  if (!point) point = Search(sides, target).run();
   for (std::size_t i = 0; point && i < sides.size(); ++i) (*point)[i] += first[i];
   return point;
 }

@@ -49,6 +49,7 @@ struct AccessMode {
   int64_t extent = 1;
   int64_t stride = 0;
   ValueId dynamic = kNoValue;  // an Int32 or Int64 that is the stride instead
+  int64_t divisor = 1;         // of it, by what the layout promises
   friend bool operator==(const AccessMode&, const AccessMode&) = default;
 };
 
@@ -58,6 +59,7 @@ struct Access {
   ByteSwizzle swizzle;         // of the sum, in elements
   int64_t offset = 0;          // inside of the swizzle
   ValueId dynamic = kNoValue;  // added to offset
+  int64_t divisor = 1;         // of it, by what the layout promises
 
   int64_t size() const {
     int64_t product = 1;

@@ -46,7 +46,16 @@ enum FunctionAttribute : int {
 
 enum CaptureMode : int { kCaptureRelaxed = 2 };
 
-enum LaunchAttributeId : int { kCooperative = 2, kClusterDimension = 4, kProgrammaticStreamSerialization = 6 };
+enum LaunchAttributeId : int {
+  kCooperative = 2,
+  kClusterDimension = 4,
+  kProgrammaticStreamSerialization = 6,
+  kProgrammaticEvent = 7,
+  kLaunchCompletionEvent = 12,
+};
+
+enum PointerAttribute : int { kMemoryType = 2, kDeviceOrdinal = 9 };
+enum MemoryType : unsigned { kDeviceMemory = 2 };
 
 struct LaunchAttribute {
   LaunchAttributeId id;
@@ -54,6 +63,11 @@ struct LaunchAttribute {
     char pad[64];
     int allowed;          // of kProgrammaticStreamSerialization and kCooperative
     unsigned cluster[3];  // of kClusterDimension
+    struct {
+      Event event;
+      int flags;
+      int at_block_start;  // kProgrammaticEvent only
+    } event;               // of kProgrammaticEvent and kLaunchCompletionEvent
   } value;
 };
 
@@ -115,6 +129,7 @@ using DeviceAddress = unsigned long long;
   X(cuMemAllocAsync, 11020, (DeviceAddress * memory, size_t bytes, Stream stream))                                   \
   X(cuMemFreeAsync, 11020, (DeviceAddress memory, Stream stream))                                                    \
   X(cuMemsetD8Async, 3020, (DeviceAddress memory, unsigned char value, size_t count, Stream stream))                 \
+  X(cuPointerGetAttribute, 4000, (void* value, PointerAttribute attribute, DeviceAddress address))                   \
   X(cuStreamGetId, 12000, (Stream stream, unsigned long long* id))                                                   \
   X(cuStreamIsCapturing, 10000, (Stream stream, int* status))                                                        \
   X(cuTensorMapEncodeTiled, 12000,                                                                                   \

@@ -168,8 +168,14 @@ LaunchShape Function::shape(const Extent3& grid, const Extent3& block, int64_t s
                                 std::to_string(shared_optin_ - static_shared_));
   }
   check_cluster(grid, options.cluster);
-  const LaunchShape shape = {dim3_of(grid),        dim3_of(block),           static_cast<uint32_t>(shared),
-                             options.programmatic, dim3_of(options.cluster), options.cooperative};
+  const LaunchShape shape = {dim3_of(grid),
+                             dim3_of(block),
+                             static_cast<uint32_t>(shared),
+                             options.programmatic,
+                             dim3_of(options.cluster),
+                             options.cooperative,
+                             options.completion_event,
+                             options.programmatic_event};
   if (shape.has_attributes() && api_->cuLaunchKernelEx == nullptr) fail_missing("cuLaunchKernelEx", 11060);
   return shape;
 }
@@ -188,7 +194,7 @@ void Function::launch_many(const LaunchShape& shape, Stream stream, void* parame
 }
 
 DriverResult Function::launch_with_attributes(const LaunchShape& shape, Stream stream, void** params) const {
-  LaunchAttribute attributes[3];
+  LaunchAttribute attributes[5];
   unsigned count = 0;
   if (shape.programmatic) {
     attributes[count] = {kProgrammaticStreamSerialization, {}};
@@ -202,6 +208,14 @@ DriverResult Function::launch_with_attributes(const LaunchShape& shape, Stream s
     attributes[count] = {kClusterDimension, {}};
     const unsigned extents[] = {cluster.x, cluster.y, cluster.z};
     std::copy_n(extents, 3, attributes[count++].value.cluster);
+  }
+  if (const LaunchEvent& e = shape.programmatic_event; e.event != nullptr) {
+    attributes[count] = {kProgrammaticEvent, {}};
+    attributes[count++].value.event = {e.event, e.flags, e.at_block_start};
+  }
+  if (const LaunchEvent& e = shape.completion_event; e.event != nullptr) {
+    attributes[count] = {kLaunchCompletionEvent, {}};
+    attributes[count++].value.event = {e.event, e.flags, 0};
   }
   const LaunchConfig config = {shape.grid.x,  shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
                                shape.block.z, shape.shared, stream,       attributes,    count};

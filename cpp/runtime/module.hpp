@@ -17,6 +17,13 @@ struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
 };
 
+// An event of the user's that a launch records before the kernel has ended.
+struct LaunchEvent {
+  Event event = nullptr;
+  int flags = 0;
+  bool at_block_start = false;  // a programmatic event: recorded when all blocks have begun, without a trigger
+};
+
 // Where and how many: what stays the same from launch to launch.
 struct LaunchShape {
   Dim3 grid;
@@ -24,10 +31,15 @@ struct LaunchShape {
   uint32_t shared = 0;  // dynamic shared memory, bytes
   // The kernel may begin before the one enqueued before it has ended: it waits for its data itself, by griddepcontrol.
   bool programmatic = false;
-  Dim3 cluster;              // blocks that run together on neighbouring multiprocessors
-  bool cooperative = false;  // all blocks run at the same time
+  Dim3 cluster;                    // blocks that run together on neighbouring multiprocessors
+  bool cooperative = false;        // all blocks run at the same time
+  LaunchEvent completion_event;    // recorded when all blocks have begun
+  LaunchEvent programmatic_event;  // recorded when all blocks have let dependents begin
 
-  bool has_attributes() const { return programmatic || cooperative || cluster.x * cluster.y * cluster.z != 1; }
+  bool has_attributes() const {
+    return programmatic || cooperative || cluster.x * cluster.y * cluster.z != 1 || completion_event.event != nullptr ||
+           programmatic_event.event != nullptr;
+  }
 };
 
 // What a launch asks for besides: of launches that ask for nothing, the default.
@@ -35,6 +47,8 @@ struct LaunchOptions {
   bool programmatic = false;
   bool cooperative = false;
   Extent3 cluster = {1, 1, 1};
+  LaunchEvent completion_event = {};
+  LaunchEvent programmatic_event = {};
 };
 
 class Module;

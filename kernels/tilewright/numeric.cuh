@@ -46,7 +46,17 @@ __device__ inline float to_float(int x) { return static_cast<float>(x); }
 __device__ inline float to_float(signed char x) { return static_cast<float>(x); }
 __device__ inline float to_float(unsigned char x) { return static_cast<float>(x); }
 __device__ inline float to_float(TFloat32 x) { return x.value; }
-__device__ inline float to_float(BFloat16 x) { return __builtin_bit_cast(float, static_cast<unsigned>(x.bits) << 16); }
+
+// Put together of halves: of a register that holds two numbers, either one takes one instruction.
+__device__ inline float to_float(BFloat16 x) {
+#ifdef __CUDA_ARCH__
+  float result;
+  asm("mov.b32 %0, {0, %1};" : "=f"(result) : "h"(x.bits));
+  return result;
+#else
+  return __builtin_bit_cast(float, static_cast<unsigned>(x.bits) << 16);
+#endif
+}
 
 __device__ inline float to_float(Half x) {
   float result;

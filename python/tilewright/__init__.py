@@ -46,18 +46,21 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
-    from tilewright import analysis, cuda, kernels, pipeline, runtime, testing, torch, utils
+    from tilewright import analysis, cuda, cutlass_dsl, kernels, pipeline, runtime, testing, torch, utils
     from tilewright.analysis import analyze
+    from tilewright.cutlass_dsl import dsl_user_op
     from tilewright.lang.cpu import KernelError
     from tilewright.lang.functions import (
         Constexpr,
         and_,
         const_expr,
         dynamic_expr,
+        for_generate,
         not_,
         or_,
         range_constexpr,
         range_dynamic,
+        yield_out,
     )
     from tilewright.lang.functions import max_ as max
     from tilewright.lang.functions import min_ as min
@@ -107,8 +110,11 @@ __all__ = [
     "const_expr",
     "cuda",
     "cute",
+    "cutlass_dsl",
+    "dsl_user_op",
     "dtype",
     "dynamic_expr",
+    "for_generate",
     "kernels",
     "max",
     "min",
@@ -122,6 +128,7 @@ __all__ = [
     "testing",
     "torch",
     "utils",
+    "yield_out",
 ]
 
 
@@ -136,7 +143,10 @@ _LAZY = {
     "and_": _LANG,
     "const_expr": _LANG,
     "cuda": "tilewright.cuda",
+    "cutlass_dsl": "tilewright.cutlass_dsl",
+    "dsl_user_op": "tilewright.cutlass_dsl",
     "dtype": "tilewright.torch.tensors",
+    "for_generate": _LANG,
     "dynamic_expr": _LANG,
     "kernels": "tilewright.kernels",
     "max": f"{_LANG}:max_",
@@ -151,6 +161,7 @@ _LAZY = {
     "testing": "tilewright.testing",
     "torch": "tilewright.torch",
     "utils": "tilewright.utils",
+    "yield_out": _LANG,
 }
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones

@@ -12,8 +12,13 @@ __all__ = ["default_stream", "initialize_cuda_context", "stream_sync"]
 
 
 def initialize_cuda_context(device_id: int = 0) -> int:
-    """Make sure that a device is there and can be used; its number. DriverError where there is none."""
-    properties(device_id)
+    """Make sure that a device can be used; its number.
+
+    A machine without a driver or device has no context, and none is needed: kernels run on its CPU then. DriverError
+    for a device that is not among those that are there.
+    """
+    if driver.driver_path() is not None and driver.device_count() > 0:
+        properties(device_id)
     return device_id
 
 
@@ -23,7 +28,9 @@ def default_stream() -> int:
 
 
 def stream_sync(stream: Any) -> None:
-    """Wait until all work of a stream of the first device is done."""
+    """Wait until all work of a stream of the first device is done; there is none on a machine without a device."""
+    if driver.driver_path() is None or driver.device_count() == 0:
+        return
     handle = getattr(stream, "cuda_stream", stream)
     driver.synchronize_stream(0, int(handle) or 1)
 

@@ -1,4 +1,4 @@
-"""Helpers of kernels, as `cutlass.utils`: shared memory, what a device holds, the order of a matrix."""
+"""Helpers of kernels, as `cutlass.utils`: shared memory, what a device holds, the order of a matrix, pictures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from tilewright._names import did_you_mean, names_of
+from tilewright.cute.text.print_tv import print_latex_tv
+from tilewright.cute.text.printing import print_latex
 from tilewright.devices import DEVICES
 from tilewright.lang.smem import SmemAllocator
 from tilewright.runtime.device import properties
@@ -13,7 +15,7 @@ from tilewright.runtime.device import properties
 if TYPE_CHECKING:
     from tilewright.cute.tensors.tensor import Tensor
 
-__all__ = ["HardwareInfo", "LayoutEnum", "SmemAllocator", "get_smem_capacity_in_bytes"]
+__all__ = ["HardwareInfo", "LayoutEnum", "SmemAllocator", "get_smem_capacity_in_bytes", "print_latex", "print_latex_tv"]
 
 _SHARED_BYTES = {name.rstrip("a"): facts.shared_bytes for name, facts in DEVICES.items()}
 # The generations by the names that CuTeDSL's functions take beside sm_90.

@@ -388,6 +388,11 @@ class Action:
     def metric_names(self): return list(self.data["metrics"])
     def metric_by_name(self, name): return Metric(*self.data["metrics"][name])
     def sass_by_pc(self, pc): return self.data["sass"][str(pc)]
+    def source_info(self, pc): return Info(*self.data["places"][str(pc)]) if str(pc) in self.data["places"] else None
+class Info:
+    def __init__(self, file, line): self.file, self.at = file, line
+    def file_name(self): return self.file
+    def line(self): return self.at
 class Report:
     def __init__(self, actions): self.actions = actions
     def num_ranges(self): return 1
@@ -427,7 +432,7 @@ def action(symbol="_ZN10tilewright6stagedE"):
         "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": [64, []],
     }
     sass = {"1792": "@P0 LDG.E.128 R4, desc[UR4][R2.64] ;", "1824": "STS.128 [R5], R4 ;"}
-    return {"name": "staged", "symbol": symbol, "metrics": metrics, "sass": sass}
+    return {"name": "staged", "symbol": symbol, "metrics": metrics, "sass": sass, "places": {"1792": ["f.py", 12]}}
 
 
 WRITES = "open(args[args.index('--export') + 1], 'w').write({!r})\n"
@@ -443,6 +448,7 @@ def test_a_report_is_read_instruction_by_instruction(installed, tmp_path):
     load, store = found.lines
     assert (load.offset, load.opcode, load.values["memory_l2_theoretical_sectors_global"]) == (0, "LDG.E.128", 64)
     assert (store.offset, store.opcode, store.values["memory_l1_wavefronts_shared"]) == (32, "STS.128", 32)
+    assert (load.file, load.number, store.file, store.number) == ("f.py", 12, "", 0)
     assert verify.classes_read(found.lines) == {"LDG.128": {"sectors": 64}, "STS.128": {"wavefronts": 32}}
 
 
@@ -589,6 +595,49 @@ def test_a_function_or_a_script_runs_in_the_other_process(installed, tmp_path):
     script.write_text("raise SystemExit('no such thing')")
     with pytest.raises(ncu.NcuError, match="no such thing"):
         verify.verify_with_ncu(script)
+
+
+KERNEL = """
+import numpy
+from tilewright import cute
+
+@cute.kernel
+def every_other_kernel(x: cute.Tensor, y: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    y[i] = x[i * 2]
+
+@cute.jit
+def every_other(x: cute.Tensor, y: cute.Tensor):
+    every_other_kernel(x, y).launch(block=[32, 1, 1])
+
+every_other(numpy.zeros(64, numpy.float32), numpy.zeros(32, numpy.float32))
+"""
+
+
+def line_action(file, sectors):
+    """A launch of that kernel as a report has it, whose load reads so many sectors."""
+    counts = {"memory_l2_theoretical_sectors_global": (sectors, 4), "thread_inst_executed_true": (32, 32)}
+    counts["memory_l2_theoretical_sectors_global_ideal"] = (4, 4)
+    metrics = {name: [sum(both), [[0x700, both[0]], [0x710, both[1]]]] for name, both in counts.items()}
+    sass = {"1792": "LDG.E R4, desc[UR4][R2.64] ;", "1808": "STG.E desc[UR4][R6.64], R4 ;"}
+    places = {"1792": [str(file), 8], "1808": [str(file), 8]}
+    return {"name": "x", "symbol": "every_other_kernel", "metrics": metrics, "sass": sass, "places": places}
+
+
+def test_a_python_kernel_is_compared_line_by_line(installed, tmp_path):
+    runs = "import subprocess\nat = args.index('-m') - 1\ndone = subprocess.run(args[at:])\n"
+    script = tmp_path / "script.py"
+    script.write_text(KERNEL)
+    for sectors in (8, 9):
+        report = json.dumps([line_action(script, sectors)])
+        installed(runs + WRITES.format(report) + "sys.exit(done.returncode)")
+        result = verify.verify_with_ncu(script)
+        found = {(x.number, x.kind, x.metric): (x.predicted, x.read) for x in result.lines}
+        assert found[8, "load", "sectors"] == (8, sectors)
+        assert found[8, "store", "sectors"] == (4, 4)
+        assert found[8, "load", "lanes"] == (32, 32)
+        assert bool(result) == (sectors == 8)
+        assert ("all agree" if sectors == 8 else "1 differ") in str(result)
 
 
 # ---- docs/active_lanes.md

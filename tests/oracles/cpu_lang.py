@@ -1,7 +1,7 @@
 """Kernels of traced programs as functions of the CPU: their CUDA C++ and the device library, compiled for the host.
 
-Threads of a block are fibers that take turns between barriers, as in cpu_ptx. Of warps there are only shuffles, in
-which all threads of the block have to take part. Arithmetic that C++ leaves undefined is written to stderr.
+Threads of a block are fibers that take turns between barriers, as in cpu_ptx. In what the
+lanes of a warp exchange, all threads of the block have to take part. Arithmetic that C++ leaves undefined is written to stderr.
 """
 
 from __future__ import annotations
@@ -82,16 +82,51 @@ template <class T, class U, class V> static T atomicCAS(T* p, U expected, V x) {
 #define atomicMax_system atomicMax
 static void __threadfence_system() {}
 static void __threadfence_block() {}
-// Every thread puts its value, and takes another's when all have.
+// Every thread puts its value, and takes those of others when all have.
+static unsigned thread_number() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 static unsigned long long exchanged[1024];
-template <class T> static T __shfl_xor_sync(unsigned, T x, int by) {
-  const unsigned thread = threadIdx.x;
-  std::memcpy(&exchanged[thread], &x, sizeof x);
+template <class T, class F> static auto exchange(T x, F take) {
+  std::memset(&exchanged[thread_number()], 0, 8);
+  std::memcpy(&exchanged[thread_number()], &x, sizeof x);
   __syncthreads();
-  std::memcpy(&x, &exchanged[thread ^ by], sizeof x);
+  const auto found = take([first = thread_number() / 32 * 32](unsigned lane) {
+    T other;
+    std::memcpy(&other, &exchanged[first + lane], sizeof other);
+    return other;
+  });
   __syncthreads();
-  return x;
+  return found;
 }
+static int lane() { return thread_number() % 32; }
+template <class T> static T taken(T x, int from) {
+  return exchange(x, [&](auto of) { return from < 0 || from > 31 ? x : of(from); });
+}
+template <class T> static T __shfl_sync(unsigned, T x, int from) { return taken(x, from); }
+template <class T> static T __shfl_up_sync(unsigned, T x, int by) { return taken(x, lane() - by); }
+template <class T> static T __shfl_down_sync(unsigned, T x, int by) { return taken(x, lane() + by); }
+template <class T> static T __shfl_xor_sync(unsigned, T x, int by) { return taken(x, lane() ^ by); }
+template <class T, class F> static T reduced(T x, F join) {
+  return exchange(x, [&](auto of) {
+    T found = of(0);
+    for (int i = 1; i < 32; ++i) found = join(found, of(i));
+    return found;
+  });
+}
+static unsigned __ballot_sync(unsigned, int x) {
+  return exchange(x, [](auto of) {
+    unsigned found = 0;
+    for (int i = 0; i < 32; ++i) found |= unsigned(of(i) != 0) << i;
+    return found;
+  });
+}
+static int __any_sync(unsigned, int x) { return __ballot_sync(~0u, x) != 0; }
+static int __all_sync(unsigned, int x) { return __ballot_sync(~0u, x) == ~0u; }
+template <class T> static T __reduce_add_sync(unsigned, T x) { return reduced(x, [](T a, T b) { return T(unsigned(a) + b); }); }
+template <class T> static T __reduce_min_sync(unsigned, T x) { return reduced(x, [](T a, T b) { return min(a, b); }); }
+template <class T> static T __reduce_max_sync(unsigned, T x) { return reduced(x, [](T a, T b) { return max(a, b); }); }
+static unsigned __reduce_and_sync(unsigned, unsigned x) { return reduced(x, [](auto a, auto b) { return a & b; }); }
+static unsigned __reduce_or_sync(unsigned, unsigned x) { return reduced(x, [](auto a, auto b) { return a | b; }); }
+static unsigned __reduce_xor_sync(unsigned, unsigned x) { return reduced(x, [](auto a, auto b) { return a ^ b; }); }
 static int traps = 0;
 static void __trap() { ++traps; }
 static void __syncwarp(unsigned = ~0u) {}
@@ -102,7 +137,15 @@ static void rsqrt_approx_ftz_f32(float& to, float from) { to = 1 / std::sqrt(fro
 static void tanh_approx_f32(float& to, float from) { to = std::tanh(from); }
 static void fence_acq_rel_gpu() {}
 static void fence_acq_rel_cta() {}
+static void bar_sync(int, int) { __syncthreads(); }
 }
+"""
+
+# In place of the header of the same name, which is PTX.
+SPECIAL = """
+#pragma once
+static int dynamic_smem_size() { return 0; }
+static bool elect_one() { return lane() == 0; }
 """
 
 RUN = r"""
@@ -154,6 +197,7 @@ class HostKernels:
         code = PRELUDE + "static void* const* arguments;\n" + "\n".join(texts)
         for name in re.findall(r'#include "(tilewright/.*?)"', code):
             cpu_ptx.rewritten(name.removesuffix(".cuh"), folder)
+        (folder / "tilewright" / "lang_special.cuh").write_text(SPECIAL)
         self.library = self._compiled(code, folder, options)
 
     def _compiled(self, code, folder, options):

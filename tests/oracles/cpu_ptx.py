@@ -198,6 +198,10 @@ static void st_shared_v2_b32(unsigned to, unsigned x, unsigned y) {
   st(shared_memory + to, words, 8);
 }
 static void cvt_f32_f16(float& to, unsigned short from) { to = __builtin_bit_cast(_Float16, from); }
+// mov.b32 of {0, from}.
+static void mov_b32(float& to, unsigned short from) {
+  to = __builtin_bit_cast(float, static_cast<unsigned>(from) << 16);
+}
 static void cvt_rn_f16_f32(unsigned short& to, float from) {
   to = __builtin_bit_cast(unsigned short, static_cast<_Float16>(from));
   if (from != from) to = 0x7fff;

@@ -165,6 +165,10 @@ static int cuLaunchKernelEx(const struct config* c, void* function, void** param
     if (c->attributes[i].id == 4) {
       length += snprintf(detail + length, sizeof detail - length, ",%d,%d", value[1], value[2]);
     }
+    if (c->attributes[i].id == 7 ||
+        c->attributes[i].id == 12) {  // an event, 8 bytes, its flags, whether at block start
+      length += snprintf(detail + length, sizeof detail - length, ",%d,%d,%d", value[1], value[2], value[3]);
+    }
   }
   snprintf(detail + length, sizeof detail - length, " of %u", c->count);
   return note("cuLaunchKernelEx", detail);
@@ -189,6 +193,13 @@ static int cuMemsetD8Async(unsigned long long memory, unsigned char value, size_
   return note("cuMemsetD8Async", detail);
 }
 // Stream 9 is being captured, and 8 has no number.
+// Addresses from 0xD0000 on are memory of device 1, those below are the CPU's, 0xBAD nobody knows.
+static int cuPointerGetAttribute(void* value, int attribute, unsigned long long address) {
+  if (address == 0xBAD) return 1;
+  if (attribute != 2 && attribute != 9) return 1;
+  *(int*)value = attribute == 2 ? (address >= 0xD0000 ? 2 : 1) : 1;
+  return 0;
+}
 static int cuStreamIsCapturing(void* stream, int* status) { return *status = (size_t)stream == 9, 0; }
 static int cuStreamGetId(void* stream, unsigned long long* id) {
   return *id = 100 + (size_t)stream, (size_t)stream == 8 ? 1 : 0;
@@ -259,6 +270,7 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuMemAllocAsync),
       F(cuMemFreeAsync),
       F(cuMemsetD8Async),
+      F(cuPointerGetAttribute),
       F(cuStreamGetId),
       F(cuStreamIsCapturing),
       F(cuTensorMapEncodeTiled),

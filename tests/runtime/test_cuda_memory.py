@@ -49,6 +49,12 @@ def test_a_number_of_a_stream(fake):
     run_calls(fake, code)
 
 
+def test_the_device_of_an_address(fake):
+    code = "print([cuda.device_of_address(address) for address in (0xD0000, 0xD0001, 0xCFFFF, 0xBAD, 0)])"
+    assert test_driver.run(fake, code) == "[1, 1, -1, -1, -1]\n"
+    assert test_driver.run(fake, code, FAKE_MISSING="cuPointerGetAttribute") == "[-1, -1, -1, -1, -1]\n"
+
+
 @pytest.mark.parametrize("missing", ["cuStreamGetId", "cuStreamIsCapturing"])
 def test_streams_of_an_old_driver_have_no_number(fake, monkeypatch, missing):
     monkeypatch.setenv("FAKE_MISSING", missing)

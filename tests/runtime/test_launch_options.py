@@ -58,10 +58,16 @@ def test_attributes(fake):
             ({"cooperative": True}, "2=1 of 1"),
             ({"cluster": (4, 2, 1), "cooperative": True}, "2=1 attribute 4=4,2,1 of 2"),
             ({"cluster": (1, 2, 1), "programmatic": True}, "6=1 attribute 4=1,2,1 of 2"),
+            ({"completion_event": (7, 3, False)}, "12=7,0,3,0 of 1"),
+            ({"programmatic_event": (9, 0, True)}, "7=9,0,0,1 of 1"),
+            (
+                {"completion_event": (7, 0, False), "programmatic_event": (1 << 32, 1, False), "programmatic": True},
+                "6=1 attribute 7=0,1,1,0 attribute 12=7,0,0,0 of 3",
+            ),
         ):
             f.launch(*given, **options)
             assert log() == ["push 0", launch + expected, "pop"]
-        f.launch(*given, cluster=(1, 1, 1))
+        f.launch(*given, cluster=(1, 1, 1), completion_event=(0, 0, False))
         assert log()[1].startswith("cuLaunchKernel (4,2,1)")
     """
     run(fake, code)
@@ -78,3 +84,15 @@ def test_clusters_that_do_not_fit(fake):
         "launch of kernel: cluster (0,1,1) has 0 along x; it must be from 1 to 16",
         "launch of kernel: cluster (16,2,1) has 32 blocks; it can have at most 16",
     ]
+
+
+def test_a_launch_that_the_driver_refuses(fake):
+    """Programs tell errors by their numbers, which have two names."""
+    code = """
+        f = load()
+        FAKE.fake_fail(b"cuLaunchKernelEx", 720)
+        error = error_of(lambda: f.launch((4, 2, 1), (32, 1, 1), 0, 5, bytes(16), cooperative=True))
+        print(error.code, error.error_code)
+        assert cuda.DriverError("made here").error_code is None
+    """
+    assert run(fake, code) == "720 720\n"

@@ -49,7 +49,7 @@ class Worker {
  public:
   Worker(const Launch& launch, const Order& order, Shadow* shadow, std::atomic<bool>& stop)
       : launch_(launch), order_(order), shadow_(shadow), stop_(stop) {
-    if (launch.profile) profile = std::make_unique<Profile>(*launch.code);
+    if (launch.profile) profile = std::make_unique<Profile>(*launch.code, launch.profiled);
   }
 
   template <class Next>

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct MemoryRange {
   bool is_writable = true;
 };
 
+struct WarpOfGrid {
+  uint64_t cta;
+  uint32_t warp;  // of the CTA
+};
+
 struct Launch {
   std::shared_ptr<const Code> code;
   int64_t grid[3] = {1, 1, 1};
@@ -34,7 +40,8 @@ struct Launch {
   std::vector<uint64_t> arguments;
   std::vector<MemoryRange> memory;
   bool check = false;
-  bool profile = false;  // without check
+  bool profile = false;                // without check
+  std::optional<WarpOfGrid> profiled;  // none: all warps
   uint64_t seed = 0;
   int threads = 0;                      // 0: as the CPU likes
   int64_t limit = 0;                    // jumps back of a CTA's warps; 0: without limit

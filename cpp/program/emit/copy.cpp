@@ -5,39 +5,6 @@
 
 namespace tilewright::program {
 
-namespace {
-
-// The modes of a layout whose shape is `extents`, extent by extent; none where modes lie across their borders.
-std::optional<std::vector<std::vector<AccessMode>>> split(std::vector<AccessMode> modes,
-                                                          const std::vector<int64_t>& extents) {
-  std::vector<std::vector<AccessMode>> parts;
-  std::size_t at = 0;
-  for (const int64_t extent : extents) {
-    parts.emplace_back();
-    for (int64_t left = extent; left > 1;) {
-      if (at == modes.size()) return std::nullopt;
-      AccessMode& mode = modes[at];
-      if (left % mode.extent == 0) {
-        parts.back().push_back(mode);
-        left /= mode.extent;
-        ++at;
-      } else if (mode.extent % left == 0 && mode.dynamic == kNoValue) {
-        parts.back().push_back({left, mode.stride, kNoValue});
-        mode.extent /= left;
-        mode.stride *= left;
-        left = 1;
-      } else {
-        return std::nullopt;
-      }
-    }
-  }
-  return parts;
-}
-
-bool is_single(const std::vector<AccessMode>& modes) { return modes.size() == 1 && modes[0].dynamic == kNoValue; }
-
-}  // namespace
-
 void Emitter::copy(const Operation& operation) {
   const int64_t count = operation.ints.at(1), pieces = operation.accesses[0].size() / count;
   if (pieces == 1) return copy_piece(operation, count, "0");
@@ -66,14 +33,7 @@ void Emitter::copy_piece(const Operation& operation, int64_t count, const std::s
                   cache, is_read));
     return;
   }
-  // A side in registers has any static stride; a side in memory moves by one access.
-  const auto is_vector = [&](const Access& access, const std::vector<std::vector<AccessMode>>& parts) {
-    if (type(access.pointer).space == Space::kRegister) {
-      return access.swizzle.bits == 0 && !is_sub_byte(scalar) && is_single(parts[0]);
-    }
-    return bytes <= 16 && moves_together(program_, access, count);
-  };
-  if (count > 1 && source == scalar && in && out && is_vector(from, *in) && is_vector(to, *out)) {
+  if (count > 1 && copied_together(program_, operation) == count) {
     const std::string source_at = pointer_at(from, offset(from, (*in)[1], index));
     const std::string target_at = pointer_at(to, offset(to, (*out)[1], index));
     const auto step = [](const std::vector<AccessMode>& inner) {
@@ -168,11 +128,20 @@ void Emitter::fma_tile(const Operation& operation) {
     const Expr first = factor(c, mn);
     before = k == 1 ? first : Expr{concat(names[3], " == 0 ? ", first.text, " : ", before.text)};
   }
+  // Between registers, rows there and back: neighbouring products share a factor, which an instruction then reads from
+  // its register's bank once for both.
+  const auto in_registers = [&](const Access& access) { return type(access.pointer).space == Space::kRegister; };
+  const bool is_there_and_back = n > 1 && in_registers(a) && in_registers(b);
   const std::pair<int64_t, std::string> loops[] = {{k, names[3]}, {n, names[2]}, {m, names[1]}, {v, names[0]}};
   const std::function<void(std::size_t)> nest = [&](std::size_t depth) {
     if (depth < std::size(loops)) {
-      if (loops[depth].first == 1) return nest(depth + 1);
-      return unrolled(loops[depth].first, loops[depth].second, [&] { nest(depth + 1); });
+      const auto& [extent, name] = loops[depth];
+      if (extent == 1) return nest(depth + 1);
+      if (depth != 2 || !is_there_and_back) return unrolled(extent, name, [&] { nest(depth + 1); });
+      return unrolled(extent, index_, [&] {
+        line(concat("int ", name, " = ", names[2], " % 2 == 0 ? ", index_, " : ", extent - 1, " - ", index_, ";"));
+        nest(depth + 1);
+      });
     }
     const Operation fma = {Opcode::kFma, 0, {}, {}, {}, {}, {}, 0, {}};
     const Expr result =

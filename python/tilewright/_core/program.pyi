@@ -360,11 +360,19 @@ class ProfileRow:
     @property
     def bytes(self) -> int: ...
     @property
+    def counted_wavefronts(self) -> int:
+        """
+        What Nsight Compute says of the instruction: of cp.async around L1 other wavefronts.
+        """
+
+    @property
     def divergent(self) -> int:
         """
         Of branches: those that lanes of one warp took differently.
         """
 
+    @property
+    def element_bits(self) -> int: ...
     @property
     def executed(self) -> int:
         """
@@ -374,15 +382,27 @@ class ProfileRow:
     @property
     def flops(self) -> int: ...
     @property
+    def ideal_counted_wavefronts(self) -> int: ...
+    @property
     def ideal_sectors(self) -> int: ...
     @property
     def ideal_wavefronts(self) -> int: ...
     @property
-    def is_store(self) -> bool: ...
+    def kind(self) -> str:
+        """
+        load, store, atomic or cp.async of a row about requests, else empty.
+        """
+
     @property
     def line(self) -> int: ...
     @property
     def lines(self) -> int: ...
+    @property
+    def name(self) -> str:
+        """
+        Of the parameter or allocation, where it has one.
+        """
+
     @property
     def operation(self) -> str: ...
     @property
@@ -482,9 +502,10 @@ def profile_kernel(
     shared_bytes: typing.SupportsInt | typing.SupportsIndex = 0,
     arguments: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
     threads: typing.SupportsInt | typing.SupportsIndex = 0,
+    warp: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None,
 ) -> typing.Any:
     """
-    Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line.
+    Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line. `warp`: (block, warp in it) that alone is counted.
     """
 
 def run_kernel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tilewright import _core
+from tilewright import _core, numeric
 from tilewright._core import LayoutError
 from tilewright._names import names_of
 from tilewright.cute.tensors import pointer as _pointer
@@ -79,6 +79,8 @@ def import_array(
     """from_dlpack, with the words that name the argument in an error."""
     if not hasattr(array, "__dlpack__"):
         raise TypeError(f"{where}: expected an array with __dlpack__, but got {type(array).__name__}")
+    if type(array).__name__ == "FakeTensor" and type(array).__module__.startswith("torch."):
+        return _import_fake(array, where, assumed_align, use_32bit_stride)
     memory = _export(array, where)
     dtype = _element_type(memory, where)
     if force_tf32:
@@ -105,6 +107,20 @@ def import_array(
     space = AddressSpace.gmem if memory.dlpack_device[0] in _GLOBAL_MEMORY else AddressSpace.generic
     pointer = Pointer(dtype, address, space, alignment, memory)
     return RuntimeTensor._imported(pointer, _core.make_layout(shape, stride=strides), use_32bit_stride)
+
+
+def _import_fake(array: Any, where: str, assumed_align: int | None, use_32bit_stride: bool) -> RuntimeTensor:
+    """A tensor of torch's FakeTensorMode, which has a type and a layout and no memory: to compile with."""
+    name = str(array.dtype).removeprefix("torch.").replace("_", "")
+    known = {kind.lower(): getattr(numeric, kind) for kind in numeric.__all__} | {"bool": numeric.Boolean}
+    dtype = known.get(name)
+    if dtype is None:
+        raise BufferError(f"{where}: elements of {array.dtype} have no counterpart; view it as another type")
+    alignment = max(dtype.bits // 8, 1) if assumed_align is None else assumed_align
+    _pointer.require_alignment(where, alignment)
+    space = AddressSpace.gmem if array.device.type == "cuda" else AddressSpace.generic
+    layout = _core.make_layout(tuple(map(int, array.shape)), stride=tuple(map(int, array.stride())))
+    return RuntimeTensor._imported(Pointer(dtype, 0, space, alignment), layout, use_32bit_stride)
 
 
 def work_stream(device: int) -> int:

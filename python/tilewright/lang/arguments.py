@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 from tilewright import _core, numeric
 from tilewright._core import program
-from tilewright.cute.int_tuple import text
+from tilewright._registry import Lazy
+from tilewright.cute.int_tuple import Coord, Shape, Stride, Tile, text
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.lang.fake import FakeStream
-from tilewright.lang.leaves import all_leaves, number_of, rebuilt
+from tilewright.lang.leaves import all_leaves, leaf_values, number_of, rebuilt
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ class Leaves:
 
     values: list[Any] = dataclasses.field(default_factory=list)
     memory: list[Memory] = dataclasses.field(default_factory=list)
+    addresses: list[tuple[int, str]] = dataclasses.field(default_factory=list)  # of pointers whose owner is unknown
     stream: int | None = None
+    events: dict[str, int] = dataclasses.field(default_factory=dict)  # handles, by the names of their parameters
 
     def add(self, value: Any) -> None:
         self.values.append(value)
@@ -145,6 +148,28 @@ def is_stream(value: Any) -> bool:
     )
 
 
+class EventForm(Form):
+    """A CUDA event, of torch or of CUDA's Python bindings, which a launch records."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def key(self) -> Hashable:
+        return ("event",)
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if not isinstance(value, EventForm):
+            leaves.events[self.name] = int(getattr(value, "cuda_event", value))
+
+
+def is_event(value: Any) -> bool:
+    """Whether a value is a CUDA event."""
+    return isinstance(value, EventForm) or type(value).__name__ in ("CUevent", "cudaEvent_t", "Event")
+
+
 class Number(Form):
     """A number of one type."""
 
@@ -220,6 +245,10 @@ class PointerForm(Form):
                 self.name, address, self.dtype.bits, layout, memory,
             )  # fmt: skip
             leaves.memory.append(found)
+        elif layout is not None and address == 0:
+            raise ValueError(f"{self.name} has no memory: it is a fake tensor, to compile with; pass one that has data")
+        elif self.memspace is AddressSpace.gmem and address:
+            leaves.addresses.append((address, self.name))
         leaves.add(address)
 
 
@@ -228,6 +257,7 @@ class LayoutForm(Form):
 
     def __init__(self, name: str, layout: Any) -> None:
         self.name, self.layout = name, layout
+        self._leaves, self._profile = leaf_values(layout), _profile(layout)
         self.numbers = [
             Number(f"{name}.{where}", type(leaf), leaf._div)
             for where, leaf in all_leaves(layout)
@@ -245,14 +275,15 @@ class LayoutForm(Form):
         return rebuilt(self.layout, iter([number.build(symbols) for number in self.numbers]))
 
     def read(self, value: Any, leaves: Leaves) -> None:
-        theirs, ours = list(all_leaves(value)), list(all_leaves(self.layout))
-        if len(theirs) != len(ours) or _profile(value) != _profile(self.layout):
+        theirs = leaf_values(value)
+        if len(theirs) != len(self._leaves) or _profile(value) != self._profile:
             raise ValueError(f"{self.name}: expected a layout such as {self.layout}, but got {value}")
         numbers = iter(self.numbers)
-        for (where, their), (_, our) in zip(theirs, ours, strict=True):
+        for i, (their, our) in enumerate(zip(theirs, self._leaves, strict=True)):
             if isinstance(our, (Int32, Int64)):
                 next(numbers).read(their, leaves)
             elif their != our or (isinstance(their, Numeric) and is_symbol(their._value)):
+                where = [path for path, _ in all_leaves(self.layout)][i]
                 raise ValueError(
                     f"{self.name}.{where} is {_shown(their)}, but the function was compiled for {_shown(our)}, which "
                     "is fixed in it; compile it for a tensor with a dynamic layout (mark_layout_dynamic), or again"
@@ -333,6 +364,10 @@ def form_of(
         return _number(value, dtype, name)
     if is_stream(value) or isinstance(value, StreamForm):
         return StreamForm(name)
+    if is_event(value):
+        return EventForm(name)
+    # Extents and coordinates that Python knows are fixed where they are said to be such.
+    is_fixed = is_fixed or _is_profile(annotation)
     if isinstance(value, Numeric):
         return _number(value, type(value), name)
     if isinstance(value, (bool, int, float)) and is_fixed:
@@ -348,6 +383,8 @@ def form_of(
         return form if form.numbers else Static(name, value)
     if hasattr(value, "__dlpack__") and not is_fixed:
         return TensorForm(name, import_array(value, where or name).mark_layout_dynamic(), in_kernel)
+    if not is_fixed and hasattr(value, "__new_from_mlir_values__") and not isinstance(value, type):
+        return _foreign_form(value, name, in_kernel)  # type: ignore[no-any-return]
     parts = _parts(value)
     if parts is not None:
         of, build = parts
@@ -358,6 +395,14 @@ def form_of(
         if any(not isinstance(part, Static) for part in inner):
             return Group(name, inner, type(value), build, of)
     return Static(name, value)
+
+
+_foreign_form = Lazy("tilewright.lang.foreign:foreign_form")
+
+
+def _is_profile(annotation: Any) -> bool:
+    """Whether a parameter is annotated as a shape, stride, coordinate or tile."""
+    return any(annotation == kind for kind in (Shape, Stride, Coord, Tile))
 
 
 def is_constexpr(annotation: Any) -> bool:

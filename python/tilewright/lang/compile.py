@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program as core
+from tilewright.lang.collection import Uncollected
 from tilewright.runtime.compiler import compile_program
 from tilewright.runtime.compiler import kernel as kernel_on
 from tilewright.runtime.disassembler import disassembled
@@ -96,8 +97,9 @@ class CompiledKernel:
     @functools.cached_property
     def binary(self) -> Binary:
         """The compiled program; CompileError names the line of Python that the compiler refuses."""
-        source = core.cuda_source(self.program, self.index, "every")
-        return compile_program(self.name, [self.name], self.arch, source=source, options=self.options)
+        with Uncollected():
+            source = core.cuda_source(self.program, self.index, "every")
+            return compile_program(self.name, [self.name], self.arch, source=source, options=self.options)
 
     def function(self, device: int) -> cuda.Function:
         """The kernel on a device, loaded there once, with as much shared memory as it allocates."""
@@ -121,10 +123,12 @@ class CompiledKernel:
         cluster: Sequence[int] = (1, 1, 1),
         cooperative: bool = False,
         programmatic: bool = False,
+        **events: tuple[int, int, bool],
     ) -> None:
         """Enqueue the kernel; `params` are its parameters as `offsets` places them.
 
-        `shared` is the dynamic shared memory, by default what the kernel allocates.
+        `events`: completion_event and programmatic_event, each as (handle, flags, at block start). `shared` is the
+        dynamic shared memory, by default what the kernel allocates.
         """
         function = self.function(device)
         dynamic = max(self.shared_bytes, shared or 0)
@@ -133,7 +137,8 @@ class CompiledKernel:
         if cluster[0] * cluster[1] * cluster[2] > 8:
             function.set_nonportable_cluster()
         function.launch(
-            grid, block, dynamic, stream, params, cluster=cluster, cooperative=cooperative, programmatic=programmatic
+            grid, block, dynamic, stream, params, cluster=cluster, cooperative=cooperative, programmatic=programmatic,
+            **events,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -11,10 +11,12 @@ from tilewright.lang.control import and_ as _and
 from tilewright.lang.control import mark_range
 from tilewright.lang.control import not_ as _not
 from tilewright.lang.control import or_ as _or
+from tilewright.lang.control.loops import Range
+from tilewright.lang.trace import traced
 from tilewright.numeric import Boolean, Int32, Numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Annotated, SupportsIndex, TypeVar
 
     N = TypeVar("N", bound=Numeric)
@@ -28,6 +30,7 @@ __all__ = [
     "and_",
     "const_expr",
     "dynamic_expr",
+    "for_generate",
     "max_",
     "min_",
     "not_",
@@ -35,6 +38,7 @@ __all__ = [
     "range_",
     "range_constexpr",
     "range_dynamic",
+    "yield_out",
 ]
 
 
@@ -95,6 +99,32 @@ def const_expr(expression: T) -> T:
 def dynamic_expr(expression: T) -> T:
     """The expression, marked as known at run time."""
     return expression
+
+
+def for_generate(
+    start: Any, stop: Any = None, step: Any = 1, *, loc: object = None, ip: object = None
+) -> Iterator[Any]:
+    """A loop of the program where nothing is rewritten: `for i in for_generate(n): ..` with yield_out() at its end.
+
+    It carries no values from trip to trip: a loop over cutlass.range does. RuntimeError outside of a function that is
+    traced.
+    """
+    builder = traced("for_generate").builder
+    like, bounds = Range(start, stop, step).bounds()
+    depth = builder.depth
+    (index,) = builder.begin_block([bounds[0].type])
+    try:
+        yield type(like)(index)
+    except GeneratorExit:
+        builder.abandon(depth)
+        raise
+    builder.op("for", bounds, blocks=(builder.end_block([]),), ints=(0,))
+
+
+def yield_out(args: Sequence[object] = (), *, loc: object = None, ip: object = None) -> None:
+    """The end of the body of for_generate; TypeError where values are given, which it does not carry."""
+    if args:
+        raise TypeError("yield_out: for_generate carries no values; write the loop over cutlass.range")
 
 
 @overload

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from math import prod
 from typing import TYPE_CHECKING, Any, overload
 
@@ -20,15 +21,16 @@ from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.lang import debug
-from tilewright.lang.arguments import Form, Leaves, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.arguments import Form, Leaves, StreamForm, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.carry import register_wrapper
 from tilewright.lang.gpu import arch_of, kernels_of
 from tilewright.lang.options import Options, options_of
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.run import run
-from tilewright.lang.trace import Trace, as_symbols, current, dimension, leaves_of
+from tilewright.lang.trace import Trace, as_symbols, current, dimension, event_number, leaves_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     from tilewright.lang.compile import CompiledKernel
 
@@ -38,12 +40,23 @@ __all__ = ["Compiled", "KernelCall", "compile", "jit", "kernel"]
 class Traced:
     """A program with the forms of its host function's arguments, by the names of their parameters, and of its result.
 
-    `compiled` has its kernels by architecture.
+    `parameters` are the names of what calls give, in order. `compiled` has its kernels by architecture, `loaded` its
+    host function by device, `addresses` which of its parameters is the address of which argument, `events` the names of
+    the events that its launches record.
     """
 
-    def __init__(self, program: Any, host: int, forms: dict[str, Form], returned: Any) -> None:
+    def __init__(
+        self, program: Any, host: int, forms: dict[str, Form], returned: Any, parameters: tuple[str, ...],
+        events: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.program, self.host, self.forms, self.returned = program, host, forms, returned
+        self.parameters, self.events = parameters, events
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
+        self.loaded: dict[int, _core.cuda.HostFunction] = {}
+        self.addresses: list[tuple[int, int]] = []
+
+
+_NEVER_RUNS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class _Function:
@@ -52,6 +65,11 @@ class _Function:
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         for name in functools.WRAPPER_ASSIGNMENTS:
             setattr(self, name, getattr(function, name, None))
+        if function.__code__.co_flags & _NEVER_RUNS:
+            raise TypeError(
+                f"{function.__name__}: calling it runs nothing, for it is async or has a `yield`; a function under "
+                "@cute.jit or @cute.kernel returns, and yields in a function inside"
+            )
         self.__wrapped__ = function
         self.function: Callable[..., Any] = function
         self.options = options
@@ -71,6 +89,10 @@ class _Function:
     @property
     def name(self) -> str:
         return str(self.options.get("name") or self.function.__name__)
+
+    def set_name_prefix(self, prefix: str, **options: object) -> None:
+        """Name it `prefix_name`: a kernel's symbol, and the function in the program's text."""
+        self.options["name"] = f"{prefix}_{self.function.__name__}"
 
     def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
         """The forms of arguments, by parameter; *args and **kwargs are one each."""
@@ -96,25 +118,28 @@ def _called(function: Callable[..., Any], signature: inspect.Signature, names: l
     return function(*bound.args, **bound.kwargs)
 
 
-class Jit(_Function):
-    """A function of the host; it launches kernels."""
+register_wrapper(_Function, lambda wrapper: wrapper.function)
+
+
+class Jit(_Function, _core.cuda.Launcher):
+    """A function of the host; it launches kernels. A call on a GPU of a kind that was there before runs no Python."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        super().__init__(function, options)
-        names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-        # Repeats launches on a GPU for tensors of the same kinds without running Python.
-        self._launcher = _core.cuda.Launcher(self._call, names)
+        _Function.__init__(self, function, options)
+        code = function.__code__
+        self.parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     @short
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current() is not None:
-            return self._inlined(args, kwargs)
-        if debug.is_stepping():
-            return self.debug(*args, **kwargs)
-        return self._launcher(*args, **kwargs)
-
-    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def _slow(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The result of a call, and what repeats its launches."""
+        if current() is not None:
+            return self._inlined(args, kwargs), None
+        if debug.is_stepping():
+            return self.debug(*args, **kwargs), None
+        if "no_cache" in kwargs and "no_cache" not in self.signature.parameters:
+            if kwargs.pop("no_cache"):
+                self._programs.clear()
+            return self._slow(*args, **kwargs)[0], None
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         forms = self.forms(bound)
@@ -143,14 +168,15 @@ class Jit(_Function):
                 bound.arguments[name] = dtype(value)
         return self.body(*bound.args, **bound.kwargs)
 
-    def trace(self, forms: dict[str, Form]) -> Traced:
-        """The program for arguments of these forms."""
+    def trace(self, forms: dict[str, Form], parameters: tuple[str, ...] | None = None) -> Traced:
+        """The program for arguments of these forms. `parameters` are what calls give, by default all."""
         names = list(forms)
         with Trace() as trace:
             host, returned = trace.function(
                 self.name, False, forms.values(), lambda values: _called(self.body, self.signature, names, values)
             )
-            return Traced(trace.builder.finish(), host, forms, returned)
+            given = self.parameters if parameters is None else parameters
+            return Traced(trace.builder.finish(), host, forms, returned, given, trace.events)
 
 
 class Kernel(_Function):
@@ -164,10 +190,6 @@ class Kernel(_Function):
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return KernelCall(self, bound)
-
-    def set_name_prefix(self, prefix: str, **options: object) -> None:
-        """Name the kernel's symbol `prefix_name`."""
-        self.options["name"] = f"{prefix}_{self.function.__name__}"
 
 
 class KernelCall:
@@ -188,13 +210,19 @@ class KernelCall:
         min_blocks_per_mp: int = 0,
         cooperative: bool = False,
         use_pdl: bool = False,
-        **options: Any,
+        launch_completion_event: Any = None,
+        launch_completion_event_flags: int = 0,
+        programmatic_event: Any = None,
+        programmatic_event_flags: int = 0,
+        programmatic_event_trigger_at_block_start: int = 0,
     ) -> None:
         """Run the kernel for every thread of every block.
 
         grid counts blocks, block threads and cluster blocks, each in up to three dimensions. smem is the dynamic
         shared memory in bytes: by default what the kernel allocates. Inside of a @cute.jit function this is part of its
-        program; at the prompt the kernel runs now, where its tensors lie.
+        program; at the prompt the kernel runs now, where its tensors lie. On a GPU launch_completion_event is recorded
+        when all blocks have begun, programmatic_event when all have called griddepcontrol_launch_dependents (or have
+        begun, with .._trigger_at_block_start); both are CUDA events without timing, parameters of the function.
         """
         sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
         if debug.is_stepping():
@@ -202,11 +230,18 @@ class KernelCall:
             return
         if all(isinstance(x, int) for x in sizes[1]) and prod(sizes[1]) > 1024:
             raise ValueError(f"launch: block={block} has {prod(sizes[1])} threads; at most 1024 are allowed")
-        facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
+        facts: tuple[int, ...] = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
         trace = current()
         if trace is not None:
+            completion = event_number(trace, launch_completion_event, "launch_completion_event")
+            programmatic = event_number(trace, programmatic_event, "programmatic_event")
+            if completion or programmatic:
+                facts += (completion, int(launch_completion_event_flags), programmatic, int(programmatic_event_flags))
+                facts += (int(programmatic_event_trigger_at_block_start),)
             self._add(trace, sizes, smem, facts)
             return
+        if launch_completion_event is not None or programmatic_event is not None:
+            raise ValueError("launch: an event is a parameter of the @cute.jit function that launches; here is none")
         kernel, bound = self._kernel, self._bound
         forms = kernel.forms(bound)
         names = list(forms)
@@ -221,9 +256,12 @@ class KernelCall:
                     KernelCall(kernel, again)._add(made, sizes, smem, facts)
 
                 host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
-                traced = Traced(made.builder.finish(), host, forms, returned)
+                traced = Traced(made.builder.finish(), host, forms, returned, tuple(names))
             kernel._programs[key] = traced
-        run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
+        leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
+        if stream is not None:
+            StreamForm("stream").read(stream, leaves)
+        run(traced, leaves)
 
     @short
     def debug(self, *, grid: Any = (1, 1, 1), block: Any = (1, 1, 1), **options: Any) -> None:
@@ -248,10 +286,19 @@ class KernelCall:
         types = [type_ for form in forms.values() for _, type_ in form.parameters()]
         block = [x if isinstance(x, int) else 0 for x in sizes[1]]
 
+        allocated = 0
+
         def body(values: list[Any]) -> None:
+            nonlocal allocated
             _called(kernel.body, kernel.signature, names, values)
+            allocated = trace.shared.bytes
 
         index, _ = trace.function(kernel.name, True, forms.values(), body, threads=block, min_blocks=facts[0])
+        if isinstance(smem, int) and smem < allocated:
+            warnings.warn(
+                f"launch: smem={smem} bytes of shared memory, but {kernel.name} allocates {allocated}, which it gets",
+                stacklevel=3,
+            )
         operands = [dimension(trace, x, name) for name, three in zip(_SIZES, sizes, strict=True) for x in three]
         operands.append(dimension(trace, 0 if smem is None else smem, "smem"))
         trace.op("launch", operands + as_symbols(trace, leaves, types), ints=[index, *facts])
@@ -308,7 +355,7 @@ def _three(name: str, extents: Any) -> tuple[Any, Any, Any]:
     return x, y, z
 
 
-class Compiled:
+class Compiled(_core.cuda.Launcher):
     """What `cute.compile` returns: a callable that runs the program it has, for arguments of the kinds it was made for.
 
     Constexpr arguments are left out of a call, as are arguments that have defaults.
@@ -318,7 +365,6 @@ class Compiled:
         """`owners`: how many of the first arguments are fixed, since they are the objects whose method this is."""
         self.options = options
         bound.apply_defaults()
-        self.traced = function.trace(function.forms(bound))
         parameters = list(function.signature.parameters.values())
         self._fixed = {
             p.name: bound.arguments[p.name]
@@ -327,7 +373,8 @@ class Compiled:
         }
         self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
         self.__name__, self.__doc__ = function.function.__name__, function.function.__doc__
-        self._launcher = _core.cuda.Launcher(self._call, tuple(self.signature.parameters))
+        self.parameters = tuple(self.signature.parameters)
+        self.traced = function.trace(function.forms(bound), self.parameters)
 
     @property
     def program(self) -> Any:
@@ -382,18 +429,19 @@ class Compiled:
     def __mlir__(self) -> str:
         return str(self.program)
 
-    @short
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._launcher(*args, **kwargs)
+    def __repr__(self) -> str:
+        return f"<compiled {self.__name__}{self.signature}>"
 
-    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    @short
+    def _slow(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return run(self.traced, self.leaves(args, kwargs))
+
+    def leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Leaves:
+        """What the arguments of a call put in for the program's parameters."""
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = {**bound.arguments, **self._fixed}
-        leaves = Leaves()
-        for name, form in self.traced.forms.items():
-            form.read(values[name], leaves)
-        return run(self.traced, leaves)
+        return leaves_of((form, values[name]) for name, form in self.traced.forms.items())
 
 
 class _Compile:
@@ -424,7 +472,9 @@ class _Compile:
         given = len(args)
         if isinstance(function, functools.partial) and isinstance(function.func, Jit):
             args, function = (*function.args, *args), function.func
-        elif not isinstance(function, Jit):
+        while not isinstance(function, Jit) and hasattr(function, "__wrapped__"):
+            function = function.__wrapped__  # what a decorator such as autotune_jit is around
+        if not isinstance(function, Jit):
             call = type(function).__call__ if callable(function) else None
             if not isinstance(call, Jit):
                 raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {shown(function)}")
@@ -445,7 +495,8 @@ def jit(
     """A function of the host that launches kernels: traced for each kind of arguments, run from memory after.
 
     Arrays with __dlpack__ become tensors with a dynamic layout, as if marked by mark_layout_dynamic; numbers become
-    parameters of the program, unless they are `Constexpr`. What it returns is given to Python.
+    parameters of the program, unless they are `Constexpr`. What it returns is given to Python. A call with
+    no_cache=True traces anew, so that it sees globals that have changed.
 
     >>> from tilewright import Int32
     >>> @jit

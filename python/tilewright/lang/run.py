@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright import numeric
+from tilewright import _core, numeric
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.lang.cpu import run_on_cpu
 from tilewright.lang.gpu import run_on_gpu
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilewright.lang.arguments import Leaves
     from tilewright.lang.jit import Traced
 
-__all__ = ["device_of", "run"]
+__all__ = ["WATCHERS", "device_of", "run"]
+
+WATCHERS: list[Callable[[Traced, Leaves, tuple[int, int]], object]] = []
+"""What is called before each call's launches, with its program, its arguments' leaves and their device."""
 
 _CUDA = 2  # DLPack's type of a CUDA device
 
@@ -21,6 +26,10 @@ _CUDA = 2  # DLPack's type of a CUDA device
 def device_of(leaves: Leaves) -> tuple[int, int]:
     """The device on which all pointer arguments are: (DLPack's type, number); the CPU where there are none."""
     devices = {one.device: one.name for one in leaves.memory}
+    for address, name in leaves.addresses:
+        device = _core.cuda.device_of_address(address)
+        if device >= 0:
+            devices.setdefault((_CUDA, device), name)
     if len(devices) > 1:
         shown = ", ".join(f"{name} on {_device_name(device)}" for device, name in devices.items())
         raise ValueError(f"the tensors are on several devices: {shown}; move them to one")
@@ -37,12 +46,15 @@ def run(traced: Traced, leaves: Leaves) -> tuple[Any, Any]:
     Returns what it returns, and what repeats its launches on a GPU for other tensors of the same kind, or None.
     """
     device = device_of(leaves)
+    for watcher in WATCHERS:
+        watcher(traced, leaves, device)
     prepared = None
     if device[0] == _CUDA:
         found, prepared = run_on_gpu(traced, leaves, device[1])
     else:
         found = run_on_cpu(traced, leaves)
-    return traced.returned.build(iter([_leaf(traced, leaves, i, one) for i, one in enumerate(found)])), prepared
+    result = traced.returned.build(iter([_leaf(traced, leaves, i, one) for i, one in enumerate(found)]))
+    return result, None if WATCHERS else prepared
 
 
 def _leaf(traced: Traced, leaves: Leaves, index: int, result: tuple[int, int]) -> Any:

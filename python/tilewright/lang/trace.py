@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program
 from tilewright.lang import kinds  # noqa: F401 - how values are carried
-from tilewright.lang.arguments import Form, Leaves, form_of
+from tilewright.lang.arguments import EventForm, Form, Leaves, form_of
+from tilewright.lang.collection import Uncollected
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
@@ -32,12 +33,18 @@ class Shared:
 
 
 class Trace:
-    """A program that is being made. `in_kernel`: whether its innermost open function is a kernel."""
+    """A program that is being made. `in_kernel`: whether its innermost open function is a kernel.
+
+    Python collects no garbage meanwhile: tracing makes many objects that live on, and where torch is imported one full
+    collection takes longer than all of the tracing.
+    """
 
     def __init__(self) -> None:
         self.builder = program.Builder()
         self.in_kernel = False
         self.shared = Shared()
+        self.events: list[str] = []  # parameters of the host function that launches record
+        self._uncollected = Uncollected()
 
     def op(self, code: str, operands: Sequence[Any] = (), **attributes: Any) -> Any:
         """Add an operation; see `_core.program.Builder.op`."""
@@ -85,11 +92,13 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self.builder.__enter__()
+        self._uncollected.__enter__()
         _this_thread.trace = self
         return self
 
     def __exit__(self, *error: object) -> None:
         _this_thread.trace = None
+        self._uncollected.__exit__()
         self.builder.__exit__(*error)
 
 
@@ -126,6 +135,17 @@ def dimension(trace: Trace, value: Any, what: str) -> Any:
         raise TypeError(f"launch: {what} has {value!r}; expected integers") from None
 
 
+def event_number(trace: Trace, event: Any, what: str) -> int:
+    """A launch's event as a number: 0 for none, else its place among the events of the host function."""
+    if event is None:
+        return 0
+    if not isinstance(event, EventForm):
+        raise TypeError(f"launch: {what} is {event!r}; expected an event that is a parameter of the @cute.jit function")
+    if event.name not in trace.events:
+        trace.events.append(event.name)
+    return trace.events.index(event.name) + 1
+
+
 def leaves_of(forms: Iterable[tuple[Form, Any]]) -> Leaves:
     """The leaves of arguments, each with its form."""
     leaves = Leaves()
@@ -142,4 +162,4 @@ def as_symbols(trace: Trace, form_leaves: Leaves, types: Iterable[Any]) -> list[
     ]
 
 
-__all__ += ["Shared", "as_symbols", "dimension", "leaves_of", "traced"]
+__all__ += ["Shared", "as_symbols", "dimension", "event_number", "leaves_of", "traced"]

@@ -31,6 +31,16 @@ class NumericMeta(type):
     def __repr__(cls) -> str:
         return cls.__name__
 
+    @property
+    def mlir_type(cls) -> Any:
+        """The program's type of a number of this type, as a result of inline assembly.
+
+        >>> from tilewright import Float32
+        >>> print(Float32.mlir_type)
+        f32
+        """
+        return traced.type_of(cls)
+
 
 class Numeric(metaclass=NumericMeta):
     """A number of a fixed type.
@@ -68,7 +78,9 @@ class Numeric(metaclass=NumericMeta):
         elif isinstance(value, Numeric):
             self._value = value.to(type(self))._value
         elif type(value) is Symbol:
-            self._value = value
+            if value.type.kind != "number" or value.lanes != 1:
+                raise TypeError(f"{type(self).__name__}: expected a number, but got a value of type {value.type}")
+            self._value = traced.convert(value, type(self))
         else:
             self._value = self._made(value)
 

@@ -7,7 +7,6 @@ innermost one outside of this package.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright import _core
@@ -92,13 +91,7 @@ def emit(
     text: str = "",
 ) -> Any:
     """Add an operation to the program of this thread's trace: its result, a tuple of several, or None."""
-    builder = _builder()
-    frame = sys._getframe(1)
-    while frame.f_globals.get("__name__", "").startswith("tilewright.") and frame.f_back is not None:
-        frame = frame.f_back
-    function = frame.f_code
-    builder.place(function.co_filename, frame.f_lineno, function.co_name)
-    return builder.op(code, operands, type=type, accesses=accesses, ints=ints, text=text)
+    return _builder().op(code, operands, type=type, accesses=accesses, ints=ints, text=text)
 
 
 def type_of(dtype: Any, lanes: int = 1) -> Any:

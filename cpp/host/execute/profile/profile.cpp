@@ -8,6 +8,7 @@
 
 #include "host/execute/lanes/address.hpp"
 #include "host/execute/lanes/handlers.hpp"
+#include "program/emit/vectorize.hpp"
 
 namespace tilewright::execute {
 
@@ -58,9 +59,27 @@ void add(analysis::Request& to, const analysis::Request& from) {
   to.useful_bytes += from.useful_bytes;
 }
 
+void add(analysis::Counted& to, const analysis::Counted& from) {
+  to.wavefronts += from.wavefronts;
+  to.ideal += from.ideal;
+}
+
+// Addresses in bytes of the lanes' own space.
+void lane_addresses(const Warp& warp, const AccessCode& access, uint32_t element, uint64_t* to) {
+  row_addresses(warp, access, element, to);
+  if (!access.is_half) return;
+  for (uint32_t l = 0; l < kLanes; ++l) to[l] >>= 1;
+}
+
 }  // namespace
 
-Profile::Profile(const Code& code) : code_(&code), facts_(code.instructions.size()) {
+std::string_view text_of(RequestKind kind) {
+  static constexpr std::string_view kTexts[] = {"load", "store", "atomic", "cp.async"};
+  return kTexts[static_cast<std::size_t>(kind)];
+}
+
+Profile::Profile(const Code& code, std::optional<WarpOfGrid> only)
+    : code_(&code), only_(only), facts_(code.instructions.size()) {
   std::vector<bool> seen(code.program->operations.size());
   for (std::size_t i = 0; i < facts_.size(); ++i) {
     const Instruction& instruction = code.instructions[i];
@@ -74,23 +93,39 @@ Profile::Profile(const Code& code) : code_(&code), facts_(code.instructions.size
     if (facts.is_first) facts.flops = flops_of(*code.program, operation);
     // Branches and loops are executed as often as their condition is looked at.
     const bool is_control = program::facts(operation.code).family == Family::kControl;
-    if (is_control ? facts.is_branch : facts.is_first) facts.executed = &row(instruction, Space::kGeneric, false, 0);
+    if (is_control ? facts.is_branch : facts.is_first) {
+      facts.executed = &row(instruction, nullptr, Space::kGeneric, RequestKind::kLoad, 0);
+    }
+    if (operation.code == Opcode::kCopy) {
+      facts.together = static_cast<uint32_t>(program::copied_together(*code.program, operation));
+    }
   }
 }
 
-Profile::Counted& Profile::row(const Instruction& instruction, Space space, bool is_store, uint32_t width) {
-  const auto [found, is_new] = rows_.try_emplace(Key{instruction.operation, space, is_store, width});
+Profile::Row& Profile::row(const Instruction& instruction, const AccessCode* access, Space space, RequestKind kind,
+                           uint32_t width) {
+  const auto [found, is_new] = rows_.try_emplace(Key{instruction.operation, space, kind, width});
   if (is_new) {
     found->second.place = instruction.place;
     found->second.operation = instruction.operation;
     found->second.space = space;
-    found->second.is_store = is_store;
+    found->second.kind = kind;
     found->second.width = width;
+    if (access != nullptr) {
+      found->second.element_bits = access->is_half ? 4 : 8 * access->bytes;
+      const auto parameter = static_cast<std::size_t>(access->parameter);
+      found->second.name = access->parameter < 0 ? access->name : code_->function->parameters[parameter];
+    }
   }
   return found->second;
 }
 
+bool Profile::is_counted(const Warp& warp) const {
+  return !only_ || (only_->cta == warp.cta->linear && only_->warp == warp.index);
+}
+
 void Profile::before(Warp& warp, const Instruction& instruction) {
+  if (!is_counted(warp)) return;
   const Facts& facts = facts_[static_cast<std::size_t>(&instruction - code_->instructions.data())];
   if (facts.executed != nullptr) {
     const int lanes = std::popcount(warp.mask);
@@ -98,122 +133,151 @@ void Profile::before(Warp& warp, const Instruction& instruction) {
     facts.executed->lanes += lanes;
     facts.executed->flops += facts.flops * lanes;
   }
-  if (facts.is_memory) count_memory(warp, instruction);
+  if (facts.is_memory) count_memory(warp, instruction, facts.together);
 }
 
 void Profile::after(const Warp& warp, const Instruction& instruction, Mask mask) {
   const Facts& facts = facts_[static_cast<std::size_t>(&instruction - code_->instructions.data())];
-  if (!facts.is_branch) return;
+  if (!facts.is_branch || !is_counted(warp)) return;
   const bool is_if = instruction.run == if_handler();
   const Mask staying = warp.mask & mask;
   const bool all_left = !is_if && warp.pc == instruction.target;
   if (!all_left && staying != 0 && staying != mask) ++facts.executed->divergent;
 }
 
-void Profile::count_memory(Warp& warp, const Instruction& instruction) {
+void Profile::count_memory(Warp& warp, const Instruction& instruction, uint32_t together) {
   const MemoryCode& memory = code_->memory[instruction.side];
-  switch (code_->program->operations[instruction.operation].code) {
+  const Opcode code = code_->program->operations[instruction.operation].code;
+  const AccessCode& first = memory.accesses[0];
+  switch (code) {
     case Opcode::kCopy: {
-      const bool is_async = memory.text == "cp.async";
       const auto elements = static_cast<uint32_t>(memory.ints[1]);
-      const auto width = static_cast<uint32_t>(memory.ints[0] / 8);
-      for (uint32_t first = 0; first < memory.accesses[0].count; first += elements) {
-        const Mask mask = copied_lanes(warp, instruction, first / elements);
-        // Where the predicate of an asynchronous copy is false, zeros are written.
-        const Mask written = is_async ? warp.mask : mask;
-        if (mask != 0) count_access(warp, instruction, memory.accesses[0], analysis::Op::load, first, width, mask);
-        if (written == 0) continue;
-        count_access(warp, instruction, memory.accesses[1], is_async ? analysis::Op::cp_async : analysis::Op::store,
-                     first, width, written);
+      for (uint32_t begin = 0; begin < first.count; begin += elements) {
+        const Mask mask = copied_lanes(warp, instruction, begin / elements);
+        if (memory.text == "cp.async") {
+          count_async(warp, instruction, begin, mask);
+          continue;
+        }
+        for (uint32_t e = begin; e < begin + elements; e += together) {
+          for (std::size_t side : {0, 1}) {
+            const AccessCode& access = memory.accesses[side];
+            count_access(warp, instruction, access, side == 0 ? RequestKind::kLoad : RequestKind::kStore, e,
+                         together * access.bytes, mask);
+          }
+        }
       }
       return;
     }
     case Opcode::kFmaTile:
       for (std::size_t x = 0; x < 4; ++x) {
         const AccessCode& access = memory.accesses[x];
-        if (access.space == Space::kRegister) continue;
-        const analysis::Op op = x == 0 ? analysis::Op::store : analysis::Op::load;
         for (uint32_t e = 0; e < access.count; ++e) {
-          count_access(warp, instruction, access, op, e, access.bytes, warp.mask);
+          count_access(warp, instruction, access, x == 0 ? RequestKind::kStore : RequestKind::kLoad, e, access.bytes,
+                       warp.mask);
         }
       }
       return;
     default: {
-      const AccessCode& access = memory.accesses[0];
-      if (access.space == Space::kRegister) return;
-      const bool is_load = code_->program->operations[instruction.operation].code == Opcode::kLoad;
-      for (uint32_t e = 0; e < access.count; ++e) {
-        if (e / access.vector_step % access.vector != 0) continue;  // moved with one before
-        count_access(warp, instruction, access, is_load ? analysis::Op::load : analysis::Op::store, e,
-                     access.vector * access.bytes, warp.mask);
+      const RequestKind kind = code == Opcode::kLoad               ? RequestKind::kLoad
+                               : instruction.flow == Flow::kAtomic ? RequestKind::kAtomic
+                                                                   : RequestKind::kStore;
+      for (uint32_t e = 0; e < first.count; ++e) {
+        if (e / first.vector_step % first.vector != 0) continue;  // moved with one before
+        count_access(warp, instruction, first, kind, e, first.vector * first.bytes, warp.mask);
       }
       return;
     }
   }
 }
 
-void Profile::count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, analysis::Op op,
-                           uint32_t element, uint32_t width, Mask mask) {
-  if (access.space == Space::kRegister) return;
-  uint64_t addresses[kLanes];
-  row_addresses(warp, access, element, addresses);
-  if (access.is_half) {
-    for (uint64_t& address : addresses) address >>= 1;
+void Profile::count_async(const Warp& warp, const Instruction& instruction, uint32_t first, Mask reads) {
+  const MemoryCode& memory = code_->memory[instruction.side];
+  const auto width = static_cast<uint32_t>(memory.ints[0] / 8);
+  const bool is_around_l1 = memory.ints.size() > 2 && memory.ints[2] == 1 && width == analysis::kAroundL1;
+  // Where the predicate is false, zeros are written.
+  analysis::AsyncLanes lanes{{{}, reads}, {{}, warp.mask}, 0};
+  analysis::Lanes* const sides[] = {&lanes.source, &lanes.destination};
+  ProfileRow* rows[2];
+  bool faults = false;
+  for (std::size_t side : {0, 1}) {
+    uint64_t addresses[kLanes];
+    lane_addresses(warp, memory.accesses[side], first, addresses);
+    for (uint32_t l = 0; l < kLanes; ++l) sides[side]->at[l] = static_cast<int64_t>(addresses[l] & ~kWindowMask);
+    const Space space = side == 0 ? Space::kGlobal : Space::kShared;
+    rows[side] = &row(instruction, &memory.accesses[side], space, RequestKind::kAsync, width);
+    const analysis::Access access = {side == 0 ? analysis::Memory::global : analysis::Memory::shared,
+                                     analysis::Op::cp_async, static_cast<int>(width), 0};
+    faults = faults || analysis::first_fault(access, sides[side]->at.data(), sides[side]->active) >= 0;
   }
+  const analysis::AsyncRequest found =
+      faults ? analysis::AsyncRequest{} : analysis::evaluate(lanes, static_cast<int>(width), is_around_l1);
+  if (reads != 0) count(warp, *rows[0], found.source, {}, lanes.source.at.data(), reads);
+  count(warp, *rows[1], found.destination, found.counted, lanes.destination.at.data(), warp.mask);
+}
+
+void Profile::count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, RequestKind kind,
+                           uint32_t element, uint32_t width, Mask mask) {
+  if (access.space == Space::kRegister || mask == 0) return;
+  uint64_t addresses[kLanes];
+  lane_addresses(warp, access, element, addresses);
   const auto lanes_in = [&](Space space) {
     Mask lanes = 0;
     for (uint32_t l = 0; l < kLanes; ++l) lanes |= Mask{space_of(access, addresses[l]) == space} << l;
     return lanes & mask;
   };
+  int64_t places[kLanes];
+  for (uint32_t l = 0; l < kLanes; ++l) places[l] = static_cast<int64_t>(addresses[l] & ~kWindowMask);
   for (const Space space : {Space::kGlobal, Space::kShared}) {
     const Mask lanes = access.space == Space::kGeneric ? lanes_in(space) : access.space == space ? mask : 0;
     if (lanes == 0) continue;
-    int64_t places[kLanes];
-    for (uint32_t l = 0; l < kLanes; ++l) places[l] = static_cast<int64_t>(addresses[l] & ~kWindowMask);
-    analysis::Access kind;
-    kind.memory = space == Space::kGlobal ? analysis::Memory::global : analysis::Memory::shared;
-    kind.op = op;
-    kind.width = static_cast<int>(std::min(width, 16u));
-    const bool is_store = op != analysis::Op::load;
-    Facts& facts = facts_[static_cast<std::size_t>(&instruction - code_->instructions.data())];
-    Counted*& newest = facts.requests[is_store ? 1 : 0];
-    if (newest == nullptr || newest->space != space || newest->width != width) {
-      newest = &row(instruction, space, is_store, width);
+    analysis::Access request;
+    request.memory = space == Space::kGlobal ? analysis::Memory::global : analysis::Memory::shared;
+    request.op = kind == RequestKind::kLoad ? analysis::Op::load : analysis::Op::store;
+    request.width = static_cast<int>(width);
+    if (access.is_half && kind == RequestKind::kStore) {  // the other half of the byte stays
+      analysis::Access before = request;
+      before.op = analysis::Op::load;
+      count_request(warp, row(instruction, &access, space, RequestKind::kLoad, width), before, places, lanes);
     }
-    // Wider than an instruction is: as many as it takes.
-    for (uint32_t done = 0; done < width; done += 16) {
-      count_request(warp, *newest, kind, places, lanes);
-      for (int64_t& place : places) place += 16;
-    }
+    count_request(warp, row(instruction, &access, space, kind, width), request, places, lanes);
   }
 }
 
-analysis::Request Profile::request_of(Counted& row, const analysis::Access& kind, const int64_t* addresses, Mask mask) {
-  if (mask != kAllLanes) return analysis::evaluate(kind, addresses, mask);
-  Known& known = row.known[static_cast<uint64_t>(addresses[0] / kind.width) % std::size(row.known)];
+analysis::Request Profile::request_of(Row& row, const analysis::Access& access, const int64_t* addresses, Mask mask) {
+  const auto evaluated = [&] {
+    const bool faults = analysis::first_fault(access, addresses, mask) >= 0;
+    return faults ? analysis::Request{} : analysis::evaluate(access, addresses, mask);
+  };
+  if (mask != kAllLanes) return evaluated();
+  Known& known = row.known[static_cast<uint64_t>(addresses[0] / access.width) % std::size(row.known)];
   const int64_t further = addresses[0] - known.places[0];
   int64_t differ = further & (kPeriod - 1);
   for (uint32_t l = 1; l < kLanes; ++l) differ |= addresses[l] - known.places[l] - further;
-  if (known.request.lanes == 0 || known.op != kind.op || differ != 0) {
-    known.op = kind.op;
+  if (known.request.lanes == 0 || known.op != access.op || differ != 0) {
+    known.op = access.op;
     std::copy_n(addresses, kLanes, known.places);
-    known.request = analysis::evaluate(kind, addresses, mask);
+    known.request = evaluated();
   }
   return known.request;
 }
 
-void Profile::count_request(const Warp& warp, Counted& row, const analysis::Access& kind, const int64_t* addresses,
+void Profile::count_request(const Warp& warp, Row& row, const analysis::Access& access, const int64_t* addresses,
                             Mask mask) {
+  const analysis::Request request = request_of(row, access, addresses, mask);
+  count(warp, row, request, {request.wavefronts, request.ideal_wavefronts}, addresses, mask);
+}
+
+// A request without lanes is one that faults, which costs nothing that is told here.
+void Profile::count(const Warp& warp, ProfileRow& row, const analysis::Request& request,
+                    const analysis::Counted& counted, const int64_t* addresses, Mask mask) {
   ++row.executed;
   const int lanes = std::popcount(mask);
   row.lanes += lanes;
-  row.bytes += int64_t{lanes} * kind.width;
-  int64_t all = 0;
-  for (uint32_t l = 0; l < kLanes; ++l) all |= addresses[l] & -int64_t{mask >> l & 1};
-  if ((all & (kind.width - 1)) != 0) return;  // a fault costs nothing that is told here
-  const analysis::Request request = request_of(row, kind, addresses, mask);
+  row.bytes += int64_t{lanes} * row.width;
+  if (request.lanes == 0) return;
   add(row.total, request);
-  const int64_t cost = kind.memory == analysis::Memory::global ? request.sectors : request.wavefronts;
+  add(row.counted, counted);
+  const int64_t cost = row.space == Space::kGlobal ? request.sectors : request.wavefronts;
   const uint64_t cta = warp.cta->linear;
   if (cost < row.worst ||
       (cost == row.worst && std::pair(row.worst_cta, row.worst_warp) <= std::pair(cta, warp.index))) {
@@ -234,6 +298,7 @@ void Profile::merge(const Profile& other) {
     to.executed += from.executed;
     to.lanes += from.lanes;
     add(to.total, from.total);
+    add(to.counted, from.counted);
     to.bytes += from.bytes;
     to.flops += from.flops;
     to.divergent += from.divergent;

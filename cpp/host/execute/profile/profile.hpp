@@ -4,25 +4,35 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "analysis/access.hpp"
+#include "analysis/async_totals.hpp"
 #include "host/execute/machine.hpp"
 
 namespace tilewright::execute {
+
+// What a request does; of an asynchronous copy each of its two sides is one.
+enum class RequestKind : uint8_t { kLoad, kStore, kAtomic, kAsync };
+
+std::string_view text_of(RequestKind kind);
 
 // One kind of request of one operation, or (width 0) its execution as such.
 struct ProfileRow {
   uint32_t place = 0;      // an index into Program::places
   uint32_t operation = 0;  // an index into Program::operations
   program::Space space = program::Space::kGeneric;
-  bool is_store = false;
-  uint32_t width = 0;       // bytes of a lane
-  int64_t executed = 0;     // by warps; of memory the requests
-  int64_t lanes = 0;        // active ones, summed
-  analysis::Request total;  // of all requests
-  int64_t bytes = 0;        // that lanes asked for
+  RequestKind kind = RequestKind::kLoad;
+  uint32_t width = 0;         // bytes of a lane
+  int64_t executed = 0;       // by warps; of memory the requests
+  int64_t lanes = 0;          // active ones, summed
+  uint32_t element_bits = 0;  // of what the pointer points to
+  std::string name;           // of the pointer, where there is one
+  analysis::Request total;    // of all requests
+  analysis::Counted counted;  // of shared memory: what Nsight Compute says of the instruction
+  int64_t bytes = 0;          // that lanes asked for
   int64_t flops = 0;
   int64_t divergent = 0;  // of branches: those that lanes of one warp took differently
   // The request that cost most, and the first of those.
@@ -35,7 +45,8 @@ struct ProfileRow {
 
 class Profile {
  public:
-  explicit Profile(const Code& code);
+  // `only`: the warp that is counted; none: all.
+  Profile(const Code& code, std::optional<WarpOfGrid> only);
   // Around the execution of an instruction.
   void before(Warp& warp, const Instruction& instruction);
   void after(const Warp& warp, const Instruction& instruction, Mask mask);
@@ -46,7 +57,7 @@ class Profile {
   struct Key {
     uint32_t operation;
     program::Space space;
-    bool is_store;
+    RequestKind kind;
     uint32_t width;
     auto operator<=>(const Key&) const = default;
   };
@@ -56,29 +67,36 @@ class Profile {
     int64_t places[kLanes] = {};
     analysis::Request request;  // of no lanes: none is known
   };
-  struct Counted : ProfileRow {
+  struct Row : ProfileRow {
     Known known[8];  // by where the first lane's element is
   };
   struct Facts {            // of an instruction
     bool is_first = false;  // of its operation
     bool is_memory = false;
     bool is_branch = false;
-    int64_t flops = 0;  // of a lane
+    int64_t flops = 0;      // of a lane
+    uint32_t together = 1;  // elements that one instruction of a copy moves
     ProfileRow* executed = nullptr;
-    Counted* requests[2] = {nullptr, nullptr};  // the newest row of loads, of stores
   };
 
-  Counted& row(const Instruction& instruction, program::Space space, bool is_store, uint32_t width);
-  void count_memory(Warp& warp, const Instruction& instruction);
-  void count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, analysis::Op op,
+  Row& row(const Instruction& instruction, const AccessCode* access, program::Space space, RequestKind kind,
+           uint32_t width);
+  void count_memory(Warp& warp, const Instruction& instruction, uint32_t together);
+  void count_async(const Warp& warp, const Instruction& instruction, uint32_t first, Mask reads);
+  void count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, RequestKind kind,
                     uint32_t element, uint32_t width, Mask mask);
-  static void count_request(const Warp& warp, Counted& row, const analysis::Access& kind, const int64_t* addresses,
+  static analysis::Request request_of(Row& row, const analysis::Access& access, const int64_t* addresses, Mask mask);
+  static void count_request(const Warp& warp, Row& row, const analysis::Access& access, const int64_t* addresses,
                             Mask mask);
-  static analysis::Request request_of(Counted& row, const analysis::Access& kind, const int64_t* addresses, Mask mask);
+  static void count(const Warp& warp, ProfileRow& row, const analysis::Request& request,
+                    const analysis::Counted& counted, const int64_t* addresses, Mask mask);
+
+  bool is_counted(const Warp& warp) const;
 
   const Code* code_;
+  std::optional<WarpOfGrid> only_;
   std::vector<Facts> facts_;
-  std::map<Key, Counted> rows_;
+  std::map<Key, Row> rows_;
 };
 
 }  // namespace tilewright::execute

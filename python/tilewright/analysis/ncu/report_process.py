@@ -41,8 +41,14 @@ def profile(action: Any, source_metrics: list[str]) -> dict[str, Any]:
         "name": str(action.name()),
         "symbol": str(action.name(action.NameBase_MANGLED)),
         "metrics": totals,
-        "lines": [(pc - first, action.sass_by_pc(pc) or "", by_pc[pc]) for pc in sorted(by_pc)],
+        "lines": [(pc - first, action.sass_by_pc(pc) or "", by_pc[pc], *place(action, pc)) for pc in sorted(by_pc)],
     }
+
+
+def place(action: Any, pc: int) -> tuple[str, int]:
+    """The file and the line of source that an instruction is of; "" and 0 where the program does not say that."""
+    info = action.source_info(pc)
+    return (str(info.file_name()), int(info.line())) if info is not None else ("", 0)
 
 
 def instances(metric: Any) -> Iterator[tuple[int, float]]:

@@ -65,11 +65,16 @@ class NcuError(RuntimeError):
 
 
 class Line(NamedTuple):
-    """One machine instruction of a kernel: where it is (bytes behind the first), its text and its metrics."""
+    """One machine instruction of a kernel: where it is (bytes behind the first), its text and its metrics.
+
+    `file`, `number`: the line of source that it is of, "" and 0 where the program does not say that.
+    """
 
     offset: int
     sass: str
     values: Mapping[str, float]
+    file: str = ""
+    number: int = 0
 
     @property
     def opcode(self) -> str:

@@ -220,17 +220,17 @@ _address_pointer = Lazy("tilewright.cute.tensors.traced_pointer:address_pointer"
 
 def make_ptr(
     dtype: type[Numeric],
-    value: int,
+    value: int | Pointer,
     mem_space: AddressSpace = AddressSpace.generic,
     *,
     assumed_align: int | None = None,
     loc: object = None,
     ip: object = None,
 ) -> Pointer:
-    """A pointer to an address in bytes; its memory has no known owner, so its elements cannot be accessed on the CPU.
+    """A pointer to an address in bytes, or to that of a pointer; at the prompt its memory has no known owner.
 
-    Raises ValueError where the address lacks the assumed alignment (bytes; the element's size by default).
-    Source: CuTeDSL `cute.make_ptr`.
+    Its elements can be accessed in kernels only. Raises ValueError where the address lacks the assumed alignment
+    (bytes; the element's size by default). Source: CuTeDSL `cute.make_ptr`.
 
     >>> from tilewright import AddressSpace, Float16, cute
     >>> print(cute.make_ptr(Float16, 0x1000, AddressSpace.gmem, assumed_align=16))
@@ -239,6 +239,8 @@ def make_ptr(
     require_dtype("make_ptr", dtype)
     alignment = _natural_alignment(dtype) if assumed_align is None else assumed_align
     require_alignment("make_ptr", alignment)
+    if isinstance(value, Pointer):
+        value = value.toint()
     if is_tracing():
         return _address_pointer(dtype, value, mem_space, alignment)  # type: ignore[no-any-return]
     address = operator.index(value)

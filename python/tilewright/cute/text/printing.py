@@ -191,15 +191,17 @@ def _numeric(x: Any) -> Numeric:
 def printf(fmt: object, *args: object, end: str = "\n", loc: object = None, ip: object = None) -> None:
     """Print values as they are at run time: dynamic integers, pointers, the elements of a tensor.
 
-    `{}` stands for the next argument; without a format the arguments are separated by commas. A tensor of static layout
-    prints its first 31 elements in colexicographic order. Raises ValueError where the number of placeholders is not
-    that of the arguments. Source: CuTeDSL `cute.printf`.
+    `{}` stands for the next argument; without a format the arguments are separated by commas. A format of C (`%d`)
+    takes numbers, and may have a line break of its own. A tensor of static layout prints its first 31 elements in
+    colexicographic order. Raises ValueError where the number of placeholders is not that of the arguments.
+    Source: CuTeDSL `cute.printf`.
 
     >>> from tilewright import Float32, Int32
     >>> printf("{} of {}", Float32(0.5), (Int32(8), None))
     0.500000 of (8,_)
     """
     if is_tracing() and isinstance(fmt, str) and "{}" not in fmt:
+        fmt += "" if fmt.endswith("\n") else end
         emit_printf(fmt, [x if isinstance(x, Numeric) else _numeric(x) for x in args])  # C's own format
         return
     if is_tracing() and isinstance(fmt, str):

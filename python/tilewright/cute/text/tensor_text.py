@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.tensors.pointer import Pointer
+from tilewright.cute.tensors.rmem import make_rmem_tensor
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
+from tilewright.cute.text.print_loops import has_dynamic_extents, print_dynamic
 from tilewright.cute.text.printing import cpp_text, pretty_str, require_printable, run_time_text, signed_text, write
+from tilewright.cute.vectors.tensor_ssa import TensorSSA
 from tilewright.numeric import Boolean, Float32, Float64, Integer, TFloat32
 
 if TYPE_CHECKING:
@@ -23,6 +26,10 @@ EDGE = 3  # print_tensor shows this many rows and columns at each end
 
 def format_tensor(t: Any, verbose: bool = False, *, style: str = "dsl", print_type: bool = True) -> str:
     """What `print_tensor` with the same arguments writes."""
+    if isinstance(t, TensorSSA):
+        registers = make_rmem_tensor(t.shape, t.dtype)
+        registers.store(t)
+        t = registers
     tensor = as_tensor(t, "print_tensor", "t")
     if style == "cpp":
         if verbose:
@@ -36,7 +43,7 @@ def format_tensor(t: Any, verbose: bool = False, *, style: str = "dsl", print_ty
 
 
 def print_tensor(
-    t: SupportsDLPack,
+    t: SupportsDLPack | TensorSSA,
     verbose: bool = False,
     *,
     style: str = "dsl",
@@ -47,8 +54,9 @@ def print_tensor(
     """Print a tensor: its pointer, layout and elements, rows along mode 0 and columns along mode 1.
 
     With more modes, a block is printed for each of their coordinates. More than six rows or columns are shortened to
-    three at each end. `verbose` prints each element with its coordinate instead. `style="cpp"` is the form of CuTe C++,
-    whose first line `print_type=False` omits; it shows all elements and at most four modes.
+    three at each end. A vector is printed as the registers that hold it. `verbose` prints each element with its
+    coordinate instead. `style="cpp"` is the form of CuTe C++, whose first line `print_type=False` omits; it shows all
+    elements and at most four modes.
     Sources: CuTeDSL `cute.print_tensor`, CuTe C++ `cute::print_tensor`.
 
     >>> tensor = Tensor(0, _core.make_layout((2, 3), stride=(3, 1)))
@@ -61,7 +69,10 @@ def print_tensor(
         0    1    2
         3    4    5
     """
-    write(lambda: format_tensor(t, verbose, style=style, print_type=print_type))
+    if isinstance(t, Tensor) and style == "dsl" and print_type and has_dynamic_extents(t):
+        print_dynamic(t, verbose, EDGE)
+    else:
+        write(lambda: format_tensor(t, verbose, style=style, print_type=print_type))
 
 
 def _extents(tensor: Tensor, shortened: bool = False) -> list[int]:

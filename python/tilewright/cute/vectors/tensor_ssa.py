@@ -248,8 +248,8 @@ class TensorSSA(Operators):
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------
 
-    def _pair(self, other: Any, swap: bool) -> tuple[TensorSSA, TensorSSA, type[Numeric]] | None:
-        """The operands in one shape, and the type that they are computed in."""
+    def _pair(self, other: Any, swap: bool, symbol: str = "") -> tuple[TensorSSA, TensorSSA, type[Numeric]] | None:
+        """The operands in one shape, and the type that they are computed in; a number has that of the result."""
         if isinstance(other, TensorSSA):
             number: Any = other.dtype._of(0)
         elif isinstance(other, (Numeric, int, float)):
@@ -259,13 +259,13 @@ class TensorSSA(Operators):
         common = self.dtype._of(0)._common(number)
         if common is None:
             return None
-        a, b = self, as_vector(other, common)
+        a, b = self, as_vector(other, common._under(symbol) or common)
         shape = broadcast_shape(a.shape, b.shape)
         a, b = a._repeated(shape, pad_left=True), b._repeated(shape, pad_left=True)
         return (b, a, common) if swap else (a, b, common)
 
     def _binary(self, other: Any, symbol: str, swap: bool = False) -> Any:
-        pair = self._pair(other, swap)
+        pair = self._pair(other, swap, symbol)
         if pair is None:
             return NotImplemented
         a, b, common = pair

@@ -1,4 +1,4 @@
-"""Run as a program by verify_with_ncu: runs what it is told to, and writes down every launch of a plan.
+"""Run as a program by verify_with_ncu: runs what it is told to, and writes down every launch that is predicted.
 
 python -m tilewright.kernels.analyze.verified_process NOTES script PATH | module NAME FUNCTION | file PATH FUNCTION
 """
@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright._registry import KERNELS, entry_of, load
 from tilewright.runtime import on_launch
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def note(launches: list[dict[str, Any]], launch: Launch) -> None:
     """Write down a launch of a plan, with the addresses of its tensors."""
-    if launch.plan is not None:
+    if entry_of(launch.plan, KERNELS) is not None:
         launches.append({"symbol": launch.kernel, "plan": launch.plan, "addresses": launch.addresses})
 
 
@@ -28,6 +29,7 @@ def main() -> None:
     notes, kind, *where = sys.argv[1:]
     launches: list[dict[str, Any]] = []
     on_launch(partial(note, launches))
+    load("tilewright.lang.profiling.verify:note_calls")(launches)
     sys.argv = where[:1]
     if kind == "module":
         __import__(where[0])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.analysis.ncu import run as ncu
+from tilewright.analysis.ncu.by_line import LineComparison, compare_lines
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
@@ -93,15 +94,19 @@ class Verification(NamedTuple):
     comparisons: tuple[Comparison, ...]
     unpredicted: tuple[str, ...]  # kernels whose plan was not seen
     ncu_version: str
+    lines: tuple[LineComparison, ...] = ()  # of kernels written in Python
 
     @property
-    def differences(self) -> tuple[Comparison, ...]:
-        """Those that do not agree, but for what Nsight Compute may have left out, and what no lane makes."""
-        return tuple(c for c in self.comparisons if not (c.right or c.incomplete or c.masked or c.is_misread))
+    def differences(self) -> tuple[Comparison | LineComparison, ...]:
+        """Those that do not agree, but for what Nsight Compute may have left out, and what no lane makes.
+
+        Of lines those for which there is no rule in docs/ncu.md."""
+        plans = tuple(c for c in self.comparisons if not (c.right or c.incomplete or c.masked or c.is_misread))
+        return plans + tuple(c for c in self.lines if not (c.right or c.reason))
 
     def __bool__(self) -> bool:
         """Whether something was compared and all of it agrees."""
-        return bool(self.comparisons) and not self.differences
+        return bool(self.comparisons or self.lines) and not self.differences
 
     def __str__(self) -> str:
         wide = max((len(c.kernel) for c in self.comparisons), default=0)
@@ -110,13 +115,15 @@ class Verification(NamedTuple):
             + _remark(c)
             for c in self.comparisons
         ]
-        count, wrong = len(self.comparisons), len(self.differences)
+        lines += map(str, self.lines)
+        count, wrong = len(self.comparisons) + len(self.lines), len(self.differences)
         some = sum(c.incomplete for c in self.comparisons)
         found = f"{wrong} differ" if wrong else "all agree" if count else "there was none"
         excused = (
             (some, "that are incomplete"),
             (sum(c.masked for c in self.comparisons), "with requests that no lane makes"),
             (sum(c.is_misread and not c.incomplete for c in self.comparisons), "that ncu misreads"),
+            (sum(bool(c.reason) for c in self.lines), "by the rules of lines in docs/ncu.md"),
         )
         if any(n for n, _ in excused):
             found += ", but for " + " and ".join(f"{n} {why}" for n, why in excused if n)
@@ -258,10 +265,11 @@ def compare_classes(predicted: Classes, read: Classes, kernel: str = "") -> list
 def verify_with_ncu(fn: Callable[[], object] | str | os.PathLike[str], *, timeout: float = 600) -> Verification:
     """Run a function or a script under Nsight Compute, and compare what it counts with what the plans predict.
 
-    Compared are the launches of kernels.tiled_copy, transpose, permute and gemm: sectors, lines, wavefronts and their
-    ideals, of all instructions of a class: LDG.128, LDS, LDSM.4, GMMA, ...; of TMA the boxes and the sectors that the
-    hardware counted for them. Predicted for a launch is analysis.analyze(plan, *tensors). Other kernels are run and not
-    looked at.
+    Of kernels written in Python it compares each line's sectors, wavefronts, their ideals and active lanes with what
+    `cute.profile` says for the launch's arguments. Of launches of kernels.tiled_copy, transpose, permute and gemm it
+    compares sectors, lines, wavefronts and their ideals, of all instructions of a class: LDG.128, LDS, LDSM.4, GMMA,
+    ...; of TMA the boxes and the sectors that the hardware counted for them. Predicted for a launch is
+    analysis.analyze(plan, *tensors). Other kernels are run and not looked at.
 
     Args:
         fn: a function without parameters that another process can import: one of a module's, or of the script that is
@@ -325,6 +333,7 @@ def compare_launches(launches: Sequence[Mapping[str, Any]], found: Sequence[ncu.
     for launch in launches:
         waiting.setdefault(launch["symbol"], []).append(launch)
     comparisons: list[Comparison] = []
+    of_lines: list[LineComparison] = []
     unpredicted = []
     for profile in found:
         queue = waiting.get(profile.symbol)
@@ -333,8 +342,11 @@ def compare_launches(launches: Sequence[Mapping[str, Any]], found: Sequence[ncu.
                 unpredicted.append(profile.name)
             continue
         launch = queue.pop(0) if len(queue) > 1 else queue[0]
+        if "lines" in launch:
+            of_lines += compare_lines(launch["symbol"], launch["lines"], profile.lines)
+            continue
         predicted = classes_predicted(launch["plan"], launch["addresses"])
         plan = launch["plan"]
         name = str(getattr(plan, "kernel", plan.kernel_name))  # of a copy, whether it is direct or staged
         comparisons += compare_classes(predicted, classes_read(profile.lines, profile.metrics), name)
-    return Verification(tuple(comparisons), tuple(unpredicted), version)
+    return Verification(tuple(comparisons), tuple(unpredicted), version, tuple(of_lines))

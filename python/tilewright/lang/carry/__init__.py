@@ -17,6 +17,7 @@ from tilewright.lang.carry.registry import (
     register_python_numbers,
     symbol_of,
 )
+from tilewright.lang.carry.state import register_wrapper
 
 __all__ = [
     "Mismatch",
@@ -27,5 +28,6 @@ __all__ = [
     "register",
     "register_leaf",
     "register_python_numbers",
+    "register_wrapper",
     "symbol_of",
 ]

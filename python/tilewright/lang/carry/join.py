@@ -25,6 +25,7 @@ class Join:
     def __init__(self) -> None:
         self.pairs: list[tuple[Any, Any]] = []
         self._likes: list[Any] = []
+        self._slots: dict[tuple[int, int], int] = {}
 
     def add(self, first: Any, second: Any, path: str) -> Any:
         """A plan for one variable; raises Mismatch where the two cannot be one value."""
@@ -76,9 +77,12 @@ class Join:
                     return Keep(first)
                 if symbol_a.type != symbol_b.type:
                     raise Mismatch(path, str(symbol_a.type), str(symbol_b.type))
-        self.pairs.append((first, second))
-        self._likes.append(like)
-        return Pick(len(self.pairs) - 1, like)
+        slot = self._slots.get((id(first), id(second)))
+        if slot is None:  # a variable that a function inside assigns is found twice
+            slot = self._slots[id(first), id(second)] = len(self.pairs)
+            self.pairs.append((first, second))
+            self._likes.append(like)
+        return Pick(slot, like)
 
     def symbols(self, side: int) -> list[Any]:
         """The leaves of the first or second branch, as symbols."""

@@ -18,6 +18,7 @@ __all__ = [
     "Mismatch",
     "describe",
     "is_dynamic",
+    "is_package_module",
     "is_package_type",
     "leaf_of",
     "mutable_kinds",
@@ -174,5 +175,10 @@ def describe(value: Any) -> str:
 
 def is_package_type(kind: type) -> bool:
     """Whether a type is not the user's: its objects are watched by registration only."""
-    root = kind.__module__.partition(".")[0]
+    return is_package_module(kind.__module__)
+
+
+def is_package_module(name: str | None) -> bool:
+    """Whether a module is not the user's."""
+    root = (name or "").partition(".")[0]
     return root in ("tilewright", "numpy", "torch", "builtins") or root in sys.stdlib_module_names

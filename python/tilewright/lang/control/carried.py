@@ -123,7 +123,7 @@ class Carried:
                 if len(inside) != count:
                     raise Mismatch(watched.path, f"{count} values", f"{len(inside)} values")
                 now.extend(inside)
-            self._require_unchanged()
+            self._require_unchanged(dict(zip(self.names, values, strict=True)))
             for watched, key in self._cells:
                 state = watched.now()
                 if key not in state:
@@ -133,12 +133,12 @@ class Carried:
         except Mismatch as error:
             raise TypeError(self._changed(error)) from None
 
-    def _require_unchanged(self) -> None:
+    def _require_unchanged(self, variables: dict[str, Any]) -> None:
         carried = {(id(watched.value), key) for watched, key in self._cells}
         for watched, now in self._watch.changes():
-            if watched.how.is_carried:
+            if watched.how.is_carried or watched.is_one_of(variables):
                 continue
-            if len(now) != len(watched.state) and watched.how.part == "[{!r}]" and not isinstance(watched.value, dict):
+            if len(now) != len(watched.state) and watched.how.part == "[{!r}]":
                 fix = "that happens once, while the loop is traced: use cutlass.range_constexpr, or a tensor"
                 raise Mismatch(watched.path, f"{len(watched.state)} elements", f"{len(now)} elements", fix)
             for key, value in watched.state.items():

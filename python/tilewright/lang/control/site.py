@@ -56,15 +56,24 @@ def read(frame: FrameType, names: Sequence[str]) -> list[Any]:
     ]
 
 
+_HELD = (tuple, list, dict)  # whose elements are looked at
+
+
 def read_path(frame: FrameType, path: Sequence[Any]) -> Any:
-    """The object that a path leads to, UNBOUND where there is none: ("a", "b", (2,)) is `a.b[2]`."""
+    """The object that a path leads to, UNBOUND where there is none: ("a", "b", (2,)) is `a.b[2]`.
+
+    Looking must do nothing: an element of a tensor would be loaded, and a property is the user's function.
+    """
     first, *steps = path
     value = frame.f_locals.get(first, UNBOUND)
     if value is UNBOUND:
         value = frame.f_globals.get(first, UNBOUND)
     for step in steps:
+        is_attribute = isinstance(step, str)
+        if isinstance(getattr(type(value), step, None), property) if is_attribute else not isinstance(value, _HELD):
+            return UNBOUND
         try:
-            value = getattr(value, step) if isinstance(step, str) else value[step[0]]
+            value = getattr(value, step) if is_attribute else value[step[0]]
         except Exception:  # the body will say so, or make the object first
             return UNBOUND
     return value

@@ -1,0 +1,54 @@
+"""Pages of measured results: benchmarks/results with the command that measures them, the newest of a kind first."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["pages"]
+
+# What made a result, where the script has another name than the result.
+TITLES = {"gemm_few_rows": "GEMM of few rows", "ncu_few_rows": "Predictions for GEMMs of few rows"}
+SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare", "gemm_few_rows": "gemm", "ncu_few_rows": "ncu"}
+FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
+
+HEAD = """# Performance
+
+Each page has what one run of a benchmark printed: the device, the versions beside it, the date, and all cases, also
+those in which another library is faster. The command repeats the run. Those of GEMMs and copies measure tilewright in
+turn with its rivals, and compare every result first.
+
+"""
+
+
+def device(text: str) -> str:
+    """The first words of a result say what was measured on."""
+    return re.split(r"[,;.]\s", text.strip())[0]
+
+
+def pages(root: Path) -> Iterator[tuple[str, str]]:
+    """(file, text) of each page."""
+    rows: dict[str, list[str]] = {}
+    tree: dict[str, str] = {}
+    for path in sorted((root / "benchmarks/results").glob("*.md"), reverse=True):
+        found = FILE.fullmatch(path.name)
+        assert found is not None, path
+        kind, date = found.groups()
+        heading, _, rest = path.read_text(encoding="utf-8").partition("\n")
+        title = TITLES.get(kind, heading.removeprefix("# "))
+        script = f"benchmarks/{SCRIPTS.get(kind, kind)}.py"
+        assert (root / script).exists(), script
+        front = "---\norphan: true\n---\n" if kind in rows else ""
+        about = f"*Measured on {date} on {device(rest)} by* `python {script}`"
+        yield path.name, f"{front}# {title}, {date}\n\n{about}\n{rest}"
+        rows.setdefault(kind, []).append(f"| [{title}]({path.name}) | {device(rest)} | {date} | `{script}` |")
+        tree.setdefault(kind, f"{title} <{path.stem}>")
+    table = "| what | device | date | by |\n| --- | --- | --- | --- |\n"
+    newest = "\n".join(entries[0] for _, entries in sorted(rows.items()))
+    older = "\n".join(entry for _, entries in sorted(rows.items()) for entry in entries[1:])
+    listed = "```{toctree}\n:hidden:\n\n" + "\n".join(entry for _, entry in sorted(tree.items())) + "\n```\n"
+    yield "index.md", f"{HEAD}{table}{newest}\n\n## Earlier runs\n\n{table}{older}\n\n{listed}"

@@ -1,0 +1,1 @@
+"""What a kernel costs, counted while the CPU executes it."""

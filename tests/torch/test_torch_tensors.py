@@ -1,0 +1,98 @@
+"""The helpers of cutlass.torch: types, filled matrices, tensors of an element type."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright as cutlass
+from tilewright import cute
+from tilewright.cute.runtime import from_dlpack
+
+torch = pytest.importorskip("torch")
+
+from tilewright.torch import tensors as helpers  # noqa: E402 - torch has to be there
+
+SMALL_FLOATS = [cutlass.Float8E4M3FN, cutlass.Float8E5M2]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [cutlass.Int8, cutlass.Uint8, cutlass.Int32, cutlass.Int64, cutlass.Float16, cutlass.BFloat16, cutlass.Float32],
+)
+def test_types_are_those_that_dlpack_brings_back(dtype):
+    made = torch.zeros(4, dtype=helpers.dtype(dtype))
+    assert from_dlpack(made).element_type is dtype
+
+
+def test_a_type_that_torch_lacks():
+    with pytest.raises(TypeError, match="torch has no type for Float6E2M3FN"):
+        helpers.dtype(cutlass.Float6E2M3FN)
+    with pytest.raises(TypeError, match="expected an element type"):
+        helpers.dtype(torch.float32)
+
+
+@pytest.mark.parametrize("is_mode0_major", [False, True])
+def test_matrices(is_mode0_major):
+    torch.manual_seed(0)
+    made = helpers.matrix(3, 4, 8, is_mode0_major, cutlass.Float16)
+    assert made.shape == (4, 8, 3)
+    assert made.stride() == ((1, 4, 32) if is_mode0_major else (8, 1, 32))
+    assert made.dtype is torch.float32
+    assert set(made.unique().tolist()) == {-2.0, -1.0, 0.0, 1.0}
+    assert set(helpers.matrix(3, 4, 8, False, cutlass.Uint8).unique().tolist()) == {0.0, 1.0, 2.0, 3.0}
+
+
+def test_how_tensors_are_filled():
+    kinds, config = helpers.TensorInitType, helpers.RandomInitConfig
+    make = helpers.create_and_permute_torch_tensor
+    ranged = make((2, 3, 50), torch.int32, (2, 0, 1), kinds.RANDOM, config(min_val=5, max_val=7))
+    assert ranged.shape == (50, 2, 3)
+    assert ranged.stride() == (1, 150, 50)
+    assert set(ranged.unique().tolist()) == {5, 6}
+    assert make((4,), torch.float32, init_type=kinds.SCALAR).tolist() == [0.0] * 4
+    assert make((4,), torch.bfloat16, init_type=kinds.SKIP).dtype is torch.bfloat16
+    normal = make((10000,), torch.float32, init_type=kinds.GAUSSIAN)
+    assert abs(float(normal.mean())) < 0.1
+    assert 0.9 < float(normal.std()) < 1.1
+
+
+@pytest.mark.parametrize("dtype", [cutlass.Float16, cutlass.Float32, cutlass.Int8, *SMALL_FLOATS])
+@pytest.mark.parametrize("is_dynamic", [False, True])
+def test_a_tensor_with_the_values_of_another(dtype, is_dynamic):
+    data = helpers.matrix(1, 4, 8, True, dtype)[..., 0]
+    tensor, stored = helpers.cute_tensor_like(data, dtype, is_dynamic, assumed_align=16)
+    assert tensor.element_type is dtype
+    assert tensor.iterator.alignment == 16
+    assert str(tensor.layout) == ("(?,?):(1,?{i64})" if is_dynamic else "(4,8):(1,4)")
+    assert stored.dtype is (torch.uint8 if dtype in SMALL_FLOATS else helpers.dtype(dtype))
+    values = [[float(tensor[m, n]) for n in range(8)] for m in range(4)]
+    assert values == data.tolist()
+    # The two share their memory.
+    tensor[1, 2] = 1
+    assert stored[1, 2].view(helpers.dtype(dtype)).float() == 1
+
+
+def test_the_values_of_a_tensor_are_replaced():
+    tensor, stored = helpers.cute_tensor_like(torch.zeros(4, 8), cutlass.Float16, True)
+    values = torch.arange(32.0).reshape(4, 8)
+    assert helpers.convert_cute_tensor(values, tensor, cutlass.Float16) is tensor
+    torch.testing.assert_close(stored, values.half())
+    tensor, _ = helpers.cute_tensor_like(torch.zeros(4, 8), cutlass.Float8E5M2, True)
+    with pytest.raises(TypeError, match="stored as bytes; use cute_tensor_like"):
+        helpers.convert_cute_tensor(values, tensor, cutlass.Float8E5M2)
+
+
+def test_a_kernel_computes_in_small_floats():
+    @cute.kernel
+    def double(x: cute.Tensor):
+        i, _, _ = cute.arch.thread_idx()
+        x[i] = (x[i].to(cutlass.Float32) * 2).to(x.element_type)
+
+    @cute.jit
+    def launch(x: cute.Tensor):
+        double(x).launch(block=[cute.size(x), 1, 1])
+
+    data = torch.tensor([0.5, -1.0, 3.0, 0.0])
+    tensor, stored = helpers.cute_tensor_like(data, cutlass.Float8E4M3FN, False)
+    launch(tensor)
+    torch.testing.assert_close(stored.view(torch.float8_e4m3fn).float(), data * 2)
