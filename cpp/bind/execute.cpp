@@ -1,6 +1,8 @@
 // Running kernels of a program on the CPU: `_core.program.run_kernel`.
 #include <pybind11/stl.h>
 
+#include <array>
+#include <limits>
 #include <mutex>
 
 #include "convert.hpp"
@@ -19,6 +21,8 @@ using program::Program;
 using program::ProgramError;
 
 namespace {
+
+constexpr int64_t kMostSharedBytes = 227 * 1024;  // of the GPUs that have the most
 
 // Each kernel is translated once, as long as its program lives.
 std::shared_ptr<const Code> code_of(const std::shared_ptr<Program>& program, std::size_t kernel) {
@@ -39,12 +43,19 @@ std::shared_ptr<const Code> code_of(const std::shared_ptr<Program>& program, std
   return entry.code;
 }
 
-void set_extents(int64_t (&to)[3], const std::vector<int64_t>& from, const char* name) {
+// `most`: what a GPU takes.
+void set_extents(int64_t (&to)[3], const std::vector<int64_t>& from, const char* name,
+                 const std::array<int64_t, 3>& most) {
   if (from.size() > 3) throw ProgramError(concat(name, " has at most 3 extents, not ", from.size()));
   for (std::size_t i = 0; i < 3; ++i) to[i] = i < from.size() ? from[i] : 1;
   for (const int64_t extent : to) {
     if (extent < 1)
       throw ProgramError(concat(name, " (", to[0], ",", to[1], ",", to[2], "): expected extents above 0"));
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (to[i] <= most[i]) continue;
+    throw ProgramError(concat(name, " (", to[0], ",", to[1], ",", to[2], "): expected at most (", most[0], ",", most[1],
+                              ",", most[2], ")"));
   }
 }
 
@@ -123,9 +134,9 @@ Launch launch_of(const std::shared_ptr<Program>& program, std::size_t kernel, co
                  const std::vector<uint64_t>& arguments) {
   Launch launch;
   launch.code = code_of(program, kernel);
-  set_extents(launch.grid, grid, "grid");
-  set_extents(launch.block, block, "block");
-  set_extents(launch.cluster, cluster, "cluster");
+  set_extents(launch.grid, grid, "grid", {std::numeric_limits<int32_t>::max(), 65535, 65535});
+  set_extents(launch.block, block, "block", {1024, 1024, 64});
+  set_extents(launch.cluster, cluster, "cluster", {16, 16, 16});
   const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
   if (threads > 1024) throw ProgramError(concat("a block has at most 1024 threads, not ", threads));
   if (arguments.size() != launch.code->parameters.size()) {
@@ -133,6 +144,10 @@ Launch launch_of(const std::shared_ptr<Program>& program, std::size_t kernel, co
         concat("the kernel takes ", launch.code->parameters.size(), " arguments, not ", arguments.size()));
   }
   launch.shared_bytes = std::max(shared_bytes, launch.code->function->shared_bytes);
+  if (launch.shared_bytes > kMostSharedBytes) {
+    throw ProgramError(
+        concat("a block has at most ", kMostSharedBytes, " bytes of shared memory, not ", launch.shared_bytes));
+  }
   launch.arguments = arguments;
   return launch;
 }

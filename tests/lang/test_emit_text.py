@@ -314,6 +314,21 @@ def test_everything_compiles(compiler, arch):
 
 
 @nvrtc
+@pytest.mark.parametrize("scalar", ["Int8", "Uint16", "Int32", "Uint32", "Int64", "Uint64"])
+def test_reductions_over_lanes_take_integers_of_any_width(compiler, scalar):
+    with Maker() as make:
+        with make.kernel("reduced", x=number(scalar), out=pointer(scalar)) as (x, out):
+            mask = make.constant("Uint32", 0xFFFFFFFF)
+            for k, how in enumerate(["add", "min", "max", "and", "or", "xor"]):
+                result = make.builder.op("redux_sync", [x, mask], text=how)
+                make.store(result, make.at(out, make.constant("Int32", k), 1))
+        program = make.finish()
+    ptx = CompiledKernel(program, 0, "sm_90a").ptx
+    is_instruction = scalar in ("Int32", "Uint32")
+    assert ("redux.sync" in ptx, "shfl.sync" in ptx) == (is_instruction, not is_instruction)
+
+
+@nvrtc
 def test_accesses_in_ptx(compiler):
     """Vectors are one instruction, register memory is none, cp.async and swizzles are what they say."""
     program = lang_cases.program(["axpy_wide", "fragments", "asynchronous", "product"])

@@ -106,7 +106,7 @@ void Block::begin(uint64_t linear) {
   last_ = ~std::size_t{0};
 }
 
-bool Block::advance() {
+bool Block::advance(const std::function<bool()>& is_stopped) {
   for (;;) {
     Warp* warp = next_ready();
     if (warp == nullptr) {
@@ -118,6 +118,7 @@ bool Block::advance() {
     if (cta_.is_stopped) return true;
     if (warp->state == State::kReady) {
       if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return !within_limit(*warp);
+      if (is_stopped()) return false;
     }
   }
 }

@@ -16,8 +16,8 @@ class Block {
 
   void begin(uint64_t linear);
 
-  // Whether the CTA came to its end; otherwise others have their turn.
-  bool advance();
+  // Whether the CTA came to its end; otherwise others have their turn. Asks between turns whether to give up.
+  bool advance(const std::function<bool()>& is_stopped);
 
  private:
   void set_fixed(const Warp& warp) const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <list>
 #include <numeric>
 #include <thread>
@@ -69,8 +70,20 @@ class Worker {
       } else {
         break;
       }
-      (block->advance() ? idle : waiting).push_back(std::move(block));
-      if (asks && is_interrupted()) stop_ = true;
+      const bool is_over = block->advance([this] { return is_stopped(); });
+      (is_over ? idle : waiting).push_back(std::move(block));
+      is_stopped();
+    }
+  }
+
+  // The same; an exception stops all, and is kept.
+  template <class Next>
+  void try_to_work(Next&& next) {
+    try {
+      work(next);
+    } catch (...) {
+      failure = std::current_exception();
+      stop_ = true;
     }
   }
 
@@ -78,8 +91,14 @@ class Worker {
   std::vector<Printed> printed;
   std::unique_ptr<Profile> profile;
   bool asks = false;  // whether to give up
+  std::exception_ptr failure;
 
  private:
+  bool is_stopped() {
+    if (asks && is_interrupted()) stop_ = true;
+    return stop_;
+  }
+
   bool is_interrupted() {
     const auto now = std::chrono::steady_clock::now();
     if (!launch_.is_interrupted || now < next_question_) return false;
@@ -137,7 +156,7 @@ Outcome run(const Launch& launch) {
   std::atomic<uint64_t> dealt{0};
   const auto work = [&](Worker& worker) {
     uint64_t first = 0, last = 0;
-    worker.work([&](uint64_t& i) {
+    worker.try_to_work([&](uint64_t& i) {
       if (first == last) {
         first = std::min(ctas, dealt.fetch_add(share));
         last = std::min(ctas, first + share);
@@ -154,6 +173,9 @@ Outcome run(const Launch& launch) {
   }
   work(workers[0]);
   for (std::thread& thread : threads) thread.join();
+  for (const Worker& worker : workers) {
+    if (worker.failure != nullptr) std::rethrow_exception(worker.failure);
+  }
   FindingTable findings;
   std::vector<Printed> printed;
   for (Worker& worker : workers) {

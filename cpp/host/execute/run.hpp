@@ -45,7 +45,7 @@ struct Launch {
   uint64_t seed = 0;
   int threads = 0;                      // 0: as the CPU likes
   int64_t limit = 0;                    // jumps back of a CTA's warps; 0: without limit
-  uint32_t events = uint32_t{1} << 24;  // accesses of warps that the checks tell apart; at least 2
+  uint32_t events = uint32_t{1} << 23;  // accesses of warps that the checks tell apart; at least 2
   // Asked now and then, by the thread that runs the launch: whether to give up.
   std::function<bool()> is_interrupted;
 };

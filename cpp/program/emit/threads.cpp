@@ -78,9 +78,20 @@ void Emitter::warp(const Operation& operation) {
       line(concat("int ", name, "_all;"));
       return define_as(concat("__match_all_sync(", mask(1), ", ", value(x[0]).text, ", &", name, "_all)"));
     case Opcode::kReduxSync:
-      if (is_float(result.scalar) || width_of(result.scalar) != 32) {
-        throw ProgramError(concat("redux_sync of ", facts(result.scalar).text,
-                                  ": the instruction takes Int32 and Uint32; reduce by shuffles"));
+      if (is_float(result.scalar)) {
+        throw ProgramError(concat("redux_sync of ", facts(result.scalar).text, ": expected an integer"));
+      }
+      if (width_of(result.scalar) != 32) {
+        arithmetic_.need("tilewright/lang_reduce.cuh");
+        const std::string type = declared_type(result);
+        const std::string both = operation.text == "add"   ? "a + b"
+                                 : operation.text == "min" ? "a < b ? a : b"
+                                 : operation.text == "max" ? "a < b ? b : a"
+                                 : operation.text == "and" ? "a & b"
+                                 : operation.text == "or"  ? "a | b"
+                                                           : "a ^ b";
+        return define_as(concat("reduce_sync<", type, ">(", mask(1), ", ", value(x[0]).text, ", [](", type, " a, ",
+                                type, " b) { return ", both, "; })"));
       }
       return define_as(concat("__reduce_", operation.text, "_sync(", mask(1), ", ", value(x[0]).text, ")"));
     default:

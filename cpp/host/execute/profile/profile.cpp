@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,8 @@ using program::Operation;
 using program::Space;
 
 namespace {
+
+constexpr int64_t kPeriod = 128;  // bytes of a line, and of all banks: a request that much further costs the same
 
 // Floating-point operations of one lane: an fma is two.
 int64_t flops_of(const program::Program& program, const Operation& operation) {
@@ -99,8 +102,8 @@ Profile::Profile(const Code& code, std::optional<WarpOfGrid> only)
   }
 }
 
-ProfileRow& Profile::row(const Instruction& instruction, const AccessCode* access, Space space, RequestKind kind,
-                         uint32_t width) {
+Profile::Row& Profile::row(const Instruction& instruction, const AccessCode* access, Space space, RequestKind kind,
+                           uint32_t width) {
   const auto [found, is_new] = rows_.try_emplace(Key{instruction.operation, space, kind, width});
   if (is_new) {
     found->second.place = instruction.place;
@@ -240,10 +243,27 @@ void Profile::count_access(const Warp& warp, const Instruction& instruction, con
   }
 }
 
-void Profile::count_request(const Warp& warp, ProfileRow& row, const analysis::Access& access, const int64_t* addresses,
+analysis::Request Profile::request_of(Row& row, const analysis::Access& access, const int64_t* addresses, Mask mask) {
+  const auto evaluated = [&] {
+    const bool faults = analysis::first_fault(access, addresses, mask) >= 0;
+    return faults ? analysis::Request{} : analysis::evaluate(access, addresses, mask);
+  };
+  if (mask != kAllLanes) return evaluated();
+  Known& known = row.known[static_cast<uint64_t>(addresses[0] / access.width) % std::size(row.known)];
+  const int64_t further = addresses[0] - known.places[0];
+  int64_t differ = further & (kPeriod - 1);
+  for (uint32_t l = 1; l < kLanes; ++l) differ |= addresses[l] - known.places[l] - further;
+  if (known.request.lanes == 0 || known.op != access.op || differ != 0) {
+    known.op = access.op;
+    std::copy_n(addresses, kLanes, known.places);
+    known.request = evaluated();
+  }
+  return known.request;
+}
+
+void Profile::count_request(const Warp& warp, Row& row, const analysis::Access& access, const int64_t* addresses,
                             Mask mask) {
-  analysis::Request request;
-  if (analysis::first_fault(access, addresses, mask) < 0) request = analysis::evaluate(access, addresses, mask);
+  const analysis::Request request = request_of(row, access, addresses, mask);
   count(warp, row, request, {request.wavefronts, request.ideal_wavefronts}, addresses, mask);
 }
 

@@ -61,6 +61,15 @@ class Profile {
     uint32_t width;
     auto operator<=>(const Key&) const = default;
   };
+  // What a request costs says what one costs that lies the same way some lines further.
+  struct Known {
+    analysis::Op op = analysis::Op::load;
+    int64_t places[kLanes] = {};
+    analysis::Request request;  // of no lanes: none is known
+  };
+  struct Row : ProfileRow {
+    Known known[8];  // by where the first lane's element is
+  };
   struct Facts {            // of an instruction
     bool is_first = false;  // of its operation
     bool is_memory = false;
@@ -70,13 +79,14 @@ class Profile {
     ProfileRow* executed = nullptr;
   };
 
-  ProfileRow& row(const Instruction& instruction, const AccessCode* access, program::Space space, RequestKind kind,
-                  uint32_t width);
+  Row& row(const Instruction& instruction, const AccessCode* access, program::Space space, RequestKind kind,
+           uint32_t width);
   void count_memory(Warp& warp, const Instruction& instruction, uint32_t together);
   void count_async(const Warp& warp, const Instruction& instruction, uint32_t first, Mask reads);
   void count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, RequestKind kind,
                     uint32_t element, uint32_t width, Mask mask);
-  static void count_request(const Warp& warp, ProfileRow& row, const analysis::Access& access, const int64_t* addresses,
+  static analysis::Request request_of(Row& row, const analysis::Access& access, const int64_t* addresses, Mask mask);
+  static void count_request(const Warp& warp, Row& row, const analysis::Access& access, const int64_t* addresses,
                             Mask mask);
   static void count(const Warp& warp, ProfileRow& row, const analysis::Request& request,
                     const analysis::Counted& counted, const int64_t* addresses, Mask mask);
@@ -86,7 +96,7 @@ class Profile {
   const Code* code_;
   std::optional<WarpOfGrid> only_;
   std::vector<Facts> facts_;
-  std::map<Key, ProfileRow> rows_;
+  std::map<Key, Row> rows_;
 };
 
 }  // namespace tilewright::execute

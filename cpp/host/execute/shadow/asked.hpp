@@ -9,11 +9,12 @@ class Asked {
  public:
   Asked(const Clocks& clocks, const Warp& warp, const CtaClocks& cta) : clocks_(clocks), warp_(warp), cta_(cta) {}
 
-  // Whether what was recorded happened before what the lane does now.
+  // Whether what was recorded is no atomic, and happened before what the lane does now.
   bool is_in_order(Record record, uint32_t lane) {
     if (record == 0) return true;
     if ((record & kUnderWay) != 0) return false;
-    ask(record);
+    const Event& event = ask(record);
+    if (event.is_atomic) return false;  // there may be others
     return is_before_ || (is_own_ && lane_of(record) == lane);
   }
   // The same of a whole run, whose lanes each touch what they do in the run `mine`.

@@ -140,32 +140,41 @@ void Clocks::leave(CtaClocks& cta, const Warp& warp, int barrier) const {
 
 void Clocks::reset(CtaClocks& cta, int barrier) { cta.barriers[barrier] = {}; }
 
-void Clocks::fence(CtaClocks& cta, const Warp& warp) {
+void Clocks::fence(CtaClocks& cta, const Warp& warp, bool for_all) {
   last_ = nullptr;
   WarpClock& clock = cta.warps[warp.index];
-  learn(cta, warp, clock.heard);
-  clock.heard.clear();
-  clock.fenced = bounds_of(cta, warp);
-  clock.has_fenced = true;
+  learn(cta, warp, clock.heard_inside);
+  clock.heard_inside.clear();
+  if (for_all) {
+    learn(cta, warp, clock.heard);
+    clock.heard.clear();
+    clock.fenced = bounds_of(cta, warp);
+  }
+  clock.fenced_inside = bounds_of(cta, warp);
 }
 
 void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint64_t variable, bool acquires, bool releases) {
   last_ = nullptr;
   WarpClock& clock = cta.warps[warp.index];
   Variable& known = variables_[variable];
+  Bounds& inside = known.released_inside[warp.cta->linear];
   join(clock.would_be_known, known.passed);
   if (acquires) {
     learn(cta, warp, known.released);
   } else {
     join(clock.heard, known.released);
+    join(clock.heard_inside, inside);
   }
   Bounds passed = bounds_of(cta, warp);
   join(passed, clock.would_be_known);
   join(known.passed, passed);
   if (releases) {
-    join(known.released, bounds_of(cta, warp));
-  } else if (clock.has_fenced) {
+    const Bounds now = bounds_of(cta, warp);
+    join(known.released, now);
+    join(inside, now);
+  } else {
     join(known.released, clock.fenced);
+    join(inside, clock.fenced_inside);
   }
 }
 

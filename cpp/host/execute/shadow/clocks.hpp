@@ -47,10 +47,11 @@ struct WarpClock {
   };
   std::vector<Partial> partial;  // since all lanes were in order
   Bounds others;                 // of other CTAs
-  Bounds fenced;                 // what was known when the last fence was passed
-  bool has_fenced = false;
-  Bounds heard;           // by atomics, and known once a fence is passed
-  Bounds would_be_known;  // if there were fences everywhere
+  Bounds fenced;                 // what was known when the last fence for all CTAs was passed
+  Bounds fenced_inside;          // the last fence at all
+  Bounds heard;                  // by atomics, and known once a fence for all CTAs is passed
+  Bounds heard_inside;           // once any is
+  Bounds would_be_known;         // if there were fences everywhere
 };
 
 // Of one CTA.
@@ -88,7 +89,8 @@ class Clocks {
   void arrive(CtaClocks& cta, const Warp& warp, int barrier);
   void leave(CtaClocks& cta, const Warp& warp, int barrier) const;
   static void reset(CtaClocks& cta, int barrier);
-  void fence(CtaClocks& cta, const Warp& warp);
+  // A fence for all CTAs, or for the warp's own.
+  void fence(CtaClocks& cta, const Warp& warp, bool for_all);
   // An atomic at `variable`, with the meaning of an acquire or a release of its own.
   void synchronize(CtaClocks& cta, const Warp& warp, uint64_t variable, bool acquires, bool releases);
 
@@ -98,6 +100,7 @@ class Clocks {
 
   struct Variable {
     Bounds released, passed;
+    std::map<uint64_t, Bounds> released_inside;  // for the CTA that did so
   };
   std::size_t most_;
   std::vector<Event> events_;

@@ -36,7 +36,10 @@ bool Shadow::look_at_runs(const Warp& warp, const Instruction& instruction, cons
   if (range == nullptr || (use == Use::kWrite && !range->is_writable)) return false;
   if (elements > 1 && (!access.is_static || access.swizzle.bits != 0)) return false;
   for (uint32_t e = first + 1; e < first + elements; ++e) {
-    if (access.offsets[e] - access.offsets[e - 1] != access.bytes) return false;
+    if (access.offsets[e] - access.offsets[e - 1] == access.bytes) continue;
+    // Elements that are apart are runs of their own.
+    return look_at_runs(warp, instruction, access, use, first, e - first, vector, mask) &&
+           look_at_runs(warp, instruction, access, use, e, first + elements - e, vector, mask);
   }
   if (clocks_.is_full()) make_room();
   const Segment& segment = *parameter_segments_[parameter];

@@ -57,14 +57,17 @@ Mask read_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_rea
     const auto l = static_cast<uint32_t>(std::countr_zero(left));
     const uint32_t g = row.granule[l];
     const Record mine = row.mine | l;
-    if (write[g] < row.least || !(write[g] < row.safe || of_write.is_in_order(write[g], l))) continue;
+    if (is_open) {
+      if (write[g] < row.least || !(write[g] < row.safe || of_write.is_in_order(write[g], l))) continue;
+    }
+    done |= Mask{1} << l;
+    if ((other[g] ^ mine) < kLanes) continue;  // another lane of this row has said it
     if (read[g] < row.safe || of_read.is_in_order(read[g], l)) {
       read[g] = mine;
     } else if (other[g] < row.safe || of_other.is_in_order(other[g], l) ||
                of_other.is_of_one_other(read[g], other[g])) {
       other[g] = mine;
     }
-    done |= Mask{1} << l;
   }
   return done;
 }

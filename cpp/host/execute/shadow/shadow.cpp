@@ -259,7 +259,7 @@ void Shadow::look_at_vector(const Warp& warp, const Instruction& instruction, co
   row_addresses(warp, access, element, addresses);
   const int half = access.is_half ? 1 : 0;
   uint64_t between = 0;
-  for (uint32_t l = 0; l < kLanes; ++l) between |= (mask >> l & 1) != 0 ? addresses[l] >> half : 0;
+  for (uint32_t l = 0; l < kLanes; ++l) between |= addresses[l] >> half & -uint64_t{mask >> l & 1};
   if ((between & static_cast<uint64_t>(bytes - 1)) == 0) return;
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
@@ -304,7 +304,8 @@ void Shadow::leave(Warp& warp, int barrier) { clocks_.leave(warp.cta->memory->cl
 void Shadow::reset(Cta& cta, int barrier) { Clocks::reset(cta.memory->clocks, barrier); }
 
 void Shadow::fence(Warp& warp, const std::string& text) {
-  if (text.compare(0, 5, "proxy") != 0) clocks_.fence(warp.cta->memory->clocks, warp);
+  if (text.compare(0, 5, "proxy") == 0) return;
+  clocks_.fence(warp.cta->memory->clocks, warp, !text.ends_with(".cta"));
 }
 
 // ints[0] of an atomic: 1 acquires, 2 releases, 3 does both.

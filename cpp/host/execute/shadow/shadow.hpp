@@ -29,6 +29,7 @@ Zeros<T> zeros(std::size_t count) {
 }
 
 // Of each granule of some memory: the last write, and two reads since then, of different warps where there are some.
+// Where the last write is an atomic, another one with which it is in no order may be in the place of the second read.
 struct Cells {
   explicit Cells(std::size_t granules)
       : count(granules), write(zeros<Record>(count)), read(zeros<Record>(count)), other_read(zeros<Record>(count)) {}

@@ -27,12 +27,15 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
     finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
     return tell(*finding, warp, access, address, place.range);
   }
-  const bool fence = event.cta != cta.linear && clocks_.lacks_a_fence(cta.memory->clocks, warp, record);
+  const bool is_outside = event.cta != cta.linear;
+  const bool fence =
+      (is_outside || event.warp != warp.index) && clocks_.lacks_a_fence(cta.memory->clocks, warp, record);
   const FindingKind kind = fence ? FindingKind::kMissingFence : FindingKind::kRace;
   Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place);
   if (finding == nullptr) return;
-  const char* what = fence                                     ? "only an atomic without fences is between"
-                     : event.cta != cta.linear                 ? "the CTAs are in no order"
+  const char* what = fence && is_outside                       ? "only an atomic is between, not fenced for all CTAs"
+                     : fence                                   ? "only an atomic without fences is between"
+                     : is_outside                              ? "the CTAs are in no order"
                      : event.warp != warp.index                ? "no barrier is between"
                      : event_of(record) + 1 == clocks_.count() ? "in one instruction"
                                                                : "no sync_warp is between";
@@ -66,28 +69,43 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
     if (!is_shared && place.segment->lines[g >> (kLineShift - global_shift_)].write != kSpread) {
       spread(*place.segment, g >> (kLineShift - global_shift_));
     }
-    const Record written = cells.write[g];
+    const Record written = cells.write[g], first = cells.read[g], second = cells.other_read[g];
+    const bool is_written_open = is_open(written), is_second_open = is_open(second);
+    const bool is_second_atomic = clocks_[second].is_atomic;
     if (is_read(use)) {
-      if (is_open(written)) race(written, true);
+      if (is_written_open) race(written, true);
+      if (is_second_open && is_second_atomic) race(second, true);
       if (written == 0 && is_shared) undefined |= Mask{1} << lane;
-      const Record first = cells.read[g], second = cells.other_read[g];
       const Record reads = use == Use::kAsyncRead ? mine | kUnderWay : mine;
       if (!is_open(first)) {
         cells.read[g] = reads;
-      } else if (!is_open(second) || of_both.is_of_one_other(first, second)) {
+      } else if (!is_second_open || of_both.is_of_one_other(first, second)) {
         cells.other_read[g] = reads;
       }
       continue;
     }
     const bool both_atomic = use == Use::kAtomic && clocks_[written].is_atomic;
-    if (is_open(written) && !both_atomic) race(written, true);
-    for (const Record read : {cells.read[g], cells.other_read[g]}) {
-      if (is_open(read)) race(read, false);
-    }
+    if (is_written_open && !both_atomic) race(written, true);
+    if (is_open(first)) race(first, false);
+    if (is_second_open && !(use == Use::kAtomic && is_second_atomic)) race(second, false);
     if (use == Use::kAtomic && is_shared && written == 0) undefined |= Mask{1} << lane;
     cells.write[g] = use == Use::kAsyncWrite ? mine | kUnderWay : mine;
     if (use == Use::kWrite && is_shared && (undefined >> lane & 1) != 0) cells.write[g] = 0;
-    cells.read[g] = cells.other_read[g] = 0;
+    cells.read[g] = 0;
+    // Of atomics in no order two are known: the last one, and the one that is the least related to it.
+    const auto distance = [&](Record record) {
+      const Event& event = clocks_[record];
+      return event.cta != warp.cta->linear ? 2 : event.warp != warp.index ? 1 : 0;
+    };
+    const bool keeps_second = is_second_open && is_second_atomic;
+    const bool keeps_written = is_written_open && !(keeps_second && distance(second) >= distance(written));
+    if (!both_atomic) {
+      cells.other_read[g] = 0;
+    } else if (keeps_written) {
+      cells.other_read[g] = written;
+    } else if (!keeps_second) {
+      cells.other_read[g] = 0;
+    }
   }
 }
 
