@@ -29,16 +29,22 @@ GIB = 1 << 30
 # --- command line and results
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """The options of every script. `--dry` runs all of it on small CPU tensors: it tries the script, not the speed."""
+def arguments(description: str, *, cpu: str | None = None) -> argparse.Namespace:
+    """The options of every script. `--dry` runs all of it on small CPU tensors: it tries the script, not the speed.
+
+    `cpu` says what a script does without a GPU that has the option `--cpu`.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="fewer cases and repeats")
     parser.add_argument("--dry", action="store_true", help="small CPU tensors: checks the results, times nothing real")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder for the result file")
     parser.add_argument("--only", default="", help="regular expression: only the cases whose name it matches")
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--cpu", action="store_true", help=cpu or argparse.SUPPRESS)
     options = parser.parse_args()
-    if not options.dry and not torch.cuda.is_available():
+    if options.cpu and cpu is None:
+        parser.error("this script measures nothing without a GPU")
+    if not (options.dry or options.cpu) and not torch.cuda.is_available():
         parser.error("there is no CUDA device; --dry runs the cases on the CPU")
     options.pattern = re.compile(options.only)
     return options

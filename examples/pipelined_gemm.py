@@ -1,8 +1,8 @@
-"""A GEMM by FMA in which nothing waits: cp.async runs tiles ahead of the products, fragments one step ahead.
+"""A GEMM by FMA in which nothing waits: copies run whole tiles ahead of the products, fragments one step ahead.
 
 What to learn: a loop hides its loads where each round loads what a later round multiplies. Shared memory has STAGES
-tiles, of which one is multiplied while the others are under way; registers have the fragments of this step along K and
-of the next. C (M, N) = A (M, K) B (N, K)^T, each in either order, of any extents.
+tiles, of which one is multiplied while cp.async brings the others; registers have the fragments of this step along K
+and of the next. C (M, N) = A (M, K) B (N, K)^T, with A and B contiguous along either mode, of any extents.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ import torch
 import tilewright as cutlass
 from tilewright import cute
 
-PICTURE = "((8,2),(4,2),8):((4,64),(1,32),128)"  # (row, step along K) of A in shared memory, as threads read it
-TILE, STAGES, THREADS = (128, 128, 8), 3, 128
+PICTURE = "(128,8):(1,132)"  # a tile of A in shared memory, where A lies along K
+TILE, STAGES = (128, 128, 8), 3
+THREADS, BLOCKS = 128, 2  # of a block; on a multiprocessor
+# A warp has 64 x 64 of C's tile, a lane 8 x 16: four neighbours at a time, which are 16 bytes of shared memory.
+ATOMS = cute.make_layout(((8, 2), (2, 2, 2), 1), stride=((2, 32), (1, 16, 64), 0))
+ROWS = cute.make_layout(((8, 2), (4, 2)), stride=((4, 64), (1, 32)))
+COLUMNS = cute.make_layout(((4, 2), (4, 4)), stride=((4, 64), (1, 16)))
 
 
 @cute.kernel
@@ -26,33 +31,33 @@ def gemm_kernel(
     cta_coord = (bidx, bidy, None)
     storage = cutlass.utils.SmemAllocator()
 
-    def loader(tensor, layout, tiled_copy, proj):
-        """The stages of an operand, and a function that begins to load a tile into one: zeros outside of the tensor."""
+    def operand(tensor, layout, tiled_copy, proj):
+        """Its stages in shared memory, and what starts to copy a tile into one, with zeros for what does not exist."""
         shared = storage.allocate_tensor(tensor.element_type, layout, 16)
         thr_copy = tiled_copy.get_slice(tidx)
         src = thr_copy.partition_S(cute.local_tile(tensor, TILE, cta_coord, proj))
         at = thr_copy.partition_S(cute.local_tile(cute.make_identity_tensor(tensor.shape), TILE, cta_coord, proj))
         dst = thr_copy.partition_D(shared)
-        inside = cute.make_rmem_tensor((1, *dst.shape[1:3]), cutlass.Boolean)
 
         def load(tile, stage):
-            for i in cutlass.range_constexpr(cute.size(inside, mode=[1])):
-                for j in cutlass.range_constexpr(cute.size(inside, mode=[2])):
-                    inside[0, i, j] = cute.elem_less(at[0, i, j, tile], tensor.shape)
-            cute.copy(tiled_copy, src[None, None, None, tile], dst[None, None, None, stage], pred=inside)
+            exists = cute.make_rmem_tensor((1, *dst.shape[1:3]), cutlass.Boolean)
+            for i in cutlass.range_constexpr(cute.size(exists, mode=[1])):
+                for j in cutlass.range_constexpr(cute.size(exists, mode=[2])):
+                    exists[0, i, j] = cute.elem_less(at[0, i, j, tile], tensor.shape)
+            cute.copy(tiled_copy, src[None, None, None, tile], dst[None, None, None, stage], pred=exists)
 
         return shared, load
 
-    sA, load_A = loader(mA, sA_layout, tiled_copy_A, (1, None, 1))
-    sB, load_B = loader(mB, sB_layout, tiled_copy_B, (None, 1, 1))
+    sA, load_A = operand(mA, sA_layout, tiled_copy_A, (1, None, 1))
+    sB, load_B = operand(mB, sB_layout, tiled_copy_B, (None, 1, 1))
 
     def load(tile, stage):
         load_A(tile, stage)
         load_B(tile, stage)
         cute.arch.cp_async_commit_group()
 
-    def next_tile_is_there():
-        """For all threads, and none of them reads the tile before any longer."""
+    def wait_for_the_next_tile():
+        """It is there for all threads, and all have read the one before, whose stage may be filled again."""
         cute.arch.cp_async_wait_group(STAGES - 2)
         cute.arch.sync_threads()
 
@@ -70,9 +75,9 @@ def gemm_kernel(
 
     for stage in cutlass.range_constexpr(STAGES - 1):
         load(stage, stage)
-    next_tile_is_there()
+    wait_for_the_next_tile()
     read(0, 0)
-    stage, free = cutlass.Int32(0), cutlass.Int32(STAGES - 1)  # the one that is multiplied, the one to load
+    stage, free = cutlass.Int32(0), cutlass.Int32(STAGES - 1)  # the one that is multiplied, the one that is filled
     steps = TILE[2]
     for tile in cutlass.range(cute.ceil_div(mA.shape[1], steps)):
         load(tile + (STAGES - 1), free)
@@ -80,22 +85,21 @@ def gemm_kernel(
             if cutlass.const_expr(step == steps - 1):
                 free = stage
                 stage = stage + 1 if stage + 1 < STAGES else 0
-                next_tile_is_there()
+                wait_for_the_next_tile()
             read((step + 1) % steps, stage)
             cute.gemm(tiled_mma, tCrC, tCrA[None, None, step], tCrB[None, None, step], tCrC)
 
-    tCcC = thr_mma.partition_C(
-        cute.local_tile(cute.make_identity_tensor(mC.shape), TILE, cta_coord, proj=(1, 1, None))
-    )
+    cC = cute.local_tile(cute.make_identity_tensor(mC.shape), TILE, cta_coord, proj=(1, 1, None))
+    tCcC = thr_mma.partition_C(cC)
     for i in cutlass.range(cute.size(tCrC), unroll_full=True):
         if cute.elem_less(tCcC[i], mC.shape):
             tCgC[i] = tCrC[i]
 
 
-def plan(tensor, extent: int):
-    """How the tiles of an operand, (M or N, K, stage), lie in shared memory, and who copies which elements there."""
+def plan(tensor, extent):
+    """How an operand's tiles (extent, K, stage) lie in shared memory, and who copies what of them."""
     steps, cpasync = TILE[2], cute.nvgpu.cpasync
-    if tensor.leading_dim == 1:  # threads take neighbours along K to rows of their own, which padding spreads over banks
+    if tensor.leading_dim == 1:  # neighbours along K go to rows of their own; padding puts these into different banks
         layout = cute.make_layout((extent, steps, STAGES), stride=(1, extent + 4, (extent + 4) * steps))
         threads, vector = cute.make_layout((THREADS // steps, steps), stride=(steps, 1)), 1
     else:
@@ -113,23 +117,18 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
     b_m, b_n, _ = TILE
     sA_layout, tiled_copy_A = plan(mA, b_m)
     sB_layout, tiled_copy_B = plan(mB, b_n)
-    # A warp has 64 x 64 of C, a lane 8 x 16: four neighbours at a time, so that it reads 16 bytes, and its neighbours the
-    # same ones.
-    atoms = cute.make_layout(((8, 2), (2, 2, 2), 1), stride=((2, 32), (1, 16, 64), 0))
-    rows = cute.make_layout(((8, 2), (4, 2)), stride=((4, 64), (1, 32)))
-    columns = cute.make_layout(((4, 2), (4, 4)), stride=((4, 64), (1, 16)))
-    tiled_mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(cutlass.Float32), atoms, (rows, columns, None))
+    tiled_mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(cutlass.Float32), ATOMS, (ROWS, COLUMNS, None))
     gemm_kernel(mA, mB, mC, sA_layout, sB_layout, tiled_copy_A, tiled_copy_B, tiled_mma).launch(
         grid=[cute.ceil_div(mC.shape[0], b_m), cute.ceil_div(mC.shape[1], b_n), 1], block=[THREADS, 1, 1],
-        min_blocks_per_mp=2,
+        min_blocks_per_mp=BLOCKS,
     )  # fmt: skip
 
 
 def check(device: str) -> None:
     for m, n, k in ((128, 128, 32), (132, 20, 40), (131, 67, 13)):
-        for order_A, order_B in ((0, 0), (0, 1), (1, 0), (1, 1)):  # the mode that is contiguous
-            a = torch.randn((k, m), device=device).T if order_A == 0 else torch.randn((m, k), device=device)
-            b = torch.randn((k, n), device=device).T if order_B == 0 else torch.randn((n, k), device=device)
+        for along_k_A, along_k_B in ((False, False), (False, True), (True, False), (True, True)):
+            a = torch.randn(m, k, device=device) if along_k_A else torch.randn(k, m, device=device).T
+            b = torch.randn(n, k, device=device) if along_k_B else torch.randn(k, n, device=device).T
             c = torch.full((m, n), float("nan"), device=device)
             gemm(*(cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b, c)))
             torch.testing.assert_close(c, (a.double() @ b.double().T).float(), rtol=1e-4, atol=1e-4)

@@ -1,8 +1,7 @@
 """Softmax, RMSNorm and layer norm over the rows of a matrix.
 
-What to learn: the mathematics is plain Python, functions of the row's elements that are summed or stored. A thread
-reads its part of the row once, 16 bytes an access, and keeps it as it came: in registers, and in shared memory what is
-more.
+What to learn: the mathematics is plain Python, functions of the row's elements that are summed or stored. A row is read
+once, 16 bytes an access, all of it on its way before the first element is needed, and stays on the chip as it came.
 """
 
 from __future__ import annotations
@@ -16,29 +15,53 @@ from tilewright import cute
 
 PICTURE = "(16,8,8):(8,1,128)"
 BYTES = 16  # of one access
-PARTS = 8  # accesses of a thread, while 512 threads do for a row
-HELD, KEPT = 14, 2  # of them at most in shared memory, and more in registers
-BLOCK = 128  # threads of a block, where rows need fewer
+PARTS = 8  # accesses of a thread, as long as 512 threads are enough for a row
+HELD, KEPT = 14, 2  # how many of them shared memory holds at most, and how many more registers keep
+BLOCK = 128  # threads of a block that has several rows
 LOG2_E = 1.4426950408889634
+LOWEST = -2.0e38  # in place of -inf, from which nothing can be subtracted
 
 
-def softmax(n, total, largest):
-    """exp(x - max) over its sum, as powers of two."""
-    shift = largest(lambda x: x) * LOG2_E
-    logarithm = shift + cute.math.log2(total(lambda x: cute.math.exp2(cute.math.fma(x, LOG2_E, -shift), fastmath=True)))
-    return lambda x: cute.math.exp2(cute.math.fma(x, LOG2_E, -logarithm), fastmath=True)
+# An operation reduces a row, and gives the function of its elements that is stored. `fold(step, *state)` is a thread's
+# state after step(x, *state) for all of its elements, some at a time. `total` and `largest` join a number of each
+# thread.
 
 
-def rms_norm(n, total, largest):
+def sum_of(function, fold):
+    (sums,) = fold(lambda x, sums: (sums + function(x),), 0.0)
+    return sums.reduce(cute.ReductionOp.ADD, 0.0, 0)
+
+
+def power(x, shift):
+    """exp(x) / 2^shift."""
+    return cute.math.exp2(cute.math.fma(x, LOG2_E, -shift), fastmath=True)
+
+
+def softmax(n, fold, total, largest):
+    """exp(x - max) over its sum; a thread finds both in one pass."""
+
+    def step(x, shift, sums):
+        after = cute.math.max(shift, x.reduce(cute.ReductionOp.MAX, LOWEST, 0) * LOG2_E)
+        fewer = sums * cute.math.exp2(shift - after, fastmath=True)
+        return after, fewer + power(x, after).reduce(cute.ReductionOp.ADD, 0.0, 0)
+
+    own, sums = fold(step, cutlass.Float32(LOWEST), cutlass.Float32(0.0))
+    shift = largest(own)
+    sums = total(sums * cute.math.exp2(own - shift, fastmath=True))
+    logarithm = shift + cute.math.log2(sums)
+    return lambda x: power(x, logarithm)
+
+
+def rms_norm(n, fold, total, largest):
     """x / sqrt(mean of x^2 + eps)."""
-    scale = cute.math.rsqrt(total(lambda x: x * x) / n + 1e-6)
+    scale = cute.math.rsqrt(total(sum_of(lambda x: x * x, fold)) / n + 1e-6)
     return lambda x: x * scale
 
 
-def layer_norm(n, total, largest):
+def layer_norm(n, fold, total, largest):
     """(x - mean) / sqrt(variance + eps)."""
-    mean = total(lambda x: x) / n
-    scale = cute.math.rsqrt(total(lambda x: (x - mean) * (x - mean)) / n + 1e-5)
+    mean = total(sum_of(lambda x: x, fold)) / n
+    scale = cute.math.rsqrt(total(sum_of(lambda x: (x - mean) * (x - mean), fold)) / n + 1e-5)
     return lambda x: (x - mean) * scale
 
 
@@ -48,14 +71,16 @@ def row_reduce(value: cutlass.Float32, op: cutlass.Constexpr, threads: cutlass.C
     value = cute.arch.warp_reduction(value, op, min(threads, 32))
     warps = threads // 32
     if cutlass.const_expr(warps > 1):
-        partial = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(max(BLOCK, threads) // 32))
+        partial = cutlass.utils.SmemAllocator().allocate_tensor(
+            cutlass.Float32, cute.make_layout(max(BLOCK, threads) // 32)
+        )
         warp, lane = cute.arch.warp_idx(), cute.arch.lane_idx()
         if lane == 0:
             partial[warp] = value
         cute.arch.sync_threads()
         value = cute.arch.warp_reduction(partial[warp // warps * warps + lane % warps], op, warps)
     else:
-        cute.arch.sync_warp()
+        cute.arch.sync_warp()  # behind any barrier the row is read again, rather than kept in more registers
     return value
 
 
@@ -89,38 +114,50 @@ def rows_kernel(
     for k in cutlass.range_constexpr(count - held, count):
         part = shared[None, k - (count - held)]
         cute.copy(atom, parts[k], part, pred=inside if is_ragged and k == count - 1 else None)
+        cute.arch.cp_async_commit_group()
         parts[k] = part
-    cute.arch.cp_async_commit_group()
     for k in cutlass.range_constexpr(count - held - kept, count - held):
         part = registers[None, k - (count - held - kept)]
         cute.autovec_copy(parts[k], part)
         parts[k] = part
-    cute.arch.cp_async_wait_group(0)
+    awaited = set()
 
-    def reduced(function, join, vector_op, neutral):
-        values = cute.full(vector, neutral, cutlass.Float32)
-        for k, part in enumerate(parts):
-            x = function(part.load().to(cutlass.Float32))
+    def elements(k):
+        """Part k as numbers. The first time it is needed, those behind it may be on their way still."""
+        if k >= count - held and k not in awaited:
+            cute.arch.cp_async_wait_group(count - 1 - k)
+            awaited.add(k)
+        return parts[k].load().to(cutlass.Float32)
+
+    def fold(step, *state):
+        for k in cutlass.range_constexpr(count):
+            after = step(elements(k), *state)
             if is_ragged and k == count - 1:
-                x = cute.where(inside[0], x, neutral)
-            values = join(values, x)
-        return row_reduce(values.reduce(vector_op, neutral, 0), join, threads)
+                after = [cute.where(inside[0], x, y) for x, y in zip(after, state, strict=True)]
+            state = after
+        return state
 
-    def total(function):
-        return reduced(function, lambda a, b: a + b, cute.ReductionOp.ADD, 0.0)
+    def total(value):
+        return row_reduce(value, lambda a, b: a + b, threads)
 
-    def largest(function):
-        return reduced(function, cute.math.max, cute.ReductionOp.MAX, -cutlass.Float32.inf)
+    def largest(value):
+        return row_reduce(value, cute.arch.fmax, threads)
 
-    result = op(cutlass.Float32(n), total, largest)
-    for k in cutlass.range_constexpr(count):
-        y = result(parts[k].load().to(cutlass.Float32))
-        if row < m and (not is_ragged or k < count - 1 or inside[0]):
-            if cutlass.const_expr(weight is not None):
-                y = y * mine(weight)[None, k].load().to(cutlass.Float32)
-            if cutlass.const_expr(bias is not None):
-                y = y + mine(bias)[None, k].load().to(cutlass.Float32)
-            tD[None, k].store(y.to(dst.element_type))
+    result = op(cutlass.Float32(n), fold, total, largest)
+
+    def store(k):
+        y = result(elements(k))
+        if cutlass.const_expr(weight is not None):
+            y = y * mine(weight)[None, k].load().to(cutlass.Float32)
+        if cutlass.const_expr(bias is not None):
+            y = y + mine(bias)[None, k].load().to(cutlass.Float32)
+        tD[None, k].store(y.to(dst.element_type))
+
+    if rows == 1 or row < m:
+        for k in cutlass.range_constexpr(count - is_ragged):
+            store(k)
+        if is_ragged and inside[0]:
+            store(count - 1)
 
 
 @cute.jit
@@ -129,10 +166,11 @@ def rows(
     weight: cute.Tensor | None = None, bias: cute.Tensor | None = None,
 ):  # fmt: skip
     m, n = src.shape
-    if cutlass.const_expr(not isinstance(n, int)):
-        raise ValueError(f"rows: the length of a row has to be static, but src is {src}; use from_dlpack")
+    lengths = (n, src.stride[0], dst.stride[0])
+    if cutlass.const_expr(not all(isinstance(x, int) for x in lengths)):
+        raise ValueError(f"rows: length and stride of rows have to be static, but src is {src}; use from_dlpack")
     width = src.element_type.width // 8
-    access = math.gcd(BYTES, n * width, src.iterator.alignment, dst.iterator.alignment)
+    access = math.gcd(BYTES, src.iterator.alignment, dst.iterator.alignment, *(x * width for x in lengths))
     if cutlass.const_expr(access < 4):
         raise ValueError(f"rows: rows begin at multiples of {access} bytes, and an asynchronous copy has 4 or more")
     vector = access // width

@@ -58,8 +58,6 @@ def transpose_kernel(
         return result
 
     rows = cute.make_rmem_tensor(load_tv.shape[1:], src.element_type)
-    if cutlass.const_expr(is_ragged):
-        rows.fill(0)
     cute.copy(atom, mine(src, load_tv), rows, pred=inside(load_tv))
     cute.autovec_copy(rows, cute.composition(shared, load_tv)[tidx, None, None])
     cute.arch.sync_threads()
@@ -78,7 +76,8 @@ def transpose(src: cute.Tensor, dst: cute.Tensor, kind: cutlass.Constexpr):
     # Loads: lanes along a row of the tile. Stores: lanes along a column, and along the rows as many as banks are left.
     along = tile // vector
     load_tv = cute.make_layout(
-        ((along, THREADS // along), vector, tile * along // THREADS), stride=((vector * tile, 1), tile, THREADS // along)
+        ((along, THREADS // along), vector, tile * along // THREADS),
+        stride=((vector * tile, 1), tile, THREADS // along),
     )
     down, word = min(32, 128 // (vector * width)), max(1, 4 // width)
     across, warps = 32 // down * word, tile // (down * vector)

@@ -42,7 +42,6 @@ class Bound:
     @property
     def tensors(self) -> tuple[typing.Any, ...]: ...
 
-@typing.final
 class Launcher:
     def __init__(
         self, slow: collections.abc.Callable[..., tuple[typing.Any, Prepared | None]], parameters: tuple[str, ...] = ()
@@ -54,9 +53,12 @@ class Launcher:
     def entries(self) -> int:
         "Launches that are remembered."
     @property
-    def parameters(self) -> tuple[str, ...]: ...
+    def parameters(self) -> tuple[str, ...]:
+        "The names of the slow path's parameters."
+    @parameters.setter
+    def parameters(self, names: tuple[str, ...]) -> None: ...
     @property
-    def slow(self) -> collections.abc.Callable[..., tuple[typing.Any, Prepared | None]]: ...
+    def slow(self) -> collections.abc.Callable[..., tuple[typing.Any, Prepared | None]] | None: ...
 """
 }
 

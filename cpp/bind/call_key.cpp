@@ -3,11 +3,11 @@
 #include <bit>
 #include <cstring>
 
+namespace py = pybind11;
+
 namespace tilewright::bind {
 
 namespace {
-
-constexpr uint64_t kAlignment = 16;  // bytes: no access is wider
 
 // What a word, and those that follow it, stand for.
 uint64_t tag(Kind kind) { return static_cast<uint64_t>(kind); }
@@ -24,6 +24,10 @@ Py_ssize_t place_of(PyObject* keyword, PyObject* parameters) {
   return -1;
 }
 
+// A stream that is given by its number takes the slow path.
+bool is_stream_name(PyObject* name) { return PyUnicode_CompareWithASCIIString(name, "stream") == 0; }
+bool is_stream(PyObject* object) { return type_info(Py_TYPE(object)).kind == Kind::stream; }
+
 }  // namespace
 
 bool CallKey::read(PyObject* const* args, size_t positional, PyObject* keywords, PyObject* parameters) {
@@ -35,7 +39,7 @@ bool CallKey::read(PyObject* const* args, size_t positional, PyObject* keywords,
   }
   for (size_t i = 0; i < named; ++i) {
     PyObject* name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
-    if (PyUnicode_CompareWithASCIIString(name, "stream") == 0 || !put_string(name)) return false;
+    if (!put_string(name) || (is_stream_name(name) && !is_stream(args[positional + i]))) return false;
     const Py_ssize_t place = place_of(name, parameters);
     const auto index = place < 0 ? kMaxArguments : static_cast<uint32_t>(place);
     if (!put_argument(args[positional + i], index)) return false;
@@ -54,6 +58,7 @@ bool CallKey::put_argument(PyObject* object, uint32_t index) {
     if (arguments_ & bit) return false;  // given twice: the callee says so
     arguments_ |= bit;
     objects_[index] = object;
+    places_[index] = size_;
   }
   if (info.kind == Kind::tensor) return index < kMaxArguments && put_tensor(object, info, index);
   return put_value(object, info.kind, 0);
@@ -120,6 +125,12 @@ bool CallKey::put_value(PyObject* object, Kind kind, int depth) {
       if (identity_count_ == kMaxArguments) return false;
       identities_[identity_count_++] = object;
       return put(tag(kind)) && put(reinterpret_cast<uint64_t>(object));
+    case Kind::numeric:
+      return put_numeric(object);
+    case Kind::stream:
+      if (stream_ != nullptr) return false;
+      stream_ = object;
+      return put(tag(kind));
     case Kind::tensor:
     case Kind::foreign_array:
     case Kind::unhashable:
@@ -145,6 +156,31 @@ bool CallKey::put_string(PyObject* string) {
     size_ += static_cast<uint32_t>(count);
   }
   return true;
+}
+
+// A number of one of the package's types, such as Int32(5): its value, what is known to divide it, and its type. One
+// that is known at run time only takes the slow path.
+bool CallKey::put_numeric(PyObject* object) {
+  static PyObject* const value_name = PyUnicode_InternFromString("_value");
+  static PyObject* const divisor_name = PyUnicode_InternFromString("_div");
+  const auto value = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, value_name));
+  const auto divisor = py::reinterpret_steal<py::object>(PyObject_GetAttr(object, divisor_name));
+  PyErr_Clear();  // floats have no divisor
+  if (!value) return false;
+  const Kind kind = type_info(Py_TYPE(value.ptr())).kind;
+  if (kind != Kind::boolean && kind != Kind::integer && kind != Kind::real) return false;
+  uint64_t word = value.ptr() == Py_True;
+  int overflow = 0;
+  if (kind == Kind::real) word = std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(value.ptr()));
+  if (kind == Kind::integer) word = static_cast<uint64_t>(PyLong_AsLongLongAndOverflow(value.ptr(), &overflow));
+  uint64_t known = 1;
+  if (divisor && PyLong_CheckExact(divisor.ptr())) {
+    int wide = 0;
+    known = static_cast<uint64_t>(PyLong_AsLongLongAndOverflow(divisor.ptr(), &wide));
+    overflow |= wide;
+  }
+  return overflow == 0 && put(tag(Kind::numeric) | tag(kind) << 8) && put(word) && put(known) &&
+         put(reinterpret_cast<uint64_t>(Py_TYPE(object)));
 }
 
 uint64_t CallKey::hash() const {

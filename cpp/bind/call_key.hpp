@@ -12,6 +12,7 @@ namespace tilewright::bind {
 class CallKey {
  public:
   static constexpr uint32_t kMaxArguments = 32;
+  static constexpr uint64_t kAlignment = 16;  // bytes: what a key tells of an address; no access is wider
 
   CallKey() {}  // NOLINT(modernize-use-equals-default): `= default` would clear the arrays where {} is written
 
@@ -27,6 +28,17 @@ class CallKey {
   uint32_t arguments() const { return arguments_; }                // which arguments are given
   const uint64_t* addresses() const { return addresses_.data(); }  // by argument, of tensors
   PyObject* argument(uint32_t index) const { return objects_[index]; }
+  bool has(uint32_t index) const { return (arguments_ >> index & 1) != 0; }
+  // Of a tensor; 0 of another argument.
+  uint32_t rank(uint32_t index) const { return (tensors_ >> index & 1) != 0 ? words_[places_[index]] >> 8 & 255 : 0; }
+  uint32_t place(uint32_t index) const { return places_[index]; }  // of an argument's first word
+  Kind kind(uint32_t index) const { return static_cast<Kind>(words_[places_[index]] & 15); }
+  // What the number is that an argument is or holds.
+  Kind number_kind(uint32_t index) const {
+    return kind(index) == Kind::numeric ? static_cast<Kind>(words_[places_[index]] >> 8 & 15) : kind(index);
+  }
+  // The stream that is among the arguments, or nullptr. Which one is no part of the key.
+  PyObject* stream() const { return stream_; }
 
   // Of the tensors: there is one, and all are on one device.
   const DLPackExchangeAPI* api() const { return api_; }
@@ -49,11 +61,14 @@ class CallKey {
   bool put_tensor(PyObject* object, const TypeInfo& info, uint32_t index);
   bool put_value(PyObject* object, Kind kind, int depth);
   bool put_string(PyObject* string);
+  bool put_numeric(PyObject* object);
 
   std::array<uint64_t, kMaxWords> words_;
   std::array<uint64_t, kMaxArguments> addresses_;
   std::array<PyObject*, kMaxArguments> objects_;
   std::array<PyObject*, kMaxArguments> identities_;
+  std::array<uint32_t, kMaxArguments> places_;
+  PyObject* stream_ = nullptr;
   uint32_t size_ = 0;
   uint32_t tensors_ = 0;
   uint32_t arguments_ = 0;

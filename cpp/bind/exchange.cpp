@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <string_view>
 
 namespace py = pybind11;
 
@@ -30,6 +31,13 @@ const DLPackExchangeAPI* exchange_api(PyTypeObject* type) {
   return usable ? api : nullptr;
 }
 
+// By name, as their libraries need not be there.
+bool is_stream_type(PyTypeObject* type) {
+  const std::string_view full(type->tp_name);
+  const std::string_view name = full.substr(full.rfind('.') + 1);
+  return name == "Stream" || name == "ExternalStream" || name == "CUstream" || name == "cudaStream_t";
+}
+
 Kind kind_of(PyTypeObject* type) {
   if (type == Py_TYPE(Py_None)) return Kind::none;
   if (type == &PyBool_Type) return Kind::boolean;
@@ -38,6 +46,8 @@ Kind kind_of(PyTypeObject* type) {
   if (type == &PyUnicode_Type) return Kind::string;
   if (type == &PyTuple_Type) return Kind::tuple;
   if (attribute(type, "__dlpack__")) return Kind::foreign_array;
+  if (is_stream_type(type)) return Kind::stream;
+  if (attribute(type, "_value") && attribute(type, "_encode")) return Kind::numeric;
   // What has no hash can be changed: its identity says nothing about its value.
   return type->tp_hash == PyObject_HashNotImplemented ? Kind::unhashable : Kind::object;
 }
@@ -124,6 +134,23 @@ bool current_stream(const DLPackExchangeAPI& api, DLDevice device, void*& stream
   if (api.current_work_stream(device.device_type, device.device_id, &stream) == 0) return true;
   PyErr_Clear();
   return false;
+}
+
+bool stream_of(PyObject* object, void*& stream) noexcept {
+  static PyObject* const name = PyUnicode_InternFromString("cuda_stream");
+  PyObject* number = PyObject_GetAttr(object, name);
+  if (number == nullptr) {
+    PyErr_Clear();
+    number = PyNumber_Long(object);
+  }
+  stream = number != nullptr ? PyLong_AsVoidPtr(number) : nullptr;
+  Py_XDECREF(number);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  if (stream == nullptr) stream = reinterpret_cast<void*>(1);  // the legacy default stream, by its own number
+  return true;
 }
 
 void bind_exchange(py::module_& m) {

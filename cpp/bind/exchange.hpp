@@ -10,7 +10,20 @@
 namespace tilewright::bind {
 
 // What a call makes of an argument, by its type.
-enum class Kind : uint8_t { tensor, foreign_array, none, boolean, integer, real, string, tuple, object, unhashable };
+enum class Kind : uint8_t {
+  tensor,
+  foreign_array,
+  none,
+  boolean,
+  integer,
+  real,
+  string,
+  tuple,
+  numeric,
+  stream,
+  object,
+  unhashable
+};
 
 struct TypeInfo {
   PyTypeObject* type = nullptr;
@@ -37,6 +50,10 @@ inline uint64_t address_of(const DLTensor& tensor) {
 
 // The stream on which the library that made the tensor works now. False where it cannot tell.
 bool current_stream(const DLPackExchangeAPI& api, DLDevice device, void*& stream) noexcept;
+
+// The number of a stream that an argument is, of kind stream: of torch, or of CUDA's Python bindings. Runs Python code;
+// false where that fails, and no Python error is left.
+bool stream_of(PyObject* object, void*& stream) noexcept;
 
 void bind_exchange(pybind11::module_& m);  // describe, current_stream
 

@@ -18,11 +18,19 @@ using runtime::Extent3;
 using runtime::Function;
 
 // A recorder has no kernel that could refuse a shape.
-runtime::LaunchShape recorded_shape(const Extent3& grid, const Extent3& block, int64_t shared, bool programmatic) {
+runtime::LaunchShape recorded_shape(const Extent3& grid, const Extent3& block, int64_t shared,
+                                    const runtime::LaunchOptions& options) {
   const auto dim = [](const Extent3& v) {
     return runtime::Dim3{static_cast<uint32_t>(v[0]), static_cast<uint32_t>(v[1]), static_cast<uint32_t>(v[2])};
   };
-  return {dim(grid), dim(block), static_cast<uint32_t>(shared), programmatic, {}, false};
+  return {dim(grid),
+          dim(block),
+          static_cast<uint32_t>(shared),
+          options.programmatic,
+          dim(options.cluster),
+          options.cooperative,
+          options.completion_event,
+          options.programmatic_event};
 }
 
 }  // namespace
@@ -42,21 +50,19 @@ int32_t Kernel::place_of(int64_t index, const char* what) {
   return static_cast<int32_t>(index);
 }
 
-Kernel::Kernel(py::object function, const Extent3& grid, const Extent3& block, int64_t shared, const py::bytes& params,
-               const std::vector<PointerTuple>& pointers, const std::vector<PointerTuple>& maps, bool programmatic,
-               py::object plan, const std::vector<Tensor>& tensors)
-    : function_(std::move(function)), plan_(std::move(plan)) {
-  const std::string_view bytes(params);
-  bytes_ = bytes.size();
+Kernel::Kernel(py::object function, const Extent3& grid, const Extent3& block, int64_t shared, std::string_view params,
+               const std::vector<PointerTuple>& pointers, const std::vector<PointerTuple>& maps,
+               const runtime::LaunchOptions& options, py::object plan, const std::vector<Tensor>& tensors)
+    : bytes_(params.size()), function_(std::move(function)), plan_(std::move(plan)) {
   params_.resize((bytes_ + sizeof(ParameterPiece) - 1) / sizeof(ParameterPiece));
-  if (bytes_ != 0) std::memcpy(params_.data(), bytes.data(), bytes_);
+  if (bytes_ != 0) std::memcpy(params_.data(), params.data(), bytes_);
   if (py::isinstance<Recorder>(function_)) {
     recorder_ = function_.cast<Recorder*>();
-    shape_ = recorded_shape(grid, block, shared, programmatic);
+    shape_ = recorded_shape(grid, block, shared, options);
     device_ = {kDLCPU, 0};
   } else {
     kernel_ = function_.cast<const Function*>();
-    shape_ = kernel_->shape(grid, block, shared, {programmatic, false, {1, 1, 1}});
+    shape_ = kernel_->shape(grid, block, shared, options);
     kernel_->check_parameter(bytes_);
     device_ = {kDLCUDA, kernel_->device()};
   }
@@ -139,9 +145,13 @@ void bind_kernel(py::module_& m) {
           "Whether the last launch might overlap with what was enqueued before it.");
 
   py::class_<Kernel>(m, "Kernel", "A kernel with everything of its launch but the addresses and the stream.")
-      .def(py::init<py::object, const Extent3&, const Extent3&, int64_t, const py::bytes&,
-                    const std::vector<Kernel::PointerTuple>&, const std::vector<Kernel::PointerTuple>&, bool,
-                    py::object, const std::vector<Kernel::Tensor>&>(),
+      .def(py::init([](py::object function, const Extent3& grid, const Extent3& block, int64_t shared,
+                       const py::bytes& params, const std::vector<Kernel::PointerTuple>& pointers,
+                       const std::vector<Kernel::PointerTuple>& maps, bool programmatic, py::object plan,
+                       const std::vector<Kernel::Tensor>& tensors) {
+             return Kernel(std::move(function), grid, block, shared, std::string_view(params), pointers, maps,
+                           {programmatic, false, {1, 1, 1}}, std::move(plan), tensors);
+           }),
            py::arg("function"), py::arg("grid"), py::arg("block"), py::arg("shared"), py::arg("params"),
            py::arg("pointers") = std::vector<Kernel::PointerTuple>(), py::kw_only(),
            py::arg("maps") = std::vector<Kernel::PointerTuple>(), py::arg("programmatic") = false,

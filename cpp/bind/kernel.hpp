@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,9 +58,8 @@ class Kernel {
   using Tensor = std::optional<std::pair<int64_t, int64_t>>;
 
   Kernel(pybind11::object function, const runtime::Extent3& grid, const runtime::Extent3& block, int64_t shared,
-         const pybind11::bytes& params, const std::vector<PointerTuple>& pointers,
-         const std::vector<PointerTuple>& maps, bool programmatic, pybind11::object plan,
-         const std::vector<Tensor>& tensors);
+         std::string_view params, const std::vector<PointerTuple>& pointers, const std::vector<PointerTuple>& maps,
+         const runtime::LaunchOptions& options, pybind11::object plan, const std::vector<Tensor>& tensors);
 
   uint32_t tensors() const { return tensors_; }  // which arguments have to be tensors, as a bit mask
   uint32_t buffers() const { return buffers_; }  // buffers up to the last that it needs

@@ -2,14 +2,16 @@
 #include <pybind11/pybind11.h>
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
 
-#include "call_key.hpp"
-#include "prepared.hpp"
+#include "call_family.hpp"
+#include "host_function.hpp"
+#include "program/builder.hpp"
 #include "vectorcall.hpp"
 
 namespace py = pybind11;
@@ -87,12 +89,18 @@ class Table {
 struct Launcher {
   PyObject_HEAD  //
       vectorcallfunc call;
-  PyObject* slow;
+  PyObject* slow;        // nullptr: the method _slow of a subclass
   PyObject* parameters;  // a tuple of names
   PyObject* dict;
   PyObject* weak;
   Table table;
+  std::vector<std::unique_ptr<Family>> families;  // the newest comes first
 };
+
+constexpr size_t kFamilies = 16;
+
+// How often launchers of this thread were told to take the slow path only.
+thread_local int paused = 0;
 
 Launcher* self_of(PyObject* object) { return reinterpret_cast<Launcher*>(object); }
 
@@ -100,7 +108,8 @@ Launcher* self_of(PyObject* object) { return reinterpret_cast<Launcher*>(object)
 bool fits(const Prepared& prepared, const CallKey& key) {
   const DLDevice device = prepared.device();
   return (prepared.tensors() & ~key.tensors()) == 0 && (prepared.arguments() & ~key.arguments()) == 0 &&
-         device.device_type == key.device().device_type && device.device_id == key.device().device_id;
+         prepared.given_stream() == (key.stream() != nullptr) && device.device_type == key.device().device_type &&
+         device.device_id == key.device().device_id;
 }
 
 void remember(Launcher* self, const CallKey& key, uint64_t hash, const py::object& owner) {
@@ -111,16 +120,46 @@ void remember(Launcher* self, const CallKey& key, uint64_t hash, const py::objec
   entry->words.assign(key.words(), key.words() + key.size());
   entry->prepared = &prepared;
   entry->owner = owner;
-  for (uint32_t i = 0; i < key.identity_count(); ++i) {
-    entry->kept.push_back(py::reinterpret_borrow<py::object>(key.identities()[i]));
-  }
+  entry->kept = kept_of(key);
   self->table.add(std::move(entry));
+}
+
+void remember_family(Launcher* self, const CallKey& key, const Prepared& prepared) {
+  if (!fits(prepared, key)) return;
+  std::unique_ptr<Family> made = Family::of(prepared, key);
+  if (!made) return;
+  std::unique_ptr<Family> gone;  // goes last, as entries do
+  if (self->families.size() == kFamilies) {
+    gone = std::move(self->families.back());
+    self->families.pop_back();
+  }
+  self->families.insert(self->families.begin(), std::move(made));
+}
+
+// An entry for this key by one of the families.
+const Entry* derive(Launcher* self, const CallKey& key, uint64_t hash) {
+  for (const auto& family : self->families) {
+    const py::object prepared = family->prepare(key);
+    if (prepared.is_none()) continue;
+    remember(self, key, hash, prepared);
+    return self->table.find(key, hash);
+  }
+  return nullptr;
+}
+
+PyObject* call_python(Launcher* self, PyObject* const* args, size_t positional, PyObject* keywords) {
+  if (self->slow != nullptr) return PyObject_Vectorcall(self->slow, args, positional, keywords);
+  static PyObject* const name = PyUnicode_InternFromString("_slow");
+  const size_t count = positional + (keywords != nullptr ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0);
+  std::vector<PyObject*> all = {reinterpret_cast<PyObject*>(self)};
+  all.insert(all.end(), args, args + count);
+  return PyObject_VectorcallMethod(name, all.data(), positional + 1, keywords);
 }
 
 // Calls slow(). The launch that it returns is remembered where there is a key.
 PyObject* call_slow(Launcher* self, PyObject* const* args, size_t positional, PyObject* keywords, const CallKey* key,
                     uint64_t hash) {
-  const auto answer = py::reinterpret_steal<py::object>(PyObject_Vectorcall(self->slow, args, positional, keywords));
+  const auto answer = py::reinterpret_steal<py::object>(call_python(self, args, positional, keywords));
   if (!answer) return nullptr;
   py::object result, prepared;
   if (PyTuple_CheckExact(answer.ptr()) && PyTuple_GET_SIZE(answer.ptr()) == 2) {
@@ -132,7 +171,10 @@ PyObject* call_slow(Launcher* self, PyObject* const* args, size_t positional, Py
                  answer.ptr());
     return nullptr;
   }
-  if (key != nullptr && !prepared.is_none()) remember(self, *key, hash, prepared);
+  if (key != nullptr && !prepared.is_none()) {
+    remember(self, *key, hash, prepared);
+    remember_family(self, *key, prepared.cast<const Prepared&>());
+  }
   return result.release().ptr();
 }
 
@@ -141,19 +183,23 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
   const auto positional = static_cast<size_t>(PyVectorcall_NARGS(flags));
   return python_call([&]() -> PyObject* {
     CallKey key;
-    if (!key.read(args, positional, keywords, self->parameters)) {
+    // While a function is traced, what it calls is a part of it.
+    if (paused != 0 || program::current() != nullptr || !key.read(args, positional, keywords, self->parameters)) {
       return call_slow(self, args, positional, keywords, nullptr, 0);
     }
     const uint64_t hash = key.hash();
     const Entry* entry = self->table.find(key, hash);
+    if (entry == nullptr) entry = derive(self, key, hash);
     if (entry == nullptr) return call_slow(self, args, positional, keywords, &key, hash);
     Prepared& prepared = *entry->prepared;
+    py::object owner;
+    if (prepared.runs_python() || key.stream() != nullptr) owner = entry->owner;  // Python code may remove the entry
     void* stream = nullptr;
-    if (prepared.overlap(key.addresses()) != nullptr || !current_stream(*key.api(), key.device(), stream)) {
+    const bool has_stream =
+        key.stream() != nullptr ? stream_of(key.stream(), stream) : current_stream(*key.api(), key.device(), stream);
+    if (!has_stream || prepared.overlap(key.addresses()) != nullptr || !prepared.is_aligned(key.addresses())) {
       return call_slow(self, args, positional, keywords, nullptr, 0);
     }
-    py::object owner;
-    if (prepared.runs_python()) owner = entry->owner;  // what is called may remove the entry
     prepared.launch(key.addresses(), static_cast<runtime::Stream>(stream));
     PyObject* result = prepared.result() ? key.argument(*prepared.result()) : Py_None;
     Py_INCREF(result);
@@ -161,30 +207,41 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
   });
 }
 
+PyTypeObject* launcher_type = nullptr;
+
+// The names of the parameters as the loop over them expects them.
+py::object interned(PyObject* parameters) {
+  if (!PyTuple_Check(parameters)) throw py::type_error("Launcher: parameters must be a tuple of names");
+  py::tuple names(static_cast<size_t>(PyTuple_GET_SIZE(parameters)));
+  for (size_t i = 0; i < names.size(); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(parameters, static_cast<Py_ssize_t>(i));
+    if (!PyUnicode_CheckExact(name)) throw py::type_error("Launcher: parameters must be a tuple of names");
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    names[i] = py::reinterpret_steal<py::object>(name);
+  }
+  return names;
+}
+
+// A subclass may be made with any arguments: its slow path is its method _slow, and it sets its parameters.
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   static const char* names[] = {"slow", "parameters", nullptr};
   PyObject* slow = nullptr;
   PyObject* parameters = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O!:Launcher", const_cast<char**>(names), &slow, &PyTuple_Type,
-                                   &parameters)) {
+  if (type == launcher_type &&
+      !PyArg_ParseTupleAndKeywords(args, keywords, "O|O:Launcher", const_cast<char**>(names), &slow, &parameters)) {
     return nullptr;
   }
   return python_call([&]() -> PyObject* {
-    py::tuple interned(parameters ? static_cast<size_t>(PyTuple_GET_SIZE(parameters)) : 0);
-    for (size_t i = 0; i < interned.size(); ++i) {
-      PyObject* name = PyTuple_GET_ITEM(parameters, static_cast<Py_ssize_t>(i));
-      if (!PyUnicode_CheckExact(name)) throw py::type_error("Launcher: parameters must be a tuple of names");
-      Py_INCREF(name);
-      PyUnicode_InternInPlace(&name);
-      interned[i] = py::reinterpret_steal<py::object>(name);
-    }
+    py::object known = parameters != nullptr ? interned(parameters) : py::tuple();
     auto object = py::reinterpret_steal<py::object>(type->tp_alloc(type, 0));
     if (!object) throw py::error_already_set();
     Launcher* self = self_of(object.ptr());
     new (&self->table) Table;
+    new (&self->families) std::vector<std::unique_ptr<Family>>;
     self->call = call;
     self->slow = py::reinterpret_borrow<py::object>(slow).release().ptr();
-    self->parameters = interned.release().ptr();
+    self->parameters = known.release().ptr();
     return object.release().ptr();
   });
 }
@@ -198,14 +255,23 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
     Py_VISIT(entry->owner.ptr());
     for (const py::object& kept : entry->kept) Py_VISIT(kept.ptr());
   }
+  for (const auto& family : self->families) {
+    if (const int stop = family->visit(visit, arg)) return stop;
+  }
   return 0;
+}
+
+void forget_all(Launcher* self) {
+  self->table.clear();
+  const std::vector<std::unique_ptr<Family>> gone = std::move(self->families);
+  self->families.clear();
 }
 
 // slow stays: a call must not find it gone. The cycle is broken by the rest, or by what slow refers to.
 int clear(PyObject* object) {
   Launcher* self = self_of(object);
   Py_CLEAR(self->dict);
-  self->table.clear();
+  forget_all(self);
   return 0;
 }
 
@@ -215,6 +281,7 @@ void dealloc(PyObject* object) {
   if (self->weak != nullptr) PyObject_ClearWeakRefs(object);
   clear(object);
   self->table.~Table();
+  self->families.~vector();
   Py_XDECREF(self->slow);
   Py_XDECREF(self->parameters);
   PyTypeObject* type = Py_TYPE(object);
@@ -256,8 +323,25 @@ PyObject* get(PyObject* object, PyObject*, PyObject*) {
 }
 
 PyObject* forget(PyObject* object, PyObject*) {
-  self_of(object)->table.clear();
+  forget_all(self_of(object));
   Py_RETURN_NONE;
+}
+
+PyObject* parameters_of(PyObject* object, void*) {
+  PyObject* parameters = self_of(object)->parameters;
+  Py_INCREF(parameters);
+  return parameters;
+}
+
+int set_parameters(PyObject* object, PyObject* value, void*) {
+  PyObject* done = python_call([&]() -> PyObject* {
+    py::object known = interned(value != nullptr ? value : Py_None);
+    PyObject* before = std::exchange(self_of(object)->parameters, known.release().ptr());
+    Py_DECREF(before);
+    Py_RETURN_NONE;
+  });
+  Py_XDECREF(done);
+  return done != nullptr ? 0 : -1;
 }
 
 PyObject* entries(PyObject* object, void*) { return PyLong_FromSize_t(self_of(object)->table.size()); }
@@ -267,7 +351,6 @@ PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(Launcher, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Launcher, weak), READONLY, nullptr},
     {"slow", T_OBJECT, offsetof(Launcher, slow), READONLY, nullptr},
-    {"parameters", T_OBJECT, offsetof(Launcher, parameters), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 
@@ -279,6 +362,7 @@ PyMethodDef methods[] = {
 
 PyGetSetDef properties[] = {
     {"entries", entries, nullptr, "Launches that are remembered.", nullptr},
+    {"parameters", parameters_of, set_parameters, "The names of the slow path's parameters.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -290,12 +374,16 @@ void bind_launcher(py::module_& m) {
   bind_launch_hook(m);
   bind_kernel(m);
   bind_prepared(m);
+  bind_host_function(m);
   bind_bound(m);
+  m.def("pause_launchers", [] { ++paused; }, "Let all launchers take the slow path in this thread.");
+  m.def("resume_launchers", [] { --paused; }, "Undo one pause_launchers().");
   static const char doc[] =
       "Launcher(slow, parameters=())\n--\n\n"
       "A callable that launches again, at the addresses of the new tensors, what slow(*args, **kwargs) prepared for "
       "arguments of the same kind: slow returns (result, Prepared or None). parameters are the names of slow's "
-      "parameters; without its name there, a tensor given by keyword always goes to slow.";
+      "parameters; without its name there, a tensor given by keyword always goes to slow. A subclass is made with what "
+      "arguments it likes, has its slow path as its method _slow, and sets its parameters.";
   static PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>(doc)},
       {Py_tp_new, slot(make)},
@@ -310,12 +398,13 @@ void bind_launcher(py::module_& m) {
       {Py_tp_getset, properties},
       {0, nullptr},
   };
-  static PyType_Spec spec = {
-      "tilewright._core.cuda.Launcher", sizeof(Launcher), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, slots};
-  const auto type = py::reinterpret_steal<py::object>(PyType_FromSpec(&spec));
-  if (!type) throw py::error_already_set();
-  m.add_object("Launcher", type);
+  static PyType_Spec spec = {"tilewright._core.cuda.Launcher", sizeof(Launcher), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                                 Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_BASETYPE,
+                             slots};
+  launcher_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (launcher_type == nullptr) throw py::error_already_set();
+  m.add_object("Launcher", py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(launcher_type)));
 }
 
 }  // namespace tilewright::bind

@@ -45,8 +45,8 @@ PYBIND11_MODULE(_core, m) {
   bind_host(m);
   bind_analysis(m);
   tilewright::bind_dlpack(m);
-  bind_cuda(m);
   bind_program(m);
+  bind_cuda(m);
   bind_execute(m);
   m.def(
       "_register",

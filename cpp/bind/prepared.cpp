@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "core/error.hpp"
+#include "host_function.hpp"
 
 namespace py = pybind11;
 
@@ -48,6 +49,16 @@ Prepared::Prepared(std::vector<Kernel> kernels, const std::vector<RangeTuple>& r
   }
   if (result) result_ = argument_index(*result, "result");
   arguments_ = tensors_ | (result_ ? uint32_t{1} << *result_ : 0);
+}
+
+void Prepared::come_from(py::object host, std::vector<uint64_t> parameters, bool given_stream) {
+  for (const Source& source : host.cast<const HostFunction&>().sources()) {
+    if (source.place != Source::Place::address || source.divisor <= int64_t{CallKey::kAlignment}) continue;
+    alignments_.emplace_back(source.argument, static_cast<uint64_t>(source.divisor) - 1);
+  }
+  host_ = std::move(host);
+  host_parameters_ = std::move(parameters);
+  given_stream_ = given_stream;
 }
 
 uint32_t Prepared::tensor_count() const { return static_cast<uint32_t>(std::bit_width(tensors_)); }

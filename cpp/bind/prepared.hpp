@@ -53,6 +53,19 @@ class Prepared {
   }
   std::string overlap_text(const std::pair<uint32_t, uint32_t>& pair) const;
 
+  // Of the launches of a program: its HostFunction, the parameters that they were evaluated for, and whether the call
+  // says the stream. Addresses that are less aligned than the program was made for are not for it.
+  void come_from(pybind11::object host, std::vector<uint64_t> parameters, bool given_stream);
+  const pybind11::object& host() const { return host_; }
+  const std::vector<uint64_t>& host_parameters() const { return host_parameters_; }
+  bool given_stream() const { return given_stream_; }
+  bool is_aligned(const uint64_t* addresses) const {
+    for (const auto& [argument, mask] : alignments_) {
+      if (addresses[argument] & mask) return false;
+    }
+    return true;
+  }
+
   // Enqueues the kernels on a stream for arguments at these addresses. Where that runs Python code, whoever calls this
   // keeps the Prepared alive. The GIL is held from the patch of a parameter to its launch: it guards the parameter, and
   // releasing it would cost more than enqueueing does.
@@ -85,6 +98,10 @@ class Prepared {
   std::optional<uint32_t> result_;
   pybind11::object keep_;
   pybind11::object workspace_;
+  pybind11::object host_;
+  std::vector<uint64_t> host_parameters_;
+  bool given_stream_ = false;
+  std::vector<std::pair<uint32_t, uint64_t>> alignments_;  // by argument, beyond what a call's key tells
 };
 
 void bind_prepared(pybind11::module_& m);

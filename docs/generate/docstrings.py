@@ -68,7 +68,8 @@ def _parts(text: str) -> Iterator[Iterator[str]]:
 def _arguments(body: str) -> Iterator[str]:
     for entry in re.split(r"\n(?=\S)", textwrap.dedent(body).strip()):
         name, _, meaning = entry.partition(": ")
-        yield f":param {name}: {_flowing(meaning.splitlines())}"
+        # Sphinx reads all but the last word of a name as its type.
+        yield f":param {name.replace(', ', ',')}: {_flowing(meaning.splitlines())}"
 
 
 def _flowing(lines: list[str]) -> str:

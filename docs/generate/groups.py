@@ -43,6 +43,7 @@ GROUPS: dict[str, str] = {
         copy_atom_call autovec_copy basic_copy basic_copy_if copy_tiled copy_threads make_mma_atom make_tiled_mma
         TiledMma ThrMma MmaAtom gemm gemm_tiled gemm_threads mma_atom_call
     """,
+    "Types for annotations": "Coord Shape Stride Tile Tiler XTuple",
     "Kernels in Python": """
         kernel jit compile on_cpu KernelError profile struct union OptLevel GPUArch PtxasOptions EnableAssertions
         GenerateLineInfo KeepPTX KeepCUBIN

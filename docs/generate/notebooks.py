@@ -48,7 +48,8 @@ def portable(notebook: dict[str, Any]) -> dict[str, Any]:
         hidden = "hide-input" in cell["metadata"].get("tags", ())
         cell["metadata"] = {"jupyter": {"source_hidden": True}} if hidden else {}
         for output in cell.get("outputs", ()):
-            output["metadata"] = {}
+            if "metadata" in output:
+                output["metadata"] = {}
             data = output.get("data", {})
             if "text/html" in data:
                 data["text/html"] = SCRIPT.sub("", "".join(data["text/html"]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from generate.docstrings import markdown, sentence
 from generate.examples import picture
 from generate.groups import GROUPS, MODULES
-from tilewright import cute
+from tilewright import cute, numeric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +45,8 @@ def pages(_root: Path) -> Iterator[tuple[str, str]]:
     index, toctree = [INDEX], []
     listed = {name for names in GROUPS.values() for name in names.split()}
     modules = {name for name in cute.__all__ if isinstance(getattr(cute, name), ModuleType)}
-    functions = set(cute.math.__all__)
-    others = [x for x in cute.__all__ if x not in listed | modules | functions]
+    elsewhere = modules | {*cute.math.__all__, *numeric.__all__}  # on the pages of their modules
+    others = [x for x in cute.__all__ if x not in listed | elsewhere]
     groups = {title: [x for x in names.split() if hasattr(cute, x)] for title, names in GROUPS.items()}
     for title, names in {**groups, "Other names": others}.items():
         if names:

@@ -10,7 +10,7 @@ from tilewright._core import program
 from tilewright._core.cuda import DriverError as DSLCudaRuntimeError
 from tilewright._names import names_of
 from tilewright.lang.carry.values import extract_mlir_values, new_from_mlir_values
-from tilewright.lang.functions import and_, const_expr, not_, or_
+from tilewright.lang.functions import and_, const_expr, for_generate, not_, or_, yield_out
 from tilewright.lang.functions import max_ as max
 from tilewright.lang.functions import min_ as min
 from tilewright.lang.functions import range_ as range
@@ -59,17 +59,19 @@ __all__ = [
     "const_expr",
     "dsl_user_op",
     "extract_mlir_values",
+    "for_generate",
     "max",
     "min",
     "new_from_mlir_values",
     "not_",
     "or_",
     "range",
+    "yield_out",
 ]
 
 
 def _type(name: str) -> Callable[[], Type]:
-    return staticmethod(lambda: program.number(name))  # type: ignore[return-value]
+    return staticmethod(lambda: program.number(name))
 
 
 class T:

@@ -9,7 +9,7 @@ import pytest
 import lang_cases
 import lang_numbers
 from compiling import nvrtc
-from lang_programs import Maker, layout, number, pointer
+from lang_programs import SMEM, Maker, layout, number, pointer
 from tilewright._core import program as core
 from tilewright.lang.compile import CompiledKernel
 from tilewright.runtime.errors import CompileError
@@ -324,6 +324,21 @@ def test_accesses_in_ptx(compiler):
     assert ptx["product"].count("fma.rn.f32") == 2 * 8 * 4 * 8
     assert ".local" not in ptx["product"]
     assert "fma" not in ptx["axpy_wide"]
+
+
+@pytest.mark.parametrize("in_registers", [False, True])
+def test_products_of_registers_go_there_and_back(in_registers):
+    """Neighbouring products then share a factor. What is read from memory is read row after row."""
+
+    def body(make, out):
+        shared = [make.shared(type=pointer("Float32", SMEM), ints=[x]) for x in (0, 32)]
+        a, b = (make.frame("Float32", x) for x in (8, 4)) if in_registers else shared
+        sums, factors = (out, layout((1, 8, 4), (0, 1, 8))), ((a, layout((1, 8), (0, 1))), (b, layout((1, 4), (0, 1))))
+        make.fma_tile(accesses=[sums, *factors, sums], ints=[1, 8, 4, 1])
+
+    lines = statements(body, out=F32)
+    assert ("int m = n % 2 == 0 ? i : 7 - i;" in lines) == in_registers
+    assert sum("fmaf(" in line for line in lines) == 1
 
 
 def test_parameters_lie_as_in_cpp():

@@ -161,3 +161,35 @@ def test_boolean_flags_change_in_branches():
 
     require_python(f, SMALL)
     assert Bool(True)
+
+
+def test_lists_and_tuples_are_equal_by_their_items():
+    def f(x, y):
+        expected = (1, (2, y))
+        pair = [x, 3]
+        if pair == [2, 3]:
+            return 10
+        elif (x, (2, 3)) == expected:
+            return 20
+        if (x, y) != (y, x) and [x] != [7, y] and (x, y) != [x, y]:
+            return 30
+        return 40 if pair == pair else 50
+
+    require_python(f, SMALL, SMALL)
+
+
+def test_equality_of_what_python_knows_stays_pythons():
+    class Loud:
+        def __eq__(self, other):
+            return "mine"
+
+        __hash__ = None
+
+    loud = Loud()
+
+    def f(x):
+        return loud == x, [1, "a"] == [1, "a"], (1, None) != (1, None), x == loud, [x] == (x,), [] == []
+
+    assert trace(lambda x: rewrite(f)(x)[0], I32).value(1) == "mine"
+    g = rewrite(f)
+    assert trace(lambda x: (g(x)[1:3], g(x)[4:]), I32).value(1) == ((True, False), (False, True))

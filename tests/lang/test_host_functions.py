@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,29 @@ def test_what_a_host_function_cannot_do_is_said():
 
     with pytest.raises(cute.KernelError, match="out of bounds"):
         beyond(x)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("collects", [False, True])
+def test_no_garbage_is_collected_while_tracing(collects, fails):
+    """It would take longer than tracing; behind it, also behind an error, Python does as it did."""
+    seen = []
+
+    @cute.jit
+    def traced(n: Int32):
+        seen.append(gc.isenabled())
+        if fails:
+            raise ZeroDivisionError
+
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        if fails:
+            with pytest.raises(ZeroDivisionError):
+                cute.compile(traced, 1)
+        else:
+            cute.compile(traced, 1)
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [False]

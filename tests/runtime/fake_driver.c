@@ -165,7 +165,8 @@ static int cuLaunchKernelEx(const struct config* c, void* function, void** param
     if (c->attributes[i].id == 4) {
       length += snprintf(detail + length, sizeof detail - length, ",%d,%d", value[1], value[2]);
     }
-    if (c->attributes[i].id == 7 || c->attributes[i].id == 12) {  // an event, 8 bytes, its flags, whether at block start
+    if (c->attributes[i].id == 7 ||
+        c->attributes[i].id == 12) {  // an event, 8 bytes, its flags, whether at block start
       length += snprintf(detail + length, sizeof detail - length, ",%d,%d,%d", value[1], value[2], value[3]);
     }
   }

@@ -452,3 +452,67 @@ def test_it_can_wear_the_name_of_a_function():
 def test_constructor_errors(arguments):
     with pytest.raises(TypeError):
         cuda.Launcher(*arguments)
+
+
+class Counted(cuda.Launcher):
+    """A launcher of a kind of its own: its slow path is a method."""
+
+    def __init__(self, slow, *names) -> None:
+        self.own, self.parameters = slow, names
+
+    def _slow(self, *args, **kwargs):
+        return self.own(*args, **kwargs)
+
+
+def test_a_subclass_has_its_slow_path_as_a_method(slow):
+    launcher = Counted(slow, "src", "dst")
+    a, b = tensors(4, 5)
+    assert launcher(a, b) == "slow"
+    assert launcher(a, dst=b) == "slow"
+    assert launcher(b, dst=a) is a
+    assert (slow.counts, launcher.parameters, launcher.slow) == ((2, 1), ("src", "dst"), None)
+    gone = weakref.ref(launcher)
+    del launcher
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("names", [["src"], ("src", 1), None])
+def test_wrong_parameters(slow, names):
+    launcher = Counted(slow, "src")
+    with pytest.raises(TypeError, match="parameters must be a tuple of names"):
+        launcher.parameters = names
+    with pytest.raises(TypeError, match="parameters must be a tuple of names"):
+        del launcher.parameters
+    assert launcher.parameters == ("src",)
+
+
+def test_paused_launchers_repeat_nothing_in_their_thread(launcher, slow):
+    a, b = tensors(4, 5)
+    launcher(a, b)
+    cuda.pause_launchers()
+    try:
+        assert launcher(a, b) == "slow"
+        other = threading.Thread(target=launcher, args=(a, b))
+        other.start()
+        other.join()
+        assert slow.counts == (2, 1)
+    finally:
+        cuda.resume_launchers()
+    assert launcher(a, b) is b
+
+
+class Stream:
+    """What is a stream by the name of its type."""
+
+    def __init__(self, number):
+        self.cuda_stream = number
+
+
+def test_a_stream_is_no_part_of_what_is_remembered(launcher, slow):
+    """A launch that was prepared for the current stream is none for a given one."""
+    a, b = tensors(4, 5)
+    for _ in range(2):
+        assert launcher(a, b, Stream(3)) == "slow"
+        assert launcher(a, b, plan=Stream(3)) == "slow"
+    assert (slow.counts, launcher.entries) == ((4, 0), 0)

@@ -17,7 +17,9 @@ _numbers = itertools.count()
 
 
 @cute.kernel
-def _axpy_kernel(x: cute.Tensor, y: cute.Tensor, a: cutlass.Float32, n: cutlass.Int32, doubled: cutlass.Constexpr[bool]):
+def _axpy_kernel(
+    x: cute.Tensor, y: cute.Tensor, a: cutlass.Float32, n: cutlass.Int32, doubled: cutlass.Constexpr[bool]
+):
     i, _, _ = cute.arch.thread_idx()
     if i < n:
         y[i] = a * x[i] + y[i]
@@ -44,7 +46,7 @@ def _arguments(n=8):
 
 def test_eager_calls_write_what_they_say():
     op = _made()
-    x, y, a, n = _arguments()
+    x, y, a, _ = _arguments()
     assert op(x, y, a, 5) is None
     torch.testing.assert_close(y, torch.tensor([1.0, 4, 7, 10, 13, 1, 1, 1]))
     torch.testing.assert_close(x, torch.arange(8.0))
@@ -106,9 +108,9 @@ def test_a_fake_tensor_passes_without_a_launch():
 
 def test_names_and_parameters_that_cannot_be():
     compiled = cute.compile(_axpy, torch.ones(8), torch.ones(8), 1.0, 8)
-    with pytest.raises(ValueError, match="the name 'axpy' needs a namespace: 'mine::axpy'"):
+    with pytest.raises(ValueError, match=r"the name 'axpy' needs a namespace: 'mine::axpy'"):
         custom_op("axpy", compiled, mutates=["y"])
-    with pytest.raises(ValueError, match="mutates has z, but the tensors of .* are x, y"):
+    with pytest.raises(ValueError, match=r"mutates has z, but the tensors of .* are x, y"):
         custom_op("tilewright_test::wrong", compiled, mutates=["z"])
 
     @cute.jit
@@ -116,5 +118,5 @@ def test_names_and_parameters_that_cannot_be():
         pass
 
     compiled = cute.compile(of_a_tuple, torch.ones(8), (2, 3))
-    with pytest.raises(ValueError, match="the parameter shape is neither a tensor nor a number"):
+    with pytest.raises(ValueError, match=r"the parameter shape is neither a tensor nor a number"):
         custom_op("tilewright_test::tuples", compiled, mutates=[])

@@ -128,14 +128,16 @@ void Emitter::fma_tile(const Operation& operation) {
     const Expr first = factor(c, mn);
     before = k == 1 ? first : Expr{concat(names[3], " == 0 ? ", first.text, " : ", before.text)};
   }
+  // Between registers, rows there and back: neighbouring products share a factor, which an instruction then reads from
+  // its register's bank once for both.
+  const auto in_registers = [&](const Access& access) { return type(access.pointer).space == Space::kRegister; };
+  const bool is_there_and_back = n > 1 && in_registers(a) && in_registers(b);
   const std::pair<int64_t, std::string> loops[] = {{k, names[3]}, {n, names[2]}, {m, names[1]}, {v, names[0]}};
   const std::function<void(std::size_t)> nest = [&](std::size_t depth) {
     if (depth < std::size(loops)) {
       const auto& [extent, name] = loops[depth];
       if (extent == 1) return nest(depth + 1);
-      if (depth != 2 || n == 1) return unrolled(extent, name, [&] { nest(depth + 1); });
-      // Rows there and back, so that neighbouring products share a factor: an instruction reads it from a register's
-      // bank once.
+      if (depth != 2 || !is_there_and_back) return unrolled(extent, name, [&] { nest(depth + 1); });
       return unrolled(extent, index_, [&] {
         line(concat("int ", name, " = ", names[2], " % 2 == 0 ? ", index_, " : ", extent - 1, " - ", index_, ";"));
         nest(depth + 1);

@@ -28,7 +28,8 @@ bool fits(const Program& program, Ranges* ranges, const Access& access, std::siz
   for (std::size_t i = 0; i < access.modes.size(); ++i) {
     const AccessMode& mode = access.modes[i];
     if (i == along) continue;
-    if (mode.dynamic == kNoValue ? !is_multiple(mode.stride, count) : !divides(mode.dynamic, mode.divisor)) return false;
+    if (mode.dynamic == kNoValue ? !is_multiple(mode.stride, count) : !divides(mode.dynamic, mode.divisor))
+      return false;
   }
   return true;
 }

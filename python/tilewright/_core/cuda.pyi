@@ -9,12 +9,14 @@ import collections.abc
 import typing
 
 import tilewright._core
+import tilewright._core.program
 
 __all__: list[str] = [
     "Bound",
     "CompileResult",
     "DriverError",
     "Function",
+    "HostFunction",
     "Kernel",
     "Launch",
     "LaunchHook",
@@ -36,6 +38,8 @@ __all__: list[str] = [
     "load",
     "on_launch",
     "order",
+    "pause_launchers",
+    "resume_launchers",
     "stream_identity",
     "synchronize",
     "synchronize_stream",
@@ -442,6 +446,38 @@ class Prepared:
     @property
     def result(self) -> int | None: ...
 
+class HostFunction:
+    """
+    A host function of a traced program, with its kernels on a device: its launches for the arguments of one call.
+    """
+
+    def __init__(
+        self,
+        program: tilewright._core.program.Program,
+        function: typing.SupportsInt | typing.SupportsIndex,
+        sources: collections.abc.Sequence[
+            tuple[
+                str,
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+                typing.SupportsInt | typing.SupportsIndex,
+            ]
+        ],
+        load: typing.Any,
+    ) -> None:
+        """
+        sources: where a call has each parameter, ("address", argument, 0, alignment), ("shape" or "stride", argument, mode, divisor), ("number", argument, 0, divisor), or ("fixed", 0, 0, 1); load: called once with the index of a kernel that is launched, gives (function, offsets of the parameters, bytes of all, shared memory, plan).
+        """
+
+    def prepare(
+        self,
+        parameters: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+        given_stream: bool = False,
+    ) -> typing.Any:
+        """
+        A Prepared of all launches for these parameters, with everything but the addresses of arguments. None where the function returns or prints something, looks at addresses, launches nothing, or gets pointers that are no tensors' own. given_stream: the call says the stream.
+        """
+
 @typing.final
 class Bound:
     """
@@ -454,10 +490,9 @@ class Bound:
     @property
     def tensors(self) -> tuple[typing.Any, ...]: ...
 
-@typing.final
 class Launcher:
     """
-    A callable that launches again, at the addresses of the new tensors, what slow(*args, **kwargs) prepared for arguments of the same kind: slow returns (result, Prepared or None). parameters are the names of slow's parameters; without its name there, a tensor given by keyword always goes to slow.
+    A callable that launches again, at the addresses of the new tensors, what slow(*args, **kwargs) prepared for arguments of the same kind: slow returns (result, Prepared or None). parameters are the names of slow's parameters; without its name there, a tensor given by keyword always goes to slow. A subclass is made with what arguments it likes, has its slow path as its method _slow, and sets its parameters.
     """
 
     def __init__(
@@ -472,9 +507,13 @@ class Launcher:
         """Launches that are remembered."""
 
     @property
-    def parameters(self) -> tuple[str, ...]: ...
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the slow path's parameters."""
+
+    @parameters.setter
+    def parameters(self, names: tuple[str, ...]) -> None: ...
     @property
-    def slow(self) -> collections.abc.Callable[..., tuple[typing.Any, Prepared | None]]: ...
+    def slow(self) -> collections.abc.Callable[..., tuple[typing.Any, Prepared | None]] | None: ...
 
 def allocate_async(
     device: typing.SupportsInt | typing.SupportsIndex,
@@ -554,6 +593,16 @@ def order(
 ) -> None:
     """
     Let one stream wait for what is enqueued on another; neither is waited for here.
+    """
+
+def pause_launchers() -> None:
+    """
+    Let all launchers take the slow path in this thread.
+    """
+
+def resume_launchers() -> None:
+    """
+    Undo one pause_launchers().
     """
 
 def stream_identity(

@@ -22,7 +22,7 @@ from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.lang.fake import FakeStream
-from tilewright.lang.leaves import all_leaves, number_of, rebuilt
+from tilewright.lang.leaves import all_leaves, leaf_values, number_of, rebuilt
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 
 if TYPE_CHECKING:
@@ -245,6 +245,8 @@ class PointerForm(Form):
                 self.name, address, self.dtype.bits, layout, memory,
             )  # fmt: skip
             leaves.memory.append(found)
+        elif layout is not None and address == 0:
+            raise ValueError(f"{self.name} has no memory: it is a fake tensor, to compile with; pass one that has data")
         elif self.memspace is AddressSpace.gmem and address:
             leaves.addresses.append((address, self.name))
         leaves.add(address)
@@ -255,6 +257,7 @@ class LayoutForm(Form):
 
     def __init__(self, name: str, layout: Any) -> None:
         self.name, self.layout = name, layout
+        self._leaves, self._profile = leaf_values(layout), _profile(layout)
         self.numbers = [
             Number(f"{name}.{where}", type(leaf), leaf._div)
             for where, leaf in all_leaves(layout)
@@ -272,14 +275,15 @@ class LayoutForm(Form):
         return rebuilt(self.layout, iter([number.build(symbols) for number in self.numbers]))
 
     def read(self, value: Any, leaves: Leaves) -> None:
-        theirs, ours = list(all_leaves(value)), list(all_leaves(self.layout))
-        if len(theirs) != len(ours) or _profile(value) != _profile(self.layout):
+        theirs = leaf_values(value)
+        if len(theirs) != len(self._leaves) or _profile(value) != self._profile:
             raise ValueError(f"{self.name}: expected a layout such as {self.layout}, but got {value}")
         numbers = iter(self.numbers)
-        for (where, their), (_, our) in zip(theirs, ours, strict=True):
+        for i, (their, our) in enumerate(zip(theirs, self._leaves, strict=True)):
             if isinstance(our, (Int32, Int64)):
                 next(numbers).read(their, leaves)
             elif their != our or (isinstance(their, Numeric) and is_symbol(their._value)):
+                where = [path for path, _ in all_leaves(self.layout)][i]
                 raise ValueError(
                     f"{self.name}.{where} is {_shown(their)}, but the function was compiled for {_shown(our)}, which "
                     "is fixed in it; compile it for a tensor with a dynamic layout (mark_layout_dynamic), or again"

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program as core
+from tilewright.lang.collection import Uncollected
 from tilewright.runtime.compiler import compile_program
 from tilewright.runtime.compiler import kernel as kernel_on
 from tilewright.runtime.disassembler import disassembled
@@ -96,8 +97,9 @@ class CompiledKernel:
     @functools.cached_property
     def binary(self) -> Binary:
         """The compiled program; CompileError names the line of Python that the compiler refuses."""
-        source = core.cuda_source(self.program, self.index, "every")
-        return compile_program(self.name, [self.name], self.arch, source=source, options=self.options)
+        with Uncollected():
+            source = core.cuda_source(self.program, self.index, "every")
+            return compile_program(self.name, [self.name], self.arch, source=source, options=self.options)
 
     def function(self, device: int) -> cuda.Function:
         """The kernel on a device, loaded there once, with as much shared memory as it allocates."""

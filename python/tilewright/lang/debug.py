@@ -12,6 +12,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright._core import cuda
 from tilewright.cute.tensors.pointer import typed_elements
 
 if TYPE_CHECKING:
@@ -59,11 +60,13 @@ def place() -> Place | None:
 def stepping() -> Iterator[None]:
     """While this lasts, functions that are called run as they are written."""
     _this_thread.depth += 1
+    cuda.pause_launchers()
     token = typed_elements.set(True)
     try:
         yield
     finally:
         typed_elements.reset(token)
+        cuda.resume_launchers()
         _this_thread.depth -= 1
 
 
@@ -118,6 +121,7 @@ class Block:
     def _thread(self, body: Callable[[int], None], number: int) -> None:
         self._turn[number].acquire()
         typed_elements.set(True)  # of this Python thread
+        cuda.pause_launchers()
         try:
             if self._error is None:
                 body(number)

@@ -83,9 +83,12 @@ class StructForm(Form):
         if type(value) is not type(self.value) or list(value.__get_mlir_types__()) != self.types:
             raise TypeError(f"{self.name}: expected a {type(self.value).__name__} of the types it was compiled for")
         for kind, pointer in zip(self.types, value.__c_pointers__(), strict=True):
-            begin = pointer if isinstance(pointer, int) else ctypes.cast(pointer, ctypes.c_void_p).value
+            begin = pointer if isinstance(pointer, int) else ctypes.cast(pointer, ctypes.c_void_p).value or 0
             for offset, leaf in _fields(kind, 0)[0]:
-                leaves.add(int.from_bytes(ctypes.string_at(begin + offset, _size(leaf)), "little"))
+                bits = int.from_bytes(ctypes.string_at(begin + offset, _size(leaf)), "little")
+                if leaf.kind == "pointer" and leaf.space == "gmem":
+                    leaves.addresses.append((bits, self.name))
+                leaves.add(bits)
 
 
 def _size(kind: Any) -> int:

@@ -111,11 +111,12 @@ def for_generate(
     """
     builder = traced("for_generate").builder
     like, bounds = Range(start, stop, step).bounds()
+    depth = builder.depth
     (index,) = builder.begin_block([bounds[0].type])
     try:
         yield type(like)(index)
-    except BaseException:
-        builder.abandon_block()
+    except GeneratorExit:
+        builder.abandon(depth)
         raise
     builder.op("for", bounds, blocks=(builder.end_block([]),), ints=(0,))
 

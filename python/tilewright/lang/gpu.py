@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core, numeric
 from tilewright.cute.runtime import work_stream
 from tilewright.devices import architecture
-from tilewright.lang.arguments import TensorForm
+from tilewright.lang.arguments import Number, PointerForm, Static, TensorForm
 from tilewright.lang.compile import CompiledKernel
 from tilewright.lang.cpu import HostPrints
 from tilewright.runtime.device import properties
@@ -59,21 +60,26 @@ def _bytes_of(scalar: str) -> int:
 def run_on_gpu(traced: Traced, leaves: Leaves, device: int) -> tuple[tuple[Any, ...], Any]:
     """Launch the kernels of a call on a device.
 
-    Returns the leaves of the host function's results, and what repeats the launches for other tensors of the same kind
+    Returns the leaves of the host function's results, and what repeats the launches for other calls of the same kind
     (None where they cannot be repeated so).
     """
+    on = work_stream(device) if leaves.stream is None else leaves.stream
+    prepared = _loaded(traced, device).prepare(leaves.values, leaves.stream is not None)
+    if prepared is None:
+        return _run_one_by_one(traced, leaves, device, on), None
+    addresses = [0] * len(traced.parameters)
+    for parameter, argument in traced.addresses:
+        addresses[argument] = leaves.values[parameter]
+    prepared.launch(addresses, on)
+    returns_nothing = isinstance(traced.returned, Static) and traced.returned.value is None
+    return (), prepared if returns_nothing else None
+
+
+def _run_one_by_one(traced: Traced, leaves: Leaves, device: int, stream: int) -> tuple[Any, ...]:
+    """Launch what has to be evaluated at every call, such as what the host function prints and returns."""
     launches, prints, results = traced.program.evaluate(traced.host, leaves.values)
     host_prints = HostPrints(prints)
     kernels = kernels_of(traced, arch_of(device))
-    on = work_stream(device) if leaves.stream is None else leaves.stream
-    # What prints has to be evaluated at every call.
-    prepared = None if host_prints else _prepared(traced, launches, kernels, device, leaves)
-    if prepared is not None:
-        addresses = [0] * len(traced.forms)
-        for parameter, argument in _arguments_of(traced).items():
-            addresses[argument] = leaves.values[parameter]
-        prepared.launch(addresses, on)
-        return results, prepared if leaves.stream is None else None
     for number, launch in enumerate(launches):
         host_prints.before(number)
         kernel = kernels[launch.kernel]
@@ -84,7 +90,7 @@ def run_on_gpu(traced: Traced, leaves: Leaves, device: int) -> tuple[tuple[Any, 
             launch.grid,
             launch.block,
             bytes(_packed(kernel, types, values)),
-            stream=on,
+            stream=stream,
             shared=launch.shared_bytes,
             cluster=launch.cluster,
             cooperative=bool(launch.ints[_COOPERATIVE]),
@@ -92,7 +98,7 @@ def run_on_gpu(traced: Traced, leaves: Leaves, device: int) -> tuple[tuple[Any, 
             **_events_of(traced, launch, leaves),
         )
     host_prints.before(len(launches))
-    return results, None
+    return results  # type: ignore[no-any-return]
 
 
 def _events_of(traced: Traced, launch: Any, leaves: Leaves) -> dict[str, tuple[int, int, bool]]:
@@ -110,45 +116,44 @@ def _events_of(traced: Traced, launch: Any, leaves: Leaves) -> dict[str, tuple[i
     return events
 
 
-def _arguments_of(traced: Traced) -> dict[int, int]:
-    """The argument whose address each pointer parameter of the host function is."""
-    found, parameter = {}, 0
-    for argument, form in enumerate(traced.forms.values()):
-        parameters = list(form.parameters())
-        if isinstance(form, TensorForm) and parameters and parameters[0][1].kind == "pointer":
-            found[parameter] = argument
-        parameter += len(parameters)
+def _loaded(traced: Traced, device: int) -> _core.cuda.HostFunction:
+    """The host function with its kernels on a device."""
+    found = traced.loaded.get(device)
+    if found is None:
+        sources = _sources(traced)
+        load = functools.partial(_kernel_on, kernels_of(traced, arch_of(device)), device)
+        found = _core.cuda.HostFunction(traced.program, traced.host, sources, load)
+        traced.addresses = [(i, argument) for i, (place, argument, *_) in enumerate(sources) if place == "address"]
+        traced.loaded[device] = found
     return found
 
 
-def _prepared(
-    traced: Traced, launches: Sequence[Any], kernels: dict[int, CompiledKernel], device: int, leaves: Leaves
-) -> Any:
-    """The launches with everything but the addresses of tensors that are arguments; None where there is more."""
-    arguments = _arguments_of(traced)
-    made = []
-    for launch in launches:
-        is_plain = list(launch.cluster) == [1, 1, 1] and not launch.ints[_COOPERATIVE] and not launch.ints[_EVENTS]
-        bases = [base for _, base in launch.arguments if base >= 0]
-        if not is_plain or any(base not in arguments for base in bases):
-            return None
-        kernel = kernels[launch.kernel]
-        function = kernel.function(device)
-        shared = max(kernel.shared_bytes, launch.shared_bytes)
-        if shared > 48 * 1024:
-            function.set_dynamic_shared(shared)
-        types = traced.program.parameter_types(launch.kernel)
-        values = [bits if base < 0 else 0 for bits, base in launch.arguments]
-        pointers = [
-            (arguments[base], offset, bits if bits < 1 << 63 else bits - (1 << 64))
-            for (bits, base), offset in zip(launch.arguments, kernel.offsets, strict=True)
-            if base >= 0
-        ]
-        params = bytes(_packed(kernel, types, values))
-        made.append(
-            _core.cuda.Kernel(
-                function, launch.grid, launch.block, shared, params, pointers,
-                programmatic=bool(launch.ints[_PROGRAMMATIC]), plan=kernel,
-            )
-        )  # fmt: skip
-    return _core.cuda.Prepared(made, keep=traced) if made else None
+def _kernel_on(kernels: dict[int, CompiledKernel], device: int, index: int) -> tuple[Any, ...]:
+    """A kernel on a device as a HostFunction takes it."""
+    kernel = kernels[index]
+    return kernel.function(device), kernel.offsets, kernel.parameter_bytes, kernel.shared_bytes, kernel
+
+
+def _sources(traced: Traced) -> list[tuple[str, int, int, int]]:
+    """Where a call has each parameter of the host function: see `_core.cuda.HostFunction`."""
+    found: list[tuple[str, int, int, int]] = []
+    places = {name: i for i, name in enumerate(traced.parameters)}
+    for name, form in traced.forms.items():
+        argument = places.get(name, -1)
+        if isinstance(form, TensorForm) and isinstance(form.iterator, PointerForm):
+            found.append(("address", argument, 0, form.iterator.alignment))
+            found += [_leaf(argument, form.name, number) for number in form.layout.numbers]
+        elif isinstance(form, Number):
+            found.append(("number", argument, 0, form.div))
+        else:
+            found += [_FIXED for _ in form.parameters()]
+    return found
+
+
+_FIXED = ("fixed", 0, 0, 1)
+
+
+def _leaf(argument: int, name: str, number: Number) -> tuple[str, int, int, int]:
+    """Where a tensor has a leaf of its layout, if that is flat."""
+    where = re.fullmatch(r"(shape|stride)\[(\d+)\]", number.name.removeprefix(f"{name}."))
+    return _FIXED if where is None else (where[1], argument, int(where[2]), number.div)

@@ -40,15 +40,23 @@ __all__ = ["Compiled", "KernelCall", "compile", "jit", "kernel"]
 class Traced:
     """A program with the forms of its host function's arguments, by the names of their parameters, and of its result.
 
-    `compiled` has its kernels by architecture, `events` the names of the events that its launches record.
+    `parameters` are the names of what calls give, in order. `compiled` has its kernels by architecture, `loaded` its
+    host function by device, `addresses` which of its parameters is the address of which argument, `events` the names of
+    the events that its launches record.
     """
 
     def __init__(
-        self, program: Any, host: int, forms: dict[str, Form], returned: Any, events: Sequence[str] = ()
-    ) -> None:
+        self, program: Any, host: int, forms: dict[str, Form], returned: Any, parameters: tuple[str, ...],
+        events: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.program, self.host, self.forms, self.returned = program, host, forms, returned
-        self.events = events
+        self.parameters, self.events = parameters, events
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
+        self.loaded: dict[int, _core.cuda.HostFunction] = {}
+        self.addresses: list[tuple[int, int]] = []
+
+
+_NEVER_RUNS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class _Function:
@@ -57,6 +65,11 @@ class _Function:
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         for name in functools.WRAPPER_ASSIGNMENTS:
             setattr(self, name, getattr(function, name, None))
+        if function.__code__.co_flags & _NEVER_RUNS:
+            raise TypeError(
+                f"{function.__name__}: calling it runs nothing, for it is async or has a `yield`; a function under "
+                "@cute.jit or @cute.kernel returns, and yields in a function inside"
+            )
         self.__wrapped__ = function
         self.function: Callable[..., Any] = function
         self.options = options
@@ -108,25 +121,25 @@ def _called(function: Callable[..., Any], signature: inspect.Signature, names: l
 register_wrapper(_Function, lambda wrapper: wrapper.function)
 
 
-class Jit(_Function):
-    """A function of the host; it launches kernels."""
+class Jit(_Function, _core.cuda.Launcher):
+    """A function of the host; it launches kernels. A call on a GPU of a kind that was there before runs no Python."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        super().__init__(function, options)
-        names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-        # Repeats launches on a GPU for tensors of the same kinds without running Python.
-        self._launcher = _core.cuda.Launcher(self._call, names)
+        _Function.__init__(self, function, options)
+        code = function.__code__
+        self.parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     @short
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current() is not None:
-            return self._inlined(args, kwargs)
-        if debug.is_stepping():
-            return self.debug(*args, **kwargs)
-        return self._launcher(*args, **kwargs)
-
-    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def _slow(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The result of a call, and what repeats its launches."""
+        if current() is not None:
+            return self._inlined(args, kwargs), None
+        if debug.is_stepping():
+            return self.debug(*args, **kwargs), None
+        if "no_cache" in kwargs and "no_cache" not in self.signature.parameters:
+            if kwargs.pop("no_cache"):
+                self._programs.clear()
+            return self._slow(*args, **kwargs)[0], None
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         forms = self.forms(bound)
@@ -155,14 +168,15 @@ class Jit(_Function):
                 bound.arguments[name] = dtype(value)
         return self.body(*bound.args, **bound.kwargs)
 
-    def trace(self, forms: dict[str, Form]) -> Traced:
-        """The program for arguments of these forms."""
+    def trace(self, forms: dict[str, Form], parameters: tuple[str, ...] | None = None) -> Traced:
+        """The program for arguments of these forms. `parameters` are what calls give, by default all."""
         names = list(forms)
         with Trace() as trace:
             host, returned = trace.function(
                 self.name, False, forms.values(), lambda values: _called(self.body, self.signature, names, values)
             )
-            return Traced(trace.builder.finish(), host, forms, returned, trace.events)
+            given = self.parameters if parameters is None else parameters
+            return Traced(trace.builder.finish(), host, forms, returned, given, trace.events)
 
 
 class Kernel(_Function):
@@ -216,7 +230,7 @@ class KernelCall:
             return
         if all(isinstance(x, int) for x in sizes[1]) and prod(sizes[1]) > 1024:
             raise ValueError(f"launch: block={block} has {prod(sizes[1])} threads; at most 1024 are allowed")
-        facts = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
+        facts: tuple[int, ...] = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
         trace = current()
         if trace is not None:
             completion = event_number(trace, launch_completion_event, "launch_completion_event")
@@ -227,9 +241,7 @@ class KernelCall:
             self._add(trace, sizes, smem, facts)
             return
         if launch_completion_event is not None or programmatic_event is not None:
-            raise ValueError(
-                "launch: events are parameters of the @cute.jit function that launches; there is none here"
-            )
+            raise ValueError("launch: an event is a parameter of the @cute.jit function that launches; here is none")
         kernel, bound = self._kernel, self._bound
         forms = kernel.forms(bound)
         names = list(forms)
@@ -244,7 +256,7 @@ class KernelCall:
                     KernelCall(kernel, again)._add(made, sizes, smem, facts)
 
                 host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
-                traced = Traced(made.builder.finish(), host, forms, returned)
+                traced = Traced(made.builder.finish(), host, forms, returned, tuple(names))
             kernel._programs[key] = traced
         leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
         if stream is not None:
@@ -343,7 +355,7 @@ def _three(name: str, extents: Any) -> tuple[Any, Any, Any]:
     return x, y, z
 
 
-class Compiled:
+class Compiled(_core.cuda.Launcher):
     """What `cute.compile` returns: a callable that runs the program it has, for arguments of the kinds it was made for.
 
     Constexpr arguments are left out of a call, as are arguments that have defaults.
@@ -353,7 +365,6 @@ class Compiled:
         """`owners`: how many of the first arguments are fixed, since they are the objects whose method this is."""
         self.options = options
         bound.apply_defaults()
-        self.traced = function.trace(function.forms(bound))
         parameters = list(function.signature.parameters.values())
         self._fixed = {
             p.name: bound.arguments[p.name]
@@ -362,7 +373,8 @@ class Compiled:
         }
         self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
         self.__name__, self.__doc__ = function.function.__name__, function.function.__doc__
-        self._launcher = _core.cuda.Launcher(self._call, tuple(self.signature.parameters))
+        self.parameters = tuple(self.signature.parameters)
+        self.traced = function.trace(function.forms(bound), self.parameters)
 
     @property
     def program(self) -> Any:
@@ -417,11 +429,11 @@ class Compiled:
     def __mlir__(self) -> str:
         return str(self.program)
 
-    @short
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._launcher(*args, **kwargs)
+    def __repr__(self) -> str:
+        return f"<compiled {self.__name__}{self.signature}>"
 
-    def _call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    @short
+    def _slow(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return run(self.traced, self.leaves(args, kwargs))
 
     def leaves(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Leaves:
@@ -483,7 +495,8 @@ def jit(
     """A function of the host that launches kernels: traced for each kind of arguments, run from memory after.
 
     Arrays with __dlpack__ become tensors with a dynamic layout, as if marked by mark_layout_dynamic; numbers become
-    parameters of the program, unless they are `Constexpr`. What it returns is given to Python.
+    parameters of the program, unless they are `Constexpr`. What it returns is given to Python. A call with
+    no_cache=True traces anew, so that it sees globals that have changed.
 
     >>> from tilewright import Int32
     >>> @jit

@@ -10,7 +10,7 @@ from tilewright.numeric import Int32, Int64, Numeric
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["all_leaves", "flat", "number_of", "rebuilt"]
+__all__ = ["all_leaves", "flat", "leaf_values", "number_of", "rebuilt"]
 
 
 def number_of(dtype: type[Numeric], symbol: Any, div: int = 1) -> Any:
@@ -37,6 +37,19 @@ def all_leaves(layout: Any) -> Iterator[tuple[str, Any]]:
     for name, tree in (("shape", layout.shape), ("stride", layout.stride)):
         for path, leaf in flat(tree):
             yield name + "".join(f"[{i}]" for i in path), leaf
+
+
+def leaf_values(layout: Any) -> list[Any]:
+    """The leaves alone, in the same order: what every call asks for."""
+    if isinstance(layout, _core.ComposedLayout):
+        return [leaf for _, leaf in all_leaves(layout)]
+    shape, stride = layout.shape, layout.stride
+    if isinstance(shape, tuple) and _PLAIN.issuperset(map(type, (*shape, *stride))):
+        return [*shape, *stride]
+    return [leaf for tree in (shape, stride) for _, leaf in flat(tree)]
+
+
+_PLAIN = frozenset((int, Int32, Int64))
 
 
 def rebuilt(layout: Any, leaves: Iterator[Any]) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program
 from tilewright.lang import kinds  # noqa: F401 - how values are carried
 from tilewright.lang.arguments import EventForm, Form, Leaves, form_of
+from tilewright.lang.collection import Uncollected
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class Trace:
 
     def __init__(self) -> None:
         self.builder = program.Builder()
-        self.collects = False
         self.in_kernel = False
         self.shared = Shared()
         self.events: list[str] = []  # parameters of the host function that launches record
+        self._uncollected = Uncollected()
 
     def op(self, code: str, operands: Sequence[Any] = (), **attributes: Any) -> Any:
         """Add an operation; see `_core.program.Builder.op`."""
@@ -92,15 +92,13 @@ class Trace:
 
     def __enter__(self) -> Trace:
         self.builder.__enter__()
+        self._uncollected.__enter__()
         _this_thread.trace = self
-        self.collects = gc.isenabled()
-        gc.disable()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.collects:
-            gc.enable()
         _this_thread.trace = None
+        self._uncollected.__exit__()
         self.builder.__exit__(*error)
 
 

@@ -34,7 +34,7 @@ class PointerType:
         """The type of a pointer to bytes in an address space: 0 generic, 1 global, 3 shared, 5 registers.
 
         >>> print(PointerType.get(1))
-        ptr<u8, gmem>
+        ptr<u8, gmem, align<1>>
         """
         return program.pointer("Uint8", str(AddressSpace(address_space)), 1)
 

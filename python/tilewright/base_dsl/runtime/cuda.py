@@ -24,7 +24,7 @@ def checkCudaErrors(result: Sequence[Any]) -> Any:
     if int(status) != 0:
         name = getattr(status, "name", str(status))
         error = DriverError(f"{name} ({int(status)})")
-        error.code = error.error_code = int(status)
-        error.name = name
+        for attribute, value in (("code", int(status)), ("error_code", int(status)), ("name", name)):
+            setattr(error, attribute, value)
         raise error
     return None if not values else values[0] if len(values) == 1 else tuple(values)

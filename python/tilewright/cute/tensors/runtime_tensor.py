@@ -8,6 +8,7 @@ from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.tensor import Tensor, offset_range
+from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.numeric import Int32, Int64
 
 __all__ = ["RuntimePointer", "RuntimeTensor", "spaced"]
@@ -207,6 +208,28 @@ class RuntimePointer(Pointer):
     def traced(self) -> Pointer:
         """The pointer as a @cute.jit function sees it."""
         return self + 0
+
+    # What objects that hold a pointer pass on where they are arguments themselves (lang/foreign.py).
+
+    @property
+    def _pointer(self) -> int:
+        return self.toint()
+
+    def __c_pointers__(self) -> list[Any]:
+        """Where the address lies in memory."""
+        from ctypes import c_uint64, pointer  # lazy: few programs ask
+
+        return [pointer(c_uint64(self.toint()))]
+
+    def __get_mlir_types__(self) -> list[Any]:
+        """The program's type of the pointer."""
+        return [pointer_type(self.dtype, self.memspace, self.alignment)]
+
+    def __new_from_mlir_values__(self, values: Any) -> Pointer:
+        """The pointer of a program that is the one value."""
+        (value,) = values
+        symbol = value.symbol if isinstance(value, TracedPointer) else value
+        return TracedPointer(self.dtype, symbol, self.memspace, self.alignment)
 
 
 def spaced(x: Any) -> str:

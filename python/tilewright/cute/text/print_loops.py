@@ -101,7 +101,7 @@ def _shortened(extent: Any, edge: int, item: Callable[[Any], None], ellipsis: st
     """The items of a row or column, those between the first and the last ones replaced by an ellipsis."""
 
     def one(i: Any) -> None:
-        is_short = extent <= 2 * edge
+        is_short = Boolean(extent <= 2 * edge)
         _when(is_short | (i < edge) | (i >= extent - edge), lambda: item(i))
         _when(~is_short & (i == edge), lambda: _put(ellipsis))
 
@@ -112,11 +112,7 @@ def _loop(extent: Any, body: Callable[[Any], None]) -> None:
     """A loop of the program over 0 to extent - 1."""
     builder = current()
     (index,) = builder.begin_block([type_of(Int32)])
-    try:
-        body(Int32(index))
-    except BaseException:
-        builder.abandon_block()
-        raise
+    body(Int32(index))
     block = builder.end_block([])
     operands = [constant(Int32, 0), symbol_of(Int32, extent._value), constant(Int32, 1)]
     builder.op("for", operands, blocks=(block,), ints=(0,))
@@ -126,11 +122,7 @@ def _when(condition: Any, body: Callable[[], None]) -> None:
     """A branch of the program without an else."""
     builder = current()
     builder.begin_block([])
-    try:
-        body()
-    except BaseException:
-        builder.abandon_block()
-        raise
+    body()
     then = builder.end_block([])
     builder.begin_block([])
     builder.op("if", [symbol_of(Boolean, Boolean(condition)._value)], blocks=(then, builder.end_block([])))

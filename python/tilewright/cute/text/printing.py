@@ -191,8 +191,8 @@ def _numeric(x: Any) -> Numeric:
 def printf(fmt: object, *args: object, end: str = "\n", loc: object = None, ip: object = None) -> None:
     """Print values as they are at run time: dynamic integers, pointers, the elements of a tensor.
 
-    `{}` stands for the next argument; without a format the arguments are separated by commas. A format of C (`%d`) takes
-    numbers, and may have a line break of its own. A tensor of static layout prints its first 31 elements in
+    `{}` stands for the next argument; without a format the arguments are separated by commas. A format of C (`%d`)
+    takes numbers, and may have a line break of its own. A tensor of static layout prints its first 31 elements in
     colexicographic order. Raises ValueError where the number of placeholders is not that of the arguments.
     Source: CuTeDSL `cute.printf`.
 

@@ -17,7 +17,7 @@ from tilewright.lang.carry.registry import (
     register_python_numbers,
     symbol_of,
 )
-from tilewright.lang.carry.watch import register_wrapper
+from tilewright.lang.carry.state import register_wrapper
 
 __all__ = [
     "Mismatch",

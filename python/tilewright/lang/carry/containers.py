@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Parts", "python_parts"]
+__all__ = ["Parts", "python_parts", "slots_of"]
 
 
 class Parts(NamedTuple):
@@ -66,10 +66,13 @@ def _build_dataclass(value: Any, parts: Sequence[Any]) -> Any:
     return new
 
 
-def _slots(kind: type) -> Iterator[str]:
+def slots_of(kind: type) -> Iterator[str]:
+    """The names of a class's slots, without those that are no attributes."""
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
-        yield from (slots,) if isinstance(slots, str) else slots
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__"):
+                yield name
 
 
 def _copy_state(source: Any, target: Any) -> None:
@@ -77,8 +80,8 @@ def _copy_state(source: Any, target: Any) -> None:
     if hasattr(source, "__dict__"):
         vars(target).clear()
         vars(target).update(vars(source))
-    for name in _slots(type(source)):
-        if name not in ("__dict__", "__weakref__") and hasattr(source, name):
+    for name in slots_of(type(source)):
+        if hasattr(source, name):
             object.__setattr__(target, name, getattr(source, name))
 
 

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 from tilewright.lang.carry import is_dynamic, leaf_of
 from tilewright.lang.carry.undefined import Undefined
 from tilewright.lang.control.branches import If, Predicated, With, truth
-from tilewright.lang.control.expressions import and_, builtin, compare, if_expression, not_, or_, register_builtin
+from tilewright.lang.control.expressions import (
+    and_,
+    builtin,
+    compare,
+    equal,
+    if_expression,
+    not_,
+    or_,
+    register_builtin,
+)
 from tilewright.lang.control.loops import Loop, PythonWhile, Range, While
 from tilewright.lang.control.site import Site
 from tilewright.numeric.traced import current
@@ -32,6 +41,7 @@ __all__ = [
     "context",
     "cross",
     "depth",
+    "equal",
     "fails",
     "for_",
     "if_",
@@ -128,13 +138,15 @@ def _python_range(*args: Any, **hints: Any) -> builtins.range:
 
 
 def cross(what: str, *regions: Any) -> None:
-    """Refuse to leave regions of the program by `break`, `continue` or `return`; Python's own are left."""
+    """Refuse to leave regions of the program by `break`, `continue`, `return` or `yield`; Python's own are left."""
     for region in regions:
         kind = region.__class__
         if (kind is int and region > 1) or kind is Loop or kind is With or (kind is While and region.dynamic):
             place = Site.of(sys._getframe(1))
             if what == "return":
                 fix = "let all branches of the `if` end in `return`, outside of loops, or return a variable at the end"
+            elif what == "yield":
+                fix = "yield outside of it, or call a function in its place"
             else:
                 fix = "put the rest of the body under the opposite condition, or loop with `while` over a flag"
             text = f"`{what}` leaves an `if` or a loop that is decided at run time, where the program has no jumps"

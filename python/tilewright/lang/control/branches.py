@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Branches", "If", "Predicated", "With", "truth", "watch_of"]
 
 
+_DEEPEST = 100  # branches in one another
+
+
 def watch_of(frame: FrameType, names: Sequence[str]) -> Watch:
     """The objects that a region may change in place, from the names that it reads."""
     local, outer = frame.f_locals, frame.f_globals
@@ -48,11 +51,17 @@ class Branches:
         self._changes: list[Any] = []
 
     def begin(self) -> None:
+        if self.builder.depth > _DEEPEST:
+            text = f"{_DEEPEST} branches stand in one another: a recursion ends by a condition known only at run time"
+            raise TypeError(self.site.error(text, "while tracing it has no end: write a loop"))
         self.builder.begin_block(())
 
     def end(self) -> None:
         """Close the block; what the branch changed in place is put back."""
-        self._changes.append(self.watch.restore())
+        try:
+            self._changes.append(self.watch.restore())
+        except Mismatch as error:
+            raise TypeError(self._differ(error)) from None
         self._blocks.append(self.builder.end_block(()))
 
     def swap(self) -> None:

@@ -138,7 +138,7 @@ class Carried:
         for watched, now in self._watch.changes():
             if watched.how.is_carried or watched.is_one_of(variables):
                 continue
-            if len(now) != len(watched.state) and watched.how.part == "[{!r}]" and not isinstance(watched.value, dict):
+            if len(now) != len(watched.state) and watched.how.part == "[{!r}]":
                 fix = "that happens once, while the loop is traced: use cutlass.range_constexpr, or a tensor"
                 raise Mismatch(watched.path, f"{len(watched.state)} elements", f"{len(now)} elements", fix)
             for key, value in watched.state.items():

@@ -15,7 +15,7 @@ from tilewright.numeric.traced import current
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["and_", "builtin", "compare", "if_expression", "not_", "or_", "register_builtin"]
+__all__ = ["and_", "builtin", "compare", "equal", "if_expression", "not_", "or_", "register_builtin"]
 
 
 def if_expression(test: Any, first: Callable[[], Any], second: Callable[[], Any], watched: tuple[str, ...] = ()) -> Any:
@@ -53,26 +53,37 @@ def or_(first: Any, second: Callable[[], Any], watched: tuple[str, ...] = ()) ->
 
 
 def _connect(first: Any, second: Callable[[], Any], watched: tuple[str, ...], absorbing: bool, frame: Any) -> Any:
-    """`and` (absorbing: False) or `or` (True), where the program has to know the first value."""
+    """`and` (absorbing: False) or `or` (True), where the program has to know the first value.
+
+    Of two numbers of one type it is one of them, as in Python; of anything else whether it holds.
+    """
     branches, builder = _branches(first, watched, frame)
     branches.begin()
     value = second()
-    symbol = truth(value) if is_dynamic(value) else None
-    if symbol is not None and builder.can_speculate and not branches.watch.changes():
-        builder.inline_block()
-        return _boolean(builder.op("or" if absorbing else "and", (branches.condition, symbol)))
-    second_value = bool(value) if symbol is None else _boolean(symbol)
+    arms: tuple[Any, Any] = (value, first)
+    is_known = False  # the second value, while tracing
+    if not _is_number_like(first, value):
+        symbol = truth(value) if is_dynamic(value) else None
+        if symbol is not None and builder.can_speculate and not branches.watch.changes():
+            builder.inline_block()
+            return _boolean(builder.op("or" if absorbing else "and", (branches.condition, symbol)))
+        is_known = symbol is None
+        arms = bool(value) if is_known else _boolean(symbol), absorbing
     branches.end()
     branches.begin()
     branches.end()
-    arms = [second_value], [absorbing]
     if absorbing:
         branches.swap()
         arms = arms[1], arms[0]
-    joined = branches.finish(("the condition",), *arms)[0]
-    if joined is absorbing:
-        return joined
-    return joined if symbol is not None else _boolean(branches.condition)
+    joined = branches.finish(("the condition",), arms[:1], arms[1:])[0]
+    return _boolean(branches.condition) if is_known and joined is not absorbing else joined
+
+
+def _is_number_like(first: Any, value: Any) -> bool:
+    """Whether a value is a number of the other's type, which is no Boolean, or a Python number that becomes one."""
+    if first.__class__ is type(number_like(False, False)):
+        return False
+    return value.__class__ is first.__class__ or value.__class__ in (int, float)
 
 
 def not_(value: Any) -> Any:
@@ -120,6 +131,24 @@ def _compare(
         return _compare(right, operators[1:], rest[1:], watched, frame)
 
     return _connect(result, others, watched, False, frame) if is_dynamic(result) else others()
+
+
+def equal(left: Any, right: Any, negated: bool) -> Any:
+    """`left == right`, or `left != right`: of lists and tuples that hold numbers of the program a Boolean."""
+    if not (_holds_dynamic(left) or _holds_dynamic(right)):
+        return left != right if negated else left == right
+    same = _same(left, right)
+    return not_(same) if negated else same
+
+
+def _holds_dynamic(value: Any) -> bool:
+    return value.__class__ in (list, tuple) and any(is_dynamic(x) or _holds_dynamic(x) for x in value)
+
+
+def _same(left: Any, right: Any) -> Any:
+    if not (left.__class__ in (list, tuple) and right.__class__ is left.__class__):
+        return left == right
+    return len(left) == len(right) and _all(map(_same, left, right))
 
 
 _builtins: dict[Any, Callable[..., Any]] = {}

@@ -13,6 +13,7 @@ __all__ = ["Expressions", "binds"]
 
 _BUILTINS = frozenset(dir(builtins))
 _CALLED = {"min", "max", "any", "all"}
+_MAY_CHANGE = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Attribute)
 _BINDING = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
 
 
@@ -80,16 +81,16 @@ class Expressions:
         return at.lazy(body)
 
     def _mentioned(self, *nodes: Any) -> list[Any]:
-        """The names in parts that call something, and so may change an object."""
+        """The names in parts that may change an object: by a call, an operator, a property."""
         found = 0
-        calls = False
+        changes = False
         for node in nodes:
             part: Any
             for part in ast.walk(node):
-                calls = calls or part.__class__ is ast.Call
+                changes = changes or part.__class__ in _MAY_CHANGE
                 if part.__class__ is ast.Name:
                     found |= self._names.bit(part.id)
-        return [At(nodes[0]).constant(self._watched(found))] if calls else []
+        return [At(nodes[0]).constant(self._watched(found))] if changes and found else []
 
     def _conditional(self, node: Any) -> Any:
         if is_static_test(node.test) or binds(node):
@@ -126,7 +127,12 @@ class Expressions:
     def _compared(self, node: Any) -> Any:
         if len(node.ops) == 1 or is_static_test(node) or binds(node):
             self._visit_fields(node)
-            return node
+            operands = (node.left, *node.comparators)
+            is_equality = len(node.ops) == 1 and node.ops[0].__class__ in (ast.Eq, ast.NotEq)
+            if not is_equality or any(x.__class__ is ast.Constant for x in operands) or is_static_test(node):
+                return node
+            at = At(node)  # of lists and tuples, perhaps, which ask each item for a bool
+            return at.control("equal", *operands, at.constant(node.ops[0].__class__ is ast.NotEq))
         at = At(node)
         operators = at.constant(tuple(type(op).__name__ for op in node.ops))
         watched = self._mentioned(*node.comparators[1:])

@@ -12,7 +12,7 @@ from tilewright.lang.control.site import RESULT
 from tilewright.lang.rewrite.names import is_static_test
 from tilewright.lang.rewrite.nodes import statements_in
 
-__all__ = ["join_returns"]
+__all__ = ["join_returns", "yields"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -22,7 +22,7 @@ _DEEPEST = 8
 
 def join_returns(function: Any) -> None:
     """Rewrite the early returns of a function under conditions that may be the program's."""
-    if _is_needed(function.body) and not _is_generator(function):
+    if _is_needed(function.body) and not yields(function):
         function.body = _tail(function.body, False, 0)
 
 
@@ -81,10 +81,11 @@ def _returns(node: Any) -> bool:
     return node.__class__ is ast.Return or any(map(_returns, statements_in(node)))
 
 
-def _is_generator(node: Any) -> bool:
+def yields(node: Any) -> bool:
+    """Whether a `yield` stands in a function or statement, and not in a function inside."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Yield, ast.YieldFrom)):
             return True
-        if not isinstance(child, (*_SCOPES, ast.Lambda)) and _is_generator(child):
+        if not isinstance(child, (*_SCOPES, ast.Lambda)) and yields(child):
             return True
     return False

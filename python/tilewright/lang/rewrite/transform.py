@@ -23,7 +23,7 @@ from tilewright.lang.rewrite.expressions import binds
 from tilewright.lang.rewrite.jumps import JUMP, Jumps, Region, jumps_of
 from tilewright.lang.rewrite.names import ALL, Names, is_static_test
 from tilewright.lang.rewrite.nodes import STORE, At
-from tilewright.lang.rewrite.returns import join_returns
+from tilewright.lang.rewrite.returns import join_returns, yields
 
 if TYPE_CHECKING:
     pass
@@ -49,6 +49,7 @@ class _Function(Jumps):
         self._regions: list[Region] = []
         self._count = 0
         self._bound = ALL
+        self._is_generator = function.__class__ is not ast.Lambda and yields(function)
 
     def run(self) -> None:
         function = self._function
@@ -74,6 +75,8 @@ class _Function(Jumps):
         out: list[Any] = []
         for node in block:
             method = _STATEMENTS.get(node.__class__)
+            if self._is_generator and self._regions and not hasattr(node, "body") and yields(node):
+                out += self._cross(At(node), "yield", self._regions)
             if method is None:
                 self._visit_fields(node)
                 out.append(node)
@@ -239,10 +242,13 @@ class _Function(Jumps):
         manager = item.context_expr = self._visit(item.context_expr)
         if item.optional_vars is not None:
             self._visit_target(item.optional_vars)
+        at = At(manager)
+        # A manager that stops an error may not stop one of a branch that is decided at run time.
+        blocks = self._new("depth")
+        before, behind = (at.assign(blocks, at.control("depth")), at.statement(at.control("caught", at.name(blocks))))
         if manager.__class__ is not ast.Call:
             node.body = self._block(node.body)
-            return node
-        at = At(manager)
+            return [before, node, behind]
         stores, loads, _ = _facts(node.body)
         stores |= self._names.shared
         texts, names = self._region_names(stores & node.live_out)
@@ -251,12 +257,12 @@ class _Function(Jumps):
         call = at.control("context", manager, at.constant(texts), at.constant(self._watched(loads)))
         loop = Region("with", region)
         self._regions.append(loop)
-        before = self._bound
+        bound = self._bound
         node.body = self._block(node.body)
-        self._bound = before
+        self._bound = bound
         self._regions.pop()
         leave = at.condition(self._is_dynamic(at, loop), [at.unpack(names, region, "leave")])
-        return [at.assign(region, call), node, leave]
+        return [before, at.assign(region, call), node, leave, behind]
 
     def _try(self, node: Any) -> Any:
         at = At(node)
@@ -350,6 +356,12 @@ class _Function(Jumps):
         transform(node, self._owner)
         return node
 
+    def _class(self, node: Any) -> Any:
+        for part in node.body:
+            if part.__class__ is ast.FunctionDef:
+                transform(part, node.name)
+        return node
+
 
 _STATEMENTS: dict[type, Any] = {
     ast.If: _Function._if,
@@ -368,7 +380,7 @@ _STATEMENTS: dict[type, Any] = {
     ast.AugAssign: _Function._augmented,
     ast.FunctionDef: _Function._inner,
     ast.AsyncFunctionDef: _Function._as_is,
-    ast.ClassDef: _Function._as_is,
+    ast.ClassDef: _Function._class,
 }
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Function._try
