@@ -32,6 +32,7 @@ __all__: list[str] = [
     "describe",
     "device",
     "device_count",
+    "device_of_address",
     "driver_path",
     "driver_version",
     "encode_tensor_map",
@@ -88,6 +89,7 @@ class DriverError(RuntimeError):
     """
 
     code: typing.Any
+    error_code: typing.Any
     kernel: typing.ClassVar[str]
     name: typing.ClassVar[str]
 
@@ -171,9 +173,15 @@ class Function:
         ] = [1, 1, 1],
         cooperative: bool = False,
         programmatic: bool = False,
+        completion_event: tuple[
+            typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, bool
+        ] = (0, 0, False),
+        programmatic_event: tuple[
+            typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, bool
+        ] = (0, 0, False),
     ) -> None:
         """
-        Enqueue the kernel; params are the bytes of its parameters, each where the kernel expects it. cluster: blocks that run together; cooperative: all blocks run at once; programmatic: the kernel may begin before the one before it on the stream has ended.
+        Enqueue the kernel; params are the bytes of its parameters, each where the kernel expects it. cluster: blocks that run together; cooperative: all blocks run at once; programmatic: the kernel may begin before the one before it on the stream has ended. Events, as (handle, flags, at block start), are recorded: completion_event when all blocks have begun, programmatic_event when all let dependents begin.
         """
 
     def occupancy(
@@ -549,6 +557,11 @@ def device(device: typing.SupportsInt | typing.SupportsIndex) -> dict[str, typin
 def device_count() -> int:
     """
     0 where the driver finds no device.
+    """
+
+def device_of_address(address: typing.SupportsInt | typing.SupportsIndex) -> int:
+    """
+    The device whose memory an address is; -1 for memory of the CPU, and where there is no driver.
     """
 
 def driver_path() -> str | None:
