@@ -96,6 +96,12 @@ def test_both_sides_of_cp_async_are_one_instruction():
     assert set(differing(predicted, [far]).values()) == {""}
 
 
+def test_what_never_takes_part_is_not_there():
+    line = read(3, "@!PT LDS RZ, [RZ] ;", lanes=0, wavefronts=(1, 1))
+    assert not compare_lines("k", [], [line])
+    assert compare_lines("k", [], [line._replace(sass="@!P3 LDS RZ, [RZ] ;")])
+
+
 def test_atomics_are_said_to_be_predicted_as_stores():
     line = read(2, "ATOMS.POPC.INC.32 RZ, [R2] ;", wavefronts=(5, 1))
     found = differing([said(2, "atomic", wavefronts=(3, 1))], [line])

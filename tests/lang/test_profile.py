@@ -126,6 +126,31 @@ def test_instructions_of_a_line_have_their_worst_request():
     assert "32-way bank conflict" in str(both)
 
 
+def test_lines_of_several_files_are_told_apart(tmp_path, monkeypatch):
+    (tmp_path / "helper.py").write_text(
+        "from tilewright import cute\n@cute.jit\ndef column(x, i):\n    return x[i * 32]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from helper import column
+
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        i, _, _ = cute.arch.thread_idx()
+        x[i] = column(x, i)
+
+    @cute.jit
+    def launch(x: cute.Tensor):
+        kernel(x).launch(block=[32, 1, 1])
+
+    found = cute.profile(launch, np.zeros(1024, np.float32))
+    assert found.line(4, "helper.py").sectors == 32
+    with pytest.raises(KeyError, match="costs nothing"):
+        found.line(4, "test_profile.py")
+    text = found.text(200)
+    assert "\nhelper.py, line 4: load x: neighbouring lanes are 128 bytes apart" in text
+    assert len([line for line in text.splitlines() if "requests" in line and line.endswith(".py")]) == 2
+
+
 # ---- the listing
 
 

@@ -14,6 +14,7 @@ from tilewright import cute
 from tilewright.analysis import async_access, warp_access
 from tilewright.cute.nvgpu import cpasync
 from tilewright.cute.runtime import from_dlpack
+from tilewright.lang.profiling.verify import predicted_of
 
 torch = pytest.importorskip("torch")
 
@@ -280,6 +281,11 @@ def test_cp_async(cached, width, stride, rows):
     assert target.wavefronts == sum(cost.destination.wavefronts for cost in costs)
     assert target.counted_wavefronts == sum(cost.counted for cost in costs)
     assert target.ideal_counted_wavefronts == sum(cost.ideal_counted for cost in costs)
+    # What is compared with Nsight Compute is what it counts.
+    of_source, of_target = predicted_of([source, target])
+    assert (of_source.sectors, of_source.kind, of_target.memory) == (source.sectors, "cp.async", "shared")
+    assert of_target.wavefronts == target.counted_wavefronts
+    assert of_target.ideal_wavefronts == target.ideal_counted_wavefronts
 
 
 @cute.kernel

@@ -82,8 +82,8 @@ class _Function:
         self.options = options
         self._programs: dict[Hashable, Traced] = {}
         self._users: weakref.WeakSet[_Function] = weakref.WeakSet()  # whose programs have this function in them
-        if "<locals>" not in self.__qualname__:
-            place = (self.__module__, self.__qualname__)
+        if "<locals>" not in function.__qualname__:
+            place = (function.__module__, function.__qualname__)
             before = _defined.get(place)
             for user in tuple(before._users if before else ()):
                 user.forget()

@@ -126,7 +126,9 @@ def _hints(profile: Profile) -> list[str]:
     all_requests = sum(x.requests for x in profile.lines)
     said = [x for x in profile.worst if x.hint and LITTLE * x.excess >= x.ideal_sectors + x.ideal_wavefronts]
     said += [x for x in profile.lines if x.hint and x.excess == 0 and LITTLE * x.requests >= all_requests]
-    hints = [f"line {x.number}: {x.hint}" for x in said[:SHOWN]]
+    has_one_file = len({x.file for x in profile.lines}) == 1
+    places = ("" if has_one_file else f"{os.path.basename(x.file)}, " for x in said)
+    hints = [f"{place}line {x.number}: {x.hint}" for place, x in zip(places, said[:SHOWN], strict=False)]
     if len(said) > SHOWN:
         hints.append(f"{len(said) - SHOWN} more lines have a .hint")
     return hints
