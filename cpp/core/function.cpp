@@ -50,8 +50,8 @@ std::vector<std::vector<Leaf>> by_component(const std::vector<Leaf>& leaves) {
   return components;
 }
 
-// The answer of solve(most) with digits of at most `most`, for the first power of four that has one: an example that can
-// be read. None where there is none for any digits.
+// The answer of solve(most) with digits of at most `most`, for the first power of four that has one: an example that
+// can be read. None where there is none for any digits.
 template <class Solve>
 std::optional<Coordinates> readable(Solve&& solve) {
   const auto any = solve(INT64_MAX);

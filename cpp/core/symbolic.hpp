@@ -10,7 +10,22 @@
 
 namespace tilewright {
 
-enum class SymbolicOp { kAdd, kMul, kDiv, kMod, kCeilDiv, kMin, kMax, kAbs, kSign, kShapeDiv, kAnd, kXor, kShr, kWiden };
+enum class SymbolicOp {
+  kAdd,
+  kMul,
+  kDiv,
+  kMod,
+  kCeilDiv,
+  kMin,
+  kMax,
+  kAbs,
+  kSign,
+  kShapeDiv,
+  kAnd,
+  kXor,
+  kShr,
+  kWiden
+};
 
 class Symbols {
  public:
