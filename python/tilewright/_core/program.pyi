@@ -522,7 +522,7 @@ def run_kernel(
     seed: typing.SupportsInt | typing.SupportsIndex = 0,
     threads: typing.SupportsInt | typing.SupportsIndex = 0,
     limit: typing.SupportsInt | typing.SupportsIndex = 0,
-    events: typing.SupportsInt | typing.SupportsIndex = 16777216,
+    events: typing.SupportsInt | typing.SupportsIndex = 8388608,
 ) -> typing.Any:
     """
     Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; `limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that the checks tell apart at a time.
