@@ -30,7 +30,7 @@ test: $(VENV)/installed $(VENV)/extra-test
 docs: $(VENV)/installed $(VENV)/extra-test $(VENV)/extra-docs
 	@rm -rf build/docs
 	@$(BIN)/python -m sphinx -W --keep-going --quiet -j auto -d build/docs/doctrees docs build/docs/html
-	@$(PYTEST) -q -m site tests/docs/test_site.py
+	@$(PYTEST) -q -m "site or not site" tests/docs/test_site.py tests/docs/test_reference.py
 	@echo "open build/docs/html/index.html"
 
 lint: $(VENV)/extra-dev

@@ -50,12 +50,12 @@ std::vector<std::vector<Leaf>> by_component(const std::vector<Leaf>& leaves) {
   return components;
 }
 
-// The answer of solve(most) with digits of at most `most`, for the first power of four that has one: an example that
-// can be read. None where there is none for any digits.
+// The answer of solve(most) with digits of at most `most`, for the first power of two that has one: an example that can
+// be read. Large powers are few, for there each takes its time. None where there is none for any digits.
 template <class Solve>
 std::optional<Coordinates> readable(Solve&& solve) {
   const auto any = solve(INT64_MAX);
-  for (int64_t most = 1; any && most < INT64_MAX / 4; most *= 4) {
+  for (int64_t most = 1; any && most < INT64_MAX / 16; most *= most < 16 ? 2 : 16) {
     if (const auto found = solve(most)) return found;
   }
   return any;

@@ -181,17 +181,15 @@ void walk(TupleView coord, LayoutView layout, F&& f) {
   note_digits(digits, shape);
 }
 
-// Whether modes of static strides may reach offsets that take more than 32 bits. An extent that nobody knows is at most
-// the greatest of 32 bits.
+// Whether the static modes reach offsets that take more than 32 bits.
 bool reaches_beyond_32_bits(LayoutView layout) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   Wide reach = 0;
   for_each_leaf(layout, [&](const Node& extent, const Node& stride) {
-    if (stride.is_dynamic()) return;
+    if (extent.is_dynamic() || stride.is_dynamic()) return;
     const Wide step = stride.value < 0 ? -Wide{stride.value} : stride.value;
-    reach += ((extent.is_static() ? extent.value : kMost) - 1) * step;
+    reach += (extent.value - 1) * step;
   });
-  return reach > kMost;
+  return reach > std::numeric_limits<int32_t>::max();
 }
 
 IntTuple offset_of(TupleView coord, LayoutView layout) {

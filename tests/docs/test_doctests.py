@@ -62,7 +62,8 @@ def test_examples(test):
 
 
 def has_example(item):
-    return ">>> " in (getattr(item, "__doc__", None) or "")
+    """Its own, or that of a class above it: one of Integer serves Int8."""
+    return any(">>> " in (x.__doc__ or "") for x in (item, *getattr(item, "__mro__", ())))
 
 
 def test_every_public_callable_has_an_example():

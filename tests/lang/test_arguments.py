@@ -165,3 +165,18 @@ def test_offsets_have_64_bits():
     x = np.lib.stride_tricks.as_strided(memory, shape=(3, 4), strides=(2**31, 1))
     far_kernel(x).launch(block=3)
     assert x[:, 1:3].tolist() == [[5, 7], [6, 8], [7, 9]]
+
+
+@cute.kernel
+def far_row_kernel(x: cute.Tensor, row: Int32):
+    t, _, _ = cute.arch.thread_idx()
+    x[row + t, 1] = Int8(t + 5)
+    cute.local_tile(x, (1, 2), (row + t, 1))[0, 0] = Int8(t + 7)
+
+
+def test_offsets_of_large_static_layouts_have_64_bits():
+    memory = np.frombuffer(mmap.mmap(-1, 2**32), np.int8)
+    x = memory.reshape(2**22, 1024)
+    row = 2**21 + 2**20
+    far_row_kernel(cute.runtime.from_dlpack(x), row).launch(block=3)
+    assert x[row : row + 3, 1:3].tolist() == [[5, 7], [6, 8], [7, 9]]

@@ -175,7 +175,7 @@ def test_the_worst_lines_are_marked_and_what_mends_them_is_said(conflicts, monke
 
 
 def test_numbers_stand_below_their_heads(conflicts):
-    lines = str(conflicts).splitlines()
+    lines = conflicts.text(120).splitlines()
     (head,) = (line for line in lines if "wavefronts" in line and "sectors" in line)
     (row,) = (line for line in lines if "= x[i * stride]" in line)
     for name, value in (
@@ -218,7 +218,7 @@ def two_places(x: cute.Tensor):
 
 
 def test_lines_between_are_shown_and_long_gaps_are_not(of_uneven):
-    text = str(of_uneven)
+    text = of_uneven.text(120)
     (row,) = (line for line in text.splitlines() if "# a comment" in line)
     assert re.fullmatch(r" \d+ +# a comment costs nothing", row)
     found = cute.profile(two_places, np.zeros(64, np.float32))

@@ -123,13 +123,8 @@ def test_functions_are_not_iterable(name):
 
 def bound_types():
     kinds = [x for module in (_core, _core.cuda) for x in vars(module).values() if isinstance(x, type)]
-    made = (
-        "unchecked",
-        "Nvrtc",
-        "Kernel",
-        "Prepared",
-        "Recorder",
-    )  # the first without arguments, the others in __init__
+    # The first without arguments, the others in __init__.
+    made = ("unchecked", "Nvrtc", "Kernel", "HostFunction", "Prepared", "Recorder")
     return [x for x in kinds if type(x).__name__ == "pybind11_type" and x.__name__ not in made]
 
 

@@ -54,6 +54,10 @@ class Numeric(metaclass=NumericMeta):
     In a function that is traced a number may be known at run time only (it prints as `?`): its operators are operations
     of the program, with the same rules, comparisons give a Boolean, and where Python itself asks for its value that is
     a TypeError.
+
+    >>> from tilewright import Int8, Int32
+    >>> type(Int8(1) + Int32(1)), type(Int8(1) / Int8(2))
+    (Int32, Float32)
     """
 
     __slots__ = ("_value",)

@@ -13,6 +13,10 @@ class Float(Numeric):
 
     What the largest patterns mean differs: `ieee` has infinities and NaN; `fn` and `fnuz` have NaN alone; `finite` has
     neither. `fnuz` has no negative zero. A value too large becomes infinity, or the largest number where there is none.
+
+    >>> from tilewright import Float16
+    >>> float(Float16(0.1))
+    0.0999755859375
     """
 
     __slots__ = ()

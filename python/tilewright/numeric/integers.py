@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 class Integer(Numeric):
-    """An integer of `width` bits, in two's complement where it is signed; results out of range wrap around."""
+    """An integer of `width` bits, in two's complement where it is signed; results out of range wrap around.
+
+    >>> from tilewright import Int8
+    >>> int(Int8(100) + Int8(100))
+    -56
+    """
 
     __slots__ = ()
     is_integer, is_float = True, False

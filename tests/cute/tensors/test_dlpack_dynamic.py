@@ -154,3 +154,10 @@ def test_the_stride_order_of_an_earlier_mark_stays():
     ):
         tensor.mark_compact_shape_dynamic(3, stride_order=(2, 3, 4, 0, 1))
     assert str(tensor.mark_compact_shape_dynamic(1).layout) == "(1,?,?,32,1):(0,1,?{i64},?{i64},0)"
+
+
+def test_offsets_along_a_static_stride_have_32_bits():
+    tensor = from_dlpack(np.broadcast_to(np.zeros(1, np.int8), (2**21 + 1, 1024)).copy())
+    with pytest.raises(tw.LayoutError, match=r"mode 0 .* reaches offset 2147483648.*mark_layout_dynamic"):
+        tensor.mark_compact_shape_dynamic(mode=0)
+    assert str(tensor.mark_compact_shape_dynamic(mode=1).layout) == "(2097153,?):(?{i64},1)"

@@ -141,8 +141,9 @@ class RuntimeTensor(Tensor):
 
         Changes the tensor and returns it. stride_order names the dimensions from the outermost to the innermost, like
         torch's dim_order(); by default it follows the strides, which must then differ. The stride of an extent of 1
-        becomes 0. Raises LayoutError for a layout that is not compact in that order, or an extent that is not a
-        multiple of divisibility. Source: CuTeDSL documentation, framework integration.
+        becomes 0. Raises LayoutError for a layout that is not compact in that order, an extent that is not a
+        multiple of divisibility, or offsets beyond 2^31 along a static stride. Source: CuTeDSL documentation, framework
+        integration.
 
         >>> import numpy
         >>> from tilewright.cute.runtime import from_dlpack
@@ -165,11 +166,8 @@ class RuntimeTensor(Tensor):
         extents = list(shape)
         extents[mode] = Int32._make(int(shape[mode]), divisibility)
         strides: list[Any] = [0] * rank
-        size, known, dynamic = (
-            1,
-            1,
-            False,
-        )  # of the dimensions inside: elements, a divisor of them, whether it counts as unknown
+        # Of the dimensions inside: elements, a divisor of them, whether it counts as unknown.
+        size, known, dynamic = 1, 1, False
         for i in reversed(order):
             extent = extents[i]
             if int(extent) != 1 and int(stride[i]) != size:
@@ -182,6 +180,12 @@ class RuntimeTensor(Tensor):
                 size *= int(extent)
                 known *= extent._div if isinstance(extent, Int32) else extent
                 dynamic = dynamic or isinstance(extent, Int32)
+        furthest = (int(shape[mode]) - 1) * int(strides[mode])
+        if furthest > Int32.max and isinstance(strides[mode], int):
+            raise LayoutError(
+                f"{name}: mode {mode} of {self} reaches offset {furthest}, but offsets of a dynamic extent and a "
+                "static stride have 32 bits; use mark_layout_dynamic, whose strides have 64"
+            )
         self.layout = _core.make_layout(tuple(extents), stride=tuple(strides))
         self._stride_order = order
         return self
