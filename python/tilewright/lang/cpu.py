@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core, numeric
 from tilewright._core import program
 from tilewright.lang.arguments import Static
+from tilewright.lang.leaves import argument_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,11 +99,8 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
     for number, launch in enumerate(launches):
         host_prints.before(number)
         function = functions[launch.kernel]
-        arguments, ranges = [], []
-        for name, (bits, base) in zip(function.parameters, launch.arguments, strict=True):
-            arguments.append(bits if base < 0 else (leaves.values[base] + bits) % (1 << 64))
-            if base in memory:
-                ranges.append(_range(memory[base], name))
+        named = zip(function.parameters, launch.arguments, strict=True)
+        ranges = [_range(memory[base], name) for name, (_, base) in named if base in memory]
         findings, output = program.run_kernel(
             traced.program,
             launch.kernel,
@@ -110,7 +108,7 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             launch.block,
             cluster=launch.cluster,
             shared_bytes=launch.shared_bytes,
-            arguments=arguments,
+            arguments=[argument_of(leaves.values, given) for given in launch.arguments],
             memory=ranges,
             check=_is_checked(prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,

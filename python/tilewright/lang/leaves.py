@@ -8,14 +8,20 @@ from tilewright import _core
 from tilewright.numeric import Int32, Int64, Numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["all_leaves", "flat", "leaf_values", "number_of", "rebuilt"]
+__all__ = ["all_leaves", "argument_of", "flat", "leaf_values", "number_of", "rebuilt"]
 
 
 def number_of(dtype: type[Numeric], symbol: Any, div: int = 1) -> Any:
     """The number of a type that a value of the program is."""
     return dtype._make(symbol, div) if issubclass(dtype, (Int32, Int64)) else dtype._of(symbol)
+
+
+def argument_of(values: Sequence[int], given: tuple[int, int]) -> int:
+    """The bits of a kernel's argument: of a number, or of a pointer so many bytes behind the host function's value."""
+    bits, base = given
+    return bits if base < 0 else (values[base] + bits) % (1 << 64)
 
 
 def flat(tree: Any, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright._core import program
+from tilewright.lang.leaves import argument_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,7 +61,6 @@ def count(
     functions = traced.program.functions
     counted = []
     for launch in launches:
-        arguments = [bits if base < 0 else (values[base] + bits) % (1 << 64) for bits, base in launch.arguments]
         rows = program.profile_kernel(
             traced.program,
             launch.kernel,
@@ -68,7 +68,7 @@ def count(
             launch.block,
             cluster=launch.cluster,
             shared_bytes=launch.shared_bytes,
-            arguments=arguments,
+            arguments=[argument_of(values, given) for given in launch.arguments],
             warp=warp,
         )
         name, symbol = functions[launch.kernel].name, program.cuda_name(traced.program, launch.kernel)
