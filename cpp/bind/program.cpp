@@ -13,6 +13,7 @@
 #include "module.hpp"
 #include "program/evaluate.hpp"
 #include "program/fold.hpp"
+#include "program/store.hpp"
 #include "program/symbols.hpp"
 
 namespace tilewright::bind {
@@ -439,6 +440,13 @@ void bind_whole(py::module_& m) {
   py::class_<Program, std::shared_ptr<Program>>(m, "Program", "A traced program.")
       .def("__str__", [](const Program& p) { return program::to_string(p); })
       .def_property_readonly("functions", [](const Program& p) { return p.functions; })
+      .def(
+          "to_bytes", [](const Program& p) { return py::bytes(program::to_bytes(p)); },
+          "The program for a file; see from_bytes.")
+      .def_static(
+          "from_bytes",
+          [](const py::bytes& bytes) { return std::make_shared<Program>(program::from_bytes(std::string(bytes))); },
+          py::arg("bytes"), "The program that to_bytes gave; ProgramError where the bytes are none.")
       .def(
           "parameter_types",
           [](const Program& p, std::size_t index) {

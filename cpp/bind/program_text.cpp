@@ -53,6 +53,15 @@ void bind_program_text(py::module_& m) {
       "cuda_name",
       [](const Program& program, std::size_t index) { return program::cuda_name(kernel_of(program, index)); },
       py::arg("program"), py::arg("function"), "The name of a kernel in its CUDA C++.");
+  m.def(
+      "host_c_source",
+      [](const Program& program, std::size_t index, const std::string& name) {
+        const program::Function& function = program.functions.at(index);
+        if (function.is_kernel) throw ProgramError(function.name + " is a kernel: it does not run on the host");
+        return program::host_c_source(program, function, name);
+      },
+      py::arg("program"), py::arg("function"), py::arg("name"),
+      "A host function as C: static int name(name_Module *module, CUstream stream, its parameters).");
   m.def("parameter_places", parameter_places, py::arg("program"), py::arg("function"),
         "(where each parameter of a kernel begins, the bytes of all) in the memory that a launch is given.");
 }

@@ -66,6 +66,12 @@ static int cuCtxPushCurrent(void* context) {
   return note("push", context == &contexts[0] ? "0" : context == &contexts[1] ? "1" : "another");
 }
 static int cuCtxPopCurrent(void** context) { return *context = stack[--depth], note("pop", ""); }
+static int cuCtxSetCurrent(void* context) {
+  depth = 0;
+  stack[depth++] = context;
+  return note("cuCtxSetCurrent", context == &contexts[0] ? "0" : "1");
+}
+static int cuCtxGetDevice(int* device) { return *device = depth && stack[depth - 1] == &contexts[1], 0; }
 static int cuCtxSynchronize(void) { return note("cuCtxSynchronize", ""); }
 static int cuThreadExchangeStreamCaptureMode(int* mode) {
   static __thread int current;
@@ -103,6 +109,21 @@ static int cuModuleLoadData(void** module, const void* image) {
 static int cuModuleGetFunction(void** function, void* module, const char* name) {
   (void)module;
   return *function = strdup(name), note("cuModuleGetFunction", name);
+}
+static int cuLibraryLoadData(void** library, const void* code, void* a, void** b, unsigned c, void* d, void** e,
+                             unsigned f) {
+  (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+  return *library = (void*)code, note("cuLibraryLoadData", memcmp(code, "\177ELF", 4) ? "no cubin" : "");
+}
+static int cuLibraryUnload(void* library) { return (void)library, note("cuLibraryUnload", ""); }
+static int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
+  (void)library;
+  return *kernel = strdup(name), note("cuLibraryGetKernel", name);
+}
+static int cuKernelSetAttribute(int attribute, int value, void* kernel, int device) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "%d=%d of device %d", attribute, value, device);
+  return (void)kernel, note("cuKernelSetAttribute", detail);
 }
 static int cuFuncGetAttribute(int* value, int attribute, void* function) {
   return (void)function, *value = attributes[attribute], 0;
@@ -250,6 +271,8 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuCtxGetCurrent),
       F(cuCtxPushCurrent),
       F(cuCtxPopCurrent),
+      F(cuCtxSetCurrent),
+      F(cuCtxGetDevice),
       F(cuCtxSynchronize),
       F(cuThreadExchangeStreamCaptureMode),
       F(cuMemHostAlloc),
@@ -261,6 +284,10 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuStreamSynchronize),
       F(cuModuleLoadData),
       F(cuModuleGetFunction),
+      F(cuLibraryLoadData),
+      F(cuLibraryUnload),
+      F(cuLibraryGetKernel),
+      F(cuKernelSetAttribute),
       F(cuFuncGetAttribute),
       F(cuFuncSetAttribute),
       F(cuFuncGetParamInfo),

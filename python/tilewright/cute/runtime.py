@@ -16,11 +16,14 @@ from tilewright.numeric.dlpack import from_dlpack_code
 
 if TYPE_CHECKING:
     from tilewright._typing import SupportsDLPack
+    from tilewright.lang.export.load import find_runtime_libraries, load_module
     from tilewright.lang.fake import make_fake_compact_tensor, make_fake_stream, make_fake_tensor
 
 __all__ = [
     "Pointer",
+    "find_runtime_libraries",
     "from_dlpack",
+    "load_module",
     "make_fake_compact_tensor",
     "make_fake_stream",
     "make_fake_tensor",
@@ -28,7 +31,10 @@ __all__ = [
     "nullptr",
 ]
 
-_FAKE = ("make_fake_compact_tensor", "make_fake_stream", "make_fake_tensor")
+_LAZY = {
+    **dict.fromkeys(("make_fake_compact_tensor", "make_fake_stream", "make_fake_tensor"), "tilewright.lang.fake"),
+    **dict.fromkeys(("find_runtime_libraries", "load_module"), "tilewright.lang.export.load"),
+}
 
 # DLPack devices; what they are called in memory terms.
 _GLOBAL_MEMORY = (2, 10, 13)  # CUDA, ROCm, CUDA managed
@@ -244,4 +250,4 @@ def nullptr(
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = names_of(__name__, dict.fromkeys(_FAKE, "tilewright.lang.fake"))
+    __getattr__, __dir__ = names_of(__name__, _LAZY)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 from tilewright import _core
 from tilewright._boundary import shown
 from tilewright._core import program
+from tilewright._registry import Lazy
 from tilewright._traceback import short
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import Pointer
@@ -31,7 +32,9 @@ from tilewright.lang.run import run
 from tilewright.lang.trace import Trace, as_symbols, current, dimension, event_number, leaves_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Hashable, Sequence
+    from pathlib import Path
 
     from tilewright.lang.compile import CompiledKernel
 
@@ -391,20 +394,31 @@ class Compiled(_core.cuda.Launcher):
     Constexpr arguments are left out of a call, as are arguments that have defaults.
     """
 
-    def __init__(self, function: Jit, bound: inspect.BoundArguments, options: Options, owners: int) -> None:
-        """`owners`: how many of the first arguments are fixed, since they are the objects whose method this is."""
-        self.options = options
+    def __init__(
+        self, name: str, doc: str | None, signature: inspect.Signature, fixed: dict[str, Any], traced: Traced,
+        options: Options,
+    ) -> None:  # fmt: skip
+        """`signature` is that of calls; `fixed` has the values of the parameters that calls leave out."""
+        self.__name__, self.__doc__ = name, doc
+        self.signature, self.fixed, self.traced, self.options = signature, fixed, traced, options
+        self.parameters = tuple(signature.parameters)
+
+    @classmethod
+    def of(cls, function: Jit, bound: inspect.BoundArguments, options: Options, owners: int) -> Compiled:
+        """A function compiled for arguments.
+
+        `owners`: how many of the first ones are fixed, since they are the objects whose method this is.
+        """
         bound.apply_defaults()
         parameters = list(function.signature.parameters.values())
-        self._fixed = {
+        fixed = {
             p.name: bound.arguments[p.name]
             for i, p in enumerate(parameters)
             if i < owners or (is_constexpr(p.annotation) and p.name in bound.arguments)
         }
-        self.signature = function.signature.replace(parameters=[p for p in parameters if p.name not in self._fixed])
-        self.__name__, self.__doc__ = function.function.__name__, function.function.__doc__
-        self.parameters = tuple(self.signature.parameters)
-        self.traced = function.trace(function.forms(bound), self.parameters)
+        signature = function.signature.replace(parameters=[p for p in parameters if p.name not in fixed])
+        traced = function.trace(function.forms(bound), tuple(signature.parameters))
+        return cls(function.function.__name__, function.function.__doc__, signature, fixed, traced, options)
 
     @property
     def program(self) -> Any:
@@ -414,9 +428,14 @@ class Compiled(_core.cuda.Launcher):
     @property
     def kernels(self) -> tuple[CompiledKernel, ...]:
         """Its kernels for the architecture of the options, by default the first device's, or sm_90a without one."""
+        return tuple(self.kernels_by_index.values())
+
+    @property
+    def kernels_by_index(self) -> dict[int, CompiledKernel]:
+        """The same, by their places among the program's functions."""
         has_device = _core.cuda.driver_path() is not None and _core.cuda.device_count() > 0
         arch = self.options.gpu_arch or (arch_of(0) if has_device else "sm_90a")
-        return tuple(kernels_of(self.traced, arch).values())
+        return kernels_of(self.traced, arch)
 
     @property
     def source(self) -> str:
@@ -463,6 +482,26 @@ class Compiled(_core.cuda.Launcher):
         return f"<compiled {self.__name__}{self.signature}>"
 
     @short
+    def export_to_c(
+        self,
+        file_path: str | os.PathLike[str],
+        file_name: str | None = None,
+        function_prefix: str | None = None,
+        *,
+        function_name: str | None = None,
+    ) -> tuple[Path, Path]:
+        """Write a C header and an object, which link into a program without Python; their paths.
+
+        file_path is a folder where file_name is given, or else the object's path; function_prefix or function_name,
+        by default the function's own name, is what the names in C begin with. The header says how to call it. It
+        needs a C compiler. `cute.runtime.load_module` loads the object in Python.
+
+        Raises TypeError for arguments that C cannot pass, RuntimeError without a C compiler.
+        Source: CuTeDSL, the compiled function's `export_to_c`.
+        """
+        return _export_to_c(self, file_path, file_name, function_prefix or function_name)  # type: ignore[no-any-return]
+
+    @short
     def _slow(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return run(self.traced, self.leaves(args, kwargs))
 
@@ -470,8 +509,11 @@ class Compiled(_core.cuda.Launcher):
         """What the arguments of a call put in for the program's parameters."""
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        values = {**bound.arguments, **self._fixed}
+        values = {**bound.arguments, **self.fixed}
         return leaves_of((form, values[name]) for name, form in self.traced.forms.items())
+
+
+_export_to_c = Lazy("tilewright.lang.export.write:export_to_c")
 
 
 class _Compile:
@@ -509,7 +551,7 @@ class _Compile:
             if not isinstance(call, Jit):
                 raise TypeError(f"compile: expected a function decorated with @cute.jit, but got {shown(function)}")
             args, function = (function, *args), call
-        return Compiled(function, function.signature.bind(*args, **kwargs), chosen, len(args) - given)
+        return Compiled.of(function, function.signature.bind(*args, **kwargs), chosen, len(args) - given)
 
 
 compile = _Compile()

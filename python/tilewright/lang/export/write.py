@@ -1,0 +1,92 @@
+"""`compiled.export_to_c(..)`: a compiled function as a C header and an object, which link without Python."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright import _core
+from tilewright._core import program
+from tilewright.lang.arguments import Leaves, Static
+from tilewright.lang.export.c_text import arguments_of, header, source
+from tilewright.lang.export.forms import Fixed, described, described_signature
+from tilewright.lang.export.objects import compile_object
+from tilewright.lang.export.record import pack
+from tilewright.runtime.program import to_sections
+
+if TYPE_CHECKING:
+    from tilewright.lang.arguments import Form
+    from tilewright.lang.jit import Compiled
+
+__all__ = ["export_to_c"]
+
+FORMAT = 1  # of the facts of a record
+
+
+def export_to_c(
+    compiled: Compiled,
+    file_path: str | os.PathLike[str],
+    file_name: str | None,
+    function_prefix: str | None,
+) -> tuple[Path, Path]:
+    """Write the header and the object; their paths."""
+    prefix = compiled.__name__ if function_prefix is None else function_prefix
+    if not re.fullmatch(r"[A-Za-z_]\w*", prefix, re.ASCII) or keyword.iskeyword(prefix):
+        raise ValueError(f"export_to_c: the function is to be called {prefix!r}, which is no name in C and Python")
+    path = Path(file_path) / f"{file_name}.o" if file_name is not None else Path(file_path)
+    if path.suffix != ".o":
+        raise ValueError(f"export_to_c: {path} is to be an object, so that its name ends in .o")
+    forms = _forms(compiled)
+    traced = compiled.traced
+    if not (isinstance(traced.returned, Static) and traced.returned.value is None):
+        raise TypeError(f"export_to_c: {prefix} returns something; what is exported launches kernels and returns nothing")
+    names = [one.name for one in arguments_of(forms.values(), prefix) if one.declared]
+    if len({*names, "module"}) <= len(names):
+        raise ValueError(f"export_to_c: the arguments of {prefix} have no different names in C: {', '.join(names)}")
+    program.host_c_source(traced.program, traced.host, "tw_host")  # refuses what C cannot do before kernels are compiled
+    kernels = compiled.kernels_by_index
+    sections = {i: to_sections(kernel.binary) for i, kernel in kernels.items()}
+    facts = {
+        "format": FORMAT,
+        "version": _core.__version__,
+        "name": prefix,
+        "doc": compiled.__doc__,
+        "host": traced.host,
+        "arch": next(iter(kernels.values())).arch if kernels else compiled.options.gpu_arch,
+        "forms": {name: described(form) for name, form in forms.items()},
+        "signature": described_signature(compiled.signature),
+        "kernels": [[i, found["meta"].decode()] for i, found in sections.items()],
+    }
+    pieces = [traced.program.to_bytes()]
+    for found in sections.values():
+        pieces += [found["cubin"], found["ptx"]]
+    record, places = pack(facts, pieces)
+    cubins = dict(zip(kernels, places[1::2], strict=True))
+    about = f"{prefix}, written in Python and exported by tilewright {_core.__version__}."
+    header_name = f"{path.stem}.h"
+    text = header(prefix, forms.values(), len(traced.program.functions), about)
+    host = (traced.program, traced.host)
+    made = compile_object(source(prefix, header_name, host, forms.values(), kernels, cubins), header_name, text, record)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(made)
+    path.with_suffix(".h").write_text(text, encoding="utf-8")
+    return path.with_suffix(".h"), path
+
+
+def _forms(compiled: Compiled) -> dict[str, Form]:
+    """The forms of the arguments; those that were fixed have their values' leaves."""
+    forms: dict[str, Form] = {}
+    for name, form in compiled.traced.forms.items():
+        if name in compiled.fixed and next(form.parameters(), None) is not None:
+            leaves = Leaves()
+            form.read(compiled.fixed[name], leaves)
+            if leaves.memory or leaves.addresses:
+                raise TypeError(f"export_to_c: the argument {name} is fixed and has memory, which no file can have")
+            forms[name] = Fixed(name, leaves.values)
+        else:
+            forms[name] = form
+        described(forms[name])
+    return forms
