@@ -60,8 +60,8 @@ class Reader {
     return static_cast<int64_t>(value >> 1 ^ (0 - (value & 1)));
   }
   // A number below `end`.
-  uint32_t id(std::size_t end) {
-    const uint64_t value = number();
+  uint32_t id(std::size_t end) { return below(number(), end); }
+  static uint32_t below(uint64_t value, std::size_t end) {
     if (value >= end) fail(concat("there is no ", value, " among ", end));
     return static_cast<uint32_t>(value);
   }
@@ -70,7 +70,10 @@ class Reader {
     return value == 0 ? kNoValue : value - 1;
   }
   // How many follow; each takes a byte at least.
-  std::size_t count() { return id(rest_.size() + 1); }
+  std::size_t count() {
+    const uint64_t value = number();
+    return below(value, rest_.size() + 1);
+  }
   std::string text() {
     const std::size_t size = count();
     const std::string value(rest_.substr(0, size));

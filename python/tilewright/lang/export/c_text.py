@@ -131,8 +131,9 @@ def _record(name: str, kind: str, prefix: str, layout: LayoutForm, pointer: Poin
 
 
 def _wrapper(prefix: str, arguments: Sequence[Argument]) -> str:
+    separator = ",\n    "
     declared = [f"{prefix}_Kernel_Module_t *module", *(one.declared for one in arguments if one.declared)]
-    return f"int32_t cute_dsl_{prefix}_wrapper({', '.join(declared)})"
+    return f"int32_t cute_dsl_{prefix}_wrapper(\n    {separator.join(declared)})"
 
 
 def header(prefix: str, forms: Iterable[Form], functions: int, about: str) -> str:
@@ -141,8 +142,10 @@ def header(prefix: str, forms: Iterable[Form], functions: int, about: str) -> st
     guard = f"TILEWRIGHT_{prefix.upper()}_H"
     notes = "".join(f"   {one.name}: {one.note}\n" for one in arguments if one.note)
     structs = "\n".join(one.struct for one in arguments if one.struct)
-    return f"""/* {about} Link the object beside this header into a program; it needs no Python, and finds the CUDA driver
-   (12.0 or newer) when its module is loaded. Functions are 0, or an error of the driver. */
+    return f"""/* {about}
+
+   Link the object beside this header into a program. It needs no Python, and finds the CUDA driver (12.0 or newer) when
+   its module is loaded. Functions are 0, or an error of the driver. */
 #ifndef {guard}
 #define {guard}
 
@@ -222,7 +225,8 @@ int32_t {prefix}_Kernel_Module_Unload({prefix}_Kernel_Module_t *module) {{
 }}
 
 {_wrapper(prefix, arguments)} {{
-{checks}  return tw_host(module, {streams[-1] if streams else "0"}{values});
+  int error = 0;
+{checks}  return error != 0 ? error : tw_host(module, {streams[-1] if streams else "0"}{values});
 }}
 
 const char *{prefix}_error(void) {{ return tw_message; }}
@@ -238,17 +242,12 @@ def _value(leaf: Leaf, kind: Any) -> str:
 
 def _check(prefix: str, leaf: Leaf) -> str:
     """Lines that refuse a leaf which the function was not compiled for."""
-    where, text = f"{prefix}: {leaf.name}", ""
+    where = f'"{prefix}: {leaf.name}", {leaf.value}'
+    checks = []
     if leaf.is_address and leaf.divisor > 1:
-        why = f"{where}: the address %p is no multiple of {leaf.divisor} bytes, for which the function was compiled"
-        text += f"  if ((uintptr_t){leaf.value} % {leaf.divisor} != 0)\n"
-        return text + f'    return tw_fail(TW_INVALID_VALUE, "{why}", {leaf.value});\n'
+        checks.append(f"tw_aligned({where}, {leaf.divisor})")
     if leaf.is_narrow:
-        text += f"  if ({leaf.value} != (int32_t){leaf.value})\n"
-        text += f'    return tw_fail(TW_INVALID_VALUE, "{where} is %lld, which has more than the 32 bits that the "'
-        text += f'\n                   "function was compiled for", (long long){leaf.value});\n'
-    if leaf.divisor > 1:
-        text += f"  if ({leaf.value} % {leaf.divisor} != 0)\n"
-        text += f'    return tw_fail(TW_INVALID_VALUE, "{where} is %lld, but the function was compiled for multiples of "'
-        text += f'\n                   "{leaf.divisor}", (long long){leaf.value});\n'
-    return text
+        checks.append(f"tw_fits({where})")
+    if not leaf.is_address and leaf.divisor > 1:
+        checks.append(f"tw_divides({where}, {leaf.divisor})")
+    return "".join(f"  if (error == 0) error = {check};\n" for check in checks)

@@ -74,8 +74,8 @@ def described(form: Form) -> dict[str, Any] | None:
     if isinstance(form, Static):
         return {"kind": "static", "value": form.value} if isinstance(form.value, _PLAIN) else None
     raise TypeError(
-        f"export_to_c: the argument {form.name} is none that a C program can pass: expected tensors, pointers, layouts, "
-        "numbers, streams, and tuples and lists of them"
+        f"export_to_c: the argument {form.name} is none that a C program can pass: expected tensors, pointers, "
+        "layouts, numbers, streams, and tuples and lists of them"
     )
 
 
@@ -169,7 +169,9 @@ def signature_from(parameters: list[dict[str, Any]]) -> inspect.Signature:
     empty = inspect.Parameter.empty
     return inspect.Signature(
         [
-            inspect.Parameter(one["name"], getattr(inspect._ParameterKind, one["kind"]), default=one.get("default", empty))
+            inspect.Parameter(
+                one["name"], getattr(inspect._ParameterKind, one["kind"]), default=one.get("default", empty)
+            )
             for one in parameters
         ]
     )

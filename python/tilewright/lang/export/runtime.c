@@ -50,6 +50,25 @@ TW int64_t tw_floor_mod(int64_t x, int64_t y) {
 TW uint64_t tw_unsigned_div(uint64_t x, uint64_t y) { return x / y; }
 TW uint64_t tw_unsigned_rem(uint64_t x, uint64_t y) { return x % y; }
 
+/* ---- what a function was compiled for ---- */
+
+TW int tw_aligned(const char *name, const void *address, uint64_t bytes) {
+  if ((uintptr_t)address % bytes == 0) return 0;
+  return tw_fail(TW_INVALID_VALUE,
+                 "%s: the address %p is no multiple of %llu bytes, for which the function was compiled", name, address,
+                 (unsigned long long)bytes);
+}
+TW int tw_divides(const char *name, int64_t value, int64_t divisor) {
+  if (value % divisor == 0) return 0;
+  return tw_fail(TW_INVALID_VALUE, "%s is %lld, but the function was compiled for multiples of %lld", name,
+                 (long long)value, (long long)divisor);
+}
+TW int tw_fits(const char *name, int64_t value) {
+  if (value == (int32_t)value) return 0;
+  return tw_fail(TW_INVALID_VALUE, "%s is %lld, which has more than the 32 bits that the function was compiled for",
+                 name, (long long)value);
+}
+
 /* ---- the driver ---- */
 
 typedef struct {

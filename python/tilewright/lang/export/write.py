@@ -15,6 +15,7 @@ from tilewright.lang.export.c_text import arguments_of, header, source
 from tilewright.lang.export.forms import Fixed, described, described_signature
 from tilewright.lang.export.objects import compile_object
 from tilewright.lang.export.record import pack
+from tilewright.lang.export.tvm_text import tvm_source
 from tilewright.runtime.program import to_sections
 
 if TYPE_CHECKING:
@@ -42,11 +43,15 @@ def export_to_c(
     forms = _forms(compiled)
     traced = compiled.traced
     if not (isinstance(traced.returned, Static) and traced.returned.value is None):
-        raise TypeError(f"export_to_c: {prefix} returns something; what is exported launches kernels and returns nothing")
+        raise TypeError(
+            f"export_to_c: {prefix} returns something; what is exported launches kernels and returns nothing"
+        )
     names = [one.name for one in arguments_of(forms.values(), prefix) if one.declared]
     if len({*names, "module"}) <= len(names):
         raise ValueError(f"export_to_c: the arguments of {prefix} have no different names in C: {', '.join(names)}")
-    program.host_c_source(traced.program, traced.host, "tw_host")  # refuses what C cannot do before kernels are compiled
+    program.host_c_source(
+        traced.program, traced.host, "tw_host"
+    )  # refuses what C cannot do before kernels are compiled
     kernels = compiled.kernels_by_index
     sections = {i: to_sections(kernel.binary) for i, kernel in kernels.items()}
     facts = {
@@ -69,7 +74,10 @@ def export_to_c(
     header_name = f"{path.stem}.h"
     text = header(prefix, forms.values(), len(traced.program.functions), about)
     host = (traced.program, traced.host)
-    made = compile_object(source(prefix, header_name, host, forms.values(), kernels, cubins), header_name, text, record)
+    code = source(prefix, header_name, host, forms.values(), kernels, cubins)
+    if compiled.options.enable_tvm_ffi:
+        code += tvm_source(prefix, forms.values())
+    made = compile_object(code, header_name, text, record)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(made)
     path.with_suffix(".h").write_text(text, encoding="utf-8")
