@@ -61,7 +61,8 @@ MAIN = """
 #include "add.h"
 #include "gemm.h"
 typedef unsigned long long address;
-#define CHECK(call) do { int e = (call); if (e) { fprintf(stderr, "%s: %d %s%s\\n", #call, e, add_error(), gemm_error()); \\
+#define CHECK(call) do { int e = (call); if (e) { \\
+  fprintf(stderr, "%s: %d %s%s\\n", #call, e, add_error(), gemm_error()); \\
   exit(1); } } while (0)
 static int (*allocate)(address *, size_t), (*to_device)(address, const void *, size_t);
 static int (*to_host)(void *, address, size_t), (*synchronize)(void);

@@ -6,6 +6,8 @@ No GPU is needed: C programs find a driver made for the tests (tests/runtime/fak
 from __future__ import annotations
 
 import dataclasses
+import re
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 
 import tilewright as cutlass
 from compiling import nvrtc
+from places import ROOT
 from recorded import Device
 from tilewright import Constexpr, Float16, Float32, Float64, Int32, Int64, Uint8, cute
 from tilewright.lang import compile as compiling_module
@@ -492,6 +495,25 @@ def test_files_that_are_none(exported, tmp_path):
         (tmp_path / "cut").write_bytes(data[:length])
         with pytest.raises(ValueError, match="load_module"):
             cute.runtime.load_module(tmp_path / "cut")
+
+
+def test_the_recipe(tmp_path, driver, monkeypatch):
+    """What docs/howto.md says: its Python exports, its C compiles and launches."""
+    page = (ROOT / "docs/howto.md").read_text(encoding="utf-8")
+    recipe = page.split("## Ship a kernel without Python")[1].split("\n## ")[0]
+    (python,), (c,) = (re.findall(rf"```{kind}\n(.*?)```", recipe, re.DOTALL) for kind in ("python", "c"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipe.py").write_text(python)
+    runpy.run_path(str(tmp_path / "recipe.py"))
+    (tmp_path / "program.c").write_text(c)
+    body = 'printf("%d %d\\n", scale_vector((void *)64, 100, 2, 0), scale_vector((void *)64, 98, 2, 0)); log_driver();'
+    declared = "int scale_vector(void *memory, int n, float factor, struct CUstream_st *stream);"
+    (tmp_path / "program.h").write_text(f'#include "build/scale.h"\n{declared}\n')
+    subprocess.run([cc, "-Ibuild", "-r", "-nostdlib", "-o", "program.o", "program.c", "build/scale.o"], check=True)
+    lines = Program(tmp_path, driver, ["program"], body).run(parameters=1)
+    assert lines[0] == "0 1"
+    assert "cuLaunchKernelEx scale_kernel (1,1,1) (128,1,1) 0 stream 0 params 64 of 0" in lines
+    assert cute.runtime.load_module("build/scale.o").scale.kernels[0].arch == "sm_90a"
 
 
 # ---- programs as bytes ----
