@@ -8,7 +8,7 @@ it is there to show: examples check their results themselves. For each of the ot
 is missing or wrong.
 
 Examples import what CuTeDSL's package brings along, and more: pip install torch cuda-bindings nanobind cmake pytest
-matplotlib.
+matplotlib apache-tvm-ffi.
 """
 
 from __future__ import annotations

@@ -361,6 +361,23 @@ def test_arguments_of_all_kinds(tmp_path, driver):
 
 
 @cute.jit
+def blocks(n: Int32):
+    take_kernel(0, Int64(n)).launch(grid=[n // 8, 1, 1])
+
+
+def test_what_divides_a_number(tmp_path, driver):
+    compiled = cute.compile(blocks, cute.assume(Int32(8), 8))
+    compiled.export_to_c(tmp_path, "blocks", "blocks")
+    body = COMPUTE.format(name="blocks", arguments="atoi(words[1])")
+    program = Program(tmp_path, driver, ["blocks"], body)
+    assert list(launched(program.run(24, parameters=1))) == [("(3,1,1)", [24])]
+    message = "n is 23, but the function was compiled for multiples of 8"
+    assert program.run(23)[-1] == f"1 blocks: {message}"
+    with pytest.raises(ValueError, match=message):
+        cute.runtime.load_module(tmp_path / "blocks.o").blocks(23)
+
+
+@cute.jit
 def returns(n: Int32):
     return n + 1
 
