@@ -156,8 +156,9 @@ void Emitter::pure(const Operation& operation) {
   if (family == Family::kPointer) return pointer(operation);
   if (operation.code == Opcode::kPrmt) {
     arithmetic_.need("tilewright/lang_integer.cuh");
-    return define(operation, call("permuted_bytes", {value(operation.operands[0]).text, value(operation.operands[1]).text,
-                                                  value(operation.operands[2]).text}));
+    return define(operation,
+                  call("permuted_bytes", {value(operation.operands[0]).text, value(operation.operands[1]).text,
+                                          value(operation.operands[2]).text}));
   }
   if (!is_elementwise(operation)) throw ProgramError(concat("no text for ", facts(operation.code).text));
   if (type(operation.operands.back()).is_pointer()) {  // select
