@@ -1,4 +1,4 @@
-"""What the CPU finds in kernels with a planted defect, compute-sanitizer finds on a GPU, at the same lines of Python."""
+"""What the CPU finds in kernels with a planted defect, compute-sanitizer finds on a GPU, at the same lines."""
 
 from __future__ import annotations
 
