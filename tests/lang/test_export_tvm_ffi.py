@@ -161,3 +161,16 @@ def test_loaded_by_tvm_ffi(compiled, tmp_path, monkeypatch):
         function(torch.ones(64), torch.ones(64), 1.0)
     with pytest.raises(TypeError, match="axpy takes 3 to 4 arguments, but got 1"):
         function(torch.ones(64))
+
+
+def test_given_to_tvm_ffi(tmp_path):
+    """A function that was compiled without the option, and one that was loaded, become functions of TVM's FFI."""
+    tvm_ffi = pytest.importorskip("tvm_ffi")
+    compiled = cute.compile(axpy, fake(cute.sym_int()), fake(4), Float32(1), cute.runtime.make_fake_stream())
+    compiled.export_to_c(tmp_path / "axpy.o")
+    for function in (compiled, cute.runtime.load_module(tmp_path / "axpy.o").axpy):
+        known = function.__tvm_ffi_object__()
+        assert isinstance(known, tvm_ffi.Function)
+        assert function.__tvm_ffi_object__() is known
+        with pytest.raises(TypeError, match="axpy: x: expected a tensor, but got a value of TVM's type 1"):
+            known(1, 2, 3.0)

@@ -16,7 +16,8 @@ from tilewright.numeric.dlpack import from_dlpack_code
 
 if TYPE_CHECKING:
     from tilewright._typing import SupportsDLPack
-    from tilewright.lang.export.load import find_runtime_libraries, load_module
+    from tilewright.lang.export.load import load_module
+    from tilewright.lang.export.write import find_runtime_libraries
     from tilewright.lang.fake import make_fake_compact_tensor, make_fake_stream, make_fake_tensor
 
 __all__ = [
@@ -33,7 +34,8 @@ __all__ = [
 
 _LAZY = {
     **dict.fromkeys(("make_fake_compact_tensor", "make_fake_stream", "make_fake_tensor"), "tilewright.lang.fake"),
-    **dict.fromkeys(("find_runtime_libraries", "load_module"), "tilewright.lang.export.load"),
+    "find_runtime_libraries": "tilewright.lang.export.write",
+    "load_module": "tilewright.lang.export.load",
 }
 
 # DLPack devices; what they are called in memory terms.

@@ -501,6 +501,14 @@ class Compiled(_core.cuda.Launcher):
         """
         return _export_to_c(self, file_path, file_name, function_prefix or function_name)  # type: ignore[no-any-return]
 
+    @functools.cached_property
+    def _tvm_function(self) -> Any:
+        return _tvm_function(self)
+
+    def __tvm_ffi_object__(self) -> Any:
+        """The function where TVM's FFI is given it: called without Python, as what `--enable-tvm-ffi` exports."""
+        return self._tvm_function
+
     @short
     def _slow(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         return run(self.traced, self.leaves(args, kwargs))
@@ -514,6 +522,7 @@ class Compiled(_core.cuda.Launcher):
 
 
 _export_to_c = Lazy("tilewright.lang.export.write:export_to_c")
+_tvm_function = Lazy("tilewright.lang.export.write:tvm_function")
 
 
 class _Compile:

@@ -27,7 +27,7 @@ from tilewright.runtime.program import from_sections, pack
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["ExportedModule", "find_runtime_libraries", "load_module"]
+__all__ = ["ExportedModule", "load_module"]
 
 
 class ExportedModule:
@@ -72,23 +72,6 @@ def load_module(path: str | os.PathLike[str], *, enable_tvm_ffi: bool = False) -
     if not functions:
         raise ValueError(f"load_module: {name} has no functions that export_to_c wrote")
     return ExportedModule(name, functions)
-
-
-def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
-    """The libraries that exported objects are linked with: none, but that of TVM's FFI where it is asked for.
-
-    Raises ImportError where that is asked for and apache-tvm-ffi is not installed.
-
-    >>> find_runtime_libraries()
-    []
-    """
-    if not enable_tvm_ffi:
-        return []
-    try:
-        from tvm_ffi.libinfo import find_libtvm_ffi
-    except ImportError:
-        raise ImportError("find_runtime_libraries: there is no tvm_ffi; pip install apache-tvm-ffi") from None
-    return [str(find_libtvm_ffi())]
 
 
 def _function(facts: Mapping[str, Any], pieces: Sequence[bytes]) -> Compiled:

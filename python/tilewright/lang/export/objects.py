@@ -9,8 +9,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["compile_object", "compiler"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["compile_object", "compiler", "link"]
 
 _NAMES = ("cc", "gcc", "clang")
 # Sums are rounded as Python's are; the record is found by its section, which link-time optimisation would lose.
@@ -43,8 +47,16 @@ def compile_object(source: str, header_name: str, header: str, record: bytes) ->
         (folder / "record").write_bytes(record)
         (folder / header_name).write_text(header, encoding="utf-8")
         (folder / "source.c").write_text(source, encoding="utf-8")
-        words = [*command, *_OPTIONS, "source.c", "-o", "object.o"]
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"export_to_c: {shlex.join(words)} ended with {done.returncode}:\n{done.stderr.strip()}")
+        _run([*command, *_OPTIONS, "source.c", "-o", "object.o"], folder)
         return (folder / "object.o").read_bytes()
+
+
+def link(inputs: Sequence[str | Path], library: Path) -> None:
+    """A shared library of objects and of libraries that they need; RuntimeError with what the compiler says."""
+    _run([*compiler(), "-shared", "-o", str(library), *map(str, inputs)], library.parent)
+
+
+def _run(words: list[str], folder: Path) -> None:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"export_to_c: {shlex.join(words)} ended with {done.returncode}:\n{done.stderr.strip()}")

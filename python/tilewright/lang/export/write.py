@@ -5,15 +5,16 @@ from __future__ import annotations
 import keyword
 import os
 import re
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import program
 from tilewright.lang.arguments import Leaves, Static
 from tilewright.lang.export.c_text import arguments_of, header, source
 from tilewright.lang.export.forms import Fixed, described, described_signature
-from tilewright.lang.export.objects import compile_object
+from tilewright.lang.export.objects import compile_object, link
 from tilewright.lang.export.record import pack
 from tilewright.lang.export.tvm_text import tvm_source
 from tilewright.runtime.program import to_sections
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tilewright.lang.arguments import Form
     from tilewright.lang.jit import Compiled
 
-__all__ = ["export_to_c"]
+__all__ = ["export_to_c", "find_runtime_libraries", "tvm_function"]
 
 FORMAT = 1  # of the facts of a record
 
@@ -32,8 +33,10 @@ def export_to_c(
     file_path: str | os.PathLike[str],
     file_name: str | None,
     function_prefix: str | None,
+    *,
+    with_tvm_ffi: bool = False,
 ) -> tuple[Path, Path]:
-    """Write the header and the object; their paths."""
+    """Write the header and the object; their paths. With TVM's FFI also where the function was compiled for it."""
     prefix = compiled.__name__ if function_prefix is None else function_prefix
     if not re.fullmatch(r"[A-Za-z_]\w*", prefix, re.ASCII) or keyword.iskeyword(prefix):
         raise ValueError(f"export_to_c: the function is to be called {prefix!r}, which is no name in C and Python")
@@ -75,7 +78,7 @@ def export_to_c(
     text = header(prefix, forms.values(), len(traced.program.functions), about)
     host = (traced.program, traced.host)
     code = source(prefix, header_name, host, forms.values(), kernels, cubins)
-    if compiled.options.enable_tvm_ffi:
+    if with_tvm_ffi or compiled.options.enable_tvm_ffi:
         code += tvm_source(prefix, forms.values())
     made = compile_object(code, header_name, text, record)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,3 +101,36 @@ def _forms(compiled: Compiled) -> dict[str, Form]:
             forms[name] = form
         described(forms[name])
     return forms
+
+
+def tvm_function(compiled: Compiled) -> Any:
+    """A compiled function as a tvm_ffi.Function, by way of a library that is made for it.
+
+    Raises ImportError where apache-tvm-ffi is not installed.
+    """
+    libraries = find_runtime_libraries(enable_tvm_ffi=True)
+    import tvm_ffi
+
+    name = compiled.__name__
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        library = Path(folder) / f"{name}.so"
+        _, made = export_to_c(compiled, folder, name, name, with_tvm_ffi=True)
+        link([made, *libraries], library)
+        return tvm_ffi.load_module(str(library))[name]
+
+
+def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
+    """The libraries that exported objects are linked with: none, but that of TVM's FFI where it is asked for.
+
+    Raises ImportError where that is asked for and apache-tvm-ffi is not installed.
+
+    >>> find_runtime_libraries()
+    []
+    """
+    if not enable_tvm_ffi:
+        return []
+    try:
+        from tvm_ffi.libinfo import find_libtvm_ffi
+    except ImportError:
+        raise ImportError("there is no tvm_ffi; pip install apache-tvm-ffi") from None
+    return [str(find_libtvm_ffi())]
