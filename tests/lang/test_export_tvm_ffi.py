@@ -26,7 +26,7 @@ static inline Any integer(int64_t i) {{ Any any = {{1, 0, {{0}}}}; any.i = i; re
 static inline Any real(double d) {{ Any any = {{3, 0, {{0}}}}; any.d = d; return any; }}
 static inline Any pointer(const void *p) {{ Any any = {{p ? 4 : 0, 0, {{0}}}}; any.p = p; return any; }}
 static inline Any tensor(const DLTensor *t) {{ Any any = {{7, 0, {{0}}}}; any.p = t; return any; }}
-static void call(int count, Any a, Any b, Any c, Any d) {{
+static inline void call(int count, Any a, Any b, Any c, Any d) {{
   const Any args[] = {{a, b, c, d}};
   Any result;
   const int error = __tvm_ffi_{name}(0, args, count, &result);
@@ -82,6 +82,7 @@ def test_refusals(compiled, tmp_path, driver):
       DLTensor bad = good;
     #define TRY(change) change; call(4, tensor(&good), tensor(&bad), real(1), pointer(0)); bad = good
       TRY(bad.device_type = 1);
+      TRY(bad.device = 1);
       TRY(bad.bits = 16);
       TRY(bad.lanes = 2);
       TRY(bad.rank = 2);
@@ -95,9 +96,10 @@ def test_refusals(compiled, tmp_path, driver):
       call(2, tensor(&good), tensor(&good), real(1), real(1));
     """
     lines = program(tmp_path, driver, compiled, body).run()
-    assert lines[1::2] == ["-1"] * 12
+    assert lines[1::2] == ["-1"] * 13
     assert lines[::2] == [
         "ValueError: axpy: y: expected a tensor of a CUDA device, but it is on DLPack's device type 1",
+        "ValueError: axpy: y is on cuda:1, but the tensors before it on cuda:0; move them to one device",
         "TypeError: axpy: y: expected elements of DLPack's type 2 with 32 bits, but they are 2 with 16 bits, 1 lanes",
         "TypeError: axpy: y: expected elements of DLPack's type 2 with 32 bits, but they are 2 with 32 bits, 2 lanes",
         "ValueError: axpy: y: expected 1 modes, but it has 2",
@@ -111,6 +113,24 @@ def test_refusals(compiled, tmp_path, driver):
         "TypeError: axpy: stream: expected a pointer, but got a value of TVM's type 3",
         "TypeError: axpy takes 3 to 4 arguments, but got 2",
     ]
+
+
+def test_names_of_c(tmp_path, driver):
+    """Arguments may be called what C and the object call something else."""
+
+    @cute.jit
+    def named(int: cute.Tensor, module: Int32, error: Int32, args: Int32, count: Int32, device: Int32, result):
+        axpy_kernel(int, int, Float32(module + error + args + count + device)).launch(stream=result)
+
+    stream = cute.runtime.make_fake_stream()
+    compiled = cute.compile(named, fake(8), 1, 2, 3, 4, 5, stream, options="--enable-tvm-ffi")
+    body = """
+      named_Kernel_Module_t module;
+      named_Tensor_int__t x = {(void *)0x1000};
+      named_Kernel_Module_Load(&module);
+      printf("%d\\n", cute_dsl_named_wrapper(&module, &x, 1, 2, 3, 4, 5, 0));
+    """
+    assert program(tmp_path, driver, compiled, body, "named").run()[0] == "0"
 
 
 def test_static_extents_numbers_and_devices(tmp_path, driver):

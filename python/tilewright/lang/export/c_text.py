@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["header", "source"]
 
 _C_TYPES = {"Float32": "float", "Float64": "double"}
+# The wrapper's own argument, and the words of C and C++ that are none of Python's.
+_WORDS = """
+module alignas alignof asm auto bool case catch char class const constexpr const_cast decltype default delete do double
+dynamic_cast enum explicit export extern false float friend goto inline int long mutable namespace new noexcept nullptr
+operator private protected public register reinterpret_cast requires restrict short signed sizeof static static_assert
+static_cast struct switch template this throw true typedef typeid typename typeof union unsigned using virtual void
+volatile wchar_t xor
+"""
+_TAKEN = frozenset(_WORDS.split())
 
 
 class Leaf(NamedTuple):
@@ -65,12 +74,13 @@ def c_type(dtype: Any) -> str:
 
 
 def c_name(name: str) -> str:
-    """A name of C for an argument's.
+    """A name for an argument's that C and C++ take.
 
-    >>> c_name("sizes[0]")
-    'sizes_0'
+    >>> c_name("sizes[0]"), c_name("int")
+    ('sizes_0', 'int_')
     """
-    return re.sub(r"\W+", "_", name).strip("_")
+    found = re.sub(r"\W+", "_", name).strip("_")
+    return f"{found}_" if found in _TAKEN else found
 
 
 def arguments_of(forms: Iterable[Form], prefix: str) -> list[Argument]:
@@ -225,8 +235,8 @@ int32_t {prefix}_Kernel_Module_Unload({prefix}_Kernel_Module_t *module) {{
 }}
 
 {_wrapper(prefix, arguments)} {{
-  int error = 0;
-{checks}  return error != 0 ? error : tw_host(module, {streams[-1] if streams else "0"}{values});
+  int tw_error = 0;
+{checks}  return tw_error != 0 ? tw_error : tw_host(module, {streams[-1] if streams else "0"}{values});
 }}
 
 const char *{prefix}_error(void) {{ return tw_message; }}
@@ -250,4 +260,4 @@ def _check(prefix: str, leaf: Leaf) -> str:
         checks.append(f"tw_fits({where})")
     if not leaf.is_address and leaf.divisor > 1:
         checks.append(f"tw_divides({where}, {leaf.divisor})")
-    return "".join(f"  if (error == 0) error = {check};\n" for check in checks)
+    return "".join(f"  if (tw_error == 0) tw_error = {check};\n" for check in checks)

@@ -8,7 +8,7 @@
 
 #define TW __attribute__((unused)) static
 
-typedef struct CUstream_st *CUstream;
+typedef struct CUstream_st* CUstream;
 
 /* ---- errors: the driver's numbers, and what they mean here ---- */
 
@@ -16,7 +16,7 @@ enum { TW_INVALID_VALUE = 1, TW_INVALID_CONTEXT = 201, TW_NOT_FOUND = 500 };
 
 static _Thread_local char tw_message[1024];
 
-TW int tw_fail(int code, const char *format, ...) {
+TW int tw_fail(int code, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(tw_message, sizeof tw_message, format, arguments);
@@ -52,18 +52,18 @@ TW uint64_t tw_unsigned_rem(uint64_t x, uint64_t y) { return x % y; }
 
 /* ---- what a function was compiled for ---- */
 
-TW int tw_aligned(const char *name, const void *address, uint64_t bytes) {
+TW int tw_aligned(const char* name, const void* address, uint64_t bytes) {
   if ((uintptr_t)address % bytes == 0) return 0;
   return tw_fail(TW_INVALID_VALUE,
                  "%s: the address %p is no multiple of %llu bytes, for which the function was compiled", name, address,
                  (unsigned long long)bytes);
 }
-TW int tw_divides(const char *name, int64_t value, int64_t divisor) {
+TW int tw_divides(const char* name, int64_t value, int64_t divisor) {
   if (value % divisor == 0) return 0;
   return tw_fail(TW_INVALID_VALUE, "%s is %lld, but the function was compiled for multiples of %lld", name,
                  (long long)value, (long long)divisor);
 }
-TW int tw_fits(const char *name, int64_t value) {
+TW int tw_fits(const char* name, int64_t value) {
   if (value == (int32_t)value) return 0;
   return tw_fail(TW_INVALID_VALUE, "%s is %lld, which has more than the 32 bits that the function was compiled for",
                  name, (long long)value);
@@ -84,26 +84,26 @@ typedef struct {
 typedef struct {
   unsigned grid[3], block[3], shared;
   CUstream stream;
-  tw_attribute *attributes;
+  tw_attribute* attributes;
   unsigned count;
 } tw_config;
 
 static struct {
   int (*init)(unsigned);
-  int (*error_string)(int, const char **);
-  int (*current)(void **);
-  int (*set_current)(void *);
-  int (*device)(int *);
-  int (*retain)(void **, int);
-  int (*load)(void **, const void *, void *, void **, unsigned, void *, void **, unsigned);
-  int (*unload)(void *);
-  int (*kernel)(void **, void *, const char *);
-  int (*set_kernel)(int, int, void *, int);
-  int (*launch)(const tw_config *, void *, void **, void **);
+  int (*error_string)(int, const char**);
+  int (*current)(void**);
+  int (*set_current)(void*);
+  int (*device)(int*);
+  int (*retain)(void**, int);
+  int (*load)(void**, const void*, void*, void**, unsigned, void*, void**, unsigned);
+  int (*unload)(void*);
+  int (*kernel)(void**, void*, const char*);
+  int (*set_kernel)(int, int, void*, int);
+  int (*launch)(const tw_config*, void*, void**, void**);
 } tw_driver;
 
-TW int tw_check(int code, const char *call) {
-  const char *text = "an unknown error";
+TW int tw_check(int code, const char* call) {
+  const char* text = "an unknown error";
   if (code == 0) return 0;
   if (tw_driver.error_string != 0) tw_driver.error_string(code, &text);
   return tw_fail(code, "%s: %s (error %d of the CUDA driver)", call, text, code);
@@ -113,22 +113,17 @@ TW int tw_check(int code, const char *call) {
 TW int tw_open(void) {
   static int is_open;
   static const struct {
-    const char *name;
-    void *place;
+    const char* name;
+    void* place;
   } functions[] = {
-      {"cuGetErrorString", &tw_driver.error_string},
-      {"cuInit", &tw_driver.init},
-      {"cuCtxGetCurrent", &tw_driver.current},
-      {"cuCtxSetCurrent", &tw_driver.set_current},
-      {"cuCtxGetDevice", &tw_driver.device},
-      {"cuDevicePrimaryCtxRetain", &tw_driver.retain},
-      {"cuLibraryLoadData", &tw_driver.load},
-      {"cuLibraryUnload", &tw_driver.unload},
-      {"cuLibraryGetKernel", &tw_driver.kernel},
-      {"cuKernelSetAttribute", &tw_driver.set_kernel},
+      {"cuGetErrorString", &tw_driver.error_string}, {"cuInit", &tw_driver.init},
+      {"cuCtxGetCurrent", &tw_driver.current},       {"cuCtxSetCurrent", &tw_driver.set_current},
+      {"cuCtxGetDevice", &tw_driver.device},         {"cuDevicePrimaryCtxRetain", &tw_driver.retain},
+      {"cuLibraryLoadData", &tw_driver.load},        {"cuLibraryUnload", &tw_driver.unload},
+      {"cuLibraryGetKernel", &tw_driver.kernel},     {"cuKernelSetAttribute", &tw_driver.set_kernel},
       {"cuLaunchKernelEx", &tw_driver.launch},
   };
-  typedef int (*find_function)(const char *, void **, int, uint64_t, int *);
+  typedef int (*find_function)(const char*, void**, int, uint64_t, int*);
   void *library, *address;
   find_function find;
   int error, status;
@@ -153,7 +148,7 @@ TW int tw_open(void) {
 
 /* The thread's context, by default the one of the first device that CUDA's runtime uses. */
 TW int tw_enter(void) {
-  void *context = 0;
+  void* context = 0;
   int error = tw_check(tw_driver.current(&context), "cuCtxGetCurrent");
   if (error != 0 || context != 0) return error;
   error = tw_check(tw_driver.retain(&context, 0), "cuDevicePrimaryCtxRetain");
@@ -163,12 +158,12 @@ TW int tw_enter(void) {
 /* ---- kernels, by their number in the program; a host function has no name ---- */
 
 typedef struct {
-  const char *name;
+  const char* name;
   int64_t shared; /* bytes that it allocates */
-  const unsigned char *code;
+  const unsigned char* code;
 } tw_kernel;
 
-TW void tw_unload(void **libraries, void **kernels, int count) {
+TW void tw_unload(void** libraries, void** kernels, int count) {
   int i;
   for (i = 0; i < count; ++i) {
     if (libraries[i] != 0) tw_driver.unload(libraries[i]);
@@ -176,7 +171,7 @@ TW void tw_unload(void **libraries, void **kernels, int count) {
   }
 }
 
-TW int tw_load(const tw_kernel *table, void **libraries, void **kernels, int count) {
+TW int tw_load(const tw_kernel* table, void** libraries, void** kernels, int count) {
   int i, error = tw_open();
   memset(libraries, 0, (size_t)count * sizeof *libraries);
   memset(kernels, 0, (size_t)count * sizeof *kernels);
@@ -191,10 +186,10 @@ TW int tw_load(const tw_kernel *table, void **libraries, void **kernels, int cou
 }
 
 /* sizes: the grid, the block and the cluster along x, y and z, and the dynamic shared memory asked for. */
-TW int tw_launch(const tw_kernel *kernel, void *handle, const int64_t *sizes, int cooperative, int programmatic,
-                 CUstream stream, void **arguments) {
+TW int tw_launch(const tw_kernel* kernel, void* handle, const int64_t* sizes, int cooperative, int programmatic,
+                 CUstream stream, void** arguments) {
   static const int64_t most[] = {0x7FFFFFFF, 65535, 65535, 1024, 1024, 64, 16, 16, 16};
-  static const char *const words[] = {"grid", "block", "cluster"};
+  static const char* const words[] = {"grid", "block", "cluster"};
   const int64_t shared = sizes[9] > kernel->shared ? sizes[9] : kernel->shared;
   tw_attribute attributes[3];
   tw_config config;

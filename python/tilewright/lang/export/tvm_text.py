@@ -22,12 +22,10 @@ def tvm_source(prefix: str, forms: Iterable[Form]) -> str:
     """The C of `__tvm_ffi_PREFIX`; TypeError for arguments that TVM's FFI does not have."""
     runtime = files("tilewright.lang.export").joinpath("tvm_ffi.c").read_text(encoding="utf-8")
     arguments = [form for form in forms if not isinstance(form, Fixed) and _is_passed(form)]
-    names = [c_name(form.name) for form in arguments]
-    reads, device, optional = "", "0", 0
+    names = [f"its_{c_name(form.name)}" for form in arguments]
+    reads, optional = "", 0
     for i, (form, name) in enumerate(zip(arguments, names, strict=True)):
         reads += _read(prefix, form, name, i)
-        if isinstance(form, TensorForm) and device == "0":
-            device = f"{name}_tensor->device"
         optional = optional + 1 if isinstance(form, StreamForm) else 0
     # A stream that the call does not say is that of TVM's FFI.
     streams = "".join(
@@ -47,13 +45,13 @@ int __tvm_ffi_{prefix}(void *self, const tw_any *args, int32_t count, tw_any *re
   static {prefix}_Kernel_Module_t *loaded;
   {prefix}_Kernel_Module_t *module = __atomic_load_n(&loaded, __ATOMIC_ACQUIRE);
   void *before = 0;
-  int device = 0, error = 0;
+  int device = -1, error = 0;
   (void)self;
   if (count < {least} || count > {most}) {{
     tw_fail(TW_INVALID_VALUE, "{prefix} takes {takes} arguments, but got %d", count);
     return tw_raise("TypeError");
   }}
-{reads}  device = {device};
+{reads}  if (device < 0) device = 0;
   if (tw_open() != 0 || tw_enter_device(device, &before) != 0) return tw_raise("RuntimeError");
 {streams}  if (module == 0) {{
     static {prefix}_Kernel_Module_t memory;
@@ -132,11 +130,11 @@ def _read_tensor(prefix: str, form: TensorForm, pointer: PointerForm, name: str,
         f"(const int64_t[]){{{', '.join(str(x) if isinstance(x, int) else '-1' for x in of)}}}"
         for of in (shape, strides)
     )
-    struct = f"{prefix}_Tensor_{name}_t"
+    struct = f"{prefix}_Tensor_{c_name(form.name)}_t"
     lines = [
         f"  const tw_tensor *{name}_tensor = 0;",
         f'  const tw_expected {name}_expected = {{"{prefix}: {form.name}", {rank}, {code}, {bits}, {expected}}};',
-        f"  if (tw_read_tensor({place}, &{name}_expected, &{name}_tensor) != 0) return -1;",
+        f"  if (tw_read_tensor({place}, &{name}_expected, &device, &{name}_tensor) != 0) return -1;",
         f"  {struct} {name};",
         f"  {name}.data = tw_data({name}_tensor);",
     ]
