@@ -24,6 +24,7 @@ __all__: list[str] = [
     "cuda_name",
     "cuda_source",
     "current",
+    "host_c_source",
     "number",
     "parameter_places",
     "pointer",
@@ -137,6 +138,12 @@ class Program:
     A traced program.
     """
 
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Program:
+        """
+        The program that to_bytes gave; ProgramError where the bytes are none.
+        """
+
     def __str__(self) -> str: ...
     def evaluate(
         self,
@@ -155,6 +162,11 @@ class Program:
     def parameter_types(self, function: typing.SupportsInt | typing.SupportsIndex) -> list[Type]:
         """
         The types of a function's parameters.
+        """
+
+    def to_bytes(self) -> bytes:
+        """
+        The program for a file; see from_bytes.
         """
 
     @property
@@ -465,6 +477,11 @@ def cuda_source(program: Program, function: typing.SupportsInt | typing.Supports
 def current() -> typing.Any:
     """
     The builder of this thread's trace, or None.
+    """
+
+def host_c_source(program: Program, function: typing.SupportsInt | typing.SupportsIndex, name: str) -> str:
+    """
+    A host function as C: static int name(name_Module *module, CUstream stream, its parameters).
     """
 
 def number(scalar: str, lanes: typing.SupportsInt | typing.SupportsIndex = 1) -> Type:
