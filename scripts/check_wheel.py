@@ -38,7 +38,7 @@ def main() -> None:
         sys.exit("the wheel is too large")
 
     names = zipfile.ZipFile(wheel).namelist()
-    suffixes = {".cuh", ".py", ".pyi", ".so", ".typed"}
+    suffixes = {".c", ".cuh", ".py", ".pyi", ".so", ".typed"}
     page = {f"tilewright/explore/{path.name}" for path in (PACKAGE / "explore").iterdir() if path.suffix in PAGE}
     strange = [
         name

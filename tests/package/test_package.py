@@ -148,7 +148,7 @@ def test_only_the_package_is_installed():
     assert command.resolve() in files
     ours = [path for path in files if path != command.resolve()]
     page = {path for path in ours if path.parent.name == "explore" and path.suffix in {".css", ".html", ".js", ".wasm"}}
-    assert {path.suffix for path in ours if path not in page} == {".cuh", ".py", ".pyi", ".so", ".typed"}
+    assert {path.suffix for path in ours if path not in page} == {".c", ".cuh", ".py", ".pyi", ".so", ".typed"}
     assert {path.suffix for path in page} == {".css", ".html", ".js", ".wasm"}
 
 
