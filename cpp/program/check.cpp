@@ -253,6 +253,7 @@ class Check {
     const Type& type = pointed(i);
     const Access& access = request_.accesses[i];
     if (type.space != Space::kRegister) refuse(concat("access ", i, " is not in registers, but ", to_string(type)));
+    if (facts(type.scalar).bits < 8) refuse(concat("access ", i, " has elements of less than a byte"));
     const int64_t bytes = facts(type.scalar).bits / 8, together = std::max<int64_t>(kRegisterBytes / bytes, 1);
     const bool is_swizzled = access.swizzle.bits != 0 || type.swizzle.bits != 0;
     for (const AccessMode& mode : access.modes) {
@@ -290,6 +291,7 @@ class Check {
     const int64_t bits = facts(type.scalar).bits, row = kMatrixRowBits / bits;
     const Access &rows = request_.accesses[memory], &held = request_.accesses[fragment];
     if (type.space != Space::kShared) refuse(concat(to_string(type), " is not in shared memory"));
+    if (bits != 8 && bits != 16 && bits != 32) refuse(concat("elements of ", bits, " bits are no parts of a register"));
     if (facts(pointed(fragment).scalar).bits != bits) refuse("the elements differ in size");
     if (request_.ints[1] != 0 && bits != 16) refuse("only elements of 16 bits are transposed");
     const int64_t each = request_.ints[0] * registers(fragment);

@@ -18,10 +18,6 @@ from warp_gemms import elements, tensor
 BF16 = warp.MmaF16BF16Op(cutlass.BFloat16, cutlass.Float32, (16, 8, 16))
 
 
-def name_of(op):
-    return str(op).replace(" ", "")
-
-
 def multiplied(op, atoms, repeats, seed, *, run=warp_gemms.tile):
     """(D of a kernel, A B^T + C in float64 or exact integers, the sum of magnitudes) for a random tile."""
     rng = np.random.default_rng(seed)
@@ -39,7 +35,7 @@ def multiplied(op, atoms, repeats, seed, *, run=warp_gemms.tile):
     return kept_d, a @ b.T + c, np.abs(a) @ np.abs(b).T + np.abs(c)
 
 
-@pytest.mark.parametrize("op", WARP, ids=name_of)
+@pytest.mark.parametrize("op", WARP, ids=str)
 @pytest.mark.parametrize(("atoms", "repeats"), [((1, 1), (1, 1, 1)), ((2, 2), (1, 2, 3)), ((1, 3), (2, 1, 2))])
 def test_every_instruction_multiplies(op, atoms, repeats):
     found, wanted, size = multiplied(op, atoms, repeats, 7)
@@ -126,7 +122,7 @@ def compiled_for(op, arch, atoms=(1, 1, 1)):
 
 
 @nvrtc
-@pytest.mark.parametrize("op", WARP, ids=name_of)
+@pytest.mark.parametrize("op", WARP, ids=str)
 def test_every_instruction_is_compiled(op):
     compiled = compiled_for(op, "sm_90a")
     assert compiled.spills == 0
@@ -181,7 +177,7 @@ def wrong(mA: cute.Tensor, what: cutlass.Constexpr):
         ("apart", r"gemm: .* takes 2 elements of b from each register, but .* side by side; make the fragment"),
         ("values", r"gemm: mode 0 of a has 4 values, but a thread of .* has 8"),
         ("count", r"gemm: a has 1 atoms along K and b has 2"),
-        ("type", r"gemm: .* takes d of f32, but .* elements of f16"),
+        ("type", r"gemm: .* takes d of Float32, but .* elements of Float16"),
     ],
 )
 def test_fragments_that_do_not_fit_are_named(what, words):

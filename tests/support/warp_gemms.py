@@ -61,6 +61,20 @@ def elements(rng, shape, dtype):
 # ---- matrices between shared memory and registers --------------------------------------------------------------------
 
 
+PLAIN, SWIZZLED = cute.make_swizzle(0, 3, 3), cute.make_swizzle(2, 3, 3)
+FORMS = [(n, transpose) for n in (1, 2, 4) for transpose in (False, True)]
+
+
+def copies(matrices, transpose):
+    """Tiled copies of two warps by ldmatrix and by stmatrix: of (16, 8 * matrices) elements, 8 rows a warp."""
+    # A lane has neighbours along mode 1, in which ldmatrix reads rows; those along mode 0 it transposes.
+    layout = cute.make_layout(((4, 8, 2), (2, matrices)), stride=((32, 1, 8), (16, 128)))
+    atoms = (op(transpose, matrices) for op in (warp.LdMatrix8x8x16bOp, warp.StMatrix8x8x16bOp))
+    return [
+        cute.make_tiled_copy(cute.make_copy_atom(op, cutlass.Float16), layout, (16, 8 * matrices)) for op in atoms
+    ]
+
+
 @cute.kernel
 def through_matrices_kernel(src: cute.Tensor, dst: cute.Tensor, layout: cute.Layout, load: cute.TiledCopy, store: cute.TiledCopy):
     """src to shared memory, to registers by `load`, to shared memory by `store`, to dst."""
