@@ -23,7 +23,9 @@ def tile_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, mD: cute.Tens
     tidx, _, _ = cute.arch.thread_idx()
     thread = tiled_mma.get_slice(tidx)
     tA, tB, tC, tD = thread.partition_A(mA), thread.partition_B(mB), thread.partition_C(mC), thread.partition_C(mD)
-    rA, rB, rC = tiled_mma.make_fragment_A(tA), tiled_mma.make_fragment_B(tB), tiled_mma.make_fragment_C(tC)
+    rA = tiled_mma.make_fragment_A(tA)
+    rB = tiled_mma.make_fragment_B(tB)
+    rC = tiled_mma.make_fragment_C(tC)
     rD = cute.make_fragment_like(rC)
     for src, dst in ((tA, rA), (tB, rB), (tC, rC)):
         cute.autovec_copy(src, dst)
