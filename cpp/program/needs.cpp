@@ -17,7 +17,8 @@ std::string name_of(const Program& program, ValueId id) {
         if (result == id) producer = &each;
       }
     }
-    if (producer == nullptr || producer->operands.empty() || facts(producer->code).family != Family::kPointer) return "";
+    if (producer == nullptr || producer->operands.empty() || facts(producer->code).family != Family::kPointer)
+      return "";
     id = producer->operands[0];
   }
 }

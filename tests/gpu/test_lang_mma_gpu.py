@@ -17,8 +17,10 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
 ]
-CAPABILITY = 0 if not torch.cuda.is_available() else 10 * torch.cuda.get_device_capability()[0] + (
-    torch.cuda.get_device_capability()[1]
+CAPABILITY = (
+    0
+    if not torch.cuda.is_available()
+    else 10 * torch.cuda.get_device_capability()[0] + (torch.cuda.get_device_capability()[1])
 )
 
 

@@ -15,6 +15,7 @@ from tilewright.cute.nvgpu import warp
 from tilewright.lang.cpu import KernelError
 from warp_gemms import FORMS, PLAIN, SWIZZLED, copies, elements, tensor
 
+
 @pytest.mark.parametrize(("matrices", "transpose"), FORMS)
 @pytest.mark.parametrize("swizzle", [PLAIN, SWIZZLED], ids=str)
 def test_what_is_loaded_is_stored_again(matrices, transpose, swizzle):
@@ -95,7 +96,7 @@ FILL_A = "cute.copy(copy, copy.partition_S(cute.local_tile(mA"
         ("no wait", "not landed", LOAD_A, "reads what an asynchronous copy writes, before a wait"),
         ("no barrier before", "race", LOAD_A, "reads what another one writes, and no "),
         ("no barrier behind", "race", FILL_A, "writes what another one reads, and no "),
-        ("divergent ldmatrix", "lane", LOAD_B, "ldmatrix is executed by the 32 lanes of a warp together, and 8 of them"),
+        ("divergent ldmatrix", "lane", LOAD_B, "ldmatrix is executed by the 32 lanes of a warp"),
         ("divergent mma", "lane", "cute.gemm(tiled_mma, rC, rA, rB, rC)", "mma.sync is executed by the 32 lanes"),
     ],
 )  # fmt: skip
@@ -231,7 +232,9 @@ def compiled_matrices(matrices, transpose, arch):
 def test_the_instructions_are_compiled(matrices, transpose):
     compiled = compiled_matrices(matrices, transpose, "sm_90a")
     form = f"m8n8.x{matrices}{'.trans' if transpose else ''}.shared"
-    assert compiled.ptx.count(f"ldmatrix.sync.aligned.{form}") == compiled.ptx.count(f"stmatrix.sync.aligned.{form}") == 1
+    assert (
+        compiled.ptx.count(f"ldmatrix.sync.aligned.{form}") == compiled.ptx.count(f"stmatrix.sync.aligned.{form}") == 1
+    )
     assert compiled.spills == 0
 
 

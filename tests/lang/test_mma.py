@@ -144,8 +144,8 @@ def test_the_text_has_loops_and_lines_of_python():
 @nvrtc
 def test_what_a_device_lacks_is_refused_by_its_line():
     words = (
-        r"mma\.sync\.aligned\.m16n8k32\.\S+ of rD, rA, rB, rC \(.*warp_gemms\.py:\d+\) needs sm_89 or later, but the kernel "
-        "is compiled for sm_80"
+        r"mma\.sync\.aligned\.m16n8k32\.\S+ of rD, rA, rB, rC \(.*warp_gemms\.py:\d+\) needs sm_89 or later, "
+        "but the kernel is compiled for sm_80"
     )
     with pytest.raises(ValueError, match=words):
         compiled_for(warp.MmaFP8Op(cutlass.Float8E4M3FN, cutlass.Float32, (16, 8, 32)), "sm_80").ptx  # noqa: B018

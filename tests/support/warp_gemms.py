@@ -1,4 +1,4 @@
-"""Kernels that multiply by mma.sync, for the tests of the language: of one tile, of tiles in stages of shared memory."""
+"""Kernels that multiply by mma.sync, for the tests of the language: one tile, and tiles through shared memory."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def copies(matrices, transpose):
     # A lane has neighbours along mode 1, in which ldmatrix reads rows; those along mode 0 it transposes.
     layout = cute.make_layout(((4, 8, 2), (2, matrices)), stride=((32, 1, 8), (16, 128)))
     atoms = (op(transpose, matrices) for op in (warp.LdMatrix8x8x16bOp, warp.StMatrix8x8x16bOp))
-    return [
-        cute.make_tiled_copy(cute.make_copy_atom(op, cutlass.Float16), layout, (16, 8 * matrices)) for op in atoms
-    ]
+    return [cute.make_tiled_copy(cute.make_copy_atom(op, cutlass.Float16), layout, (16, 8 * matrices)) for op in atoms]
 
 
 @cute.kernel
-def through_matrices_kernel(src: cute.Tensor, dst: cute.Tensor, layout: cute.Layout, load: cute.TiledCopy, store: cute.TiledCopy):
+def through_matrices_kernel(
+    src: cute.Tensor, dst: cute.Tensor, layout: cute.Layout, load: cute.TiledCopy, store: cute.TiledCopy
+):
     """src to shared memory, to registers by `load`, to shared memory by `store`, to dst."""
     tidx, _, _ = cute.arch.thread_idx()
     storage = cutlass.utils.SmemAllocator()
@@ -98,11 +98,13 @@ def through_matrices_kernel(src: cute.Tensor, dst: cute.Tensor, layout: cute.Lay
 
 
 @cute.jit
-def through_matrices(src: cute.Tensor, dst: cute.Tensor, layout: cute.Layout, load: cute.TiledCopy, store: cute.TiledCopy):
+def through_matrices(
+    src: cute.Tensor, dst: cute.Tensor, layout: cute.Layout, load: cute.TiledCopy, store: cute.TiledCopy
+):
     through_matrices_kernel(src, dst, layout, load, store).launch(block=[load.size, 1, 1])
 
 
-# ---- a product through shared memory, with defects that can be planted ------------------------------------------------
+# ---- a product through shared memory, with defects that can be planted -----------------------------------------------
 
 TILE = (32, 32, 32)
 

@@ -123,9 +123,8 @@ void Emitter::matrices(const Operation& operation) {
   const auto rows = split(memory.modes, {row, count}), parts = split(held.modes, {each, count});
   if (!rows || !parts) throw ProgramError("ldmatrix: the modes lie across those of one instruction");
   arithmetic_.need("tilewright/lang_pointer.cuh");
-  const std::string name =
-      concat(is_load ? "ldmatrix" : "stmatrix", ".sync.aligned.m8n8.x", matrices,
-             operation.ints[1] != 0 ? ".trans" : "", ".shared.b16 ");
+  const std::string name = concat(is_load ? "ldmatrix" : "stmatrix", ".sync.aligned.m8n8.x", matrices,
+                                  operation.ints[1] != 0 ? ".trans" : "", ".shared.b16 ");
   const auto one = [&](const std::string& index) {
     std::string registers;
     for (int64_t j = 0; j < matrices; ++j) {

@@ -1,8 +1,8 @@
 // What a warp does with matrices: mma.sync, ldmatrix, stmatrix. All of its lanes take part.
 //
 // Of mma.sync, lane 4 g + t has in each register neighbours along k, or along n of C: those from e t on, e being the
-// elements of a register, of row g, or g + 8. The sum over k of an instruction is formed in order, one product after the
-// other, in C's type or, where that is Float16, in Float32: as the host executes our GEMM templates.
+// elements of a register, of row g, or g + 8. The sum over k of an instruction is formed in order, one product after
+// the other, in C's type or, where that is Float16, in Float32: as the host executes our GEMM templates.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -28,11 +28,11 @@ constexpr uint32_t kMostRows = 16, kMostColumns = 8, kMostDepth = 32;  // of an 
 void look_at_lanes(const Warp& warp, const Instruction& i, const char* name) {
   if (warp.shadow == nullptr || warp.mask == kAllLanes) return;
   const Mask absent = ~warp.mask;
-  Finding* finding = warp.cta->report(
-      warp, i, FindingKind::kLane, std::countr_zero(warp.mask),
-      std::string(name) + " is executed by the 32 lanes of a warp together, and " +
-          std::to_string(std::popcount(absent)) +
-          ((absent & warp.live) != 0 ? " of them do not reach it here" : " of them do not exist: the block is smaller"));
+  Finding* finding = warp.cta->report(warp, i, FindingKind::kLane, std::countr_zero(warp.mask),
+                                      std::string(name) + " is executed by the 32 lanes of a warp together, and " +
+                                          std::to_string(std::popcount(absent)) +
+                                          ((absent & warp.live) != 0 ? " of them do not reach it here"
+                                                                     : " of them do not exist: the block is smaller"));
   if (finding != nullptr && (absent & warp.live) != 0) {
     finding->other = warp.cta->thread_of(warp, std::countr_zero(absent & warp.live));
   }
@@ -133,9 +133,9 @@ void stmatrix(Warp& warp, const Instruction& i) {
 // ---- mma.sync ----
 
 struct Shape {
-  uint32_t m, n, k;                  // of an instruction
-  uint32_t rows, columns, depth;     // how many there are
-  uint32_t of_a, of_b, of_c;         // elements of a lane
+  uint32_t m, n, k;               // of an instruction
+  uint32_t rows, columns, depth;  // how many there are
+  uint32_t of_a, of_b, of_c;      // elements of a lane
 };
 
 Shape shape_of(const MemoryCode& memory) {
@@ -198,8 +198,7 @@ struct Multiply {
       T* const matrix = to.data() + e / each * size;
       for (uint32_t l = 0; l < kLanes; ++l) {
         const Place at = place_of(e % each, l, together, rows);
-        matrix[at.row * row_step + at.column * column_step] =
-            number_of<T>(access.scalar, values + l * access.bytes);
+        matrix[at.row * row_step + at.column * column_step] = number_of<T>(access.scalar, values + l * access.bytes);
       }
     }
   }

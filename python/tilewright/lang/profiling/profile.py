@@ -208,8 +208,9 @@ def _instruction(space: str, op: str, width: int, name: str, rows: Sequence[Any]
 
     requests, lanes = total("executed"), total("active_lanes")
     made = MemoryInstruction(
-        name=f"{op} {name or memory}", sass=_sass_name(memory, op, width, lanes // max(requests, 1)), memory=memory, op=op, width=width,
-        requests=requests, lanes=lanes / requests, sectors=total("sectors"), ideal_sectors=total("ideal_sectors"),
+        name=f"{op} {name or memory}", sass=_sass_name(memory, op, width, lanes // requests),
+        memory=memory, op=op, width=width, requests=requests, lanes=lanes / requests,
+        sectors=total("sectors"), ideal_sectors=total("ideal_sectors"),
         lines=total("lines"), wavefronts=total("wavefronts"), ideal_wavefronts=total("ideal_wavefronts"),
         bytes_moved=SECTOR * total("sectors") if memory == "global" else total("bytes"),
         bytes_useful=total("useful_bytes"),
