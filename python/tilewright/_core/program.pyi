@@ -24,6 +24,7 @@ __all__: list[str] = [
     "cuda_name",
     "cuda_source",
     "current",
+    "most_needed",
     "number",
     "parameter_places",
     "pointer",
@@ -390,7 +391,7 @@ class ProfileRow:
     @property
     def kind(self) -> str:
         """
-        load, store, atomic or cp.async of a row about requests, else empty.
+        load, store, atomic, cp.async, ldmatrix or stmatrix of a row about requests, else empty.
         """
 
     @property
@@ -465,6 +466,11 @@ def cuda_source(program: Program, function: typing.SupportsInt | typing.Supports
 def current() -> typing.Any:
     """
     The builder of this thread's trace, or None.
+    """
+
+def most_needed(program: Program, function: typing.SupportsInt | typing.SupportsIndex) -> tuple[int, str, str, int]:
+    """
+    (least architecture, as 80 of sm_80, instruction, file, line) of what of a kernel needs the most; 0: nothing does.
     """
 
 def number(scalar: str, lanes: typing.SupportsInt | typing.SupportsIndex = 1) -> Type:

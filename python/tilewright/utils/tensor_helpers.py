@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright.cute.runtime import from_dlpack
+from tilewright.cute.tensors.pointer import recast_ptr
 from tilewright.numeric import Float8E4M3FN, Float8E5M2, Numeric
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def create_cute_tensor_for_fp8(
     """
     tensor = from_dlpack(storage_tensor, assumed_align=ALIGNMENT)
     if is_fp8_dtype(dtype):
-        tensor.element_type = dtype
+        tensor.iterator = recast_ptr(tensor.iterator, dtype=dtype)
         if source_f32_tensor is not None:
             from tilewright.torch.tensors import dtype as torch_dtype  # torch is optional
 
