@@ -106,8 +106,6 @@ def through_matrices(
 
 # ---- a product through shared memory, with defects that can be planted -----------------------------------------------
 
-TILE = (32, 32, 32)
-
 
 @cute.kernel
 def staged_kernel(

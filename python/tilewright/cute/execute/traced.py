@@ -176,7 +176,7 @@ def copy_by_warp(function: str, atom: CopyAtom, src: Tensor, dst: Tensor, pred: 
     calls = []
     for name, tensor, layout in sides:
         _require_space(function, atom, name, tensor)
-        values, (first, *rest) = int(_core.size(layout, mode=[1])), sizes_of(tensor.layout)
+        values, (first, *rest) = int(_core.size(layout, mode=[1])), sizes_of(function, name, tensor)
         if first % values:
             raise ValueError(
                 f"{function}: {name_of(atom)} moves {values} elements of a thread's {name} at once, but mode 0 of "
