@@ -226,7 +226,7 @@ void bind_profile(py::module_& m) {
           [](const BoundRow& b) {
             return b.row.width == 0 ? std::string() : std::string(execute::text_of(b.row.kind));
           },
-          "load, store, atomic or cp.async of a row about requests, else empty.")
+          "load, store, atomic, cp.async, ldmatrix or stmatrix of a row about requests, else empty.")
       .def_property_readonly("element_bits", number([](const ProfileRow& r) { return r.element_bits; }))
       .def_property_readonly(
           "name", [](const BoundRow& b) { return b.row.name; }, "Of the parameter or allocation, where it has one.")

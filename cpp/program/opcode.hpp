@@ -129,6 +129,15 @@ enum class Family : uint8_t {
                                            cp.async writes zeros. cp.async lands when a wait allows it. */             \
   X(kFmaTile, "fma_tile", kMemory, false) /* accesses: d, a, b, c; ints: V, M, N, K. d[v,m,n] = c[v,m,n] + the sum    \
                                             over k, in order, of a[v,m,k] * b[v,n,k], each an fma of d's type */       \
+  X(kMma, "mma", kMemory, false)        /* accesses: d, a, b, c in registers; ints: the instruction's M, N, K, how many \
+                                           there are along each of them, its least architecture; text: its name in PTX. \
+                                           d[v,m,n] = c[v,m,n] + the sums over k of a[v,m,k] by b[v,n,k], a warp's     \
+                                           instruction for each m, n and k, those of k in order */                     \
+  X(kLdMatrix, "ldmatrix", kMemory, false) /* accesses: from shared memory, to registers; ints: matrices of one        \
+                                           instruction, whether they are transposed. Of each instruction the first is  \
+                                           a row of 16 bytes, whose address lane 8 j + r gives for row r of matrix j;  \
+                                           the second has 4 bytes of each matrix */                                    \
+  X(kStMatrix, "stmatrix", kMemory, false) /* accesses: from registers, to shared memory; the same the other way */    \
   X(kAtomic, "atomic", kMemory, false)  /* value [, compare]; accesses: at (one element); text: add, min, max, and,    \
                                            or, xor, exch, cas; ints: order and scope; -> the old value */              \
   X(kCpAsyncCommit, "cp_async_commit_group", kSync, false)                                                             \

@@ -25,6 +25,7 @@ __all__: list[str] = [
     "cuda_source",
     "current",
     "host_c_source",
+    "most_needed",
     "number",
     "parameter_places",
     "pointer",
@@ -402,7 +403,7 @@ class ProfileRow:
     @property
     def kind(self) -> str:
         """
-        load, store, atomic or cp.async of a row about requests, else empty.
+        load, store, atomic, cp.async, ldmatrix or stmatrix of a row about requests, else empty.
         """
 
     @property
@@ -482,6 +483,11 @@ def current() -> typing.Any:
 def host_c_source(program: Program, function: typing.SupportsInt | typing.SupportsIndex, name: str) -> str:
     """
     A host function as C: static int name(name_Module *module, CUstream stream, its parameters).
+    """
+
+def most_needed(program: Program, function: typing.SupportsInt | typing.SupportsIndex) -> tuple[int, str, str, int]:
+    """
+    (least architecture, as 80 of sm_80, instruction, file, line) of what of a kernel needs the most; 0: nothing does.
     """
 
 def number(scalar: str, lanes: typing.SupportsInt | typing.SupportsIndex = 1) -> Type:

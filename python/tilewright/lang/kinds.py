@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atoms.mma_atom import MmaAtom
+from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer
 from tilewright.cute.vectors.tensor_ssa import TensorSSA
 from tilewright.lang.carry import register, register_leaf, register_python_numbers
-from tilewright.lang.control import register_builtin
+from tilewright.lang.control import register_builtin, register_symbol
 from tilewright.lang.leaves import all_leaves, number_of, rebuilt
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 from tilewright.numeric.traced import Symbol, is_traced, symbol_of
@@ -109,7 +110,15 @@ def _extreme(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return of_two
 
 
+def _frame_of(tensor: Tensor) -> Any:
+    """Where a thread's own memory begins."""
+    pointer = tensor.iterator
+    is_frame = pointer.__class__ is TracedPointer and pointer.memspace is AddressSpace.rmem
+    return pointer.symbol if is_frame else None
+
+
 _register_leaves()
+register_symbol(Tensor, _frame_of)
 _register_parts()
 register_builtin(min, _extreme(builtins.min))
 register_builtin(max, _extreme(builtins.max))

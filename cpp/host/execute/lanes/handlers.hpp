@@ -54,6 +54,11 @@ Handler frame_handler();
 // multiply.cpp
 Handler fma_tile_handler(const MemoryCode& memory, bool checked);
 
+// matrices.cpp
+Handler mma_handler(const MemoryCode& memory, bool checked);
+Handler ldmatrix_handler(const MemoryCode& memory, bool checked);
+Handler stmatrix_handler(const MemoryCode& memory, bool checked);
+
 // warps.cpp
 Handler shuffle_sync_handler();
 Handler vote_handler();
