@@ -48,7 +48,7 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
   share.append(h("summary", { "aria-label": "Share and export", title: "Share and export" }, "Share"), h("div", { class: "items" },
     item("Copy link", () => copy(address ? address(toFragment(state)) : `#${toFragment(state)}`, "The link")),
     item("Copy as Python", () => copy(asPython(state), "Python")), item("Copy as CuTe C++", () => copy(asCpp(state), "C++")),
-    item("Save as SVG", () => saveSvg(canvas.svg, name())), item("Save as PNG", () => savePng({ ...canvas.size, svg: canvas.svg }, name()))));
+    item("Save as SVG", () => saveSvg(canvas.picture, name())), item("Save as PNG", () => savePng(canvas.picture, name()))));
   const help = h("dialog", { class: "help", "aria-label": "Keys" });
   help.append(h("div", { class: "help-head" }, h("h2", {}, "Keys"), signButton("close", "Close", () => help.close())),
     h("dl", {}, KEYS.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)])));

@@ -15,13 +15,13 @@ export function pictureCanvas({ pick, move, wheelNeedsControl }) {
   const view = { x: 0, y: 0, scale: 1 };
   const pointers = new Map();
 
-  const size = () => ({ width: Math.max(stage.clientWidth, 50), height: Math.max(stage.clientHeight, 50) });
+  let seen = null;  // the size of the window, which is not asked for again: that would lay out the picture
+  const size = () => seen ??= { width: Math.max(stage.clientWidth, 50), height: Math.max(stage.clientHeight, 50) };
   const svg = () => stage.firstElementChild;
+  const box = () => [view.x, view.y, size().width / view.scale, size().height / view.scale].join(" ");
 
   function place() {
-    if (!picture) return;
-    const { width, height } = size();
-    svg().setAttribute("viewBox", `${view.x} ${view.y} ${width / view.scale} ${height / view.scale}`);
+    svg()?.setAttribute("viewBox", box());
     percent.textContent = `${Math.round(view.scale * 100)} %`;
   }
 
@@ -46,18 +46,20 @@ export function pictureCanvas({ pick, move, wheelNeedsControl }) {
 
   function show(next) {
     const wasFocused = stage.contains(stage.getRootNode().activeElement);
-    const before = picture;
     scene = next;
     picture = render(scene, size());
-    stage.innerHTML = picture.svg;
-    svg().setAttribute("tabindex", "0");
-    svg().setAttribute("aria-label", `${scene.title}. ${scene.moves ? "The arrow keys move between cells." : ""}`);
-    svg().removeAttribute("width");
-    svg().removeAttribute("height");
-    if (wasFocused) svg().focus({ preventScroll: true });
-    if (kept && before) place();
+    const shown = document.createElement("template");  // so that it is laid out once, in its place
+    shown.innerHTML = picture.svg;
+    const drawn = shown.content.firstElementChild;
+    drawn.setAttribute("tabindex", "0");
+    drawn.setAttribute("aria-label", `${scene.title}. ${scene.moves ? "The arrow keys move between cells." : ""}`);
+    drawn.removeAttribute("width");
+    drawn.removeAttribute("height");
+    stage.replaceChildren(drawn);
+    if (kept) place();
     else fit();
-    hide();
+    if (wasFocused) drawn.focus({ preventScroll: true });
+    tip.hidden = true;
   }
 
   const inside = event => {
@@ -131,9 +133,10 @@ export function pictureCanvas({ pick, move, wheelNeedsControl }) {
     event.preventDefault();
   });
   new ResizeObserver(() => {
+    seen = null;
     if (scene && kept) place();
     else if (scene) show(scene);
   }).observe(stage);
 
-  return { element, controls, show, fit, zoom, say(text) { spoken.textContent = text; }, get svg() { return picture?.svg; }, get size() { return picture; } };
+  return { element, controls, show, fit, zoom, say(text) { spoken.textContent = text; }, get picture() { return render(scene, size(), true); } };
 }

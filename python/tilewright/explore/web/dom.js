@@ -45,7 +45,9 @@ export function tabs(label, names, onchoose) {
     next.focus();
     onchoose(next.dataset.key);
   });
-  const choose = key => buttons.forEach(button => {
+  let now = null;
+  const choose = key => key !== now && buttons.forEach(button => {
+    now = key;
     const chosen = button.dataset.key === key;
     button.setAttribute("aria-selected", String(chosen));
     button.tabIndex = chosen ? 0 : -1;

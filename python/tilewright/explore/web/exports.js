@@ -9,7 +9,7 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-export const saveSvg = (svg, name) => save(new Blob([asFile(svg)], { type: "image/svg+xml" }), `${name}.svg`);
+export const saveSvg = ({ svg }, name) => save(new Blob([asFile(svg)], { type: "image/svg+xml" }), `${name}.svg`);
 
 // Twice as many pixels as the picture has units, on white: a PNG does not know on what it will stand.
 export async function pngOf({ svg, width, height }) {

@@ -7,6 +7,8 @@ import { fillOf } from "./palette.js";
 
 const ADVANCE = 7, SMALL = 6, BOLD = 8;     // widths of a letter
 const MARGIN = 14, GAP = 34, LEVEL = 16;
+const FEW = 300;                           // cells that have each a text of their own
+const FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace";
 const LEAST = 290;                         // what a title may take where the grid is narrower
 const escaped = text => String(text).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const short = x => String(Math.round(x * 10) / 10);
@@ -29,7 +31,7 @@ const labelWidth = level => SMALL * Math.max(1, ...level.map(label => label.text
 function measured(panel) {
   const longest = Math.max(2, ...panel.cells.map(cell => Math.max(...cell.lines.map(line => line.length))));
   const high = Math.max(1, ...panel.cells.map(cell => cell.lines.length));
-  const w = Math.max(28, ADVANCE * longest + 8), h = high > 1 ? 34 : 26;
+  const w = ADVANCE * Math.max(4, longest + 1 + (longest > 4)), h = high > 1 ? 34 : 26;
   const levels = panel.rowAxis.map(labelWidth);
   // Labels that are longer than a cell is wide stand upright.
   const longestLabel = Math.max(0, ...(panel.columnAxis.at(-1) ?? []).map(label => label.text.length));
@@ -107,22 +109,64 @@ function rulesPath(rules, line) {
   }).join("");
 }
 
-function panelText(box) {
-  const { panel, w, h, left, top } = box;
-  const width = short(w), height = short(h);
-  const cells = panel.cells.map(({ row, column, lines, owner, faded }) => {
-    const x = left + column * w, y = top + row * h, first = y + h / 2 + 4 - 7 * (lines.length - 1);
+// What the letters of this machine's font lack to be as wide as those that everything is measured by.
+let lacking = null;
+function spacing() {
+  if (lacking === null && typeof document !== "undefined") {
+    const context = document.createElement("canvas").getContext("2d");
+    context.font = `11.63px ${FONT}`;
+    lacking = Math.round((ADVANCE - context.measureText("0".repeat(100)).width / 100) * 1000) / 1000;
+  }
+  return lacking ?? 0;
+}
+
+// The texts of cells, each with its place.
+function eachText({ panel, w, h, left, top }) {
+  return panel.cells.map(({ row, column, lines, faded }) => {
+    const x = left + (column + 0.5) * w, first = top + (row + 0.5) * h + 4 - 7 * (lines.length - 1);
     const kind = i => [i ? "s" : "", faded ? "f" : ""].filter(Boolean).join(" ");
-    const texts = lines.map((line, i) => (line ? textAt(x + w / 2, first + 13 * i, line, kind(i)) : "")).join("");
-    return `<rect x="${short(x)}" y="${short(y)}" width="${width}" height="${height}" fill="${fillOf(owner, faded)}"/>${texts}`;
-  });
+    return lines.map((line, i) => (line ? textAt(x, first + 13 * i, line, kind(i)) : "")).join("");
+  }).join("");
+}
+
+// The texts of rows of cells as runs of letters: ten times as fast to lay out. Texts of an odd number of letters too
+// many or too few are a run of their own, half a letter to the right, so that each stands in the middle.
+function runsOf({ panel, w, h, left, top }) {
+  const letters = Math.round(w / ADVANCE), runs = new Map();
+  for (const { row, column, lines, faded } of panel.cells) {
+    lines.forEach((line, i) => {
+      if (!line) return;
+      const over = letters - line.length, odd = over % 2;
+      const key = [row, i, odd, Number(Boolean(faded))].join();
+      if (!runs.has(key)) runs.set(key, { row, i, odd, faded, high: lines.length, text: [] });
+      const { text } = runs.get(key), start = column * letters + (over - odd) / 2;
+      while (text.length < start) text.push(" ");
+      text.push(...line);
+    });
+  }
+  return [...runs.values()].map(({ row, i, odd, faded, high, text }) => {
+    const y = top + (row + 0.5) * h + 4 - 7 * (high - 1) + 13 * i;
+    return `<text class="r${faded ? " f" : ""}" x="${short(left + (odd * ADVANCE) / 2)}" y="${short(y)}">${escaped(text.join(""))}</text>`;
+  }).join("");
+}
+
+function panelText(box, exact) {
+  const { panel, w, h, left, top } = box;
+  const colors = new Map();
+  for (const { row, column, owner, faded } of panel.cells) {
+    const fill = fillOf(owner, faded);
+    if (!colors.has(fill)) colors.set(fill, []);
+    colors.get(fill).push(`M${short(left + column * w)} ${short(top + row * h)}h${short(w)}v${short(h)}h${short(-w)}z`);
+  }
+  const grounds = [...colors].map(([fill, path]) => `<path class="q" fill="${fill}" d="${path.join("")}"/>`);
+  const texts = exact || panel.cells.length <= FEW ? eachText(box) : runsOf(box);
   const marks = panel.cells.filter(cell => cell.marked)
     .map(({ row, column }) => `M${short(left + column * w + 1.5)} ${short(top + row * h + 1.5)}h${short(w - 3)}v${short(h - 3)}h${short(3 - w)}z`);
   return [
     ...box.title.map((line, i) => textAt(box.x, box.y + 13 + 19 * i, line, "h")),
     ...box.subtitle.map((line, i) => textAt(box.x, box.y + 19 * box.title.length + 11 + 16 * i, line, "u")),
     labelsOf(box, panel.columnAxis, true), labelsOf(box, panel.rowAxis, false),
-    `<g class="cells">${cells.join("")}</g>`,
+    `<g class="cells">${grounds.join("")}${texts}</g>`,
     rulesPath(panel.rowRules, rule => `M${short(left)} ${short(top + rule.after * h)}h${short(panel.columns * w)}`),
     rulesPath(panel.columnRules, rule => `M${short(left + rule.after * w)} ${short(top)}v${short(panel.rows * h)}`),
     marks.length ? `<path class="m" d="${marks.join("")}"/>` : "",
@@ -152,14 +196,15 @@ function linkText(boxes, { from, to, text }) {
     + textAt(x, y, text, "w") + textAt(x, y, text, "n");
 }
 
-// {svg, width, height, boxes}: the boxes say where the cells of each panel are.
-export function render(scene, size) {
+// {svg, width, height, boxes}: the boxes say where the cells of each panel are. `exact`: for other machines, whose
+// fonts may be others.
+export function render(scene, size, exact = false) {
   const { boxes, width, height } = arranged(scene.panels.map(measured), size, scene.links);
   const w = Math.ceil(Math.max(width, 60)), h = Math.ceil(Math.max(height, 40));
   const svg = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" width="${w}" height="${h}" class="tw-picture" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" width="${w}" height="${h}" class="tw-picture" role="img"${exact ? "" : ` letter-spacing="${spacing()}"`}>`,
     `<title>${escaped(scene.title)}</title>`,
-    ...boxes.map(panelText), ...(scene.links ?? []).map(link => linkText(boxes, link)), "</svg>",
+    ...boxes.map(box => panelText(box, exact)), ...(scene.links ?? []).map(link => linkText(boxes, link)), "</svg>",
   ].join("");
   return { svg, width: w, height: h, boxes };
 }

@@ -2,7 +2,7 @@
 import { Mistake, ask } from "../core.js";
 import { factsOf } from "./layouts.js";
 import { describe, describeLayout, elementsOf, hoverOf, layoutPanel, ownerOf, tablePanel } from "./panels.js";
-import { sizeOf, tree } from "../notation.js";
+import { digitsOf, sizeOf, tree } from "../notation.js";
 import { operandsOf } from "../state.js";
 import { ownersPanel, tileOwners } from "./threads.js";
 
@@ -20,7 +20,7 @@ const compactOf = shape => `${sizeOf(tree(shape))}:1`;
 // Which tile has which coordinate of A: the operation on coordinates instead of offsets.
 function tilesOf(core, operation, [a, tiler], result) {
   for (const [identity, keyOf] of [
-    [identityOf(a.shape), element => identityKey(a, element)], [compactOf(a.shape), element => String(element.index)],
+    [identityOf(a.shape), identityKey(a)], [compactOf(a.shape), element => String(element.index)],
   ]) {
     const zipped = core("apply", "zipped_divide", identity, tiler), applied = core("apply", operation, identity, tiler);
     if (zipped.error || applied.error) continue;
@@ -36,15 +36,12 @@ function tilesOf(core, operation, [a, tiler], result) {
   return null;
 }
 
-function identityKey(a, { index }) {
-  const modes = tree(a.shape);
-  if (!Array.isArray(modes)) return String(index);
-  const digits = modes.map(mode => {
-    const digit = index % sizeOf(mode);
-    index = Math.floor(index / sizeOf(mode));
-    return digit;
-  });
-  return digits.length === 1 ? `(${digits[0]})` : `(${digits.join()})`;
+// The text of an element's coordinate, mode by mode, as the offsets of that layout have it.
+function identityKey({ shape }) {
+  const modes = tree(shape);
+  if (!Array.isArray(modes)) return ({ index }) => String(index);
+  const sizes = modes.map(sizeOf);
+  return ({ index }) => `(${digitsOf(index, sizes).join()})`;
 }
 
 function divided(core, state, given, result, base) {
@@ -88,9 +85,9 @@ function multiplied(core, state, given, result, base) {
 
 function composed(core, state, given, result, base) {
   const [a, b] = given;
-  const through = index => Number(core("apply", "crd2idx", index, b.text).result);
+  const offsets = new Map(elementsOf(b.x).map(({ index, offset }) => [index, offset]));
+  const through = index => offsets.get(index), here = through(base.at);
   const reached = new Map();
-  const here = through(base.at);
   const row = element => (b.x.row_labels.length ? element.mode0 : element.index);
   for (const element of elementsOf(b.x)) if (!reached.has(element.offset)) reached.set(element.offset, row(element));
   const panels = [
