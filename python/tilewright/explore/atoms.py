@@ -7,13 +7,13 @@ from typing import Any
 from tilewright import Float16, Float32, Float64, Int8, Int32, cute
 from tilewright.cute import nvgpu
 
-__all__ = ["copies", "mmas"]
+__all__ = ["COPY_OPS", "MMA_OPS", "copies", "mmas"]
 
 _WARPGROUP = nvgpu.warpgroup
 _FP16 = (Float16, Float32)
 _SMEM = (_WARPGROUP.OperandSource.SMEM, _WARPGROUP.OperandMajorMode.K, _WARPGROUP.OperandMajorMode.K)
 # By CuTe's names in C++.
-_MMAS: dict[str, Any] = {
+MMA_OPS: dict[str, Any] = {
     "SM80_16x8x16_F32F16F16F32_TN": nvgpu.warp.MmaF16BF16Op(*_FP16, (16, 8, 16)),
     "SM80_16x8x8_F32F16F16F32_TN": nvgpu.warp.MmaF16BF16Op(*_FP16, (16, 8, 8)),
     "SM80_16x8x8_F32TF32TF32F32_TN": nvgpu.warp.MmaTF32Op((16, 8, 8)),
@@ -24,7 +24,19 @@ _MMAS: dict[str, Any] = {
     "UniversalFMA": nvgpu.MmaUniversalOp(Float32),
 }
 _NAMESPACES = {"SM80": "nvgpu.warp.", "SM90": "nvgpu.warpgroup.", "Unive": "nvgpu."}
-_CPP = {Float16: "half_t", Float32: "float", Float64: "double"}
+COPY_OPS: dict[str, Any] = {
+    "universal": nvgpu.CopyUniversalOp(),
+    "cp.async": nvgpu.cpasync.CopyG2SOp(),
+    **{
+        f"ldmatrix{count}{'t' * transposed}": nvgpu.warp.LdMatrix8x8x16bOp(transposed, count)
+        for transposed in (False, True)
+        for count in (4, 2, 1)
+    },
+}
+_PLAIN = {
+    "universal": {"label": "each element, as wide as is legal", "python": "nvgpu.CopyUniversalOp()"},
+    "cp.async": {"label": "cp.async, 16 bytes", "python": "nvgpu.cpasync.CopyG2SOp()"},
+}
 
 
 def mmas() -> dict[str, dict[str, Any]]:
@@ -37,7 +49,7 @@ def mmas() -> dict[str, dict[str, Any]]:
     ((16, 8, 16), 32, '((4,8),(2,2)):((32,1),(16,8))')
     """
     found = {}
-    for name, op in _MMAS.items():
+    for name, op in MMA_OPS.items():
         atom = cute.make_mma_atom(op)
         shared = {"A": atom.traits.smem_a, "B": atom.traits.smem_b, "C": False}
         found[name] = {
@@ -57,25 +69,18 @@ def copies() -> dict[str, dict[str, Any]]:
     >>> copies()["ldmatrix4"]["source"], copies()["universal"]["threads"]
     ('(32,8):(8,1)', 1)
     """
-    found: dict[str, dict[str, Any]] = {
-        "universal": {"label": "each element, as wide as is legal", "op": "CopyUniversalOp()"},
-        "cp.async": {"label": "cp.async, 16 bytes", "op": "cpasync.CopyG2SOp()"},
-    }
-    for plain in found.values():
-        plain.update(threads=1, values=None, source=None, destination=None)
-    for transposed in (False, True):
-        for count in (4, 2, 1):
-            op = nvgpu.warp.LdMatrix8x8x16bOp(transposed, count)
+    found: dict[str, dict[str, Any]] = {}
+    for key, op in COPY_OPS.items():
+        if isinstance(op, nvgpu.warp.LdMatrix8x8x16bOp):
             atom = cute.make_copy_atom(op, Float16)
-            source, destination = atom.layout_src_tv, atom.layout_dst_tv
-            found[f"ldmatrix{count}{'t' * transposed}"] = {
-                "label": f"ldmatrix.x{count}{'.trans' * transposed}",
-                "op": f"warp.LdMatrix8x8x16bOp({transposed}, {count})",
+            found[key] = {
+                "label": op.instruction,
+                "python": f"nvgpu.warp.LdMatrix8x8x16bOp({op.transpose}, {op.num_matrices})",
                 "threads": int(cute.size(atom.thr_id)),
-                "values": int(cute.size(destination, mode=[1])),
-                "source": str(source),
-                "destination": str(destination),
+                "values": int(cute.size(atom.layout_dst_tv, mode=[1])),
+                "source": str(atom.layout_src_tv),
+                "destination": str(atom.layout_dst_tv),
             }
-    for plain in found.values():
-        plain["python"] = f"nvgpu.{plain['op']}"
+        else:
+            found[key] = {"threads": 1, "values": None, "source": None, "destination": None} | _PLAIN[key]
     return found

@@ -5,9 +5,10 @@ import { controls } from "./controls.js";
 import { h, signButton, tabs } from "./dom.js";
 import { copied, savePng, saveSvg } from "./exports.js";
 import { inspector } from "./inspector.js";
+import { PRESETS } from "./presets.js";
 import { placeIn, repairs } from "./repair.js";
-import { look } from "./scenes/look.js";
-import { History, VIEWS, operandsOf, stateOf, toFragment } from "./state.js";
+import { fails, look } from "./scenes/look.js";
+import { History, OPERATIONS, VIEWS, operandsOf, stateOf, toFragment } from "./state.js";
 
 const THEMES = { auto: "dark", dark: "light", light: "auto" };
 const KEYS = [
@@ -15,7 +16,7 @@ const KEYS = [
   ["drag a number", "the same with the mouse"], ["/", "to the first operand"], ["Ctrl Z, Ctrl Shift Z", "undo, redo"], ["?", "this help"],
 ];
 
-// Shows the page in an element. `changed(state, scene)` is told of each state that is shown without a mistake.
+// Shows the page in an element. `changed(state)` is told of each state.
 export function mount(root, { core, state: first, changed = () => {}, address = null, wheelNeedsControl = false, keysOf = root }) {
   let state = stateOf(first ?? {}), scene = null, waiting = 0, fixing = 0;
   const history = new History(state);
@@ -104,14 +105,13 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
       status.replaceChildren(...(said.length ? said : [h("span", { class: "name" }, hintOf(scene))]));
       canvas.say(scene.chosen ? scene.chosen.map(([label, text]) => `${label} ${text}`).join(", ") : scene.title);
     }
-    if (!mistake) changed(state, scene);
-    else changed(state, null);
+    changed(state);
   }
 
   // What would work instead, and where: looked for when nothing else is done.
   function fix(mistake, shown) {
     const before = state;
-    const found = repairs(state, mistake.fields, changed => Boolean(look(core, changed).mistake));
+    const found = repairs(state, mistake.fields, changed => fails(core, changed));
     if (before !== state) return;
     const names = Object.fromEntries(shown.map(({ field, name: label }) => [field, label]));
     const several = new Set(found.map(({ field }) => field)).size > 1 || mistake.fields.length > 1;
@@ -141,7 +141,7 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
   });
   update();
   return {
-    core, frame, change, update, go, canvas,
+    core, frame, change, update, go, canvas, operations: OPERATIONS, presets: PRESETS,
     get state() { return state; },
     get scene() { return scene; },
     replace(next) {

@@ -138,5 +138,5 @@ export function pictureCanvas({ pick, move, wheelNeedsControl }) {
     else if (scene) show(scene);
   }).observe(stage);
 
-  return { element, controls, show, fit, zoom, say(text) { spoken.textContent = text; }, get picture() { return render(scene, size(), true); } };
+  return { element, controls, show, fit, zoom, say(text) { spoken.textContent = text; }, get picture() { return render(scene, size(), true); }, get boxes() { return picture.boxes; } };
 }

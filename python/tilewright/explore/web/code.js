@@ -38,8 +38,10 @@ const PYTHON = {
     const given = operandsOf(state).filter(({ text }) => text.trim());
     const names = given.map(({ name }) => nameIn(name));
     const lines = given.map(({ text }, i) => `${names[i]} = ${pythonOperand(text)}`);
-    const call = state.operation === "make_layout_tv" ? "tiler, tv" : "result";
-    return [...lines, `${call} = cute.${state.operation}(${names.join(", ")})`, `cute.show(cute.${state.operation}, ${names.join(", ")})`, `cute.explain(cute.${state.operation}, ${names.join(", ")})`];
+    const call = state.operation === "make_layout_tv" ? "tiler, tv" : "result", list = names.join(", ");
+    const drawn = /composition|coalesce|complement|divide|product/.test(state.operation);
+    const seen = drawn ? [`cute.show(cute.${state.operation}, ${list})`, `cute.explain(cute.${state.operation}, ${list})`] : [`print(${call})`];
+    return [...lines, `${call} = cute.${state.operation}(${list})`, ...seen];
   },
   tv: state => [`tv = ${pythonOperand(state.tv)}`, `cute.show(tv, tile=${pythonOperand(state.tile)})`],
   copy: state => {

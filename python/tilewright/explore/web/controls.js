@@ -3,7 +3,7 @@ import { COPIES, MMAS } from "./constants.js";
 import { h } from "./dom.js";
 import { operandField } from "./operand.js";
 import { PRESETS } from "./presets.js";
-import { ACCESS, OPERATIONS, VIEWS, isColored, operandsOf } from "./state.js";
+import { ACCESS, OPERATIONS, OPTIONS, VIEWS, isColored, operandsOf, stateOf } from "./state.js";
 
 const byName = names => names.map(name => [name, name]);
 const CHOICES = {
@@ -11,16 +11,6 @@ const CHOICES = {
   copy: ["Copied by", Object.entries(COPIES).map(([key, { label }]) => [key, label])],
   mma: ["Instruction", byName(Object.keys(MMAS))],
 };
-const OPTIONS = {
-  color: ["Colour", [["offset", "by offset"], ["row", "by mode 0"], ["column", "by the other modes"], ["bank", "by bank"], ["sector", "by sector"], ["line", "by line"]]],
-  bits: ["Element", [["8", "1 byte"], ["16", "2 bytes"], ["32", "4 bytes"], ["64", "8 bytes"], ["128", "16 bytes"]]],
-  memory: ["Memory", byName(["global", "shared"])],
-  op: ["Instruction", byName(["load", "store", "cp.async", "ldmatrix", "stmatrix"])],
-  width: ["A lane's access", [["0", "widest legal"], ["1", "1 byte"], ["2", "2 bytes"], ["4", "4 bytes"], ["8", "8 bytes"], ["16", "16 bytes"]]],
-  base: ["Base address", null],
-  focus: ["Only thread", null],
-};
-
 const saidOf = (name, value) => OPTIONS[name][1]?.find(([each]) => each === value)?.[1] ?? `from ${value}`;
 
 function control(name, [label, offered], changed) {
@@ -80,7 +70,8 @@ export function controls({ changed, started }) {
         fieldOf(field).describe(name, hint, optional);
         fieldOf(field).set(text);
       }
-      const same = ([, preset]) => Object.entries(preset).every(([key, value]) => state[key] === value);
+      const compared = ["view", view.choice, ...view.operands, ...view.options].filter(key => key && key !== "color");
+      const same = ([, preset]) => compared.every(key => state[key] === stateOf(preset)[key]);
       const [i, j] = PRESETS.map(([, entries]) => entries.findIndex(same)).reduce((best, at, group) => (best[1] < 0 && at >= 0 ? [group, at] : best), [0, -1]);
       presets.value = j < 0 ? "" : `${i}.${j}`;
     },

@@ -30,7 +30,13 @@ export function operandField(field, changed) {
   function mark() {
     const text = input.value, parts = [];
     let end = 0;
-    const plain = to => { if (to > end) parts.push(h("span", wrong !== null && wrong >= end && wrong < to ? { class: "wrong" } : {}, text.slice(end, to))); };
+    // What is between numbers; of that, the character at the mistake is marked.
+    const plain = to => {
+      const bad = wrong !== null && wrong >= end && wrong < to ? wrong : null;
+      for (const [start, stop, kind] of bad === null ? [[end, to, ""]] : [[end, bad, ""], [bad, bad + 1, "wrong"], [bad + 1, to, ""]]) {
+        if (stop > start) parts.push(h("span", kind ? { class: kind } : {}, text.slice(start, stop)));
+      }
+    };
     for (const number of numbersOf(text)) {
       plain(number.start);
       const bad = wrong !== null && wrong >= number.start && wrong < number.end;

@@ -28,9 +28,10 @@ function wrapped(text, most) {
 const labelWidth = level => SMALL * Math.max(1, ...level.map(label => label.text.length)) + 8;
 
 // The size of a panel and of its parts, without its place.
-function measured(panel) {
-  const longest = Math.max(2, ...panel.cells.map(cell => Math.max(...cell.lines.map(line => line.length))));
-  const high = Math.max(1, ...panel.cells.map(cell => cell.lines.length));
+const longestOf = panel => panel.cells.reduce((most, { lines }) => lines.reduce((x, line) => Math.max(x, line.length), most), 2);
+
+function measured(panel, longest = longestOf(panel)) {
+  const high = panel.cells.reduce((most, { lines }) => Math.max(most, lines.length), 1);
   const w = ADVANCE * Math.max(4, longest + 1 + (longest > 4)), h = high > 1 ? 34 : 26;
   const levels = panel.rowAxis.map(labelWidth);
   // Labels that are longer than a cell is wide stand upright.
@@ -199,7 +200,9 @@ function linkText(boxes, { from, to, text }) {
 // {svg, width, height, boxes}: the boxes say where the cells of each panel are. `exact`: for other machines, whose
 // fonts may be others.
 export function render(scene, size, exact = false) {
-  const { boxes, width, height } = arranged(scene.panels.map(measured), size, scene.links);
+  // Matrices of one product have cells of one width, so that one continues the other.
+  const { panels } = scene, longest = scene.aligned ? Math.max(...panels.map(longestOf)) : undefined;
+  const { boxes, width, height } = arranged(panels.map(panel => measured(panel, longest)), size, scene.links);
   const w = Math.ceil(Math.max(width, 60)), h = Math.ceil(Math.max(height, 40));
   const svg = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" width="${w}" height="${h}" class="tw-picture" role="img"${exact ? "" : ` letter-spacing="${spacing()}"`}>`,

@@ -32,10 +32,10 @@ function* variants(text) {
 }
 
 // Up to three changes of one operand after which `fails(state)` is false: [{field, text, at}].
-export function repairs(state, fields, fails, { most = 3, milliseconds = 60 } = {}) {
-  const found = [], end = performance.now() + milliseconds;
+export function repairs(state, fields, fails, { most = 3, tries = 120 } = {}) {
+  const found = [];
   const queues = fields.filter(field => field in state).reverse().map(field => ({ field, texts: variants(state[field]) }));
-  while (queues.length && found.length < most && performance.now() < end) {
+  while (queues.length && found.length < most && tries-- > 0) {
     const { field, texts } = queues[0];
     const { value, done } = texts.next();
     if (done) queues.shift();

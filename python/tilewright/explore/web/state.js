@@ -1,4 +1,5 @@
 // What the page shows: its state, what belongs to each view, and the fragment of the address that says the same.
+import { COPIES, MMAS } from "./constants.js";
 
 // The operations with the names of their operands; an operand in brackets may be left empty.
 export const OPERATIONS = {
@@ -79,6 +80,17 @@ export const LABELS = {
 // Whether a copy is by an instruction that moves matrices, whose sides differ.
 export const ofMatrices = state => state.copy.startsWith("ldmatrix");
 
+// The options with what they offer; of those without, anything is typed.
+export const OPTIONS = {
+  color: ["Colour", [["offset", "by offset"], ["row", "by mode 0"], ["column", "by the other modes"], ["bank", "by bank"], ["sector", "by sector"], ["line", "by line"]]],
+  bits: ["Element", [["8", "1 byte"], ["16", "2 bytes"], ["32", "4 bytes"], ["64", "8 bytes"], ["128", "16 bytes"]]],
+  memory: ["Memory", [["global", "global"], ["shared", "shared"]]],
+  op: ["Instruction", ["load", "store", "cp.async", "ldmatrix", "stmatrix"].map(name => [name, name])],
+  width: ["A lane's access", [["0", "widest legal"], ["1", "1 byte"], ["2", "2 bytes"], ["4", "4 bytes"], ["8", "8 bytes"], ["16", "16 bytes"]]],
+  base: ["Base address", null],
+  focus: ["Only thread", null],
+};
+
 export const examplesOf = operation => {
   const [, texts] = OPERATIONS[operation] ?? OPERATIONS[START.operation];
   return Object.fromEntries(OPERANDS.map((name, i) => [name, texts[i] ?? ""]));
@@ -95,11 +107,15 @@ export function operandsOf(state) {
   }));
 }
 
+const OFFERED = {
+  view: VIEWS, operation: OPERATIONS, copy: COPIES, mma: MMAS,
+  ...Object.fromEntries(Object.entries(OPTIONS).filter(([, [, offered]]) => offered).map(([name, [, offered]]) => [name, Object.fromEntries(offered)])),
+};
+
 // A state of whatever was given: what is unknown is left out, and what is missing is as at the start.
 export function stateOf(given) {
-  const known = Object.fromEntries(Object.entries(given).filter(([name, value]) => name in START && typeof value === "string"));
-  if (!(known.view in VIEWS)) delete known.view;
-  if (!Object.hasOwn(OPERATIONS, known.operation ?? "")) delete known.operation;
+  const known = Object.fromEntries(Object.entries(given).filter(([name, value]) =>
+    Object.hasOwn(START, name) && typeof value === "string" && (!Object.hasOwn(OFFERED, name) || Object.hasOwn(OFFERED[name], value))));
   if (!/^\d{1,6}$/.test(known.at ?? "0")) delete known.at;
   return { ...START, ...examplesOf(known.operation), ...known };
 }

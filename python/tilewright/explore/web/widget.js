@@ -3,7 +3,7 @@ import { mount } from "./app.js";
 import { CORE, STYLE } from "./constants.js";
 import { loadCore } from "./core.js";
 
-async function render({ model, el }) {
+async function renderWidget({ model, el }) {
   const root = el.attachShadow({ mode: "open" });  // no style of the notebook reaches in, and none out
   const style = document.createElement("style");
   style.textContent = STYLE;
@@ -14,12 +14,11 @@ async function render({ model, el }) {
   let told = null;  // what Python said last, which is not said back to it
   const explorer = mount(place, {
     core, state: model.get("state"), wheelNeedsControl: true, keysOf: place,
-    changed: (state, scene) => {
+    changed: state => {
       const text = JSON.stringify(state);
       if (text === told) return;
       told = text;
       model.set("state", { ...state });
-      model.set("result", scene?.result ?? "");
       model.save_changes();
     },
   });
@@ -37,5 +36,3 @@ async function render({ model, el }) {
     explorer.end();
   };
 }
-
-export default { render };

@@ -1,5 +1,6 @@
 // The scene of a state: what is drawn and said of it.
 import { Mistake } from "../core.js";
+import { operandsOf } from "../state.js";
 import { layoutScene } from "./layouts.js";
 import { mmaScene } from "./mma.js";
 import { operationScene } from "./operations.js";
@@ -19,4 +20,11 @@ export function look(core, state) {
     if (!(error instanceof Mistake)) throw error;
     return { scene: error.scene, mistake: error };
   }
+}
+
+// Whether a state has a mistake; of an operation, without drawing it.
+export function fails(core, state) {
+  if (state.view !== "operation") return look(core, state).mistake !== null;
+  const given = operandsOf(state).filter(({ text, optional }) => text.trim() || !optional);
+  return Boolean(core("apply", state.operation, ...given.map(({ text }) => text)).error);
 }

@@ -97,7 +97,7 @@ export function mmaScene(core, state) {
   const held = operand => (atom[operand] ? elementsOf(describe(core, atom[operand], "mma", 1024, 128)).reduce((most, { rest }) => Math.max(most, rest), 0) + 1 : 0);
   const times = ([a, b]) => (tile[a] / covered[a]) * (tile[b] / covered[b]);
   return {
-    title: `TiledMma of ${name}, tile (M,N,K) = (${tile.join()}), ${threads} threads`, panels, tile, facts: [
+    aligned: true, title: `TiledMma of ${name}, tile (M,N,K) = (${tile.join()}), ${threads} threads`, panels, tile, facts: [
       ["threads", threads], ["tile", `(${tile.join()})`], ["atom", `(${atom.shape.join()})`],
       ...["A", "B", "C"].map(operand => [`${operand} a thread`, held(operand) ? held(operand) * times(MODES[operand]) : "in shared memory"]),
     ],

@@ -109,13 +109,20 @@ function dealt(core, state) {
   const answer = core("apply", "make_layout_tv", state.threads, state.values);
   if (answer.error) throw new Mistake(answer.error.text, ["threads", "values"]);
   const [tiler, tv] = answer.parts, modes = [tree(tiler)].flat(1).map(sizeOf);
+  const memory = ask(core, ["tensor"], "describe", 1, 1, state.tensor);
+  const has = memory.rank === 1 ? [memory.size, 1] : [memory.rows, memory.columns];
+  const small = [modes[0], modes[1] ?? 1].findIndex((extent, mode) => !(has[mode] >= extent));
+  if (small >= 0) {
+    throw new Mistake(`the tile ${tiler} does not fit: mode ${small} of ${state.tensor} has ${has[small] ?? "no"} of its `
+      + `${modes[small]} elements: write, for example, (${modes.join()}):(${modes.length > 1 ? `${modes[1]},1` : 1})`, ["tensor"]);
+  }
   const tile = core("apply", "composition", state.tensor, modes.length > 1 ? `<${modes.map(extent => `${extent}:1`).join()}>` : `${modes[0]}:1`);
   if (tile.error) throw new Mistake(`the tile ${tiler} is no part of ${state.tensor}: ${tile.error.text}`, ["tensor"]);
   const offsets = core("apply", "composition", tile.result, tv);
-  const memory = offsets.error ? [] : [["(thread, value) to offset", offsets.result]];
+  const reached = offsets.error ? [] : [["(thread, value) to offset", offsets.result]];
   return {
     fields: ["threads", "values"], tv, size: [modes[0], modes[1] ?? 1], tiler, derivation: () => answer.derivation,
-    values: [["tiler", tiler], ["(thread, value) to tile", tv], ...memory], access: offsets.result ?? null, problem: offsets.error?.text,
+    values: [["tiler", tiler], ["(thread, value) to tile", tv], ...reached], access: offsets.result ?? null, problem: offsets.error?.text,
   };
 }
 
