@@ -253,10 +253,10 @@ def test_a_swizzle_is_shown_against_the_banks(browser, url):
 
 def test_a_request_lies_over_lines_and_banks(browser, url):
     go(browser, url, "view=request&request=32:2")
-    sides = browser.run("explorer.scene.panels[0].cells.map(cell => [cell.row, cell.column, cell.lines[0], cell.faded])")
+    sides = browser.run("explorer.scene.panels[0].cells.map(cell => [cell.column, cell.lines[0], cell.faded])")
     assert len(sides) == 64
-    assert [text for _, column, text, _ in sides if column % 2 == 0] == [f"T{lane}" for lane in range(32)]
-    assert all(faded for _, column, _, faded in sides if column % 2)  # fetched for nothing
+    assert [text for column, text, _ in sides if column % 2 == 0] == [f"T{lane}" for lane in range(32)]
+    assert all(faded for column, _, faded in sides if column % 2)  # fetched for nothing
     type_into(browser, "memory", "shared")
     assert browser.run("explorer.scene.panels[0].rows") == 2
     assert "2 wavefronts, ideally 1" in browser.run("explorer.scene.panels[0].title")
@@ -265,10 +265,11 @@ def test_a_request_lies_over_lines_and_banks(browser, url):
 def place_of(browser, panel, row, column):
     """Where a cell is in the window."""
     return browser.run(
-        f"""(() => {{ const svg = document.querySelector(".stage svg"), {{ left, top, width }} = svg.getBoundingClientRect();
-        const [x, y, w] = svg.getAttribute("viewBox").split(" ").map(Number), scale = width / w;
-        const box = explorer.canvas.boxes[{panel}];
-        return [left + (box.left + ({column} + .5) * box.w - x) * scale, top + (box.top + ({row} + .5) * box.h - y) * scale];
+        f"""(() => {{ const svg = document.querySelector(".stage svg"), window = svg.getBoundingClientRect();
+        const [x, y, width] = svg.getAttribute("viewBox").split(" ").map(Number), scale = window.width / width;
+        const {{ left, top, w, h }} = explorer.canvas.boxes[{panel}];
+        const at = [left + ({column} + .5) * w - x, top + ({row} + .5) * h - y];
+        return [window.left + at[0] * scale, window.top + at[1] * scale];
         }})()"""
     )
 
@@ -309,8 +310,8 @@ def test_pointing_at_a_cell_says_what_it_is(browser, url):
 
 def test_a_number_is_dragged(browser, url):
     go(browser, url, "view=layout&layout=(4,8):(8,1)")
-    middle = """(n => { const { left, top, width, height } = document.querySelectorAll(".number")[n].getBoundingClientRect();
-        return [left + width / 2, top + height / 2]; })"""
+    middle = """(n => { const box = document.querySelectorAll(".number")[n].getBoundingClientRect();
+        return [box.left + box.width / 2, box.top + box.height / 2]; })"""
     x, y = browser.run(f"{middle}(2)")
     press(browser, x, y, to=(x + 20, y))
     assert browser.run("explorer.state.layout") == "(4,8):(10,1)"
@@ -320,8 +321,13 @@ def test_a_number_is_dragged(browser, url):
     browser.run("explorer.go(-1)")
     assert browser.run("explorer.state.layout") == "(4,8):(10,1)"  # a drag is one change
     press(browser, *browser.run(f"{middle}(1)"))  # pressed alone: it is selected, to be written over
-    assert browser.run("getSelection().toString() || document.activeElement.value.slice(...[document.activeElement]"
-                       ".flatMap(x => [x.selectionStart, x.selectionEnd]))") == "8"
+    assert (
+        browser.run(
+            "getSelection().toString() || document.activeElement.value.slice(...[document.activeElement]"
+            ".flatMap(x => [x.selectionStart, x.selectionEnd]))"
+        )
+        == "8"
+    )
     browser.press("ArrowDown")
     browser.run("explorer.update()")
     assert browser.run("explorer.state.layout") == "(4,7):(10,1)"
@@ -332,7 +338,7 @@ def test_what_was_done_is_undone_and_done_again(browser, url):
     for text in ("(2,8):(8,1)", "(2,9):(9,1)"):
         type_into(browser, "layout", text)
         type_into(browser, "color", "bank" if "9" in text else "row")
-    key = "window.dispatchEvent ? document.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'z', ctrlKey: true, shiftKey: {} }})) : 0"
+    key = "document.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'z', ctrlKey: true, shiftKey: {} }}))"
     states = []
     for redo in ("false", "false", "false", "false", "false", "true", "true"):
         browser.run(key.format(redo))

@@ -1,4 +1,4 @@
-"""The page as a product: its examples, what it gives away, its keys, its speed, and that everybody can read and use it."""
+"""The page as a product: its examples, what it gives away, its keys and speed, and that everybody can use it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_every_example_is_shown(browser, url, presets):
         start(browser, preset)
         now = shown(browser)
         assert bool(now["error"]) == (name in WITHOUT_A_RESULT), (name, now["error"])
-        chosen = "(select => select.options[select.selectedIndex].textContent)(explorer.frame.querySelector('.presets'))"
+        chosen = (
+            "(select => select.options[select.selectedIndex].textContent)(explorer.frame.querySelector('.presets'))"
+        )
         same = [other for other, state in presets if state == preset]
         assert browser.run(chosen) in same, name
     assert browser.errors == []
@@ -57,13 +59,14 @@ def test_an_example_is_chosen_from_the_list(browser, url):
     go(browser, url)
     browser.run(
         """(select => { select.value = [...select.options].find(x => x.textContent === "raked_product").value;
-        select.dispatchEvent(new Event("input", { bubbles: true })); explorer.update(); })(explorer.frame.querySelector(".presets"))"""
+        select.dispatchEvent(new Event("input", { bubbles: true })); explorer.update(); })
+        (explorer.frame.querySelector(".presets"))"""
     )
     assert browser.run("explorer.state.operation") == "raked_product"
 
 
 def test_the_python_of_every_example_makes_what_the_page_shows(browser, url, presets):
-    """The program runs as it stands, and its last layout, tiled copy or MMA is the one that Python makes of the state."""
+    """The program runs as it stands, and makes the layout, tiled copy or MMA that Python makes of the state."""
     go(browser, url)
     for name, preset in presets:
         start(browser, preset)
@@ -143,8 +146,9 @@ def test_link_python_and_cpp_are_copied(browser, url):
         found.append(
             browser.run(
                 f"""(async () => {{ let text = null;
-                Object.defineProperty(navigator, "clipboard", {{ configurable: true, value: {{ writeText: async x => {{ text = x; }} }} }});
-                [...explorer.frame.querySelectorAll(".menu button")].find(button => button.textContent === "{item}").click();
+                const value = {{ writeText: async x => {{ text = x; }} }};
+                Object.defineProperty(navigator, "clipboard", {{ configurable: true, value }});
+                [...explorer.frame.querySelectorAll(".menu button")].find(x => x.textContent === "{item}").click();
                 await new Promise(resolve => setTimeout(resolve, 30));
                 return [text, explorer.frame.querySelector(".toast").textContent]; }})()"""
             )
@@ -163,7 +167,8 @@ def test_the_picture_is_zoomed_and_moved(browser, url):
     go(browser, url, "view=layout&layout=(8,8):(8,1)")
     before = browser.run(BOX)
     left, top, width, height = browser.run(
-        "(({ left, top, width, height }) => [left, top, width, height])(document.querySelector('.stage').getBoundingClientRect())"
+        """(({ left, top, width, height }) => [left, top, width, height])
+        (document.querySelector('.stage').getBoundingClientRect())"""
     )
     x, y = left + width / 4, top + height / 4
     browser("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-300)
@@ -210,7 +215,8 @@ def test_the_tab_key_reaches_everything_in_order(browser, url):
     for _ in range(40):
         browser.press("Tab")
         place = browser.run(
-            """(x => x === document.body ? null : [x.getAttribute("name") || x.getAttribute("aria-label") || x.textContent.slice(0, 12),
+            """(x => x === document.body ? null : [
+            x.getAttribute("name") || x.getAttribute("aria-label") || x.textContent.slice(0, 12),
             getComputedStyle(x).outlineStyle])(document.activeElement)"""
         )
         if place is None or (seen and place == seen[0]):
@@ -224,8 +230,10 @@ def test_the_tab_key_reaches_everything_in_order(browser, url):
     assert browser.run("[...document.querySelectorAll('[tabindex]')].every(x => x.tabIndex <= 0)")
 
 
-TEXTS = [".tabs button", "h1", ".hint", ".option > span", ".box input", "select", ".facts dt", ".facts dd", ".values dt",
-         ".derivation", ".status", ".percent", ".menu summary", ".error p", ".fix", ".tw-picture .h", ".tw-picture .g"]  # fmt: skip
+TEXTS = [
+    *(".tabs button", "h1", ".hint", ".option > span", ".box input", "select", ".facts dt", ".facts dd", ".values dt"),
+    *(".derivation", ".status", ".percent", ".menu summary", ".error p", ".fix", ".tw-picture .h", ".tw-picture .g"),
+]
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -240,9 +248,10 @@ def test_the_page_is_readable(browser, url, dark):
                 const node = explorer.frame.querySelector(name);
                 if (!node) return [];
                 let ground = node;
-                while (/rgba\\(.*, 0\\)|transparent/.test(getComputedStyle(ground).backgroundColor)) ground = ground.parentElement;
+                const colour = () => getComputedStyle(ground).backgroundColor;
+                while (/rgba\\(.*, 0\\)|transparent/.test(colour())) ground = ground.parentElement;
                 const style = getComputedStyle(node);
-                return [[name, name.startsWith(".tw") ? style.fill : style.color, getComputedStyle(ground).backgroundColor]]; }})"""
+                return [[name, name.startsWith(".tw") ? style.fill : style.color, colour()]]; }})"""
         )
         for name, text, ground in pairs:
             seen.add(name)
@@ -262,8 +271,9 @@ def test_the_page_fits_the_window(browser, url, size):
         stage = browser.run("(x => [x.clientWidth, x.clientHeight])(document.querySelector('.stage'))")
         assert stage[0] >= (width if width < 720 else width * 0.65)
         assert stage[1] >= height * (0.4 if width < 720 else 0.8)
-        overflowing = """[...explorer.frame.querySelectorAll('.side *')].filter(x => x.getBoundingClientRect().right > innerWidth + 1
-            && !x.closest('.tabs, .scroll, .numbers')).map(x => x.className)"""
+        overflowing = """[...explorer.frame.querySelectorAll('.side *')]
+            .filter(x => x.getBoundingClientRect().right > innerWidth + 1 && !x.closest('.tabs, .scroll, .numbers'))
+            .map(x => x.className)"""
         assert browser.run(overflowing) == []
 
 

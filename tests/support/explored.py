@@ -66,9 +66,7 @@ def press(browser, x, y, *, to=None):
         ("mouseReleased", end, 0),
     ):
         button = "none" if kind == "mouseMoved" and not buttons else "left"
-        browser(
-            "Input.dispatchMouseEvent", type=kind, x=at_x, y=at_y, button=button, buttons=buttons, clickCount=1
-        )
+        browser("Input.dispatchMouseEvent", type=kind, x=at_x, y=at_y, button=button, buttons=buttons, clickCount=1)
     browser.run("explorer.update()")
 
 

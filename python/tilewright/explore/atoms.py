@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright import Float16, Float32, Float64, Int8, Int32, cute
+from tilewright import Float16, Float32, Int8, Int32, cute
 from tilewright.cute import nvgpu
 
 __all__ = ["COPY_OPS", "MMA_OPS", "copies", "mmas"]
 
-_WARPGROUP = nvgpu.warpgroup
+_K, _SMEM = nvgpu.OperandMajorMode.K, nvgpu.warpgroup.OperandSource.SMEM
 _FP16 = (Float16, Float32)
-_SMEM = (_WARPGROUP.OperandSource.SMEM, _WARPGROUP.OperandMajorMode.K, _WARPGROUP.OperandMajorMode.K)
 # By CuTe's names in C++.
 MMA_OPS: dict[str, Any] = {
     "SM80_16x8x16_F32F16F16F32_TN": nvgpu.warp.MmaF16BF16Op(*_FP16, (16, 8, 16)),
@@ -19,8 +18,8 @@ MMA_OPS: dict[str, Any] = {
     "SM80_16x8x8_F32TF32TF32F32_TN": nvgpu.warp.MmaTF32Op((16, 8, 8)),
     "SM80_16x8x32_S32S8S8S32_TN": nvgpu.warp.MmaI8Op(Int8, Int32, (16, 8, 32)),
     "SM80_8x8x4_F64F64F64F64_TN": nvgpu.warp.MmaF64Op((8, 8, 4)),
-    "SM90_64x32x16_F32F16F16_SS": _WARPGROUP.MmaF16BF16Op(*_FP16, (64, 32, 16), *_SMEM),
-    "SM90_64x64x16_F32F16F16_SS": _WARPGROUP.MmaF16BF16Op(*_FP16, (64, 64, 16), *_SMEM),
+    "SM90_64x32x16_F32F16F16_SS": nvgpu.warpgroup.MmaF16BF16Op(*_FP16, (64, 32, 16), _SMEM, _K, _K),
+    "SM90_64x64x16_F32F16F16_SS": nvgpu.warpgroup.MmaF16BF16Op(*_FP16, (64, 64, 16), _SMEM, _K, _K),
     "UniversalFMA": nvgpu.MmaUniversalOp(Float32),
 }
 _NAMESPACES = {"SM80": "nvgpu.warp.", "SM90": "nvgpu.warpgroup.", "Unive": "nvgpu."}

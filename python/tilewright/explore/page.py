@@ -26,8 +26,8 @@ def page() -> str:
     """The interactive page as HTML: style, scripts and the compiled core are in it."""
     look, code = style(), script("main")
     policy = (
-        f"default-src 'none'; script-src {_hash(code)} 'wasm-unsafe-eval'; style-src {_hash(look)}; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {_hash(code)} 'wasm-unsafe-eval'; style-src {_hash(look)}; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     parts = {"@policy@": policy, "@style@": look, "@script@": code}
     html = _text("page.html")
@@ -62,7 +62,11 @@ def script(entry: str) -> str:
 
     visit(entry)
     text = "\n".join(found.values())
-    known = (f"const {name} = {json.dumps(value)};" for name, value in _constants().items() if re.search(rf"\b{name}\b", text))
+    known = (
+        f"const {name} = {json.dumps(value)};"
+        for name, value in _constants().items()
+        if re.search(rf"\b{name}\b", text)
+    )
     return "\n".join(["", *known, text])
 
 

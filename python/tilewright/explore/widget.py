@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import cute, numeric
 from tilewright.explore.atoms import COPY_OPS, MMA_OPS
 from tilewright.explore.operands import notation, operand
+from tilewright.explore.page import script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,9 +84,7 @@ def _copy(state: dict[str, str]) -> Any:
 
 def _mma(state: dict[str, str]) -> Any:
     tile = state["product"].strip()
-    return cute.make_tiled_mma(
-        MMA_OPS[state["mma"]], operand(state["atoms"]), operand(tile) if tile else None
-    )
+    return cute.make_tiled_mma(MMA_OPS[state["mma"]], operand(state["atoms"]), operand(tile) if tile else None)
 
 
 _VALUES: dict[str, Callable[[dict[str, str]], Any]] = {
@@ -116,9 +115,8 @@ def _widget() -> Any:
         import traitlets
     except ImportError:
         raise ImportError(MISSING) from None
-    from tilewright.explore.page import script
 
-    class Explorer(anywidget.AnyWidget):
+    class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
         """The page as a widget: `state` is what its address would say, `value` what it shows."""
 
         _esm = f"{script('widget')}\nexport default {{ render: renderWidget }};\n"

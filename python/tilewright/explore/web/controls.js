@@ -3,7 +3,7 @@ import { COPIES, MMAS } from "./constants.js";
 import { h } from "./dom.js";
 import { operandField } from "./operand.js";
 import { PRESETS } from "./presets.js";
-import { ACCESS, OPERATIONS, OPTIONS, VIEWS, isColored, operandsOf, stateOf } from "./state.js";
+import { ACCESS, OPERATIONS, OPTIONS, VIEWS, isColored, ofMatrices, operandsOf, stateOf } from "./state.js";
 
 const byName = names => names.map(name => [name, name]);
 const CHOICES = {
@@ -59,7 +59,7 @@ export function controls({ changed, started }) {
         if (field.tagName === "SELECT" && field.selectedIndex < 0) field.value = field.options[0].value;
       }
       near.hidden = options.color.element.hidden && options.focus.element.hidden;
-      access.hidden = !view.options.some(name => ACCESS.includes(name));
+      access.hidden = !view.options.some(name => ACCESS.includes(name)) || (state.view === "copy" && ofMatrices(state));
       // What the picture shows is open; what only the tab Access shows is not.
       if (opened !== state.view) access.open = ["copy", "banks", "request"].includes(state.view);
       opened = state.view;

@@ -98,8 +98,6 @@ export function banksScene(core, state) {
     layoutPanel(after, `after: ${after.text}`, "offsets, coloured by bank", look),
   ];
   const requests = found.flatMap((each, n) => (each.error ? [] : [banksPanel(each, `mode 0 ${n ? "after" : "before"}: ${say(n)}`, 8)]));
-  panels.forEach((panel, i) => { panel.place = [0, i]; });
-  requests.forEach((panel, i) => { panel.place = [1, i]; });
   const chosen = panels[1].cells.find(cell => cell.marked);
   const failed = found.find(each => each.error);
   return {
