@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tilewright import cute, numeric
 from tilewright.explore.atoms import COPY_OPS, MMA_OPS
@@ -13,7 +13,11 @@ from tilewright.explore.page import script
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["explore", "state_of", "value_of"]
+    from tilewright.cute import ComposedLayout, Layout, Shape, Swizzle, Tiler
+
+    Shown = Layout | ComposedLayout | Swizzle | str
+
+__all__ = ["Explorer", "explore", "state_of", "value_of"]
 
 OPERANDS = ("a", "b", "c")
 KINDS = (cute.Layout, cute.ComposedLayout, cute.Swizzle)
@@ -24,7 +28,22 @@ MISSING = (
 )
 
 
-def explore(x: Any = "((2,4),(2,3)):((1,4),(2,16))", *operands: Any, tile: Any = None, **options: str) -> Any:
+class Explorer(Protocol):
+    """The page as a widget of a notebook: `state` is what its address would say, `value` what it shows."""
+
+    state: dict[str, str]
+    value: Any
+
+    def observe(self, handler: Callable[[Any], None], names: str) -> None:
+        """Call a function after each change of the state."""
+
+
+def explore(
+    x: Shown | Callable[..., Any] = "((2,4),(2,3)):((1,4),(2,16))",
+    *operands: Shown | Tiler,
+    tile: Shape | None = None,
+    **options: str,
+) -> Explorer:
     """The interactive page in a notebook, of a layout, or of an operation and its operands; `value` is what it shows.
 
     With `tile`, x is a thread-value layout of it. What is edited in the page is in `value` and `state` afterwards, and
@@ -36,11 +55,13 @@ def explore(x: Any = "((2,4),(2,3)):((1,4),(2,16))", *operands: Any, tile: Any =
         widget.value            # ((2,2),3):((24,2),8), and what the page makes of it
         widget.value = cute.make_layout((4, 8))
     """
-    state = state_of(x, *operands, tile=tile, **options)
-    return _widget()(state=state)
+    made: Explorer = _widget()(state=state_of(x, *operands, tile=tile, **options))
+    return made
 
 
-def state_of(x: Any, *operands: Any, tile: Any = None, **options: str) -> dict[str, str]:
+def state_of(
+    x: Shown | Callable[..., Any], *operands: Shown | Tiler, tile: Shape | None = None, **options: str
+) -> dict[str, str]:
     """The state of the page, as its address has it, that shows a layout, or an operation and its operands.
 
     >>> state_of(cute.make_layout((4, 8)))
@@ -116,8 +137,8 @@ def _widget() -> Any:
     except ImportError:
         raise ImportError(MISSING) from None
 
-    class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
-        """The page as a widget: `state` is what its address would say, `value` what it shows."""
+    class Page(anywidget.AnyWidget):  # type: ignore[misc]
+        """An Explorer."""
 
         _esm = f"{script('widget')}\nexport default {{ render: renderWidget }};\n"
         state = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
@@ -131,4 +152,4 @@ def _widget() -> Any:
         def value(self, x: Any) -> None:
             self.state = state_of(x)
 
-    return Explorer
+    return Page
