@@ -207,6 +207,13 @@ def test_the_arrows_of_a_composition_lead_from_cell_to_cell(browser, url):
     # B at 7 = (3,1) is 10; A at 10 = (4,1) is 34; and A o B at ((1,1),1) is 34.
     assert links == [[[0, 3, 1], [1, 4, 1], "10"], [[1, 4, 1], [2, 3, 1], "34"]]
     assert browser.run("document.querySelectorAll('.tw-picture .k').length") == 2
+    # Where the panels stand one below the other the arrows go beside them, not through what they say.
+    go(browser, url, "view=operation&at=7", width=800, height=1400)
+    boxes = "explorer.canvas.boxes.map(({ x, y }) => [x, y])"
+    assert len({x for x, _ in browser.run(boxes)}) == 1
+    beside = """[...document.querySelectorAll(".tw-picture .k")].every((path, i) => explorer.canvas.boxes.slice(i, i + 2)
+        .every(box => path.getBBox().x + path.getBBox().width > box.left + box.panel.columns * box.w))"""
+    assert browser.run(beside)
 
 
 @pytest.mark.parametrize("operation", ["logical_divide", "zipped_divide", "tiled_divide", "flat_divide"])

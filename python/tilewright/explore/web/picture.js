@@ -174,25 +174,20 @@ function panelText(box, exact) {
   ].join("");
 }
 
-// From cell to cell: to the right in the gap before the goal, or down where the panels stand one below the other.
+// From cell to cell: to the right in the gap before the goal; or, where panels stand one below the other, beside both.
 function linkText(boxes, { from, to, text }) {
   const rectangle = ([panel, row, column]) => {
     const { left, top, w, h } = boxes[panel];
     return { x: left + column * w, y: top + row * h, w, h };
   };
-  const a = rectangle(from), b = rectangle(to), below = boxes[to[0]].x < boxes[from[0]].x + boxes[from[0]].width;
-  let points, head;
-  if (below) {
-    const bend = boxes[to[0]].y - GAP / 2 + 4, start = [a.x + a.w / 2, a.y + a.h], end = [b.x + b.w / 2, b.y];
-    points = [start, [start[0], bend], [end[0], bend], end];
-    head = `M${short(end[0])} ${short(end[1] + 2)}l-4 -8h8z`;
-  } else {
-    const bend = boxes[to[0]].x - GAP / 2, start = [a.x + a.w, a.y + a.h / 2 + 4], end = [b.x, b.y + b.h / 2 - 4];
-    points = [start, [bend, start[1]], [bend, end[1]], end];
-    head = `M${short(end[0] + 2)} ${short(end[1])}l-8 -4v8z`;
-  }
-  const [[x0, y0], [x1, y1]] = points;
-  const [x, y] = [(x0 + x1) / 2, (y0 + y1) / 2 + 4];
+  const a = rectangle(from), b = rectangle(to), start = [a.x + a.w, a.y + a.h / 2 + 4];
+  const right = ([n]) => boxes[n].x + boxes[n].width;
+  const below = boxes[to[0]].x < boxes[from[0]].x + boxes[from[0]].width;
+  const bend = below ? Math.max(right(from), right(to)) + 8 : boxes[to[0]].x - GAP / 2;
+  const end = [below ? b.x + b.w : b.x, b.y + b.h / 2 - 4];
+  const points = [start, [bend, start[1]], [bend, end[1]], end];
+  const head = below ? `M${short(end[0] - 2)} ${short(end[1])}l8 -4v8z` : `M${short(end[0] + 2)} ${short(end[1])}l-8 -4v8z`;
+  const [x, y] = [(start[0] + bend) / 2, start[1] + 4];
   return `<path class="k" d="M${points.map(point => point.map(short).join(" ")).join("L")}"/><path class="a" d="${head}"/>`
     + textAt(x, y, text, "w") + textAt(x, y, text, "n");
 }
