@@ -325,6 +325,10 @@ def test_a_number_is_dragged(browser, url):
     x, y = browser.run(f"{middle}(0)")
     press(browser, x, y, to=(x - 200, y))
     assert browser.run("explorer.state.layout") == "(1,8):(10,1)"  # an extent is at least 1
+    x, y = browser.run(f"{middle}(3)")
+    press(browser, x, y, to=(x - 30, y))
+    assert browser.run("explorer.state.layout") == "(1,8):(10,-2)"  # a stride may be anything
+    browser.run("explorer.go(-1)")
     browser.run("explorer.go(-1)")
     assert browser.run("explorer.state.layout") == "(4,8):(10,1)"  # a drag is one change
     press(browser, *browser.run(f"{middle}(1)"))  # pressed alone: it is selected, to be written over
