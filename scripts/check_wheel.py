@@ -39,7 +39,9 @@ def main() -> None:
 
     names = zipfile.ZipFile(wheel).namelist()
     suffixes = {".c", ".cuh", ".py", ".pyi", ".so", ".typed"}
-    page = {f"tilewright/explore/{path.name}" for path in (PACKAGE / "explore").iterdir() if path.suffix in PAGE}
+    page = {
+        f"tilewright/{path.relative_to(PACKAGE)}" for path in (PACKAGE / "explore").rglob("*") if path.suffix in PAGE
+    }
     strange = [
         name
         for name in names

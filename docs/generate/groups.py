@@ -49,8 +49,8 @@ GROUPS: dict[str, str] = {
         GenerateLineInfo KeepPTX KeepCUBIN
     """,
     "Pictures, texts and predictions": """
-        show analyze print_layout print_tensor printf pretty_str print_latex print_latex_tv print_latex_tiled_copy
-        print_latex_tiled_mma LayoutError
+        show explore analyze print_layout print_tensor printf pretty_str print_latex print_latex_tv
+        print_latex_tiled_copy print_latex_tiled_mma LayoutError
     """,
 }
 """Of `cute`: titles, and names in order. A name that is in none stands under "Other names"."""

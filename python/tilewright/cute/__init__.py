@@ -234,6 +234,7 @@ if TYPE_CHECKING:
     )
     from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
     from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
+    from tilewright.explore.widget import explore
     from tilewright.lang.cpu import KernelError, on_cpu
     from tilewright.lang.fake import SymInt, sym_int, sym_int32, sym_int64
     from tilewright.lang.jit import compile, jit, kernel
@@ -363,6 +364,7 @@ __all__ = [
     "exp",
     "exp2",
     "explain",
+    "explore",
     "fast_divmod_create_divisor",
     "filter",
     "filter_tuple",
@@ -611,6 +613,7 @@ _LAZY = {
     "print_layout": "tilewright.cute.text.printing",
     "print_tensor": "tilewright.cute.text.tensor_text",
     "printf": "tilewright.cute.text.printing",
+    "explore": "tilewright.explore.widget",
     "show": "tilewright.show.registry",
 }
 

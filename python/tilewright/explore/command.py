@@ -259,8 +259,8 @@ def _integer(text: str) -> int:
 def _explore(arguments: Sequence[str]) -> int:
     parser = Parser(
         "explore",
-        "Serve an interactive page, on this machine only, where a layout, a thread-value layout or an operation\n"
-        "is edited and its picture, table, derivation, sectors and bank conflicts change; or write it as one file.",
+        "Serve an interactive page, on this machine only, where layouts, operations, tiled copies, tiled MMAs,\n"
+        "swizzles and requests are edited, and picture, derivation and costs follow; or write it as one file.",
         below="",
     )
     parser.add_argument("--port", type=int, default=0, metavar="N", help="default: a free one")

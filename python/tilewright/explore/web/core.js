@@ -1,8 +1,7 @@
 // The algebra: the C++ core, compiled to WebAssembly.
-"use strict";
 
-// Text goes in and out through the memory of the module.
-async function loadCore(bytes) {
+// A function of lines of text that answers an object. Text goes in and out through the memory of the module.
+export async function loadCore(bytes) {
   const memory_grew = () => {};
   const exit = status => { throw new Error(`the core has ended with ${status}`); };
   const { instance } = await WebAssembly.instantiate(bytes, {
@@ -21,4 +20,19 @@ async function loadCore(bytes) {
     const bytes = new Uint8Array(core.memory.buffer);
     return JSON.parse(decoder.decode(bytes.subarray(start, bytes.indexOf(0, start))));
   };
+}
+
+// What the user has to mend, and in which fields. `scene`: what can be shown all the same.
+export class Mistake extends Error {
+  constructor(text, fields, scene = null) {
+    super(text);
+    Object.assign(this, { fields, scene });
+  }
+}
+
+// The core's answer, or its message as a mistake in these fields.
+export function ask(core, fields, ...request) {
+  const answer = core(...request);
+  if (answer.error) throw new Mistake(answer.error.text, fields);
+  return answer;
 }
