@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tilewright._program import program
+from tilewright.runtime import folder as folders
 from tilewright.runtime.cache import default_cache
 from tilewright.runtime.program import Program, from_sections
 
@@ -78,7 +79,7 @@ def describe(program: Program) -> str:
 def _cache() -> Cache:
     cache = default_cache()
     if cache is None:
-        raise LookupError("the disk cache is switched off by TILEWRIGHT_CACHE_DIR")
+        raise LookupError(f"the disk cache is {folders.WHY_NONE}")
     return cache
 
 
