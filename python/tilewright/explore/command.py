@@ -1,4 +1,4 @@
-"""`python -m tilewright show|explain|analyze|explore`: pictures, derivations and predictions in a terminal."""
+"""`python -m tilewright show|explain|analyze|explore|profile`: pictures, derivations, predictions in a terminal."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def _listed(what: str, names: Iterable[str]) -> str:
 
 
 def layout_command(arguments: Sequence[str]) -> int:
-    """Run `show`, `explain`, `analyze` or `explore` with its arguments; the exit status.
+    """Run `show`, `explain`, `analyze`, `explore` or `profile` with its arguments; the exit status.
 
-    It is 0; 1 if a file cannot be written or a port not be opened; 2 if the arguments are not understood or have no
-    answer, such as an operation without a result: what `show` and `explain` have to say of it is printed, and after
-    it, on standard error, why there is none.
+    It is 0; 1 if a file cannot be read or written or a port not be opened; of `profile` the script's; 2 if the
+    arguments are not understood or have no answer, such as an operation without a result: what `show` and `explain`
+    have to say of it is printed, and after it, on standard error, why there is none.
 
     >>> layout_command(["explain", "(4,8):(8,1)", "(1,2)"])
     crd2idx((1,2), (4,8):(8,1))
@@ -86,7 +86,8 @@ def layout_command(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # nobody reads on, as in `... | head`
         raise
     except OSError as error:
-        reason = f"cannot write {error.filename}: {error.strerror}" if error.filename else str(error)
+        doing = "read" if name == "profile" else "write"
+        reason = f"cannot {doing} {error.filename}: {error.strerror}" if error.filename else str(error)
         print(f"{program()} {name}: {reason}", file=sys.stderr)
         return 1
     except (ImportError, TypeError, ValueError) as error:
@@ -285,9 +286,32 @@ def _explore(arguments: Sequence[str]) -> int:
     return 0
 
 
+PROFILED = """\
+The script runs as `python SCRIPT ...` runs it, with its own output. Each function decorated with @cute.jit is then
+listed, for its first call, with what its lines cost a GPU, beside the least that is possible: sectors of global memory,
+wavefronts of shared memory, bank conflicts, divergent branches. `!` marks lines that take twice as many, and a hint
+below says what mends them. Nothing needs a GPU; the tensors lie on the CPU (NumPy, torch, ...).
+In Python: print(cute.profile(function, *args)).
+"""
+
+
+def _profile(arguments: Sequence[str]) -> int:
+    parser = Parser(
+        "profile", "Run a script, and list what each line of the kernels costs that it launches.", below=PROFILED
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="a file of Python that calls functions of @cute.jit")
+    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="what the script is given")
+    own = next((i for i, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    given = parser.parse_args(arguments[: own + 1])  # what follows the script is the script's
+    from tilewright.explore.profiling import report, run_script
+
+    return report(given.script, run_script(given.script, arguments[own + 1 :]))
+
+
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "show": _show,
     "explain": _explain,
     "analyze": _analyze,
     "explore": _explore,
+    "profile": _profile,
 }
