@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tilewright.runtime.cache import Cache
 
+TITLE = 70  # characters of a name in the list: those of templates have thousands
 SHOWN = 16  # digits of a key in the list: enough to tell entries apart, and understood by `show`
 
 
@@ -87,7 +88,10 @@ def _list(cache: Cache) -> int:
     entries = cache.list()
     for entry in entries:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
-        print(f"{entry.key[:SHOWN]}  {entry.bytes:>9,} bytes  {used}  {_title(entry.key, cache.get(entry.key))}")
+        title = _title(entry.key, cache.get(entry.key))
+        if len(title) > TITLE:  # `show` has all of it
+            title = f"{title[: TITLE - 3]}..."
+        print(f"{entry.key[:SHOWN]}  {entry.bytes:>9,} bytes  {used}  {title}")
     size = sum(entry.bytes for entry in entries) / 2**20
     print(f"{len(entries)} entries, {size:.1f} of {cache.limit_bytes >> 20} MiB, in {cache.folder}")
     return 0
