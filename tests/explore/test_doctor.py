@@ -314,7 +314,7 @@ def test_cache_list_cuts_the_long_names_of_templates(capsys, program, machine, m
 
     monkeypatch.setattr(listing, "TITLE", 20)
     lines = command(capsys, "list")[1].splitlines()
-    assert any(line.endswith("  probe sm_90a: k<...") for line in lines)
+    assert any(line.endswith("  probe sm_90a: k<1...") for line in lines)
 
 
 def test_cache_list_of_a_damaged_entry(capsys, program, machine):
