@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +73,21 @@ def test_extras_bring_nvrtc_alone():
     assert PROJECT["project"]["dependencies"] == ["numpy"]
     assert extras["cuda12"] == ["nvidia-cuda-nvrtc-cu12==12.*; sys_platform == 'linux'"]
     assert extras["cuda13"] == ["nvidia-cuda-nvrtc==13.*; sys_platform == 'linux'"]
+
+
+def test_two_source_distributions_have_the_same_bytes(tmp_path, monkeypatch):
+    """Also of files with other times. `make wheel-twice` compares wheels, which takes minutes."""
+    pytest.importorskip("scikit_build_core")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1763900000")
+    copy = tmp_path / "copy"
+    leave = shutil.ignore_patterns(".git", ".venv*", "build", "tests", "docs", "__pycache__", ".*_cache")
+    shutil.copytree(ROOT, copy, ignore=leave, copy_function=shutil.copyfile)
+    built = []
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        code = f"from scikit_build_core.build import build_sdist; build_sdist({str(folder)!r})"
+        subprocess.run([sys.executable, "-c", code], cwd=copy, check=True, capture_output=True)
+        (file,) = folder.glob("*.tar.gz")
+        built.append(file.read_bytes())
+        for path in copy.rglob("*.py"):
+            os.utime(path, (1, 1))
+    assert built[0] == built[1]
