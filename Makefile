@@ -93,8 +93,8 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py
 
-# 8 threads at once, with the module under ThreadSanitizer. `make PYTHON=python3.14t VENV=.venv-t tsan` takes a
-# free-threaded Python; where that is built with clang and --with-thread-sanitizer, with CXX=clang++ TSAN_PRELOAD= behind it.
+# 8 threads at once, with the module under ThreadSanitizer. `PYTHON_GIL=0 make PYTHON=python3.14t VENV=.venv-t tsan` takes
+# a free-threaded Python. One built by clang with --with-thread-sanitizer needs CXX=clang++ TSAN_PRELOAD= behind it.
 TSAN_PRELOAD ?= $$($${CXX:-c++} -print-file-name=libtsan.so)
 tsan: $(VENV)/tools
 	$(PIP) numpy
