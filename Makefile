@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest
 # A file's tests run in one process: what they share is compiled, or opened, once.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo docs test lint format types stubs stubs-check wheel-check page page-check bench fuzz sanitize nightly clean
+.PHONY: demo docs test lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -56,6 +56,11 @@ stubs-check: $(VENV)/installed $(VENV)/extra-dev
 wheel-check: $(VENV)/tools
 	$(BIN)/python scripts/check_wheel.py
 
+# Two builds of the wheel and of the source distribution have the same bytes.
+wheel-twice: $(VENV)/tools
+	$(PIP) build==1.5.0
+	$(BIN)/python scripts/check_reproducible.py
+
 # The C++ core for the interactive page; scripts/build_page.py says what it needs.
 page: $(VENV)/tools
 	$(BIN)/python scripts/build_page.py
@@ -87,6 +92,17 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	PYTHONPATH=build/sanitize-site ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py
+
+# 8 threads at once, with the module under ThreadSanitizer. `PYTHON_GIL=0 make PYTHON=python3.14t VENV=.venv-t tsan` takes
+# a free-threaded Python. One built by clang with --with-thread-sanitizer needs CXX=clang++ TSAN_PRELOAD= behind it.
+TSAN_PRELOAD ?= $$($${CXX:-c++} -print-file-name=libtsan.so)
+tsan: $(VENV)/tools
+	$(PIP) numpy
+	SKBUILD_BUILD_DIR=build/tsan SKBUILD_CMAKE_BUILD_TYPE=RelWithDebInfo SKBUILD_CMAKE_DEFINE=TILEWRIGHT_TSAN=ON \
+	  $(INSTALL) --upgrade --no-deps --target build/tsan-site .
+	PYTHONPATH=build/tsan-site LD_PRELOAD="$(TSAN_PRELOAD)" \
+	  TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.txt exitcode=66 $$TSAN_OPTIONS" \
+	  setarch -R $(BIN)/python scripts/stress_threads.py
 
 clean:
 	rm -rf $(VENV) build docs/performance docs/project docs/reference

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -15,6 +16,7 @@
 #include "program/fold.hpp"
 #include "program/store.hpp"
 #include "program/symbols.hpp"
+#include "without_gil.hpp"
 
 namespace tilewright::bind {
 
@@ -58,14 +60,20 @@ const Code& code_of(PyCodeObject* code) {
                                                    .attr("dirname")(py::module_::import("tilewright").attr("__file__"))
                                                    .cast<std::string>() +
                                                "/");
-  const auto found = known->find(code);
-  if (found != known->end()) return found->second;
+  static GilMutex mutex;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = known->find(code);
+    if (found != known->end()) return found->second;
+  }
   Py_INCREF(code);
   const auto text = [&](const char* name) {
     return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(code)).attr(name).cast<std::string>();
   };
   const std::string file = text("co_filename");
-  return known->emplace(code, Code{!file.starts_with(*package), file, text("co_name")}).first->second;
+  Code made{!file.starts_with(*package), file, text("co_name")};
+  const std::lock_guard lock(mutex);
+  return known->emplace(code, std::move(made)).first->second;
 }
 
 void locate(Builder& builder) {

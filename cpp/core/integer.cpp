@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "int_tuple.hpp"
+#include "portable.hpp"
 #include "symbolic.hpp"
 
 namespace tilewright {
@@ -28,7 +29,7 @@ void unknown_number() {
 
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t result = 0;
-  if (__builtin_add_overflow(a, b, &result)) {
+  if (add_overflows(a, b, result)) {
     fail(concat("the sum ", a, " + ", b, " does not fit into 64 bits; use smaller extents or strides"));
   }
   return result;
@@ -36,7 +37,7 @@ int64_t checked_add(int64_t a, int64_t b) {
 
 int64_t checked_mul(int64_t a, int64_t b) {
   int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result)) {
+  if (mul_overflows(a, b, result)) {
     fail(concat("the product ", a, " * ", b, " does not fit into 64 bits; use smaller extents or strides"));
   }
   return result;
@@ -113,7 +114,7 @@ Node mul(const Node& a, const Node& b) {
   const BasisId basis = basis_of_product(a, b);
   if (a.is_static() && b.is_static()) return with_basis(static_int(checked_mul(a.value, b.value)), basis);
   int64_t divisor = 0;
-  if (__builtin_mul_overflow(divisibility(a), divisibility(b), &divisor)) divisor = 1;
+  if (mul_overflows(divisibility(a), divisibility(b), divisor)) divisor = 1;
   if (is_symbolic(a, b)) return with_basis(symbolic(SymbolicOp::kMul, a, b, divisor), basis);
   return with_basis(combine(a, b, checked_mul(a.value, b.value), divisor), basis);
 }

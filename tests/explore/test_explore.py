@@ -146,7 +146,7 @@ def test_an_operation_without_a_result_has_exit_status_2(capsys, tmp_path, comma
         assert "LayoutError" in (tmp_path / "x.svg").read_text()
 
 
-@pytest.mark.parametrize("command", ["show", "explain", "analyze", "explore"])
+@pytest.mark.parametrize("command", ["show", "explain", "analyze", "explore", "profile"])
 def test_help(capsys, command):
     status, out, _ = run(capsys, command, "--help")
     assert status == 0
