@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tables import device
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -23,11 +25,6 @@ those in which another library is faster. The command repeats the run. Those of 
 turn with its rivals, and compare every result first.
 
 """
-
-
-def device(text: str) -> str:
-    """The first words of a result say what was measured on."""
-    return re.split(r"[,;.]\s", text.strip())[0]
 
 
 def script_of(root: Path, kind: str) -> str:
