@@ -20,10 +20,11 @@ COMMENT = re.compile(r"^<!-- results: (.*?) -->$", re.M)
 def device(text: str) -> str:
     """The first words of a result say what was measured on.
 
-    >>> device("NVIDIA H200, 132 SMs, 60 MiB L2; driver 580")
+    >>> device("\\n## On the CPU\\n\\n- NVIDIA H200, 132 SMs; driver 580")
     'NVIDIA H200'
     """
-    return re.split(r"[,;.]\s", text.strip().removeprefix("- "))[0]
+    first = next(line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    return re.split(r"[,;.](?:\s|$)", first.strip().removeprefix("- "))[0]
 
 
 def expand(text: str, root: Path) -> str:
@@ -39,7 +40,7 @@ def _table(root: Path, kind: str, heading: str, columns: str, only: str = "") ->
     text = files[-1].read_text(encoding="utf-8")
     below = text.partition(f"\n## {heading}")[2] if heading else text
     lines = [line for line in below.partition("\n## ")[0].splitlines() if line.startswith("| ")]
-    head, *rows = ([field.strip() for field in line.strip("|").split("|")] for line in lines if "---" not in line)
+    head, *rows = [[]] if not lines else ([field.strip() for field in line.strip("|").split("|")] for line in lines if "---" not in line)
     wanted = [name.strip() for name in columns.split(",")]
     name, _, value = only.partition("=")
     kept = [row for row in rows if not only or row[head.index(name)] == value]

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["pages"]
 
 # What made a result, where the script has another name than the result.
-TITLES = {"gemm_few_rows": "GEMM of few rows", "ncu_few_rows": "Predictions for GEMMs of few rows"}
+TITLES = {
+    "gemm_few_rows": "GEMM of few rows",
+    "lang_cpu": "Kernels written in Python, on the CPU",
+    "ncu_lang": "Predictions of kernels in Python",
+    "ncu_few_rows": "Predictions for GEMMs of few rows",
+}
 SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare"}
 FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
 
@@ -50,7 +55,7 @@ def pages(root: Path) -> Iterator[tuple[str, str]]:
         yield path.name, f"{front}# {title}, {date}\n\n{about}\n{rest}"
         rows.setdefault(kind, []).append(f"| [{title}]({path.name}) | {device(rest)} | {date} | `{script}` |")
         tree.setdefault(kind, f"{title} <{path.stem}>")
-    table = "| what | device | date | by |\n| --- | --- | --- | --- |\n"
+    table = "{.results}\n| what | device | date | by |\n| --- | --- | --- | --- |\n"
     newest = "\n".join(entries[0] for _, entries in sorted(rows.items()))
     older = "\n".join(entry for _, entries in sorted(rows.items()) for entry in entries[1:])
     listed = "```{toctree}\n:hidden:\n\n" + "\n".join(entry for _, entry in sorted(tree.items())) + "\n```\n"
