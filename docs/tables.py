@@ -40,7 +40,11 @@ def _table(root: Path, kind: str, heading: str, columns: str, only: str = "") ->
     text = files[-1].read_text(encoding="utf-8")
     below = text.partition(f"\n## {heading}")[2] if heading else text
     lines = [line for line in below.partition("\n## ")[0].splitlines() if line.startswith("| ")]
-    head, *rows = [[]] if not lines else ([field.strip() for field in line.strip("|").split("|")] for line in lines if "---" not in line)
+    head, *rows = (
+        [[]]
+        if not lines
+        else ([field.strip() for field in line.strip("|").split("|")] for line in lines if "---" not in line)
+    )
     wanted = [name.strip() for name in columns.split(",")]
     name, _, value = only.partition("=")
     kept = [row for row in rows if not only or row[head.index(name)] == value]

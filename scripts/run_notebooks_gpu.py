@@ -2,10 +2,10 @@
 
 python scripts/run_notebooks_gpu.py [--dry] [--out FOLDER] [notebook ...]
 
-It needs torch and a GPU, and nothing of Jupyter. A notebook that has cells with the tag gpu runs from its first cell on,
-on the GPU where its cells choose the device. docs/notebooks/gpu/NAME.json gets the outputs of those cells, with device,
-driver and date; a notebook with a cell that fails keeps the file it has. With --dry it runs on the CPU with small sizes,
-prints what it would keep, and writes nothing.
+It needs torch and a GPU, and nothing of Jupyter. A notebook that has cells with the tag gpu runs from its first cell
+on, on the GPU where its cells choose the device. docs/notebooks/gpu/NAME.json gets the outputs of those cells, with
+device, driver and date; a notebook with a cell that fails keeps the file it has. With --dry it runs on the CPU with
+small sizes, prints what it would keep, and writes nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ HTML = "_repr_html_"
 def small(source: str) -> str:
     """A cell for a machine without a GPU, in no time."""
     source = re.sub(r"\b(2048|4096|8192)\b", "128", re.sub(r"\b1 << 2\d\b", "1 << 10", source))
-    for ours, other in (('"cuda"', '"cpu"'), ("use_cuda_graphs=True", "use_cuda_graphs=False"), ("torch.cuda.synchronize()", "pass")):
+    for ours, other in (
+        ('"cuda"', '"cpu"'),
+        ("use_cuda_graphs=True", "use_cuda_graphs=False"),
+        ("torch.cuda.synchronize()", "pass"),
+    ):
         source = source.replace(ours, other)
     return "pass" if "CUDAGraph" in source else source
 
@@ -102,7 +106,9 @@ def main() -> int:
     failed = 0
     for name, text in cells.notebooks(ROOT / "docs").items():
         of_notebook = [cell for cell in cells.read(text) if cell.kind == "code"]
-        if not (name in options.notebooks or (not options.notebooks and any("gpu" in cell.tags for cell in of_notebook))):
+        if not (
+            name in options.notebooks or (not options.notebooks and any("gpu" in cell.tags for cell in of_notebook))
+        ):
             continue
         begin = time.perf_counter()
         names: dict[str, Any] = {"__name__": "__main__"}

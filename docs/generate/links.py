@@ -11,6 +11,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.domains.python import PythonDomain
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
 from tables import expand
 
 __all__ = ["NamesAreLinks", "to_pages"]

@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import cells
 from myst_nb.core.read import read_myst_markdown_notebook
 from nbformat import NotebookNode, from_dict
 from nbformat.v4 import new_output
+
+import cells
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

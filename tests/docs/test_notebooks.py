@@ -1,4 +1,4 @@
-"""The executed notebooks of the repository: fresh, small, and with nothing that a forge or an untrusted Jupyter drops."""
+"""The executed notebooks of the repository: fresh, small, with nothing that a forge or an untrusted Jupyter drops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ EXECUTED = ROOT / "docs/notebooks/executed"
 GPU = ROOT / "docs/notebooks/gpu"
 LARGEST = 500_000
 ACTIVE = re.compile(r"<(script|iframe|object|embed|link|form)\b|\bon\w+\s*=\s*[\"']|javascript:", re.IGNORECASE)
-ELSEWHERE = re.compile(r"(?:src|href|poster|srcset)\s*=\s*[\"']?(?!data:)[a-z/.]|url\((?!['\"]?#)|@import", re.IGNORECASE)
+ELSEWHERE = re.compile(
+    r"(?:src|href|poster|srcset)\s*=\s*[\"']?(?!data:)[a-z/.]|url\((?!['\"]?#)|@import", re.IGNORECASE
+)
 IMAGE = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
 
 
@@ -51,7 +53,9 @@ def test_a_notebook_is_fresh(name: str) -> None:
     for cell, was in zip(ran, written, strict=True):
         assert bool(cell["execution_count"]) != ("gpu" in was.tags), cell["source"]
         assert cell["outputs"] or "gpu" not in was.tags
-    assert not any(output["output_type"] == "error" or output.get("name") == "stderr" for output in outputs_of(notebook))
+    assert not any(
+        output["output_type"] == "error" or output.get("name") == "stderr" for output in outputs_of(notebook)
+    )
 
 
 @pytest.mark.parametrize("name", TEXTS)

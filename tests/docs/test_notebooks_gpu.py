@@ -1,4 +1,4 @@
-"""scripts/run_notebooks_gpu.py, as far as a machine without a GPU tells: it executes cells, and keeps what they print."""
+"""scripts/run_notebooks_gpu.py on a machine without a GPU: it executes cells, and keeps what they print."""
 
 from __future__ import annotations
 

@@ -11,7 +11,16 @@ import cells
 import tables
 from places import ROOT
 
-OLD = "# Speeds\n\nNVIDIA A100, 108 SMs; driver 1\n\n## fp32\n\n| case | by | speed |\n| --- | --- | --- |\n| a | x | 1 |\n"
+OLD = """# Speeds
+
+NVIDIA A100, 108 SMs; driver 1
+
+## fp32
+
+| case | by | speed |
+| --- | --- | --- |
+| a | x | 1 |
+"""
 NEW = """# Speeds
 
 - NVIDIA H200, 132 SMs

@@ -1,4 +1,4 @@
-"""Blocks of code and of output as they are compared with those of the articles, whose text is not in this repository."""
+"""Blocks of code and of output as they are compared with those of the articles, whose text is not here."""
 
 from __future__ import annotations
 
