@@ -52,7 +52,8 @@ def _table(root: Path, kind: str, heading: str, columns: str, only: str = "") ->
         raise ValueError(f"{files[-1].name} has no rows {only} below {heading!r}")
     table = [wanted, ["---"] * len(wanted), *([_short(row[head.index(x)]) for x in wanted] for row in kept)]
     date = files[-1].stem[len(kind) + 1 :]
-    about = f"Measured on {device(text.partition(chr(10))[2])}, {date}: [{kind}](../performance/{files[-1].name})."
+    on = device(text.partition("\n")[2])
+    about = f"Measured on {on} on {date}; [the page of the run](../performance/{files[-1].name}) has the rest."
     return "\n".join(f"| {' | '.join(row)} |" for row in table) + f"\n\n{about}"
 
 

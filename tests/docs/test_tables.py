@@ -55,7 +55,8 @@ def test_a_table(root: Path) -> None:
     text = tables.expand("Before.\n\n<!-- results: speed | fp32 | by, speed | case=a -->\n\nBehind.", root)
     assert text == (
         "Before.\n\n| by | speed |\n| --- | --- |\n| x | 53.61 TFLOP/s |\n| y | 2 |\n\n"
-        "Measured on NVIDIA H200, 2026-03-04: [speed](../performance/speed-2026-03-04.md).\n\nBehind."
+        "Measured on NVIDIA H200 on 2026-03-04; [the page of the run](../performance/speed-2026-03-04.md) has the rest."
+        "\n\nBehind."
     )
 
 
