@@ -97,7 +97,6 @@ def gemm_kernel(
             to[None, i].store(sums[None, i].load())
 
 
-
 def neighbours(tensor, mode):
     """How many elements along a mode make an access of 16 bytes: 4, or 1 where they may not be there or not aligned."""
     if not cute.is_static(tensor.layout) or tensor.stride[mode] != 1 or tensor.iterator.alignment % 16 != 0:
