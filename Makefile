@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest
 # A file's tests run in one process: what they share is compiled, or opened, once.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo docs test lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
+.PHONY: demo docs notebooks test lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -32,6 +32,11 @@ docs: $(VENV)/installed $(VENV)/extra-test $(VENV)/extra-docs
 	@$(BIN)/python -m sphinx -W --keep-going --quiet -j auto -d build/docs/doctrees docs build/docs/html
 	@$(PYTEST) -q -m "site or not site" tests/docs/test_site.py tests/docs/test_reference.py
 	@echo "open build/docs/html/index.html"
+
+# The executed notebooks of the repository, which a forge shows; they are those of the site.
+notebooks: docs
+	@mkdir -p docs/notebooks/executed && rm -f docs/notebooks/executed/*.ipynb
+	@cp build/docs/html/notebooks/*.ipynb docs/notebooks/executed/
 
 lint: $(VENV)/extra-dev
 	$(BIN)/ruff check

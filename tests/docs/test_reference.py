@@ -68,6 +68,11 @@ def test_an_operation_has_its_picture(name: str) -> None:
     assert 'class="tw-show"' in PAGES[f"{name}.md"]
 
 
+@pytest.mark.parametrize("name", ["copy_tiled", "gemm_tiled", "TiledCopy", "TiledMma"])
+def test_what_an_example_uses_is_drawn(name: str) -> None:
+    assert 'class="tw-show"' in PAGES[f"{name}.md"]
+
+
 def test_every_name_of_a_group_exists() -> None:
     listed = [name for names in GROUPS.values() for name in names.split()]
     assert len(set(listed)) == len(listed)

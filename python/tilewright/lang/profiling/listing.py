@@ -135,7 +135,9 @@ def _hints(profile: Profile) -> list[str]:
 
 
 def _shown_path(file: str) -> str:
-    """Relative to the working folder where it lies below it."""
+    """Relative to the working folder where it lies below it; of a notebook, whose kernel names its file, just that."""
+    if os.path.basename(os.path.dirname(file)).startswith("ipykernel_"):
+        return "a cell of the notebook"
     below = os.path.join(os.getcwd(), "")
     return file[len(below) :] if file.startswith(below) else file
 
