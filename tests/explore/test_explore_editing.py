@@ -211,9 +211,10 @@ def test_the_arrows_of_a_composition_lead_from_cell_to_cell(browser, url):
     go(browser, url, "view=operation&at=7", width=800, height=1400)
     boxes = "explorer.canvas.boxes.map(({ x, y }) => [x, y])"
     assert len({x for x, _ in browser.run(boxes)}) == 1
-    beside = """[...document.querySelectorAll(".tw-picture .k")]
-        .every((path, i) => explorer.canvas.boxes.slice(i, i + 2)
-        .every(box => path.getBBox().x + path.getBBox().width > box.left + box.panel.columns * box.w))"""
+    beside = """[...document.querySelectorAll(".tw-picture .k")].every((path, i) => {
+        const { x, width } = path.getBBox();
+        const boxes = explorer.canvas.boxes.slice(i, i + 2);
+        return boxes.every(box => x + width > box.left + box.panel.columns * box.w); })"""
     assert browser.run(beside)
 
 

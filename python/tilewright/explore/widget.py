@@ -51,9 +51,11 @@ def explore(
     fields of the state, by their names in the page's address: `color="bank"`, `bits="16"`. Raises ImportError without
     anywidget, TypeError for what the page has no view of.
 
-        widget = cute.explore(cute.composition, "(6,2):(8,2)", "(4,3):(3,1)")
-        widget.value            # ((2,2),3):((24,2),8), and what the page makes of it
-        widget.value = cute.make_layout((4, 8))
+    >>> cute.explore(cute.composition, "(6,2):(8,2)", "(4,3):(3,1)").value  # doctest: +SKIP
+    ((2,2),3):((24,2),8)
+    >>> cute.explore(3)
+    Traceback (most recent call last):
+    TypeError: cute.explore takes a layout, a swizzle, or an operation and its operands, not 3
     """
     made: Explorer = _widget()(state=state_of(x, *operands, tile=tile, **options))
     return made

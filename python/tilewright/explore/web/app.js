@@ -8,7 +8,7 @@ import { inspector } from "./inspector.js";
 import { PRESETS } from "./presets.js";
 import { placeIn, repairs } from "./repair.js";
 import { fails, look } from "./scenes/look.js";
-import { History, OPERATIONS, VIEWS, operandsOf, stateOf, toFragment } from "./state.js";
+import { History, OPERATIONS, VIEWS, examplesOf, operandsOf, stateOf, toFragment } from "./state.js";
 
 const THEMES = { auto: "dark", dark: "light", light: "auto" };
 const KEYS = [
@@ -68,7 +68,10 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
 
   function change(changes, key) {
     const next = { ...state, ...changes };
-    if (changes.operation && changes.operation !== state.operation && !("a" in changes)) Object.assign(next, stateOf({ operation: changes.operation }), { ...pick(next, ["bits", "memory", "op", "width", "base", "color"]), view: "operation" });
+    // Another operation has other operands, and another instruction other tiles.
+    if (changes.operation && changes.operation !== state.operation && !("a" in changes)) {
+      Object.assign(next, examplesOf(changes.operation), { at: "0" });
+    }
     if (changes.mma && changes.mma !== state.mma && !("product" in changes)) Object.assign(next, { product: "", focus: "" });
     state = next;
     history.push(state, key);
@@ -157,5 +160,3 @@ function hintOf(scene) {
   if (scene.picks === "thread") return "Select a cell: what its thread has stands out.";
   return "Point at a cell to see what it is.";
 }
-
-const pick = (state, names) => Object.fromEntries(names.map(name => [name, state[name]]));

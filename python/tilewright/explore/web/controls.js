@@ -81,7 +81,9 @@ export function controls({ changed, started }) {
       const speaker = blamed.at(-1)?.field;
       for (const { field } of shown) {
         fieldOf(field).fail(null, null);
-        if (blamed.some(each => each.field === field)) fieldOf(field).fail(field === speaker ? mistake.message : "", field === speaker ? place : null, field === speaker ? buttonsOf() : []);
+        if (!blamed.some(each => each.field === field)) continue;
+        if (field === speaker) fieldOf(field).fail(mistake.message, place, buttonsOf());
+        else fieldOf(field).fail("", null);
       }
       return speaker !== undefined;
     },
