@@ -16,7 +16,7 @@ import cells
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-__all__ = ["add_link", "formats", "from_gpu", "portable", "read", "write"]
+__all__ = ["add_link", "formats", "from_gpu", "merge", "portable", "read", "write"]
 
 DOCS = Path(__file__).parent.parent
 FOLDER = "notebooks/"
@@ -52,6 +52,24 @@ def from_gpu(name: str) -> dict[str, list[dict[str, Any]]]:
 
 def _note(text: str) -> dict[str, Any]:
     return dict(new_output("display_data", {"text/markdown": f"*{text}*", "text/plain": text}))
+
+
+def merge(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """The outputs of a cell with one stream of each name, in place: how often a kernel sent it hangs on the load.
+
+    MyST-NB's own merging ends each piece with a line's end, and leaves the pieces in the file to take.
+    """
+    merged: list[NotebookNode] = []
+    streams: dict[str, NotebookNode] = {}
+    for output in outputs:
+        name = output.get("name")
+        if output["output_type"] == "stream" and name in streams:
+            streams[name]["text"] += output["text"]
+        else:
+            merged.append(output)
+            streams |= {name: output} if output["output_type"] == "stream" else {}
+    outputs[:] = merged
+    return outputs
 
 
 def add_link(_app: object, page: str, _template: str, context: dict[str, Any], doctree: object) -> None:

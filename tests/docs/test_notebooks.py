@@ -53,6 +53,9 @@ def test_a_notebook_is_fresh(name: str) -> None:
     for cell, was in zip(ran, written, strict=True):
         assert bool(cell["execution_count"]) != ("gpu" in was.tags), cell["source"]
         assert cell["outputs"] or "gpu" not in was.tags
+    for cell in ran:
+        streams = [output["name"] for output in cell["outputs"] if output["output_type"] == "stream"]
+        assert len(streams) == len(set(streams)), cell["source"]
     assert not any(
         output["output_type"] == "error" or output.get("name") == "stderr" for output in outputs_of(notebook)
     )

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 pytest.importorskip("docutils", reason="the packages of the extra docs are not installed; make docs runs this")
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
 from generate.docstrings import escape, markdown
 from generate.groups import GROUPS
+from generate.notebooks import merge
 from generate.reference import pages
 from places import ROOT
 from tilewright import cute
@@ -54,6 +58,16 @@ def test_a_docstring() -> None:
         ":param a,b: numbers, both.\n:returns: a layout.\n:Raises: `LayoutError` when a\\_b fails.",
         "```pycon\n>>> 1\n1\n```",
     ]
+
+
+def test_what_a_cell_prints_in_pieces_is_one_output() -> None:
+    def said(text: str, name: str = "stdout") -> NotebookNode:
+        return new_output("stream", name=name, text=text)
+
+    picture = new_output("display_data", {"text/plain": "x"})
+    outputs = [said("a"), said("\nb\n"), picture, said("!", "stderr"), said("b\n")]
+    assert merge(outputs) is outputs
+    assert outputs == [said("a\nb\nb\n"), picture, said("!", "stderr")]
 
 
 def test_prose() -> None:
