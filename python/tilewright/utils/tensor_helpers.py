@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilewright._registry import Lazy
 from tilewright.cute.runtime import from_dlpack
 from tilewright.cute.tensors.pointer import recast_ptr
 from tilewright.numeric import Float8E4M3FN, Float8E5M2, Numeric
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["create_cute_tensor_for_fp8", "is_fp8_dtype"]
 
+_torch_dtype = Lazy("tilewright.torch.tensors:dtype")  # torch is optional
 ALIGNMENT = 16  # bytes, which allocations of torch have
 
 
@@ -49,7 +51,5 @@ def create_cute_tensor_for_fp8(
     if is_fp8_dtype(dtype):
         tensor.iterator = recast_ptr(tensor.iterator, dtype=dtype)
         if source_f32_tensor is not None:
-            from tilewright.torch.tensors import dtype as torch_dtype  # torch is optional
-
-            storage_tensor.copy_(source_f32_tensor.to(torch_dtype(dtype)).view(storage_tensor.dtype))
+            storage_tensor.copy_(source_f32_tensor.to(_torch_dtype(dtype)).view(storage_tensor.dtype))
     return tensor.mark_layout_dynamic(leading_dim=leading_dim)
