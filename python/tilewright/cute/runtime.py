@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Pointer",
+    "find_runtime_libraries",
     "from_dlpack",
     "make_fake_compact_tensor",
     "make_fake_stream",
@@ -217,6 +218,18 @@ def _logical(memory: Any, dtype: type[Numeric], where: str) -> tuple[tuple[int, 
         tuple(s * lanes if i in lead else s for i, s in enumerate(shape)),
         tuple(d if i in lead else d * lanes for i, d in enumerate(strides)),
     )
+
+
+def find_runtime_libraries(*, enable_tvm_ffi: bool = True) -> list[str]:
+    """The shared libraries that a function needs where it runs: the CUDA driver, where there is one.
+
+    Nothing of this package is among them. enable_tvm_ffi is ignored.
+
+    >>> [path for path in find_runtime_libraries() if "cuda" not in path]
+    []
+    """
+    path = _core.cuda.driver_path()
+    return [] if path is None else [path]
 
 
 def make_ptr(

@@ -8,6 +8,7 @@ from tilewright.cute.atoms.copy_ops import CopyG2ROp, CopyR2GOp, CopyR2SOp, Copy
 from tilewright.cute.atoms.mma_ops import MmaUniversalOp
 from tilewright.cute.atoms.mma_warpgroup import OperandMajorMode
 from tilewright.cute.nvgpu import common, cpasync, warp, warpgroup
+from tilewright.cute.nvgpu.cpasync import LoadCacheMode
 
 __all__ = [
     "CopyG2ROp",
@@ -15,6 +16,7 @@ __all__ = [
     "CopyR2SOp",
     "CopyS2ROp",
     "CopyUniversalOp",
+    "LoadCacheMode",
     "MmaUniversalOp",
     "OperandMajorMode",
     "common",
