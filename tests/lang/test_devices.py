@@ -56,7 +56,7 @@ def ran(monkeypatch):
     seen = Ran()
     monkeypatch.setattr(_core.cuda, "driver_path", lambda: "libcuda.so.1")
     monkeypatch.setattr(_core.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(_core.cuda, "current_device", lambda: seen.current, raising=False)
+    monkeypatch.setattr("tilewright.lang.run.current_device", lambda: seen.current)
     monkeypatch.setattr(_core.cuda, "device_of_address", lambda address: -1)
     monkeypatch.setattr("tilewright.runtime.device.initialized", [])
 

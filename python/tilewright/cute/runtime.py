@@ -143,6 +143,19 @@ def work_stream(device: int) -> int:
     return 1
 
 
+def current_device() -> int:
+    """The CUDA device that is current: torch's where that is in use, else CuPy's; -1 without either.
+
+    >>> current_device() >= -1
+    True
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return int(torch.cuda.current_device())
+    cupy = sys.modules.get("cupy")
+    return -1 if cupy is None else int(cupy.cuda.Device().id)
+
+
 def _export(array: Any, where: str, stream: int | None = None, differentiable: str = "") -> Any:
     """The memory of an array, on which work of that stream, by default work_stream's, may begin.
 

@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core, numeric
+from tilewright.cute.runtime import current_device
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
 from tilewright.lang.cpu import is_on_cpu, run_on_cpu
 from tilewright.lang.gpu import run_on_gpu
@@ -40,8 +41,8 @@ def on_device(device: str) -> Iterator[None]:
     """Where kernels run inside of this `with` that have no tensors to run beside: "cpu", "cuda" or "cuda:1".
 
     A kernel runs where its tensors lie, and this says nothing else: a tensor that lies elsewhere is a ValueError there.
-    Otherwise a kernel without tensors runs on the device of its stream, on the CUDA device that is current on this
-    thread or was named to initialize_cuda_context, and without any of these on the CPU. ValueError for another text,
+    Otherwise a kernel without tensors runs on the device of its stream, on the CUDA device that is current in torch or
+    CuPy or was named to initialize_cuda_context, and without any of these on the CPU. ValueError for another text,
     RuntimeError where there is no such device.
 
     >>> with on_device("cpu"):
@@ -52,7 +53,7 @@ def on_device(device: str) -> Iterator[None]:
         raise ValueError(f'on_device: expected "cpu", "cuda" or "cuda:1", but got {device!r}')
     chosen = _CPU
     if device != "cpu":
-        number = int(found[1]) if found[1] else max(_core.cuda.current_device(), 0)
+        number = int(found[1]) if found[1] else max(current_device(), 0)
         count = _core.cuda.device_count() if _core.cuda.driver_path() is not None else 0
         if number >= count:
             raise RuntimeError(f"on_device: there is no {device}; CUDA devices here: {count}")
@@ -89,7 +90,7 @@ def device_of(leaves: Leaves) -> tuple[int, int]:
 def _device_without_memory(leaves: Leaves) -> tuple[int, int]:
     if is_on_cpu() or _core.cuda.driver_path() is None:
         return _CPU
-    current = _core.cuda.current_device()
+    current = current_device()
     if current < 0 and devices_of_runtime.initialized:
         current = devices_of_runtime.initialized[-1]
     if leaves.stream is not None:
