@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tilewright._names import names_of
+from tilewright._registry import Lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -112,9 +113,10 @@ def convert(src: Any, dst: Any) -> None:
     >>> y.tolist()
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
-    from tilewright.lang.elements import convert_elements
+    _convert_elements(src, dst)
 
-    convert_elements(src, dst)
+
+_convert_elements = Lazy("tilewright.lang.elements:convert_elements")
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:

@@ -195,7 +195,7 @@ def three(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 
 def test_a_known_call_on_the_cpu_reads_each_array_once():
-    """What a call costs beside the kernel: the calls of Python's functions, which were 350 when arrays were read twice."""
+    """What a call costs beside the kernel: the calls of Python's functions, 350 when each array was read twice."""
     arrays = [np.ones((4,), np.float32) for _ in range(3)]
     three(*arrays)
     calls, exports = [], []

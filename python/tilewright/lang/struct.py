@@ -15,7 +15,7 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright._boundary import shown
+from tilewright._boundary import at_boundary, shown
 from tilewright.cute.tensors.pointer import Pointer, recast_ptr
 from tilewright.cute.tensors.tensor import Tensor, as_layout
 from tilewright.numeric import Numeric
@@ -227,14 +227,14 @@ def native_struct(cls: type[T]) -> type[T]:
     """
     made = dataclasses.dataclass(cls)
     found = inspect.get_annotations(cls)
-    module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
-    frame = inspect.currentframe()
-    local = {} if frame is None or frame.f_back is None else frame.f_back.f_locals
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") == at_boundary.__module__:
+        frame = frame.f_back
     dtypes = {}
     for name, kind in found.items():
-        if isinstance(kind, str):
+        if isinstance(kind, str) and frame is not None:
             try:
-                kind = eval(kind, module, dict(local))
+                kind = eval(kind, frame.f_globals, dict(frame.f_locals))
             except Exception:  # a name that only a type checker sees
                 continue
         if isinstance(kind, type) and issubclass(kind, Numeric) and hasattr(kind, "width"):
