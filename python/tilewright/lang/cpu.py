@@ -32,7 +32,7 @@ class KernelError(RuntimeError):
 
     `findings` has all of it, each with its kind, line, threads, address, tensor and coordinate. Kinds are race, missing
     fence, not written, not landed, out of bounds, read only, misaligned, barrier, deadlock, lane, division by zero,
-    overflow, assertion, trap and no end.
+    assertion, trap and no end.
 
     >>> import numpy
     >>> from tilewright import cute
