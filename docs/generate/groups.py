@@ -45,8 +45,8 @@ GROUPS: dict[str, str] = {
     """,
     "Types for annotations": "Coord Shape Stride Tile Tiler XTuple",
     "Kernels in Python": """
-        kernel jit compile on_cpu KernelError profile struct union OptLevel GPUArch PtxasOptions EnableAssertions
-        GenerateLineInfo KeepPTX KeepCUBIN
+        kernel jit compile on_cpu on_device KernelError profile native_struct struct union OptLevel GPUArch
+        PtxasOptions EnableAssertions GenerateLineInfo KeepPTX KeepCUBIN
     """,
     "Pictures, texts and predictions": """
         show explore analyze print_layout print_tensor printf pretty_str print_latex print_latex_tv

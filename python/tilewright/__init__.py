@@ -60,7 +60,6 @@ if TYPE_CHECKING:
         or_,
         range_constexpr,
         range_dynamic,
-        yield_out,
     )
     from tilewright.lang.functions import max_ as max
     from tilewright.lang.functions import min_ as min
@@ -124,6 +123,7 @@ __all__ = [
     "range",
     "range_constexpr",
     "range_dynamic",
+    "register_jit_arg_adapter",
     "runtime",
     "testing",
     "torch",
@@ -161,7 +161,8 @@ _LAZY = {
     "testing": "tilewright.testing",
     "torch": "tilewright.torch",
     "utils": "tilewright.utils",
-    "yield_out": _LANG,
+    "yield_out": "tilewright.lang.generate",
+    "register_jit_arg_adapter": "tilewright.lang.arguments",
 }
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones

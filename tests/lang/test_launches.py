@@ -89,7 +89,7 @@ def test_an_event_is_a_parameter():
 
 
 def test_an_option_that_does_not_exist():
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'clusters'"):
+    with pytest.raises(TypeError, match=r"there is no option clusters. Did you mean: 'cluster'"):
         _add(_tensor(0), 1).launch(clusters=(2, 1, 1))
 
 

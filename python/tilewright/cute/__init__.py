@@ -248,7 +248,8 @@ if TYPE_CHECKING:
         PtxasOptions,
     )
     from tilewright.lang.profiling.profile import profile
-    from tilewright.lang.struct import struct, union
+    from tilewright.lang.run import on_device
+    from tilewright.lang.struct import native_struct, struct, union
     from tilewright.show.registry import show
 
 __all__ = [
@@ -455,10 +456,12 @@ __all__ = [
     "max_common_layout",
     "max_common_vector",
     "mma_atom_call",
+    "native_struct",
     "nullspace",
     "nvgpu",
     "offset_range",
     "on_cpu",
+    "on_device",
     "ones_like",
     "outer_partition",
     "parse",
@@ -536,6 +539,7 @@ __all__ = [
 _LAZY = {
     "KernelError": "tilewright.lang.cpu",
     "on_cpu": "tilewright.lang.cpu",
+    "on_device": "tilewright.lang.run",
     "SymInt": "tilewright.lang.fake",
     "sym_int": "tilewright.lang.fake",
     "sym_int32": "tilewright.lang.fake",
@@ -550,6 +554,7 @@ _LAZY = {
     "KeepPTX": "tilewright.lang.options",
     "OptLevel": "tilewright.lang.options",
     "PtxasOptions": "tilewright.lang.options",
+    "native_struct": "tilewright.lang.struct",
     "struct": "tilewright.lang.struct",
     "union": "tilewright.lang.struct",
     "arch": "tilewright.cute.arch",

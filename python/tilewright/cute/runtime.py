@@ -150,6 +150,19 @@ def work_stream(device: int) -> int:
     return 1
 
 
+def current_device() -> int:
+    """The CUDA device that is current: torch's where that is in use, else CuPy's; -1 without either.
+
+    >>> current_device() >= -1
+    True
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return int(torch.cuda.current_device())
+    cupy = sys.modules.get("cupy")
+    return -1 if cupy is None else int(cupy.cuda.Device().id)
+
+
 def _export(array: Any, where: str, stream: int | None = None, differentiable: str = "") -> Any:
     """The memory of an array, on which work of that stream, by default work_stream's, may begin.
 
@@ -225,6 +238,18 @@ def _logical(memory: Any, dtype: type[Numeric], where: str) -> tuple[tuple[int, 
         tuple(s * lanes if i in lead else s for i, s in enumerate(shape)),
         tuple(d if i in lead else d * lanes for i, d in enumerate(strides)),
     )
+
+
+def find_runtime_libraries(*, enable_tvm_ffi: bool = True) -> list[str]:
+    """The shared libraries that a function needs where it runs: the CUDA driver, where there is one.
+
+    Nothing of this package is among them. enable_tvm_ffi is ignored.
+
+    >>> [path for path in find_runtime_libraries() if "cuda" not in path]
+    []
+    """
+    path = _core.cuda.driver_path()
+    return [] if path is None else [path]
 
 
 def make_ptr(

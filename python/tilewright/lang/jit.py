@@ -16,20 +16,31 @@ from typing import TYPE_CHECKING, Any, overload
 from tilewright import _core
 from tilewright._boundary import shown
 from tilewright._core import program
+from tilewright._names import did_you_mean
 from tilewright._registry import Lazy
-from tilewright._traceback import short
+from tilewright._traceback import short, short_trace
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.lang import debug
-from tilewright.lang.arguments import Form, Leaves, StreamForm, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.arguments import (
+    Form,
+    Leaves,
+    StreamForm,
+    array_form,
+    form_of,
+    is_constexpr,
+    numeric_annotation,
+    signature_of,
+)
 from tilewright.lang.carry import register_wrapper
 from tilewright.lang.gpu import arch_of, kernels_of
 from tilewright.lang.options import Options, options_of
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.run import run
-from tilewright.lang.trace import Trace, as_symbols, current, dimension, event_number, leaves_of
+from tilewright.lang.trace import Trace, as_symbols, captured_stream, current, dimension, event_number, leaves_of
+from tilewright.numeric import Numeric
 
 if TYPE_CHECKING:
     import os
@@ -51,15 +62,16 @@ class Traced:
 
     def __init__(
         self, program: Any, host: int, forms: dict[str, Form], returned: Any, parameters: tuple[str, ...],
-        events: Sequence[str] = (),
+        events: Sequence[str] = (), stream: int | None = None,
     ) -> None:  # fmt: skip
-        self.program, self.host, self.forms, self.returned = program, host, forms, returned
+        self.program, self.host, self.forms, self.returned, self.stream = program, host, forms, returned, stream
         self.parameters, self.events = parameters, events
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
         self.loaded: dict[int, _core.cuda.HostFunction] = {}
         self.addresses: list[tuple[int, int]] = []
 
 
+_NO_TENSORS = (bool, int, float, complex, str, bytes, tuple, list, dict, set, Numeric)
 _NEVER_RUNS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -75,7 +87,9 @@ class _Function:
         for name in functools.WRAPPER_ASSIGNMENTS:
             setattr(self, name, getattr(function, name, None))
         code = getattr(function, "__code__", None)
-        if code is not None and code.co_flags & _NEVER_RUNS:
+        if code is None:
+            raise TypeError(_undecorated(type(self).__name__.lower(), function))
+        if code.co_flags & _NEVER_RUNS:
             raise TypeError(
                 f"{function.__name__}: calling it runs nothing, for it is async or has a `yield`; a function under "
                 "@cute.jit or @cute.kernel returns, and yields in a function inside"
@@ -92,6 +106,15 @@ class _Function:
                 user.forget()
             _defined[place] = self
 
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        """The arguments by the names of their parameters; TypeError where they do not fit."""
+        try:
+            return self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            given = [type(x).__name__ for x in args] + [f"{name}={type(x).__name__}" for name, x in kwargs.items()]
+            parameters = ", ".join(self.signature.parameters)
+            raise TypeError(f"{self.name}({parameters}): {error}; given are ({', '.join(given)})") from None
+
     def forget(self) -> None:
         """Trace anew at the next call."""
         self._programs.clear()
@@ -99,6 +122,16 @@ class _Function:
     @functools.cached_property
     def signature(self) -> inspect.Signature:
         return signature_of(self.function)
+
+    @functools.cached_property
+    def _arrays(self) -> dict[str, str]:
+        """The parameters where an array of another library is a tensor with a dynamic layout: what errors call them."""
+        return {
+            name: f"{self.name}: argument {name}"
+            for name, parameter in self.signature.parameters.items()
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            and (parameter.annotation is parameter.empty or parameter.annotation is Tensor)
+        }
 
     @functools.cached_property
     def body(self) -> Callable[..., Any]:
@@ -123,20 +156,50 @@ class _Function:
 
     def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
         """The forms of arguments, by parameter; *args and **kwargs are one each."""
-        forms = {}
+        return self.forms_and_values(bound, in_kernel)[0]
+
+    def forms_and_values(
+        self, bound: inspect.BoundArguments, in_kernel: bool = False
+    ) -> tuple[dict[str, Form], dict[str, Any]]:
+        """The forms of arguments, and the arguments: arrays of other libraries as tensors."""
+        forms: dict[str, Form] = {}
+        values = dict(bound.arguments)
         for name, value in bound.arguments.items():
+            where = self._arrays.get(name)
+            if where is not None and hasattr(value, "__dlpack__") and not isinstance(value, Tensor):
+                values[name] = import_array(value, where)
+                forms[name] = array_form(values[name], name, in_kernel)
+                continue
             parameter = self.signature.parameters[name]
             annotation, where = parameter.annotation, f"{self.name}: argument {name}"
+            if annotation is Tensor and isinstance(value, _NO_TENSORS) and parameter.kind != parameter.VAR_POSITIONAL:
+                raise TypeError(
+                    f"{where}: expected a tensor, or an array with __dlpack__ such as NumPy's and torch's, but got "
+                    f"{shown(value)}"
+                )
             if parameter.kind == parameter.VAR_POSITIONAL:
                 annotation = tuple.__class_getitem__((annotation,) * len(value))
             elif parameter.kind == parameter.VAR_KEYWORD:
                 annotation = dict.fromkeys(value, annotation)
             forms[name] = form_of(value, annotation, name, in_kernel, where=where)
-        return forms
+        return forms, values
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         bound: Any = self
         return self if instance is None else functools.partial(bound, instance)
+
+
+def _undecorated(decorator: str, function: Any) -> str:
+    """Why something cannot be decorated."""
+    if isinstance(function, _Function):
+        fix = "a kernel is launched by a @cute.jit function of its own, and what both call is under @cute.jit alone"
+        return f"{decorator}: {function.name} is under @cute.{type(function).__name__.lower()} already; {fix}"
+    name, kind = getattr(function, "__name__", shown(function)), type(function).__name__
+    if isinstance(function, type):
+        return f"{decorator}: {name} is a class; decorate its methods"
+    return (
+        f"{decorator}: {name} is no function of Python but a {kind}; put @cute.{decorator} next to the `def`, below it"
+    )
 
 
 def _called(function: Callable[..., Any], signature: inspect.Signature, names: list[str], values: list[Any]) -> Any:
@@ -156,7 +219,7 @@ class Jit(_Function, _core.cuda.Launcher):
         code = function.__code__
         self.parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
-    @short
+    @short_trace
     def _slow(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The result of a call, and what repeats its launches."""
         if current() is not None:
@@ -167,14 +230,14 @@ class Jit(_Function, _core.cuda.Launcher):
             if kwargs.pop("no_cache"):
                 self.forget()
             return self._slow(*args, **kwargs)[0], None
-        bound = self.signature.bind(*args, **kwargs)
+        bound = self.bind(args, kwargs)
         bound.apply_defaults()
-        forms = self.forms(bound)
-        key = tuple((name, form.key()) for name, form in forms.items())
+        forms, values = self.forms_and_values(bound)
+        key = tuple([form.key() for form in forms.values()])
         traced = self._programs.get(key)
         if traced is None:
             traced = self._programs[key] = self.trace(forms)
-        return run(traced, leaves_of((form, bound.arguments[name]) for name, form in forms.items()))
+        return run(traced, leaves_of([(form, values[name]) for name, form in forms.items()]))
 
     def forget(self) -> None:
         super().forget()
@@ -193,7 +256,7 @@ class Jit(_Function, _core.cuda.Launcher):
     def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Part of the function that is traced; a parameter annotated with a numeric type gets that type."""
         self._note_use()
-        bound = self.signature.bind(*args, **kwargs)
+        bound = self.bind(args, kwargs)
         for name, value in bound.arguments.items():
             dtype = numeric_annotation(self.signature.parameters[name].annotation)
             if dtype is not None and not isinstance(value, dtype):
@@ -208,7 +271,7 @@ class Jit(_Function, _core.cuda.Launcher):
                 self.name, False, forms.values(), lambda values: _called(self.body, self.signature, names, values)
             )
             given = self.parameters if parameters is None else parameters
-            return Traced(trace.builder.finish(), host, forms, returned, given, trace.events)
+            return Traced(trace.builder.finish(), host, forms, returned, given, trace.events, trace.stream)
 
 
 class Kernel(_Function):
@@ -219,9 +282,13 @@ class Kernel(_Function):
         trace = current()
         if trace is not None and trace.in_kernel:
             raise RuntimeError(f"{self.name}: a kernel does not call a kernel; decorate what both call with @cute.jit")
-        bound = self.signature.bind(*args, **kwargs)
+        bound = self.bind(args, kwargs)
         bound.apply_defaults()
         return KernelCall(self, bound)
+
+    @short
+    def __getitem__(self, sizes: Any) -> Any:
+        raise TypeError(f"{self.name}[..]: the sizes follow the arguments: {self.name}(..).launch(grid=.., block=..)")
 
 
 class KernelCall:
@@ -229,11 +296,21 @@ class KernelCall:
 
     def __init__(self, kernel: Kernel, bound: inspect.BoundArguments) -> None:
         self._kernel, self._bound = kernel, bound
+        self._is_used = False
 
-    @short
+    def __del__(self) -> None:
+        if not getattr(self, "_is_used", True):
+            name = self._kernel.name
+            warnings.warn(
+                f"{name}(..) binds the kernel's arguments and runs nothing: write {name}(..).launch(grid=.., block=..)",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    @short_trace
     def launch(
         self,
-        *,
+        *sizes_by_place: Any,
         grid: Any = (1, 1, 1),
         block: Any = (1, 1, 1),
         cluster: Any = None,
@@ -247,6 +324,7 @@ class KernelCall:
         programmatic_event: Any = None,
         programmatic_event_flags: int = 0,
         programmatic_event_trigger_at_block_start: int = 0,
+        **unknown: Any,
     ) -> None:
         """Run the kernel for every thread of every block.
 
@@ -256,6 +334,12 @@ class KernelCall:
         when all blocks have begun, programmatic_event when all have called griddepcontrol_launch_dependents (or have
         begun, with .._trigger_at_block_start); both are CUDA events without timing, parameters of the function.
         """
+        self._is_used = True
+        if sizes_by_place:
+            raise TypeError("launch: the sizes are keywords: .launch(grid=(1, 1, 1), block=(32, 1, 1))")
+        for name in unknown:
+            known = inspect.signature(KernelCall.launch).parameters
+            raise TypeError(f"launch: there is no option {name}{did_you_mean(name, known)}")
         sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
         if debug.is_stepping():
             self._step(sizes)
@@ -265,6 +349,7 @@ class KernelCall:
         facts: tuple[int, ...] = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
         trace = current()
         if trace is not None:
+            trace.stream = trace.stream or captured_stream(stream)
             completion = event_number(trace, launch_completion_event, "launch_completion_event")
             programmatic = event_number(trace, programmatic_event, "programmatic_event")
             if completion or programmatic:
@@ -275,10 +360,10 @@ class KernelCall:
         if launch_completion_event is not None or programmatic_event is not None:
             raise ValueError("launch: an event is a parameter of the @cute.jit function that launches; here is none")
         kernel, bound = self._kernel, self._bound
-        forms = kernel.forms(bound)
+        forms, values = kernel.forms_and_values(bound)
         names = list(forms)
         fixed = (sizes, smem, facts)
-        key = (fixed, *((name, form.key()) for name, form in forms.items()))
+        key = (fixed, *[form.key() for form in forms.values()])
         traced = kernel._programs.get(key)
         if traced is None:
             with Trace(kernel) as made:
@@ -290,7 +375,7 @@ class KernelCall:
                 host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
                 traced = Traced(made.builder.finish(), host, forms, returned, tuple(names))
             kernel._programs[key] = traced
-        leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
+        leaves = leaves_of([(form, values[name]) for name, form in forms.items()])
         if stream is not None:
             StreamForm("stream").read(stream, leaves)
         run(traced, leaves)
@@ -298,6 +383,7 @@ class KernelCall:
     @short
     def debug(self, *, grid: Any = (1, 1, 1), block: Any = (1, 1, 1), **options: Any) -> None:
         """Run the kernel as it is written, with a Python thread for each thread of a block; see `Jit.debug`."""
+        self._is_used = True
         self._step((_three("grid", grid), _three("block", block)))
 
     def _step(self, sizes: tuple[Any, ...]) -> None:
@@ -311,6 +397,7 @@ class KernelCall:
 
     def _add(self, trace: Trace, sizes: tuple[Any, ...], smem: Any, facts: tuple[int, ...]) -> None:
         """Trace the kernel and add its launch to the host function."""
+        self._is_used = True
         self._kernel._note_use()
         kernel, bound = self._kernel, self._bound
         forms = kernel.forms(bound, in_kernel=True)
@@ -321,10 +408,11 @@ class KernelCall:
 
         allocated = 0
 
-        def body(values: list[Any]) -> None:
+        def body(values: list[Any]) -> Any:
             nonlocal allocated
-            _called(kernel.body, kernel.signature, names, values)
+            returned = _called(kernel.body, kernel.signature, names, values)
             allocated = trace.shared.bytes
+            return returned
 
         index, _ = trace.function(kernel.name, True, forms.values(), body, threads=block, min_blocks=facts[0])
         if isinstance(smem, int) and smem < allocated:
@@ -545,7 +633,7 @@ class _Compile:
     def __getitem__(self, options: Any) -> _Compile:
         return _Compile(options)
 
-    @short
+    @short_trace
     def __call__(
         self, function: Callable[..., object], *args: object, options: str | None = None, **kwargs: object
     ) -> Compiled:

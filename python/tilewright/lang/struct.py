@@ -10,19 +10,23 @@ Fields lie as in C: each at the next multiple of its alignment, the whole a mult
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright._boundary import shown
+from tilewright._boundary import at_boundary, shown
 from tilewright.cute.tensors.pointer import Pointer, recast_ptr
 from tilewright.cute.tensors.tensor import Tensor, as_layout
 from tilewright.numeric import Numeric
 
 if TYPE_CHECKING:
     from types import FrameType
+    from typing import TypeVar
 
-__all__ = ["Struct", "is_struct", "struct", "union"]
+    T = TypeVar("T")
+
+__all__ = ["Struct", "is_struct", "native_struct", "struct", "union"]
 
 
 class _Range(NamedTuple):
@@ -203,3 +207,42 @@ class _Decorator:
 
 struct = _Decorator(overlay=False)
 union = _Decorator(overlay=True)
+
+
+def native_struct(cls: type[T]) -> type[T]:
+    """A class of values whose fields may change: a dataclass that keeps each field's numeric type.
+
+    It lies in no memory. Its objects are arguments of kernels and @cute.jit functions, and go through branches and
+    round loops field by field. Source: CuTeDSL documentation, structs as arguments.
+
+    >>> from tilewright import Float32, Int32, cute
+    >>> @cute.native_struct
+    ... class Mean:
+    ...     total: Float32
+    ...     count: Int32 = 0
+    >>> mean = Mean(total=2)
+    >>> mean.count = 2.5
+    >>> type(mean.total), int(mean.count)
+    (Float32, 2)
+    """
+    made = dataclasses.dataclass(cls)
+    found = inspect.get_annotations(cls)
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") == at_boundary.__module__:
+        frame = frame.f_back
+    dtypes = {}
+    for name, kind in found.items():
+        if isinstance(kind, str) and frame is not None:
+            try:
+                kind = eval(kind, frame.f_globals, dict(frame.f_locals))
+            except Exception:  # a name that only a type checker sees
+                continue
+        if isinstance(kind, type) and issubclass(kind, Numeric) and hasattr(kind, "width"):
+            dtypes[name] = kind
+
+    def set_field(self: Any, name: str, value: Any) -> None:
+        dtype = dtypes.get(name)
+        object.__setattr__(self, name, value if dtype is None or isinstance(value, dtype) else dtype(value))
+
+    made.__setattr__ = set_field  # type: ignore[method-assign]
+    return made

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewright._names import did_you_mean, names_of
 from tilewright.cute.text.print_tv import print_latex_tv
 from tilewright.cute.text.printing import print_latex
 from tilewright.devices import DEVICES
 from tilewright.lang.smem import SmemAllocator
-from tilewright.runtime.device import properties
+from tilewright.utils import hardware_info
+from tilewright.utils.hardware_info import HardwareInfo
 
 if TYPE_CHECKING:
     from tilewright.cute.tensors.tensor import Tensor
 
-__all__ = ["HardwareInfo", "LayoutEnum", "SmemAllocator", "get_smem_capacity_in_bytes", "print_latex", "print_latex_tv"]
+__all__ = [
+    "HardwareInfo",
+    "LayoutEnum",
+    "SmemAllocator",
+    "get_smem_capacity_in_bytes",
+    "hardware_info",
+    "print_latex",
+    "print_latex_tv",
+]
 
 _SHARED_BYTES = {name.rstrip("a"): facts.shared_bytes for name, facts in DEVICES.items()}
 # The generations by the names that CuTeDSL's functions take beside sm_90.
@@ -82,26 +91,6 @@ class LayoutEnum(Enum):
     def is_n_major_b(self) -> bool:
         """Of B (N, K): N is contiguous."""
         return self is LayoutEnum.COL_MAJOR
-
-
-class HardwareInfo:
-    """What a CUDA device has."""
-
-    def __init__(self, device_id: int = 0) -> None:
-        self.device_id = device_id
-
-    def _properties(self) -> dict[str, Any]:
-        return properties(self.device_id)
-
-    def get_device_multiprocessor_count(self) -> int:
-        """The multiprocessors of the device."""
-        return int(self._properties()["multiprocessors"])
-
-    def get_max_active_clusters(self, cluster_size: int) -> int:
-        """Clusters of so many blocks that run at a time, one block a multiprocessor."""
-        if cluster_size < 1:
-            raise ValueError(f"get_max_active_clusters: cluster_size is {cluster_size}; expected at least 1")
-        return self.get_device_multiprocessor_count() // cluster_size
 
 
 if not TYPE_CHECKING:

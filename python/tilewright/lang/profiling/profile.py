@@ -9,6 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright._boundary import shown
+from tilewright._cells import cell_of
 from tilewright._notebook import drawn, or_text
 from tilewright._traceback import short
 from tilewright.analysis.access import OF_MATRICES, SECTOR, warp_access
@@ -127,13 +128,18 @@ class Profile:
         self.lines = [_line(*place, of_line[place]) for place in sorted(of_line)]
 
     def line(self, number: int, file: str = "") -> Line:
-        """The line of that number, of the file whose path ends so; KeyError where nothing of it was executed."""
-        found = [x for x in self.lines if x.number == number and x.file.endswith(file)]
+        """The line of that number, of the file whose path ends so; KeyError where nothing of it was executed.
+
+        A notebook's cell is called as IPython does: `file="In[3]"`.
+        """
+        of_file = [x for x in self.lines if (cell_of(x.file) or x.file).endswith(file)]
+        found = [x for x in of_file if x.number == number]
         if len(found) == 1:
             return found[0]
         if found:
-            raise KeyError(f"line {number} is in {', '.join(x.file for x in found)}; say file=")
-        numbers = ", ".join(str(x.number) for x in self.lines if x.file.endswith(file))
+            files = ", ".join(cell_of(x.file) or x.file for x in found)
+            raise KeyError(f"line {number} is in {files}; say file=")
+        numbers = ", ".join(str(x.number) for x in of_file)
         raise KeyError(f"line {number} costs nothing; the lines that do are {numbers}")
 
     def of_warp(self, block: int, warp: int) -> Profile:
