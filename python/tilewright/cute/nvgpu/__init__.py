@@ -9,7 +9,6 @@ from tilewright.cute.atoms.mma_ops import MmaUniversalOp
 from tilewright.cute.atoms.mma_warpgroup import OperandMajorMode
 from tilewright.cute.atoms.modifiers import LoadCacheMode
 from tilewright.cute.nvgpu import common, cpasync, warp, warpgroup
-from tilewright.cute.nvgpu.cpasync import LoadCacheMode
 
 __all__ = [
     "CopyG2ROp",
