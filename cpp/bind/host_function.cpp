@@ -116,7 +116,8 @@ py::object HostFunction::prepare(const py::object& self, const std::vector<uint6
     std::string params(kernel.bytes, '\0');
     std::vector<Kernel::PointerTuple> pointers;
     for (std::size_t i = 0; i < taken.size(); ++i) {
-      const auto& [bits, base] = launched.arguments.at(i);
+      const uint64_t bits = launched.arguments.at(i).bits;
+      const int base = launched.arguments.at(i).base;
       if (base >= 0) {
         const uint32_t argument = sources_[static_cast<std::size_t>(base)].argument;
         pointers.emplace_back(argument, kernel.offsets.at(i), static_cast<int64_t>(bits));

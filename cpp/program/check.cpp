@@ -1,6 +1,7 @@
 #include "check.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "builder.hpp"
 #include "emit/vectorize.hpp"
@@ -336,8 +337,12 @@ class Check {
   std::vector<Type> control() const {
     if (request_.code == Opcode::kIf) {
       count(1);
-      std::vector<Type> types = types_of(block(0).yields);
-      require_same(types, types_of(block(1).yields), "the branches");
+      std::vector<Type> types = types_of(block(0).yields), others = types_of(block(1).yields);
+      for (std::size_t i = 0; i < std::min(types.size(), others.size()); ++i) {
+        // Pointers that differ in alignment alone are one of which less is known.
+        if (types[i].is_pointer()) types[i].align = others[i].align = std::gcd(types[i].align, others[i].align);
+      }
+      require_same(types, others, "the branches");
       return types;
     }
     if (request_.code == Opcode::kFor) {

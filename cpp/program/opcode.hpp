@@ -57,7 +57,7 @@ enum class Family : uint8_t {
   X(kNeg, "neg", kUnary, true)                                                                                         \
   X(kNot, "not", kUnary, true) /* of a Boolean: the other one; of an integer: all bits */                              \
   X(kAbs, "abs", kUnary, true)                                                                                         \
-  X(kAdd, "add", kBinary, true)                                                                                        \
+  X(kAdd, "add", kBinary, true) /* add, sub, mul: text kHasToFit, of a layout */                                       \
   X(kSub, "sub", kBinary, true)                                                                                        \
   X(kMul, "mul", kBinary, true)                                                                                        \
   X(kDiv, "div", kBinary, true) /* integers: towards zero */                                                           \
@@ -170,6 +170,9 @@ enum class Family : uint8_t {
      ints: kernel, min_blocks_per_mp, cooperative, use_pdl; text: name of the stream parameter or "" */                \
   X(kLaunch, "launch", kOther, false)
 // clang-format on
+
+// The text of a sum or product that has to fit its type: extents and offsets of a layout do not wrap around.
+inline constexpr std::string_view kHasToFit = "fits";
 
 enum class Opcode : uint8_t {
 #define TILEWRIGHT_OPCODE(name, text, family, pure) name,

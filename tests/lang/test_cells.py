@@ -52,7 +52,8 @@ def test_what_is_found_names_the_cell(shell):
     error = shell.user_ns["error"]
     assert f"{cell}, line 6: race" in str(error)
     assert "the other side is" not in str(error) or f"the other side is {cell}, line 6" in str(error)
-    assert "/tmp" not in str(error)
+    assert str(error.findings[0]).startswith(f"{cell}, line 6: ")
+    assert "/tmp" not in str(error) + str(error.findings[0])
     assert error.findings[0].line == 6
 
 

@@ -80,7 +80,9 @@ class Join:
                 if symbol_a == symbol_b:
                     return Keep(first)
                 if symbol_a.type != symbol_b.type:
-                    raise Mismatch(path, str(symbol_a.type), str(symbol_b.type))
+                    like = leaf_a.weaker(first, second) if leaf_a.weaker is not None else None
+                    if like is None:
+                        raise Mismatch(path, str(symbol_a.type), str(symbol_b.type))
         slot = self._slots.get((id(first), id(second)))
         if slot is None:  # a variable that a function inside assigns is found twice
             slot = self._slots[id(first), id(second)] = len(self.pairs)
