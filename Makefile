@@ -77,7 +77,7 @@ nightly: $(VENV)/installed $(VENV)/extra-test
 fuzz: $(VENV)/tools
 	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTILEWRIGHT_FUZZ=ON -DTILEWRIGHT_SANITIZE=ON
-	$(BIN)/cmake --build build/fuzz
+	$(BIN)/cmake --build build/fuzz --target tilewright_fuzz
 	build/fuzz/tilewright_fuzz $(FUZZ_SECONDS)
 
 # The Python module under the same sanitizers, in a folder of its own. test_package.py measures the release build.
