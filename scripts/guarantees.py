@@ -95,7 +95,7 @@ def run(promise: Promise) -> str:
     begin = time.perf_counter()
     figure, result = tested(promise) if promise.tests else made(promise)
     ended = datetime.datetime.now(datetime.timezone.utc)
-    cells = [promise.name, f"`{promise.command}`", figure or "–", result]
+    cells = [promise.name, f"`{promise.command}`", figure or "-", result]
     return f"| {' | '.join(cells)} | {time.perf_counter() - begin:.0f} | {ended:%Y-%m-%d %H:%M} |"
 
 
