@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 300
+SANITIZED ?= tests
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -86,7 +87,7 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  $(INSTALL) --upgrade --no-deps --target build/sanitize-site .
 	PYTHONPATH=build/sanitize-site ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py
+	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py $(SANITIZED)
 
 clean:
 	rm -rf $(VENV) build docs/performance docs/project docs/reference

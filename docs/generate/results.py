@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["pages"]
 
 # What made a result, where the script has another name than the result.
-TITLES = {"gemm_few_rows": "GEMM of few rows", "ncu_few_rows": "Predictions for GEMMs of few rows"}
+TITLES = {"guarantees": "Promises of safety", "gemm_few_rows": "GEMM of few rows", "ncu_few_rows": "Predictions for GEMMs of few rows"}
 SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare"}
 FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
 
@@ -32,6 +32,8 @@ def device(text: str) -> str:
 
 def script_of(root: Path, kind: str) -> str:
     """The script with the result's name, or with the beginning of it: gemm_few_rows is of gemm.py."""
+    if (root / f"scripts/{kind}.py").exists():
+        return f"scripts/{kind}.py"
     words = SCRIPTS.get(kind, kind).split("_")
     names = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
     return next(f"benchmarks/{name}.py" for name in names if (root / f"benchmarks/{name}.py").exists())

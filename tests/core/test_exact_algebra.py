@@ -24,8 +24,9 @@ def check(name, count, seed):
 
 
 @pytest.mark.parametrize("name", verdicts.CHECKS)
-def test_random_cases(name):
+def test_random_cases(name, record_property):
     became = check(name, FEW.get(name, 150), 1)
+    record_property("figure", f"{sum(became.values())} of {name}")
     assert len(became) > 1 or name == "right_inverse"
 
 
@@ -34,7 +35,7 @@ def test_random_cases(name):
 @pytest.mark.parametrize("name", verdicts.CHECKS)
 def test_many_random_cases(name, seed, record_property):
     became = check(name, MANY.get(name, 10_000), seed)
-    record_property("cases", sum(became.values()))
+    record_property("figure", f"{sum(became.values()):,} of {name}")
 
 
 @pytest.mark.parametrize("cases", [20_000, pytest.param(10_000_000, marks=pytest.mark.nightly)])
