@@ -347,7 +347,7 @@ def test_16_processes_of_which_one_after_another_is_killed(tmp_path, kills, reco
     assert seen["wrong"] == 0  # nobody read what is wrong, waited for the dead, or warned
     assert seen["read"] > 0
     assert seen["names"] == []
-    record_property("figure", f"{kills:,} of 16 processes killed, {seen['left']} files left behind and cleared")
+    record_property("figure", f"{kills:,} kills among 16 processes, {seen['left']} files left behind and cleared")
 
 
 def test_cleared_while_it_is_used(tmp_path):
