@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["pages"]
 
 # What made a result, where the script has another name than the result.
-TITLES = {"guarantees": "Promises of safety", "gemm_few_rows": "GEMM of few rows", "ncu_few_rows": "Predictions for GEMMs of few rows"}
+TITLES = {
+    "guarantees": "Promises of safety",
+    "gemm_few_rows": "GEMM of few rows",
+    "ncu_few_rows": "Predictions for GEMMs of few rows",
+}
 SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare"}
 FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
 

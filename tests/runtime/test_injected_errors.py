@@ -130,9 +130,7 @@ def check(life, usual):
     return function, bool(errors)
 
 
-@pytest.mark.parametrize(
-    ("code", "every"), [(1, 11), pytest.param(700, 1, marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize(("code", "every"), [(1, 11), pytest.param(700, 1, marks=pytest.mark.nightly)])
 def test_each_call_of_the_driver_fails_once(fake, code, every, record_property):
     body = f"""
         usual = child(lambda: life(0, 0))
