@@ -32,6 +32,7 @@ WHERE = {
     "linear, columns": "S(2)",
     "linear, K": "P(sum)",
     "linear, rows": "S(1)",
+    "linear, K of one operand": "P(sum)",
     "fused, columns": "S(1)",
     "addmm, rows": "S(0)",
     "addmm, columns of one row": "S(1)",
