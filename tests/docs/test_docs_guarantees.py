@@ -11,7 +11,9 @@ import pytest
 from places import ROOT
 
 PAGE = (ROOT / "docs/guarantees.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| \*\*(.+?)\*\*.*?\| (.+?) \| (.*?)\|$", PAGE, re.M)
+# Name, what holds it, and the figure, which those that are still to be counted lack.
+ROWS = re.findall(r"^\| \*\*(.+?)\*\*[^|]*\| ([^|]+) \|(?: ([^|]*) \|)?$", PAGE, re.M)
+WAITING = PAGE.partition("## Still to be counted")[2]
 RESULT = max((ROOT / "benchmarks/results").glob("guarantees-*.md"))
 
 
@@ -41,6 +43,9 @@ def test_the_figures_are_those_of_the_newest_run():
     lines = RESULT.read_text(encoding="utf-8").splitlines()
     seen = {row[0].removeprefix("| "): row for row in (line.split(" | ") for line in lines) if len(row) > 5}
     for name, _, figure in ROWS:
+        if not figure:
+            assert f"**{name}**" in WAITING
+            continue
         assert name in seen, f"{name} has not been run: scripts/guarantees.py"
         _, _, figures, result, *_ = seen[name]
         assert "**" not in result, seen[name]
