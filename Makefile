@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 300
+SANITIZED ?= tests
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -87,7 +88,7 @@ nightly: $(VENV)/installed $(VENV)/extra-test
 fuzz: $(VENV)/tools
 	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTILEWRIGHT_FUZZ=ON -DTILEWRIGHT_SANITIZE=ON
-	$(BIN)/cmake --build build/fuzz
+	$(BIN)/cmake --build build/fuzz --target tilewright_fuzz
 	build/fuzz/tilewright_fuzz $(FUZZ_SECONDS)
 
 # The Python module under the same sanitizers, in a folder of its own. test_package.py measures the release build.
@@ -96,7 +97,7 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  $(INSTALL) --upgrade --no-deps --target build/sanitize-site .
 	PYTHONPATH=build/sanitize-site ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py
+	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py $(SANITIZED)
 
 # 8 threads at once, with the module under ThreadSanitizer. `PYTHON_GIL=0 make PYTHON=python3.14t VENV=.venv-t tsan` takes
 # a free-threaded Python. One built by clang with --with-thread-sanitizer needs CXX=clang++ TSAN_PRELOAD= behind it.

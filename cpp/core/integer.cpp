@@ -6,6 +6,7 @@
 #include "int_tuple.hpp"
 #include "portable.hpp"
 #include "symbolic.hpp"
+#include "wide.hpp"
 
 namespace tilewright {
 
@@ -182,7 +183,7 @@ Node shape_div(const Node& a, const Node& b) {
   if (decided && magnitude(b.value) % magnitude(a.value) != 0) {
     fail(concat("neither of ", a.value, " and ", b.value, " divides the other"));
   }
-  return combine(a, b, checked_add(a.value, b.value - 1) / b.value, 1);
+  return combine(a, b, static_cast<int64_t>((Wide{a.value} + b.value - 1) / b.value), 1);
 }
 
 }  // namespace tilewright

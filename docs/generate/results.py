@@ -15,6 +15,7 @@ __all__ = ["pages"]
 
 # What made a result, where the script has another name than the result.
 TITLES = {
+    "guarantees": "Promises of safety",
     "gemm_few_rows": "GEMM of few rows",
     "lang_cpu": "Kernels written in Python, on the CPU",
     "ncu_lang": "Predictions of kernels in Python",
@@ -34,6 +35,8 @@ turn with its rivals, and compare every result first.
 
 def script_of(root: Path, kind: str) -> str:
     """The script with the result's name, or with the beginning of it: gemm_few_rows is of gemm.py."""
+    if (root / f"scripts/{kind}.py").exists():
+        return f"scripts/{kind}.py"
     words = SCRIPTS.get(kind, kind).split("_")
     names = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
     return next(f"benchmarks/{name}.py" for name in names if (root / f"benchmarks/{name}.py").exists())

@@ -24,6 +24,7 @@ LAZY = {
     "tilewright.runtime.program": "a launch needs no report",
     "tilewright.cute.tensors.tensor": "arrays of other libraries become tensors in cute.runtime, which makes tensors",
     "tilewright.numeric.base": "a comparison of a kernel's numbers is a Boolean, which is a number",
+    "tilewright.torch.gemm": "rules of DTensors are for programs that have some",
     "tilewright.show.subjects.layouts": "a layout with a tile is drawn as threads' values, which are drawn as layouts",
 }
 # Plans, their chooser and their launches ask for each other's modules in functions. Lower these numbers, never raise
