@@ -63,6 +63,7 @@ void bind_program_text(py::module_& m) {
       },
       py::arg("program"), py::arg("function"), py::arg("name"),
       "A host function as C: static int name(name_Module *module, CUstream stream, its parameters).");
+  m.def(
       "most_needed",
       [](const Program& program, std::size_t index) {
         const program::Need need = program::most_needed(program, kernel_of(program, index));

@@ -240,18 +240,6 @@ def _logical(memory: Any, dtype: type[Numeric], where: str) -> tuple[tuple[int, 
     )
 
 
-def find_runtime_libraries(*, enable_tvm_ffi: bool = True) -> list[str]:
-    """The shared libraries that a function needs where it runs: the CUDA driver, where there is one.
-
-    Nothing of this package is among them. enable_tvm_ffi is ignored.
-
-    >>> [path for path in find_runtime_libraries() if "cuda" not in path]
-    []
-    """
-    path = _core.cuda.driver_path()
-    return [] if path is None else [path]
-
-
 def make_ptr(
     dtype: type[Numeric],
     value: int,
