@@ -161,7 +161,7 @@ _LAZY = {
     "testing": "tilewright.testing",
     "torch": "tilewright.torch",
     "utils": "tilewright.utils",
-    "yield_out": "tilewright.lang.generate",
+    "yield_out": "tilewright.lang.library.generate",
     "register_jit_arg_adapter": "tilewright.lang.arguments",
 }
 

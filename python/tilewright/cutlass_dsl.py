@@ -14,7 +14,7 @@ from tilewright.lang.functions import and_, const_expr, for_generate, not_, or_
 from tilewright.lang.functions import max_ as max
 from tilewright.lang.functions import min_ as min
 from tilewright.lang.functions import range_ as range
-from tilewright.lang.generate import if_generate, while_generate, yield_out
+from tilewright.lang.library.generate import if_generate, while_generate, yield_out
 from tilewright.numeric import (
     BFloat16,
     Boolean,

@@ -116,7 +116,7 @@ def convert(src: Any, dst: Any) -> None:
     _convert_elements(src, dst)
 
 
-_convert_elements = Lazy("tilewright.lang.elements:convert_elements")
+_convert_elements = Lazy("tilewright.lang.library.elements:convert_elements")
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:

@@ -235,9 +235,10 @@ if TYPE_CHECKING:
     from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
     from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
     from tilewright.explore.widget import explore
+    from tilewright.lang.calls.jit import compile, jit, kernel
     from tilewright.lang.cpu import KernelError, on_cpu
     from tilewright.lang.fake import SymInt, sym_int, sym_int32, sym_int64
-    from tilewright.lang.jit import compile, jit, kernel
+    from tilewright.lang.library.struct import native_struct, struct, union
     from tilewright.lang.options import (
         EnableAssertions,
         GenerateLineInfo,
@@ -249,7 +250,6 @@ if TYPE_CHECKING:
     )
     from tilewright.lang.profiling.profile import profile
     from tilewright.lang.run import on_device
-    from tilewright.lang.struct import native_struct, struct, union
     from tilewright.show.registry import show
 
 __all__ = [
@@ -544,9 +544,9 @@ _LAZY = {
     "sym_int": "tilewright.lang.fake",
     "sym_int32": "tilewright.lang.fake",
     "sym_int64": "tilewright.lang.fake",
-    "compile": "tilewright.lang.jit",
-    "jit": "tilewright.lang.jit",
-    "kernel": "tilewright.lang.jit",
+    "compile": "tilewright.lang.calls.jit",
+    "jit": "tilewright.lang.calls.jit",
+    "kernel": "tilewright.lang.calls.jit",
     "EnableAssertions": "tilewright.lang.options",
     "GPUArch": "tilewright.lang.options",
     "GenerateLineInfo": "tilewright.lang.options",
@@ -554,9 +554,9 @@ _LAZY = {
     "KeepPTX": "tilewright.lang.options",
     "OptLevel": "tilewright.lang.options",
     "PtxasOptions": "tilewright.lang.options",
-    "native_struct": "tilewright.lang.struct",
-    "struct": "tilewright.lang.struct",
-    "union": "tilewright.lang.struct",
+    "native_struct": "tilewright.lang.library.struct",
+    "struct": "tilewright.lang.library.struct",
+    "union": "tilewright.lang.library.struct",
     "arch": "tilewright.cute.arch",
     "core": "tilewright.cute.core",
     "typing": "tilewright.cute.typing",

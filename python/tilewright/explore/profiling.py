@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tilewright.lang.arguments import Leaves
-    from tilewright.lang.jit import Traced
+    from tilewright.lang.calls.decorated import Traced
     from tilewright.lang.profiling.profile import Profile
 
 __all__ = ["Collected", "run_script"]

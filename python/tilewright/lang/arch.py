@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.lang import debug, stepping
 from tilewright.lang.control.branches import Predicated
-from tilewright.lang.packed import add_packed_f32x2, fma_packed_f32x2, mul_packed_f32x2, sub_packed_f32x2
+from tilewright.lang.library.packed import add_packed_f32x2, fma_packed_f32x2, mul_packed_f32x2, sub_packed_f32x2
 from tilewright.lang.trace import current, traced
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric, Uint32
 from tilewright.numeric.traced import emit as _emit

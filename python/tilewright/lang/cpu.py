@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tilewright.lang.arguments import Leaves, Memory
-    from tilewright.lang.jit import Traced
+    from tilewright.lang.calls.decorated import Traced
 
 __all__ = ["KernelError", "is_on_cpu", "on_cpu", "run_on_cpu"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tilewright.lang.arguments import Leaves
-    from tilewright.lang.jit import Traced
+    from tilewright.lang.calls.decorated import Traced
 
 __all__ = ["WATCHERS", "device_of", "on_device", "run"]
 

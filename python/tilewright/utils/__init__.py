@@ -9,7 +9,7 @@ from tilewright._names import did_you_mean, names_of
 from tilewright.cute.text.print_tv import print_latex_tv
 from tilewright.cute.text.printing import print_latex
 from tilewright.devices import DEVICES
-from tilewright.lang.smem import SmemAllocator
+from tilewright.lang.library.smem import SmemAllocator
 from tilewright.utils import hardware_info
 from tilewright.utils.hardware_info import HardwareInfo
 

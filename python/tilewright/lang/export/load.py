@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from tilewright._core import program
 from tilewright._names import did_you_mean
 from tilewright.lang.arguments import Static
+from tilewright.lang.calls.compiled import Compiled
+from tilewright.lang.calls.decorated import Traced
 from tilewright.lang.compile import CompiledKernel
 from tilewright.lang.export.elf import sections
 from tilewright.lang.export.forms import form_from, signature_from
 from tilewright.lang.export.record import SECTION, records
 from tilewright.lang.export.write import FORMAT
-from tilewright.lang.jit import Compiled, Traced
 from tilewright.lang.options import Options
 from tilewright.runtime.entry import digest
 from tilewright.runtime.program import from_sections, pack

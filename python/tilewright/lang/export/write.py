@@ -21,7 +21,7 @@ from tilewright.runtime.program import to_sections
 
 if TYPE_CHECKING:
     from tilewright.lang.arguments import Form
-    from tilewright.lang.jit import Compiled
+    from tilewright.lang.calls.compiled import Compiled
 
 __all__ = ["export_to_c", "find_runtime_libraries", "tvm_function"]
 

@@ -15,7 +15,8 @@ from tilewright._traceback import short
 from tilewright.analysis.access import OF_MATRICES, SECTOR, warp_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.layouts import sass_name
-from tilewright.lang.jit import Compiled, Jit
+from tilewright.lang.calls.compiled import Compiled
+from tilewright.lang.calls.jit import Jit
 from tilewright.lang.profiling import listing
 from tilewright.lang.profiling.hints import excess_of, hint_of, rule_of
 from tilewright.lang.profiling.launches import count, whole_memory_of

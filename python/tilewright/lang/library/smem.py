@@ -16,7 +16,7 @@ from tilewright.cute.tensors.rmem import size_in_bytes
 from tilewright.cute.tensors.tensor import Tensor, as_layout
 from tilewright.cute.tensors.traced_pointer import shared_pointer
 from tilewright.lang import debug
-from tilewright.lang.struct import Struct, is_struct
+from tilewright.lang.library.struct import Struct, is_struct
 from tilewright.lang.trace import traced
 from tilewright.numeric import Int8, Numeric
 

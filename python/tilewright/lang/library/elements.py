@@ -7,7 +7,7 @@ from typing import Any
 from tilewright import _core, cute
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.tensor import Tensor
-from tilewright.lang.jit import jit, kernel
+from tilewright.lang.calls.jit import jit, kernel
 
 __all__ = ["convert_elements"]
 
