@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from tilewright.lang.functions import max_ as max
     from tilewright.lang.functions import min_ as min
     from tilewright.lang.functions import range_ as range
+    from tilewright.numeric.names import dtype
     from tilewright.runtime.errors import CompileError
-    from tilewright.torch.tensors import dtype
 
 __all__ = [
     "AddressSpace",
@@ -145,7 +145,7 @@ _LAZY = {
     "cuda": "tilewright.cuda",
     "cutlass_dsl": "tilewright.cutlass_dsl",
     "dsl_user_op": "tilewright.cutlass_dsl",
-    "dtype": "tilewright.torch.tensors",
+    "dtype": "tilewright.numeric.names",
     "for_generate": _LANG,
     "dynamic_expr": _LANG,
     "kernels": "tilewright.kernels",
