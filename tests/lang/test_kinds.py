@@ -83,8 +83,10 @@ def test_of_two_alignments_the_weaker_one_goes_on():
     assert ": ptr<f32, gmem, align<8>> = if" in text
     assert seen == [8]
 
+    traced = rewrite(f)
+
     def g(tensor, n):
-        return f(tensor, n) if n > 2 else f(tensor, n + 1)
+        return traced(tensor, n) if n > 2 else traced(tensor, n + 1)
 
     text_of(g)
 

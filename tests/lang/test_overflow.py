@@ -10,8 +10,8 @@ LARGE = 70000
 
 @cute.kernel
 def size_kernel(out: cute.Tensor, m: Int32, n: Int32):
-    layout = cute.make_layout((m, n))
-    out[0] = cute.size(layout)  # here
+    layout = cute.make_layout((m, n))  # here
+    out[0] = cute.size(layout)
     out[1] = layout((m - 1, n - 1))
 
 
@@ -63,7 +63,7 @@ def test_threads_that_do_not_compute_it_find_nothing():
     @cute.kernel
     def guarded(out: cute.Tensor, m: Int32):
         i, _, _ = cute.arch.thread_idx()
-        if i * LARGE * 10 < m:
+        if i < 1:
             out[i] = cute.size(cute.make_layout((i + 1, m)))
 
     out = np.zeros(32, np.int32)

@@ -260,27 +260,6 @@ def test_a_notebook_shows_a_small_table_without_script(conflicts):
     assert set(re.findall(r"(?:color|background):([^;\"]+)", html)) == {"rgba(220,80,40,.22)"}
 
 
-def test_a_cell_of_a_notebook_is_called_so(tmp_path):
-    """Its file, ipykernel_123/456.py in a temporary folder, says nothing to a reader."""
-    file = tmp_path / "ipykernel_123" / "456.py"
-    file.parent.mkdir()
-    file.write_text("""@cute.kernel
-def twice_kernel(x: cute.Tensor):
-    i, _, _ = cute.arch.thread_idx()
-    x[i] = x[i] * 2.0
-
-
-@cute.jit
-def twice(x: cute.Tensor):
-    twice_kernel(x).launch(grid=1, block=32)
-""")
-    names = {"cute": cute}
-    exec(compile(file.read_text(), str(file), "exec"), names)
-    text = cute.profile(names["twice"], np.zeros(32, np.float32)).text(width=200)
-    assert "a cell of the notebook" in text
-    assert "ipykernel" not in text
-
-
 # ---- pictures
 
 

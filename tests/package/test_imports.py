@@ -17,6 +17,7 @@ OPTIONAL = {"IPython", "anywidget", "cairosvg", "cupy", "ncu_report", "torch", "
 LAZY = {
     "tilewright.__main__": "a command loads what it needs",
     "tilewright.explore.command": "a command loads what it needs",
+    "tilewright.explore.profiling": "a command loads what it needs",
     "tilewright.explore.doctor": "what cannot be imported is a finding",
     "tilewright.runtime.cache": "a hit needs no upkeep",
     "tilewright.runtime.compiler": "a hit needs no compiler",

@@ -57,7 +57,8 @@ def explore(
     Traceback (most recent call last):
     TypeError: cute.explore takes a layout, a swizzle, or an operation and its operands, not 3
     """
-    made: Explorer = _widget()(state=state_of(x, *operands, tile=tile, **options))
+    state = state_of(x, *operands, tile=tile, **options)
+    made: Explorer = _widget()(state=state)
     return made
 
 
