@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tilewright import cute, numeric
+from tilewright._boundary import shown
 from tilewright.explore.atoms import COPY_OPS, MMA_OPS
 from tilewright.explore.operands import notation, operand
 from tilewright.explore.page import script
@@ -72,6 +73,9 @@ def state_of(
     >>> state_of("zipped_divide", "(4,6):(1,4)", (2, 3))
     {'view': 'operation', 'operation': 'zipped_divide', 'a': '(4,6):(1,4)', 'b': '(2,3)'}
     """
+    for field, given in options.items():
+        if not isinstance(given, str):
+            raise TypeError(f"cute.explore: {field} is {shown(given)}; a field of the page's state is a text")
     if operands:
         name = x if isinstance(x, str) else getattr(x, "__name__", repr(x))
         if len(operands) > len(OPERANDS) or not callable(getattr(cute, name, None)):
