@@ -288,7 +288,9 @@ def test_the_theme_can_be_chosen(browser, url):
 
 # ---- speed ----
 
-LIMIT = 30  # milliseconds from a change to the picture in the window
+# Milliseconds from a change to the picture in the window: 30 on an idle machine, where it takes 9 to 22. Beside other
+# tests a core gives less.
+LIMIT = 60
 
 
 def processor_time(pids):
@@ -306,7 +308,7 @@ def processor_time(pids):
         "view=copy&threads=(16,8):(8,1)&values=(2,4):(4,1)&tensor=(32,32):(32,1)",
     ],
 )
-def test_32_x_32_are_shown_within_30_milliseconds(browser, url, fragment):
+def test_32_x_32_are_shown_at_once(browser, url, fragment):
     go(browser, url, fragment, width=1440)
     session, browser._session = browser._session, None
     processes = browser("SystemInfo.getProcessInfo")["processInfo"]
