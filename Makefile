@@ -78,6 +78,7 @@ bench: $(VENV)/installed $(VENV)/extra-bench
 	$(BIN)/python benchmarks/algebra.py
 	$(BIN)/python benchmarks/analysis.py
 	$(BIN)/python benchmarks/package.py
+	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/host_copy.py
 	$(BIN)/python benchmarks/host_gemm.py
 
