@@ -15,21 +15,10 @@ from tilewright import cute
 PICTURE = "(128,8):(1,132)"  # a tile of A in shared memory, where A lies along K
 TILE, STAGES = (128, 128, 8), 3
 THREADS, BLOCKS = 128, 0  # of a block; on a multiprocessor, at least
-GROUP = 16  # rows of tiles that blocks with neighbouring numbers share, so that they find them in the L2
 # A warp has 64 x 64 of C's tile, a lane 8 x 16: four neighbours at a time, which are 16 bytes of shared memory.
 ATOMS = cute.make_layout(((8, 2), (2, 2, 2), 1), stride=((2, 32), (1, 16, 64), 0))
 ROWS = cute.make_layout(((8, 2), (4, 2)), stride=((4, 64), (1, 32)))
 COLUMNS = cute.make_layout(((4, 2), (4, 4)), stride=((4, 64), (1, 16)))
-
-
-@cute.jit
-def raster(bidx, bidy, rows, columns):
-    """The tile of a block: GROUP rows of tiles are gone through column by column, then the next ones."""
-    index = bidy * rows + bidx
-    first = index // (GROUP * columns) * GROUP
-    height = min(rows - first, GROUP)
-    within = index - first * columns
-    return first + within % height, within // height
 
 
 @cute.kernel
@@ -38,7 +27,8 @@ def gemm_kernel(
     tiled_copy_A: cute.TiledCopy, tiled_copy_B: cute.TiledCopy, tiled_mma: cute.TiledMma,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
-    cta_coord = (*raster(*cute.arch.block_idx()[:2], *cute.arch.grid_dim()[:2]), None)
+    bidx, bidy, _ = cute.arch.block_idx()
+    cta_coord = (bidx, bidy, None)
     storage = cutlass.utils.SmemAllocator()
 
     def operand(tensor, layout, tiled_copy, proj):
