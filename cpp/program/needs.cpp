@@ -40,6 +40,9 @@ Need need_of(const Operation& operation) {
       return {75, "ldmatrix", operation.place};
     case Opcode::kStMatrix:
       return {90, "stmatrix", operation.place};
+    case Opcode::kWgmma:
+    case Opcode::kSetMaxRegister:
+      return {90, operation.code == Opcode::kWgmma ? operation.text : "setmaxregister", operation.place};
     case Opcode::kCopy:
       if (operation.text == "cp.async") return {80, "cp.async", operation.place};
       return {};

@@ -98,6 +98,8 @@ void Block::begin(uint64_t linear) {
     warp.state = State::kReady;
     warp.masks.clear();
     warp.pending.clear();
+    warp.multiplying.clear();
+    warp.committed_wgmma = 0;
     std::fill_n(warp.committed, kLanes, 0);
     for (const Special& special : cta_.code->specials) set_of_block(warp, special);
   }

@@ -36,6 +36,15 @@ struct PendingCopy {
   uint64_t to[kLanes];
 };
 
+// A wgmma that no wait has let finish: where its matrices in shared memory begin.
+struct PendingWgmma {
+  const Instruction* instruction;
+  uint32_t group;
+  uint32_t event;                            // of its reads
+  uint64_t registers_d, registers_a;         // where they are in the frame
+  std::vector<uint64_t> begins_a, begins_b;  // none of A in registers
+};
+
 enum class State : uint8_t { kReady, kAtBarrier, kDone };
 
 struct Warp {
@@ -59,6 +68,8 @@ struct Warp {
   const Instruction* waits = nullptr;
   std::deque<PendingCopy> pending;
   uint32_t committed[kLanes] = {};  // groups of cp.async
+  std::vector<PendingWgmma> multiplying;
+  uint32_t committed_wgmma = 0;  // groups
 
   template <class T>
   T* at(Slot slot) const {

@@ -54,7 +54,7 @@ uint32_t Clocks::event(const Warp& warp, const Instruction& instruction, bool is
 }
 
 uint32_t Clocks::run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes) {
-  events_.push_back({warp.cta->linear, instruction.place, static_cast<uint16_t>(warp.index), false,
+  events_.push_back({warp.cta->linear, instruction.place, static_cast<uint16_t>(warp.index), false, false,
                      static_cast<uint8_t>(lane), bytes, first});
   last_ = nullptr;
   return static_cast<uint32_t>(events_.size() - 1);

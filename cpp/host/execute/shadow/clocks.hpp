@@ -29,6 +29,7 @@ struct Event {
   uint32_t place;
   uint16_t warp;
   bool is_atomic;
+  bool is_wgmma = false;
   uint8_t lane = 0;
   uint32_t bytes = 0;
   uint64_t first = 0;
@@ -91,6 +92,7 @@ class Clocks {
   // Forgets all events; what is recorded as 1 is in order with everything.
   void clear();
   const Event& operator[](Record record) const { return events_[event_of(record)]; }
+  void set_wgmma(uint32_t event) { events_[event].is_wgmma = true; }
 
   void begin(CtaClocks& cta, std::size_t warps) const;
   bool is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const;

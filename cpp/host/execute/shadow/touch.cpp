@@ -22,8 +22,11 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   if ((record & kUnderWay) != 0) {
     Finding* finding = cta.count(warp, instruction, FindingKind::kNotLanded, static_cast<int>(lane), event.place);
     if (finding == nullptr) return;
-    finding->message = concat("the thread ", verb_of(use), " what an asynchronous copy ",
-                              record_writes ? "writes" : "reads", ", before a wait has let the copy land");
+    const char* const verb = record_writes ? "writes" : "reads";
+    finding->message = event.is_wgmma ? concat("the thread ", verb_of(use), " what a wgmma ", verb,
+                                               ", before a wait_group has let it finish")
+                                      : concat("the thread ", verb_of(use), " what an asynchronous copy ", verb,
+                                               ", before a wait has let the copy land");
     finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
     return tell(*finding, warp, access, address, place.range);
   }
