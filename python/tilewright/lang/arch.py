@@ -73,6 +73,8 @@ __all__ = [
     "popc",
     "prmt",
     "rcp_approx",
+    "setmaxregister_decrease",
+    "setmaxregister_increase",
     "shuffle_sync",
     "shuffle_sync_bfly",
     "shuffle_sync_down",
@@ -91,6 +93,8 @@ __all__ = [
     "warp_reduction_max",
     "warp_reduction_sum",
     "warp_redux_sync",
+    "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]
 
 WARP_SIZE = 32
@@ -235,6 +239,30 @@ def griddepcontrol_wait(*, loc: object = None, ip: object = None) -> None:
 def griddepcontrol_launch_dependents(*, loc: object = None, ip: object = None) -> None:
     """Let the kernels that depend on this launch begin (programmatic dependent launch)."""
     _op("griddepcontrol", text="launch_dependents")
+
+
+def setmaxregister_increase(reg_count: int, *, loc: object = None, ip: object = None) -> None:
+    """Let each thread of this warpgroup have so many registers; it waits until they are free.
+
+    Raises ValueError for what is no multiple of 8 from 24 to 256. Source: PTX ISA, setmaxnreg.
+    """
+    _set_max_register("setmaxregister_increase", "inc", reg_count)
+
+
+def setmaxregister_decrease(reg_count: int, *, loc: object = None, ip: object = None) -> None:
+    """Let each thread of this warpgroup keep only so many registers; see setmaxregister_increase."""
+    _set_max_register("setmaxregister_decrease", "dec", reg_count)
+
+
+def _set_max_register(function: str, kind: str, count: Any) -> None:
+    registers = _static(f"{function}: the number of registers", count)
+    if registers % 8 or not 24 <= registers <= 256:
+        raise ValueError(f"{function}({registers}): expected a multiple of 8 from 24 to 256")
+    _emit("setmaxregister", ints=(registers,), text=kind)
+
+
+warpgroup_reg_alloc = setmaxregister_increase
+warpgroup_reg_dealloc = setmaxregister_decrease
 
 
 def elect_one(*, loc: object = None, ip: object = None) -> Predicated:
