@@ -69,7 +69,7 @@ def _emit(function: str, code: str, *ints: int) -> None:
 
 @lru_cache(maxsize=256)
 def _form(values: Any, shape: tuple[int, int], size: int, major: str, span: int) -> tuple[int, int] | None:
-    """(leading, stride) bytes of an instruction's matrix that lies as `values` say; None where no descriptor says so."""
+    """(leading, stride) bytes of an instruction's matrix that lies as `values` say; None where it cannot."""
     rows, k = shape
     offsets = _core.composition(values, _core.make_layout((rows, k))).offsets().reshape(rows, k, order="F") * size
     group = (span or _ROW) // size
