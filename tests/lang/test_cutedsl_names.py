@@ -106,8 +106,7 @@ TO_COME = {
         PipelineUserType make_pipeline_state pipeline_init_arrive pipeline_init_wait
     """,
     "tilewright.utils": """
-        GroupedGemmTileSchedulerHelper PersistentTileSchedulerParams StaticPersistentTileScheduler TensorMapManager
-        TensorMapUpdateMode WorkTileInfo create_initial_search_state hopper_helpers tensor_helpers
+        TensorMapManager TensorMapUpdateMode hopper_helpers tensor_helpers
     """,
 }
 
