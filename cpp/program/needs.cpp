@@ -40,6 +40,11 @@ Need need_of(const Operation& operation) {
       return {75, "ldmatrix", operation.place};
     case Opcode::kStMatrix:
       return {90, "stmatrix", operation.place};
+    case Opcode::kMbarrierInit:
+      return {90, "an mbarrier", operation.place};
+    case Opcode::kClusterArrive:
+    case Opcode::kClusterWait:
+      return {90, "the barrier of a cluster", operation.place};
     case Opcode::kCopy:
       if (operation.text == "cp.async") return {80, "cp.async", operation.place};
       return {};
