@@ -79,9 +79,9 @@ def test_nothing_is_spilled(depth, is_causal, arch):
 @pytest.mark.parametrize(
     ("text", "planted", "kinds"),
     [
-        ("cp_async_wait_group(0)", "cp_async_wait_group(1)", {"race", "uninitialized"}),
-        ("wait_for_copies()  # K", "cute.arch.cp_async_wait_group(0)", {"race", "uninitialized"}),
-        ("wait_for_copies()  # V", "cute.arch.cp_async_wait_group(0)", {"race", "uninitialized"}),
+        ("cp_async_wait_group(0)", "cp_async_wait_group(1)", {"race", "not landed"}),
+        ("wait_for_copies()  # K", "cute.arch.cp_async_wait_group(0)", {"race", "not landed"}),
+        ("wait_for_copies()  # V", "cute.arch.cp_async_wait_group(0)", {"race", "not landed"}),
         ("at[0, i, 0, block][0] < tensor.shape[0]", "at[0, i, 0, block][0] <= tensor.shape[0]", {"out of bounds"}),
     ],
 )  # fmt: skip

@@ -246,10 +246,10 @@ def lines_of(finding):
 @pytest.mark.parametrize(
     ("defect", "kinds", "text"),
     [
-        ("no wait", {"race", "uninitialized"}, "# read"),
+        ("no wait", {"race", "not written"}, "# read"),
         ("no sync", {"race"}, "# wait"),
         ("no advance", {"race"}, "# read"),
-        ("consumer's phase", {"race", "uninitialized", "deadlock"}, "# wait"),
+        ("consumer's phase", {"race", "not written", "deadlock"}, "# wait"),
         ("producer's phase", {"deadlock"}, "# acquire"),
         ("no release", {"deadlock"}, "# acquire"),
         ("count", {"deadlock"}, "# acquire"),
