@@ -22,6 +22,7 @@ using program::ProgramError;
 
 namespace {
 
+constexpr int64_t kMostOfCluster = 16;
 constexpr int64_t kMostSharedBytes = 227 * 1024;  // of the GPUs that have the most
 
 // Each kernel is translated once, as long as its program lives.
@@ -142,6 +143,15 @@ Launch launch_of(const std::shared_ptr<Program>& program, std::size_t kernel, co
   set_extents(launch.grid, grid, "grid", {std::numeric_limits<int32_t>::max(), 65535, 65535});
   set_extents(launch.block, block, "block", {1024, 1024, 64});
   set_extents(launch.cluster, cluster, "cluster", {16, 16, 16});
+  const auto three = [](const int64_t (&of)[3]) { return concat("(", of[0], ",", of[1], ",", of[2], ")"); };
+  if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > kMostOfCluster) {
+    throw ProgramError(concat("cluster ", three(launch.cluster), ": at most ", kMostOfCluster, " blocks are one"));
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (launch.grid[i] % launch.cluster[i] == 0) continue;
+    throw ProgramError(concat("grid ", three(launch.grid), " consists of no whole clusters ", three(launch.cluster),
+                              "; round extent ", i, " up to a multiple of ", launch.cluster[i]));
+  }
   const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
   if (threads > 1024) throw ProgramError(concat("a block has at most 1024 threads, not ", threads));
   if (arguments.size() != launch.code->parameters.size()) {

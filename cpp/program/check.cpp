@@ -11,7 +11,7 @@ namespace tilewright::program {
 
 namespace {
 
-constexpr int64_t kWarpLanes = 32, kRegisterBytes = 4, kMatrixRowBits = 128;
+constexpr int64_t kWarpLanes = 32, kRegisterBytes = 4, kMatrixRowBits = 128, kBarrierBits = 64;
 
 // Whether the elements follow one another.
 bool is_compact(const std::vector<AccessMode>& modes) {
@@ -67,6 +67,7 @@ class Check {
       case Family::kWarp:
         return {warp()};
       case Family::kSync:
+        sync();
         return {};
       case Family::kControl:
         return control();
@@ -318,8 +319,36 @@ class Check {
         return number(Scalar::kUint32);
       case Opcode::kElectOne:
         return number(Scalar::kBoolean);
+      case Opcode::kMbarrierTest:
+        mbarrier(0);
+        return number(Scalar::kBoolean);
       default:
         return operand(0);
+    }
+  }
+
+  void sync() const {
+    switch (request_.code) {
+      case Opcode::kMbarrierInit:
+      case Opcode::kMbarrierArrive:
+      case Opcode::kMbarrierWait:
+        return mbarrier(0);
+      default:
+        return;
+    }
+  }
+
+  // Access i is an mbarrier.
+  void mbarrier(std::size_t i) const {
+    const Type& type = pointed(i);
+    if (type.space != Space::kShared || facts(type.scalar).bits != kBarrierBits) {
+      refuse(concat("an mbarrier is 8 bytes of shared memory, such as an Int64, but the pointer is ", to_string(type)));
+    }
+    for (std::size_t x = 0; x < request_.operands.size(); ++x) {
+      const Type& of = operand(x);
+      if (!of.is_number() || of.is_vector() || (of.scalar != Scalar::kInt32 && of.scalar != Scalar::kBoolean)) {
+        refuse("expected operands of Int32");
+      }
     }
   }
 

@@ -43,6 +43,11 @@ Need need_of(const Operation& operation) {
     case Opcode::kWgmma:
     case Opcode::kSetMaxRegister:
       return {90, operation.code == Opcode::kWgmma ? operation.text : "setmaxregister", operation.place};
+    case Opcode::kMbarrierInit:
+      return {90, "an mbarrier", operation.place};
+    case Opcode::kClusterArrive:
+    case Opcode::kClusterWait:
+      return {90, "the barrier of a cluster", operation.place};
     case Opcode::kCopy:
       if (operation.text == "cp.async") return {80, "cp.async", operation.place};
       return {};

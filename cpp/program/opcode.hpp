@@ -161,6 +161,16 @@ enum class Family : uint8_t {
   X(kReduxSync, "redux_sync", kWarp, false)   /* value, mask; text: add, min, max, and, or, xor */                     \
   X(kElectOne, "elect_one", kWarp, false)     /* -> Boolean */                                                         \
   X(kUniform, "make_warp_uniform", kWarp, false) /* x -> lane 0's x */                                                 \
+  /* mbarriers: accesses[0] is the barrier, 8 bytes of shared memory. A phase is complete when all its arrivals and    \
+     bytes have come. */                                                                                               \
+  X(kMbarrierInit, "mbarrier_init", kSync, false) /* Int32 arrivals of each phase */                                   \
+  X(kMbarrierArrive, "mbarrier_arrive", kSync, false) /* Int32 bytes that are expected [, Int32 rank of the CTA in the \
+                                                         cluster]; ints: arrivals, whether bytes are expected */       \
+  X(kMbarrierWait, "mbarrier_wait", kSync, false) /* Int32 parity of the phase that is to be complete */               \
+  X(kMbarrierTest, "mbarrier_test", kWarp, false) /* Int32 parity [, Boolean condition] -> Boolean, true where the     \
+                                                     condition is not; text: try_wait, test_wait */                    \
+  X(kClusterArrive, "cluster_arrive", kSync, false) /* text: release, relaxed */                                       \
+  X(kClusterWait, "cluster_wait", kSync, false)                                                                        \
   X(kGridDependency, "griddepcontrol", kSync, false) /* text: wait, launch_dependents */                               \
   X(kClock, "clock", kOther, false)           /* -> Int64; text: clock64, globaltimer */                               \
   /* control; see builder.hpp */                                                                                       \

@@ -88,9 +88,8 @@ NAMES = {
 # Tensor memory access, mbarriers, clusters that wait for each other, pipelines, wgmma in kernels, schedulers.
 TO_COME = {
     "tilewright.cute.arch": """
-        cluster_arrive cluster_arrive_relaxed cluster_wait cp_async_bulk_commit_group cp_async_bulk_wait_group
-        mbarrier_arrive mbarrier_arrive_and_expect_tx mbarrier_expect_tx mbarrier_init mbarrier_init_fence
-        mbarrier_wait setmaxregister_decrease setmaxregister_increase warpgroup_reg_alloc warpgroup_reg_dealloc
+        cp_async_bulk_commit_group cp_async_bulk_wait_group setmaxregister_decrease setmaxregister_increase
+        warpgroup_reg_alloc warpgroup_reg_dealloc
     """,
     "tilewright.cute.nvgpu.cpasync": """
         CopyBulkTensorTileG2SMulticastOp cp_fence_tma_desc_release fence_tma_desc_release make_tiled_tma_atom
@@ -101,13 +100,8 @@ TO_COME = {
     "tilewright.cute.runtime": "load_module",
     "tilewright.cute.testing": "autotune_suite",
     "tilewright._mlir.dialects.llvm": "addrspacecast",
-    "tilewright.pipeline": """
-        Agent CooperativeGroup PipelineAsync PipelineConsumer PipelineOrder PipelineTmaAsync PipelineTmaStore
-        PipelineUserType make_pipeline_state pipeline_init_arrive pipeline_init_wait
-    """,
     "tilewright.utils": """
-        GroupedGemmTileSchedulerHelper PersistentTileSchedulerParams StaticPersistentTileScheduler TensorMapManager
-        TensorMapUpdateMode WorkTileInfo create_initial_search_state hopper_helpers tensor_helpers
+        TensorMapManager TensorMapUpdateMode hopper_helpers tensor_helpers
     """,
 }
 

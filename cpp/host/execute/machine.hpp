@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -14,6 +15,7 @@ namespace tilewright::execute {
 
 struct Cta;
 struct CtaMemory;
+struct ClusterState;
 class Profile;
 class Shadow;
 
@@ -45,7 +47,14 @@ struct PendingWgmma {
   std::vector<uint64_t> begins_a, begins_b;  // none of A in registers
 };
 
-enum class State : uint8_t { kReady, kAtBarrier, kDone };
+enum class State : uint8_t { kReady, kAtBarrier, kAtMbarrier, kAtClusterBarrier, kDone };
+
+// A phase of an mbarrier that lanes of a warp wait for.
+struct PhaseWait {
+  uint32_t barrier;  // its byte in the CTA's shared memory
+  uint32_t parity;
+  Mask lanes;
+};
 
 struct Warp {
   uint8_t* registers = nullptr;
@@ -66,6 +75,11 @@ struct Warp {
   uint64_t executed = 0;
   int32_t barrier = -1;  // that it waits at
   const Instruction* waits = nullptr;
+  std::vector<PhaseWait> phases;  // that it waits for
+  uint64_t spins = 0;             // tests of mbarriers that failed since anything changed
+  uint64_t seen = 0;              // the changes by then
+  bool has_arrived = false;       // at the cluster's barrier
+  uint64_t generation = 0;        // of that barrier, when it arrived
   std::deque<PendingCopy> pending;
   uint32_t committed[kLanes] = {};  // groups of cp.async
   std::vector<PendingWgmma> multiplying;
@@ -82,6 +96,29 @@ struct Barrier {
   uint32_t expected = 0;  // threads; 0: none has come yet
   uint32_t place = 0;
   std::vector<uint32_t> waiting;  // warps
+};
+
+// In shared memory: a phase is complete when no arrivals and no bytes lack.
+struct Mbarrier {
+  uint32_t count = 0;    // arrivals of a phase
+  uint32_t pending = 0;  // those that lack
+  int64_t bytes = 0;     // expected, and not brought yet; of either sign while arrivals lack
+  int64_t expected = 0;  // in this phase
+  uint64_t phase = 0;
+  uint32_t place = 0;        // where it was initialised
+  uint32_t expected_at = 0;  // the last place where bytes were expected in this phase
+  std::string name;
+
+  bool is_complete(uint32_t parity) const { return (phase & 1) != parity; }
+};
+
+struct Cta;
+
+// What the CTAs of a cluster share.
+struct ClusterState {
+  std::vector<Cta*> ctas;   // by their rank
+  uint64_t generation = 0;  // of the barrier of all their threads
+  uint64_t changes = 0;     // of mbarriers, so far
 };
 
 inline constexpr int kBarriers = 16;
@@ -103,8 +140,12 @@ struct Cta {
   std::vector<uint8_t> storage;  // registers, frames and shared memory
   uint8_t* shared = nullptr;
   Barrier barriers[kBarriers];
+  std::map<uint32_t, Mbarrier> mbarriers;  // by their byte in shared memory
+  ClusterState* cluster = nullptr;
+  uint32_t rank = 0;  // in the cluster
   uint32_t threads = 0;
   bool is_stopped = false;  // by a trap
+  bool has_ended = false;
   uint64_t random = 0;
   uint64_t clock = 0;
   FindingTable* findings = nullptr;
@@ -136,5 +177,7 @@ struct Cta {
 
 // Lets those go on who wait at a barrier that will never be complete.
 void release_barrier(Cta& cta, int id);
+// Completes the barrier of a cluster where all warps that have not ended have arrived.
+void complete_cluster_barrier(ClusterState& cluster);
 
 }  // namespace tilewright::execute

@@ -96,6 +96,11 @@ void Emitter::emit(OpId id) {
       return atomic(operation);
     case Opcode::kFrame:
       return pointer(operation);
+    case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierArrive:
+    case Opcode::kMbarrierWait:
+    case Opcode::kMbarrierTest:
+      return mbarrier(operation);
     default:
       break;
   }

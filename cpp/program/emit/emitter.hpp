@@ -110,6 +110,10 @@ class Emitter {
   void wgmma(const Operation& operation);
   void wgmma_sync(const Operation& operation);
 
+  // ---- mbarriers (async.cpp) ----
+  std::string shared_word(const Access& access);
+  void mbarrier(const Operation& operation);
+
   // ---- threads (threads.cpp), text (print.cpp) ----
   void warp(const Operation& operation);
   void sync(const Operation& operation);

@@ -118,6 +118,10 @@ void Emitter::sync(const Operation& operation) {
       return line(concat("asm volatile(\"bar.", arrives ? "arrive" : "sync", " %0, %1;\" ::\"r\"(", value(x[0]).text,
                          "), \"r\"(", value(x[1]).text, ") : \"memory\");"));
     }
+    case Opcode::kClusterArrive:
+      return instruction(concat("barrier.cluster.arrive.", operation.text, ".aligned;"));
+    case Opcode::kClusterWait:
+      return instruction("barrier.cluster.wait.acquire.aligned;");
     case Opcode::kFence:
       return instruction(concat("fence.", operation.text, ";"));
     case Opcode::kCpAsyncCommit:

@@ -11,6 +11,20 @@ from typing import TYPE_CHECKING, Any, overload
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.lang import debug, stepping
 from tilewright.lang.control.branches import Predicated
+from tilewright.lang.library.barriers import (
+    cluster_arrive,
+    cluster_arrive_relaxed,
+    cluster_wait,
+    mbarrier_arrive,
+    mbarrier_arrive_and_expect_tx,
+    mbarrier_conditional_try_wait,
+    mbarrier_expect_tx,
+    mbarrier_init,
+    mbarrier_init_fence,
+    mbarrier_test_wait,
+    mbarrier_try_wait,
+    mbarrier_wait,
+)
 from tilewright.lang.library.packed import add_packed_f32x2, fma_packed_f32x2, mul_packed_f32x2, sub_packed_f32x2
 from tilewright.lang.trace import current, traced
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric, Uint32
@@ -48,8 +62,11 @@ __all__ = [
     "block_in_cluster_idx",
     "clock",
     "clock64",
+    "cluster_arrive",
+    "cluster_arrive_relaxed",
     "cluster_dim",
     "cluster_idx",
+    "cluster_wait",
     "cp_async_commit_group",
     "cp_async_wait_group",
     "dynamic_smem_size",
@@ -69,6 +86,15 @@ __all__ = [
     "lane_idx",
     "make_warp_uniform",
     "match_sync",
+    "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx",
+    "mbarrier_conditional_try_wait",
+    "mbarrier_expect_tx",
+    "mbarrier_init",
+    "mbarrier_init_fence",
+    "mbarrier_test_wait",
+    "mbarrier_try_wait",
+    "mbarrier_wait",
     "mul_packed_f32x2",
     "popc",
     "prmt",

@@ -12,15 +12,31 @@ from tilewright.cute.text.printing import print_latex
 from tilewright.devices import DEVICES
 from tilewright.lang.library.smem import SmemAllocator
 from tilewright.utils import hardware_info, hopper_helpers
+from tilewright.utils.grouped_scheduler import (
+    GroupedGemmTileSchedulerHelper,
+    GroupSearchResult,
+    create_initial_search_state,
+)
 from tilewright.utils.hardware_info import HardwareInfo
+from tilewright.utils.tile_scheduler import (
+    PersistentTileSchedulerParams,
+    StaticPersistentTileScheduler,
+    WorkTileInfo,
+)
 
 if TYPE_CHECKING:
     from tilewright.cute.tensors.tensor import Tensor
 
 __all__ = [
+    "GroupSearchResult",
+    "GroupedGemmTileSchedulerHelper",
     "HardwareInfo",
     "LayoutEnum",
+    "PersistentTileSchedulerParams",
     "SmemAllocator",
+    "StaticPersistentTileScheduler",
+    "WorkTileInfo",
+    "create_initial_search_state",
     "get_smem_capacity_in_bytes",
     "hardware_info",
     "hopper_helpers",

@@ -45,6 +45,7 @@ enum class Flow : uint8_t {
   kPrint,
   kAssembly,
   kAtomic,
+  kBarrier,
   kMemory,
 };
 

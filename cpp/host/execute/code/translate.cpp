@@ -164,6 +164,7 @@ void Translator::special(const Operation& operation) {
 }
 
 void Translator::compute_warp(const Operation& operation) {
+  if (operation.code == Opcode::kMbarrierTest) return compute_mbarrier(operation);
   const Operand to = result(operation);
   switch (operation.code) {
     case Opcode::kElectOne:
@@ -201,6 +202,16 @@ void Translator::compute_sync(const Operation& operation) {
     }
     case Opcode::kSyncWarp:
       out_.add(nothing_handler(), kNone, {optional(0), kNone, kNone}, 1, sync_warp_handler());
+      return;
+    case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierArrive:
+    case Opcode::kMbarrierWait:
+      return compute_mbarrier(operation);
+    case Opcode::kClusterArrive:
+      out_.add(cluster_arrive_handler(operation.text != "relaxed"), kNone);
+      return;
+    case Opcode::kClusterWait:
+      out_.add(cluster_wait_handler(), kNone);
       return;
     case Opcode::kFence: {
       Instruction& i = out_.add_operands(nothing_handler(), kNone, {}, 1, integers(operation));

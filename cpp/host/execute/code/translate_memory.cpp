@@ -154,6 +154,18 @@ MemoryCode Translator::memory(const Operation& operation) {
   return memory;
 }
 
+void Translator::compute_mbarrier(const Operation& operation) {
+  const auto slot = [&](std::size_t i) { return i < operation.operands.size() ? operand(operation, i).reg : kNone; };
+  const auto bytes = [&](std::size_t i) { return i < operation.operands.size() ? operand(operation, i).bytes() : 0; };
+  const Handler handler = operation.code == Opcode::kMbarrierInit     ? mbarrier_init_handler()
+                          : operation.code == Opcode::kMbarrierArrive ? mbarrier_arrive_handler()
+                          : operation.code == Opcode::kMbarrierWait   ? mbarrier_wait_handler()
+                                                                      : mbarrier_test_handler();
+  const Register to = operation.results.empty() ? kNone : result(operation).reg;
+  out_.add_memory(handler, nullptr, to, {slot(0), slot(1), kNone}, memory(operation));
+  out_.set_flow(Flow::kBarrier, 1, bytes(0), bytes(1));
+}
+
 void Translator::compute_memory(const Operation& operation) {
   MemoryCode code = memory(operation);
   switch (operation.code) {

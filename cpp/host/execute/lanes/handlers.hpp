@@ -83,6 +83,14 @@ Handler barrier_handler(bool waits);
 Handler fence_handler();
 Handler nothing_handler();
 
+// async/mbarriers.cpp
+Handler mbarrier_init_handler();
+Handler mbarrier_arrive_handler();
+Handler mbarrier_wait_handler();
+Handler mbarrier_test_handler();
+Handler cluster_arrive_handler(bool releases);
+Handler cluster_wait_handler();
+
 // control.cpp
 Handler if_handler();
 Handler else_handler();

@@ -36,6 +36,13 @@ void join(Bounds& to, const Bounds& from) {
   }
 }
 
+void join(Told& to, const Told& from) {
+  join(to.known, from.known);
+  join(to.would_be_known, from.would_be_known);
+  join(to.proxied, from.proxied);
+  join(to.inits, from.inits);
+}
+
 Clocks::Clocks(uint32_t most) : most_(std::clamp(most, 3u, kMostEvents)) { clear(); }
 
 void Clocks::clear() {
@@ -73,7 +80,7 @@ bool Clocks::is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) 
   const Event& event = events_[number];
   const WarpClock& clock = cta.warps[warp.index];
   if (event.cta != warp.cta->linear) return !clock.others.warps.empty() && below(clock.others, event, number);
-  return number < clock.known[event.warp];
+  return event.warp < clock.known.size() && number < clock.known[event.warp];
 }
 
 bool Clocks::is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const {
@@ -175,6 +182,7 @@ void Clocks::arrive(CtaClocks& cta, const Warp& warp, int barrier) {
   CtaClocks::Joined& joined = cta.barriers[barrier];
   raise(joined.known, clock.known);
   join(joined.others, clock.others);
+  join(joined.proxied, clock.proxied);
   join(joined.would_be_known, clock.would_be_known);
 }
 
@@ -185,6 +193,7 @@ void Clocks::leave(CtaClocks& cta, const Warp& warp, int barrier) const {
   set_all(clock);
   join(clock.others, joined.others);
   join(clock.would_be_known, joined.would_be_known);
+  join(clock.proxied, joined.proxied);
 }
 
 void Clocks::reset(CtaClocks& cta, int barrier) { cta.barriers[barrier] = {}; }
@@ -204,6 +213,59 @@ void Clocks::fence(CtaClocks& cta, const Warp& warp, bool for_all) {
     own.fenced_inside = bounds_of(cta, warp, lane);
     if (for_all) own.fenced = own.fenced_inside;
   }
+}
+
+Bounds Clocks::bounds_of_lanes(const CtaClocks& cta, const Warp& warp, Mask lanes) const {
+  if (lanes != warp.live) {
+    Bounds all;
+    for (Mask left = lanes; left != 0; left &= left - 1) {
+      join(all, bounds_of(cta, warp, static_cast<uint32_t>(std::countr_zero(left))));
+    }
+    return all;
+  }
+  Bounds all = bounds_of(cta, warp);
+  for (const auto& [lane, own] : cta.warps[warp.index].lanes) join(all, own.known);
+  return all;
+}
+
+void Clocks::fence_proxy(CtaClocks& cta, const Warp& warp) const {
+  join(cta.warps[warp.index].proxied, bounds_of_lanes(cta, warp, warp.mask));
+}
+
+void Clocks::fence_inits(CtaClocks& cta, const Warp& warp) const {
+  join(cta.warps[warp.index].inits, bounds_of_lanes(cta, warp, warp.mask));
+}
+
+void Clocks::tell(const CtaClocks& cta, const Warp& warp, Mask lanes, Told& to) {
+  last_ = nullptr;
+  const WarpClock& clock = cta.warps[warp.index];
+  join(to.known, bounds_of_lanes(cta, warp, lanes));
+  join(to.would_be_known, clock.would_be_known);
+  join(to.proxied, clock.proxied);
+}
+
+void Clocks::hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from) {
+  last_ = nullptr;
+  WarpClock& clock = cta.warps[warp.index];
+  join(clock.would_be_known, from.would_be_known);
+  join(clock.proxied, from.proxied);
+  join(clock.inits, from.inits);
+  if (from.known.empty()) return;
+  if (lanes != warp.live) {
+    for (Mask left = lanes; left != 0; left &= left - 1) {
+      join(clock.lanes[static_cast<uint32_t>(std::countr_zero(left))].known, from.known);
+    }
+    return;
+  }
+  for (const auto& [other, known] : from.known.warps) {
+    if (other == warp.cta->linear) {
+      raise(clock.known, known);
+    } else {
+      raise(clock.others.warps[other], known);
+    }
+  }
+  join(clock.others, Bounds{{}, from.known.lanes});
+  set_all(clock);
 }
 
 void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires,

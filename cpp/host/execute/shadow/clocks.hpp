@@ -47,6 +47,15 @@ struct Bounds {
 };
 void join(Bounds& to, const Bounds& from);
 
+// What a barrier tells those who wait for it.
+struct Told {
+  Bounds known;
+  Bounds would_be_known;
+  Bounds proxied;  // what a fence made visible to the asynchronous proxy
+  Bounds inits;    // what a fence of mbarriers' initialisation made known to the cluster
+};
+void join(Told& to, const Told& from);
+
 struct LaneClock {
   Bounds known;           // beside what the whole warp knows
   Bounds fenced;          // what was known when the last fence for all CTAs was passed
@@ -66,6 +75,7 @@ struct WarpClock {
   std::vector<Partial> partial;         // since all lanes were in order
   Bounds others;                        // of other CTAs, and of single lanes of this one
   Bounds would_be_known;                // if there were fences everywhere
+  Bounds proxied, inits;                // as Told has them
   std::map<uint32_t, LaneClock> lanes;  // that passed fences, or heard something by atomics
 };
 
@@ -74,7 +84,7 @@ struct CtaClocks {
   std::vector<WarpClock> warps;
   struct Joined {
     std::vector<uint32_t> known;
-    Bounds others, would_be_known;
+    Bounds others, would_be_known, proxied;
   };
   Joined barriers[kBarriers];
 };
@@ -107,6 +117,12 @@ class Clocks {
   static void reset(CtaClocks& cta, int barrier);
   // A fence of the active lanes for all CTAs, or for the warp's own.
   void fence(CtaClocks& cta, const Warp& warp, bool for_all);
+  // A fence of the active lanes between the generic proxy and the asynchronous one, or of mbarriers they initialised.
+  void fence_proxy(CtaClocks& cta, const Warp& warp) const;
+  void fence_inits(CtaClocks& cta, const Warp& warp) const;
+  // Tells what the lanes of a mask know and did; they hear what was told.
+  void tell(const CtaClocks& cta, const Warp& warp, Mask lanes, Told& to);
+  void hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from);
   // An atomic of a lane at `variable`, with the meaning of an acquire or a release of its own.
   void synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires, bool releases);
 
@@ -115,6 +131,8 @@ class Clocks {
   Bounds bounds_of(const CtaClocks& cta, const Warp& warp, uint32_t lane) const;
   // What the warp knows, and what all its lanes did.
   Bounds bounds_of(const CtaClocks& cta, const Warp& warp) const;
+  // What the lanes of a mask know and did.
+  Bounds bounds_of_lanes(const CtaClocks& cta, const Warp& warp, Mask lanes) const;
   // All lanes of the warp are in order from here on, and know what any of them knew.
   void join_lanes(CtaClocks& cta, const Warp& warp) const;
 

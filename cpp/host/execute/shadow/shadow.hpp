@@ -62,6 +62,13 @@ struct CtaMemory {
     bool has_fenced = false;
   };
   std::vector<OfWarp> warps;
+  // What is told by mbarriers, and by the barrier of the cluster that this CTA is the first of.
+  struct Phases {
+    Told arriving, complete;
+    Record init = 0;
+  };
+  std::map<uint32_t, Phases> mbarriers;
+  Phases cluster;
 };
 
 inline bool contains(const MemoryRange& range, uint64_t address, uint64_t bytes) {
@@ -120,6 +127,13 @@ class Shadow {
   void leave(Warp& warp, int barrier);
   void reset(Cta& cta, int barrier);
   void fence(Warp& warp, const std::string& text);
+  // An mbarrier of a CTA, which a lane initialises (a write) or uses (an atomic): whether it can.
+  bool look_at_mbarrier(const Warp& warp, const Instruction& instruction, const AccessCode& access, const Cta& of,
+                        uint64_t address, uint32_t lane, Use use);
+  void tell(Warp& warp, Mask lanes, Told& to);
+  void hear(Warp& warp, Mask lanes, const Told& from);
+  // The fences of mbarriers' initialisation that the warp has passed, without anything else.
+  static void tell_inits(const Warp& warp, Told& to);
   void synchronize(Warp& warp, const AccessCode& access, const uint64_t* addresses, Mask mask,
                    const std::vector<int64_t>& order);
 
@@ -150,7 +164,7 @@ class Shadow {
   };
 
   std::optional<Place> shared_place(const Warp& warp, const Instruction& instruction, const AccessCode& access,
-                                    uint64_t address, uint32_t bytes, uint32_t lane);
+                                    const Cta& of, uint64_t address, uint32_t bytes, uint32_t lane);
   std::optional<Place> global_place(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                                     uint64_t address, uint32_t bytes, uint32_t lane);
   bool frame_place(Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,

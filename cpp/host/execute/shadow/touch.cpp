@@ -58,8 +58,9 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   const Record mine = record_of(event, lane);
   Cells& cells = *place.cells;
   const bool is_shared = place.range == nullptr;
-  // In shared memory all records are of this CTA.
-  const Record safe = is_shared ? record_of(clocks.warps[warp.index].all, 0) : 0;
+  // In shared memory all records are of this CTA, but where others of its cluster reach it.
+  const bool is_own = is_shared && warp.cta->cluster->ctas.size() == 1;
+  const Record safe = is_own ? record_of(clocks.warps[warp.index].all, 0) : 0;
   const auto is_open = [&](Record record) {
     return record >= safe && record != 0 && record != mine &&
            ((record & kUnderWay) != 0 || !clocks_.is_ordered(clocks, warp, lane, record));
@@ -134,7 +135,7 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
       is_right = frame_place(const_cast<Warp&>(warp), instruction, access, use, address, bytes, lane, undefined);
     } else if (is_right) {
       const std::optional<Place> place = space == Space::kShared
-                                             ? shared_place(warp, instruction, access, address, bytes, lane)
+                                             ? shared_place(warp, instruction, access, *warp.cta, address, bytes, lane)
                                              : global_place(warp, instruction, access, use, address, bytes, lane);
       is_right = place.has_value();
       if (is_right && place->cells != nullptr) {
