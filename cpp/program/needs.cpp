@@ -43,6 +43,12 @@ Need need_of(const Operation& operation) {
     case Opcode::kWgmma:
     case Opcode::kSetMaxRegister:
       return {90, operation.code == Opcode::kWgmma ? operation.text : "setmaxregister", operation.place};
+    case Opcode::kTmaLoad:
+    case Opcode::kTmaStore:
+      return {90, "TMA", operation.place};
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+      return {90, "a copy in bulk", operation.place};
     case Opcode::kMbarrierInit:
       return {90, "an mbarrier", operation.place};
     case Opcode::kClusterArrive:

@@ -44,7 +44,7 @@ std::vector<bool> Shadow::look_at_operand(const Warp& warp, const Instruction& i
     std::copy_n(pieces.begin() + static_cast<std::ptrdiff_t>(first), count, addresses);
     Mask undefined = 0;
     const Mask mask = kAllLanes >> (kLanes - count);
-    look(warp, instruction, piece, Use::kAsyncRead, addresses, mask, undefined);
+    look(warp, instruction, piece, Use::kProxyRead, addresses, mask, undefined);
     for (Mask left = undefined; left != 0; left &= left - 1) {
       never_written[first + static_cast<std::size_t>(std::countr_zero(left))] = true;
     }
