@@ -163,6 +163,7 @@ def wrong_kernel(what: cutlass.Constexpr):
     tiled_mma = cute.make_tiled_mma(op)
     storage = cutlass.utils.SmemAllocator()
     layouts = warpgroup_gemms.smem_layouts(op, 64, 64, 64)
+    storage.allocate(128)
     if cutlass.const_expr(what == "layout"):
         layouts[0] = cute.make_layout((64, 64), stride=(64, 1))
     sA = storage.allocate_tensor(BF16, layouts[0], 128 if cutlass.const_expr(what == "alignment") else 1024)

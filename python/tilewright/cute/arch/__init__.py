@@ -68,6 +68,8 @@ __all__ = [  # noqa: F405
     "popc",
     "prmt",
     "rcp_approx",
+    "setmaxregister_decrease",
+    "setmaxregister_increase",
     "shuffle_sync",
     "shuffle_sync_bfly",
     "shuffle_sync_down",
@@ -86,6 +88,8 @@ __all__ = [  # noqa: F405
     "warp_reduction_max",
     "warp_reduction_sum",
     "warp_redux_sync",
+    "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]
 
 if not TYPE_CHECKING:
