@@ -43,6 +43,8 @@ Need need_of(const Operation& operation) {
     case Opcode::kWgmma:
     case Opcode::kSetMaxRegister:
       return {90, operation.code == Opcode::kWgmma ? operation.text : "setmaxregister", operation.place};
+    case Opcode::kMapa:
+      return {90, "the shared memory of another CTA", operation.place};
     case Opcode::kTmaLoad:
     case Opcode::kTmaStore:
       return {90, "TMA", operation.place};
