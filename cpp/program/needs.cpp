@@ -40,6 +40,12 @@ Need need_of(const Operation& operation) {
       return {75, "ldmatrix", operation.place};
     case Opcode::kStMatrix:
       return {90, "stmatrix", operation.place};
+    case Opcode::kTmaLoad:
+    case Opcode::kTmaStore:
+      return {90, "TMA", operation.place};
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+      return {90, "a copy in bulk", operation.place};
     case Opcode::kMbarrierInit:
       return {90, "an mbarrier", operation.place};
     case Opcode::kClusterArrive:

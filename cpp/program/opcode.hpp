@@ -165,6 +165,17 @@ enum class Family : uint8_t {
                                                      condition is not; text: try_wait, test_wait */                    \
   X(kClusterArrive, "cluster_arrive", kSync, false) /* text: release, relaxed */                                       \
   X(kClusterWait, "cluster_wait", kSync, false)                                                                        \
+  /* asynchronous copies in bulk, which one thread of the warp asks for */                                             \
+  X(kTmaLoad, "tma_load", kSync, false) /* tensor map, Int32 coordinates, [Int32 mask of CTAs]; accesses: to shared    \
+                                           memory, the mbarrier; ints: bytes, whether there is a mask */               \
+  X(kTmaStore, "tma_store", kSync, false) /* tensor map, Int32 coordinates; accesses: from shared memory; ints: bytes; \
+                                             text: "", or add, min, max, and, or, xor of what is there */              \
+  X(kTmaPrefetch, "tma_prefetch", kSync, false) /* tensor map */                                                       \
+  X(kBulkLoad, "bulk_load", kSync, false)   /* accesses: from global, to shared memory, the mbarrier; ints: bytes */   \
+  X(kBulkStore, "bulk_store", kSync, false) /* accesses: from shared, to global memory; ints: bytes */                 \
+  X(kBulkCommit, "cp_async_bulk_commit_group", kSync, false)                                                           \
+  X(kBulkWait, "cp_async_bulk_wait_group", kSync, false) /* ints: groups that may be under way; whether it is enough   \
+                                                            that their reads have ended */                             \
   X(kGridDependency, "griddepcontrol", kSync, false) /* text: wait, launch_dependents */                               \
   X(kClock, "clock", kOther, false)           /* -> Int64; text: clock64, globaltimer */                               \
   /* control; see builder.hpp */                                                                                       \
@@ -176,6 +187,9 @@ enum class Family : uint8_t {
   X(kInlineAsm, "inline_asm", kOther, false)  /* operands; text: the PTX, a newline, the constraints; ints[0]: side    \
                                                  effects; types= of the results */                                     \
   X(kTrap, "trap", kOther, false)                                                                                      \
+  X(kTensorMap, "tensor_map", kOther, false)  /* host: pointer, then the extents and all strides but the first one in  \
+                                                 elements, the fastest mode first (Int32 or Int64); ints: modes, bytes \
+                                                 of the swizzle, the box; text: the element type; -> a tensor map */   \
   /* host: kernel ints[0] with grid xyz, block xyz, cluster xyz, dynamic shared bytes (Int32), then its arguments;     \
      ints: kernel, min_blocks_per_mp, cooperative, use_pdl; text: name of the stream parameter or "" */                \
   X(kLaunch, "launch", kOther, false)

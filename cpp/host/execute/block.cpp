@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/error.hpp"
+#include "host/execute/async/bulk.hpp"
 #include "host/execute/profile/profile.hpp"
 #include "host/execute/shadow/shadow.hpp"
 
@@ -104,6 +105,8 @@ void Block::begin(uint64_t linear) {
     warp.has_arrived = false;
     warp.spins = warp.seen = warp.generation = 0;
     std::fill_n(warp.committed, kLanes, 0);
+    warp.stores.clear();
+    std::fill_n(warp.bulk_committed, kLanes, 0);
     for (const Special& special : cta_.code->specials) set_of_block(warp, special);
   }
   if (cta_.shadow != nullptr) cta_.shadow->begin(cta_);
@@ -112,6 +115,7 @@ void Block::begin(uint64_t linear) {
 }
 
 Block::Progress Block::end() {
+  if (!cta_.is_stopped && !cta_.has_ended) finish_bulk_copies(cta_);
   cta_.has_ended = true;
   return Progress::kOver;
 }
@@ -148,7 +152,10 @@ void Block::set_fixed(const Warp& warp) const {
   for (std::size_t i = 0; i < code.parameters.size(); ++i) {
     const Code::Parameter& parameter = code.parameters[i];
     if (parameter.slot == kNoSlot) continue;
-    fill(warp, parameter.slot, parameter.bytes, launch.arguments[i] << (parameter.is_half ? 1 : 0));
+    const program::ValueId id = code.program->blocks[code.function->body].parameters[i];
+    uint64_t bits = launch.arguments[i] << (parameter.is_half ? 1 : 0);
+    if (code.program->type(id).is_tensor_map()) bits = reinterpret_cast<uintptr_t>(&launch.maps.at(bits));
+    fill(warp, parameter.slot, parameter.bytes, bits);
   }
   for (const Special& special : code.specials) {
     const int d = special.dimension;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/error.hpp"
+#include "host/execute/async/bulk.hpp"
 
 namespace tilewright::execute {
 
@@ -11,6 +12,11 @@ namespace {
 
 // Another one who waits is named in a finding; more would be a list.
 constexpr std::size_t kNamed = 4;
+
+// Whether it waits for a phase with bytes that nobody brings, or that nobody expects: why, and not what follows of it.
+bool lacks_bytes(const Warp& warp) {
+  return !warp.phases.empty() && warp.cta->mbarriers.at(warp.phases.front().barrier).bytes != 0;
+}
 
 std::string counted_of(int64_t count, int64_t of, const char* what) { return concat(count, " of ", counted(of, what)); }
 
@@ -31,6 +37,7 @@ Cluster::Cluster(const Launch& launch, Shadow* shadow, Profile* profile, Finding
 
 void Cluster::begin(uint64_t linear) {
   state_.generation = state_.changes = 0;
+  state_.loads.clear();
   int64_t first[3], rest = static_cast<int64_t>(linear);
   for (int d = 0; d < 3; ++d) {
     const int64_t clusters = launch_.grid[d] / launch_.cluster[d];
@@ -73,7 +80,7 @@ bool Cluster::advance(const std::function<bool()>& is_stopped) {
       if (has_turned) return false;
       continue;
     }
-    if (!find_deadlock()) return true;
+    if (!land_one(state_) && !find_deadlock()) return true;
   }
 }
 
@@ -125,9 +132,9 @@ bool Cluster::report_waiting() {
   for (const Cta* cta : state_.ctas) {
     for (const Warp& warp : cta->warps) {
       if (warp.state == State::kDone || (warp.state == State::kReady && warp.phases.empty())) continue;
-      const bool is_first = warp.state != State::kAtBarrier && first == nullptr;
-      if (is_first) first = &warp;
-      if (!is_first) others.push_back(&warp);
+      others.push_back(&warp);
+      if (warp.state == State::kAtBarrier) continue;
+      if (first == nullptr || (!lacks_bytes(*first) && lacks_bytes(warp))) first = &warp;
     }
   }
   if (first == nullptr) return false;

@@ -38,6 +38,33 @@ struct PendingCopy {
   uint64_t to[kLanes];
 };
 
+// Bytes of a copy in bulk that lie side by side in both memories; without a place in global memory zeros.
+struct BulkPiece {
+  uint64_t shared;
+  uint64_t global;
+  uint32_t bytes;
+};
+
+struct Cta;
+struct Warp;
+
+// A copy between global and shared memory that one thread asked for, as long as it is under way.
+struct BulkCopy {
+  const Instruction* instruction = nullptr;
+  const AccessCode* access = nullptr;  // of shared memory
+  Warp* warp = nullptr;
+  uint32_t lane = 0;
+  std::vector<BulkPiece> pieces;
+  uint32_t event = 0;  // of the shadow
+  // To shared memory: of which CTAs, and the mbarrier in each that counts the bytes.
+  std::vector<Cta*> targets;
+  uint32_t barrier = 0;
+  int64_t bytes = 0;
+  // From shared memory: the thread's group, and whether it has read all.
+  uint32_t group = 0;
+  bool has_read = false;
+};
+
 enum class State : uint8_t { kReady, kAtBarrier, kAtMbarrier, kAtClusterBarrier, kDone };
 
 // A phase of an mbarrier that lanes of a warp wait for.
@@ -73,6 +100,8 @@ struct Warp {
   uint64_t generation = 0;        // of that barrier, when it arrived
   std::deque<PendingCopy> pending;
   uint32_t committed[kLanes] = {};  // groups of cp.async
+  std::vector<BulkCopy> stores;
+  uint32_t bulk_committed[kLanes] = {};  // groups of stores in bulk
 
   template <class T>
   T* at(Slot slot) const {
@@ -101,13 +130,12 @@ struct Mbarrier {
   bool is_complete(uint32_t parity) const { return (phase & 1) != parity; }
 };
 
-struct Cta;
-
 // What the CTAs of a cluster share.
 struct ClusterState {
-  std::vector<Cta*> ctas;   // by their rank
-  uint64_t generation = 0;  // of the barrier of all their threads
-  uint64_t changes = 0;     // of mbarriers, so far
+  std::vector<BulkCopy> loads;  // that are under way
+  std::vector<Cta*> ctas;       // by their rank
+  uint64_t generation = 0;      // of the barrier of all their threads
+  uint64_t changes = 0;         // of mbarriers, so far
 };
 
 inline constexpr int kBarriers = 16;

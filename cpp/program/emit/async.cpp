@@ -1,4 +1,4 @@
-// Barriers that count arrivals and bytes.
+// Barriers that count arrivals and bytes, and copies in bulk.
 #include "core/error.hpp"
 #include "emitter.hpp"
 
@@ -41,6 +41,75 @@ void Emitter::mbarrier(const Operation& operation) {
       return bind(id, name);
     }
   }
+}
+
+// One thread of the warp asks for a copy.
+void Emitter::bulk(const Operation& operation) {
+  const auto& x = operation.operands;
+  arithmetic_.need("tilewright/lang_pointer.cuh");
+  std::string inputs;
+  int64_t count = 0;
+  const auto input = [&](const char* kind, const std::string& text) {
+    inputs += concat(inputs.empty() ? "" : ", ", "\"", kind, "\"(", text, ")");
+    return concat("%", count++);
+  };
+  const auto address = [&](std::size_t i) {
+    const Access& access = operation.accesses[i];
+    return pointer_at(access, offset(access, access.modes, "0"));
+  };
+  const auto shared = [&](std::size_t i) {
+    return concat("[", input("r", concat("shared_address(", address(i), ")")), "]");
+  };
+  const auto global = [&](std::size_t i) { return concat("[", input("l", address(i)), "]"); };
+  const auto map = [&] { return input("l", concat("&", variables_.at(x[0]))); };
+  const auto box = [&](std::size_t end) {
+    std::string text = concat("[", map(), ", {");
+    for (std::size_t i = 1; i < end; ++i) text += concat(i == 1 ? "" : ", ", input("r", value(x[i]).text));
+    return text + "}]";
+  };
+  const auto tensor = [&](std::size_t end) { return concat(".tensor.", end - 1, "d"); };
+  std::string text;
+  switch (operation.code) {
+    case Opcode::kTmaPrefetch:
+      text = concat("prefetch.tensormap [", map(), "]");
+      break;
+    case Opcode::kTmaLoad: {
+      const bool has_mask = operation.ints[1] != 0;
+      const std::size_t end = x.size() - (has_mask ? 1 : 0);
+      text = concat("cp.async.bulk", tensor(end), ".shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+                    has_mask ? ".multicast::cluster " : " ");
+      text += shared(0) + ", ";
+      text += box(end) + ", ";
+      text += shared(1);
+      if (has_mask) text += ", " + input("h", concat("static_cast<unsigned short>(", value(x.back()).text, ")"));
+      break;
+    }
+    case Opcode::kTmaStore: {
+      const bool reduces = !operation.text.empty();
+      text = concat(reduces ? "cp.reduce.async.bulk" : "cp.async.bulk", tensor(x.size()), ".global.shared::cta.",
+                    reduces ? operation.text + "." : "", "tile.bulk_group ");
+      text += box(x.size()) + ", ";
+      text += shared(0);
+      break;
+    }
+    case Opcode::kBulkLoad:
+      text = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes ";
+      text += shared(1) + ", ";
+      text += global(0) + ", ";
+      text += concat(operation.ints[0], ", ");
+      text += shared(2);
+      break;
+    default:
+      text = "cp.async.bulk.global.shared::cta.bulk_group ";
+      text += global(1) + ", ";
+      text += shared(0) + ", ";
+      text += concat(operation.ints[0]);
+      break;
+  }
+  // Whoever comes here may say what it will need.
+  const bool elects = operation.code != Opcode::kTmaPrefetch;
+  if (elects) arithmetic_.need("tilewright/lang_special.cuh");
+  line(concat(elects ? "if (elect_one()) " : "", "asm volatile(\"", text, ";\" :: ", inputs, " : \"memory\");"));
 }
 
 }  // namespace tilewright::program

@@ -92,6 +92,12 @@ void Emitter::emit(OpId id) {
     case Opcode::kMbarrierWait:
     case Opcode::kMbarrierTest:
       return mbarrier(operation);
+    case Opcode::kTmaLoad:
+    case Opcode::kTmaStore:
+    case Opcode::kTmaPrefetch:
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+      return bulk(operation);
     default:
       break;
   }

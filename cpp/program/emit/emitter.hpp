@@ -93,9 +93,10 @@ class Emitter {
   void mma(const Operation& operation);
   void matrices(const Operation& operation);
 
-  // ---- mbarriers (async.cpp) ----
+  // ---- mbarriers and copies in bulk (async.cpp) ----
   std::string shared_word(const Access& access);
   void mbarrier(const Operation& operation);
+  void bulk(const Operation& operation);
 
   // ---- threads (threads.cpp), text (print.cpp) ----
   void warp(const Operation& operation);

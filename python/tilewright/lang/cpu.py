@@ -107,6 +107,8 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         function = functions[launch.kernel]
         named = zip(function.parameters, launch.arguments, strict=True)
         ranges = [_range(memory[base], name) for name, (_, base) in named if base in memory]
+        bases = {map_.address[1] for map_ in launch.maps}
+        ranges += [_range(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
         findings, output = program.run_kernel(
             traced.program,
             launch.kernel,
@@ -118,6 +120,7 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             memory=ranges,
             check=_is_checked(prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,
+            maps=[(argument_of(leaves.values, map_.address), map_) for map_ in launch.maps],
         )
         _report(function.name, findings, output)
     host_prints.before(len(launches))

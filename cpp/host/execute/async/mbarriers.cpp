@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "bulk.hpp"
 #include "core/error.hpp"
 #include "host/execute/lanes/address.hpp"
 #include "host/execute/lanes/handlers.hpp"
@@ -36,6 +37,8 @@ void wake(Cta& cta) {
   }
 }
 
+}  // namespace
+
 void complete_phases(Cta& cta, uint32_t at) {
   Mbarrier& barrier = cta.mbarriers.at(at);
   ++cta.cluster->changes;
@@ -51,6 +54,8 @@ void complete_phases(Cta& cta, uint32_t at) {
   }
   wake(cta);
 }
+
+namespace {
 
 // One lane's barrier, where that is right.
 struct Found {
@@ -70,6 +75,10 @@ Found find(Warp& warp, const Instruction& i, uint64_t address, uint32_t rank, ui
     return report([&] { return concat("there is no CTA ", rank, " in the cluster, which has ", cluster.ctas.size()); });
   }
   Cta& cta = *cluster.ctas[rank];
+  if (cta.has_ended) {
+    if (warp.shadow != nullptr) warp.shadow->find_early_exit(warp, i, cta, lane);
+    return {};
+  }
   if (warp.shadow != nullptr && !warp.shadow->look_at_mbarrier(warp, i, access, cta, address, lane, Use::kAtomic)) {
     return {};
   }
@@ -148,6 +157,7 @@ void arrive(Warp& warp, const Instruction& i) {
     barrier.pending -= arrivals;
     if (warp.shadow != nullptr && arrivals != 0) {
       warp.shadow->tell(warp, Mask{1} << lane, told_by(*found.cta, found.at).arriving);
+      if (found.cta != warp.cta) warp.shadow->note_visit(warp, i, *found.cta, lane);
     }
     complete_phases(*found.cta, found.at);
   });
@@ -218,6 +228,7 @@ void test(Warp& warp, const Instruction& i) {
     warp.phases.clear();
     return;
   }
+  land_one(*warp.cta->cluster);
   // Others have their turn, so that it can become complete.
   const uint64_t changes = warp.cta->cluster->changes;
   warp.spins = changes == warp.seen ? warp.spins + 1 : 0;

@@ -109,6 +109,7 @@ struct MemoryCode {
   std::vector<AccessCode> accesses;
   std::vector<int64_t> ints;
   std::string text;
+  std::vector<Slot> slots;  // of the operands, where the instruction has no room for them
 };
 
 struct Allocation {  // in a thread's frame
@@ -167,7 +168,7 @@ inline uint32_t bytes_of(program::Scalar scalar) {
   const int bits = program::facts(scalar).bits;
   return bits < 8 ? 1 : static_cast<uint32_t>(bits / 8);
 }
-inline uint32_t bytes_of(const program::Type& type) { return type.is_pointer() ? 8 : bytes_of(type.scalar); }
+inline uint32_t bytes_of(const program::Type& type) { return type.is_number() ? bytes_of(type.scalar) : 8; }
 inline bool is_half(program::Scalar scalar) { return program::facts(scalar).bits < 8; }
 
 }  // namespace tilewright::execute

@@ -207,6 +207,19 @@ void Translator::compute_sync(const Operation& operation) {
     case Opcode::kMbarrierArrive:
     case Opcode::kMbarrierWait:
       return compute_mbarrier(operation);
+    case Opcode::kTmaLoad:
+    case Opcode::kTmaStore:
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+      return compute_bulk(operation);
+    case Opcode::kBulkCommit:
+      out_.add(bulk_commit_handler(), kNone);
+      return;
+    case Opcode::kBulkWait:
+      out_.add(bulk_wait_handler(operation.ints.at(1) != 0), kNone).side = static_cast<uint32_t>(operation.ints.at(0));
+      return;
+    case Opcode::kTmaPrefetch:
+      return;
     case Opcode::kClusterArrive:
       out_.add(cluster_arrive_handler(operation.text != "relaxed"), kNone);
       return;

@@ -166,6 +166,18 @@ void Translator::compute_mbarrier(const Operation& operation) {
   out_.set_flow(Flow::kBarrier, 1, bytes(0), bytes(1));
 }
 
+void Translator::compute_bulk(const Operation& operation) {
+  MemoryCode code = memory(operation);
+  for (std::size_t i = 0; i < operation.operands.size(); ++i) code.slots.push_back(operand(operation, i).reg);
+  // Elements that TMA moves are told apart as far as the kernel's own accesses tell them apart.
+  const Handler handler = operation.code == Opcode::kTmaLoad    ? tma_load_handler()
+                          : operation.code == Opcode::kTmaStore ? tma_store_handler()
+                          : operation.code == Opcode::kBulkLoad ? bulk_load_handler()
+                                                                : bulk_store_handler();
+  out_.add_memory(handler, nullptr, kNone, {}, std::move(code));
+  out_.set_flow(Flow::kBarrier);
+}
+
 void Translator::compute_memory(const Operation& operation) {
   MemoryCode code = memory(operation);
   switch (operation.code) {

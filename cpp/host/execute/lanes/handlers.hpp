@@ -85,6 +85,14 @@ Handler mbarrier_test_handler();
 Handler cluster_arrive_handler(bool releases);
 Handler cluster_wait_handler();
 
+// async/bulk.cpp
+Handler tma_load_handler();
+Handler tma_store_handler();
+Handler bulk_load_handler();
+Handler bulk_store_handler();
+Handler bulk_commit_handler();
+Handler bulk_wait_handler(bool is_read);
+
 // control.cpp
 Handler if_handler();
 Handler else_handler();

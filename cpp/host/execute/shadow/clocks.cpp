@@ -12,7 +12,16 @@ void raise(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
 }
 
-void set_all(WarpClock& clock) { clock.all = *std::min_element(clock.known.begin(), clock.known.end()); }
+// Below it everything that the CTA's warps and agents did is known.
+void set_all(const CtaClocks& cta, WarpClock& clock) {
+  const std::size_t warps = cta.warps.size();
+  clock.all = *std::min_element(clock.known.begin(), clock.known.begin() + static_cast<std::ptrdiff_t>(warps));
+  for (std::size_t agent = 0; agent < cta.landings.size(); ++agent) {
+    const std::size_t at = warps + agent;
+    const uint32_t known = at < clock.known.size() ? clock.known[at] : 2;
+    if (known <= cta.landings[agent]) clock.all = std::min(clock.all, std::max(known, 2u));
+  }
+}
 
 bool below(const Bounds& bounds, const Event& event, uint32_t number) {
   const auto found = bounds.warps.find(event.cta);
@@ -62,9 +71,21 @@ uint32_t Clocks::event(const Warp& warp, const Instruction& instruction, bool is
 
 uint32_t Clocks::run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes) {
   events_.push_back({warp.cta->linear, instruction.place, static_cast<uint16_t>(warp.index), false,
-                     static_cast<uint8_t>(lane), bytes, first});
+                     static_cast<uint8_t>(lane), bytes, false, 0, first});
   last_ = nullptr;
   return static_cast<uint32_t>(events_.size() - 1);
+}
+
+uint32_t Clocks::landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place) {
+  last_ = nullptr;
+  events_.push_back({linear, place, warp, false, 0, 0, true, static_cast<uint16_t>(issuer.index), issuer.cta->linear});
+  const auto number = static_cast<uint32_t>(events_.size() - 1);
+  if (cta != nullptr) {
+    const std::size_t agent = warp - cta->warps.size();
+    if (cta->landings.size() <= agent) cta->landings.resize(agent + 1);
+    cta->landings[agent] = number;
+  }
+  return number;
 }
 
 void Clocks::begin(CtaClocks& cta, std::size_t warps) const {
@@ -72,6 +93,7 @@ void Clocks::begin(CtaClocks& cta, std::size_t warps) const {
   // What other CTAs did before is in no order with this one; by the records' CTA that is known.
   for (WarpClock& clock : cta.warps) clock.known.assign(warps, 2);
   for (WarpClock& clock : cta.warps) clock.all = 2;
+  cta.landings.clear();
   for (CtaClocks::Joined& joined : cta.barriers) joined = {};
 }
 
@@ -123,7 +145,7 @@ void Clocks::join_lanes(CtaClocks& cta, const Warp& warp) const {
   clock.known[warp.index] = static_cast<uint32_t>(events_.size());
   clock.others.lanes.erase({warp.cta->linear, warp.index});
   clock.partial.clear();
-  set_all(clock);
+  set_all(cta, clock);
 }
 
 void Clocks::sync_lanes(CtaClocks& cta, const Warp& warp, Mask among) {
@@ -183,6 +205,7 @@ void Clocks::arrive(CtaClocks& cta, const Warp& warp, int barrier) {
   raise(joined.known, clock.known);
   join(joined.others, clock.others);
   join(joined.proxied, clock.proxied);
+  join(joined.inits, clock.inits);
   join(joined.would_be_known, clock.would_be_known);
 }
 
@@ -190,10 +213,11 @@ void Clocks::leave(CtaClocks& cta, const Warp& warp, int barrier) const {
   WarpClock& clock = cta.warps[warp.index];
   const CtaClocks::Joined& joined = cta.barriers[barrier];
   raise(clock.known, joined.known);
-  set_all(clock);
+  set_all(cta, clock);
   join(clock.others, joined.others);
   join(clock.would_be_known, joined.would_be_known);
   join(clock.proxied, joined.proxied);
+  join(clock.inits, joined.inits);
 }
 
 void Clocks::reset(CtaClocks& cta, int barrier) { cta.barriers[barrier] = {}; }
@@ -242,6 +266,7 @@ void Clocks::tell(const CtaClocks& cta, const Warp& warp, Mask lanes, Told& to) 
   join(to.known, bounds_of_lanes(cta, warp, lanes));
   join(to.would_be_known, clock.would_be_known);
   join(to.proxied, clock.proxied);
+  join(to.inits, clock.inits);
 }
 
 void Clocks::hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from) {
@@ -265,7 +290,7 @@ void Clocks::hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from
     }
   }
   join(clock.others, Bounds{{}, from.known.lanes});
-  set_all(clock);
+  set_all(cta, clock);
 }
 
 void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires,

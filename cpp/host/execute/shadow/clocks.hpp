@@ -31,6 +31,8 @@ struct Event {
   bool is_atomic;
   uint8_t lane = 0;
   uint32_t bytes = 0;
+  bool is_of_proxy = false;  // the asynchronous one
+  uint16_t issuer = 0;       // of what a copy brought: the warp that asked for it, of CTA `first`
   uint64_t first = 0;
 
   uint32_t lane_at(uint64_t address) const { return lane + static_cast<uint32_t>((address - first) / bytes); }
@@ -83,9 +85,10 @@ struct CtaClocks {
   std::vector<WarpClock> warps;
   struct Joined {
     std::vector<uint32_t> known;
-    Bounds others, would_be_known, proxied;
+    Bounds others, would_be_known, proxied, inits;
   };
   Joined barriers[kBarriers];
+  std::vector<uint32_t> landings;  // of each agent that brings bytes the last event
 };
 
 class Clocks {
@@ -96,6 +99,8 @@ class Clocks {
   uint32_t event(const Warp& warp, const Instruction& instruction, bool is_atomic);
   // The number of a run, which is an event of its own.
   uint32_t run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes);
+  // The number of what a copy in bulk did: by `warp` of a CTA, or by an agent of it.
+  uint32_t landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place);
   uint32_t count() const { return static_cast<uint32_t>(events_.size()); }
   bool is_full() const { return events_.size() >= most_; }
   // Forgets all events; what is recorded as 1 is in order with everything.

@@ -94,6 +94,8 @@ void Shadow::begin(Cta& cta) {
   }
   cta.memory->mbarriers.clear();
   cta.memory->cluster = {};
+  cta.memory->agents.clear();
+  cta.memory->visits.clear();
   for (Warp& warp : cta.warps) warp.has_undefined = false;
   clocks_.begin(cta.memory->clocks, cta.warps.size());
   if (clocks_.is_full()) make_room();
@@ -124,6 +126,7 @@ void Shadow::make_room() {
     clocks_.begin(memory->clocks, memory->warps.size());
     memory->mbarriers.clear();
     memory->cluster = {};
+    memory->visits.clear();
   }
 }
 

@@ -12,8 +12,10 @@
 
 namespace tilewright::execute {
 
-enum class Use : uint8_t { kRead, kWrite, kAtomic, kAsyncRead, kAsyncWrite };
-inline bool is_read(Use use) { return use == Use::kRead || use == Use::kAsyncRead; }
+// Copies in bulk and operands of wgmma belong to the asynchronous proxy.
+enum class Use : uint8_t { kRead, kWrite, kAtomic, kAsyncRead, kAsyncWrite, kProxyRead, kProxyWrite };
+inline bool is_read(Use use) { return use == Use::kRead || use == Use::kAsyncRead || use == Use::kProxyRead; }
+inline bool is_of_proxy(Use use) { return use == Use::kProxyRead || use == Use::kProxyWrite; }
 
 // Zeros, of which only those that are touched take memory.
 struct Free {
@@ -65,6 +67,13 @@ struct CtaMemory {
   };
   std::map<uint32_t, Phases> mbarriers;
   Phases cluster;
+  std::map<uint32_t, uint16_t> agents;  // of each mbarrier who brings its bytes, as a warp behind those of the CTA
+  struct Visit {                        // of another CTA, or of a copy: what of it this CTA has to know before it ends
+    Record record;
+    const Instruction* instruction;
+    const Warp* warp;
+  };
+  std::vector<Visit> visits;
 };
 
 inline bool contains(const MemoryRange& range, uint64_t address, uint64_t bytes) {
@@ -108,6 +117,23 @@ class Shadow {
   // An mbarrier of a CTA, which a lane initialises (a write) or uses (an atomic): whether it can.
   bool look_at_mbarrier(const Warp& warp, const Instruction& instruction, const AccessCode& access, const Cta& of,
                         uint64_t address, uint32_t lane, Use use);
+  // ---- copies in bulk (proxies.cpp) ----
+
+  // What a copy does to the shared memory of a CTA, or to global memory: whether it can. Its mbarrier has to be known
+  // to the asynchronous proxy.
+  bool look_at_bulk(BulkCopy& copy, const Cta* of, const AccessCode& barrier);
+  // A lane reads bytes of its CTA's shared memory by the asynchronous proxy, at once.
+  bool read_by_proxy(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
+                     uint32_t bytes, uint32_t lane);
+  // It has come to shared memory, which its mbarrier tells.
+  void land_load(const BulkCopy& copy, Cta& to);
+  // What was stored has been read, or written, where a thread waited.
+  void land_store(const BulkCopy& copy, const Instruction& wait, bool is_read);
+  void note_visit(const Warp& warp, const Instruction& instruction, Cta& to, uint32_t lane);
+  // A CTA comes to its end: what was done to its shared memory has to be known to it.
+  void look_at_visits(Cta& cta);
+  static void find_early_exit(const Warp& warp, const Instruction& instruction, const Cta& gone, uint32_t lane);
+
   void tell(Warp& warp, Mask lanes, Told& to);
   void hear(Warp& warp, Mask lanes, const Told& from);
   // The fences of mbarriers' initialisation that the warp has passed, without anything else.
@@ -157,6 +183,13 @@ class Shadow {
              const Place& place, uint32_t lane, uint32_t event, Mask& undefined);
   void find_race(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
                  const Place& place, uint32_t lane, Record record, bool record_writes);
+  void find_missing_proxy_fence(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
+                                uint64_t address, const Place& place, uint32_t lane, Record record);
+  bool touch_bytes(const Warp& warp, const Instruction& instruction, const AccessCode& access, const Cta* of, Use use,
+                   uint64_t address, uint32_t bytes, uint32_t lane, uint32_t event);
+  template <class F>
+  void each_cell(const BulkCopy& copy, Cells* shared, F&& f);
+  static Thread thread_of(const Cta& cta, const Event& event, Record record);
   void tell(Finding& finding, const Warp& warp, const AccessCode& access, uint64_t address, const MemoryRange* range);
   const MemoryRange* range_of(const AccessCode& access, uint64_t address) const;
   void make_room();

@@ -22,8 +22,9 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   if ((record & kUnderWay) != 0) {
     Finding* finding = cta.count(warp, instruction, FindingKind::kNotLanded, static_cast<int>(lane), event.place);
     if (finding == nullptr) return;
-    finding->message = concat("the thread ", verb_of(use), " what an asynchronous copy ",
-                              record_writes ? "writes" : "reads", ", before a wait has let the copy land");
+    finding->message =
+        concat("the ", is_of_proxy(use) ? "copy " : "thread ", verb_of(use), " what an asynchronous copy ",
+               record_writes ? "writes" : "reads", ", before a wait has let the copy land");
     finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
     return tell(*finding, warp, access, address, place.range);
   }
@@ -33,18 +34,20 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   const FindingKind kind = fence ? FindingKind::kMissingFence : FindingKind::kRace;
   Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place);
   if (finding == nullptr) return;
-  const char* what = fence && is_outside                       ? "only an atomic is between, not fenced for all CTAs"
+  const char* what = event.is_of_proxy                         ? "its mbarrier or group was not waited for"
+                     : fence && is_outside                     ? "only an atomic is between, not fenced for all CTAs"
                      : fence                                   ? "only an atomic without fences is between"
                      : is_outside                              ? "the CTAs are in no order"
                      : event.warp != warp.index                ? "no barrier is between"
                      : event_of(record) + 1 == clocks_.count() ? "in one instruction"
                                                                : "no sync_warp is between";
-  finding->message = concat("the thread ", verb_of(use), " what another one ",
+  finding->message = concat("the ", is_of_proxy(use) ? "copy " : "thread ", verb_of(use),
+                            event.is_of_proxy ? " what a copy " : " what another one ",
                             event.is_atomic ? "changes atomically"
                             : record_writes ? "writes"
                                             : "reads",
                             ", and ", what);
-  finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
+  finding->other = thread_of(cta, event, record);
   tell(*finding, warp, access, address, place.range);
 }
 
@@ -66,6 +69,14 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   const auto race = [&](Record record, bool writes) {
     find_race(warp, instruction, access, use, address, place, lane, record, writes);
   };
+  // What the generic proxy wrote, and no fence has shown to the other one.
+  const auto lacks_proxy_fence = [&](Record record) {
+    return is_of_proxy(use) && event_of(record) > 1 && !clocks_[record].is_of_proxy &&
+           !clocks.warps[warp.index].proxied.has(clocks_[record], record);
+  };
+  const auto fence = [&](Record record) {
+    find_missing_proxy_fence(warp, instruction, access, use, address, place, lane, record);
+  };
   for (std::size_t g = place.first; g <= place.last; ++g) {
     if (!is_shared && place.segment->lines[g >> (kLineShift - global_shift_)].write != kSpread) {
       spread(*place.segment, g >> (kLineShift - global_shift_));
@@ -77,7 +88,8 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
       if (is_written_open) race(written, true);
       if (is_second_open && is_second_atomic) race(second, true);
       if (written == 0 && is_shared) undefined |= Mask{1} << lane;
-      const Record reads = use == Use::kAsyncRead ? mine | kUnderWay : mine;
+      if (!is_written_open && lacks_proxy_fence(written)) fence(written);
+      const Record reads = use == Use::kAsyncRead || use == Use::kProxyRead ? mine | kUnderWay : mine;
       if (!is_open(first)) {
         cells.read[g] = reads;
       } else if (!is_second_open || of_both.is_of_one_other(first, second)) {
@@ -85,12 +97,13 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
       }
       continue;
     }
+    if (!is_written_open && lacks_proxy_fence(written)) fence(written);
     const bool both_atomic = use == Use::kAtomic && clocks_[written].is_atomic;
     if (is_written_open && !both_atomic) race(written, true);
     if (is_open(first)) race(first, false);
     if (is_second_open && !(use == Use::kAtomic && is_second_atomic)) race(second, false);
     if (use == Use::kAtomic && is_shared && written == 0) undefined |= Mask{1} << lane;
-    cells.write[g] = use == Use::kAsyncWrite ? mine | kUnderWay : mine;
+    cells.write[g] = use == Use::kAsyncWrite || use == Use::kProxyWrite ? mine | kUnderWay : mine;
     if (use == Use::kWrite && is_shared && (undefined >> lane & 1) != 0) cells.write[g] = 0;
     cells.read[g] = 0;
     // Of atomics in no order two are known: the last one, and the one that is the least related to it.

@@ -34,6 +34,8 @@ __all__ = [  # noqa: F405
     "cluster_dim",
     "cluster_idx",
     "cluster_wait",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
     "cp_async_commit_group",
     "cp_async_wait_group",
     "dynamic_smem_size",

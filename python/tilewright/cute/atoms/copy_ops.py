@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BulkOp",
+    "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyG2ROp",
@@ -26,6 +27,7 @@ __all__ = [
     "CopyOp",
     "CopyR2GOp",
     "CopyR2SOp",
+    "CopyReduceBulkTensorTileS2GOp",
     "CopyS2ROp",
     "CopyUniversalOp",
     "LdMatrix8x8x16bOp",
@@ -265,6 +267,9 @@ MAX_BOX_EXTENT = 256
 MAX_BOX_RANK = 5
 
 
+_REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
+
+
 class BulkOp(CopyOp):
     """A box of a tensor, issued by one thread to the tensor memory accelerator."""
 
@@ -286,6 +291,13 @@ class BulkOp(CopyOp):
                         f"{MAX_BOX_EXTENT}; copy more boxes"
                     )
         self._set(box=box, swizzle=swizzle)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"box": self.box, "swizzle": self.swizzle}
+
+    def with_box(self, box: tuple[int, ...], swizzle: SwizzleMode) -> BulkOp:
+        """The same operation for a box."""
+        return type(self)(box, swizzle)
 
     def check(self, dtype: type[Numeric]) -> None:
         """Raise ValueError where the hardware does not take the box with elements of this type."""
@@ -318,6 +330,16 @@ class CopyBulkTensorTileG2SOp(BulkOp):
     instruction = "cp.async.bulk.tensor.g2s"
 
 
+class CopyBulkTensorTileG2SMulticastOp(CopyBulkTensorTileG2SOp):
+    """A box of a tensor from global memory to the shared memory of several CTAs of a cluster, each in the same place.
+
+    >>> CopyBulkTensorTileG2SMulticastOp(box=(64, 32)).instruction
+    'cp.async.bulk.tensor.g2s'
+    """
+
+    __slots__ = ()
+
+
 class CopyBulkTensorTileS2GOp(BulkOp):
     """A box of a tensor from shared to global memory, by the tensor memory accelerator; extents with the fastest first.
 
@@ -327,3 +349,35 @@ class CopyBulkTensorTileS2GOp(BulkOp):
 
     __slots__ = ()
     instruction = "cp.async.bulk.tensor.s2g"
+    reduction = ""
+
+
+class CopyReduceBulkTensorTileS2GOp(BulkOp):
+    """A box of a tensor from shared memory, which is added to what is in global memory, or joined with it otherwise.
+
+    `reduction_kind`: a cute.ReductionOp, or "add", "min", "max", "and", "or", "xor".
+
+    >>> from tilewright import cute
+    >>> CopyReduceBulkTensorTileS2GOp(cute.ReductionOp.MAX).reduction
+    'max'
+    """
+
+    __slots__ = ("reduction",)
+    instruction = "cp.reduce.async.bulk.tensor.s2g"
+    reduction: str
+
+    def __init__(
+        self, reduction_kind: Any = "add", box: tuple[int, ...] | None = None, swizzle: SwizzleMode = SwizzleMode.NONE
+    ) -> None:
+        kind = getattr(reduction_kind, "value", reduction_kind)
+        if kind not in _REDUCTIONS:
+            raise ValueError(f"{type(self).__name__}: TMA has no reduction {kind!r}, but {', '.join(_REDUCTIONS)}")
+        super().__init__(box, swizzle)
+        self._set(reduction=kind)
+
+    def with_box(self, box: tuple[int, ...], swizzle: SwizzleMode) -> BulkOp:
+        """The same operation for a box."""
+        return CopyReduceBulkTensorTileS2GOp(self.reduction, box, swizzle)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"reduction_kind": self.reduction, **super()._fields()}

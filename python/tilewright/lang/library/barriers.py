@@ -1,4 +1,4 @@
-"""mbarriers, the barrier of a cluster, and fences that go with them.
+"""mbarriers, the barrier of a cluster, fences that go with them, and groups of copies in bulk.
 
 An mbarrier is 8 bytes of shared memory that count the arrivals of threads and the bytes that asynchronous copies bring.
 A phase is complete when all of both have come; then the next one begins. Whoever waits names the parity of the phase
@@ -24,6 +24,8 @@ __all__ = [
     "cluster_arrive",
     "cluster_arrive_relaxed",
     "cluster_wait",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_wait_group",
     "mbarrier_arrive",
     "mbarrier_arrive_and_expect_tx",
     "mbarrier_conditional_try_wait",
@@ -124,6 +126,20 @@ def cluster_wait(*, aligned: bool | None = None, loc: object = None, ip: object 
     """Wait until all threads of the cluster have arrived at its barrier."""
     traced("cute.arch.cluster_wait")
     emit("cluster_wait")
+
+
+def cp_async_bulk_commit_group(*, loc: object = None, ip: object = None) -> None:
+    """Make a group of the copies from shared memory that this thread has asked for since the last one."""
+    traced("cute.arch.cp_async_bulk_commit_group")
+    emit("cp_async_bulk_commit_group")
+
+
+def cp_async_bulk_wait_group(group: int, *, read: bool | None = None, loc: object = None, ip: object = None) -> None:
+    """Wait until at most the newest groups are under way; with read=True until the others have read shared memory."""
+    traced("cute.arch.cp_async_bulk_wait_group")
+    if not isinstance(group, int):
+        raise TypeError(f"cp_async_bulk_wait_group: how many groups has to be known while tracing, but got {group!r}")
+    emit("cp_async_bulk_wait_group", ints=(group, int(bool(read))))
 
 
 def _arrive(name: str, mbar_ptr: Pointer, count: Index, peer: Index | None, arrivals: int, expects: bool) -> None:
