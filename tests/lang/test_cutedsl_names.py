@@ -85,16 +85,12 @@ NAMES = {
     "tilewright.utils.hardware_info": "HardwareInfo",
 }
 
-# Tensor memory access, mbarriers, clusters that wait for each other, pipelines, wgmma in kernels, schedulers.
+# Tensor maps that kernels change, pipelines, wgmma in kernels, schedulers.
 TO_COME = {
     "tilewright.cute.arch": """
-        cp_async_bulk_commit_group cp_async_bulk_wait_group setmaxregister_decrease setmaxregister_increase
-        warpgroup_reg_alloc warpgroup_reg_dealloc
+        setmaxregister_decrease setmaxregister_increase warpgroup_reg_alloc warpgroup_reg_dealloc
     """,
-    "tilewright.cute.nvgpu.cpasync": """
-        CopyBulkTensorTileG2SMulticastOp cp_fence_tma_desc_release fence_tma_desc_release make_tiled_tma_atom
-        prefetch_descriptor tma_partition update_tma_descriptor
-    """,
+    "tilewright.cute.nvgpu.cpasync": "cp_fence_tma_desc_release fence_tma_desc_release update_tma_descriptor",
     "tilewright.cute.nvgpu.warp": "LdMatrix8x16x8bOp",
     "tilewright.cute.nvgpu.warpgroup": "commit_group fence wait_group",
     "tilewright.cute.runtime": "load_module",

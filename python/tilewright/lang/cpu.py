@@ -31,8 +31,8 @@ class KernelError(RuntimeError):
     """What the CPU found to be wrong with a kernel: races, reads of what was never written, accesses out of bounds.
 
     `findings` has all of it, each with its kind, line, threads, address, tensor and coordinate. Kinds are race, missing
-    fence, not written, not landed, out of bounds, read only, misaligned, barrier, deadlock, lane, division by zero,
-    assertion, trap and no end.
+    fence, not written, not landed, out of bounds, read only, misaligned, barrier, deadlock, early exit, lane, division
+    by zero, assertion, trap and no end.
 
     >>> import numpy
     >>> from tilewright import cute

@@ -274,6 +274,7 @@ class BulkOp(CopyOp):
     """A box of a tensor, issued by one thread to the tensor memory accelerator."""
 
     __slots__ = ("box", "swizzle")
+    reduction: str = ""  # of what is in global memory with what comes
     box: tuple[int, ...] | None
     swizzle: SwizzleMode
 
@@ -349,7 +350,6 @@ class CopyBulkTensorTileS2GOp(BulkOp):
 
     __slots__ = ()
     instruction = "cp.async.bulk.tensor.s2g"
-    reduction = ""
 
 
 class CopyReduceBulkTensorTileS2GOp(BulkOp):

@@ -101,7 +101,9 @@ def tma_tile(
         raise ValueError(
             f"{function}: num_multicast={slices} CTAs cannot share a tile of {size} elements in equal parts"
         )
-    box, first, rest = [1] * rank, [], []
+    box = [1] * rank
+    first: list[tuple[int, int]] = []
+    rest: list[tuple[int, int, int]] = []
     left = size // slices
     for extent, mode, step in runs:
         fits = gcd(extent, left)
@@ -171,7 +173,8 @@ def _runs(function: str, outer: Any, cta_tiler: Any, modes: tuple[int, ...], who
                 f"{_at(cta_tiler, i)}; they need the same: pass the layout of one stage"
             )
     found.sort()
-    covered, runs = 1, []
+    covered = 1
+    runs: list[tuple[int, int, int]] = []
     for stride, extent, mode, step in found:
         if stride != covered:
             raise ValueError(
@@ -203,18 +206,17 @@ class TmaAtom(CopyAtom):
     """
 
     __slots__ = ("symbol", "tile")
+    op: BulkOp
     tile: TmaTile
     symbol: Any
 
     def __init__(self, op: BulkOp, value_type: type[Numeric], tile: TmaTile, symbol: Any) -> None:
-        told = {"box": tile.box, "swizzle": tile.swizzle}
-        made = op.with_box(**told)
-        super().__init__(made, value_type, tile.elements * value_type.bits)
+        super().__init__(op.with_box(tile.box, tile.swizzle), value_type, tile.elements * value_type.bits)
         self.tile, self.symbol = tile, symbol
 
     def with_symbol(self, symbol: Any) -> TmaAtom:
         """The atom with another value as its tensor map."""
-        return TmaAtom(self.op, self.value_type, self.tile, symbol)  # type: ignore[arg-type]
+        return TmaAtom(self.op, self.value_type, self.tile, symbol)
 
     @property
     def box_bytes(self) -> int:
