@@ -156,8 +156,9 @@ void arrive(Warp& warp, const Instruction& i) {
     }
     barrier.pending -= arrivals;
     if (warp.shadow != nullptr && arrivals != 0) {
-      warp.shadow->tell(warp, Mask{1} << lane, told_by(*found.cta, found.at).arriving);
+      // Who waits for the phase knows of the visit, too.
       if (found.cta != warp.cta) warp.shadow->note_visit(warp, i, *found.cta, lane);
+      warp.shadow->tell(warp, Mask{1} << lane, told_by(*found.cta, found.at).arriving);
     }
     complete_phases(*found.cta, found.at);
   });
