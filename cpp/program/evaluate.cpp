@@ -313,7 +313,8 @@ class Run {
         return;
       }
       default:
-        refuse(operation, concat(facts(operation.code).text, " is a kernel's operation"));
+        refuse(operation, concat(facts(operation.code).text,
+                                 " is a kernel's operation; a host function that launches kernels touches no memory"));
     }
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import traceback
 
 import numpy as np
@@ -248,3 +249,48 @@ def test_a_predicate_of_the_wrong_shape():
     right.fill(True)
     cute.copy(atom, src, dst, pred=right)
     assert list(dst) == [1.0] * 8
+
+
+def test_what_changes_in_a_constant_is_seen():
+    @dataclasses.dataclass
+    class Config:
+        factor: float
+        sizes: list[int]
+
+    @cute.kernel
+    def k(a: cute.Tensor, config: cutlass.Constexpr, names: cutlass.Constexpr):
+        a[0] = config.factor * config.sizes[0] + names["more"][0]
+
+    a, config, names = np.zeros(1, np.float32), Config(2.0, [3]), {"more": [1]}
+    found = []
+    for change in (lambda: None, lambda: setattr(config, "factor", 4.0), lambda: config.sizes.append(5)):
+        change()
+        k(a, config, names).launch()
+        found.append(a[0])
+    config.sizes[0] = 7
+    k(a, config, names).launch()
+    names["more"][0] = 0.5
+    found.append(a[0])
+    k(a, config, names).launch()
+    assert [*found, a[0]] == [7, 13, 13, 29, 28.5]
+
+
+def with_ssa_sum(a, i):
+    cute.make_rmem_tensor(4, Float32).load().sum()
+
+
+def with_ssa_item(a, i):
+    vector = cute.full_like(cute.make_rmem_tensor(4, Float32), 1.0)
+    vector[0] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (with_ssa_sum, r"no attribute 'sum'; v.reduce\(cute.ReductionOp.ADD, 0.0, 0\)"),
+        (with_ssa_item, "item assignment; a vector is a value: change elements of a tensor"),
+    ],
+)
+def test_a_vector(body, said):
+    with pytest.raises((AttributeError, TypeError), match=said):
+        in_kernel(body)

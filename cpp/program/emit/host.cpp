@@ -358,7 +358,8 @@ class HostText {
       case Opcode::kLaunch:
         return launch(operation);
       default:
-        refuse(operation, concat(facts(operation.code).text, " is a kernel's operation"));
+        refuse(operation, concat(facts(operation.code).text,
+                                 " is a kernel's operation; a host function that launches kernels touches no memory"));
     }
   }
 

@@ -112,7 +112,7 @@ class Static(Form):
         try:
             hash(self.value)
         except TypeError:
-            return ("object", id(self.value))
+            return ("contents", _contents(self.value))
         return ("static", type(self.value), self.value)
 
     def build(self, symbols: Iterator[Any]) -> Any:
@@ -130,6 +130,24 @@ class Static(Form):
                 f"{self.name} is {value!r}, but the function was compiled for {self.value!r}, which is fixed in it; "
                 "compile it for the new value"
             )
+
+
+def _contents(value: Any) -> Hashable:
+    """What a list, a dict or another object without a hash holds now: after a change it is another constant."""
+    kind = type(value)
+    if isinstance(value, (tuple, list)):
+        return kind, tuple(map(_contents, value))
+    if isinstance(value, dict):
+        return kind, tuple([(key, _contents(x)) for key, x in value.items()])
+    if isinstance(value, set):
+        return kind, frozenset(value)
+    if dataclasses.is_dataclass(value):
+        return kind, tuple([_contents(getattr(value, field.name)) for field in dataclasses.fields(value)])
+    try:
+        hash(value)
+    except TypeError:
+        return kind, id(value)
+    return kind, value
 
 
 class StreamForm(Form):

@@ -65,6 +65,16 @@ _SAID: tuple[tuple[type[Exception], str, str], ...] = (
     ),
     (
         AttributeError,
+        r"('TensorSSA' object has no attribute '(?:sum|max|min|mean|prod|any|all)')",
+        r"\1; v.reduce(cute.ReductionOp.ADD, 0.0, 0) and the like reduce, cute.any_(v) and cute.all_(v) test",
+    ),
+    (
+        TypeError,
+        r"('TensorSSA' object does not support item assignment)",
+        r"\1; a vector is a value: change elements of a tensor (cute.make_rmem_tensor), or choose by cute.where",
+    ),
+    (
+        AttributeError,
         rf"('{_NUMBER}' object has no attribute '(?:astype|type|cast|float|int|long|half)')",
         r"\1; x.to(dtype) or dtype(x) converts: Float32(x)",
     ),
