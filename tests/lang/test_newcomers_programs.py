@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import linecache
 import traceback
 
 import numpy as np
@@ -294,3 +295,24 @@ def with_ssa_item(a, i):
 def test_a_vector(body, said):
     with pytest.raises((AttributeError, TypeError), match=said):
         in_kernel(body)
+
+
+@pytest.mark.parametrize(("rows", "is_too_small"), [(8, True), (16, False), (32, False)])
+def test_a_tile_that_overhangs_shared_memory(rows, is_too_small):
+    """The first error of whoever takes the threads of one tile for another."""
+
+    @cute.kernel
+    def k(a: cute.Tensor):
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32)
+        tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((4, 8)), cute.make_layout((4, 1)))
+        shared = cutlass.utils.SmemAllocator().allocate_tensor(Float32, cute.make_layout((rows, 8)))
+        tiled.get_slice(cute.arch.thread_idx()[0]).partition_D(shared)  # here
+
+    if not is_too_small:
+        k(x).launch(block=32)
+        return
+    said = r"^partition_D: the tile \(16,8\) of the tiled copy is larger than tensor<.*8,8.* of shared memory"
+    with pytest.warns(RuntimeWarning, match=said) as caught:
+        k(x).launch(block=32)
+    assert caught[0].filename == __file__
+    assert "# here" in linecache.getline(__file__, caught[0].lineno)
