@@ -14,10 +14,10 @@ A tensor is partitioned in three steps, each an operation of the algebra: `zippe
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._traceback import warn
 from tilewright.cute.atoms.copy_atom import CopyAtom
 from tilewright.cute.int_tuple import text
 from tilewright.cute.layout_error import layout_error
@@ -280,11 +280,9 @@ class ThrCopy(TiledCopy):
         tile = extents_of(self.tiler_mn)
         extents = [_core.size(mode) for mode in tensor.shape[: len(tile)]]
         if any(isinstance(extent, int) and extent < wanted for wanted, extent in zip(tile, extents, strict=True)):
-            warnings.warn(
+            warn(
                 f"{function}: the tile {text(tile)} of the tiled copy is larger than {tensor} of shared memory: a copy "
-                "without a predicate reaches outside; take fewer threads or values, or a larger tensor",
-                RuntimeWarning,
-                stacklevel=4,
+                "without a predicate reaches outside; take fewer threads or values, or a larger tensor"
             )
 
     def _key(self) -> tuple[Any, ...]:
