@@ -44,6 +44,7 @@ PYBIND11_MODULE(_core, m) {
   bind_function(m);
   bind_host(m);
   bind_analysis(m);
+  bind_picture(m);
   tilewright::bind_dlpack(m);
   bind_program(m);
   bind_cuda(m);

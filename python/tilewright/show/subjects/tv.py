@@ -10,7 +10,6 @@ from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.show.drawing.axes import MOST, axis_of, extents, rules_of, shown_of
 from tilewright.show.drawing.grids import CELLS, Grid, grids_of
-from tilewright.show.drawing.measure import RICH
 from tilewright.show.drawing.memory import Memory, memory_of, memory_or_usual
 from tilewright.show.drawing.picture import Cell, Link, Panel, Picture, Placed
 from tilewright.show.subjects.layouts import index_of, plain, with_values
@@ -28,6 +27,7 @@ __all__ = ["Owners", "coverage", "indices_of", "owners_of", "table_panel", "tile
 COUNTED = 1 << 20  # threads times values, beyond which nobody is looked for, the owners of a tile's elements
 COUNTED_BASIS = 1 << 14  # of a layout with basis strides
 NAMED = 4  # of several owners, those that hovering names
+RICH = _core.picture.RICH
 NOBODY: list[tuple[int, int]] = []
 ROWS, FEW = 32, 8  # threads of a table, and of one beside a large tile
 BESIDE = 24  # columns of a tile, beyond which the table stands below it
