@@ -52,7 +52,8 @@ Examples:
     >>> [len(points) for points, _ in picture.arrows(drawn)]
     [2])doc";
 
-constexpr const char* kTexts = R"doc(Where the texts of a picture are, but those in cells: left, top, right and bottom of each.
+constexpr const char* kTexts =
+    R"doc(Where the texts of a picture are, but those in cells: left, top, right and bottom of each.
 
 Args: dense: as of measure.
 
@@ -69,14 +70,16 @@ Examples:
     >>> picture.escape("a < b"), picture.escape("\x01") == "\ufffd"
     ('a &lt; b', True))doc";
 
-constexpr const char* kColor = R"doc(The colour of a thread: eight hues, then the same ones lighter; it repeats after 24.
+constexpr const char* kColor =
+    R"doc(The colour of a thread: eight hues, then the same ones lighter; it repeats after 24.
 
 Examples:
     >>> from tilewright._core import picture
     >>> picture.thread_color(0), picture.thread_color(8), picture.thread_color(24)
     ('#77aadd', '#a7c8e9', '#77aadd'))doc";
 
-constexpr const char* kFill = R"doc(What a cell is filled with: the colour of its owner, light grey without one; greyish, or darker grey, if faded.
+constexpr const char* kFill =
+    R"doc(What a cell is filled with: the colour of its owner, light grey without one; greyish, or darker grey, if faded.
 
 Examples:
     >>> from tilewright._core.picture import fill
@@ -98,7 +101,8 @@ Examples:
 using Lines = std::vector<std::string>;
 using Spot = std::pair<double, double>;
 using Levels = std::vector<Spot>;
-using Placement = std::tuple<double, double, double, double, Spot, py::tuple, py::tuple, std::vector<Spot>, Levels, Levels>;
+using Placement =
+    std::tuple<double, double, double, double, Spot, py::tuple, py::tuple, std::vector<Spot>, Levels, Levels>;
 using Measures = std::tuple<double, double, bool, py::tuple, py::tuple, double, std::vector<Placement>>;
 
 Spot spot(Point point) { return {point.x, point.y}; }
@@ -127,7 +131,7 @@ Measures measure(const Arg& drawn, std::optional<bool> dense) {
     boxes.emplace_back(box.x, box.y, box.left, box.top, Spot(box.width, box.height), texts_of_lines(box.title),
                        texts_of_lines(box.subtitle), legend, levels_of(box, true), levels_of(box, false));
   }
-  return {sheet.width, sheet.height, sheet.dense, texts_of_lines(sheet.title), texts_of_lines(sheet.notes),
+  return {sheet.width,   sheet.height, sheet.dense, texts_of_lines(sheet.title), texts_of_lines(sheet.notes),
           sheet.notes_y, boxes};
 }
 
@@ -177,17 +181,24 @@ void bind_picture(py::module_& core) {
   m.attr("NOTE") = kNote;
   m.attr("RICH") = kRich;
   m.attr("MOST") = kMost;
-  define(m, "svg", [](const Arg& picture) { return from_text(svg(to_picture(picture.handle))); }, py::arg("picture"), kSvg);
+  define(
+      m, "svg", [](const Arg& picture) { return from_text(svg(to_picture(picture.handle))); }, py::arg("picture"),
+      kSvg);
   define(m, "measure", measure, py::arg("picture"), py::arg("dense") = py::none(), kMeasure);
   define(m, "arrows", arrows, py::arg("picture"), py::arg("dense") = py::none(), kArrows);
   define(m, "texts", texts, py::arg("picture"), py::arg("dense") = py::none(), kTexts);
-  define(m, "escape", [](const StrArg& text) { return from_text(escaped(to_text(text.handle))); }, py::arg("text"), kEscape);
+  define(
+      m, "escape", [](const StrArg& text) { return from_text(escaped(to_text(text.handle))); }, py::arg("text"),
+      kEscape);
   define(m, "thread_color", [](int64_t thread) { return thread_color(thread); }, py::arg("thread"), kColor);
-  define(m, "fill", [](std::optional<int64_t> owner, bool faded) { return fill(owner, faded); }, py::arg("owner"),
-         py::arg("faded") = false, kFill);
+  define(
+      m, "fill", [](std::optional<int64_t> owner, bool faded) { return fill(owner, faded); }, py::arg("owner"),
+      py::arg("faded") = false, kFill);
   define(m, "strokes", strokes, py::arg("lines"), kStrokes);
   bind_picture_grids(m);
   bind_picture_subjects(m);
+  bind_picture_tv(m);
+  bind_picture_operations(m);
 }
 
 }  // namespace tilewright::bind

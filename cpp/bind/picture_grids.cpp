@@ -29,14 +29,16 @@ Examples:
     >>> cut_note("(4096,64):(64,1)", 4096, 64)
     '(4096,64):(64,1) has 4096 x 64 elements, of which 63 x 64 are drawn: the first ones and the last')doc";
 
-constexpr const char* kExtents = R"doc(The extents of a shape's leaves, those of 1 left out; a shape of one element has one leaf.
+constexpr const char* kExtents =
+    R"doc(The extents of a shape's leaves, those of 1 left out; a shape of one element has one leaf.
 
 Examples:
     >>> from tilewright._core.picture import extents
     >>> extents((4, (1, 8))), extents(1)
     ((4, 8), (1,)))doc";
 
-constexpr const char* kAxis = R"doc(The labels of a mode's indices: one level for each leaf of its shape, the last leaf outside.
+constexpr const char* kAxis =
+    R"doc(The labels of a mode's indices: one level for each leaf of its shape, the last leaf outside.
 
 Examples:
     >>> from tilewright._core.picture import axis_of, shown_of
@@ -50,7 +52,8 @@ Examples:
     >>> rules_of((2, (2, 2)), shown_of(8))
     (Rule(after=2, weight=1), Rule(after=4, weight=2), Rule(after=6, weight=1)))doc";
 
-constexpr const char* kIndex = R"doc(The index of a coordinate that is to be marked. Raises: ValueError outside of the shape.
+constexpr const char* kIndex =
+    R"doc(The index of a coordinate that is to be marked. Raises: ValueError outside of the shape.
 
 Examples:
     >>> from tilewright._core.picture import index_of
@@ -90,7 +93,8 @@ py::tuple tuple_from(const T& items) {
 
 // The coordinate of a place in a grid: an index for each mode; of a shape with one mode the index, with none ().
 py::object coordinate_at(const Grid& grid, const picture::Spot& spot) {
-  if (grid.flat()) return !grid.shape.is_leaf() && grid.shape.rank() == 0 ? py::object(py::tuple()) : py::int_(spot.index);
+  if (grid.flat())
+    return !grid.shape.is_leaf() && grid.shape.rank() == 0 ? py::object(py::tuple()) : py::int_(spot.index);
   py::tuple found(2 + grid.rest.size());
   found[0] = py::int_(*grid.rows[static_cast<std::size_t>(spot.row)]);
   found[1] = py::int_(*grid.columns[static_cast<std::size_t>(spot.column)]);
@@ -111,57 +115,68 @@ py::list cells_of(const Grid& grid) {
 void bind_picture_grids(py::module_& m) {
   py::class_<Grid>(m, "Grid", "One panel's coordinates: mode 0 down, mode 1 across; of one mode line by line.")
       .def_property_readonly("shape", [](const Grid& grid) { return from_int_tuple(grid.shape); })
-      .def_property_readonly("rows", [](const Grid& grid) { return from_shown(grid.rows); },
-                             "The indices that are drawn; None stands for those that are left out.")
+      .def_property_readonly(
+          "rows", [](const Grid& grid) { return from_shown(grid.rows); },
+          "The indices that are drawn; None stands for those that are left out.")
       .def_property_readonly("columns", [](const Grid& grid) { return from_shown(grid.columns); })
-      .def_property_readonly("width", [](const Grid& grid) { return product_of(grid.column_leaves); },
-                             "All columns, also those that are left out.")
+      .def_property_readonly(
+          "width", [](const Grid& grid) { return product_of(grid.column_leaves); },
+          "All columns, also those that are left out.")
       .def_property_readonly("row_axis", [](const Grid& grid) { return from_axis(grid.row_axis()); })
       .def_property_readonly("column_axis", [](const Grid& grid) { return from_axis(grid.column_axis()); })
-      .def_property_readonly("row_rules", [](const Grid& grid) { return from_rules(rules_of(grid.row_leaves, grid.rows)); })
+      .def_property_readonly("row_rules",
+                             [](const Grid& grid) { return from_rules(rules_of(grid.row_leaves, grid.rows)); })
       .def_property_readonly("column_rules",
                              [](const Grid& grid) { return from_rules(rules_of(grid.column_leaves, grid.columns)); })
       .def_property_readonly("title", &Grid::title, "Which slice of a shape with more than two modes this is.")
       .def("place", &Grid::place, py::arg("index"),
            "Row and column at which an index is drawn; None where it is not in this panel.")
-      .def("cells", cells_of, "For each element: row and column of the panel, coordinate, index, text of the coordinate.");
-  define(m, "shown_of",
-         [](const Arg& extent, const Arg& most) {
-           return show([&] { return from_shown(shown_of(to_int64(extent.handle), to_most(most.handle))); });
-         },
-         py::arg("extent"), py::arg("most") = kMost, kShown);
+      .def("cells", cells_of,
+           "For each element: row and column of the panel, coordinate, index, text of the coordinate.");
+  define(
+      m, "shown_of",
+      [](const Arg& extent, const Arg& most) {
+        return show([&] { return from_shown(shown_of(to_int64(extent.handle), to_most(most.handle))); });
+      },
+      py::arg("extent"), py::arg("most") = kMost, kShown);
   define(m, "cut_note", cut_note, py::arg("what"), py::arg("rows"), py::arg("columns"), py::arg("most") = kMost, kCut);
-  define(m, "extents", [](const TupleArg& shape) { return tuple_from(extents(to_int_tuple(shape.handle))); },
-         py::arg("shape"), kExtents);
-  define(m, "axis_of",
-         [](const TupleArg& shape, const Shown& shown, const std::string& prefix) {
-           return from_axis(axis_of(extents(to_int_tuple(shape.handle)), shown, prefix));
-         },
-         py::arg("shape"), py::arg("shown"), py::arg("prefix") = "", kAxis);
-  define(m, "rules_of",
-         [](const TupleArg& shape, const Shown& shown) {
-           return from_rules(rules_of(extents(to_int_tuple(shape.handle)), shown));
-         },
-         py::arg("shape"), py::arg("shown"), kRules);
-  define(m, "index_of",
-         [](const Arg& at, const TupleArg& shape) {
-           const IntTuple given = to_integers(at.handle), of = static_shape(to_int_tuple(shape.handle));
-           return guarded("crd2idx", {at.handle, shape.handle}, [&] { return show([&] { return index_of(given, of); }); });
-         },
-         py::arg("at"), py::arg("shape"), kIndex);
-  define(m, "grids_of",
-         [](const TupleArg& shape, const Arg& most) {
-           Grids found = show([&] { return grids_of(to_int_tuple(shape.handle), to_most(most.handle)); });
-           return py::make_tuple(tuple_from(found.grids), tuple_from(found.notes));
-         },
-         py::arg("shape"), py::arg("most") = kMost, kGrids);
-  define(m, "memory_hover",
-         [](const Arg& memory, int64_t offset) {
-           Hover hover;
-           to_memory(memory.handle)->add_hover(hover, offset);
-           return tuple_from(hover);
-         },
-         py::arg("memory"), py::arg("offset"), kHover);
+  define(
+      m, "extents", [](const TupleArg& shape) { return tuple_from(extents(to_int_tuple(shape.handle))); },
+      py::arg("shape"), kExtents);
+  define(
+      m, "axis_of",
+      [](const TupleArg& shape, const Shown& shown, const std::string& prefix) {
+        return from_axis(axis_of(extents(to_int_tuple(shape.handle)), shown, prefix));
+      },
+      py::arg("shape"), py::arg("shown"), py::arg("prefix") = "", kAxis);
+  define(
+      m, "rules_of",
+      [](const TupleArg& shape, const Shown& shown) {
+        return from_rules(rules_of(extents(to_int_tuple(shape.handle)), shown));
+      },
+      py::arg("shape"), py::arg("shown"), kRules);
+  define(
+      m, "index_of",
+      [](const Arg& at, const TupleArg& shape) {
+        const IntTuple given = to_integers(at.handle), of = static_shape(to_int_tuple(shape.handle));
+        return guarded("crd2idx", {at.handle, shape.handle}, [&] { return show([&] { return index_of(given, of); }); });
+      },
+      py::arg("at"), py::arg("shape"), kIndex);
+  define(
+      m, "grids_of",
+      [](const TupleArg& shape, const Arg& most) {
+        Grids found = show([&] { return grids_of(to_int_tuple(shape.handle), to_most(most.handle)); });
+        return py::make_tuple(tuple_from(found.grids), tuple_from(found.notes));
+      },
+      py::arg("shape"), py::arg("most") = kMost, kGrids);
+  define(
+      m, "memory_hover",
+      [](const Arg& memory, int64_t offset) {
+        Hover hover;
+        to_memory(memory.handle)->add_hover(hover, offset);
+        return tuple_from(hover);
+      },
+      py::arg("memory"), py::arg("offset"), kHover);
 }
 
 }  // namespace tilewright::bind

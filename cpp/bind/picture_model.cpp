@@ -40,14 +40,22 @@ Axis to_axis(py::handle axis) {
 }
 
 Cell to_cell(py::handle x) {
-  return {to_number(field(x, 0)), to_number(field(x, 1)),       all(field(x, 2), to_text),   to_owner(field(x, 3)),
+  return {to_number(field(x, 0)),    to_number(field(x, 1)),   all(field(x, 2), to_text), to_owner(field(x, 3)),
           all(field(x, 4), to_pair), field(x, 5).cast<bool>(), field(x, 6).cast<bool>()};
 }
 
 Panel to_panel(py::handle x) {
-  Panel panel{to_text(field(x, 0)),      to_text(field(x, 1)),       to_number(field(x, 2)),     to_number(field(x, 3)),
-              all(field(x, 4), to_cell), to_axis(field(x, 5)),       to_axis(field(x, 6)),       all(field(x, 7), to_rule),
-              all(field(x, 8), to_rule), all(field(x, 9), to_entry), std::nullopt};
+  Panel panel{to_text(field(x, 0)),
+              to_text(field(x, 1)),
+              to_number(field(x, 2)),
+              to_number(field(x, 3)),
+              all(field(x, 4), to_cell),
+              to_axis(field(x, 5)),
+              to_axis(field(x, 6)),
+              all(field(x, 7), to_rule),
+              all(field(x, 8), to_rule),
+              all(field(x, 9), to_entry),
+              std::nullopt};
   if (const py::handle modes = field(x, 10); !modes.is_none()) {
     panel.modes = {all(field(modes, 0), to_pair), all(field(modes, 1), to_pair), all(field(modes, 2), to_pair)};
   }
@@ -103,6 +111,16 @@ py::tuple from_pair(const std::pair<std::string, std::string>& pair) {
 py::object from_rule(const Rule& rule) { return record(classes().rule, rule.after, rule.weight); }
 py::tuple from_place(const Place& place) { return py::make_tuple(place.panel, place.row, place.column); }
 
+}  // namespace
+
+py::tuple from_axis(const Axis& axis) {
+  return tuple_of(axis, [](const Level& level) {
+    return tuple_of(level, [](const Label& x) { return record(classes().label, from_text(x.text), x.span); });
+  });
+}
+
+py::tuple from_rules(const std::vector<Rule>& rules) { return tuple_of(rules, from_rule); }
+
 py::object from_panel(const Panel& x) {
   py::object modes = py::none();
   if (x.modes) {
@@ -121,20 +139,11 @@ py::object from_panel(const Panel& x) {
                 tuple_of(x.column_rules, from_rule), legend, modes);
 }
 
-}  // namespace
-
-py::tuple from_axis(const Axis& axis) {
-  return tuple_of(axis, [](const Level& level) {
-    return tuple_of(level, [](const Label& x) { return record(classes().label, from_text(x.text), x.span); });
-  });
-}
-
-py::tuple from_rules(const std::vector<Rule>& rules) { return tuple_of(rules, from_rule); }
-
 std::string to_text(py::handle text) {
   if (!PyUnicode_Check(text.ptr())) wrong_kind(text, "a text of a picture");
   Py_ssize_t size = 0;
-  if (const char* const known = PyUnicode_AsUTF8AndSize(text.ptr(), &size)) return {known, static_cast<std::size_t>(size)};
+  if (const char* const known = PyUnicode_AsUTF8AndSize(text.ptr(), &size))
+    return {known, static_cast<std::size_t>(size)};
   PyErr_Clear();
   PyObject* const bytes = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass");
   if (bytes == nullptr) throw py::error_already_set();

@@ -13,6 +13,9 @@ auto show(F&& f) -> decltype(f()) {
     return f();
   } catch (const picture::OptionError& error) {
     throw py::value_error(concat("show: ", error.what()));
+  } catch (const LayoutError& error) {
+    PyErr_SetString(registry().error.ptr(), error.what());
+    throw py::error_already_set();
   }
 }
 

@@ -1,4 +1,4 @@
-// What is drawn of layouts and operations by cpp/picture.
+// What is drawn of layouts and swizzles.
 #include "define.hpp"
 #include "picture.hpp"
 #include "picture/swizzles.hpp"
@@ -132,27 +132,30 @@ Style to_style(py::handle color, py::handle memory, py::handle mark, py::handle 
 void bind_picture_subjects(py::module_& m) {
   define(m, "layout", layout, py::arg("layout"), py::arg("color"), py::arg("memory"), py::arg("mark"), py::arg("most"),
          py::arg("content") = py::none(), py::arg("heading") = py::none(), kLayout);
-  define(m, "swizzle",
-         [](const Swizzle& swizzle, const Arg& memory, const Arg& at, const Arg& most) {
-           return show([&] {
-             const auto offset = at.handle.is_none() ? std::optional<int64_t>() : to_int64(at.handle);
-             return from_picture(swizzle_picture(swizzle, to_memory(memory.handle), offset, to_most(most.handle)));
-           });
-         },
-         py::arg("swizzle"), py::arg("memory"), py::arg("at"), py::arg("most"), kSwizzle);
-  define(m, "swizzled",
-         [](const ComposedLayout& layout, const Arg& color, const Arg& memory, const Arg& mark, const Arg& most,
-            const Arg& only) {
-           return show([&] {
-             const Only views = to_only(only.handle);
-             Style style = to_style(color.handle, memory.handle, mark.handle, most.handle);
-             return from_picture(swizzled_picture(layout, std::move(style), views));
-           });
-         },
-         py::arg("layout"), py::arg("color"), py::arg("memory"), py::arg("mark"), py::arg("most"), py::arg("only"),
-         kSwizzled);
-  define(m, "facts", [](const LayoutArg& layout) { return facts_of(Values(as_any_layout(layout.handle))); },
-         py::arg("layout"), kFacts);
+  define(
+      m, "swizzle",
+      [](const Swizzle& swizzle, const Arg& memory, const Arg& at, const Arg& most) {
+        return show([&] {
+          const auto offset = at.handle.is_none() ? std::optional<int64_t>() : to_int64(at.handle);
+          return from_picture(swizzle_picture(swizzle, to_memory(memory.handle), offset, to_most(most.handle)));
+        });
+      },
+      py::arg("swizzle"), py::arg("memory"), py::arg("at"), py::arg("most"), kSwizzle);
+  define(
+      m, "swizzled",
+      [](const ComposedLayout& layout, const Arg& color, const Arg& memory, const Arg& mark, const Arg& most,
+         const Arg& only) {
+        return show([&] {
+          const Only views = to_only(only.handle);
+          Style style = to_style(color.handle, memory.handle, mark.handle, most.handle);
+          return from_picture(swizzled_picture(layout, std::move(style), views));
+        });
+      },
+      py::arg("layout"), py::arg("color"), py::arg("memory"), py::arg("mark"), py::arg("most"), py::arg("only"),
+      kSwizzled);
+  define(
+      m, "facts", [](const LayoutArg& layout) { return facts_of(Values(as_any_layout(layout.handle))); },
+      py::arg("layout"), kFacts);
 }
 
 }  // namespace tilewright::bind

@@ -3,8 +3,11 @@
 #include <charconv>
 
 #include "json.hpp"
+#include "operations.hpp"
+#include "picture/composition.hpp"
 #include "picture/svg.hpp"
 #include "picture/swizzles.hpp"
+#include "picture/tv.hpp"
 #include "request.hpp"
 #include "value.hpp"
 
@@ -97,15 +100,47 @@ Picture layout_drawn(Request& request) {
   return picture::swizzled_picture(*composed, style, views);
 }
 
+Picture tv_drawn(Request& request) {
+  const AnyLayout tv = any_layout_of(request.value("layout"));
+  const Value tile = request.value("tile");
+  const auto* shape = std::get_if<IntTuple>(&tile.variant());
+  std::optional<picture::Values> data;
+  if (shape == nullptr) data.emplace(any_layout_of(tile));
+  picture::TvStyle style{data ? &*data : nullptr, {}, {}, request.number("most", picture::kMost)};
+  if (data || request.find("bits") != nullptr) style.memory = request.memory();
+  if (const auto mark = request.mark(picture::shape_of(tv))) style.at = mark->index;
+  request.all_read();
+  const TupleView of = data ? picture::shape_of(data->layout()) : shape->view();
+  return picture::tv_picture(tv, picture::static_shape(of), style);
+}
+
+Picture composition_drawn(Request& request) {
+  const Value a = request.value("a"), b = request.value("b");
+  const AnyLayout by = any_layout_of(b);
+  std::optional<IntTuple> at;
+  if (request.find("at") != nullptr) at = tuple_of(request.value("at"));
+  request.all_read();
+  const AnyLayout result = any_layout_of(apply("composition", {a, b}));
+  if (const auto* swizzle = std::get_if<Swizzle>(&a.variant())) {
+    return picture::composition_picture(*swizzle, by, result, at);
+  }
+  const AnyLayout of = any_layout_of(a);
+  return std::visit([&](const auto& x) { return picture::composition_picture(x, by, result, at); }, of);
+}
+
 Picture drawn(Request& request) {
   const std::string subject = request.text("subject");
   if (subject == "layout") return layout_drawn(request);
-  throw KindError(concat("there is no picture of '", subject, "'; there are pictures of layout"));
+  if (subject == "tv") return tv_drawn(request);
+  if (subject == "composition") return composition_drawn(request);
+  throw KindError(concat("there is no picture of '", subject, "'; there are pictures of layout, tv and composition"));
 }
 
 std::string error_answer(const char* kind, const std::exception& error, const std::string& field) {
   Json json;
-  json.open('{').key("error").open('{').key("kind").text(kind).key("text").text(concat("show: ", error.what()));
+  const std::string_view what = error.what();
+  const std::string text = what.starts_with("show(") ? std::string(what) : concat("show: ", std::string(what));
+  json.open('{').key("error").open('{').key("kind").text(kind).key("text").text(text);
   if (!field.empty()) json.key("field").text(field);
   return json.close('}').close('}').str();
 }

@@ -16,6 +16,11 @@
 //     color     "value" (the offset), "bank" (needs bits), "mode", or the number of a mode, "1" or "(1,0)"; swizzled
 //               layouts are coloured by bank if it is left out
 //     only      of a swizzled layout: "before" or "after"
+// subject "tv": of a thread-value layout
+//     layout    its text, two modes, thread and value
+//     tile      a shape, or the layout of the tile in memory, which adds the offset to what pointing at a cell shows
+// subject "composition": of A o B, one coordinate of B followed
+//     a, b      their texts: A a layout, a swizzled layout or a swizzle, B a layout
 #pragma once
 
 #include <string>

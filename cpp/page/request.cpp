@@ -72,7 +72,8 @@ class Reader {
     }
     uint32_t letter = 0;
     for (int i = 0; i < 4; ++i) {
-      const std::size_t digit = ++at_ < text_.size() ? std::string_view("0123456789abcdef").find(text_[at_]) : text_.npos;
+      const std::size_t digit =
+          ++at_ < text_.size() ? std::string_view("0123456789abcdef").find(text_[at_]) : text_.npos;
       if (digit == text_.npos) bad();
       letter = letter << 4 | static_cast<uint32_t>(digit);
     }

@@ -66,7 +66,9 @@ class Field {
       const double left = box.left + static_cast<double>(place.column) * w;
       const double top = box.top + static_cast<double>(place.row) * h;
       const double a = sheet.dense ? 2.0 : 2.8, b = sheet.dense ? 2.2 : 3.5;
-      ends_.push_back({static_cast<std::size_t>(place.panel), {left + a, left + w - a}, {top + b, top + h - b},
+      ends_.push_back({static_cast<std::size_t>(place.panel),
+                       {left + a, left + w - a},
+                       {top + b, top + h - b},
                        {left, top, left + w, top + h}});
       xs.insert({left, left + w, left + a, left + w - a});
       ys.insert({top, top + h, top + b, top + h - b});
@@ -142,9 +144,8 @@ class Field {
       if (meets(rect, across, line)) parts.push_back(part_of(rect, across));
     }
     for (std::size_t panel = 0; panel < areas_.size(); ++panel) {
-      const bool lane = std::any_of(ends_.begin(), ends_.end(), [&](const End& end) {
-        return end.panel == panel && end.has_lane(across, line);
-      });
+      const bool lane = std::any_of(ends_.begin(), ends_.end(),
+                                    [&](const End& end) { return end.panel == panel && end.has_lane(across, line); });
       if (!lane && meets(areas_[panel], across, line)) parts.push_back(part_of(areas_[panel], across));
     }
     return parts;

@@ -22,8 +22,8 @@ bool inside(TupleView coordinate, TupleView shape) {
 
 Shown shown_of(int64_t extent, int64_t most) {
   if (most < 2 || most > kLargest) {
-    throw OptionError(concat("most must be a whole number of rows and columns, at least 2 and at most ", kLargest,
-                             ", not ", most));
+    throw OptionError(
+        concat("most must be a whole number of rows and columns, at least 2 and at most ", kLargest, ", not ", most));
   }
   const int64_t last = extent <= most ? 0 : std::min(kEnding, most / 4);
   Shown shown;
@@ -80,8 +80,8 @@ Axis axis_of(const Extents& leaves, const Shown& shown, const std::string& prefi
       if (here && here == before && leaf != 0) {
         ++level.back().span;
       } else {
-        level.push_back({here ? prefix + std::to_string(leaf + 1 < leaves.size() ? *here % leaves[leaf] : *here)
-                              : kElision});
+        level.push_back(
+            {here ? prefix + std::to_string(leaf + 1 < leaves.size() ? *here % leaves[leaf] : *here) : kElision});
       }
       before = here;
     }

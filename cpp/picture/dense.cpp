@@ -297,8 +297,9 @@ Titles Titles::shorter(const Panel& panel, int form) const {
 
 int64_t Titles::bytes(std::size_t field) const {
   if (field >= names.size()) return 0;
-  return std::accumulate(values[field].begin(), values[field].end(), int64_t{0},
-                         [](int64_t sum, const std::string& value) { return sum + 1 + static_cast<int64_t>(value.size()); });
+  return std::accumulate(
+      values[field].begin(), values[field].end(), int64_t{0},
+      [](int64_t sum, const std::string& value) { return sum + 1 + static_cast<int64_t>(value.size()); });
 }
 
 }  // namespace tilewright::picture

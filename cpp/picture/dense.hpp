@@ -22,8 +22,8 @@ Strokes strokes_of(const Colors& lines);
 // About what the paths of these lines take.
 int64_t bytes_of(const Strokes& strokes);
 
-// Where the cells of a panel are: a coordinate is rows[row] + columns[column], or the other way round. Where all of them
-// are numbers, so is it: their sum.
+// Where the cells of a panel are: a coordinate is rows[row] + columns[column], or the other way round. Where all of
+// them are numbers, so is it: their sum.
 struct Summands {
   std::vector<std::string> rows, columns;
   bool turned;

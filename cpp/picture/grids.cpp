@@ -59,7 +59,8 @@ std::optional<int64_t> find(const Shown& shown, int64_t i) {
 
 bool Grid::cut() const {
   const Extents leaves = extents(shape);
-  return leaves.size() < column_leaves.size() || !std::equal(column_leaves.begin(), column_leaves.end(), leaves.begin());
+  return leaves.size() < column_leaves.size() ||
+         !std::equal(column_leaves.begin(), column_leaves.end(), leaves.begin());
 }
 
 std::optional<std::pair<int64_t, int64_t>> Grid::place(int64_t index) const {
@@ -174,8 +175,7 @@ Grids grids_of(TupleView given, int64_t most) {
   const auto cells = static_cast<int64_t>(down.size() * across.size());
   const int64_t panels = std::min({count, kPanels, std::max<int64_t>(1, kCells / cells)});
   if (panels < count) {
-    found.notes.push_back(
-        concat(panels, " of ", count, " slices along the modes from 2 on are drawn: the first ones"));
+    found.notes.push_back(concat(panels, " of ", count, " slices along the modes from 2 on are drawn: the first ones"));
   }
   for (int64_t i = 0; i < panels; ++i) {
     found.grids.push_back(

@@ -15,8 +15,8 @@ struct Spot {
   std::string name;
 };
 
-// One panel's coordinates: `rows` and `columns` are the indices that are drawn, `rest` those of the modes 2, 3, ... Of a
-// shape with one mode, a row is a line of as many elements as there are columns.
+// One panel's coordinates: `rows` and `columns` are the indices that are drawn, `rest` those of the modes 2, 3, ... Of
+// a shape with one mode, a row is a line of as many elements as there are columns.
 struct Grid {
   IntTuple shape;
   Extents row_leaves, column_leaves;

@@ -35,7 +35,8 @@ Lines lines_of(const Box& box) {
   found.texts.assign(found.lines, std::vector<Texts>(static_cast<std::size_t>(panel.rows), row));
   for (const Cell& cell : panel.cells) {
     for (std::size_t i = 0; i < found.lines; ++i) {
-      std::string& text = found.texts[i].at(static_cast<std::size_t>(cell.row)).at(static_cast<std::size_t>(cell.column));
+      std::string& text =
+          found.texts[i].at(static_cast<std::size_t>(cell.row)).at(static_cast<std::size_t>(cell.column));
       text = i < cell.lines.size() ? escaped(centered(cell.lines[i], letters)) : blank;
     }
   }
@@ -231,8 +232,8 @@ void add_panel_texts(Texts& body, const Box& box, const Lines& lines, const Titl
       bool placed = false;
       for (std::size_t i = 0; i < texts.size(); ++i) {
         if (i != 0 && i % step == 0) {
-          content += (placed ? " </tspan>" : " ") + ("<tspan x=\"" +
-                     number(box.left + kAdvance / 2 + static_cast<double>(i) * box.width)) + "\">";
+          content += (placed ? " </tspan>" : " ") +
+                     ("<tspan x=\"" + number(box.left + kAdvance / 2 + static_cast<double>(i) * box.width)) + "\">";
           placed = true;
         } else if (i != 0) {
           content += ' ';

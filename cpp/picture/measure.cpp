@@ -182,9 +182,8 @@ Sheet measured(const Picture& picture, std::optional<bool> asked) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].row == r && all[i].column < 0) free.push_back(i);
     }
-    std::stable_sort(free.begin(), free.end(), [&](std::size_t a, std::size_t b) {
-      return picture.panels[a].column < picture.panels[b].column;
-    });
+    std::stable_sort(free.begin(), free.end(),
+                     [&](std::size_t a, std::size_t b) { return picture.panels[a].column < picture.panels[b].column; });
     for (const std::size_t i : free) {
       lefts[all[i].column] = x;
       x += widths[all[i].column] + kGap;

@@ -7,7 +7,8 @@
 
 namespace tilewright::picture {
 
-inline constexpr int64_t kRich = 900;  // cells, up to which they are large; the limit of 200 kB leaves 200 bytes for each
+inline constexpr int64_t kRich =
+    900;  // cells, up to which they are large; the limit of 200 kB leaves 200 bytes for each
 inline constexpr double kLetter = 7.3, kSmall = 6.1;  // pixels that a letter and a small one take at most
 inline constexpr double kAdvance = 6.0;               // pixels of a small letter
 inline constexpr double kBold = 8.0, kPlain = 7.0;    // of a letter of a title, and of the lines below it

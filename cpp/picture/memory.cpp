@@ -20,9 +20,7 @@ std::string hexadecimal(int64_t x) {
 
 }  // namespace
 
-int64_t Memory::address(int64_t offset) const {
-  return checked_add(base, floor_div(checked_mul(offset, bits), 8));
-}
+int64_t Memory::address(int64_t offset) const { return checked_add(base, floor_div(checked_mul(offset, bits), 8)); }
 
 int64_t Memory::bank(int64_t offset) const {
   const int64_t word = floor_div(address(offset), kWord) % kBanks;

@@ -64,8 +64,8 @@ struct Panel {
   std::optional<CoordinateModes> modes;  // lets a picture of many cells say their coordinates in fewer letters
 };
 
-// Panels of one grid row have their cells level, those of one column stand flush left. Free ones are in no column: those
-// of a row stand one beside the other, each as wide as it is.
+// Panels of one grid row have their cells level, those of one column stand flush left. Free ones are in no column:
+// those of a row stand one beside the other, each as wide as it is.
 struct Placed {
   int64_t row = 0, column = 0;
   Panel panel;

@@ -7,7 +7,8 @@ namespace tilewright::picture {
 namespace {
 
 // Paul Tol's "light" scheme: told apart with every kind of colour vision, and black text is readable on each.
-constexpr std::array<int, 8> kPalette = {0x77aadd, 0xee8866, 0xeedd88, 0x44bb99, 0xffaabb, 0x99ddff, 0xbbcc33, 0xaaaa00};
+constexpr std::array<int, 8> kPalette = {0x77aadd, 0xee8866, 0xeedd88, 0x44bb99,
+                                         0xffaabb, 0x99ddff, 0xbbcc33, 0xaaaa00};
 constexpr std::array<double, 3> kTints = {0.0, 0.35, 0.6};  // towards white, one for each round through the palette
 constexpr double kFaded = 0.72;
 constexpr int kNobody = 0xcbd0d5, kGrey = 0xb4bac1;  // no white boxes on a dark page

@@ -15,39 +15,38 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Sizes of letters by the width of one of them, 6, 7 and 8 pixels: CairoSVG rounds widths to whole pixels, and looks for
-// the first family only.
+// Sizes of letters by the width of one of them, 6, 7 and 8 pixels: CairoSVG rounds widths to whole pixels, and looks
+// for the first family only.
 #define SMALL_SIZE "font-size:9.966px"
 #define PLAIN_SIZE "font-size:11.627px"
 #define BOLD_SIZE "font-size:13.288px"
 #define INK "fill:#777"
 // A notebook applies it to the whole page.
-constexpr std::string_view kStyle =
-    ".tw-show text{font-family:DejaVu Sans Mono,Menlo,Consolas,monospace;" PLAIN_SIZE
-    ";fill:#111;text-anchor:middle;white-space:pre}"
-    ".tw-show .s{" SMALL_SIZE
-    "}"
-    ".tw-show .c{text-anchor:start;" SMALL_SIZE
-    "}"
-    ".tw-show .g{" SMALL_SIZE ";" INK
-    "}"
-    ".tw-show .f{fill:#444}"
-    ".tw-show .u{text-anchor:start;" PLAIN_SIZE ";" INK
-    "}"
-    ".tw-show .h{text-anchor:start;" BOLD_SIZE ";font-weight:bold;" INK
-    "}"
-    ".tw-show .t{text-anchor:start;" BOLD_SIZE ";font-weight:bold;" INK
-    "}"
-    ".tw-show .l{text-anchor:start;" SMALL_SIZE ";" INK
-    "}"
-    ".tw-show rect{stroke:#555;stroke-width:.8}"
-    ".tw-show .b{fill:none;stroke:#999}"
-    ".tw-show .m{fill:none;stroke:#111;stroke-width:3}"
-    ".tw-show .k{fill:none;stroke:#d63346;stroke-width:1.8;stroke-linejoin:round}"
-    ".tw-show .a{fill:#d63346}"
-    ".tw-show .w{" PLAIN_SIZE
-    ";font-weight:bold;stroke:#fff;stroke-width:4}"  // a white ground for what follows
-    ".tw-show .n{" PLAIN_SIZE ";font-weight:bold;fill:#d63346}";
+constexpr std::string_view kStyle = ".tw-show text{font-family:DejaVu Sans Mono,Menlo,Consolas,monospace;" PLAIN_SIZE
+                                    ";fill:#111;text-anchor:middle;white-space:pre}"
+                                    ".tw-show .s{" SMALL_SIZE
+                                    "}"
+                                    ".tw-show .c{text-anchor:start;" SMALL_SIZE
+                                    "}"
+                                    ".tw-show .g{" SMALL_SIZE ";" INK
+                                    "}"
+                                    ".tw-show .f{fill:#444}"
+                                    ".tw-show .u{text-anchor:start;" PLAIN_SIZE ";" INK
+                                    "}"
+                                    ".tw-show .h{text-anchor:start;" BOLD_SIZE ";font-weight:bold;" INK
+                                    "}"
+                                    ".tw-show .t{text-anchor:start;" BOLD_SIZE ";font-weight:bold;" INK
+                                    "}"
+                                    ".tw-show .l{text-anchor:start;" SMALL_SIZE ";" INK
+                                    "}"
+                                    ".tw-show rect{stroke:#555;stroke-width:.8}"
+                                    ".tw-show .b{fill:none;stroke:#999}"
+                                    ".tw-show .m{fill:none;stroke:#111;stroke-width:3}"
+                                    ".tw-show .k{fill:none;stroke:#d63346;stroke-width:1.8;stroke-linejoin:round}"
+                                    ".tw-show .a{fill:#d63346}"
+                                    ".tw-show .w{" PLAIN_SIZE
+                                    ";font-weight:bold;stroke:#fff;stroke-width:4}"  // a white ground for what follows
+                                    ".tw-show .n{" PLAIN_SIZE ";font-weight:bold;fill:#d63346}";
 #undef SMALL_SIZE
 #undef PLAIN_SIZE
 #undef BOLD_SIZE
@@ -139,9 +138,9 @@ void add_marks(Texts& body, const Box& box) {
   std::string path;
   for (const Cell& cell : box.panel->cells) {
     if (!cell.marked) continue;
-    path += move(box.left + static_cast<double>(cell.column) * w + 1.5,
-                 box.top + static_cast<double>(cell.row) * h + 1.5) +
-            "h" + number(w - 3) + "v" + number(h - 3) + "h" + number(3 - w) + "z";
+    path +=
+        move(box.left + static_cast<double>(cell.column) * w + 1.5, box.top + static_cast<double>(cell.row) * h + 1.5) +
+        "h" + number(w - 3) + "v" + number(h - 3) + "h" + number(3 - w) + "z";
   }
   if (!path.empty()) body.push_back("<path d=\"" + path + "\" class=\"m\"/>");
 }
@@ -178,9 +177,8 @@ void add_arrow(Texts& body, const Sheet& sheet, const Link& link) {
   double far = std::hypot(end.x - before.x, end.y - before.y);
   if (far == 0) far = 1;
   const double dx = (end.x - before.x) / far, dy = (end.y - before.y) / far;
-  const std::vector<Point> head = {end,
-                                   {end.x - 8 * dx - 3 * dy, end.y - 8 * dy + 3 * dx},
-                                   {end.x - 8 * dx + 3 * dy, end.y - 8 * dy - 3 * dx}};
+  const std::vector<Point> head = {
+      end, {end.x - 8 * dx - 3 * dy, end.y - 8 * dy + 3 * dx}, {end.x - 8 * dx + 3 * dy, end.y - 8 * dy - 3 * dx}};
   const auto line = [](const std::vector<Point>& corners) {
     std::string text;
     for (const Point& corner : corners) text += (text.empty() ? "" : "L") + number(corner.x) + " " + number(corner.y);

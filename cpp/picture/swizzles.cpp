@@ -23,9 +23,7 @@ std::pair<Memory, std::string> usual_memory(const Swizzle& swizzle, const std::o
   return {memory, "for elements of " + memory.kind};
 }
 
-std::string span_text(int64_t x, int64_t run) {
-  return run == 1 ? std::to_string(x) : concat(x, "..", x + run - 1);
-}
+std::string span_text(int64_t x, int64_t run) { return run == 1 ? std::to_string(x) : concat(x, "..", x + run - 1); }
 
 // An arrow from the one marked cell to the other, where there are two.
 std::vector<Link> marked_link(const std::vector<Placed>& panels) {
@@ -86,7 +84,8 @@ Picture swizzle_picture(const Swizzle& swizzle, const std::optional<Memory>& giv
   const int64_t columns = int64_t{1} << std::abs(swizzle.shift());
   const int64_t size = swizzle.period();
   if (at && (*at < 0 || *at >= size)) {
-    throw OptionError(concat("at=", *at, " lies outside the ", size, " offsets that ", to_string(swizzle), " permutes"));
+    throw OptionError(
+        concat("at=", *at, " lies outside the ", size, " offsets that ", to_string(swizzle), " permutes"));
   }
   const Shown rows_shown = shown_of(size / run / columns, most), columns_shown = shown_of(columns, most);
   Picture picture{to_string(swizzle), {}, {}, {}};

@@ -21,7 +21,8 @@ std::vector<std::string> split(std::string_view text, char at);
 // a line are cut, or where `cut` is false stand alone.
 std::vector<std::string> wrapped(std::string_view text, int64_t letters, std::string_view indent = "", bool cut = true);
 
-// A number with at most so many digits behind the point, the last one rounded to even; one digit is left out if it is 0.
+// A number with at most so many digits behind the point, the last one rounded to even; one digit is left out if it is
+// 0.
 std::string fixed(double x, int digits);
 inline std::string number(double x) { return fixed(x, 1); }
 

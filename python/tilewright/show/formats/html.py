@@ -11,7 +11,6 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-
 from tilewright import _core
 
 if TYPE_CHECKING:
@@ -103,8 +102,9 @@ def image(picture: Picture) -> str:
     drawing = picture.svg()
     width, height = (float(x) for x in re.findall(r' (?:width|height)="([\d.]+)"', drawing)[:2])
     shown = min(width, width * HIGHEST / height)  # of a page that drops the style, the attribute keeps the limit
+    title = _core.picture.escape(picture.title)
     return (
-        f'<img src="data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}" alt="{_core.picture.escape(picture.title)}" '
+        f'<img src="data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}" alt="{title}" '
         f'width="{shown:.0f}" style="max-width:100%;height:auto">'
     )
 

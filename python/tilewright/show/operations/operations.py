@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["coalesce_picture", "complement_picture", "composition_picture", "layout_of", "operand_panel"]
 
-EVALUATED = 1 << 16  # elements of B that are followed
-SIDE, PAIR = 36, 44  # rows and columns of each of three large panels, and of each of two
+EVALUATED = 1 << 16  # elements that are followed
+PAIR = 44  # rows and columns of each of two large panels
 LINE = 32  # offsets on a line of a complement
 NAMED = 12  # entries of a legend
 
@@ -74,11 +74,6 @@ def traced(operation: str, grid: Grid, at: Any, follows: Callable[[int], bool]) 
     return index
 
 
-def index_of(found: Any, shape: Any) -> int:
-    """What a layout gives, an index or a coordinate, as an index of a shape."""
-    return int(_core.crd2idx(found, shape)) if isinstance(found, tuple) else int(found)
-
-
 def composition_picture(lhs: Any, rhs: Any, *, at: Any = None) -> Picture:
     """B, A and A o B; one coordinate (`at`, else one in the middle) is followed through all three.
 
@@ -99,61 +94,7 @@ def composition_picture(lhs: Any, rhs: Any, *, at: Any = None) -> Picture:
         result = _core.composition(a, b)
     except _core.LayoutError as error:
         return _no_composition(a, b, error)
-    return _path(a, b, result, at)
-
-
-def _size(a: Any, b: Any) -> int:
-    """The elements of A; a swizzle has as many as B needs."""
-    return int(_core.cosize(b)) if isinstance(a, _core.Swizzle) else int(_core.size(a))
-
-
-def _path(a: Any, b: Any, result: Any, at: Any) -> Picture:
-    """B, A and A o B, one coordinate followed through them."""
-    of_a = _size(a, b) if isinstance(a, _core.Swizzle) else a.shape
-    # One mode that became several stays on one line.
-    shape = (result.shape,) if _core.rank(b) == 1 < _core.rank(result) else result.shape
-    whole = room_for(b, result) if isinstance(a, _core.Swizzle) else room_for(a, b, result)
-    grids = grids_for((b.shape, of_a, shape), SIDE, room=whole)
-    grids = *grids[:2], grids[2]._replace(shape=result.shape)
-
-    def through(index: int) -> int:
-        return index_of(offset_at(b, index), of_a)
-
-    def follows(index: int) -> bool:
-        return grids[1].place(through(index)) is not None and grids[2].place(index) is not None
-
-    start = traced("composition", grids[0], at, follows)
-    first, via = int(_core.size(b, mode=[0])), through(start)
-    followed = range(min(int(_core.size(b)), EVALUATED))
-    vias = [x if type(x) is int else index_of(x, of_a) for x in offsets_at(b, followed)]
-    reached = dict(zip(vias[::-1], followed[::-1], strict=True))  # the first index is the one that stays
-
-    def colors(grid: Grid) -> list[int]:
-        return [index % first for index in grid.drawn()]
-
-    origins = list(map(reached.get, grids[1].drawn()))
-    of_origins = [None if origin is None else origin % first for origin in origins]
-    pale = [origin is None for origin in origins]
-    says = "an index to an offset; pale: not reached"
-    panels = [
-        grids[0].offsets(f"B = {b}", "a coordinate to an index of A", b, colors(grids[0]), [start]),
-        grids[1].offsets(f"A = {a}", says, a, of_origins, [via], pale),
-        grids[2].offsets(f"A o B = {result}", "a coordinate of B to an offset", result, colors(grids[2]), [start]),
-    ]
-    given, offset = text(offset_at(b, start)), text(offset_at(result, start))
-    places = grids[0].place(start), grids[1].place(via), grids[2].place(start)
-    links = []
-    if places[0] is not None and places[1] is not None:
-        links.append(Link((0, *places[0]), (1, *places[1]), given))
-    if places[1] is not None and places[2] is not None:
-        links.append(Link((1, *places[1]), (2, *places[2]), offset))
-    coordinate = grids[0].coordinate(start)
-    notes = [f"at {coordinate}: B gives {given}, A({given}) = {offset}, and A o B at {coordinate} = {offset}"]
-    if via >= _size(a, b):
-        notes.append(f"index {given} is past the {_size(a, b)} elements of A, which goes on with its last stride")
-    for name, grid in zip((f"B = {b}", f"A = {a}", f"A o B = {result}"), grids, strict=True):
-        notes += grid.note(name)
-    return Picture(f"composition({a}, {b}) = {result}", arranged(panels), notes, links)
+    return _core.picture.composition(a, b, result, at)
 
 
 def _no_composition(a: Any, b: Any, error: _core.LayoutError) -> Picture:
