@@ -1,37 +1,34 @@
 #include "memory.hpp"
 
-#include <array>
-#include <charconv>
-
-#include "core/integer.hpp"
+#include <algorithm>
 
 namespace tilewright::picture {
 
 namespace {
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
-std::string hexadecimal(int64_t x) {
-  std::array<char, 20> digits{};
-  const auto size = static_cast<uint64_t>(x);
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), x < 0 ? -size : size, 16).ptr;
-  return (x < 0 ? "-0x" : "0x") + std::string(digits.data(), end);
+std::string hexadecimal(Wide x) {
+  std::string digits;
+  for (Wide rest = x < 0 ? -x : x; rest != 0 || digits.empty(); rest /= 16) {
+    digits += "0123456789abcdef"[static_cast<int>(rest % 16)];
+  }
+  std::reverse(digits.begin(), digits.end());
+  return (x < 0 ? "-0x" : "0x") + digits;
 }
 
 }  // namespace
 
-int64_t Memory::address(int64_t offset) const { return checked_add(base, floor_div(checked_mul(offset, bits), 8)); }
+Wide Memory::address(int64_t offset) const { return base + floor_div(Wide{offset} * bits, 8); }
 
 int64_t Memory::bank(int64_t offset) const {
-  const int64_t word = floor_div(address(offset), kWord) % kBanks;
+  const auto word = static_cast<int64_t>(floor_div(address(offset), kWord) % kBanks);
   return word < 0 ? word + kBanks : word;
 }
 
 void Memory::add_hover(Hover& hover, int64_t offset) const {
   const std::string of = kind.empty() ? "" : " (" + kind + ")";
-  const int64_t at = address(offset);
+  const Wide at = address(offset);
   hover.emplace_back("bank" + of, std::to_string(bank(offset)));
-  hover.emplace_back("address" + of, base >> 16 != 0 ? hexadecimal(at) : std::to_string(at));
+  hover.emplace_back("address" + of, base >> 16 != 0 ? hexadecimal(at) : to_string(at));
 }
 
 std::vector<Entry> bank_legend(const std::set<int64_t>& groups) {

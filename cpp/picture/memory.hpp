@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "core/wide.hpp"
 #include "model.hpp"
 
 namespace tilewright::picture {
@@ -18,7 +19,7 @@ struct Memory {
   bool assumed = true;
   std::string kind = "f32";
 
-  int64_t address(int64_t offset) const;
+  Wide address(int64_t offset) const;  // beyond 64 bits, too: of layouts that are larger than any memory
   int64_t bank(int64_t offset) const;
   int64_t group(int64_t offset) const { return bank(offset) / kGroup; }
   // What pointing at an element shows.
