@@ -4,7 +4,6 @@
 #include <pybind11/stl.h>
 
 #include "convert.hpp"
-#include "define.hpp"
 #include "module.hpp"
 #include "picture/arrows.hpp"
 #include "picture/axes.hpp"
@@ -181,20 +180,17 @@ void bind_picture(py::module_& core) {
   m.attr("NOTE") = kNote;
   m.attr("RICH") = kRich;
   m.attr("MOST") = kMost;
-  define(
-      m, "svg", [](const Arg& picture) { return from_text(svg(to_picture(picture.handle))); }, py::arg("picture"),
-      kSvg);
-  define(m, "measure", measure, py::arg("picture"), py::arg("dense") = py::none(), kMeasure);
-  define(m, "arrows", arrows, py::arg("picture"), py::arg("dense") = py::none(), kArrows);
-  define(m, "texts", texts, py::arg("picture"), py::arg("dense") = py::none(), kTexts);
-  define(
-      m, "escape", [](const StrArg& text) { return from_text(escaped(to_text(text.handle))); }, py::arg("text"),
-      kEscape);
-  define(m, "thread_color", [](int64_t thread) { return thread_color(thread); }, py::arg("thread"), kColor);
-  define(
-      m, "fill", [](std::optional<int64_t> owner, bool faded) { return fill(owner, faded); }, py::arg("owner"),
+  m.def("svg", [](const Arg& picture) { return from_text(svg(to_picture(picture.handle))); }, py::arg("picture"), kSvg);
+  m.def("measure", measure, py::arg("picture"), py::arg("dense") = py::none(), kMeasure);
+  m.def("arrows", arrows, py::arg("picture"), py::arg("dense") = py::none(), kArrows);
+  m.def("texts", texts, py::arg("picture"), py::arg("dense") = py::none(), kTexts);
+  m.def(
+      "escape", [](const StrArg& text) { return from_text(escaped(to_text(text.handle))); }, py::arg("text"), kEscape);
+  m.def("thread_color", [](int64_t thread) { return thread_color(thread); }, py::arg("thread"), kColor);
+  m.def(
+      "fill", [](std::optional<int64_t> owner, bool faded) { return fill(owner, faded); }, py::arg("owner"),
       py::arg("faded") = false, kFill);
-  define(m, "strokes", strokes, py::arg("lines"), kStrokes);
+  m.def("strokes", strokes, py::arg("lines"), kStrokes);
   bind_picture_grids(m);
   bind_picture_subjects(m);
   bind_picture_tv(m);

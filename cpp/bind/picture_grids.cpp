@@ -1,8 +1,8 @@
 // Axes, grids and memory of pictures, for the subjects that Python draws.
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include "convert.hpp"
-#include "define.hpp"
 #include "picture.hpp"
 #include "picture/grids.hpp"
 #include "picture_options.hpp"
@@ -102,8 +102,8 @@ py::object coordinate_at(const Grid& grid, const picture::Spot& spot) {
   return found;
 }
 
-py::list cells_of(const Grid& grid) {
-  py::list found;
+py::typing::List<py::tuple> cells_of(const Grid& grid) {
+  py::typing::List<py::tuple> found;
   for (const picture::Spot& spot : grid.spots()) {
     found.append(py::make_tuple(spot.row, spot.column, coordinate_at(grid, spot), spot.index, spot.name));
   }
@@ -133,44 +133,45 @@ void bind_picture_grids(py::module_& m) {
            "Row and column at which an index is drawn; None where it is not in this panel.")
       .def("cells", cells_of,
            "For each element: row and column of the panel, coordinate, index, text of the coordinate.");
-  define(
-      m, "shown_of",
+  m.def(
+      "shown_of",
       [](const Arg& extent, const Arg& most) {
         return show([&] { return from_shown(shown_of(to_int64(extent.handle), to_most(most.handle))); });
       },
       py::arg("extent"), py::arg("most") = kMost, kShown);
-  define(m, "cut_note", cut_note, py::arg("what"), py::arg("rows"), py::arg("columns"), py::arg("most") = kMost, kCut);
-  define(
-      m, "extents", [](const TupleArg& shape) { return tuple_from(extents(to_int_tuple(shape.handle))); },
+  m.def("cut_note", cut_note, py::arg("what"), py::arg("rows"), py::arg("columns"), py::arg("most") = kMost, kCut);
+  m.def(
+      "extents",
+      [](const TupleArg& shape) { return show([&] { return tuple_from(extents(to_int_tuple(shape.handle))); }); },
       py::arg("shape"), kExtents);
-  define(
-      m, "axis_of",
+  m.def(
+      "axis_of",
       [](const TupleArg& shape, const Shown& shown, const std::string& prefix) {
-        return from_axis(axis_of(extents(to_int_tuple(shape.handle)), shown, prefix));
+        return show([&] { return from_axis(axis_of(extents(to_int_tuple(shape.handle)), shown, prefix)); });
       },
       py::arg("shape"), py::arg("shown"), py::arg("prefix") = "", kAxis);
-  define(
-      m, "rules_of",
+  m.def(
+      "rules_of",
       [](const TupleArg& shape, const Shown& shown) {
-        return from_rules(rules_of(extents(to_int_tuple(shape.handle)), shown));
+        return show([&] { return from_rules(rules_of(extents(to_int_tuple(shape.handle)), shown)); });
       },
       py::arg("shape"), py::arg("shown"), kRules);
-  define(
-      m, "index_of",
+  m.def(
+      "index_of",
       [](const Arg& at, const TupleArg& shape) {
         const IntTuple given = to_integers(at.handle), of = static_shape(to_int_tuple(shape.handle));
         return guarded("crd2idx", {at.handle, shape.handle}, [&] { return show([&] { return index_of(given, of); }); });
       },
       py::arg("at"), py::arg("shape"), kIndex);
-  define(
-      m, "grids_of",
+  m.def(
+      "grids_of",
       [](const TupleArg& shape, const Arg& most) {
         Grids found = show([&] { return grids_of(to_int_tuple(shape.handle), to_most(most.handle)); });
         return py::make_tuple(tuple_from(found.grids), tuple_from(found.notes));
       },
       py::arg("shape"), py::arg("most") = kMost, kGrids);
-  define(
-      m, "memory_hover",
+  m.def(
+      "memory_hover",
       [](const Arg& memory, int64_t offset) {
         Hover hover;
         to_memory(memory.handle)->add_hover(hover, offset);

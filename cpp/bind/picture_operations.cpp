@@ -1,7 +1,6 @@
 // What is drawn of operations of the algebra.
 #include "picture/composition.hpp"
 
-#include "define.hpp"
 #include "picture.hpp"
 #include "picture_options.hpp"
 
@@ -40,8 +39,7 @@ py::object composition_drawn(const Arg& a, const LayoutArg& b, const LayoutArg& 
 }  // namespace
 
 void bind_picture_operations(py::module_& m) {
-  define(m, "composition", composition_drawn, py::arg("a"), py::arg("b"), py::arg("result"), py::arg("at"),
-         kComposition);
+  m.def("composition", composition_drawn, py::arg("a"), py::arg("b"), py::arg("result"), py::arg("at"), kComposition);
 }
 
 }  // namespace tilewright::bind

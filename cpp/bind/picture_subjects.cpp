@@ -1,5 +1,4 @@
 // What is drawn of layouts and swizzles.
-#include "define.hpp"
 #include "picture.hpp"
 #include "picture/swizzles.hpp"
 #include "picture_options.hpp"
@@ -69,8 +68,8 @@ constexpr const char* kFacts = R"doc(How many elements a layout has, and how its
 
 Examples:
     >>> from tilewright._core import picture
-    >>> picture.facts("(4,8):(8,1)"), picture.facts("(4,8):(0,1)")
-    ('4 x 8 elements, offsets 0 to 31, each once', '4 x 8 elements, offsets 0 to 7, some more than once'))doc";
+    >>> [picture.facts(cute.parse(text)) for text in ("(4,8):(8,1)", "(4,8):(0,1)")]
+    ['4 x 8 elements, offsets 0 to 31, each once', '4 x 8 elements, offsets 0 to 7, some more than once'])doc";
 
 Only to_only(py::handle only) {
   if (only.is_none()) return Only::kBoth;
@@ -130,10 +129,10 @@ Style to_style(py::handle color, py::handle memory, py::handle mark, py::handle 
 }
 
 void bind_picture_subjects(py::module_& m) {
-  define(m, "layout", layout, py::arg("layout"), py::arg("color"), py::arg("memory"), py::arg("mark"), py::arg("most"),
-         py::arg("content") = py::none(), py::arg("heading") = py::none(), kLayout);
-  define(
-      m, "swizzle",
+  m.def("layout", layout, py::arg("layout"), py::arg("color"), py::arg("memory"), py::arg("mark"), py::arg("most"),
+        py::arg("content") = py::none(), py::arg("heading") = py::none(), kLayout);
+  m.def(
+      "swizzle",
       [](const Swizzle& swizzle, const Arg& memory, const Arg& at, const Arg& most) {
         return show([&] {
           const auto offset = at.handle.is_none() ? std::optional<int64_t>() : to_int64(at.handle);
@@ -141,8 +140,8 @@ void bind_picture_subjects(py::module_& m) {
         });
       },
       py::arg("swizzle"), py::arg("memory"), py::arg("at"), py::arg("most"), kSwizzle);
-  define(
-      m, "swizzled",
+  m.def(
+      "swizzled",
       [](const ComposedLayout& layout, const Arg& color, const Arg& memory, const Arg& mark, const Arg& most,
          const Arg& only) {
         return show([&] {
@@ -153,8 +152,9 @@ void bind_picture_subjects(py::module_& m) {
       },
       py::arg("layout"), py::arg("color"), py::arg("memory"), py::arg("mark"), py::arg("most"), py::arg("only"),
       kSwizzled);
-  define(
-      m, "facts", [](const LayoutArg& layout) { return facts_of(Values(as_any_layout(layout.handle))); },
+  m.def(
+      "facts",
+      [](const LayoutArg& layout) { return show([&] { return facts_of(Values(as_any_layout(layout.handle))); }); },
       py::arg("layout"), kFacts);
 }
 

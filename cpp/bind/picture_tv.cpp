@@ -3,7 +3,6 @@
 
 #include "picture/tv.hpp"
 
-#include "define.hpp"
 #include "picture.hpp"
 #include "picture_options.hpp"
 
@@ -119,19 +118,19 @@ py::object values_drawn(const LayoutArg& tv, const LayoutArg& data, const StrArg
 }  // namespace
 
 void bind_picture_tv(py::module_& m) {
-  define(
-      m, "indices_of",
+  m.def(
+      "indices_of",
       [](const LayoutArg& tv, const TupleArg& tile) {
         return show([&] { return indices_of(as_any_layout(tv.handle), to_int_tuple(tile.handle)); });
       },
       py::arg("tv"), py::arg("tile"), kIndices);
-  define(m, "owners_of", owners, py::arg("tv"), py::arg("tile"), py::arg("among") = py::none(), kOwners);
-  define(m, "coverage", coverage, py::arg("indices"), py::arg("size"), kCoverage);
-  define(m, "tile_panel", panel, py::arg("grid"), py::arg("owners"), py::arg("title"), py::arg("subtitle"), kTile);
-  define(m, "tv", tv_drawn, py::arg("tv"), py::arg("tile"), py::arg("data"), py::arg("memory"), py::arg("at"),
-         py::arg("most"), kTv);
-  define(m, "tv_values", values_drawn, py::arg("tv"), py::arg("layout"), py::arg("covered"), py::arg("element"),
-         py::arg("most"), kValues);
+  m.def("owners_of", owners, py::arg("tv"), py::arg("tile"), py::arg("among") = py::none(), kOwners);
+  m.def("coverage", coverage, py::arg("indices"), py::arg("size"), kCoverage);
+  m.def("tile_panel", panel, py::arg("grid"), py::arg("owners"), py::arg("title"), py::arg("subtitle"), kTile);
+  m.def("tv", tv_drawn, py::arg("tv"), py::arg("tile"), py::arg("data"), py::arg("memory"), py::arg("at"),
+        py::arg("most"), kTv);
+  m.def("tv_values", values_drawn, py::arg("tv"), py::arg("layout"), py::arg("covered"), py::arg("element"),
+        py::arg("most"), kValues);
 }
 
 }  // namespace tilewright::bind

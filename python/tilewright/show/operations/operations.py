@@ -94,7 +94,8 @@ def composition_picture(lhs: Any, rhs: Any, *, at: Any = None) -> Picture:
         result = _core.composition(a, b)
     except _core.LayoutError as error:
         return _no_composition(a, b, error)
-    return _core.picture.composition(a, b, result, at)
+    drawn: Picture = _core.picture.composition(a, b, result, at)
+    return drawn
 
 
 def _no_composition(a: Any, b: Any, error: _core.LayoutError) -> Picture:

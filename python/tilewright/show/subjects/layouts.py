@@ -85,4 +85,5 @@ def layout_picture(
 
         return tv_picture(layout, tile, dtype=dtype, base=base, at=at, most=most)
     mark = mark_of(at, layout.shape)
-    return _core.picture.layout(layout, color, memory_or_usual(dtype, base), mark, most)
+    drawn: Picture = _core.picture.layout(layout, color, memory_or_usual(dtype, base), mark, most)
+    return drawn

@@ -32,7 +32,8 @@ def swizzle_picture(swizzle: Any, *, dtype: Any = None, base: int = 0, at: Any =
     2 | 2 | 3 |       2 | 3 | 2 |
       +---+---+         +---+---+
     """
-    return _core.picture.swizzle(swizzle, memory_or_usual(dtype, base), at, most)
+    drawn: Picture = _core.picture.swizzle(swizzle, memory_or_usual(dtype, base), at, most)
+    return drawn
 
 
 def composed_picture(
@@ -68,4 +69,5 @@ def composed_picture(
             most=most,
         )
     mark = mark_of(at, layout.shape)
-    return _core.picture.swizzled(layout, color, memory_or_usual(dtype, base), mark, most, only)
+    drawn: Picture = _core.picture.swizzled(layout, color, memory_or_usual(dtype, base), mark, most, only)
+    return drawn

@@ -53,7 +53,8 @@ def tensor_picture(tensor: Any, *, color: Any = "value", at: Any = None, most: i
         content = _element(tensor)
     heading = f"{tensor.iterator} o {with_values(tensor.layout)}", notes
     mark = mark_of(at, tensor.shape)
-    return _core.picture.layout(tensor.layout, color, memory, mark, most, content, heading)
+    drawn: Picture = _core.picture.layout(tensor.layout, color, memory, mark, most, content, heading)
+    return drawn
 
 
 def _origin(shape: Any) -> Any:

@@ -11,14 +11,17 @@ from tilewright.show.subjects.layouts import index_of
 from tilewright.show.subjects.tensors import short
 
 if TYPE_CHECKING:
-    from tilewright.show.drawing.picture import Picture
+    from collections.abc import Callable
+
+    from tilewright.show.drawing.picture import Panel, Picture
 
 __all__ = ["Owners", "owners_of", "tile_panel", "tv_picture", "values_picture"]
 
 Owners = dict[int, "list[tuple[int, int]]"]
 """For each index of a tile the (thread, value) pairs that have it, in order of threads."""
 
-owners_of, tile_panel = _core.picture.owners_of, _core.picture.tile_panel
+owners_of: Callable[..., Owners] = _core.picture.owners_of
+tile_panel: Callable[..., Panel] = _core.picture.tile_panel
 
 
 def tv_picture(tv: Any, tile: Any, *, dtype: Any = None, base: int = 0, at: Any = None, most: int = MOST) -> Picture:
@@ -49,7 +52,8 @@ def tv_picture(tv: Any, tile: Any, *, dtype: Any = None, base: int = 0, at: Any 
         dtype = getattr(tile, "element_type", None) if dtype is None else dtype
         tile = data.shape
     memory = memory_of(dtype, base) if data is None else memory_or_usual(dtype, base)
-    return _core.picture.tv(tv, tile, data, memory, index_of(at, tv.shape), most)
+    drawn: Picture = _core.picture.tv(tv, tile, data, memory, index_of(at, tv.shape), most)
+    return drawn
 
 
 def values_picture(result: Any, *, most: int = MOST) -> Picture:
@@ -63,6 +67,7 @@ def values_picture(result: Any, *, most: int = MOST) -> Picture:
     [('5', 'T0V3'), ('9',)]
     """
     values, covered = result.values, str(result.coverage)
-    return _core.picture.tv_values(
+    drawn: Picture = _core.picture.tv_values(
         result.tv_layout, result.tensor.layout, covered, lambda *pair: short(values[pair]), most
     )
+    return drawn
