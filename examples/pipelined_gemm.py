@@ -90,10 +90,18 @@ def gemm_kernel(
             cute.gemm(tiled_mma, tCrC, tCrA[None, None, step], tCrB[None, None, step], tCrC)
 
     cC = cute.local_tile(cute.make_identity_tensor(mC.shape), TILE, cta_coord, proj=(1, 1, None))
-    tCcC = thr_mma.partition_C(cC)
-    for i in cutlass.range(cute.size(tCrC), unroll_full=True):
-        if cute.elem_less(tCcC[i], mC.shape):
-            tCgC[i] = tCrC[i]
+    vectors = (1, 1, neighbours(mC, 1))
+    at, sums, to = (cute.zipped_divide(x, vectors) for x in (thr_mma.partition_C(cC), tCrC, tCgC))
+    for i in cutlass.range(cute.size(sums, mode=[1]), unroll_full=True):
+        if cute.elem_less(at[0, i], mC.shape):
+            to[None, i].store(sums[None, i].load())
+
+
+def neighbours(tensor, mode):
+    """How many elements along a mode make an access of 16 bytes: 4, or 1 where they may not be there or not aligned."""
+    if not cute.is_static(tensor.layout) or tensor.stride[mode] != 1 or tensor.iterator.alignment % 16 != 0:
+        return 1
+    return 4 if tensor.shape[mode] % 4 == tensor.stride[1 - mode] % 4 == 0 else 1
 
 
 def plan(tensor, extent):
@@ -104,8 +112,7 @@ def plan(tensor, extent):
         threads, vector = cute.make_layout((THREADS // steps, steps), stride=(steps, 1)), 1
     else:
         layout = cute.make_layout((extent, steps, STAGES))
-        aligned = cute.is_static(tensor.layout) and tensor.shape[0] % 4 == tensor.stride[1] % 4 == 0
-        vector = 4 if aligned and tensor.iterator.alignment % 16 == 0 else 1
+        vector = neighbours(tensor, 0)
         threads = cute.make_layout((extent // vector, THREADS * vector // extent))
     op = cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL if vector == 4 else cpasync.LoadCacheMode.ALWAYS)
     atom = cute.make_copy_atom(op, tensor.element_type, num_bits_per_copy=vector * tensor.element_type.width)

@@ -73,4 +73,11 @@ __device__ T shift_right(T x, Count count) {
   return static_cast<T>(by < 8 * sizeof(T) ? x >> by : x < 0 ? T(-1) : T{0});
 }
 
+// As the instruction does it: the fourth bit of a selector asks for the byte's sign, which __byte_perm ignores.
+__device__ inline uint32 permuted_bytes(uint32 a, uint32 b, uint32 selector) {
+  uint32 result;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+  return result;
+}
+
 }  // namespace tilewright

@@ -122,3 +122,17 @@ def test_atomics_are_said_to_be_predicted_as_stores():
 )
 def test_what_an_instruction_does(opcode, access):
     assert access_of(opcode) == access
+
+
+def test_a_sunk_load_runs_in_the_lanes_of_a_later_store():
+    def lines(lanes_of_load, lanes_of_store, wavefronts=1):
+        load = read(3, "@P0 LDS R1, [R2] ;", lanes=lanes_of_load, wavefronts=(wavefronts, 1))
+        first = read(2, "MOV R1, R2 ;", lanes=64)
+        store = read(4, "@P0 STG [R4], R1 ;", lanes=lanes_of_store, sectors=(4, 4))
+        return [first, load._replace(offset=16), store._replace(offset=32)]
+
+    predicted = [said(3, lanes=64, wavefronts=(2, 2)), said(4, "store", "global", lanes=20, sectors=(4, 4))]
+    assert set(differing(predicted, lines(20, 20)).values()) == {"sunk"}
+    assert set(differing(predicted, lines(19, 20)).values()) == {""}
+    assert set(differing(predicted, lines(20, 20, wavefronts=3)).values()) == {""}
+    assert set(differing(predicted, [x._replace(offset=40 - x.offset) for x in lines(20, 20)]).values()) == {""}

@@ -90,3 +90,16 @@ def test_what_a_struct_refuses():
 def test_more_than_a_block_has_is_refused_on_the_host():
     with pytest.raises(TypeError, match=r"allocate_tensor\(\(\?\):\(1\)\): shared memory needs a static layout|"):
         cutlass.utils.SmemAllocator().allocate_tensor(Int32, cute.make_layout(Int32(4)))
+
+
+def test_a_copy_of_a_number_of_tiles_known_at_run_time_only_says_what_to_do():
+    @cute.kernel
+    def kernel(x: cute.Tensor):
+        kept = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(64), 16)
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32)
+        tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(64), cute.make_layout(1))
+        mine = tiled.get_slice(cute.arch.thread_idx()[0])
+        cute.copy(tiled, mine.partition_S(x), mine.partition_D(kept))
+
+    with pytest.raises(TypeError, match=r"^copy: the size of mode 1 of src .* src\[None, k\] in a loop over k"):
+        kernel(np.zeros(100, np.float32)).launch(grid=[1, 1, 1], block=[64, 1, 1])

@@ -27,15 +27,6 @@ template <class T> static T min(T x, T y) { return y < x ? y : x; }
 template <class T> static T max(T x, T y) { return x < y ? y : x; }
 static int __popc(unsigned x) { return __builtin_popcount(x); }
 static int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-static unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
-  const unsigned long long both = static_cast<unsigned long long>(b) << 32 | a;
-  unsigned result = 0;
-  for (int i = 0; i < 4; ++i) {
-    const unsigned which = selector >> 4 * i & 15, byte = both >> 8 * (which & 7) & 255;
-    result |= (which & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
-  }
-  return result;
-}
 template <class To, class From> static To saturated(From x) {
   if (x != x) return 0;
   constexpr auto least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();
@@ -137,6 +128,14 @@ static long long clock64() { return 42; }
 namespace ptx {
 static void sqrt_approx_ftz_f32(float& to, float from) { to = std::sqrt(from); }
 static void rsqrt_approx_ftz_f32(float& to, float from) { to = 1 / std::sqrt(from); }
+static void prmt_b32(unsigned& result, unsigned a, unsigned b, unsigned selector) {
+  const unsigned long long both = static_cast<unsigned long long>(b) << 32 | a;
+  result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned which = selector >> 4 * i & 15, byte = both >> 8 * (which & 7) & 255;
+    result |= (which & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
+  }
+}
 static void tanh_approx_f32(float& to, float from) { to = std::tanh(from); }
 static void fence_acq_rel_gpu() {}
 static void fence_acq_rel_cta() {}

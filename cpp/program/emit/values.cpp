@@ -155,8 +155,10 @@ void Emitter::pure(const Operation& operation) {
   if (family == Family::kVector) return vector(operation);
   if (family == Family::kPointer) return pointer(operation);
   if (operation.code == Opcode::kPrmt) {
-    return define(operation, call("__byte_perm", {value(operation.operands[0]).text, value(operation.operands[1]).text,
-                                                  value(operation.operands[2]).text}));
+    arithmetic_.need("tilewright/lang_integer.cuh");
+    return define(operation,
+                  call("permuted_bytes", {value(operation.operands[0]).text, value(operation.operands[1]).text,
+                                          value(operation.operands[2]).text}));
   }
   if (!is_elementwise(operation)) throw ProgramError(concat("no text for ", facts(operation.code).text));
   if (type(operation.operands.back()).is_pointer()) {  // select

@@ -400,7 +400,7 @@ def popc(a: Value, *, loc: object = None, ip: object = None) -> Int32:
 
 
 def prmt(a: Value, b: Value, selector: Value, *, loc: object = None, ip: object = None) -> Uint32:
-    """Four bytes of the eight of b:a, each chosen by four bits of the selector."""
+    """Four bytes of the eight of b:a, each chosen by three bits of the selector; with a fourth, its sign."""
     return _op("prmt", [_value(x, Uint32) for x in (a, b, selector)], Uint32)
 
 

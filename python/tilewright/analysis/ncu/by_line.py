@@ -43,6 +43,7 @@ REASONS = {
     "merged": "the compiler merged neighbouring accesses into wider ones",
     "split": "the compiler loads elements of a vector besides, each alone",
     "moved": "the compiler says another line of an access; all lines together are equal",
+    "sunk": "the compiler loads where a store under a condition uses it, in the store's lanes alone",
     "misread": MISREADING,
     "atomic": "atomics are predicted as stores",
 }
@@ -129,7 +130,7 @@ def compare_lines(kernel: str, predicted: Iterable[Predicted], read: Sequence[nc
     """
     said = _said(predicted)
     counted = _counted(read, {Path(place[0]).name: place[0] for place in said})
-    by_compiler = _by_compiler(said, counted)
+    by_compiler = _by_compiler(said, counted) | _sunk(said, counted, read)
     widest: dict[tuple[str, str], int] = defaultdict(int)  # predicted access, by kind and memory
     for place, site in said.items():
         widest[place[2:]] = max(widest[place[2:]], *site.of_width)
@@ -207,6 +208,24 @@ def _by_compiler(said: dict[_Place, _Site], counted: dict[_Place, _Site]) -> dic
             found.update(dict.fromkeys(others, "merged"))
         elif all(_sum(ours, metric) == _sum(theirs, metric) for metric in METRICS):
             found.update(dict.fromkeys(others, "moved"))
+    return found
+
+
+def _sunk(said: dict[_Place, _Site], counted: dict[_Place, _Site], read: Sequence[ncu.Line]) -> dict[_Place, str]:
+    """Lines of which less is read than predicted, where each load runs in all lanes or in those of a later store."""
+    found: dict[_Place, str] = {}
+    ran = [(x.offset, access_of(x.opcode), x.values.get(METRICS["lanes"], 0)) for x in read]
+    every = max((lanes for _, _, lanes in ran), default=0)
+    for what in {place[2:] for place in said if place[2] == "load"}:
+        loads = [(at, lanes) for at, access, lanes in ran if access and access[:2] == what]
+        partial = [(at, lanes) for at, lanes in loads if lanes != every]
+        stores = [(at, lanes) for at, access, lanes in ran if access and access[0] == "store"]
+        if not all(any(at < end and lanes == others for end, others in stores) for at, lanes in partial):
+            continue
+        for place in (p for p in said if p[2:] == what):
+            theirs = counted.get(place, _Site())
+            if partial and all(theirs.count(metric) <= said[place].count(metric) for metric in METRICS):
+                found[place] = "sunk"
     return found
 
 

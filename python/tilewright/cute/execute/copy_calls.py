@@ -86,7 +86,7 @@ def require_atom(function: str, atom: Any) -> Any:
 
 
 def same_sizes(function: str, src: Tensor, dst: Tensor) -> tuple[int, ...]:
-    a, b = sizes_of(src.layout), sizes_of(dst.layout)
+    a, b = sizes_of(function, "src", src), sizes_of(function, "dst", dst)
     if len(a) != len(b):
         raise ValueError(f"{function}: src {src} has {len(a)} modes and dst {dst} has {len(b)}; they need the same")
     for mode, (m, n) in enumerate(zip(a, b, strict=True)):

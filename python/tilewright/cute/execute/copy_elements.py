@@ -17,8 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["clear", "memory_tensor", "move", "predicates_of", "require_same_width", "sizes_of"]
 
 
-def sizes_of(layout: Any) -> tuple[int, ...]:
-    return tuple(int(_core.size(layout, mode=[mode])) for mode in range(_core.rank(layout)))
+def sizes_of(function: str, name: str, tensor: Tensor) -> tuple[int, ...]:
+    """The size of each mode, all of which have to be known while tracing."""
+    found = []
+    for mode in range(_core.rank(tensor.layout)):
+        size = _core.size(tensor.layout, mode=[mode])
+        if getattr(size, "is_traced", False):
+            raise TypeError(
+                f"{function}: the size of mode {mode} of {name} {tensor} is known only at run time; choose one tile "
+                f"of it, as with {name}[None, k] in a loop over k, or mark the tensor's layout as static"
+            )
+        found.append(int(size))
+    return tuple(found)
 
 
 def _bytes(function: str, tensor: Tensor, offsets: Array, action: str) -> tuple[Any, Any]:
@@ -98,7 +108,7 @@ def require_same_width(function: str, src: Tensor, dst: Tensor) -> None:
 def predicates_of(function: str, pred: Any, sizes: tuple[int, ...]) -> Array:
     """One truth value for each of so many calls, in colexicographic order."""
     tensor = memory_tensor(function, "pred", pred)
-    found = sizes_of(tensor.layout)
+    found = sizes_of(function, "pred", tensor)
     # A single call of an atom needs no mode of its own.
     if found != sizes and not (sizes[0] == 1 and found == sizes[1:]):
         raise ValueError(

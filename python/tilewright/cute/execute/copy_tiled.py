@@ -79,7 +79,7 @@ def _all_threads(function: str, tiled_copy: TiledCopy, src: Tensor, dst: Tensor,
     calls = values // int(_core.size(tiled_copy.layout_ref, mode=[1]))
     tables = []
     for name, tensor, layout in sides:
-        sizes = sizes_of(tensor.layout)
+        sizes = sizes_of(function, name, tensor)
         wanted = (tiled_copy.size, calls * int(_core.size(layout, mode=[1])))
         if sizes[:2] != wanted:
             raise ValueError(
@@ -99,7 +99,7 @@ def _all_threads(function: str, tiled_copy: TiledCopy, src: Tensor, dst: Tensor,
     threads = read.shape[0]
     # A row is a (thread, value) of the atom, a column an execution: (atom, call, tiles).
     read, write = (np.moveaxis(x, 2, 1).reshape(x.shape[0] * x.shape[2], -1, order="F") for x in (read, write))
-    chosen = predicates((tiled_copy.size, values, *sizes_of(src.layout)[2:]))
+    chosen = predicates((tiled_copy.size, values, *sizes_of(function, "src", src)[2:]))
     if threads == 1:
         execute(function, tiled_copy, src, read, dst, write, chosen)
         return
@@ -154,7 +154,7 @@ def _inside(function: str, tiled_copy: TiledCopy, sizes: tuple[int, ...], pred: 
         index = index + np.minimum(coordinate, extent - 1) * int(np.prod(sizes[:mode], dtype=np.int64))
     if pred is not None:
         tensor = memory_tensor(function, "pred", pred)
-        if sizes_of(tensor.layout) != sizes:
+        if sizes_of(function, "pred", tensor) != sizes:
             raise ValueError(
                 f"{function}: pred has shape {text(tensor.shape)}, but needs the extents of src, {text(sizes)}"
             )

@@ -183,7 +183,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 def _extents(function: str, d: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Shapes:
     """The extents of each operand as (V,M,K), (V,N,K), (V,M,N)."""
-    sizes = {name: sizes_of(x.layout) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))}
+    sizes = {name: sizes_of(function, name, x) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))}
     ranks = tuple(len(sizes[name]) for name in "abc")
     if ranks == (1, 1, 1):
         shapes = {name: (*s, 1, 1) for name, s in sizes.items()}
@@ -246,7 +246,7 @@ def gemm_threads(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor
     atom = _require_tiled(function, tiled_mma)
     d, a, b, c = _operands(function, d, a, b, c)
     _require_types(function, atom, d, a, b, c)
-    sizes = {name: sizes_of(x.layout) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))}
+    sizes = {name: sizes_of(function, name, x) for name, x in (("d", d), ("a", a), ("b", b), ("c", c))}
     for name, found in sizes.items():
         if len(found) != 4 or found[0] != atom.size:
             raise ValueError(
@@ -310,7 +310,10 @@ def gemm_tiled(tiled_mma: TiledMma, d: Tensor, a: Tensor, b: Tensor, c: Tensor) 
     parts = {name: getattr(atom, f"thrfrg_{name[-1]}")(x) for name, x in (("to C", d), ("A", a), ("B", b), ("C", c))}
     threads = int(_core.size(atom.thr_id))
     atoms = [int(_core.size(atom.thr_layout_vmnk, mode=[mode])) for mode in (1, 2, 3)]
-    repeats = {name: sizes_of(_core.get(parts[name].layout, mode=[1, 1])) for name in "ABC"}
+    repeats = {}
+    for name in "ABC":
+        modes = _core.get(parts[name].layout, mode=[1, 1])
+        repeats[name] = tuple(int(_core.size(modes, mode=[mode])) for mode in range(_core.rank(modes)))
 
     def matrices(operand: str, registers: Array) -> Array:
         """(row, column, atoms along the first mode, along the second, repetitions along the first, the second)"""

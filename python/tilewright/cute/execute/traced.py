@@ -78,7 +78,7 @@ def _predicate(function: str, pred: Any, sizes: tuple[int, ...]) -> Tensor:
     tensor = memory_tensor(function, "pred", pred)
     if tensor.element_type is not Boolean:
         raise TypeError(f"{function}: pred is {tensor}, but a predicate has elements of Boolean")
-    found = sizes_of(tensor.layout)
+    found = sizes_of(function, "pred", tensor)
     # A single call of an atom needs no mode of its own.
     if found != sizes and not (sizes[0] == 1 and found == sizes[1:]):
         raise ValueError(
