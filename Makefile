@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 300
+SANITIZED ?= tests
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -17,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest
 # A file's tests run in one process: what they share is compiled, or opened, once.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo docs test lint format types stubs stubs-check wheel-check page page-check bench fuzz sanitize nightly clean
+.PHONY: demo docs notebooks test lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -32,6 +33,11 @@ docs: $(VENV)/installed $(VENV)/extra-test $(VENV)/extra-docs
 	@$(BIN)/python -m sphinx -W --keep-going --quiet -j auto -d build/docs/doctrees docs build/docs/html
 	@$(PYTEST) -q -m "site or not site" tests/docs/test_site.py tests/docs/test_reference.py
 	@echo "open build/docs/html/index.html"
+
+# The executed notebooks of the repository, which a forge shows; they are those of the site.
+notebooks: docs
+	@mkdir -p docs/notebooks/executed && rm -f docs/notebooks/executed/*.ipynb
+	@cp build/docs/html/notebooks/*.ipynb docs/notebooks/executed/
 
 lint: $(VENV)/extra-dev
 	$(BIN)/ruff check
@@ -56,6 +62,11 @@ stubs-check: $(VENV)/installed $(VENV)/extra-dev
 wheel-check: $(VENV)/tools
 	$(BIN)/python scripts/check_wheel.py
 
+# Two builds of the wheel and of the source distribution have the same bytes.
+wheel-twice: $(VENV)/tools
+	$(PIP) build==1.5.0
+	$(BIN)/python scripts/check_reproducible.py
+
 # The C++ core for the interactive page; scripts/build_page.py says what it needs.
 page: $(VENV)/tools
 	$(BIN)/python scripts/build_page.py
@@ -67,6 +78,7 @@ bench: $(VENV)/installed $(VENV)/extra-bench
 	$(BIN)/python benchmarks/algebra.py
 	$(BIN)/python benchmarks/analysis.py
 	$(BIN)/python benchmarks/package.py
+	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/host_copy.py
 	$(BIN)/python benchmarks/host_gemm.py
 
@@ -77,7 +89,7 @@ nightly: $(VENV)/installed $(VENV)/extra-test
 fuzz: $(VENV)/tools
 	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTILEWRIGHT_FUZZ=ON -DTILEWRIGHT_SANITIZE=ON
-	$(BIN)/cmake --build build/fuzz
+	$(BIN)/cmake --build build/fuzz --target tilewright_fuzz
 	build/fuzz/tilewright_fuzz $(FUZZ_SECONDS)
 
 # The Python module under the same sanitizers, in a folder of its own. test_package.py measures the release build.
@@ -86,7 +98,18 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  $(INSTALL) --upgrade --no-deps --target build/sanitize-site .
 	PYTHONPATH=build/sanitize-site ASAN_OPTIONS=detect_leaks=0 \
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py
+	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py $(SANITIZED)
+
+# 8 threads at once, with the module under ThreadSanitizer. `PYTHON_GIL=0 make PYTHON=python3.14t VENV=.venv-t tsan` takes
+# a free-threaded Python. One built by clang with --with-thread-sanitizer needs CXX=clang++ TSAN_PRELOAD= behind it.
+TSAN_PRELOAD ?= $$($${CXX:-c++} -print-file-name=libtsan.so)
+tsan: $(VENV)/tools
+	$(PIP) numpy
+	SKBUILD_BUILD_DIR=build/tsan SKBUILD_CMAKE_BUILD_TYPE=RelWithDebInfo SKBUILD_CMAKE_DEFINE=TILEWRIGHT_TSAN=ON \
+	  $(INSTALL) --upgrade --no-deps --target build/tsan-site .
+	PYTHONPATH=build/tsan-site LD_PRELOAD="$(TSAN_PRELOAD)" \
+	  TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.txt exitcode=66 $$TSAN_OPTIONS" \
+	  setarch -R $(BIN)/python scripts/stress_threads.py
 
 clean:
 	rm -rf $(VENV) build docs/performance docs/project docs/reference

@@ -202,6 +202,32 @@ def gemms(rivals: Rivals, dry: bool) -> Iterator[tuple[str, Make]]:
         yield f"{extent}^3", make
 
 
+def warp_gemms(rivals: Rivals, dry: bool) -> Iterator[tuple[str, Make]]:
+    """bf16 by mma.sync, beside the template with that instruction: A and B contiguous along K or not, C along N."""
+    for extent in (264,) if dry else (4096, 8192):
+        for along_k in ((True, True), (True, False), (False, True), (False, False)):
+            orders = "".join(order[k] for order, k in zip(("mk", "nk"), along_k, strict=True))
+
+            def make(extent: int = extent, along_k: tuple[bool, bool] = along_k, orders: str = orders) -> Case:
+                a, b = (random(extent, extent, dtype=torch.bfloat16, device=rivals.device) for _ in range(2))
+                a, b = (x if k else x.t() for x, k in zip((a, b), along_k, strict=True))
+                c = torch.empty(extent, extent, dtype=torch.bfloat16, device=rivals.device)
+                ours = cute.compile(example("gemm_mma_sync").gemm, marked(a), marked(b), marked(c))
+                plan = kernels.gemm.plan(a, b, c, arch="sm_80")
+                calls: dict[str, Call] = {
+                    "tilewright": ours,
+                    "gemm_sm80": lambda a, b, c: kernels.gemm(a, b, c, plan=plan),
+                    "cuBLAS": lambda a, b, c: torch.mm(a, b.t(), out=c),
+                }
+                flops = 2.0 * extent**3
+                return Case(
+                    f"{extent}^3 bf16 {orders}", [a, b, c], lambda: a.double() @ b.double().t(), flops, "TFLOP/s",
+                    calls, {"gemm_sm80": 0.97}, 1e-2, guess=flops / 400e12 + 2e-6, compiled=[ours],
+                )  # fmt: skip
+
+            yield f"{extent}^3 {orders}", make
+
+
 def dtype_name(dtype: torch.dtype) -> str:
     return {torch.float32: "fp32", torch.bfloat16: "bf16"}[dtype]
 
@@ -211,6 +237,7 @@ SECTIONS = {
     "transpose": transposes,
     "rows": rows,
     "gemm": gemms,
+    "gemm by mma.sync": warp_gemms,
 }
 
 

@@ -16,13 +16,14 @@ release = version = tilewright.__version__
 html_title = f"tilewright {release}"
 
 extensions = ["myst_nb", "generate"]
-exclude_patterns = ["generate", "*.txt", "AGENTS.md"]
+exclude_patterns = ["generate", "*.txt", "AGENTS.md", "**/*.ipynb"]
 source_suffix = {".md": "myst-nb"}
 
 # Every page with cells runs when the site is built: an output that is shown is one that this version printed.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
+nb_custom_formats = generate.notebooks.formats()
 nb_merge_streams = True
 nb_mime_priority_overrides = [("html", "text/html", 0)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,19 +13,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python/tilewright"
 FOLDER = ROOT / "build/wheel"
-LIMIT = 3_000_000
+LIMIT = 4_000_000
 PAGE = {".css", ".html", ".js", ".wasm"}  # what the interactive page is made of
-SMOKE = """
-import sys
-import tilewright.cute as cute
-layout = cute.composition(cute.make_layout((6, 2), stride=(8, 2)), cute.make_layout((4, 3), stride=(3, 1)))
-assert str(layout) == "((2,2),3):((24,2),8)", layout
-assert layout.offsets().tolist() == [0, 24, 2, 26, 8, 32, 10, 34, 16, 40, 18, 42]
-assert "site-packages" in cute.__file__ and "torch" not in sys.modules
-from tilewright.explore.page import page
-assert "</html>" in page()
-print(f"smoke: {layout}")
-"""
+EXTRAS = {"cuda12": "nvidia-cuda-nvrtc-cu12", "cuda13": "nvidia-cuda-nvrtc"}
 
 
 def main() -> None:
@@ -38,8 +29,10 @@ def main() -> None:
         sys.exit("the wheel is too large")
 
     names = zipfile.ZipFile(wheel).namelist()
-    suffixes = {".cuh", ".py", ".pyi", ".so", ".typed"}
-    page = {f"tilewright/explore/{path.name}" for path in (PACKAGE / "explore").iterdir() if path.suffix in PAGE}
+    suffixes = {".c", ".cuh", ".py", ".pyd", ".pyi", ".so", ".typed"}
+    page = {
+        f"tilewright/{path.relative_to(PACKAGE)}" for path in (PACKAGE / "explore").rglob("*") if path.suffix in PAGE
+    }
     strange = [
         name
         for name in names
@@ -53,6 +46,7 @@ def main() -> None:
     for name in ("tilewright/py.typed", "tilewright/_kernels/tiled_copy.cuh", *stubs, *page):
         if name not in names:
             sys.exit(f"missing in the wheel: {name}")
+    check_requirements(wheel)
 
     clean = FOLDER / "venv"
     venv.create(clean, with_pip=True)
@@ -62,7 +56,22 @@ def main() -> None:
     packages = sorted(line.split("==")[0].split(" @")[0] for line in installed.split("\n") if line)
     if packages != ["numpy", "tilewright"]:
         sys.exit(f"installing the wheel brings {packages}")
-    subprocess.run([python, "-I", "-c", SMOKE], check=True, cwd=FOLDER)
+    # No compiler is found there, and no library of NVIDIA's.
+    subprocess.run([python, "-I", str(ROOT / "scripts/use_wheel.py")], check=True, cwd=FOLDER, env={"PATH": ""})
+
+
+def check_requirements(wheel: Path) -> None:
+    """Without extras only NumPy; with one for CUDA, beside it, only NVRTC."""
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        head = archive.read(metadata).decode("utf-8").partition("\n\n")[0]
+    required = re.findall(r"^Requires-Dist: (.*)$", head, re.M)
+    if (plain := [x for x in required if "extra ==" not in x]) != ["numpy"]:
+        sys.exit(f"the wheel requires {plain}")
+    for extra, package in EXTRAS.items():
+        brought = [re.match(r"[\w-]+", x)[0] for x in required if f'extra == "{extra}"' in x]
+        if brought != [package]:
+            sys.exit(f"the extra {extra} brings {brought}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ it is there to show: examples check their results themselves. For each of the ot
 is missing or wrong.
 
 Examples import what CuTeDSL's package brings along, and more: pip install torch cuda-bindings nanobind cmake pytest
-matplotlib.
+matplotlib apache-tvm-ffi.
 """
 
 from __future__ import annotations
@@ -49,6 +49,13 @@ WORDS = {
 OTHER_LAYERS = {"primitives": "cutlass.experimental.primitives", "jax": "cutlass.jax", "tvm-ffi": "tvm_ffi"}
 # What an example that shows an error ends with.
 SHOWN_ERRORS = {"dsl_tutorials/tvm_ffi/error_reporting.py": r"ValueError: .*shape\[0\] is 5, but .* compiled for 10"}
+
+# What has to have run before, in the same folder.
+FIRST = {
+    "dsl_tutorials/export/load_in_python.py": "dsl_tutorials/export/export_to_c.py",
+    "dsl_tutorials/tvm_ffi/aot_use_in_torch.py": "dsl_tutorials/tvm_ffi/aot_export.py",
+    "dsl_tutorials/tvm_ffi/aot_use_in_jax.py": "dsl_tutorials/tvm_ffi/aot_export.py",
+}
 
 # What the process of an example begins with. An import of cutlass finds the module of tilewright that stands for it.
 PRELUDE = '''
@@ -127,34 +134,42 @@ def examples_in(folder: Path) -> list[Example]:
 
 def run(example: Example, folder: Path, device: str) -> Outcome:
     """Run one example in a process of its own."""
-    # The text is the file's own, so that lines in errors are its lines; a notebook's is written out.
-    path = folder / example.name
+    environment = dict(os.environ)
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
+    if device == "cpu":
+        environment["CUDA_VISIBLE_DEVICES"] = ""
     with tempfile.TemporaryDirectory() as scratch:
+        path = folder / example.name
         if path.suffix == ".ipynb":
             path = Path(scratch) / (path.stem + ".py")
             path.write_text(example.text, encoding="utf-8")
-        start = Path(scratch) / "start.py"
-        start.write_text(
-            f"{PRELUDE}\nimport runpy\nsys.argv = [{str(path)!r}]\n"
-            f"sys.path[:0] = [{str(path.parent)!r}, {str(folder)!r}]\n"
-            f"runpy.run_path({str(path)!r}, run_name='__main__')\n",
-            encoding="utf-8",
-        )
-        environment = dict(os.environ)
-        environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
-        if device == "cpu":
-            environment["CUDA_VISIBLE_DEVICES"] = ""
+        paths = [folder / FIRST[example.name], path] if example.name in FIRST else [path]
         try:
-            done = subprocess.run(
-                [sys.executable, str(start)], cwd=scratch, env=environment, capture_output=True, text=True,
-                timeout=SECONDS, check=False,
-            )  # fmt: skip
+            for one in paths:
+                done = started(one, folder, Path(scratch), environment)
+                if done.returncode != 0 and one != path:
+                    return Outcome(example, False, f"{one.name} before it: {reason_of(done.stderr)}")
         except subprocess.TimeoutExpired:
             return Outcome(example, False, f"took more than {SECONDS} s")
     shown = SHOWN_ERRORS.get(example.name)
     if done.returncode == 0 if shown is None else re.search(shown, done.stderr):
         return Outcome(example, True, "right" if shown is None else "right: it shows an error")
     return Outcome(example, False, reason_of(done.stderr) or f"ended with {done.returncode}")
+
+
+def started(path: Path, folder: Path, scratch: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a program; its text is the file's own, so that lines in errors are its lines."""
+    start = scratch / "start.py"
+    start.write_text(
+        f"{PRELUDE}\nimport runpy\nsys.argv = [{str(path)!r}]\n"
+        f"sys.path[:0] = [{str(path.parent)!r}, {str(folder)!r}]\n"
+        f"runpy.run_path({str(path)!r}, run_name='__main__')\n",
+        encoding="utf-8",
+    )
+    return subprocess.run(
+        [sys.executable, str(start)], cwd=scratch, env=environment, capture_output=True, text=True, timeout=SECONDS,
+        check=False,
+    )  # fmt: skip
 
 
 def reason_of(stderr: str) -> str:

@@ -8,6 +8,7 @@
 
 #include "prepared.hpp"
 #include "vectorcall.hpp"
+#include "without_gil.hpp"
 
 namespace py = pybind11;
 
@@ -57,7 +58,12 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     stream = static_cast<runtime::Stream>(current);
   }
   return python_call([&] {
-    self->prepared->launch(self->addresses.data(), stream, self->params);
+    if (kWithoutGil && self->prepared->has_workspace()) {  // which is written into the parameters
+      Prepared::Parameters params = self->params;
+      self->prepared->launch(self->addresses.data(), stream, params);
+    } else {
+      self->prepared->launch(self->addresses.data(), stream, self->params);
+    }
     Py_RETURN_NONE;
   });
 }

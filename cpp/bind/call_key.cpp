@@ -52,7 +52,7 @@ bool CallKey::read(PyObject* const* args, size_t positional, PyObject* keywords,
 
 // index is kMaxArguments for an argument that has no place: a launch cannot need it.
 bool CallKey::put_argument(PyObject* object, uint32_t index) {
-  const TypeInfo& info = type_info(Py_TYPE(object));
+  const TypeInfo info = type_info(Py_TYPE(object));
   if (index < kMaxArguments) {
     const uint32_t bit = uint32_t{1} << index;
     if (arguments_ & bit) return false;  // given twice: the callee says so

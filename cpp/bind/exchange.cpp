@@ -3,8 +3,12 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
+
+#include "without_gil.hpp"
 
 namespace py = pybind11;
 
@@ -105,18 +109,24 @@ bool may_be_lazy(const DLTensor& tensor) {
 
 }  // namespace
 
-const TypeInfo& type_info(PyTypeObject* type) {
+TypeInfo type_info(PyTypeObject* type) {
   // A slot holds its type, so that no other can come to lie at its address.
   static std::array<TypeInfo, 128> slots;
+  static GilMutex mutex;
   TypeInfo& slot = slots[(reinterpret_cast<uintptr_t>(type) >> 4) % slots.size()];
-  if (slot.type != type) {
-    TypeInfo info = make_info(type);
-    Py_INCREF(type);
-    PyTypeObject* old = slot.type;
-    slot = info;
-    Py_XDECREF(old);
+  {
+    const std::lock_guard lock(mutex);
+    if (slot.type == type) return slot;
   }
-  return slot;
+  const TypeInfo info = make_info(type);
+  Py_INCREF(type);
+  PyTypeObject* old = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    old = std::exchange(slot, info).type;
+  }
+  Py_XDECREF(old);
+  return info;
 }
 
 bool view(PyObject* object, TypeInfo info, DLTensor& tensor) noexcept {

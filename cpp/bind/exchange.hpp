@@ -38,7 +38,7 @@ struct TypeInfo {
 };
 
 // Looked up once a type and remembered; the reference is good until Python code runs.
-const TypeInfo& type_info(PyTypeObject* type);
+TypeInfo type_info(PyTypeObject* type);
 
 // The array behind an object whose kind is tensor, without a copy and without a reference: valid until Python code
 // runs. False where DLPack cannot express it, or not without more work; no Python error is left.

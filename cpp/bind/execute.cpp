@@ -98,6 +98,11 @@ std::string to_string(const BoundFinding& bound) {
   return text;
 }
 
+// With the cells of a notebook by their names.
+py::object shown(const std::string& text) {
+  return py::module_::import("tilewright._cells").attr("with_cell_names")(text);
+}
+
 void bind_finding(py::module_& m) {
   py::class_<BoundFinding>(m, "Finding", "What the execution of a kernel found to be wrong.")
       .def_property_readonly("kind",
@@ -126,7 +131,7 @@ void bind_finding(py::module_& m) {
           "coordinate", [](const BoundFinding& f) { return py::tuple(py::cast(f.finding.coordinate)); },
           "In the tensor's flat modes; () where there is none.")
       .def_property_readonly("count", [](const BoundFinding& f) { return f.finding.count; })
-      .def("__repr__", [](const BoundFinding& f) { return to_string(f); });
+      .def("__repr__", [](const BoundFinding& f) { return shown(to_string(f)); });
 }
 
 Launch launch_of(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
@@ -226,7 +231,7 @@ void bind_profile(py::module_& m) {
           [](const BoundRow& b) {
             return b.row.width == 0 ? std::string() : std::string(execute::text_of(b.row.kind));
           },
-          "load, store, atomic or cp.async of a row about requests, else empty.")
+          "load, store, atomic, cp.async, ldmatrix or stmatrix of a row about requests, else empty.")
       .def_property_readonly("element_bits", number([](const ProfileRow& r) { return r.element_bits; }))
       .def_property_readonly(
           "name", [](const BoundRow& b) { return b.row.name; }, "Of the parameter or allocation, where it has one.")

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 
 #include "core/error.hpp"
@@ -89,10 +90,14 @@ HostFunction::HostFunction(std::shared_ptr<Program> program, std::size_t index, 
 }
 
 const HostFunction::Loaded* HostFunction::loaded(std::size_t kernel, bool may_load) const {
-  const auto found = kernels_.find(kernel);
-  if (found != kernels_.end()) return &found->second;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = kernels_.find(kernel);
+    if (found != kernels_.end()) return &found->second;
+  }
   if (!may_load) return nullptr;
   auto [function, offsets, bytes, shared, plan] = load_(kernel).cast<KernelTuple>();
+  const std::lock_guard lock(mutex_);
   return &kernels_.emplace(kernel, Loaded{std::move(function), std::move(offsets), bytes, shared, std::move(plan)})
               .first->second;
 }
@@ -111,7 +116,8 @@ py::object HostFunction::prepare(const py::object& self, const std::vector<uint6
     std::string params(kernel.bytes, '\0');
     std::vector<Kernel::PointerTuple> pointers;
     for (std::size_t i = 0; i < taken.size(); ++i) {
-      const auto& [bits, base] = launched.arguments.at(i);
+      const uint64_t bits = launched.arguments.at(i).bits;
+      const int base = launched.arguments.at(i).base;
       if (base >= 0) {
         const uint32_t argument = sources_[static_cast<std::size_t>(base)].argument;
         pointers.emplace_back(argument, kernel.offsets.at(i), static_cast<int64_t>(bits));

@@ -13,6 +13,7 @@
 
 #include "call_key.hpp"
 #include "program/program.hpp"
+#include "without_gil.hpp"
 
 namespace tilewright::bind {
 
@@ -70,6 +71,7 @@ class HostFunction {
   std::vector<Source> sources_;  // by parameter
   pybind11::object load_;
   mutable std::map<std::size_t, Loaded> kernels_;  // that were launched
+  mutable GilMutex mutex_;                         // of the map
   bool is_repeatable_;
 };
 

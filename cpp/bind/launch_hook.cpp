@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "vectorcall.hpp"
+#include "without_gil.hpp"
 
 namespace py = pybind11;
 
@@ -26,7 +28,9 @@ class LaunchHook {
 
 using Hooks = std::vector<std::shared_ptr<LaunchHook>>;
 
-// Never destroyed: at exit there is no interpreter to release the callbacks in. The GIL guards it.
+GilMutex hooks_mutex;
+
+// Never destroyed: at exit there is no interpreter to release the callbacks in. The mutex guards it.
 Hooks& hooks() {
   static Hooks& found = *new Hooks;
   return found;
@@ -37,12 +41,15 @@ std::shared_ptr<LaunchHook> add_hook(py::object callback) {
     throw py::type_error("runtime.on_launch: expected callback to be callable, but got " +
                          std::string(Py_TYPE(callback.ptr())->tp_name));
   }
-  hooks().push_back(std::make_shared<LaunchHook>(std::move(callback)));
+  const auto added = std::make_shared<LaunchHook>(std::move(callback));
+  const std::lock_guard lock(hooks_mutex);
+  hooks().push_back(added);
   launches_are_watched = true;
-  return hooks().back();
+  return added;
 }
 
 void remove_hook(const std::shared_ptr<LaunchHook>& hook) {
+  const std::lock_guard lock(hooks_mutex);
   std::erase(hooks(), hook);
   launches_are_watched = !hooks().empty();
 }
@@ -65,7 +72,10 @@ std::exception_ptr report(const Launch& launch) noexcept {
   std::exception_ptr error;
   try {
     const py::object shown = py::cast(launch);
-    const Hooks called = hooks();  // a callback may add or remove some
+    const Hooks called = [] {  // a callback may add or remove some
+      const std::lock_guard lock(hooks_mutex);
+      return hooks();
+    }();
     for (const auto& hook : called) hook->callback()(shown);
   } catch (...) {
     error = std::current_exception();

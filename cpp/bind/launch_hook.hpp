@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -24,7 +25,7 @@ struct Launch {
 };
 
 // Whether any callback is set: all that a launch asks where none is.
-inline bool launches_are_watched = false;
+inline std::atomic<bool> launches_are_watched = false;
 
 // Calls the callbacks, each with the launch. The error of the first that fails, after which no other is called. Nothing
 // is called for a launch that a callback makes itself.

@@ -13,6 +13,7 @@
 #include "host_function.hpp"
 #include "program/builder.hpp"
 #include "vectorcall.hpp"
+#include "without_gil.hpp"
 
 namespace py = pybind11;
 
@@ -94,7 +95,7 @@ struct Launcher {
   PyObject* dict;
   PyObject* weak;
   Table table;
-  std::vector<std::unique_ptr<Family>> families;  // the newest comes first
+  std::vector<std::shared_ptr<Family>> families;  // the newest comes first
 };
 
 constexpr size_t kFamilies = 16;
@@ -126,9 +127,9 @@ void remember(Launcher* self, const CallKey& key, uint64_t hash, const py::objec
 
 void remember_family(Launcher* self, const CallKey& key, const Prepared& prepared) {
   if (!fits(prepared, key)) return;
-  std::unique_ptr<Family> made = Family::of(prepared, key);
+  std::shared_ptr<Family> made = Family::of(prepared, key);
   if (!made) return;
-  std::unique_ptr<Family> gone;  // goes last, as entries do
+  std::shared_ptr<Family> gone;  // goes last, as entries do
   if (self->families.size() == kFamilies) {
     gone = std::move(self->families.back());
     self->families.pop_back();
@@ -138,7 +139,8 @@ void remember_family(Launcher* self, const CallKey& key, const Prepared& prepare
 
 // An entry for this key by one of the families.
 const Entry* derive(Launcher* self, const CallKey& key, uint64_t hash) {
-  for (const auto& family : self->families) {
+  const std::vector<std::shared_ptr<Family>> families = self->families;  // what is made may let others change them
+  for (const auto& family : families) {
     const py::object prepared = family->prepare(key);
     if (prepared.is_none()) continue;
     remember(self, key, hash, prepared);
@@ -172,6 +174,7 @@ PyObject* call_slow(Launcher* self, PyObject* const* args, size_t positional, Py
     return nullptr;
   }
   if (key != nullptr && !prepared.is_none()) {
+    const CriticalSection section{py::handle(reinterpret_cast<PyObject*>(self))};
     remember(self, *key, hash, prepared);
     remember_family(self, *key, prepared.cast<const Prepared&>());
   }
@@ -188,12 +191,20 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
       return call_slow(self, args, positional, keywords, nullptr, 0);
     }
     const uint64_t hash = key.hash();
-    const Entry* entry = self->table.find(key, hash);
-    if (entry == nullptr) entry = derive(self, key, hash);
-    if (entry == nullptr) return call_slow(self, args, positional, keywords, &key, hash);
-    Prepared& prepared = *entry->prepared;
+    Prepared* found = nullptr;
     py::object owner;
-    if (prepared.runs_python() || key.stream() != nullptr) owner = entry->owner;  // Python code may remove the entry
+    {
+      const CriticalSection section{py::handle(object)};
+      const Entry* entry = self->table.find(key, hash);
+      if (entry == nullptr) entry = derive(self, key, hash);
+      if (entry != nullptr) {
+        found = entry->prepared;
+        // Python code, or another thread, may remove the entry.
+        if (kWithoutGil || found->runs_python() || key.stream() != nullptr) owner = entry->owner;
+      }
+    }
+    if (found == nullptr) return call_slow(self, args, positional, keywords, &key, hash);
+    Prepared& prepared = *found;
     void* stream = nullptr;
     const bool has_stream =
         key.stream() != nullptr ? stream_of(key.stream(), stream) : current_stream(*key.api(), key.device(), stream);
@@ -238,7 +249,7 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     if (!object) throw py::error_already_set();
     Launcher* self = self_of(object.ptr());
     new (&self->table) Table;
-    new (&self->families) std::vector<std::unique_ptr<Family>>;
+    new (&self->families) std::vector<std::shared_ptr<Family>>;
     self->call = call;
     self->slow = py::reinterpret_borrow<py::object>(slow).release().ptr();
     self->parameters = known.release().ptr();
@@ -263,7 +274,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 
 void forget_all(Launcher* self) {
   self->table.clear();
-  const std::vector<std::unique_ptr<Family>> gone = std::move(self->families);
+  const std::vector<std::shared_ptr<Family>> gone = std::move(self->families);
   self->families.clear();
 }
 
@@ -323,6 +334,7 @@ PyObject* get(PyObject* object, PyObject*, PyObject*) {
 }
 
 PyObject* forget(PyObject* object, PyObject*) {
+  const CriticalSection section{py::handle(object)};
   forget_all(self_of(object));
   Py_RETURN_NONE;
 }
@@ -344,7 +356,10 @@ int set_parameters(PyObject* object, PyObject* value, void*) {
   return done != nullptr ? 0 : -1;
 }
 
-PyObject* entries(PyObject* object, void*) { return PyLong_FromSize_t(self_of(object)->table.size()); }
+PyObject* entries(PyObject* object, void*) {
+  const CriticalSection section{py::handle(object)};
+  return PyLong_FromSize_t(self_of(object)->table.size());
+}
 
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launcher, call), READONLY, nullptr},

@@ -2,6 +2,7 @@
 
 #include "convert.hpp"
 #include "core/function.hpp"
+#include "core/portable.hpp"
 
 namespace tilewright::bind {
 
@@ -25,8 +26,7 @@ bool evaluate_static(const Layout& layout, int64_t index, int64_t& offset) {
       digit = index % shape[i].value;
       index /= shape[i].value;
     }
-    if (__builtin_mul_overflow(digit, stride[i].value, &term) || __builtin_add_overflow(offset, term, &offset))
-      return false;
+    if (mul_overflows(digit, stride[i].value, term) || add_overflows(offset, term, offset)) return false;
   }
   return true;
 }

@@ -100,8 +100,11 @@ void Prepared::launch_with_python(const uint64_t* arguments, runtime::Stream str
   if (has_workspace()) owner = ask_workspace(stream, buffers.data());
   std::exception_ptr error;
   for (size_t i = 0; i < kernels_.size(); ++i) {
-    if (!patched) kernels_[i].patch(at, params[i].data());
-    kernels_[i].launch(stream, params[i].data());
+    {
+      const std::lock_guard lock(mutex_);
+      if (!patched) kernels_[i].patch(at, params[i].data());
+      kernels_[i].launch(stream, params[i].data());
+    }
     if (launches_are_watched && !error) error = kernels_[i].tell(at, stream);
   }
   if (error) std::rethrow_exception(error);

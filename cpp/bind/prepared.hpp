@@ -4,12 +4,14 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernel.hpp"
+#include "without_gil.hpp"
 
 namespace tilewright::bind {
 
@@ -67,11 +69,12 @@ class Prepared {
   }
 
   // Enqueues the kernels on a stream for arguments at these addresses. Where that runs Python code, whoever calls this
-  // keeps the Prepared alive. The GIL is held from the patch of a parameter to its launch: it guards the parameter, and
-  // releasing it would cost more than enqueueing does.
+  // keeps the Prepared alive. The GIL, or the mutex, is held from the patch of a parameter to its launch: it guards the
+  // parameter, and releasing it would cost more than enqueueing does.
   void launch(const uint64_t* arguments, runtime::Stream stream) {
     if (runs_python()) return launch_with_python(arguments, stream, params_, false);
     for (size_t i = 0; i < kernels_.size(); ++i) {
+      const std::lock_guard lock(mutex_);
       kernels_[i].patch({arguments}, params_[i].data());
       kernels_[i].launch(stream, params_[i].data());
     }
@@ -90,6 +93,7 @@ class Prepared {
 
   std::vector<Kernel> kernels_;
   Parameters params_;
+  mutable GilMutex mutex_;  // of the parameters
   std::vector<Range> ranges_;
   std::vector<std::pair<uint32_t, uint32_t>> disjoint_;
   uint32_t tensors_ = 0;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -13,7 +14,9 @@
 #include "module.hpp"
 #include "program/evaluate.hpp"
 #include "program/fold.hpp"
+#include "program/store.hpp"
 #include "program/symbols.hpp"
+#include "without_gil.hpp"
 
 namespace tilewright::bind {
 
@@ -57,14 +60,20 @@ const Code& code_of(PyCodeObject* code) {
                                                    .attr("dirname")(py::module_::import("tilewright").attr("__file__"))
                                                    .cast<std::string>() +
                                                "/");
-  const auto found = known->find(code);
-  if (found != known->end()) return found->second;
+  static GilMutex mutex;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = known->find(code);
+    if (found != known->end()) return found->second;
+  }
   Py_INCREF(code);
   const auto text = [&](const char* name) {
     return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(code)).attr(name).cast<std::string>();
   };
   const std::string file = text("co_filename");
-  return known->emplace(code, Code{!file.starts_with(*package), file, text("co_name")}).first->second;
+  Code made{!file.starts_with(*package), file, text("co_name")};
+  const std::lock_guard lock(mutex);
+  return known->emplace(code, std::move(made)).first->second;
 }
 
 void locate(Builder& builder) {
@@ -439,6 +448,13 @@ void bind_whole(py::module_& m) {
   py::class_<Program, std::shared_ptr<Program>>(m, "Program", "A traced program.")
       .def("__str__", [](const Program& p) { return program::to_string(p); })
       .def_property_readonly("functions", [](const Program& p) { return p.functions; })
+      .def(
+          "to_bytes", [](const Program& p) { return py::bytes(program::to_bytes(p)); },
+          "The program for a file; see from_bytes.")
+      .def_static(
+          "from_bytes",
+          [](const py::bytes& bytes) { return std::make_shared<Program>(program::from_bytes(std::string(bytes))); },
+          py::arg("bytes"), "The program that to_bytes gave; ProgramError where the bytes are none.")
       .def(
           "parameter_types",
           [](const Program& p, std::size_t index) {

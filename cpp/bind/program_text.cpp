@@ -3,6 +3,7 @@
 
 #include "program.hpp"
 #include "program/emit/emit.hpp"
+#include "program/needs.hpp"
 
 namespace tilewright::bind {
 
@@ -53,6 +54,25 @@ void bind_program_text(py::module_& m) {
       "cuda_name",
       [](const Program& program, std::size_t index) { return program::cuda_name(kernel_of(program, index)); },
       py::arg("program"), py::arg("function"), "The name of a kernel in its CUDA C++.");
+  m.def(
+      "host_c_source",
+      [](const Program& program, std::size_t index, const std::string& name) {
+        const program::Function& function = program.functions.at(index);
+        if (function.is_kernel) throw ProgramError(function.name + " is a kernel: it does not run on the host");
+        return program::host_c_source(program, function, name);
+      },
+      py::arg("program"), py::arg("function"), py::arg("name"),
+      "A host function as C: static int name(name_Module *module, CUstream stream, its parameters).");
+  m.def(
+      "most_needed",
+      [](const Program& program, std::size_t index) {
+        const program::Need need = program::most_needed(program, kernel_of(program, index));
+        const program::Place& place = program.places[need.place];
+        return py::make_tuple(need.architecture, need.what, place.file, place.line);
+      },
+      py::arg("program"), py::arg("function"),
+      "(least architecture, as 80 of sm_80, instruction, file, line) of what of a kernel needs the most; 0: nothing "
+      "does.");
   m.def("parameter_places", parameter_places, py::arg("program"), py::arg("function"),
         "(where each parameter of a kernel begins, the bytes of all) in the memory that a launch is given.");
 }

@@ -35,7 +35,7 @@ AnyLayout invert(const ComposedLayout& layout, const char* what, Invert&& invers
   const auto* behind = std::get_if<ComposedLayout>(&carried);
   if (offset.is(0)) return carried;
   const FlatFunction coordinate(modes_of(inverse));
-  const int64_t back = -coordinate((*swizzle)(known(offset)));
+  const int64_t back = checked_mul(-1, coordinate((*swizzle)(known(offset))));
   const Node start = offset.is_static() ? static_int(back) : dynamic_int(back, 1, offset.is_wide());
   const Swizzle outside = behind ? *behind->swizzle() : Swizzle(0, 0, 0);
   return ComposedLayout(outside, IntTuple(start), inverse);

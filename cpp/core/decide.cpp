@@ -278,7 +278,7 @@ class Decision {
     const auto tile = [&](int64_t size) { return concat(size, ":", step, basis_suffix(leaf.layout.stride->basis())); };
     text += concat("; the largest tile that has an answer is ", tile(largest(leaf.line, form)));
     if (!uneven) {
-      const int64_t padded = checked_mul((extent + stop - 1) / stop, stop);
+      const int64_t padded = narrow((Wide{extent} + stop - 1) / stop * stop);
       const Line longer = leaf.line.with_extent(padded);
       if (longer.form().exists()) text += concat(", the next larger one is ", tile(padded));
     }

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "int_tuple.hpp"
+#include "portable.hpp"
 #include "symbolic.hpp"
+#include "wide.hpp"
 
 namespace tilewright {
 
@@ -28,7 +30,7 @@ void unknown_number() {
 
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t result = 0;
-  if (__builtin_add_overflow(a, b, &result)) {
+  if (add_overflows(a, b, result)) {
     fail(concat("the sum ", a, " + ", b, " does not fit into 64 bits; use smaller extents or strides"));
   }
   return result;
@@ -36,7 +38,7 @@ int64_t checked_add(int64_t a, int64_t b) {
 
 int64_t checked_mul(int64_t a, int64_t b) {
   int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result)) {
+  if (mul_overflows(a, b, result)) {
     fail(concat("the product ", a, " * ", b, " does not fit into 64 bits; use smaller extents or strides"));
   }
   return result;
@@ -113,7 +115,7 @@ Node mul(const Node& a, const Node& b) {
   const BasisId basis = basis_of_product(a, b);
   if (a.is_static() && b.is_static()) return with_basis(static_int(checked_mul(a.value, b.value)), basis);
   int64_t divisor = 0;
-  if (__builtin_mul_overflow(divisibility(a), divisibility(b), &divisor)) divisor = 1;
+  if (mul_overflows(divisibility(a), divisibility(b), divisor)) divisor = 1;
   if (is_symbolic(a, b)) return with_basis(symbolic(SymbolicOp::kMul, a, b, divisor), basis);
   return with_basis(combine(a, b, checked_mul(a.value, b.value), divisor), basis);
 }
@@ -181,7 +183,7 @@ Node shape_div(const Node& a, const Node& b) {
   if (decided && magnitude(b.value) % magnitude(a.value) != 0) {
     fail(concat("neither of ", a.value, " and ", b.value, " divides the other"));
   }
-  return combine(a, b, checked_add(a.value, b.value - 1) / b.value, 1);
+  return combine(a, b, static_cast<int64_t>((Wide{a.value} + b.value - 1) / b.value), 1);
 }
 
 }  // namespace tilewright

@@ -343,7 +343,7 @@ Node max_alignment(LayoutView layout) {
   for (std::size_t i = 0; i < modes.size(); ++i) {
     if (used[i] || modes[i].stride.is(0)) continue;
     const Node& stride = modes[i].stride;
-    if (stride.is_static()) alignment = stride.has_basis() ? 1 : std::gcd(alignment, stride.value);
+    if (stride.is_static()) alignment = stride.has_basis() ? 1 : std::gcd(alignment, divisibility(stride));
   }
   int64_t position = 1;
   for (std::size_t i = 0; i < modes.size() && checks_enabled(); ++i) {

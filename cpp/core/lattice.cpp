@@ -53,12 +53,12 @@ class Search {
 
   Wide times(Wide a, Wide b) const {
     Wide result;
-    if (__builtin_mul_overflow(a, b, &result)) give_up();
+    if (mul_overflows(a, b, result)) give_up();
     return result;
   }
   Wide plus(Wide a, Wide b) const {
     Wide result;
-    if (__builtin_add_overflow(a, b, &result)) give_up();
+    if (add_overflows(a, b, result)) give_up();
     return result;
   }
   static bool is_narrow(Wide x) { return x == static_cast<int64_t>(x); }

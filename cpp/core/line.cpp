@@ -21,8 +21,9 @@ void add_floors(Floors& floors, const FlatFunction& a, int64_t step, int64_t rea
 
 Line::Line(const Outer& outer, int64_t extent, int64_t step, std::optional<int64_t> end)
     : outer_(&outer), extent_(extent), step_(step), end_(end), counted_(extent) {
-  checked_mul(step, std::max<int64_t>(extent - 1, 1));
-  checked_mul(step, -1);
+  const int64_t most = std::max<int64_t>(extent - 1, 1);
+  checked_mul(step, most);
+  checked_mul(step, -most);
   if (!end || step == 0) return;
   counted_ = step < 0 ? 1 : std::min(extent, static_cast<int64_t>(ceil_div(Wide{*end}, Wide{step})));
 }

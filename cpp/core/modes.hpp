@@ -39,11 +39,18 @@ struct FlatFunction {
     int64_t offset = 0;
     const std::size_t last = extents.size() - 1;
     for (std::size_t i = 0; i < last; ++i) {
-      if (extents[i] == 0) fail("the layout has an extent of 0 and maps no coordinate");
+      if (extents[i] <= 0) require_quotient(index, extents[i]);
       offset = checked_add(offset, checked_mul(index % extents[i], strides[i]));
       index /= extents[i];
     }
     return checked_add(offset, checked_mul(index, strides[last]));
+  }
+
+ private:
+  // Negative extents come with answers of CuTe's that are not checked.
+  static void require_quotient(int64_t index, int64_t extent) {
+    if (extent == 0) fail("the layout has an extent of 0 and maps no coordinate");
+    if (extent == -1) checked_mul(index, extent);
   }
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "portable.hpp"
+
 namespace tilewright {
 
 namespace {
@@ -69,7 +71,7 @@ class Parser {
     int64_t value = 0;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       const int64_t digit = text_[at_] - '0';
-      if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, negative ? -digit : digit, &value))
+      if (mul_overflows(value, 10, value) || add_overflows(value, negative ? -digit : digit, value))
         fail(concat("the integer at position ", position(start), " does not fit into 64 bits"));
     }
     return value;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "integer.hpp"
+#include "portable.hpp"
 #include "predicate.hpp"
 #include "wide.hpp"
 
@@ -37,7 +38,7 @@ std::optional<uint32_t> only_unknown(const Predicate& predicate) {
 int64_t divisor_of(const Monomial& term, const std::vector<Unknown>& unknowns) {
   int64_t known = term.coefficient;
   for (const uint32_t unknown : term.unknowns) {
-    if (__builtin_mul_overflow(known, unknowns[unknown].divisor, &known)) return term.coefficient;
+    if (mul_overflows(known, unknowns[unknown].divisor, known)) return term.coefficient;
   }
   return known;
 }

@@ -14,13 +14,13 @@ namespace {
 
 Wide wide_add(Wide a, Wide b) {
   Wide sum;
-  if (__builtin_add_overflow(a, b, &sum)) too_large();
+  if (add_overflows(a, b, sum)) too_large();
   return sum;
 }
 
 Wide wide_mul(Wide a, Wide b) {
   Wide product;
-  if (__builtin_mul_overflow(a, b, &product)) too_large();
+  if (mul_overflows(a, b, product)) too_large();
   return product;
 }
 

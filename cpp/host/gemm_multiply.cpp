@@ -2,14 +2,12 @@
 
 #include <type_traits>
 
+#include "core/portable.hpp"
 #include "gemm_program.hpp"
 
 // Products are rounded before they are added, with and without wider vectors, so that both give the same bits.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TILEWRIGHT_AVX2 __attribute__((target("avx2")))
-#define TILEWRIGHT_INLINE inline __attribute__((always_inline))
-#else
-#define TILEWRIGHT_INLINE inline
 #endif
 
 namespace tilewright::host {

@@ -256,6 +256,9 @@ std::optional<ValueId> Builder::folded(const Request& request) {
     return result ? std::optional(integer(Scalar::kBoolean, *result)) : std::nullopt;
   }
   if (x && y) {
+    if (request.text == kHasToFit && !fits(request.code, scalar, *x, *y)) {
+      throw ProgramError(does_not_fit(request.code, scalar, *x, *y));
+    }
     const std::optional<int64_t> result = fold_binary(request.code, scalar, *x, *y);
     return result ? std::optional(integer(scalar, *result)) : std::nullopt;
   }

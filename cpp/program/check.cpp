@@ -1,10 +1,27 @@
 #include "check.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include "builder.hpp"
+#include "emit/vectorize.hpp"
 
 namespace tilewright::program {
 
 namespace {
+
+constexpr int64_t kWarpLanes = 32, kRegisterBytes = 4, kMatrixRowBits = 128;
+
+// Whether the elements follow one another.
+bool is_compact(const std::vector<AccessMode>& modes) {
+  int64_t covered = 1;
+  for (const AccessMode& mode : modes) {
+    if (mode.extent == 1) continue;
+    if (mode.dynamic != kNoValue || mode.stride != covered) return false;
+    covered *= mode.extent;
+  }
+  return true;
+}
 
 // The request with what its errors are told by.
 class Check {
@@ -217,9 +234,74 @@ class Check {
         for (std::size_t i = 0; i < 4; ++i) pointed(i);
         if (request_.ints.size() != 4) refuse("expected V, M, N and K");
         return {};
+      case Opcode::kMma:
+        mma();
+        return {};
+      case Opcode::kLdMatrix:
+        matrices(0, 1);
+        return {};
+      case Opcode::kStMatrix:
+        matrices(1, 0);
+        return {};
       default:  // atomic
         if (pointed(0).scalar != operand(0).scalar) refuse(concat("does not fit ", to_string(pointed(0))));
         return {operand(0)};
+    }
+  }
+
+  // A fragment in registers: each holds neighbours, at a multiple of its bytes. The elements of one register.
+  int64_t registers(std::size_t i) const {
+    const Type& type = pointed(i);
+    const Access& access = request_.accesses[i];
+    if (type.space != Space::kRegister) refuse(concat("access ", i, " is not in registers, but ", to_string(type)));
+    if (facts(type.scalar).bits < 8) refuse(concat("access ", i, " has elements of less than a byte"));
+    const int64_t bytes = facts(type.scalar).bits / 8, together = std::max<int64_t>(kRegisterBytes / bytes, 1);
+    const bool is_swizzled = access.swizzle.bits != 0 || type.swizzle.bits != 0;
+    for (const AccessMode& mode : access.modes) {
+      if (mode.dynamic != kNoValue || is_swizzled) refuse(concat("the layout of access ", i, " is not static"));
+    }
+    const auto parts = split(access.modes, {together, access.size() / together});
+    const bool is_run = parts && is_compact((*parts)[0]) &&
+                        std::all_of((*parts)[1].begin(), (*parts)[1].end(), [&](const AccessMode& mode) {
+                          return mode.extent == 1 || mode.stride % together == 0;
+                        });
+    if (!is_run || type.align % (together * bytes) != 0) {
+      refuse(concat("access ", i, " has not ", together, " neighbours in each register"));
+    }
+    return together;
+  }
+
+  void mma() const {
+    if (request_.ints.size() != 7) refuse("expected M, N and K of the instruction, their counts and the architecture");
+    const auto& n = request_.ints;
+    const int64_t values[] = {n[0] * n[1] / kWarpLanes, n[0] * n[2] / kWarpLanes, n[1] * n[2] / kWarpLanes};
+    const int64_t sizes[] = {values[0] * n[3] * n[4], values[1] * n[3] * n[5], values[2] * n[4] * n[5], 0};
+    for (std::size_t i = 0; i < 4; ++i) {
+      const int64_t size = sizes[i == 3 ? 0 : i];
+      registers(i);
+      if (request_.accesses[i].size() != size) {
+        refuse(concat("access ", i, " has ", counted(request_.accesses[i].size(), "element"), ", not ", size));
+      }
+    }
+  }
+
+  // Matrices between shared memory and registers.
+  void matrices(std::size_t memory, std::size_t fragment) const {
+    if (request_.ints.size() != 2) refuse("expected the number of matrices and whether they are transposed");
+    const Type& type = pointed(memory);
+    const int64_t bits = facts(type.scalar).bits, row = kMatrixRowBits / bits;
+    const Access &rows = request_.accesses[memory], &held = request_.accesses[fragment];
+    if (type.space != Space::kShared) refuse(concat(to_string(type), " is not in shared memory"));
+    if (bits != 8 && bits != 16 && bits != 32) refuse(concat("elements of ", bits, " bits are no parts of a register"));
+    if (facts(pointed(fragment).scalar).bits != bits) refuse("the elements differ in size");
+    if (request_.ints[1] != 0 && bits != 16) refuse("only elements of 16 bits are transposed");
+    const int64_t each = request_.ints[0] * registers(fragment);
+    if (rows.size() % row != 0 || held.size() % each != 0 || rows.size() / row != held.size() / each) {
+      refuse(concat(counted(rows.size(), "element"), " of rows do not belong to ", held.size(), " in registers"));
+    }
+    const auto parts = split(rows.modes, {row, rows.size() / row});
+    if (!parts || !is_compact((*parts)[0])) {
+      refuse("the elements of a row do not lie side by side");
     }
   }
 
@@ -255,8 +337,12 @@ class Check {
   std::vector<Type> control() const {
     if (request_.code == Opcode::kIf) {
       count(1);
-      std::vector<Type> types = types_of(block(0).yields);
-      require_same(types, types_of(block(1).yields), "the branches");
+      std::vector<Type> types = types_of(block(0).yields), others = types_of(block(1).yields);
+      for (std::size_t i = 0; i < std::min(types.size(), others.size()); ++i) {
+        // Pointers that differ in alignment alone are one of which less is known.
+        if (types[i].is_pointer()) types[i].align = others[i].align = std::gcd(types[i].align, others[i].align);
+      }
+      require_same(types, others, "the branches");
       return types;
     }
     if (request_.code == Opcode::kFor) {

@@ -54,6 +54,7 @@ class Run {
     }
     parameters_ = &parameters;
     run(body);
+    require_fitting(function_.results);
     for (const ValueId id : function_.results) result_.results.push_back(values_[id]);
     return std::move(result_);
   }
@@ -65,6 +66,15 @@ class Run {
   }
 
   Scalar scalar(ValueId id) const { return program_.type(id).scalar; }
+  // What does not fit is refused where it is needed.
+  void require_fitting(const std::vector<ValueId>& ids) const {
+    for (const ValueId id : ids) require_fitting(id);
+  }
+  void require_fitting(ValueId id) const {
+    if (values_[id].unfit == nullptr) return;
+    const std::vector<ValueId>& ids = values_[id].unfit->operands;
+    refuse(*values_[id].unfit, does_not_fit(values_[id].unfit->code, scalar(ids[0]), integer(ids[0]), integer(ids[1])));
+  }
   int64_t integer(ValueId id) const { return value_of_bits(scalar(id), values_[id].bits); }
   double real(ValueId id) const { return float_of(scalar(id), values_[id].bits); }
   bool is_true(ValueId id) const { return values_[id].bits != 0; }
@@ -82,6 +92,15 @@ class Run {
 
   void run(const Operation& operation) {
     const auto& ids = operation.operands;
+    compute(operation);
+    if (!facts(operation.code).pure || operation.code == Opcode::kSelect) return;
+    for (const ValueId id : ids) {
+      if (values_[id].unfit != nullptr) values_[operation.results[0]].unfit = values_[id].unfit;
+    }
+  }
+
+  void compute(const Operation& operation) {
+    const auto& ids = operation.operands;
     switch (facts(operation.code).family) {
       case Family::kConstant:
         return set(operation, operation.bits);
@@ -93,6 +112,7 @@ class Run {
       case Family::kCompare:
         return compare(operation);
       case Family::kSelect:
+        require_fitting(ids[0]);
         values_[operation.results[0]] = values_[ids[is_true(ids[0]) ? 1 : 2]];
         return;
       case Family::kCast:
@@ -161,6 +181,9 @@ class Run {
     const std::optional<int64_t> result = fold_binary(operation.code, type, integer(a), integer(b));
     if (!result) refuse(operation, "an integer is divided by 0");
     set(operation, bits_of_value(type, *result));
+    if (operation.text == kHasToFit && !fits(operation.code, type, integer(a), integer(b))) {
+      values_[operation.results[0]].unfit = &operation;
+    }
   }
 
   void compare(const Operation& operation) {
@@ -227,12 +250,14 @@ class Run {
     const auto& ids = operation.operands;
     const auto block = [&](std::size_t i) -> const Block& { return program_.blocks[operation.blocks[i]]; };
     if (operation.code == Opcode::kIf) {
+      require_fitting(ids[0]);
       const Block& chosen = block(is_true(ids[0]) ? 0 : 1);
       run(chosen);
       return assign(operation.results, chosen.yields);
     }
     if (operation.code == Opcode::kFor) {
       const Scalar type = scalar(ids[0]);
+      require_fitting({ids[0], ids[1], ids[2]});
       const int64_t stop = integer(ids[1]), step = integer(ids[2]);
       if (step == 0) refuse(operation, "the step of a loop is 0");
       assign(block(0).parameters, ids, 1, 3);
@@ -246,6 +271,7 @@ class Run {
     assign(block(0).parameters, ids);
     for (;;) {
       run(block(0));
+      require_fitting(block(0).yields[0]);
       const bool go_on = is_true(block(0).yields[0]);
       const auto& to = go_on ? block(1).parameters : operation.results;
       assign(to, block(0).yields, 0, 1);
@@ -257,6 +283,7 @@ class Run {
 
   void other(const Operation& operation) {
     const auto& ids = operation.operands;
+    require_fitting(ids);
     switch (operation.code) {
       case Opcode::kAssert:
         if (!is_true(ids[0])) refuse(operation, concat("assertion failed: ", operation.text));

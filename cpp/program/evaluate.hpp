@@ -15,6 +15,7 @@ namespace tilewright::program {
 struct Evaluated {
   uint64_t bits = 0;  // of a pointer: the bytes behind its argument's address, or the address where there is none
   int base = -1;      // of a pointer: the parameter of the host function that it comes from
+  const Operation* unfit = nullptr;  // the sum or product of a layout that did not fit, on which it depends
 };
 
 struct Launched {

@@ -1,5 +1,7 @@
 #include "fold.hpp"
 
+#include "core/error.hpp"
+
 namespace tilewright::program {
 
 int width_of(Scalar scalar) { return scalar == Scalar::kBoolean ? 1 : facts(scalar).bits; }
@@ -77,6 +79,20 @@ std::optional<int64_t> fold_binary(Opcode code, Scalar scalar, int64_t x, int64_
     default:
       return std::nullopt;
   }
+}
+
+bool fits(Opcode code, Scalar scalar, int64_t x, int64_t y) {
+  int64_t result = 0;
+  const bool is_beyond = code == Opcode::kMul   ? __builtin_mul_overflow(x, y, &result)
+                         : code == Opcode::kSub ? __builtin_sub_overflow(x, y, &result)
+                                                : __builtin_add_overflow(x, y, &result);
+  return !is_beyond && value_of_bits(scalar, bits_of_value(scalar, result)) == result;
+}
+
+std::string does_not_fit(Opcode code, Scalar scalar, int64_t x, int64_t y) {
+  const char* sign = code == Opcode::kMul ? " * " : code == Opcode::kSub ? " - " : " + ";
+  return concat("a layout's size or offset is ", x, sign, y, ", which is beyond ", facts(scalar).name,
+                scalar == Scalar::kInt32 ? ": make one of its extents or strides an Int64" : "");
 }
 
 std::optional<bool> fold_compare(Opcode code, Scalar scalar, int64_t x, int64_t y) {

@@ -15,6 +15,10 @@ int width_of(Scalar scalar);
 
 // x code y for integers of one scalar; none where it is not defined (a division by zero).
 std::optional<int64_t> fold_binary(Opcode code, Scalar scalar, int64_t x, int64_t y);
+// Whether the sum, difference or product is a number of the scalar.
+bool fits(Opcode code, Scalar scalar, int64_t x, int64_t y);
+// `the extents or offsets of a layout need 70000 * 70000, which is beyond Int32: ..`
+std::string does_not_fit(Opcode code, Scalar scalar, int64_t x, int64_t y);
 std::optional<bool> fold_compare(Opcode code, Scalar scalar, int64_t x, int64_t y);
 
 }  // namespace tilewright::program

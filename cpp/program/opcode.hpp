@@ -57,7 +57,7 @@ enum class Family : uint8_t {
   X(kNeg, "neg", kUnary, true)                                                                                         \
   X(kNot, "not", kUnary, true) /* of a Boolean: the other one; of an integer: all bits */                              \
   X(kAbs, "abs", kUnary, true)                                                                                         \
-  X(kAdd, "add", kBinary, true)                                                                                        \
+  X(kAdd, "add", kBinary, true) /* add, sub, mul: text kHasToFit, of a layout */                                       \
   X(kSub, "sub", kBinary, true)                                                                                        \
   X(kMul, "mul", kBinary, true)                                                                                        \
   X(kDiv, "div", kBinary, true) /* integers: towards zero */                                                           \
@@ -129,6 +129,15 @@ enum class Family : uint8_t {
                                            cp.async writes zeros. cp.async lands when a wait allows it. */             \
   X(kFmaTile, "fma_tile", kMemory, false) /* accesses: d, a, b, c; ints: V, M, N, K. d[v,m,n] = c[v,m,n] + the sum    \
                                             over k, in order, of a[v,m,k] * b[v,n,k], each an fma of d's type */       \
+  X(kMma, "mma", kMemory, false)        /* accesses: d, a, b, c in registers; ints: the instruction's M, N, K, how many \
+                                           there are along each of them, its least architecture; text: its name in PTX. \
+                                           d[v,m,n] = c[v,m,n] + the sums over k of a[v,m,k] by b[v,n,k], a warp's     \
+                                           instruction for each m, n and k, those of k in order */                     \
+  X(kLdMatrix, "ldmatrix", kMemory, false) /* accesses: from shared memory, to registers; ints: matrices of one        \
+                                           instruction, whether they are transposed. Of each instruction the first is  \
+                                           a row of 16 bytes, whose address lane 8 j + r gives for row r of matrix j;  \
+                                           the second has 4 bytes of each matrix */                                    \
+  X(kStMatrix, "stmatrix", kMemory, false) /* accesses: from registers, to shared memory; the same the other way */    \
   X(kAtomic, "atomic", kMemory, false)  /* value [, compare]; accesses: at (one element); text: add, min, max, and,    \
                                            or, xor, exch, cas; ints: order and scope; -> the old value */              \
   X(kCpAsyncCommit, "cp_async_commit_group", kSync, false)                                                             \
@@ -161,6 +170,9 @@ enum class Family : uint8_t {
      ints: kernel, min_blocks_per_mp, cooperative, use_pdl; text: name of the stream parameter or "" */                \
   X(kLaunch, "launch", kOther, false)
 // clang-format on
+
+// The text of a sum or product that has to fit its type: extents and offsets of a layout do not wrap around.
+inline constexpr std::string_view kHasToFit = "fits";
 
 enum class Opcode : uint8_t {
 #define TILEWRIGHT_OPCODE(name, text, family, pure) name,

@@ -6,6 +6,11 @@ ValueId BuilderSymbols::binary(Opcode code, ValueId a, ValueId b) {
   return builder_.add_one({code, {a, b}, {}, {}, {}, {}, {}});
 }
 
+// Where the sum or product has to fit: layouts do not mean what is left of it otherwise.
+ValueId BuilderSymbols::fitting(Opcode code, ValueId a, ValueId b) {
+  return builder_.add_one({code, {a, b}, {}, {}, {}, {}, std::string(kHasToFit)});
+}
+
 ValueId BuilderSymbols::value_of(const Node& node, Scalar scalar) {
   if (!node.is_symbolic()) return builder_.integer(scalar, node.value);
   const auto id = static_cast<ValueId>(node.value);
@@ -24,9 +29,9 @@ int64_t BuilderSymbols::apply(SymbolicOp op, const Node& a, const Node& b, bool 
   };
   switch (op) {
     case SymbolicOp::kAdd:
-      return binary(Opcode::kAdd, x, y);
+      return fitting(Opcode::kAdd, x, y);
     case SymbolicOp::kMul:
-      return binary(Opcode::kMul, x, y);
+      return fitting(Opcode::kMul, x, y);
     case SymbolicOp::kDiv:
       return binary(Opcode::kDiv, x, y);
     case SymbolicOp::kMod:
@@ -50,7 +55,7 @@ int64_t BuilderSymbols::apply(SymbolicOp op, const Node& a, const Node& b, bool 
     case SymbolicOp::kCeilDiv:
     case SymbolicOp::kShapeDiv: {
       // Extents: both are positive, so that (x + y - 1) / y rounds up, and is 1 where x divides y.
-      return binary(Opcode::kDiv, binary(Opcode::kAdd, x, binary(Opcode::kSub, y, constant(1))), y);
+      return binary(Opcode::kDiv, fitting(Opcode::kAdd, x, binary(Opcode::kSub, y, constant(1))), y);
     }
   }
   throw ProgramError("no such operation on symbolic integers");

@@ -16,6 +16,7 @@ class BuilderSymbols final : public Symbols {
 
  private:
   ValueId binary(Opcode code, ValueId a, ValueId b);
+  ValueId fitting(Opcode code, ValueId a, ValueId b);
   Builder& builder_;
 };
 

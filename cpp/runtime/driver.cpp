@@ -1,6 +1,8 @@
 #include "runtime/driver.hpp"
 
+#ifndef _WIN32
 #include <pthread.h>
+#endif
 
 #include <algorithm>
 #include <iterator>
@@ -15,7 +17,11 @@ std::atomic<bool> forked = false;
 
 namespace {
 
+#ifdef _WIN32
+constexpr const char* kLibrary = "nvcuda.dll";
+#else
 constexpr const char* kLibrary = "libcuda.so.1";
+#endif
 constexpr int kNotInitialized = 3;
 
 struct OpenDriver {
@@ -67,6 +73,7 @@ OpenDriver* open() {
 std::mutex opening;
 std::atomic<bool> used = false;  // from the moment on in which the driver is being initialised
 
+#ifndef _WIN32
 // In the child of a fork only the thread that forked goes on. So a fork waits until no other one is opening the driver,
 // which nobody would finish in the child; whoever is initialising it would not finish that either, but there it is not
 // asked for any more.
@@ -77,6 +84,7 @@ void after_fork_in_child() {
   if (used.load(std::memory_order_relaxed)) forked.store(true, std::memory_order_relaxed);
 }
 [[maybe_unused]] const int registered = pthread_atfork(before_fork, after_fork, after_fork_in_child);
+#endif
 
 // Opened, not initialised. Leaked on purpose: nothing may be closed while the process ends. What throws is tried again.
 const OpenDriver& opened() {

@@ -111,10 +111,11 @@ void Function::set_dynamic_shared(int64_t bytes) {
   const CurrentContext current(api, context_);
   // Another Function of this kernel may have asked for more, which is left as it is.
   DriverResult result = api.cuFuncGetAttribute(&dynamic_shared_, kMaxDynamicShared, handle_);
-  if (result == 0 && bytes > dynamic_shared_) {
+  if (result != 0) fail_driver(result, "cuFuncGetAttribute", name_);
+  if (bytes > dynamic_shared_) {
     result = api.cuFuncSetAttribute(handle_, kMaxDynamicShared, static_cast<int>(bytes));
+    if (result != 0) fail_driver(result, "cuFuncSetAttribute", name_);
   }
-  if (result != 0) fail_driver(result, "cuFuncSetAttribute", name_);
   dynamic_shared_ = std::max(dynamic_shared_, static_cast<int>(bytes));
 }
 

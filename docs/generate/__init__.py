@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from myst_nb.core import render
+
 from generate import links, notebooks, project, reference, results
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def write(docs: Path) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    render.coalesce_streams = notebooks.merge
     app.connect("source-read", links.to_pages)
     app.add_post_transform(links.NamesAreLinks)
     app.connect("html-page-context", notebooks.add_link)

@@ -22,7 +22,10 @@ DRAWN = (
 
 
 def picture(name: str, docstring: str | None) -> str | None:
-    """The SVG of the first of a docstring's examples that can be drawn: a call of the operation, or a result."""
+    """The SVG of the first of a docstring's examples that can be drawn: a call of the operation, or a result.
+
+    Where there is none, of what the examples make and use, such as the tiled copy that `copy_tiled` executes.
+    """
     names: dict[str, Any] = {
         "tilewright": tilewright,
         "cute": cute,
@@ -37,7 +40,7 @@ def picture(name: str, docstring: str | None) -> str | None:
                 drawn = _of_calls(name, statement, names) or _of_result(statement, names)
                 if drawn is not None:
                     return drawn
-    return None
+    return next(filter(None, map(_drawn, reversed(names.values()))), None)
 
 
 def _of_calls(name: str, statement: ast.stmt, names: dict[str, Any]) -> str | None:
@@ -56,7 +59,10 @@ def _of_calls(name: str, statement: ast.stmt, names: dict[str, Any]) -> str | No
 def _of_result(statement: ast.stmt, names: dict[str, Any]) -> str | None:
     """Of what a line prints; any other line is executed."""
     if isinstance(statement, ast.Expr):
-        return _drawn(eval(compile(ast.Expression(statement.value), "<example>", "eval"), names))
+        shown = statement.value
+        if isinstance(shown, ast.Call) and ast.unparse(shown.func) == "print":
+            shown = ast.Tuple(shown.args, ast.Load())
+        return _drawn(eval(compile(ast.fix_missing_locations(ast.Expression(shown)), "<example>", "eval"), names))
     exec(compile(ast.Module([statement], []), "<example>", "exec"), names)
     return None
 

@@ -45,12 +45,12 @@ GROUPS: dict[str, str] = {
     """,
     "Types for annotations": "Coord Shape Stride Tile Tiler XTuple",
     "Kernels in Python": """
-        kernel jit compile on_cpu KernelError profile struct union OptLevel GPUArch PtxasOptions EnableAssertions
-        GenerateLineInfo KeepPTX KeepCUBIN
+        kernel jit compile on_cpu on_device KernelError profile native_struct struct union OptLevel GPUArch
+        PtxasOptions EnableAssertions GenerateLineInfo KeepPTX KeepCUBIN
     """,
     "Pictures, texts and predictions": """
-        show analyze print_layout print_tensor printf pretty_str print_latex print_latex_tv print_latex_tiled_copy
-        print_latex_tiled_mma LayoutError
+        show explore analyze print_layout print_tensor printf pretty_str print_latex print_latex_tv
+        print_latex_tiled_copy print_latex_tiled_mma LayoutError
     """,
 }
 """Of `cute`: titles, and names in order. A name that is in none stands under "Other names"."""

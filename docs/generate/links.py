@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
 from sphinx.domains.python import PythonDomain
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from tables import expand
 
 __all__ = ["NamesAreLinks", "to_pages"]
 
@@ -21,8 +25,9 @@ PLACES = [
 NAME = re.compile(r"(?:tilewright\.)?((?:[a-z_]\w*\.)?[A-Za-z_]\w*)(?:\(.*\))?")
 
 
-def to_pages(_app: object, _name: str, source: list[str]) -> None:
-    """Turn a page's links to files of the repository into links to the site's pages."""
+def to_pages(app: Sphinx, _name: str, source: list[str]) -> None:
+    """Turn a page's links to files of the repository into links to the site's pages, and fill in tables of results."""
+    source[0] = expand(source[0], Path(app.srcdir).parent)
     for pattern, place in PLACES:
         source[0] = re.sub(pattern, place, source[0])
 

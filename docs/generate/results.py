@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tables import device
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -12,7 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["pages"]
 
 # What made a result, where the script has another name than the result.
-TITLES = {"gemm_few_rows": "GEMM of few rows", "ncu_few_rows": "Predictions for GEMMs of few rows"}
+TITLES = {
+    "guarantees": "Promises of safety",
+    "gemm_few_rows": "GEMM of few rows",
+    "lang_cpu": "Kernels written in Python, on the CPU",
+    "ncu_lang": "Predictions of kernels in Python",
+    "ncu_few_rows": "Predictions for GEMMs of few rows",
+}
 SCRIPTS = {"copy": "tiled_copy", "fit_h100": "fit_compare"}
 FILE = re.compile(r"(\w+)-(\d{4}-\d{2}-\d{2})\.md")
 
@@ -25,13 +33,10 @@ turn with its rivals, and compare every result first.
 """
 
 
-def device(text: str) -> str:
-    """The first words of a result say what was measured on."""
-    return re.split(r"[,;.]\s", text.strip())[0]
-
-
 def script_of(root: Path, kind: str) -> str:
     """The script with the result's name, or with the beginning of it: gemm_few_rows is of gemm.py."""
+    if (root / f"scripts/{kind}.py").exists():
+        return f"scripts/{kind}.py"
     words = SCRIPTS.get(kind, kind).split("_")
     names = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
     return next(f"benchmarks/{name}.py" for name in names if (root / f"benchmarks/{name}.py").exists())
@@ -53,7 +58,7 @@ def pages(root: Path) -> Iterator[tuple[str, str]]:
         yield path.name, f"{front}# {title}, {date}\n\n{about}\n{rest}"
         rows.setdefault(kind, []).append(f"| [{title}]({path.name}) | {device(rest)} | {date} | `{script}` |")
         tree.setdefault(kind, f"{title} <{path.stem}>")
-    table = "| what | device | date | by |\n| --- | --- | --- | --- |\n"
+    table = "{.results}\n| what | device | date | by |\n| --- | --- | --- | --- |\n"
     newest = "\n".join(entries[0] for _, entries in sorted(rows.items()))
     older = "\n".join(entry for _, entries in sorted(rows.items()) for entry in entries[1:])
     listed = "```{toctree}\n:hidden:\n\n" + "\n".join(entry for _, entry in sorted(tree.items())) + "\n```\n"

@@ -60,13 +60,12 @@ if TYPE_CHECKING:
         or_,
         range_constexpr,
         range_dynamic,
-        yield_out,
     )
     from tilewright.lang.functions import max_ as max
     from tilewright.lang.functions import min_ as min
     from tilewright.lang.functions import range_ as range
+    from tilewright.numeric.names import dtype
     from tilewright.runtime.errors import CompileError
-    from tilewright.torch.tensors import dtype
 
 __all__ = [
     "AddressSpace",
@@ -124,6 +123,7 @@ __all__ = [
     "range",
     "range_constexpr",
     "range_dynamic",
+    "register_jit_arg_adapter",
     "runtime",
     "testing",
     "torch",
@@ -145,7 +145,7 @@ _LAZY = {
     "cuda": "tilewright.cuda",
     "cutlass_dsl": "tilewright.cutlass_dsl",
     "dsl_user_op": "tilewright.cutlass_dsl",
-    "dtype": "tilewright.torch.tensors",
+    "dtype": "tilewright.numeric.names",
     "for_generate": _LANG,
     "dynamic_expr": _LANG,
     "kernels": "tilewright.kernels",
@@ -161,7 +161,8 @@ _LAZY = {
     "testing": "tilewright.testing",
     "torch": "tilewright.torch",
     "utils": "tilewright.utils",
-    "yield_out": _LANG,
+    "yield_out": "tilewright.lang.library.generate",
+    "register_jit_arg_adapter": "tilewright.lang.arguments",
 }
 
 if not TYPE_CHECKING:  # a type checker knows the names, and finds the wrong ones

@@ -18,6 +18,7 @@ usage: python -m tilewright demo [--svg FILE]
        python -m tilewright explain OPERATION OPERAND... | LAYOUT COORDINATE
        python -m tilewright analyze LAYOUT --dtype TYPE [--memory shared] [--width BYTES] [--base ADDRESS]
        python -m tilewright explore [--port N | --html FILE]
+       python -m tilewright profile SCRIPT [ARGUMENT...]
        python -m tilewright doctor
        python -m tilewright cache list
        python -m tilewright cache show KEY [--source | --ptx | --cubin FILE]
@@ -35,12 +36,42 @@ analyze
        predict sectors, bank conflicts and active lanes of the accesses that a layout of (threads, values) describes
 explore
        serve an interactive page of all three on 127.0.0.1, or write it as one file that needs no server
-       `python -m tilewright show --help`, and so on, says more about each of these four
+profile
+       run a script and list what each line of its kernels costs: sectors, wavefronts, bank conflicts, divergence
 doctor say what compiling and launching kernels needs, what of it is there, and which command mends the rest;
        exit status 0 if kernels can be compiled and launched, else 1
 cache  list what has been compiled, show one program (the first digits of its key are enough): what it takes, its
        source, its PTX; --cubin FILE writes its machine code; clear removes everything
+`python -m tilewright show --help`, and so on, says more about each command
 """
+HELP = {
+    "demo": """\
+Four threads read 24 elements of a tensor, 6 each, as the thread-value layout ((2,2),(2,3)):((2,12),(1,4)) says: it maps
+(thread, value) to the index of an element. Printed are each thread's elements, then a table of the tensor in which T1V2
+is value 2 of thread 1. With torch the tensor is torch's, else NumPy's. In Python:
+
+    from tilewright import cute, kernels
+    tv = cute.make_layout(((2, 2), (2, 3)), stride=((2, 12), (1, 4)))
+    print(kernels.visualize_tv(cute.from_dlpack(array), tv))
+
+--svg FILE  also writes the table as a picture
+""",
+    "doctor": """\
+Says first what works here: layouts, pictures and analyses; kernels on the CPU; compiling kernels, which needs NVRTC;
+launching them, which needs NVIDIA's driver and a GPU too. Then what was found, then for each thing that is missing the
+command that brings it. Nothing is changed. The exit status is 0 if kernels can be compiled and launched, else 1: where
+no GPU is wanted, 1 is no failure.
+""",
+    "cache": """\
+What NVRTC compiled is kept on disk, so that the next process launches it at once. The folder is $TILEWRIGHT_CACHE_DIR
+("off": none), else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright; it holds $TILEWRIGHT_CACHE_SIZE MiB (512), and
+what was used least recently goes first. It can be removed at any time; it only costs compiling again.
+
+list        a line an entry: the first digits of its key, its size, when it was used, its kernel
+show KEY    registers, spills and shared memory of one; --source, --ptx: its texts; --cubin FILE writes its machine code
+clear       removes all of them
+""",
+}
 
 
 def as_typed(text: str) -> str:
@@ -76,8 +107,12 @@ def demo(svg: str | None = None) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run a command; the exit status: 0, 1 if a file cannot be written, 2 if the arguments are not understood."""
     match list(arguments):
-        case ["-h" | "--help"] | ["demo" | "doctor" | "cache", "-h" | "--help"]:
+        case ["-h" | "--help"]:
             print(as_typed(USAGE), end="")
+        case ["demo" | "doctor" | "cache" as command, "-h" | "--help"]:
+            for at, line in enumerate(_usage(command)):
+                print("       " if at else "usage: ", as_typed(line), sep="")
+            print(f"\n{HELP[command]}", end="")
         case ["demo"]:
             demo()
         case ["demo", "--svg", file]:
@@ -90,7 +125,7 @@ def main(arguments: Sequence[str]) -> int:
             from tilewright.explore.doctor import doctor
 
             return doctor()
-        case ["show" | "explain" | "analyze" | "explore", *_]:
+        case ["show" | "explain" | "analyze" | "explore" | "profile", *_]:
             from tilewright.explore.command import layout_command
 
             return layout_command(arguments)
@@ -106,6 +141,12 @@ def main(arguments: Sequence[str]) -> int:
         case _:
             return not_understood(arguments)
     return 0
+
+
+def _usage(command: str) -> list[str]:
+    """Its lines of the usage."""
+    lines = [line[len("usage: ") :] for line in USAGE.partition("\n\n")[0].splitlines()]
+    return [line for line in lines if line.split()[3] == command]
 
 
 def not_understood(arguments: Sequence[str]) -> int:

@@ -10,10 +10,11 @@ from tilewright._core import program
 from tilewright._core.cuda import DriverError as DSLCudaRuntimeError
 from tilewright._names import names_of
 from tilewright.lang.carry.values import extract_mlir_values, new_from_mlir_values
-from tilewright.lang.functions import and_, const_expr, for_generate, not_, or_, yield_out
+from tilewright.lang.functions import and_, const_expr, for_generate, not_, or_
 from tilewright.lang.functions import max_ as max
 from tilewright.lang.functions import min_ as min
 from tilewright.lang.functions import range_ as range
+from tilewright.lang.library.generate import if_generate, while_generate, yield_out
 from tilewright.numeric import (
     BFloat16,
     Boolean,
@@ -60,12 +61,14 @@ __all__ = [
     "dsl_user_op",
     "extract_mlir_values",
     "for_generate",
+    "if_generate",
     "max",
     "min",
     "new_from_mlir_values",
     "not_",
     "or_",
     "range",
+    "while_generate",
     "yield_out",
 ]
 

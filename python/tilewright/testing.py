@@ -15,11 +15,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tilewright._names import names_of
+from tilewright._registry import Lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["JitArguments", "autotune_jit", "benchmark", "get_workspace_count", "tune"]
+__all__ = ["JitArguments", "autotune_jit", "benchmark", "convert", "get_workspace_count", "tune"]
 
 _L2_BYTES = 256 << 20  # more than any device's L2: what is touched meanwhile leaves it
 
@@ -97,6 +98,25 @@ def _device_time(torch: Any, calls: Callable[[int], None], warmup: int, iteratio
         end.record()
     end.synchronize()
     return float(begin.elapsed_time(end)) / iterations * 1e3
+
+
+def convert(src: Any, dst: Any) -> None:
+    """Store every element of src in dst as dst's type; both have one shape, and lie on one device.
+
+    ValueError for other shapes, and for elements of less than a byte, of which threads do not write one alone.
+    Source: CuTeDSL `cute.testing.convert`.
+
+    >>> import numpy
+    >>> from tilewright.cute.runtime import from_dlpack
+    >>> y = numpy.zeros((2, 3), numpy.float16)
+    >>> convert(from_dlpack(numpy.arange(6, dtype=numpy.int32).reshape(2, 3)), from_dlpack(y))
+    >>> y.tolist()
+    [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    """
+    _convert_elements(src, dst)
+
+
+_convert_elements = Lazy("tilewright.lang.library.elements:convert_elements")
 
 
 def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterations: int) -> int:

@@ -204,3 +204,9 @@ def test_alignment():
     assert cute.max_alignment(L("S<3,3,3> o 0 o (8,8):(8,1)")) == 8
     assert cute.max_alignment(L("S<3,3,3> o 4 o (8,8):(8,1)")) == 4
     assert cute.max_alignment(L("(4,5):(1,4) o 2 o (8,4):(1,8)")) == 1
+
+
+def test_an_offset_without_an_opposite():
+    """The processor divides -2^63 by -1 by ending the process."""
+    with cute.unchecked(), pytest.raises(LayoutError, match="does not fit into 64 bits"):
+        cute.left_inverse("S<0,5,2> o -9223372036854775808 o (8,8):(8,-1)")

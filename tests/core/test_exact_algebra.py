@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count as numbers
 from itertools import product
+from random import Random
 
 import pytest
 
@@ -22,16 +24,34 @@ def check(name, count, seed):
 
 
 @pytest.mark.parametrize("name", verdicts.CHECKS)
-def test_random_cases(name):
+def test_random_cases(name, record_property):
     became = check(name, FEW.get(name, 150), 1)
+    record_property("figure", f"{sum(became.values())} of {name}")
     assert len(became) > 1 or name == "right_inverse"
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(10, 20))
 @pytest.mark.parametrize("name", verdicts.CHECKS)
-def test_many_random_cases(name, seed):
-    check(name, MANY.get(name, 10_000), seed)
+def test_many_random_cases(name, seed, record_property):
+    became = check(name, MANY.get(name, 10_000), seed)
+    record_property("figure", f"{sum(became.values()):,} of {name}")
+
+
+@pytest.mark.parametrize("cases", [20_000, pytest.param(10_000_000, marks=pytest.mark.nightly)])
+def test_random_worlds(cases, record_property):
+    """Compositions of random layouts with every s:d inside, beside linear equations that decide and NumPy's values."""
+    total: Counter[str] = Counter()
+    for seed in numbers():
+        count, findings = worlds.drawn(Random(f"worlds {seed}"))
+        assert not findings, f"world {seed}:\n" + "\n".join(findings[:10])
+        total += count
+        if total["cases"] >= cases:
+            break
+    assert min(total["layouts"], total["refused"]) > cases / 10
+    record_property(
+        "figure", f"{total['cases']:,} compositions: {total['layouts']:,} layouts, {total['refused']:,} refused"
+    )
 
 
 def explored(extents, steps, rank):

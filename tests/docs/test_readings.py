@@ -27,7 +27,7 @@ TABLES = {
 @pytest.mark.parametrize("table", TABLES)
 def test_readings(table: str) -> None:
     kind, metric = TABLES[table]
-    found = re.search(rf"^{table} = (\{{.*\}})$", NOTEBOOK, re.MULTILINE)
+    found = re.search(rf"^{table} = (\{{.*?\}})$", NOTEBOOK, re.MULTILINE | re.DOTALL)
     assert found is not None
     for (begin, apart), reading in ast.literal_eval(found[1]).items():
         lanes = [begin + apart * lane for lane in range(32)]

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 pytest.importorskip("docutils", reason="the packages of the extra docs are not installed; make docs runs this")
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
 from generate.docstrings import escape, markdown
 from generate.groups import GROUPS
+from generate.notebooks import merge
 from generate.reference import pages
 from places import ROOT
 from tilewright import cute
@@ -56,6 +60,16 @@ def test_a_docstring() -> None:
     ]
 
 
+def test_what_a_cell_prints_in_pieces_is_one_output() -> None:
+    def said(text: str, name: str = "stdout") -> NotebookNode:
+        return new_output("stream", name=name, text=text)
+
+    picture = new_output("display_data", {"text/plain": "x"})
+    outputs = [said("a"), said("\nb\n"), picture, said("!", "stderr"), said("b\n")]
+    assert merge(outputs) is outputs
+    assert outputs == [said("a\nb\nb\n"), picture, said("!", "stderr")]
+
+
 def test_prose() -> None:
     assert (
         escape("as make_layout, see `a_b` and docs/theory.md")
@@ -65,6 +79,11 @@ def test_prose() -> None:
 
 @pytest.mark.parametrize("name", sorted(name for name in OPERATIONS if hasattr(cute, name)))
 def test_an_operation_has_its_picture(name: str) -> None:
+    assert 'class="tw-show"' in PAGES[f"{name}.md"]
+
+
+@pytest.mark.parametrize("name", ["copy_tiled", "gemm_tiled", "TiledCopy", "TiledMma"])
+def test_what_an_example_uses_is_drawn(name: str) -> None:
     assert 'class="tw-show"' in PAGES[f"{name}.md"]
 
 

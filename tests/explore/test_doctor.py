@@ -309,6 +309,14 @@ def test_cache_list(capsys, program, machine):
     assert lines[-1] == f"2 entries, 0.0 of 512 MiB, in {machine.tmp}/cache"
 
 
+def test_cache_list_cuts_the_long_names_of_templates(capsys, program, machine, monkeypatch):
+    from tilewright.runtime import command as listing
+
+    monkeypatch.setattr(listing, "TITLE", 20)
+    lines = command(capsys, "list")[1].splitlines()
+    assert any(line.endswith("  probe sm_90a: k<1...") for line in lines)
+
+
 def test_cache_list_of_a_damaged_entry(capsys, program, machine):
     entry = machine.tmp / "cache" / f"{program.key}.entry"
     entry.write_bytes(entry.read_bytes()[:-1])

@@ -42,7 +42,7 @@ def result_of(op, operands):
 def answers(browser, cases):
     """What the page's core answers, in the form of result_of, and its derivations as lines."""
     script = """cases => cases.map(([op, ...operands]) => {
-        const answer = core("apply", op, ...operands);
+        const answer = explorer.core("apply", op, ...operands);
         return [answer.error ? [answer.error.kind, answer.error.text] : [answer.result], answer.derivation ?? null];
     })"""
     return browser.run(f"({script})({json.dumps(cases)})")
@@ -137,8 +137,8 @@ KINDS = {
 
 
 def test_the_page_offers_these_operations(loaded):
-    assert set(loaded.run("Object.keys(OPERATIONS)")) == set(KINDS)
-    for op, (names, examples) in loaded.run("OPERATIONS").items():
+    assert set(loaded.run("Object.keys(explorer.operations)")) == set(KINDS)
+    for op, (names, examples) in loaded.run("explorer.operations").items():
         operands = [operand(text) for text in examples if text]
         assert len(result_of(op, operands)) == 1, op
         assert len(names) == len(examples)
@@ -192,7 +192,7 @@ def test_the_page_reads_what_python_reads(loaded):
     ]
     texts += ["", "9223372036854775808", "(4,2):(1)", "0:1", "4:?", "(((", "3:1,", "1@0@9999", "_4:_1"]
     texts.append("(" * 500)
-    found = loaded.run(f"{json.dumps(texts)}.map(text => core('parse', text))")
+    found = loaded.run(f"{json.dumps(texts)}.map(text => explorer.core('parse', text))")
     for text, answer_ in zip(texts, found, strict=True):
         try:
             expected = {"text": notation(cute.parse(text))}
@@ -250,7 +250,7 @@ def test_the_page_predicts_what_python_predicts(loaded):
     cases += [(f"32:{stride}", 32, "shared", "load", 0, 4096) for stride in (-32, -8, 32, 2)]
     names = ("layout", "bits", "memory", "op", "width", "base")
     requests = [["predict", *(f"{name}={value}" for name, value in zip(names, case, strict=True))] for case in cases]
-    script = "requests => requests.map(request => core(...request))"
+    script = "requests => requests.map(request => explorer.core(...request))"
     found = loaded.run(f"({script})({json.dumps(requests)})")
     good, sentences = 0, set()
     for case, got in zip(cases, found, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import mmap
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -180,3 +181,70 @@ def test_offsets_of_large_static_layouts_have_64_bits():
     row = 2**21 + 2**20
     far_row_kernel(cute.runtime.from_dlpack(x), row).launch(block=3)
     assert x[row : row + 3, 1:3].tolist() == [[5, 7], [6, 8], [7, 9]]
+
+
+@cute.kernel
+def three_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    c[i] = a[i] + b[i]
+
+
+@cute.jit
+def three(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    three_kernel(a, b, c).launch(block=[4, 1, 1])
+
+
+def test_a_known_call_on_the_cpu_reads_each_array_once():
+    """What a call costs beside the kernel: the calls of Python's functions, 350 when each array was read twice."""
+    arrays = [np.ones((4,), np.float32) for _ in range(3)]
+    three(*arrays)
+    calls, exports = [], []
+
+    def note(frame, event, argument):
+        if event == "call":
+            calls.append(frame.f_code.co_name)
+        elif event == "c_call" and argument.__name__ == "__dlpack__":
+            exports.append(argument)
+
+    sys.setprofile(note)
+    try:
+        three(*arrays)
+    finally:
+        sys.setprofile(None)
+    assert arrays[2].tolist() == [2, 2, 2, 2]
+    assert len(exports) == 3
+    assert len(calls) < 160
+
+
+def test_kinds_of_arrays_are_told_apart():
+    seen = []
+
+    @cute.jit
+    def f(x: cute.Tensor):
+        seen.append(str(x.layout))
+
+    f(np.zeros((4, 8), np.float32))
+    f(np.zeros((5, 7), np.float32))
+    f(np.zeros((8, 4), np.float32).T)
+    f(np.zeros((4, 8), np.float32)[:, ::2])
+    f(np.broadcast_to(np.zeros(8, np.float32), (4, 8)).copy())
+    f(np.lib.stride_tricks.as_strided(np.zeros(8, np.float32), (4, 8), (0, 4)))
+    f(np.zeros((4, 8), np.int32))
+    f(np.zeros((4, 1), np.float32))
+    layouts = ["(?,?):(?{i64},1)", "(?,?):(1,?{i64})", "(?,?):(?{i64},?{i64})", "(?,?):(0,1)"]
+    assert seen == [*layouts, layouts[0]] or seen == [*layouts, layouts[0], layouts[1]]
+
+
+def test_extents_beyond_32_bits_are_refused_at_every_call():
+    @cute.jit
+    def f(x: cute.Tensor):
+        pass
+
+    small = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), (3, 2), (0, 0))
+    large = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), (2**31, 2), (0, 0))
+    f(small)
+    with pytest.raises(cutlass.LayoutError, match=r"the extent 2147483648 of mode 0 .* does not fit the 32 bits"):
+        f(large)
+    compiled = cute.compile(f, small)
+    with pytest.raises(ValueError, match=r"x.shape\[0\] is 2147483648, beyond the 32 bits that it has"):
+        compiled(large)

@@ -49,3 +49,25 @@ def test_the_pipelined_gemm_multiplies_between_registers(order, bytes_):
     # In each stage, a thread has 8 elements of A and 8 of B, which come 4 at a time: before the loop and in it.
     copies = stages * (8 * 4 // bytes_ + 2)
     assert ptx.count("cp.async.c") - ptx.count("cp.async.commit") == copies
+
+
+@nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("orders", ["kk", "kn", "mk", "mn"])
+def test_the_gemm_by_tensor_cores_multiplies_between_registers(arch, orders):
+    """Of the warps' tiles all products are in the main loop, between fragments that ldmatrix brings a step ahead."""
+    program = runpy.run_path(str(ROOT / "examples" / "gemm_mma_sync.py"))
+    stages = program["STAGES"]
+    a, b, c = (torch.empty(4096, 4096, dtype=torch.bfloat16) for _ in range(3))
+    operands = (a if orders[0] == "k" else a.T, b if orders[1] == "k" else b.T, c)
+    tensors = [cute.runtime.from_dlpack(x, assumed_align=16) for x in operands]
+    compiled = cute.compile(program["gemm"], *tensors, options=f"--gpu-arch {arch}")
+    assert compiled.spills == 0
+    assert compiled.registers <= 244  # gemm_sm80's plan for this problem takes 230 to 238
+    ptx = compiled.ptx
+    assert ptx.count("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") == 2 * 4 * 8
+    # Four of A and four of B for a step: both of the loop, and one before it.
+    transposed = 12 * (2 - orders.count("k"))
+    assert ptx.count("ldmatrix.sync.aligned.m8n8.x4.shared") == 24 - transposed
+    assert ptx.count("ldmatrix.sync.aligned.m8n8.x4.trans.shared") == transposed
+    assert ptx.count("cp.async.cg") == stages * (2 + 4)

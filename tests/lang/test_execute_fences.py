@@ -215,3 +215,85 @@ def test_copies_may_read_one_place_together():
 
     a, b = np.ones(1, np.int32), np.zeros(256, np.int32)
     assert write({"a": INT32, "b": INT32}, body, shared_bytes=256).run(4, 64, a, b)[0] == []
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_the_fence_of_a_lane_speaks_for_itself(together):
+    """All lanes of a warp write, lane 0 sends behind a sync_warp; without one, of its own write alone."""
+
+    def body(k: Kernel):
+        a, b, flag = k.parameters
+        t = k.thread()
+
+        def first():
+            k.line(10)
+            k.store(t, k.at(a, t))
+            k.line(11)
+            if together:
+                k.op("sync_warp")
+            k.line(12)
+
+            def tell():
+                fence(k, "gpu")
+                k.op("atomic", k.int32(1), accesses=[flag], text="exch")
+
+            k.if_(k.op("eq", t, 0), tell)
+
+        def other():
+            hear(k, flag)
+            k.line(19)
+            k.op("sync_warp")
+            k.line(20)
+            k.store(k.load(k.at(a, t)), k.at(b, t))
+
+        k.if_(k.op("eq", k.block(), 0), first, other)
+
+    a, b, flag = np.zeros(32, np.int32), np.zeros(32, np.int32), np.zeros(1, np.int32)
+    (findings, *_) = write({"a": INT32, "b": INT32, "flag": INT32}, body).run(2, 32, a, b, flag)
+    assert found(findings) == (set() if together else {("race", 20)})
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_what_a_lane_hears_the_others_know_behind_a_sync_warp(together):
+    def body(k: Kernel):
+        a, b, flag = k.parameters
+        t = k.thread()
+
+        def first():
+            k.line(10)
+            k.store(t, k.at(a, t))
+            k.op("sync_warp")
+
+            def tell():
+                fence(k, "gpu")
+                k.op("atomic", k.int32(1), accesses=[flag], text="exch")
+
+            k.if_(k.op("eq", t, 0), tell)
+
+        def other():
+            hear(k, flag)
+            k.line(19)
+            if together:
+                k.op("sync_warp")
+            k.line(20)
+            k.store(k.load(k.at(a, t)), k.at(b, t))
+
+        k.if_(k.op("eq", k.block(), 0), first, other)
+
+    a, b, flag = np.zeros(32, np.int32), np.zeros(32, np.int32), np.zeros(1, np.int32)
+    (findings, *_) = write({"a": INT32, "b": INT32, "flag": INT32}, body).run(2, 32, a, b, flag)
+    assert found(findings) == (set() if together else {("race", 20)})
+
+
+def hear(k: Kernel, flag):
+    """Lane 0 waits for the flag, and passes a fence."""
+
+    def wait():
+        k.while_(
+            [k.int32(0)],
+            lambda seen: [k.op("eq", seen, 0), seen],
+            lambda _: [k.op("atomic", k.int32(0), accesses=[flag], text="add")],
+        )
+        fence(k, "gpu")
+
+    k.if_(k.op("eq", k.op("lane_idx"), 0), wait)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tilewright as cutlass
 from tilewright import Float16, Float32, Int32, _core, cute
 from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
@@ -68,17 +69,125 @@ def test_a_tensor_of_another_layout():
         text_of(g)
 
 
-def test_a_pointer_of_another_alignment():
+def test_of_two_alignments_the_weaker_one_goes_on():
+    seen = []
+
     def f(tensor, n):
         part = tensor[None, 0]
         if n > 1:
-            part = cute.domain_offset((1,), part)
+            part = cute.domain_offset((2,), part)
+        seen.append(part.iterator.alignment)
         part[1] = 1.0
 
-    with pytest.raises(
-        TypeError, match=r"part is tensor<ptr<f32, gmem> o .* in one branch and tensor<.*align<16>.* in the other"
-    ):
+    text = text_of(f)
+    assert ": ptr<f32, gmem, align<8>> = if" in text
+    assert seen == [8]
+
+    traced = rewrite(f)
+
+    def g(tensor, n):
+        return traced(tensor, n) if n > 2 else traced(tensor, n + 1)
+
+    text_of(g)
+
+
+def test_an_alignment_that_a_loop_loses_is_lost_before_its_first_trip():
+    seen = []
+
+    def f(tensor, n):
+        start = tensor.iterator
+        for _ in range(n):
+            start.store(1.0)
+            for _ in range(n):
+                start = start + 2
+        start.store(2.0)
+        seen.append(start.alignment)
+
+    text = text_of(f)
+    assert seen[-1] == 8
+    assert text.count("for") == 2
+    assert all("align<8>" in line for line in text.splitlines() if "body(" in line)
+
+    def g(tensor, n):
+        part, i = tensor[None, 0], n
+        while i > 0:
+            part = cute.domain_offset((i,), part)
+            i -= 1
+        part[0] = 1.0
+
+    (before, body) = (line for line in text_of(g).splitlines() if "before(" in line or "body(" in line)
+    assert "align<4>" in before
+    assert "align<4>" in body
+
+
+def test_other_differences_of_pointers_are_errors():
+    def f(tensor, n):
+        start = tensor.iterator
+        for _ in range(n):
+            start = cute.recast_ptr(start, dtype=Int32) + 1
+        start.store(1)
+
+    with pytest.raises(TypeError, match=r"the loop runs at run time and changes start from ptr<f32.*> to ptr<i32"):
         text_of(f)
+
+
+def test_what_objects_hold_becomes_weaker_too():
+    class Walk:
+        def __init__(self, start):
+            self.start = start
+
+    def f(tensor, n):
+        walk = Walk(tensor.iterator)
+        for _ in range(n):
+            walk.start = walk.start + n
+        walk.start.store(1.0)
+        if n > 1:
+            walk.start = tensor.iterator
+        walk.start.store(1.0)
+
+    (line,) = [x for x in text_of(f).splitlines() if "body(" in x]
+    assert "align<4>" in line
+
+
+def test_what_divides_a_leaf_becomes_weaker():
+    seen = []
+
+    def f(tensor, n):
+        layout = cute.make_layout(4, stride=cute.assume(n, 8))
+        if n > 8:
+            layout = cute.make_layout(4, stride=cute.assume(n * 3, 12))
+        seen.append(str(layout))
+        for i in range(n):
+            layout = cute.make_layout(4, stride=i)
+        tensor[0] = layout(3)
+        seen.append(str(layout))
+
+    text_of(f)
+    assert seen == ["4:?{div=4}", "4:?"]
+
+
+@cute.kernel
+def walk_kernel(x: cute.Tensor, y: cute.Tensor, n: Int32):
+    here, there = x.iterator, y.iterator
+    for i in cutlass.range(n):
+        there.store(here.load() + Float32(i))
+        here, there = here + 3, there + 1
+    last = here
+    if n > 4:
+        last = x.iterator
+    there.store(last.load())
+
+
+def test_pointers_that_walk_run():
+    x, y = np.arange(32, dtype=np.float32), np.zeros(8, np.float32)
+    walk_kernel(
+        cute.runtime.from_dlpack(x, assumed_align=16), cute.runtime.from_dlpack(y, assumed_align=16), 5
+    ).launch()
+    assert y.tolist() == [0, 4, 8, 12, 16, 0, 0, 0]
+    walk_kernel(
+        cute.runtime.from_dlpack(x, assumed_align=16), cute.runtime.from_dlpack(y, assumed_align=16), 2
+    ).launch()
+    assert y.tolist() == [0, 4, 6, 12, 16, 0, 0, 0]
 
 
 def test_dynamic_layouts():

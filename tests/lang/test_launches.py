@@ -89,13 +89,13 @@ def test_an_event_is_a_parameter():
 
 
 def test_an_option_that_does_not_exist():
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'clusters'"):
+    with pytest.raises(TypeError, match=r"there is no option clusters. Did you mean: 'cluster'"):
         _add(_tensor(0), 1).launch(clusters=(2, 1, 1))
 
 
 def test_the_stream_of_a_launch_at_the_prompt(monkeypatch):
     seen = []
-    monkeypatch.setattr("tilewright.lang.jit.run", lambda traced, leaves: seen.append(leaves.stream))
+    monkeypatch.setattr("tilewright.lang.calls.kernel.run", lambda traced, leaves: seen.append(leaves.stream))
     _add(_tensor(0), 1).launch(stream=CUstream(7))
     _add(_tensor(0), 1).launch(stream=CUstream(0))
     _add(_tensor(0), 1).launch()

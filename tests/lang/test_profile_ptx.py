@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 pytestmark = nvrtc
 
 MEMORIES = {"gmem": "global", "smem": "shared"}
-ACCESS = re.compile(r"\s*(?:@!?%p\d+ )?(ld|st|atom|red|cp\.async)\.([\w.:]+)\s+(.*)")
+ACCESS = re.compile(r"\s*(?:@!?%p\d+ )?(ld|st|atom|red|cp\.async|ldmatrix|stmatrix)\.([\w.:]+)\s+(.*)")
 
 
 class Access(NamedTuple):
@@ -48,7 +48,9 @@ def accesses_of(ptx: str) -> set[Access]:
         operation, modifiers, operands = access.groups()
         kind = {"ld": "load", "st": "store", "cp.async": "cp.async"}.get(operation, "atomic")
         memory = next((x for x in ("shared", "global") if x in modifiers), "generic")
-        if kind == "cp.async":
+        if operation in ("ldmatrix", "stmatrix"):
+            kind, width = operation, 16  # of the row whose address a lane gives
+        elif kind == "cp.async":
             width = int(re.findall(r"\], (\d+)", operands)[0])
         else:
             lanes = re.search(r"\.v(\d)", modifiers)

@@ -531,7 +531,7 @@ def a_loop_over_a_dynamic_range_object(x, y):
 ERRORS = {
     a_buffer_that_changes: "values is bytes .* in one branch",
     a_caught_error: "this catches an error of an `if` or a loop that is decided at run time",
-    a_comprehension_that_filters: "a comprehension, `in`, int\\(\\) and bool\\(\\) need a value",
+    a_comprehension_that_filters: "a comprehension, `in`, `match`, `sorted`, int\\(\\) and bool\\(\\) need a value",
     a_deleted_variable: "a has no value behind this `if`",
     a_dynamic_index_of_a_list: "index\\(Int32\\): the value is known only at run time",
     a_dynamic_key: "a dict or set is looked up while tracing",

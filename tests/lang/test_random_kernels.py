@@ -52,8 +52,8 @@ ELSEWHERE = {
     "acos", "address", "asin", "assert", "atan", "atan2", "barrier_arrive", "block_idx_in_cluster",
     "block_in_cluster_idx", "clock", "cluster_dim", "cluster_idx", "cos", "cp_async_commit_group",
     "cp_async_wait_group", "dynamic_smem_size", "erf", "exp", "exp2", "fence", "fma_tile", "griddepcontrol",
-    "inline_asm", "insert", "log", "log10", "log2", "match", "printf", "rsqrt", "sin", "sync_warp", "tan", "tanh",
-    "to_pointer", "trap",
+    "inline_asm", "insert", "ldmatrix", "log", "log10", "log2", "match", "mma", "printf", "rsqrt", "sin", "stmatrix",
+    "sync_warp", "tan", "tanh", "to_pointer", "trap",
 }  # fmt: skip
 
 

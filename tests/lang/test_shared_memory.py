@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as cutlass
 from tilewright import Float16, Float32, Int8, Int32, Int64, cute
-from tilewright.lang.struct import Struct
+from tilewright.lang.library.struct import Struct
 
 
 @cute.struct

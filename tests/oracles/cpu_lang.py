@@ -13,6 +13,7 @@ import subprocess
 
 import numpy as np
 
+import cpu_matrices
 import cpu_ptx
 from tilewright._core import program as core
 
@@ -196,7 +197,7 @@ class HostKernels:
                 taken = ", ".join(f"*({t}*)arguments[{i}]" for i, t in enumerate(types))
                 run = RUN.replace("NAME", name).replace("ARGUMENTS", taken)
                 texts.append(host_text(source) + run.replace("static void* const* arguments;\n", ""))
-        code = PRELUDE + "static void* const* arguments;\n" + "\n".join(texts)
+        code = PRELUDE + cpu_matrices.PTX + "static void* const* arguments;\n" + "\n".join(texts)
         for name in re.findall(r'#include "(tilewright/.*?)"', code):
             cpu_ptx.rewritten(name.removesuffix(".cuh"), folder)
         (folder / "tilewright" / "lang_special.cuh").write_text(SPECIAL)

@@ -12,11 +12,12 @@ from compiling import run_python
 from places import ROOT
 
 SOURCES = ROOT / "python"
-OPTIONAL = {"IPython", "cairosvg", "cupy", "ncu_report", "torch", "tqdm"}
+OPTIONAL = {"IPython", "anywidget", "cairosvg", "cupy", "ncu_report", "torch", "tqdm", "traitlets", "tvm_ffi"}
 # What runs seldom, or must not load what it does not need, imports in its functions.
 LAZY = {
     "tilewright.__main__": "a command loads what it needs",
     "tilewright.explore.command": "a command loads what it needs",
+    "tilewright.explore.profiling": "a command loads what it needs",
     "tilewright.explore.doctor": "what cannot be imported is a finding",
     "tilewright.runtime.cache": "a hit needs no upkeep",
     "tilewright.runtime.compiler": "a hit needs no compiler",
@@ -24,6 +25,7 @@ LAZY = {
     "tilewright.runtime.program": "a launch needs no report",
     "tilewright.cute.tensors.tensor": "arrays of other libraries become tensors in cute.runtime, which makes tensors",
     "tilewright.numeric.base": "a comparison of a kernel's numbers is a Boolean, which is a number",
+    "tilewright.torch.gemm": "rules of DTensors are for programs that have some",
     "tilewright.show.subjects.layouts": "a layout with a tile is drawn as threads' values, which are drawn as layouts",
 }
 # Plans, their chooser and their launches ask for each other's modules in functions. Lower these numbers, never raise

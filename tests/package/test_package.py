@@ -147,8 +147,8 @@ def test_only_the_package_is_installed():
     files = [path.resolve() for path in installed_files() if "dist-info" not in str(path)]
     assert command.resolve() in files
     ours = [path for path in files if path != command.resolve()]
-    page = {path for path in ours if path.parent.name == "explore" and path.suffix in {".css", ".html", ".js", ".wasm"}}
-    assert {path.suffix for path in ours if path not in page} == {".cuh", ".py", ".pyi", ".so", ".typed"}
+    page = {path for path in ours if "explore" in path.parts and path.suffix in {".css", ".html", ".js", ".wasm"}}
+    assert {path.suffix for path in ours if path not in page} == {".c", ".cuh", ".py", ".pyi", ".so", ".typed"}
     assert {path.suffix for path in page} == {".css", ".html", ".js", ".wasm"}
 
 

@@ -1,10 +1,12 @@
 // A CUDA driver without a device: it answers as the real one would and writes down what it is asked.
 //
 // Built by tests/runtime/test_driver.py as libcuda.so.1 and put in front of the loader's path. Two devices; a call
-// fails with the code that fake_fail(name, code) set for it. FAKE_MISSING names a function that cuGetProcAddress does
-// not find; FAKE_PARAMETER is the size of every kernel's parameter, 16 bytes unless it is set; FAKE_SLOW the one
-// function, of cuInit and cuGetProcAddress, of which a call takes half a second. Launches of kernels that are not named
-// "kernel" are written down with their names. Memory of a stream begins behind all that there is.
+// fails with the code that fake_fail(name, code) set for it, and the call of a number, counted from 1 and from
+// fake_fail_call on, with the code that this set; it is named by fake_failed(). fake_quiet(1) ends the writing down,
+// for many calls. FAKE_MISSING names a function that cuGetProcAddress does not find; FAKE_PARAMETER is the size of
+// every kernel's parameter, 16 bytes unless it is set; FAKE_SLOW the one function, of cuInit and cuGetProcAddress, of
+// which a call takes half a second. Launches of kernels that are not named "kernel" are written down with their names.
+// Memory of a stream begins behind all that there is.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +27,32 @@ void fake_fail(const char* name, int code) {
   failing_code = code;
 }
 
-static int note(const char* name, const char* detail) {
-  const size_t used = strlen(text);
-  snprintf(text + used, sizeof text - used, "%s%s%s\n", name, *detail ? " " : "", detail);
+static long calls, failing_call;
+static int failing_call_code, quiet;
+static const char* failed = "";
+static long launches;
+long fake_calls(void) { return calls; }
+long fake_launches(void) { return launches; }
+const char* fake_failed(void) { return failed; }
+void fake_quiet(int is_quiet) { quiet = is_quiet; }
+void fake_fail_call(long number, int code) {
+  calls = 0;
+  failed = "";
+  failing_call = number;
+  failing_call_code = code;
+}
+
+// What a call returns.
+static int result_of(const char* name) {
+  if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == failing_call) return failed = name, failing_call_code;
   return strcmp(name, failing) == 0 ? failing_code : 0;
+}
+static int note(const char* name, const char* detail) {
+  if (!quiet) {
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%s%s%s\n", name, *detail ? " " : "", detail);
+  }
+  return result_of(name);
 }
 
 static void take_time(const char* name) {
@@ -44,28 +68,44 @@ static int cuGetErrorName(int error, const char** name) {
 }
 static int cuGetErrorString(int error, const char** string) { return (void)error, *string = "an explanation", 0; }
 static int cuDeviceGetCount(int* count) { return *count = 2, note("cuDeviceGetCount", ""); }
-static int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, 0; }
-static int cuDeviceGetName(char* name, int length, int device) { return snprintf(name, length, "fake %d", device), 0; }
+static int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, result_of("cuDeviceGet"); }
+static int cuDeviceGetName(char* name, int length, int device) {
+  snprintf(name, length, "fake %d", device);
+  return result_of("cuDeviceGetName");
+}
 static int cuDeviceGetUuid(unsigned char* uuid, int device) {
   for (int i = 0; i < 16; ++i) uuid[i] = (unsigned char)(16 * device + i);
-  return 0;
+  return result_of("cuDeviceGetUuid");
 }
-static int cuDeviceTotalMem(size_t* bytes, int device) { return (void)device, *bytes = 1ull << 37, 0; }
+static int cuDeviceTotalMem(size_t* bytes, int device) {
+  return (void)device, *bytes = 1ull << 37, result_of("cuDeviceTotalMem");
+}
 static int cuDeviceGetAttribute(int* value, int attribute, int device) {
   (void)device;
   *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 97 ? 232448 : attribute;
-  return 0;
+  return result_of("cuDeviceGetAttribute");
 }
 static int cuDevicePrimaryCtxRetain(void** context, int device) {
   *context = &contexts[device];
   return note("cuDevicePrimaryCtxRetain", "");
 }
-static int cuCtxGetCurrent(void** context) { return *context = depth ? stack[depth - 1] : NULL, 0; }
+static int cuCtxGetCurrent(void** context) {
+  *context = depth ? stack[depth - 1] : NULL;
+  return result_of("cuCtxGetCurrent");
+}
 static int cuCtxPushCurrent(void* context) {
-  stack[depth++] = context;
-  return note("push", context == &contexts[0] ? "0" : context == &contexts[1] ? "1" : "another");
+  const int result = note("push", context == &contexts[0] ? "0" : context == &contexts[1] ? "1" : "another");
+  if (result == 0) stack[depth++] = context;
+  return result;
 }
 static int cuCtxPopCurrent(void** context) { return *context = stack[--depth], note("pop", ""); }
+static int cuCtxSetCurrent(void* context) {
+  depth = 0;
+  stack[depth++] = context;
+  return note("cuCtxSetCurrent", context == &contexts[0] ? "0" : "1");
+}
+static int cuCtxGetDevice(int* device) { return *device = depth && stack[depth - 1] == &contexts[1], 0; }
+int fake_depth(void) { return depth; }
 static int cuCtxSynchronize(void) { return note("cuCtxSynchronize", ""); }
 static int cuThreadExchangeStreamCaptureMode(int* mode) {
   static __thread int current;
@@ -77,8 +117,9 @@ static int cuThreadExchangeStreamCaptureMode(int* mode) {
 static int cuMemHostAlloc(void** memory, size_t bytes, unsigned flags) {
   char detail[64];
   snprintf(detail, sizeof detail, "%zu flags %u", bytes, flags);
-  *memory = malloc(bytes);
-  return note("cuMemHostAlloc", detail);
+  const int result = note("cuMemHostAlloc", detail);
+  if (result == 0) *memory = malloc(bytes);
+  return result;
 }
 static int cuMemFreeHost(void* memory) { return free(memory), note("cuMemFreeHost", ""); }
 static int cuEventCreate(void** event, unsigned flags) {
@@ -104,8 +145,23 @@ static int cuModuleGetFunction(void** function, void* module, const char* name) 
   (void)module;
   return *function = strdup(name), note("cuModuleGetFunction", name);
 }
+static int cuLibraryLoadData(void** library, const void* code, void* a, void** b, unsigned c, void* d, void** e,
+                             unsigned f) {
+  (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
+  return *library = (void*)code, note("cuLibraryLoadData", memcmp(code, "\177ELF", 4) ? "no cubin" : "");
+}
+static int cuLibraryUnload(void* library) { return (void)library, note("cuLibraryUnload", ""); }
+static int cuLibraryGetKernel(void** kernel, void* library, const char* name) {
+  (void)library;
+  return *kernel = strdup(name), note("cuLibraryGetKernel", name);
+}
+static int cuKernelSetAttribute(int attribute, int value, void* kernel, int device) {
+  char detail[64];
+  snprintf(detail, sizeof detail, "%d=%d of device %d", attribute, value, device);
+  return (void)kernel, note("cuKernelSetAttribute", detail);
+}
 static int cuFuncGetAttribute(int* value, int attribute, void* function) {
-  return (void)function, *value = attributes[attribute], 0;
+  return (void)function, *value = attributes[attribute], result_of("cuFuncGetAttribute");
 }
 static int cuFuncSetAttribute(void* function, int attribute, int value) {
   char detail[64];
@@ -118,10 +174,11 @@ static int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size
   const char* place = getenv("FAKE_OFFSET");
   *size = given ? (size_t)atol(given) : 16;
   *offset = place ? (size_t)atol(place) : 0;
-  return (void)function, index == 0 ? 0 : 1;
+  const int result = result_of("cuFuncGetParamInfo");
+  return (void)function, index == 0 ? result : 1;
 }
 static int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int block, size_t shared) {
-  return (void)function, (void)shared, *blocks = 2048 / block, 0;
+  return (void)function, (void)shared, *blocks = 2048 / block, result_of("cuOccupancy");
 }
 static const char* of(const char* name) { return strcmp(name, "kernel") ? name : ""; }
 // The first two words of the one parameter, or FAKE_PARAMETERS of them, a word each.
@@ -139,6 +196,7 @@ static const char* params_text(void** params) {
 static int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                           unsigned shared, void* stream, void** params, void** extra) {
   (void)extra;
+  __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED);
   char detail[800];
   snprintf(detail, sizeof detail, "%s%s(%u,%u,%u) (%u,%u,%u) %u stream %zu params%s", of(function),
            *of(function) ? " " : "", gx, gy, gz, bx, by, bz, shared, (size_t)stream, params_text(params));
@@ -155,6 +213,7 @@ struct config {
 };
 static int cuLaunchKernelEx(const struct config* c, void* function, void** params, void** extra) {
   (void)extra;
+  __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED);
   char detail[800];
   int length = snprintf(detail, sizeof detail, "%s%s(%u,%u,%u) (%u,%u,%u) %u stream %zu params%s", of(function),
                         *of(function) ? " " : "", c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
@@ -174,6 +233,7 @@ static int cuLaunchKernelEx(const struct config* c, void* function, void** param
   return note("cuLaunchKernelEx", detail);
 }
 static unsigned long long allocated;
+long fake_allocated(void) { return (long)allocated; }
 static int cuMemAllocAsync(unsigned long long* memory, size_t bytes, void* stream) {
   char detail[64];
   snprintf(detail, sizeof detail, "%zu stream %zu", bytes, (size_t)stream);
@@ -195,14 +255,17 @@ static int cuMemsetD8Async(unsigned long long memory, unsigned char value, size_
 // Stream 9 is being captured, and 8 has no number.
 // Addresses from 0xD0000 on are memory of device 1, those below are the CPU's, 0xBAD nobody knows.
 static int cuPointerGetAttribute(void* value, int attribute, unsigned long long address) {
-  if (address == 0xBAD) return 1;
+  if (address == 0xBAD || result_of("cuPointerGetAttribute") != 0) return 1;
   if (attribute != 2 && attribute != 9) return 1;
   *(int*)value = attribute == 2 ? (address >= 0xD0000 ? 2 : 1) : 1;
   return 0;
 }
-static int cuStreamIsCapturing(void* stream, int* status) { return *status = (size_t)stream == 9, 0; }
+static int cuStreamIsCapturing(void* stream, int* status) {
+  return *status = (size_t)stream == 9, result_of("cuStreamIsCapturing");
+}
 static int cuStreamGetId(void* stream, unsigned long long* id) {
-  return *id = 100 + (size_t)stream, (size_t)stream == 8 ? 1 : 0;
+  const int result = result_of("cuStreamGetId");
+  return *id = 100 + (size_t)stream, (size_t)stream == 8 ? 1 : result;
 }
 // Every byte of the map is 0xEE, but the first word is the address, and the second one the number of the type.
 static int cuTensorMapEncodeTiled(unsigned long long* map, int type, unsigned rank, void* address,
@@ -250,6 +313,8 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuCtxGetCurrent),
       F(cuCtxPushCurrent),
       F(cuCtxPopCurrent),
+      F(cuCtxSetCurrent),
+      F(cuCtxGetDevice),
       F(cuCtxSynchronize),
       F(cuThreadExchangeStreamCaptureMode),
       F(cuMemHostAlloc),
@@ -261,6 +326,10 @@ int cuGetProcAddress_v2(const char* name, void** address, int version, unsigned 
       F(cuStreamSynchronize),
       F(cuModuleLoadData),
       F(cuModuleGetFunction),
+      F(cuLibraryLoadData),
+      F(cuLibraryUnload),
+      F(cuLibraryGetKernel),
+      F(cuKernelSetAttribute),
       F(cuFuncGetAttribute),
       F(cuFuncSetAttribute),
       F(cuFuncGetParamInfo),

@@ -341,6 +341,15 @@ def test_killed_at_random_moments(tmp_path):
     assert helpers.run("kill_at_random", tmp_path / "cache")["left_behind"] > 0
 
 
+@pytest.mark.parametrize("kills", [60, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_16_processes_of_which_one_after_another_is_killed(tmp_path, kills, record_property):
+    seen = helpers.run("sixteen_killed", tmp_path / "cache", kills, timeout=1200)
+    assert seen["wrong"] == 0  # nobody read what is wrong, waited for the dead, or warned
+    assert seen["read"] > 0
+    assert seen["names"] == []
+    record_property("figure", f"{kills:,} kills among 16 processes, {seen['left']} files left behind and cleared")
+
+
 def test_cleared_while_it_is_used(tmp_path):
     assert helpers.run("clear_while_used", tmp_path / "cache") == {"statuses": [0] * 7, "left": []}
 

@@ -59,14 +59,14 @@ def fake(tmp_path_factory) -> Path:
     return folder
 
 
-def run(folder: Path, code: str, **environment: str) -> str:
+def run(folder: Path, code: str, *, timeout: int = 60, **environment: str) -> str:
     """Run code in a process that finds its driver in a folder."""
     path = f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
     done = subprocess.run(
         [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
         text=True,
         capture_output=True,
-        timeout=60,
+        timeout=timeout,
         env={**os.environ, "LD_LIBRARY_PATH": path, **environment},
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -21,8 +21,6 @@ from tilewright.cute.runtime import from_dlpack
 from tilewright.devices import H200
 from tilewright.kernels.common import launch
 
-load()
-
 def functions_of(plans, device):
     found = []
     for plan in plans:
@@ -70,8 +68,8 @@ def words(line):
 MISSING = {"FAKE_MISSING": "cuFuncGetParamInfo"}  # then kernels may have parameters of any size
 
 
-def run(folder, code: str) -> str:
-    return test_driver.run(folder, PLANS + textwrap.dedent(code), **MISSING)
+def run(folder, code: str, timeout: int = 60) -> str:
+    return test_driver.run(folder, PLANS + "load()\n" + textwrap.dedent(code), timeout=timeout, **MISSING)
 
 
 def test_a_plan_of_four_kernels(fake):

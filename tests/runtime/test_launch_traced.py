@@ -12,6 +12,7 @@ fake = test_driver.fake
 TRACED = (
     test_launch_driver.PLANS
     + """
+load()
 from tilewright import Int32
 from tilewright.lang import gpu
 from tilewright.lang.compile import CompiledKernel

@@ -34,7 +34,8 @@ def launch_of(compiled: Any, arguments: list[Any]) -> Launch:
     leaves = Leaves()
     bound = compiled.signature.bind(*arguments)
     for name, form in compiled.traced.forms.items():
-        form.read(bound.arguments[name], leaves)
+        if name in bound.arguments:  # constants are none
+            form.read(bound.arguments[name], leaves)
     (launch,), _, _ = compiled.traced.program.evaluate(compiled.traced.host, leaves.values)
     values = [bits if base < 0 else (leaves.values[base] + bits) % (1 << 64) for bits, base in launch.arguments]
     return Launch(values, tuple(launch.grid), tuple(launch.block))

@@ -6,8 +6,9 @@ import pytest
 
 from tilewright import _core
 from tilewright.lang import gpu, run
+from tilewright.lang.calls.compiled import Compiled
+from tilewright.lang.calls.jit import Jit
 from tilewright.lang.compile import CompiledKernel
-from tilewright.lang.jit import Compiled, Jit
 
 
 class Device:

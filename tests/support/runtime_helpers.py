@@ -1,6 +1,6 @@
 """Processes that use the compile cache at once, and that are killed: run as a program, in a process of its own.
 
-    python runtime_helpers.py SCENARIO FOLDER
+    python runtime_helpers.py SCENARIO FOLDER [COUNT]
 
 does one scenario below and prints what it saw as JSON. The test's own process may have threads, which forking does not
 go well with; this one has none.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import random
@@ -35,8 +36,9 @@ def sections(key: str, size: int = 5000) -> dict[str, bytes]:
     return {"cubin": (key * (size // len(key) + 1))[:size].encode(), "log": b"made of " + key.encode()}
 
 
-def run(scenario: str, folder: Path | str) -> dict:
-    done = subprocess.run([sys.executable, __file__, scenario, str(folder)], text=True, capture_output=True, timeout=60)
+def run(scenario: str, folder: Path | str, *counts: int, timeout: float = 60) -> dict:
+    command = [sys.executable, __file__, scenario, str(folder), *map(str, counts)]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=timeout)
     print(done.stderr, file=sys.stderr)  # shown if the test fails
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
@@ -153,6 +155,41 @@ def kill_at_random(folder: Path) -> dict:
         cache.clear()
         assert os.listdir(folder) == []
     return {"left_behind": left_behind}
+
+
+def sixteen_killed(folder: Path, kills: int) -> dict:
+    """16 processes make, read and remove the same entries; one after another is killed, and replaced."""
+    random.seed(2)
+    cache, keys = Cache(folder, lock_seconds=0.5), [digest(str(number)) for number in range(4)]
+
+    def use():
+        for turn in itertools.count():
+            key = keys[turn % len(keys)]
+            made, _ = cache.get_or_make(key, lambda key=key: sections(key, 100_000))
+            assert made == sections(key, 100_000)
+            assert cache.get(key) in (None, sections(key, 100_000))
+            if turn % 5 == 0:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(folder / f"{key}.entry")
+
+    children, wrong, read = [forked(use) for _ in range(16)], 0, 0
+    for _ in range(kills):
+        time.sleep(random.uniform(0, 0.01))
+        victim = children.pop(random.randrange(len(children)))
+        os.kill(victim, signal.SIGKILL)
+        wrong += status(victim) != -signal.SIGKILL  # it had failed before
+        read += cache.get(keys[0]) is not None
+        children.append(forked(use))
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        wrong += status(child) != -signal.SIGKILL
+    left = sum(name.endswith(("tmp", "lock")) for name in os.listdir(folder))
+    for key in keys:
+        assert cache.get(key) in (None, sections(key, 100_000))
+        made, _ = cache.get_or_make(key, lambda key=key: sections(key, 100_000))
+        assert made == sections(key, 100_000)
+    cache.clear()
+    return {"wrong": wrong, "read": read, "left": left, "names": os.listdir(folder)}
 
 
 def clear_while_used(folder: Path) -> dict:
@@ -302,4 +339,4 @@ def memory_only(cache: Cache, size: int = 5000) -> dict:
 
 
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]](Path(sys.argv[2]))))
+    print(json.dumps(globals()[sys.argv[1]](Path(sys.argv[2]), *map(int, sys.argv[3:]))))

@@ -63,6 +63,7 @@ enum class FindingKind : uint8_t {
   kDeadlock,
   kLane,
   kDivision,
+  kOverflow,
   kAssert,
   kTrap,
   kNoEnd,

@@ -78,6 +78,11 @@ void Emitter::emit(OpId id) {
       return copy(operation);
     case Opcode::kFmaTile:
       return fma_tile(operation);
+    case Opcode::kMma:
+      return mma(operation);
+    case Opcode::kLdMatrix:
+    case Opcode::kStMatrix:
+      return matrices(operation);
     case Opcode::kAtomic:
       return atomic(operation);
     case Opcode::kFrame:

@@ -15,6 +15,11 @@ enum class Marks : uint8_t { kNone, kChanges, kEvery };
 std::string cuda_source(const Program& program, const Function& function, Marks marks);
 // The name of its kernel there.
 std::string cuda_name(const Function& function);
+// A host function as C, which needs no Python to run: `static int NAME(NAME_Module *module, CUstream stream, ...)` with
+// its parameters, pointers as uint64_t. It is 0, or the error of the first thing that fails. Raises ProgramError, with
+// the line of Python, for what C does not do here: to print, to return something, or to record events. What it calls is
+// in python/tilewright/lang/export/runtime.c.
+std::string host_c_source(const Program& program, const Function& function, const std::string& name);
 // A parameter of the kernel in memory, in bytes.
 uint32_t parameter_bytes(const Type& type);
 uint32_t parameter_alignment(const Type& type);

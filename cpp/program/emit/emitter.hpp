@@ -65,12 +65,14 @@ class Emitter {
   // An expression of `index` for a table's entries, none where they follow no rule.
   std::optional<std::string> rule_of(const std::vector<int64_t>& table, const std::string& index) const;
 
-  // ---- memory (memory.cpp, copy.cpp) ----
+  // ---- memory (memory.cpp, copy.cpp, matrix.cpp) ----
   void pointer(const Operation& operation);
   Expr swizzled(const Type& type, const Expr& pointer);
   // The offset of an access's element, in elements, swizzle included; `modes` may be fewer than all of it.
   std::string offset(const Access& access, const std::vector<AccessMode>& modes, const std::string& index);
   std::string linear(const std::vector<AccessMode>& modes, const std::string& index);
+  // Parts of a sum: those that the divisor divides go to `outside`, the others to `inside`.
+  void divide_sum(ValueId id, int64_t divisor, std::string& inside, std::string& outside);
   // One element as an lvalue, and a pointer to `count` neighbours.
   std::string element_at(const Access& access, const std::string& offset);
   std::string pointer_at(const Access& access, const std::string& offset);
@@ -85,6 +87,11 @@ class Emitter {
                        const std::string& is_read) const;
   void fma_tile(const Operation& operation);
   void atomic(const Operation& operation);
+  std::string fragment_register(const Access& access, const std::string& offset, bool is_sum);
+  std::string fragment_place(const std::vector<std::vector<AccessMode>>& parts, int64_t element,
+                             const std::vector<std::string>& names);
+  void mma(const Operation& operation);
+  void matrices(const Operation& operation);
 
   // ---- threads (threads.cpp), text (print.cpp) ----
   void warp(const Operation& operation);

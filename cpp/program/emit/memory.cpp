@@ -1,4 +1,6 @@
 // Pointers, and what loads and stores.
+#include <cstdlib>
+
 #include "core/error.hpp"
 #include "emitter.hpp"
 #include "vectorize.hpp"
@@ -136,14 +138,39 @@ std::string Emitter::linear(const std::vector<AccessMode>& modes, const std::str
   return text;
 }
 
+void Emitter::divide_sum(ValueId id, int64_t divisor, std::string& inside, std::string& outside) {
+  const Operation* producer = uses_.producer(id);
+  if (ranges_.of(id).divisor % divisor == 0) {
+    outside = sum(outside, within(value(id), Level::kSum));
+  } else if (producer != nullptr && producer->code == Opcode::kAdd) {
+    for (const ValueId part : producer->operands) divide_sum(part, divisor, inside, outside);
+  } else {
+    inside = sum(inside, within(value(id), Level::kSum));
+  }
+}
+
+// Multiples of what a swizzle looks at are added behind it: what varies by them alone is an immediate operand then.
 std::string Emitter::offset(const Access& access, const std::vector<AccessMode>& modes, const std::string& index) {
-  std::string text = linear(modes, index);
-  if (access.swizzle.bits == 0) return text;
-  if (access.offset != 0) text = sum(std::to_string(access.offset), text);
-  if (access.dynamic != kNoValue) text = sum(within(value(access.dynamic), Level::kSum), text);
-  arithmetic_.need("tilewright/lang_pointer.cuh");
   const ByteSwizzle& s = access.swizzle;
-  return concat("swizzle<", int{s.bits}, ", ", int{s.base}, ", ", int{s.shift}, ">(", text, ")");
+  if (s.bits == 0) return linear(modes, index);
+  const int64_t whole = int64_t{1} << (s.bits + s.base + std::abs(int{s.shift}));
+  std::vector<AccessMode> within_it = modes, beside_it = modes;
+  for (std::size_t i = 0; i < modes.size(); ++i) {
+    const AccessMode& mode = modes[i];
+    const bool is_beside =
+        mode.dynamic == kNoValue ? mode.stride % whole == 0 : ranges_.of(mode.dynamic).divisor % whole == 0;
+    AccessMode& left_out = is_beside ? within_it[i] : beside_it[i];
+    left_out = {mode.extent, 0, kNoValue};
+  }
+  std::string inside = "0", outside = linear(beside_it, index);
+  if (access.dynamic != kNoValue) divide_sum(access.dynamic, whole, inside, outside);
+  const int64_t rest = ((access.offset % whole) + whole) % whole;
+  if (rest != 0) inside = sum(inside, std::to_string(rest));
+  if (access.offset != rest) outside = sum(outside, std::to_string(access.offset - rest));
+  inside = sum(inside, linear(within_it, index));
+  if (inside == "0") return outside;
+  arithmetic_.need("tilewright/lang_pointer.cuh");
+  return sum(outside, concat("swizzle<", int{s.bits}, ", ", int{s.base}, ", ", int{s.shift}, ">(", inside, ")"));
 }
 
 std::string Emitter::pointer_at(const Access& access, const std::string& offset) {

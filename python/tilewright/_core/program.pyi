@@ -24,6 +24,8 @@ __all__: list[str] = [
     "cuda_name",
     "cuda_source",
     "current",
+    "host_c_source",
+    "most_needed",
     "number",
     "parameter_places",
     "pointer",
@@ -137,6 +139,12 @@ class Program:
     A traced program.
     """
 
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Program:
+        """
+        The program that to_bytes gave; ProgramError where the bytes are none.
+        """
+
     def __str__(self) -> str: ...
     def evaluate(
         self,
@@ -155,6 +163,11 @@ class Program:
     def parameter_types(self, function: typing.SupportsInt | typing.SupportsIndex) -> list[Type]:
         """
         The types of a function's parameters.
+        """
+
+    def to_bytes(self) -> bytes:
+        """
+        The program for a file; see from_bytes.
         """
 
     @property
@@ -301,7 +314,7 @@ class Finding:
     What the execution of a kernel found to be wrong.
     """
 
-    def __repr__(self) -> str: ...
+    def __repr__(self) -> typing.Any: ...
     @property
     def address(self) -> int | None: ...
     @property
@@ -390,7 +403,7 @@ class ProfileRow:
     @property
     def kind(self) -> str:
         """
-        load, store, atomic or cp.async of a row about requests, else empty.
+        load, store, atomic, cp.async, ldmatrix or stmatrix of a row about requests, else empty.
         """
 
     @property
@@ -465,6 +478,16 @@ def cuda_source(program: Program, function: typing.SupportsInt | typing.Supports
 def current() -> typing.Any:
     """
     The builder of this thread's trace, or None.
+    """
+
+def host_c_source(program: Program, function: typing.SupportsInt | typing.SupportsIndex, name: str) -> str:
+    """
+    A host function as C: static int name(name_Module *module, CUstream stream, its parameters).
+    """
+
+def most_needed(program: Program, function: typing.SupportsInt | typing.SupportsIndex) -> tuple[int, str, str, int]:
+    """
+    (least architecture, as 80 of sm_80, instruction, file, line) of what of a kernel needs the most; 0: nothing does.
     """
 
 def number(scalar: str, lanes: typing.SupportsInt | typing.SupportsIndex = 1) -> Type:

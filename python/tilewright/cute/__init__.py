@@ -234,9 +234,11 @@ if TYPE_CHECKING:
     )
     from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
     from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
+    from tilewright.explore.widget import explore
+    from tilewright.lang.calls.jit import compile, jit, kernel
     from tilewright.lang.cpu import KernelError, on_cpu
     from tilewright.lang.fake import SymInt, sym_int, sym_int32, sym_int64
-    from tilewright.lang.jit import compile, jit, kernel
+    from tilewright.lang.library.struct import native_struct, struct, union
     from tilewright.lang.options import (
         EnableAssertions,
         GenerateLineInfo,
@@ -247,7 +249,7 @@ if TYPE_CHECKING:
         PtxasOptions,
     )
     from tilewright.lang.profiling.profile import profile
-    from tilewright.lang.struct import struct, union
+    from tilewright.lang.run import on_device
     from tilewright.show.registry import show
 
 __all__ = [
@@ -363,6 +365,7 @@ __all__ = [
     "exp",
     "exp2",
     "explain",
+    "explore",
     "fast_divmod_create_divisor",
     "filter",
     "filter_tuple",
@@ -453,10 +456,12 @@ __all__ = [
     "max_common_layout",
     "max_common_vector",
     "mma_atom_call",
+    "native_struct",
     "nullspace",
     "nvgpu",
     "offset_range",
     "on_cpu",
+    "on_device",
     "ones_like",
     "outer_partition",
     "parse",
@@ -534,13 +539,14 @@ __all__ = [
 _LAZY = {
     "KernelError": "tilewright.lang.cpu",
     "on_cpu": "tilewright.lang.cpu",
+    "on_device": "tilewright.lang.run",
     "SymInt": "tilewright.lang.fake",
     "sym_int": "tilewright.lang.fake",
     "sym_int32": "tilewright.lang.fake",
     "sym_int64": "tilewright.lang.fake",
-    "compile": "tilewright.lang.jit",
-    "jit": "tilewright.lang.jit",
-    "kernel": "tilewright.lang.jit",
+    "compile": "tilewright.lang.calls.jit",
+    "jit": "tilewright.lang.calls.jit",
+    "kernel": "tilewright.lang.calls.jit",
     "EnableAssertions": "tilewright.lang.options",
     "GPUArch": "tilewright.lang.options",
     "GenerateLineInfo": "tilewright.lang.options",
@@ -548,8 +554,9 @@ _LAZY = {
     "KeepPTX": "tilewright.lang.options",
     "OptLevel": "tilewright.lang.options",
     "PtxasOptions": "tilewright.lang.options",
-    "struct": "tilewright.lang.struct",
-    "union": "tilewright.lang.struct",
+    "native_struct": "tilewright.lang.library.struct",
+    "struct": "tilewright.lang.library.struct",
+    "union": "tilewright.lang.library.struct",
     "arch": "tilewright.cute.arch",
     "core": "tilewright.cute.core",
     "typing": "tilewright.cute.typing",
@@ -611,6 +618,7 @@ _LAZY = {
     "print_layout": "tilewright.cute.text.printing",
     "print_tensor": "tilewright.cute.text.tensor_text",
     "printf": "tilewright.cute.text.printing",
+    "explore": "tilewright.explore.widget",
     "show": "tilewright.show.registry",
 }
 

@@ -16,11 +16,15 @@ from tilewright.numeric.dlpack import from_dlpack_code
 
 if TYPE_CHECKING:
     from tilewright._typing import SupportsDLPack
+    from tilewright.lang.export.load import load_module
+    from tilewright.lang.export.write import find_runtime_libraries
     from tilewright.lang.fake import make_fake_compact_tensor, make_fake_stream, make_fake_tensor
 
 __all__ = [
     "Pointer",
+    "find_runtime_libraries",
     "from_dlpack",
+    "load_module",
     "make_fake_compact_tensor",
     "make_fake_stream",
     "make_fake_tensor",
@@ -28,7 +32,11 @@ __all__ = [
     "nullptr",
 ]
 
-_FAKE = ("make_fake_compact_tensor", "make_fake_stream", "make_fake_tensor")
+_LAZY = {
+    **dict.fromkeys(("make_fake_compact_tensor", "make_fake_stream", "make_fake_tensor"), "tilewright.lang.fake"),
+    "find_runtime_libraries": "tilewright.lang.export.write",
+    "load_module": "tilewright.lang.export.load",
+}
 
 # DLPack devices; what they are called in memory terms.
 _GLOBAL_MEMORY = (2, 10, 13)  # CUDA, ROCm, CUDA managed
@@ -142,6 +150,19 @@ def work_stream(device: int) -> int:
     return 1
 
 
+def current_device() -> int:
+    """The CUDA device that is current: torch's where that is in use, else CuPy's; -1 without either.
+
+    >>> current_device() >= -1
+    True
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return int(torch.cuda.current_device())
+    cupy = sys.modules.get("cupy")
+    return -1 if cupy is None else int(cupy.cuda.Device().id)
+
+
 def _export(array: Any, where: str, stream: int | None = None, differentiable: str = "") -> Any:
     """The memory of an array, on which work of that stream, by default work_stream's, may begin.
 
@@ -244,4 +265,4 @@ def nullptr(
 
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = names_of(__name__, dict.fromkeys(_FAKE, "tilewright.lang.fake"))
+    __getattr__, __dir__ = names_of(__name__, _LAZY)

@@ -1,4 +1,4 @@
-"""`python -m tilewright show|explain|analyze|explore`: pictures, derivations and predictions in a terminal."""
+"""`python -m tilewright show|explain|analyze|explore|profile`: pictures, derivations, predictions in a terminal."""
 
 from __future__ import annotations
 
@@ -21,6 +21,25 @@ NOTATION = """\
 Operands are written as CuTe prints them, in quotes: '(4,8):(8,1)', '(2,(2,_))', 'S<3,4,3> o 0 o (8,64):(64,1)',
 '(8,4):(1@0,1@1)'; a tiler of layouts is '<4:1,(2,2):(1,4)>'.
 """
+# What to type, by command; Parser puts it below what the command says.
+EXAMPLES = {
+    "show": (
+        ("'(4,8):(8,1)'", "a table of offsets"),
+        ("composition '(6,2):(8,2)' '(4,3):(3,1)' --at '(2,1)'", "one coordinate, followed through both layouts"),
+        ("'((2,2),(2,3)):((2,12),(1,4))' --tile '(24,1)'", "which thread and value has which element"),
+        ("'S<3,4,3> o 0 o (8,64):(64,1)' --svg swizzle.svg", "a picture in a file"),
+    ),
+    "explain": (
+        ("composition '(6,2):(8,2)' '(4,3):(3,1)'", "each step, and the law that the result fulfils"),
+        ("'(4,8):(8,1)' '(1,2)'", "the offset of a coordinate"),
+    ),
+    "analyze": (
+        ("32:32 --dtype f32 --memory shared", "32 threads that read down a column: 32 ways"),
+        ("'(32,4):(4,1)' --dtype f32", "each thread reads 4 neighbouring floats of global memory"),
+    ),
+    "explore": (("", "print the address to open in a browser"), ("--html layouts.html", "a file to send to somebody")),
+    "profile": (("train.py --steps 1", "the lines of its kernels, with what is wrong with each"),),
+}
 EXPLAINED = "an operation and its operands, or a layout and a coordinate"
 FORMATS = {"svg": "SVG", "html": "a page of its own", "tikz": "LaTeX with TikZ", "png": "PNG", "pdf": "PDF"}
 
@@ -29,10 +48,12 @@ class Parser(argparse.ArgumentParser):
     """With a text below the options, as it is written, and with errors of one line that say what was meant."""
 
     def __init__(self, name: str, description: str, below: str = NOTATION) -> None:
+        width = max(len(words) for words, _ in EXAMPLES[name])
+        shown = "".join(f"  {program()} {name} {words:{width}}  # {what}\n" for words, what in EXAMPLES[name])
         super().__init__(
             prog=f"{program()} {name}",
             description=description,
-            epilog=below,
+            epilog=f"Examples:\n{shown}\n{below}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -66,11 +87,11 @@ def _listed(what: str, names: Iterable[str]) -> str:
 
 
 def layout_command(arguments: Sequence[str]) -> int:
-    """Run `show`, `explain`, `analyze` or `explore` with its arguments; the exit status.
+    """Run `show`, `explain`, `analyze`, `explore` or `profile` with its arguments; the exit status.
 
-    It is 0; 1 if a file cannot be written or a port not be opened; 2 if the arguments are not understood or have no
-    answer, such as an operation without a result: what `show` and `explain` have to say of it is printed, and after
-    it, on standard error, why there is none.
+    It is 0; 1 if a file cannot be read or written or a port not be opened; of `profile` the script's; 2 if the
+    arguments are not understood or have no answer, such as an operation without a result: what `show` and `explain`
+    have to say of it is printed, and after it, on standard error, why there is none.
 
     >>> layout_command(["explain", "(4,8):(8,1)", "(1,2)"])
     crd2idx((1,2), (4,8):(8,1))
@@ -86,7 +107,8 @@ def layout_command(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # nobody reads on, as in `... | head`
         raise
     except OSError as error:
-        reason = f"cannot write {error.filename}: {error.strerror}" if error.filename else str(error)
+        doing = "read" if name == "profile" else "write"
+        reason = f"cannot {doing} {error.filename}: {error.strerror}" if error.filename else str(error)
         print(f"{program()} {name}: {reason}", file=sys.stderr)
         return 1
     except (ImportError, TypeError, ValueError) as error:
@@ -140,10 +162,10 @@ def _show(arguments: Sequence[str]) -> int:
         "show", "Draw a layout, a swizzle, or an operation with its operands and its result.", NOTATION + drawn
     )
     parser.add_argument("what", nargs="+", metavar="WHAT", help="a layout, or an operation and its operands")
-    parser.add_argument("--at", metavar="COORDINATE", help="mark this coordinate")
+    parser.add_argument("--at", metavar="COORDINATE", help="mark this coordinate and where it leads")
     parser.add_argument("--tile", metavar="SHAPE", help="draw a thread-value layout in a tile of this shape")
-    parser.add_argument("--color", metavar="BY", help="value, mode, the number of a mode, or bank")
-    parser.add_argument("--dtype", metavar="TYPE", help="element type, such as f32, of which the bank depends")
+    parser.add_argument("--color", metavar="BY", help="colour cells by value, mode, the number of a mode, or bank")
+    parser.add_argument("--dtype", metavar="TYPE", help="element type, such as f32: the bank depends on it")
     for name, format_ in FORMATS.items():
         parser.add_argument(f"--{name}", metavar="FILE", help=f"write {format_} instead of printing tables")
     given = parser.parse_args(arguments)
@@ -226,9 +248,13 @@ def _analyze(arguments: Sequence[str]) -> int:
         "--memory", type=_one_of(*memories), metavar="|".join(memories), default="global", help="default: global"
     )
     parser.add_argument("--op", type=_one_of(*ops), metavar="|".join(ops), default="load", help="default: load")
-    parser.add_argument("--width", type=int, metavar="BYTES", help="of one access; default: the widest that is legal")
-    parser.add_argument("--base", type=_integer, default=0, metavar="ADDRESS", help="of offset 0 in bytes; default: 0")
-    parser.add_argument("--threads", type=int, metavar="N", help="that execute it; default: those of mode 0")
+    parser.add_argument(
+        "--width", type=int, metavar="BYTES", help="bytes of one access; default: the most that is legal"
+    )
+    parser.add_argument(
+        "--base", type=_integer, default=0, metavar="ADDRESS", help="where offset 0 lies, in bytes; default: 0"
+    )
+    parser.add_argument("--threads", type=int, metavar="N", help="threads of the block; default: as many as mode 0 has")
     parser.add_argument("--svg", metavar="FILE", help="also draw the worst request: lanes over banks, or over sectors")
     given = parser.parse_args(arguments)
     from tilewright.analysis.layouts import analyze_layout
@@ -259,11 +285,11 @@ def _integer(text: str) -> int:
 def _explore(arguments: Sequence[str]) -> int:
     parser = Parser(
         "explore",
-        "Serve an interactive page, on this machine only, where a layout, a thread-value layout or an operation\n"
-        "is edited and its picture, table, derivation, sectors and bank conflicts change; or write it as one file.",
+        "Serve an interactive page, on this machine only, where layouts, operations, tiled copies, tiled MMAs,\n"
+        "swizzles and requests are edited, and picture, derivation and costs follow; or write it as one file.",
         below="",
     )
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="default: a free one")
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="of 127.0.0.1; default: a free one")
     parser.add_argument("--html", metavar="FILE", help="write the page, which needs no server, and end")
     given = parser.parse_args(arguments)
     if given.html is not None:
@@ -285,9 +311,32 @@ def _explore(arguments: Sequence[str]) -> int:
     return 0
 
 
+PROFILED = """\
+The script runs as `python SCRIPT ...` runs it, with its own output. Each function decorated with @cute.jit is then
+listed, for its first call, with what its lines cost a GPU, beside the least that is possible: sectors of global memory,
+wavefronts of shared memory, bank conflicts, divergent branches. `!` marks lines that take twice as many, and a hint
+below says what mends them. Nothing needs a GPU; the tensors lie on the CPU (NumPy, torch, ...).
+In Python: print(cute.profile(function, *args)).
+"""
+
+
+def _profile(arguments: Sequence[str]) -> int:
+    parser = Parser(
+        "profile", "Run a script, and list what each line of the kernels costs that it launches.", below=PROFILED
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="a file of Python that calls functions of @cute.jit")
+    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="what the script is given")
+    own = next((i for i, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    given = parser.parse_args(arguments[: own + 1])  # what follows the script is the script's
+    from tilewright.explore.profiling import report, run_script
+
+    return report(given.script, run_script(given.script, arguments[own + 1 :]))
+
+
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "show": _show,
     "explain": _explain,
     "analyze": _analyze,
     "explore": _explore,
+    "profile": _profile,
 }

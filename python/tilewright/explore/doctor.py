@@ -21,6 +21,8 @@ REPORT = "report this, with all of the output above"
 ALGEBRA, HOST = "layouts and their algebra, pictures, analyses", "plans of copies and GEMMs on the CPU"
 COMPILING, LAUNCHING = "compiling kernels", "launching kernels"
 ABILITIES = (ALGEBRA, HOST, COMPILING, LAUNCHING)
+ELSEWHERE = {"darwin": "macOS", "win32": "Windows"}
+LINUX = "kernels are launched on Linux only (on Windows that is WSL); all that needs no GPU works here"
 FULL = 1 << 20  # bytes; a file system with less space left holds no cache
 
 
@@ -173,6 +175,9 @@ def _driver(examination: Examination) -> int | None:
     """The major version of the driver's CUDA."""
     from tilewright._core import cuda
 
+    if sys.platform in ELSEWHERE:
+        examination.problem("driver", f"not looked for on {ELSEWHERE[sys.platform]}", LINUX)
+        return None
     path = cuda.driver_path()
     if path is None:
         if os.path.exists("/proc/driver/nvidia/version"):
@@ -255,7 +260,7 @@ def _cache(examination: Examination) -> None:
 
     cache = default_cache()
     if cache is None:
-        examination.line("cache", "switched off by TILEWRIGHT_CACHE_DIR: kernels are compiled anew in each process")
+        examination.line("cache", f"{folders.WHY_NONE}: kernels are compiled anew in each process")
         return
     mend = "kernels are compiled anew in each process; TILEWRIGHT_CACHE_DIR can name another folder"
     try:

@@ -7,7 +7,7 @@ from typing import Any
 from tilewright import _core, numeric
 from tilewright._names import did_you_mean
 
-__all__ = ["element_type", "operand"]
+__all__ = ["element_type", "notation", "operand"]
 
 DEEPEST = 64  # as nested as the core's tuples
 
@@ -44,6 +44,19 @@ def _parts(text: str) -> list[str]:
         else:
             parts[-1] += character
     return parts
+
+
+def notation(x: Any) -> str:
+    """What `operand` reads as this: the text of a layout or an integer, a tuple, and a tiler of layouts in brackets.
+
+    >>> notation((4, (2, None))), notation((_core.make_layout(3), 4)), notation("(4,8):(8,1)")
+    ('(4,(2,_))', '<3:1,4>', '(4,8):(8,1)')
+    """
+    if isinstance(x, tuple):
+        parts = [notation(each) for each in x]
+        inner = ",".join(parts)
+        return f"<{inner}>" if any(":" in part or "<" in part for part in parts) else f"({inner})"
+    return "_" if x is None else str(x)
 
 
 def element_type(name: str) -> Any:

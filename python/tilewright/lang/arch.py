@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.lang import debug, stepping
 from tilewright.lang.control.branches import Predicated
+from tilewright.lang.library.packed import add_packed_f32x2, fma_packed_f32x2, mul_packed_f32x2, sub_packed_f32x2
 from tilewright.lang.trace import current, traced
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric, Uint32
 from tilewright.numeric.traced import emit as _emit
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
+    "add_packed_f32x2",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -57,6 +59,7 @@ __all__ = [
     "fence_acq_rel_gpu",
     "fence_acq_rel_sys",
     "fence_proxy",
+    "fma_packed_f32x2",
     "fmax",
     "fmin",
     "globaltimer",
@@ -66,6 +69,7 @@ __all__ = [
     "lane_idx",
     "make_warp_uniform",
     "match_sync",
+    "mul_packed_f32x2",
     "popc",
     "prmt",
     "rcp_approx",
@@ -74,6 +78,7 @@ __all__ = [
     "shuffle_sync_down",
     "shuffle_sync_op",
     "shuffle_sync_up",
+    "sub_packed_f32x2",
     "sync_threads",
     "sync_warp",
     "thread_idx",

@@ -9,16 +9,19 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import operator
 import types as python_types
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 from tilewright import _core, numeric
+from tilewright._boundary import shown
 from tilewright._core import program
 from tilewright._registry import Lazy
 from tilewright.cute.int_tuple import Coord, Shape, Stride, Tile, text
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.runtime_tensor import RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.lang.fake import FakeStream
@@ -28,7 +31,16 @@ from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-__all__ = ["Constexpr", "Form", "Leaves", "form_of", "is_constexpr", "numeric_annotation", "signature_of"]
+__all__ = [
+    "Constexpr",
+    "Form",
+    "Leaves",
+    "form_of",
+    "is_constexpr",
+    "numeric_annotation",
+    "register_jit_arg_adapter",
+    "signature_of",
+]
 
 
 class Constexpr:
@@ -61,6 +73,7 @@ class Leaves:
     memory: list[Memory] = dataclasses.field(default_factory=list)
     addresses: list[tuple[int, str]] = dataclasses.field(default_factory=list)  # of pointers whose owner is unknown
     stream: int | None = None
+    stream_device: int | None = None  # where the stream says it
     events: dict[str, int] = dataclasses.field(default_factory=dict)  # handles, by the names of their parameters
 
     def add(self, value: Any) -> None:
@@ -134,18 +147,28 @@ class StreamForm(Form):
     def read(self, value: Any, leaves: Leaves) -> None:
         if isinstance(value, (StreamForm, FakeStream)):
             return
-        handle = int(getattr(value, "cuda_stream", value))
-        leaves.stream = handle or 1
+        handle = int(getattr(value, "cuda_stream", value)) or 1
+        if leaves.stream not in (None, handle):
+            raise ValueError(
+                f"{self.name}: this stream is not that of another argument, and all launches of one call go to one "
+                "stream; write a @cute.jit function for each"
+            )
+        leaves.stream = handle
+        leaves.stream_device = getattr(getattr(value, "device", None), "index", None)
 
 
 def is_stream(value: Any) -> bool:
     """Whether a value is a stream: one of torch, of CUDA's Python bindings, or one to compile with."""
-    return isinstance(value, FakeStream) or type(value).__name__ in (
-        "CUstream",
-        "cudaStream_t",
-        "Stream",
-        "ExternalStream",
-    )
+    return isinstance(value, FakeStream) or type(value).__name__ in _STREAMS
+
+
+def _says_stream(annotation: Any) -> bool:
+    """Whether a parameter is annotated as a stream."""
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return name.split(".")[-1] in _STREAMS
+
+
+_STREAMS = ("CUstream", "cudaStream_t", "Stream", "ExternalStream")
 
 
 class EventForm(Form):
@@ -258,6 +281,7 @@ class LayoutForm(Form):
     def __init__(self, name: str, layout: Any) -> None:
         self.name, self.layout = name, layout
         self._leaves, self._profile = leaf_values(layout), _profile(layout)
+        self._key = ("layout", str(layout))
         self.numbers = [
             Number(f"{name}.{where}", type(leaf), leaf._div)
             for where, leaf in all_leaves(layout)
@@ -265,7 +289,7 @@ class LayoutForm(Form):
         ]
 
     def key(self) -> Hashable:
-        return ("layout", str(self.layout))
+        return self._key
 
     def parameters(self) -> Iterator[tuple[str, Any]]:
         for number in self.numbers:
@@ -281,7 +305,19 @@ class LayoutForm(Form):
         numbers = iter(self.numbers)
         for i, (their, our) in enumerate(zip(theirs, self._leaves, strict=True)):
             if isinstance(our, (Int32, Int64)):
-                next(numbers).read(their, leaves)
+                number = next(numbers)
+                if type(their) is not int:
+                    number.read(their, leaves)
+                    continue
+                dtype: Any = number.dtype
+                if not -dtype.max - 1 <= their <= dtype.max:
+                    raise ValueError(
+                        f"{number.name} is {their}, beyond the {dtype.width} bits that it has in the function; reshape "
+                        "the tensor into more modes, or use from_dlpack(.., use_32bit_stride=False)"
+                    )
+                if their % number.div:
+                    number.read(their, leaves)  # says so
+                leaves.add(their & ((1 << dtype.width) - 1))
             elif their != our or (isinstance(their, Numeric) and is_symbol(their._value)):
                 where = [path for path, _ in all_leaves(self.layout)][i]
                 raise ValueError(
@@ -297,9 +333,10 @@ class TensorForm(Form):
         self.name = name
         self.iterator: Form = form_of(tensor.iterator, None, name, in_kernel, is_fixed=True)
         self.layout = LayoutForm(name, tensor.layout)
+        self._key = ("tensor", self.iterator.key(), self.layout.key())
 
     def key(self) -> Hashable:
-        return ("tensor", self.iterator.key(), self.layout.key())
+        return self._key
 
     def parameters(self) -> Iterator[tuple[str, Any]]:
         yield from self.iterator.parameters()
@@ -318,6 +355,59 @@ class TensorForm(Form):
         else:
             self.iterator.read(value.iterator, leaves)
         self.layout.read(value.layout, leaves)
+
+
+class Adapted(Form):
+    """What a registered adapter makes of an argument of another library's class."""
+
+    def __init__(self, name: str, value: Any, in_kernel: bool) -> None:
+        self.name, self.kind = name, type(value)
+        self._form = form_of(_adapters[self.kind](value), None, name, in_kernel)
+
+    def key(self) -> Hashable:
+        types = getattr(self._form, "types", None)  # of a struct, whose key is one object
+        return ("adapted", self.kind, self._form.key() if types is None else tuple(map(str, types)))
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        return self._form.parameters()
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self._form.build(symbols)
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if type(value) is not self.kind:
+            raise TypeError(f"{self.name}: expected a {self.kind.__name__}, but got {value!r}")
+        self._form.read(_adapters[self.kind](value), leaves)
+
+
+_adapters: dict[type, Callable[[Any], Any]] = {}
+
+
+def register_jit_arg_adapter(kind: type) -> Callable[[Any], Any]:
+    """A decorator: the class or function makes arguments of the objects of a class that cannot be changed.
+
+    It is called with the object, and gives what is an argument already: an array, numbers, an object with
+    __c_pointers__ and __get_mlir_types__. Source: CuTeDSL documentation, arguments of JIT functions.
+
+    >>> from tilewright import Int32, cute, register_jit_arg_adapter
+    >>> class Metres:
+    ...     def __init__(self, n):
+    ...         self.n = n
+    >>> @register_jit_arg_adapter(Metres)
+    ... def number_of_metres(metres):
+    ...     return Int32(metres.n)
+    >>> @cute.jit
+    ... def twice(length):
+    ...     return length * 2
+    >>> int(twice(Metres(4)))
+    8
+    """
+
+    def register(adapter: Any) -> Any:
+        _adapters[kind] = adapter
+        return adapter
+
+    return register
 
 
 class Group(Form):
@@ -357,15 +447,19 @@ def form_of(
     `where` names the argument in errors. Numbers of Python and arrays of other libraries become
     parameters, but where what is Python's is fixed.
     """
-    if is_constexpr(annotation) or value is None or isinstance(value, (str, bytes, type, enum.Enum)):
+    if is_constexpr(annotation) or value is None:
         return Static(name, value)
     dtype = numeric_annotation(annotation)
-    if dtype is not None:
-        return _number(value, dtype, name)
-    if is_stream(value) or isinstance(value, StreamForm):
+    if dtype is not None and type(value) not in _adapters:
+        return _number(value, dtype, name, where)
+    if isinstance(value, (str, bytes, type, enum.Enum)):
+        return Static(name, value)
+    if is_stream(value) or isinstance(value, StreamForm) or (isinstance(value, int) and _says_stream(annotation)):
         return StreamForm(name)
     if is_event(value):
         return EventForm(name)
+    if type(value) in _adapters:
+        return Adapted(name, value, in_kernel)
     # Extents and coordinates that Python knows are fixed where they are said to be such.
     is_fixed = is_fixed or _is_profile(annotation)
     if isinstance(value, Numeric):
@@ -382,7 +476,7 @@ def form_of(
         form = LayoutForm(name, value)
         return form if form.numbers else Static(name, value)
     if hasattr(value, "__dlpack__") and not is_fixed:
-        return TensorForm(name, import_array(value, where or name).mark_layout_dynamic(), in_kernel)
+        return array_form(import_array(value, where or name), name, in_kernel)
     if not is_fixed and hasattr(value, "__new_from_mlir_values__") and not isinstance(value, type):
         return _foreign_form(value, name, in_kernel)  # type: ignore[no-any-return]
     parts = _parts(value)
@@ -395,6 +489,22 @@ def form_of(
         if any(not isinstance(part, Static) for part in inner):
             return Group(name, inner, type(value), build, of)
     return Static(name, value)
+
+
+_array_forms: dict[Hashable, TensorForm] = {}
+
+
+def array_form(tensor: RuntimeTensor, name: str, in_kernel: bool) -> TensorForm:
+    """The form of an imported array with a dynamic layout, as if marked by mark_layout_dynamic: one for each kind."""
+    pointer, shape, stride = tensor.iterator, tensor.layout.shape, tensor.layout.stride
+    lead = tensor._leading_dim(None)
+    kinds = tuple([1 if i == lead else 0 if d == 0 else 2 for i, d in enumerate(stride)])
+    key = (name, in_kernel, pointer.dtype, pointer.memspace, pointer.alignment, kinds)
+    form = _array_forms.get(key)
+    if form is None or max(shape, default=0) > Int32.max:
+        marked = RuntimeTensor._imported(pointer, tensor.layout, False).mark_layout_dynamic()
+        form = _array_forms[key] = TensorForm(name, marked, in_kernel)
+    return form
 
 
 _foreign_form = Lazy("tilewright.lang.foreign:foreign_form")
@@ -425,9 +535,20 @@ def is_symbol(value: Any) -> bool:
     return isinstance(value, program.Symbol)
 
 
-def _number(value: Any, dtype: type[Numeric], name: str) -> Number:
-    if not isinstance(value, (bool, int, float, Numeric)) and not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: expected {dtype}, but got {value!r} of type {type(value).__name__}")
+def _number(value: Any, dtype: type[Numeric], name: str, where: str = "") -> Number:
+    if not isinstance(value, (bool, int, float, Numeric)):
+        try:
+            operator.index(value)
+        except TypeError:
+            try:
+                float(value)
+                is_number = not isinstance(value, str | bytes)
+            except (TypeError, ValueError):
+                is_number = False
+            if not is_number:
+                raise TypeError(f"{where or name}: expected {dtype}, but got {shown(value)}") from None
+    if isinstance(value, float) and dtype.is_integer and value != value // 1:
+        raise TypeError(f"{where or name}: expected {dtype}, but got {value}, which is none; round it: int({name})")
     return Number(name, dtype, value._div if isinstance(value, dtype) and isinstance(value, (Int32, Int64)) else 1)
 
 

@@ -94,9 +94,22 @@ class CompiledKernel:
 
     # ---- compiling and launching ----
 
+    def _require_instructions(self) -> None:
+        """ValueError where the architecture lacks an instruction."""
+        needed, what, file, line = core.most_needed(self.program, self.index)
+        if needed > int(self.arch.removeprefix("sm_").rstrip("af")):
+            raise ValueError(
+                f"{self.name}: {what} ({file}:{line}) needs sm_{needed} or later, but the kernel is compiled for "
+                f"{self.arch}; run it on a newer device, or choose an instruction that this one has"
+            )
+
     @functools.cached_property
     def binary(self) -> Binary:
-        """The compiled program; CompileError names the line of Python that the compiler refuses."""
+        """The compiled program; CompileError names the line of Python that the compiler refuses.
+
+        ValueError for an instruction that the architecture lacks.
+        """
+        self._require_instructions()
         with Uncollected():
             source = core.cuda_source(self.program, self.index, "every")
             return compile_program(self.name, [self.name], self.arch, source=source, options=self.options)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tilewright.lang.arguments import Leaves, Memory
-    from tilewright.lang.jit import Traced
+    from tilewright.lang.calls.decorated import Traced
 
-__all__ = ["KernelError", "on_cpu", "run_on_cpu"]
+__all__ = ["KernelError", "is_on_cpu", "on_cpu", "run_on_cpu"]
 
 CHECKED_THREADS = 1 << 16  # launches of so many threads are checked, where nothing else is said
 _SHOWN = 8  # findings of an error
@@ -56,6 +56,7 @@ class KernelError(RuntimeError):
 
 
 class _Settings(threading.local):
+    is_inside = False
     check: bool | None = None
     seed = 0
 
@@ -65,7 +66,7 @@ _settings = _Settings()
 
 @contextlib.contextmanager
 def on_cpu(*, check: bool | None = None, seed: int = 0) -> Iterator[None]:
-    """How the CPU runs kernels inside of this `with`.
+    """How the CPU runs kernels inside of this `with`; kernels without tensors run there.
 
     check: whether every access is checked; by default launches of up to 65,536 threads are, or what the variable
     TILEWRIGHT_CHECK says (0 or 1). seed: the order in which warps take turns; the same seed gives the same order.
@@ -73,12 +74,17 @@ def on_cpu(*, check: bool | None = None, seed: int = 0) -> Iterator[None]:
     >>> with on_cpu(check=False, seed=7):
     ...     pass
     """
-    before = _settings.check, _settings.seed
-    _settings.check, _settings.seed = check, seed
+    before = _settings.check, _settings.seed, _settings.is_inside
+    _settings.check, _settings.seed, _settings.is_inside = check, seed, True
     try:
         yield
     finally:
-        _settings.check, _settings.seed = before
+        _settings.check, _settings.seed, _settings.is_inside = before
+
+
+def is_on_cpu() -> bool:
+    """Whether this is inside of `with on_cpu()`."""
+    return _settings.is_inside
 
 
 def _is_checked(threads: int) -> bool:

@@ -16,7 +16,7 @@ from tilewright.lang.trace import traced
 from tilewright.numeric import Boolean, Int32, Numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import Annotated, SupportsIndex, TypeVar
 
     N = TypeVar("N", bound=Numeric)
@@ -38,7 +38,6 @@ __all__ = [
     "range_",
     "range_constexpr",
     "range_dynamic",
-    "yield_out",
 ]
 
 
@@ -124,12 +123,6 @@ def for_generate(
         builder.abandon(depth)
         raise
     builder.op("for", bounds, blocks=(builder.end_block([]),), ints=(0,))
-
-
-def yield_out(args: Sequence[object] = (), *, loc: object = None, ip: object = None) -> None:
-    """The end of the body of for_generate; TypeError where values are given, which it does not carry."""
-    if args:
-        raise TypeError("yield_out: for_generate carries no values; write the loop over cutlass.range")
 
 
 @overload

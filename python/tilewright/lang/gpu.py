@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tilewright.lang.arguments import Leaves
-    from tilewright.lang.jit import Traced
+    from tilewright.lang.calls.decorated import Traced
 
 __all__ = ["arch_of", "kernels_of", "run_on_gpu"]
 

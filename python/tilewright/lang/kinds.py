@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import builtins
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.atoms.mma_atom import MmaAtom
+from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
-from tilewright.cute.tensors.traced_pointer import TracedPointer
+from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.cute.vectors.tensor_ssa import TensorSSA
 from tilewright.lang.carry import register, register_leaf, register_python_numbers
-from tilewright.lang.control import register_builtin
+from tilewright.lang.control import register_builtin, register_symbol
 from tilewright.lang.leaves import all_leaves, number_of, rebuilt
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric
 from tilewright.numeric.traced import Symbol, is_traced, symbol_of
@@ -37,6 +39,8 @@ def _register_leaves() -> None:
         symbol_of=lambda x: x.symbol,
         wrap=lambda symbol, like: like.with_symbol(symbol),
         is_number=False,
+        weaker=_weaker_pointer,
+        weaken=lambda pointer, like: pointer.aligned_to_only(like.alignment),
     )
     register_leaf(
         Symbol,
@@ -45,6 +49,28 @@ def _register_leaves() -> None:
         wrap=lambda symbol, like: symbol,
         is_number=False,
     )
+
+
+def _weaker_pointer(first: TracedPointer, second: TracedPointer) -> Any:
+    """The first with the alignment that both have, where nothing else tells them apart."""
+    alignment = gcd(first.alignment, second.alignment)
+    kinds = [pointer_type(x.dtype, x.memspace, alignment, x.swizzle) for x in (first, second)]
+    if kinds[0] != kinds[1]:
+        return None
+    return TracedPointer(first.dtype, first.symbol, first.memspace, alignment, first.swizzle)
+
+
+def _weaker_layout(first: Any, second: Any) -> Any:
+    """The first, its dynamic leaves divisible by what divides both, where nothing else tells the layouts apart."""
+    both = [_layout_leaves(first), _layout_leaves(second)]
+    if [type(leaf) for leaf in both[0]] != [type(leaf) for leaf in both[1]]:
+        return None
+    divisors = [gcd(x._div, y._div) for x, y in zip(*both, strict=True)]
+    weaker = [
+        rebuilt(layout, iter([type(x)._make(x._value, div) for x, div in zip(leaves, divisors, strict=True)]))
+        for layout, leaves in zip((first, second), both, strict=True)
+    ]
+    return weaker[0] if str(weaker[0]) == str(weaker[1]) else None
 
 
 def _layout_leaves(layout: Any) -> list[Any]:
@@ -64,7 +90,13 @@ def _with_leaves(layout: Any, leaves: Sequence[Any]) -> Any:
 
 def _register_parts() -> None:
     for kind in (_core.Layout, _core.ComposedLayout):
-        register(kind, split=_split_layout, build=_with_leaves, describe=lambda x: f"{type(x).__name__} {x}")
+        register(
+            kind,
+            split=_split_layout,
+            build=_with_leaves,
+            describe=lambda x: f"{type(x).__name__} {x}",
+            weaker=_weaker_layout,
+        )
     register(
         Tensor,
         split=lambda x: (type(x.iterator), (x.iterator, x.layout)),
@@ -109,7 +141,15 @@ def _extreme(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return of_two
 
 
+def _frame_of(tensor: Tensor) -> Any:
+    """Where a thread's own memory begins."""
+    pointer = tensor.iterator
+    is_frame = pointer.__class__ is TracedPointer and pointer.memspace is AddressSpace.rmem
+    return pointer.symbol if is_frame else None
+
+
 _register_leaves()
+register_symbol(Tensor, _frame_of)
 _register_parts()
 register_builtin(min, _extreme(builtins.min))
 register_builtin(max, _extreme(builtins.max))

@@ -28,7 +28,7 @@ class Options:
 
     `opt_level`: 0 to 3. `gpu_arch`: an architecture such as sm_90a; None: that of the device, or sm_90a. PTX and CUBIN
     are attributes of the compiled function in any case; enable_tvm_ffi asks for torch tensors as arguments, which are
-    taken anyway.
+    taken anyway, and for exports that TVM's FFI calls.
     """
 
     opt_level: int = 3

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
 from tilewright._core import program
 from tilewright.lang import kinds  # noqa: F401 - how values are carried
-from tilewright.lang.arguments import EventForm, Form, Leaves, form_of
+from tilewright.lang.arguments import EventForm, Form, Leaves, StreamForm, form_of, is_stream
 from tilewright.lang.collection import Uncollected
+from tilewright.lang.fake import FakeStream
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class Trace:
         self.in_kernel = False
         self.shared = Shared()
         self.events: list[str] = []  # parameters of the host function that launches record
+        self.stream: int | None = None  # a default stream that launches name
+        self.loops: list[Any] = []  # while_generate whose bodies are open
         self._uncollected = Uncollected()
 
     def op(self, code: str, operands: Sequence[Any] = (), **attributes: Any) -> Any:
@@ -81,14 +85,17 @@ class Trace:
             )
             result = body([form.build(symbols) for form in forms])
             if is_kernel:
+                if result is not None:
+                    raise TypeError(f"{name}: a kernel returns nothing, but this one {result!r}: store it in a tensor")
                 self.builder.set_function(shared_bytes=self.shared.bytes, threads=threads, min_blocks=min_blocks)
                 return self.builder.end_function(), None
             returned = form_of(result, None, "the result", is_fixed=True)
             leaves = leaves_of([(returned, result)])
             types = [type_ for _, type_ in returned.parameters()]
             return self.builder.end_function(as_symbols(self, leaves, types)), returned
-        except BaseException:
+        except BaseException as error:
             self.builder.abandon(depth)
+            explain(error)
             raise
         finally:
             self.in_kernel, self.shared = outer
@@ -138,6 +145,54 @@ def dimension(trace: Trace, value: Any, what: str) -> Any:
         raise TypeError(f"launch: {what} has {value!r}; expected integers") from None
 
 
+# What other libraries say where they get a number or tensor of the program, and what to do.
+_SAID = (
+    (
+        r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method",
+        r"numpy.\2: NumPy computes on the host, and this \1 is known only at run time; use cute.math.\2",
+    ),
+    (
+        r"(.*must be Tensor, not (?:Boolean|Bfloat\d+|Float\d+|Int\d+|Uint\d+))",
+        r"\1; torch computes on the host, and this number is known only at run time: use cute.math",
+    ),
+    (
+        r"(unsupported operand type\(s\) for \S+: (?:'Tensor' and '[^']*'|'[^']*' and 'Tensor'))",
+        r"\1; load the elements of a tensor to compute with them: a.load() + b.load()",
+    ),
+)
+
+
+def explain(error: BaseException) -> None:
+    """Put what to do into an error of another library that got a value of the program."""
+    if isinstance(error, TypeError) and error.args and type(error.args[0]) is str:
+        for pattern, better in _SAID:
+            if re.fullmatch(pattern, error.args[0]):
+                error.args = (re.sub(pattern, better, error.args[0]),)
+                return
+
+
+def captured_stream(stream: Any) -> int | None:
+    """A default stream that a launch names where the function has no parameter for it; ValueError for another one."""
+    if stream is None or isinstance(stream, (StreamForm, FakeStream)):
+        return None
+    if not is_stream(stream) and not isinstance(stream, int):
+        raise TypeError(
+            f"launch: stream is {stream!r}; expected a CUDA stream, a parameter of the @cute.jit function that is "
+            "annotated so (stream: cuda.CUstream)"
+        )
+    handle = int(getattr(stream, "cuda_stream", stream)) or 1
+    if handle not in _DEFAULT_STREAMS:
+        raise ValueError(
+            "launch: the stream is no parameter of the @cute.jit function, which is traced once: later calls would go "
+            "to the same stream; make it a parameter (stream: cuda.CUstream), or leave stream= out, for launches go to "
+            "torch's current stream"
+        )
+    return handle
+
+
+_DEFAULT_STREAMS = (1, 2)  # the legacy one, and that of each thread
+
+
 def event_number(trace: Trace, event: Any, what: str) -> int:
     """A launch's event as a number: 0 for none, else its place among the events of the host function."""
     if event is None:
@@ -165,4 +220,4 @@ def as_symbols(trace: Trace, form_leaves: Leaves, types: Iterable[Any]) -> list[
     ]
 
 
-__all__ += ["Shared", "as_symbols", "dimension", "event_number", "leaves_of", "traced"]
+__all__ += ["Shared", "as_symbols", "captured_stream", "dimension", "event_number", "leaves_of", "traced"]

@@ -216,7 +216,10 @@ class Numeric(metaclass=NumericMeta):
         return f"{type(self).__name__}({self})"
 
     def __format__(self, spec: str) -> str:
-        return format(str(self), spec)
+        try:
+            return format(str(self), spec)
+        except ValueError:  # of a number: what is known at run time has no digits
+            return str(self) if self.is_traced else format(self._value, spec)
 
     def _common(self, other: object) -> type[Numeric] | None:
         """The type that the two operands are computed in; None where the other is no number."""

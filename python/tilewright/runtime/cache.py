@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
+import sys
 import time
 from typing import TYPE_CHECKING
 
 from tilewright.runtime import folder as folders
 from tilewright.runtime.entry import seal, unseal
+
+if sys.platform != "win32":  # there is no cache there
+    import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,9 +37,9 @@ WRITE_ATTEMPTS = 10
 TOUCH_SECONDS = 60.0  # an entry's time of last use is not kept more exactly, so that most hits write nothing
 DIGITS = "0123456789abcdef"
 UNUSABLE = (errno.ELOOP, errno.EACCES, errno.ENXIO, errno.EISDIR)  # a link, a file without a mode, a socket, a folder
-READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a named pipe must not make us wait
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+READ = os.O_RDONLY | folders.NO_LINK | folders.NO_WAIT  # a named pipe must not make us wait
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | folders.NO_LINK
+LOCK = os.O_RDWR | os.O_CREAT | folders.NO_LINK | folders.NO_WAIT
 
 _warned: set[str] = set()
 

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tilewright._program import program
+from tilewright.runtime import folder as folders
 from tilewright.runtime.cache import default_cache
 from tilewright.runtime.program import Program, from_sections
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from tilewright.runtime.cache import Cache
 
+TITLE = 70  # characters of a name in the list: those of templates have thousands
 SHOWN = 16  # digits of a key in the list: enough to tell entries apart, and understood by `show`
 
 
@@ -78,7 +80,7 @@ def describe(program: Program) -> str:
 def _cache() -> Cache:
     cache = default_cache()
     if cache is None:
-        raise LookupError("the disk cache is switched off by TILEWRIGHT_CACHE_DIR")
+        raise LookupError(f"the disk cache is {folders.WHY_NONE}")
     return cache
 
 
@@ -86,7 +88,10 @@ def _list(cache: Cache) -> int:
     entries = cache.list()
     for entry in entries:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))
-        print(f"{entry.key[:SHOWN]}  {entry.bytes:>9,} bytes  {used}  {_title(entry.key, cache.get(entry.key))}")
+        title = _title(entry.key, cache.get(entry.key))
+        if len(title) > TITLE:  # `show` has all of it
+            title = f"{title[: TITLE - 3]}..."
+        print(f"{entry.key[:SHOWN]}  {entry.bytes:>9,} bytes  {used}  {title}")
     size = sum(entry.bytes for entry in entries) / 2**20
     print(f"{len(entries)} entries, {size:.1f} of {cache.limit_bytes >> 20} MiB, in {cache.folder}")
     return 0

@@ -8,6 +8,9 @@ from typing import Any
 from tilewright._core import cuda
 from tilewright.devices import architecture
 
+initialized: list[int] = []
+"""The devices that initialize_cuda_context was called for."""
+
 
 @functools.cache
 def properties(device: int) -> dict[str, Any]:

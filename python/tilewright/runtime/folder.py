@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Windows has none of these, and no cache: its folders do not say by owner and mode who may write.
+IS_POSIX = hasattr(os, "geteuid")
+WHY_NONE = "switched off by TILEWRIGHT_CACHE_DIR" if IS_POSIX else "not there on Windows"
+NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC if IS_POSIX else 0
+NO_WAIT = os.O_NONBLOCK if IS_POSIX else 0
+FOLDER = os.O_RDONLY | NO_LINK | (os.O_DIRECTORY if IS_POSIX else 0)
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -23,13 +28,15 @@ class Refused(OSError):
 
 
 def place() -> str | None:
-    """The cache's folder by the environment; None where it is switched off.
+    """The cache's folder by the environment; None where it is switched off, and on Windows.
 
     TILEWRIGHT_CACHE_DIR ("off" or empty: no disk cache), else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright.
 
     >>> place() != ""
     True
     """
+    if not IS_POSIX:
+        return None
     chosen = os.environ.get("TILEWRIGHT_CACHE_DIR")
     if chosen is not None:
         return os.path.expanduser(chosen) if chosen not in ("", "off") else None

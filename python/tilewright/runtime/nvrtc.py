@@ -176,4 +176,5 @@ def _after_fork_in_child() -> None:
     _compiling[:] = [thread for thread in _compiling if thread == threading.get_ident()]
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

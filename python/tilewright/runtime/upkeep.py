@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import stat
+import sys
 import time
 from typing import NamedTuple
 
 from tilewright.runtime import folder as folders
 from tilewright.runtime.cache import READ, TOUCH_SECONDS, UNUSABLE
+
+if sys.platform != "win32":
+    import fcntl
 
 OURS = re.compile(r"([0-9a-f]{64})\.(entry|lock|[0-9a-f]{16}\.tmp)")
 ABANDONED_SECONDS = 3600.0  # age of a file in the making after which it is given up where locks do not work

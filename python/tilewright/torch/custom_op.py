@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from torch.library import CustomOpDef
 
-    from tilewright.lang.jit import Compiled
+    from tilewright.lang.calls.compiled import Compiled
 
 __all__ = ["custom_op"]
 

@@ -1,11 +1,12 @@
 """GEMMs as operations of torch: `matmul`, `addmm`, `linear`, with autograd, torch.compile and CUDA graphs.
 
-All are the one operation `torch.ops.tilewright.gemm`, which runs `tilewright.kernels.gemm` on the current stream. This
-is the only module that imports torch.
+All are the one operation `torch.ops.tilewright.gemm`, which runs `tilewright.kernels.gemm` on the current stream. Of
+DTensors it runs on the parts of each rank, by the rules in `sharding`.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,6 +27,7 @@ ACTIVATIONS: dict[str, Any] = {
 }
 INTEGERS = (torch.int8, torch.uint8)
 FLOAT8 = (torch.float8_e4m3fn, torch.float8_e5m2)
+PLAIN = (Tensor, torch.nn.Parameter)
 BIASES = (torch.float16, torch.bfloat16, torch.float32)  # that are added to any sums
 
 torch.library.define(
@@ -158,6 +160,20 @@ torch.library.register_fake("tilewright::gemm")(_fake)
 torch.library.register_autograd("tilewright::gemm", _backward, setup_context=_setup)
 
 
+def _register_sharding() -> None:
+    """A program with DTensors has imported them; others are spared their import, which takes as long as torch's."""
+    if "torch.distributed.tensor" in sys.modules:
+        import tilewright.torch.sharding  # noqa: F401 - registers
+
+
+def _sums_over_ranks(a: Any, b: Any) -> bool:
+    """Whether K of a DTensor is sharded, so that each rank may have a part of every sum.
+
+    Those must not meet an activation: torch may take the rule that it has remembered for a call without one.
+    """
+    return any(place.is_shard(x.dim() + k) for x, k in ((a, -1), (b, -2)) for place in getattr(x, "placements", ()))
+
+
 def _run(
     function: str,
     a: Tensor,
@@ -170,7 +186,7 @@ def _run(
     activation: str | None = None,
     out_dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """The operation. An activation is fused, but where gradients are wanted, which need what it is applied to."""
+    """The operation. An activation is fused, but where what it is applied to is needed: by gradients, or to sum up."""
     if activation is not None and not (isinstance(activation, str) and activation in ACTIVATIONS):
         known = ", ".join(map(repr, ACTIVATIONS))
         raise ValueError(f"{function}: activation is {activation!r}, but it must be None or one of {known}")
@@ -183,6 +199,10 @@ def _run(
     fused = activation
     if torch.is_grad_enabled() and any(x.requires_grad for x in given):
         fused = None
+    if any(type(x) not in PLAIN for x in given):
+        _register_sharding()
+        if _sums_over_ranks(a, b):
+            fused = None
     result: Tensor = torch.ops.tilewright.gemm(a, b, c, bias, alpha, beta, fused, out_dtype)
     return result if fused == activation else ACTIVATIONS[str(activation)](result)
 

@@ -92,3 +92,9 @@ def test_over_covering_answer_of_cute():
 def test_divide_refuses(expression):
     with pytest.raises(LayoutError):
         evaluate(expression)
+
+
+def test_the_least_number_as_a_divisor():
+    """A + B - 1 does not fit into 64 bits for B = -2^63, though its quotient by B does."""
+    assert cute.shape_div(2**62, -(2**63)) == 0
+    assert cute.shape_div(1, -(2**63)) == 1

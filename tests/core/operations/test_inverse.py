@@ -67,3 +67,8 @@ VALUES = [
 @pytest.mark.parametrize(("expression", "expected"), VALUES)
 def test_value_of_inverse(expression, expected):
     assert str(evaluate(expression)) == expected
+
+
+def test_the_alignment_of_the_least_stride():
+    """The absolute value of -2^63 is no number of 64 bits: `make fuzz` ends where it is asked for."""
+    assert cute.max_alignment("(4,2):(1,-9223372036854775808)") == 4

@@ -271,7 +271,8 @@ def test_nothing_runs_without_a_launch():
     def fail():
         raise AssertionError
 
-    fail()
+    with pytest.warns(RuntimeWarning, match=r"fail\(\.\.\) binds the kernel's arguments and runs nothing"):
+        fail()
     with pytest.raises(AssertionError):
         fail().launch()
     with pytest.raises(

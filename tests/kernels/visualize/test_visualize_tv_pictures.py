@@ -163,9 +163,13 @@ def test_demo_without_torch(capsys, monkeypatch):
 def test_version_and_help(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"tilewright {tw.__version__}\n"
-    for arguments in (["-h"], ["--help"], ["doctor", "--help"], ["cache", "-h"]):
+    for arguments in (["-h"], ["--help"], ["demo", "-h"]):
         assert main(arguments) == 0
         assert capsys.readouterr().out.startswith("usage: python -m tilewright demo [--svg FILE]\n")
+    assert main(["doctor", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: python -m tilewright doctor\n\nSays first what works here")
+    assert main(["cache", "-h"]) == 0
+    assert "$TILEWRIGHT_CACHE_DIR" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

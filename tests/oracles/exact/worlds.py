@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from math import prod
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,29 @@ def inside(size: int) -> Iterator[tuple[int, int]]:
 
 def explore(extents: Sequence[int], steps: Sequence[int]) -> tuple[Counter[str], list[str]]:
     """All A of these extents with strides among the steps, with every s:d inside: how many there are, and findings."""
-    strides = np.array(list(product(steps, repeat=len(extents))))
+    return judge(extents, np.array(list(product(steps, repeat=len(extents)))))
+
+
+def drawn(random: Random, rows: int = 64) -> tuple[Counter[str], list[str]]:
+    """Random extents and so many random strides of them: some are small, some compact, some of any size and sign."""
+    extents = [random.choice((2, 2, 3, 4, 5, 6, 8)) for _ in range(random.randint(1, 4))]
+    while prod(extents) > 64:
+        extents.pop()
+    compact = [prod(extents[:k]) for k in range(len(extents))]
+
+    def stride() -> int:
+        kind = random.random()
+        if kind < 0.4:
+            return random.randint(0, 12)
+        return (
+            random.choice(compact) * random.choice((1, 1, 2, 3)) if kind < 0.85 else random.randint(-(1 << 20), 1 << 20)
+        )
+
+    return judge(extents, np.array([[stride() for _ in extents] for _ in range(rows)]))
+
+
+def judge(extents: Sequence[int], strides: Table) -> tuple[Counter[str], list[str]]:
+    """All A of these extents with each row of strides, with every s:d inside."""
     layouts = [cute.make_layout(tuple(extents), stride=tuple(map(int, row))) for row in strides]
     count: Counter[str] = Counter()
     findings = []

@@ -31,7 +31,10 @@ void Translator::compute_binary(const Operation& operation, Opcode code, const O
   const Kind kind = kind_of(scalar);
   const bool divides = !is_float(scalar) && (code == Opcode::kDiv || code == Opcode::kRem ||
                                              code == Opcode::kFloorDiv || code == Opcode::kFloorMod);
-  binary(binary_of(operation, code, kind), to, x, y, divides ? division_check_handler(kind) : nullptr);
+  const Handler check = divides                                ? division_check_handler(kind)
+                        : operation.text == program::kHasToFit ? fit_check_handler(code, kind)
+                                                               : nullptr;
+  binary(binary_of(operation, code, kind), to, x, y, check);
   if (wraps(scalar)) wrap(to);
 }
 

@@ -183,6 +183,16 @@ void Translator::compute_memory(const Operation& operation) {
       out_.add_memory(run, checked, kNone, {}, std::move(code));
       return out_.set_flow(Flow::kMemory);
     }
+    case Opcode::kMma:
+    case Opcode::kLdMatrix:
+    case Opcode::kStMatrix: {
+      const auto handler_of = operation.code == Opcode::kMma        ? &mma_handler
+                              : operation.code == Opcode::kLdMatrix ? &ldmatrix_handler
+                                                                    : &stmatrix_handler;
+      const Handler run = handler_of(code, false), checked = handler_of(code, true);
+      out_.add_memory(run, checked, kNone, {}, std::move(code));
+      return out_.set_flow(Flow::kMemory);
+    }
     default: {
       const AccessCode& at = code.accesses[0];
       if (at.space != Space::kShared) code_.has_global_atomics = true;

@@ -1,8 +1,10 @@
 // Arithmetic of integers, which wrap around, and of f32 and f64.
+#include <bit>
 #include <type_traits>
 
 #include "handlers.hpp"
 #include "operators.hpp"
+#include "program/fold.hpp"
 
 namespace tilewright::execute {
 
@@ -25,6 +27,33 @@ struct DivisionCheck {
     i.run(warp, i);
   }
 };
+
+// Finds what does not fit, and computes what is left of it.
+template <class T, Opcode kCode>
+void check_fit(Warp& warp, const Instruction& i) {
+  const T *a = warp.at<T>(i.a), *b = warp.at<T>(i.b);
+  Mask beyond = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    T result;
+    const bool is_beyond = kCode == Opcode::kMul   ? __builtin_mul_overflow(a[l], b[l], &result)
+                           : kCode == Opcode::kSub ? __builtin_sub_overflow(a[l], b[l], &result)
+                                                   : __builtin_add_overflow(a[l], b[l], &result);
+    beyond |= Mask{is_beyond} << l;
+  }
+  for (beyond &= warp.mask; beyond != 0; beyond &= beyond - 1) {
+    const int lane = std::countr_zero(beyond);
+    warp.cta->report(warp, i, FindingKind::kOverflow, lane, [&] {
+      return program::does_not_fit(kCode, sizeof(T) == 4 ? program::Scalar::kInt32 : program::Scalar::kInt64, a[lane],
+                                   b[lane]);
+    });
+  }
+  i.run(warp, i);
+}
+
+template <Opcode kCode>
+Handler fit_check(Kind kind) {
+  return kind == Kind::kI32 ? &check_fit<int32_t, kCode> : kind == Kind::kI64 ? &check_fit<int64_t, kCode> : nullptr;
+}
 
 template <template <class> class F>
 Handler of_kind(Kind kind) {
@@ -254,6 +283,12 @@ Handler wrap_handler(program::Scalar scalar) {
 }
 
 Handler clamp_shift_handler(Kind kind) { return unary<ClampShift, Domain::kIntegers, true>(unsigned_kind(kind)); }
+
+Handler fit_check_handler(Opcode code, Kind kind) {
+  return code == Opcode::kMul   ? fit_check<Opcode::kMul>(kind)
+         : code == Opcode::kSub ? fit_check<Opcode::kSub>(kind)
+                                : fit_check<Opcode::kAdd>(kind);
+}
 
 Handler division_check_handler(Kind kind) { return of_kind<GetDivisionCheck>(unsigned_kind(kind)); }
 

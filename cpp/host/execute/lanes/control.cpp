@@ -1,4 +1,6 @@
 // Branches and loops, by masks.
+#include <bit>
+
 #include "handlers.hpp"
 #include "host/execute/machine.hpp"
 
@@ -78,7 +80,7 @@ void check_assertion(Warp& warp, const Instruction& i) {
   if (failed == 0) return;
   const std::string& text = warp.code->operands[i.side].text;
   for (Mask left = failed; left != 0; left &= left - 1) {
-    warp.cta->report(warp, i, FindingKind::kAssert, __builtin_ctz(left),
+    warp.cta->report(warp, i, FindingKind::kAssert, std::countr_zero(left),
                      text.empty() ? "an assertion fails" : "an assertion fails: " + text);
   }
   stop(warp);
@@ -86,7 +88,7 @@ void check_assertion(Warp& warp, const Instruction& i) {
 
 void trap(Warp& warp, const Instruction& i) {
   for (Mask left = warp.mask; left != 0; left &= left - 1) {
-    warp.cta->report(warp, i, FindingKind::kTrap, __builtin_ctz(left), "the kernel stops itself");
+    warp.cta->report(warp, i, FindingKind::kTrap, std::countr_zero(left), "the kernel stops itself");
   }
   stop(warp);
 }

@@ -20,6 +20,8 @@ Handler select_handler(uint32_t bytes);
 Handler wrap_handler(program::Scalar scalar);  // a Boolean or Int4 after arithmetic in 8 bits
 Handler clamp_shift_handler(Kind kind);
 Handler division_check_handler(Kind kind);
+// Of sums, differences and products that have to fit.
+Handler fit_check_handler(program::Opcode code, Kind kind);
 
 // convert.cpp
 Handler cast_handler(Kind from, Kind to);
@@ -53,6 +55,11 @@ Handler frame_handler();
 
 // multiply.cpp
 Handler fma_tile_handler(const MemoryCode& memory, bool checked);
+
+// matrices.cpp
+Handler mma_handler(const MemoryCode& memory, bool checked);
+Handler ldmatrix_handler(const MemoryCode& memory, bool checked);
+Handler stmatrix_handler(const MemoryCode& memory, bool checked);
 
 // warps.cpp
 Handler shuffle_sync_handler();

@@ -1,16 +1,12 @@
 // Loops over the lanes of vectors, compiled for the CPU at hand.
 #pragma once
 
+#include "core/portable.hpp"
 #include "host/execute/machine.hpp"
 
 // The same bits with and without wider vectors: nothing is contracted, and fma rounds once either way.
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TILEWRIGHT_WIDE __attribute__((target("avx2,fma")))
-#endif
-#if defined(__GNUC__)
-#define TILEWRIGHT_INLINE inline __attribute__((always_inline))
-#else
-#define TILEWRIGHT_INLINE inline
 #endif
 
 namespace tilewright::execute {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "address.hpp"
+#include "elements.hpp"
 #include "handlers.hpp"
 #include "host/execute/shadow/shadow.hpp"
 #include "lanes.hpp"
@@ -132,8 +133,8 @@ void write_one(const Warp& warp, const Instruction& i, const AccessCode& access,
   write_fragment(warp, access, element, from, mask);
 }
 
-// Whether it is right as a whole to read elements, or to write them with what is defined, so that none needs to be
-// looked at.
+}  // namespace
+
 bool is_right(const Warp& warp, const Instruction& i, const AccessCode& access, Use use, uint32_t first,
               uint32_t elements, int64_t vector, Mask mask) {
   if (access.is_fragment) {
@@ -142,6 +143,20 @@ bool is_right(const Warp& warp, const Instruction& i, const AccessCode& access, 
   }
   return warp.shadow->look_at_runs(warp, i, access, use, first, elements, vector, mask);
 }
+
+Mask read_element(const Warp& warp, const Instruction& i, const AccessCode& access, uint32_t element, Mask mask,
+                  void* to, Mask& undefined, bool is_checked) {
+  const auto read = is_checked ? &read_one<true> : &read_one<false>;
+  return read(warp, i, access, element, mask, to, undefined);
+}
+
+void write_element(const Warp& warp, const Instruction& i, const AccessCode& access, uint32_t element, Mask mask,
+                   const void* from, Mask undefined, bool is_checked) {
+  const auto write = is_checked ? &write_one<true> : &write_one<false>;
+  write(warp, i, access, element, mask, from, undefined);
+}
+
+namespace {
 
 // The same of all elements; if not, vectors that are not aligned are found.
 bool is_right(const Warp& warp, const Instruction& i, const AccessCode& access, Use use) {

@@ -28,8 +28,8 @@ Extents extents_of(const MemoryCode& memory) {
 
 template <class T>
 TILEWRIGHT_INLINE T multiply_add(T a, T b, T c) {
-  if constexpr (std::is_same_v<T, float>) return __builtin_fmaf(a, b, c);
-  if constexpr (std::is_same_v<T, double>) return __builtin_fma(a, b, c);
+  if constexpr (std::is_same_v<T, float>) return std::fma(a, b, c);
+  if constexpr (std::is_same_v<T, double>) return std::fma(a, b, c);
   if constexpr (std::is_integral_v<T>) return a * b + c;  // unsigned: wraps around
 }
 

@@ -317,8 +317,8 @@ struct Atan2 {
 };
 
 struct Fma {
-  static TILEWRIGHT_INLINE float of(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
-  static TILEWRIGHT_INLINE double of(double x, double y, double z) { return __builtin_fma(x, y, z); }
+  static TILEWRIGHT_INLINE float of(float x, float y, float z) { return std::fma(x, y, z); }
+  static TILEWRIGHT_INLINE double of(double x, double y, double z) { return std::fma(x, y, z); }
 };
 
 struct FmaToOdd {

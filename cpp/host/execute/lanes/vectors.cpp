@@ -1,4 +1,5 @@
 // Vectors: moving elements and whole slots.
+#include <bit>
 #include <cstring>
 
 #include "handlers.hpp"
@@ -78,7 +79,7 @@ Mask outside(Warp& warp, const Instruction& i, const int32_t* index) {
   }
   if (warp.shadow != nullptr) {
     for (Mask left = wrong & warp.mask; left != 0; left &= left - 1) {
-      const int lane = __builtin_ctz(left);
+      const int lane = std::countr_zero(left);
       warp.cta->report(warp, i, FindingKind::kOutOfBounds, lane,
                        "element " + std::to_string(index[lane]) + " of a vector of " + std::to_string(i.count));
     }

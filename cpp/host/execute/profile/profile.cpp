@@ -31,6 +31,12 @@ int64_t flops_of(const program::Program& program, const Operation& operation) {
     if (!program::is_float(program.type(operation.accesses[0].pointer).scalar)) return 0;
     return 2 * operation.ints[0] * operation.ints[1] * operation.ints[2] * operation.ints[3];
   }
+  if (operation.code == Opcode::kMma) {
+    if (!program::is_float(program.type(operation.accesses[0].pointer).scalar)) return 0;
+    int64_t products = 1;
+    for (std::size_t i = 0; i < 6; ++i) products *= operation.ints[i];
+    return 2 * products / kLanes;
+  }
   if (operation.code == Opcode::kReduce) return of_type(operation.operands[0], 1);
   switch (program::facts(operation.code).family) {
     case Family::kUnary:
@@ -74,7 +80,7 @@ void lane_addresses(const Warp& warp, const AccessCode& access, uint32_t element
 }  // namespace
 
 std::string_view text_of(RequestKind kind) {
-  static constexpr std::string_view kTexts[] = {"load", "store", "atomic", "cp.async"};
+  static constexpr std::string_view kTexts[] = {"load", "store", "atomic", "cp.async", "ldmatrix", "stmatrix"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -177,6 +183,12 @@ void Profile::count_memory(Warp& warp, const Instruction& instruction, uint32_t 
         }
       }
       return;
+    case Opcode::kMma:
+      return;
+    case Opcode::kLdMatrix:
+      return count_matrices(warp, instruction, first, RequestKind::kLdMatrix);
+    case Opcode::kStMatrix:
+      return count_matrices(warp, instruction, memory.accesses[1], RequestKind::kStMatrix);
     default: {
       const RequestKind kind = code == Opcode::kLoad               ? RequestKind::kLoad
                                : instruction.flow == Flow::kAtomic ? RequestKind::kAtomic
@@ -213,6 +225,23 @@ void Profile::count_async(const Warp& warp, const Instruction& instruction, uint
       faults ? analysis::AsyncRequest{} : analysis::evaluate(lanes, static_cast<int>(width), is_around_l1);
   if (reads != 0) count(warp, *rows[0], found.source, {}, lanes.source.at.data(), reads);
   count(warp, *rows[1], found.destination, found.counted, lanes.destination.at.data(), warp.mask);
+}
+
+// The first eight lanes name the rows of the first matrix, and so on; what the others name is not looked at.
+void Profile::count_matrices(const Warp& warp, const Instruction& instruction, const AccessCode& access,
+                             RequestKind kind) {
+  const auto matrices = static_cast<int>(code_->memory[instruction.side].ints[0]);
+  const Mask rows = kAllLanes >> (kLanes - static_cast<uint32_t>(matrices) * analysis::kMatrixRows);
+  const analysis::Op op = kind == RequestKind::kLdMatrix ? analysis::Op::ldmatrix : analysis::Op::stmatrix;
+  const analysis::Access request = {analysis::Memory::shared, op, analysis::kMatrixRow, matrices};
+  for (uint32_t e = 0; e < access.count; e += analysis::kMatrixRow / access.bytes) {
+    uint64_t addresses[kLanes];
+    int64_t places[kLanes];
+    lane_addresses(warp, access, e, addresses);
+    for (uint32_t l = 0; l < kLanes; ++l) places[l] = static_cast<int64_t>(addresses[l] & ~kWindowMask);
+    count_request(warp, row(instruction, &access, Space::kShared, kind, analysis::kMatrixRow), request, places,
+                  rows & warp.mask);
+  }
 }
 
 void Profile::count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, RequestKind kind,

@@ -15,7 +15,7 @@
 namespace tilewright::execute {
 
 // What a request does; of an asynchronous copy each of its two sides is one.
-enum class RequestKind : uint8_t { kLoad, kStore, kAtomic, kAsync };
+enum class RequestKind : uint8_t { kLoad, kStore, kAtomic, kAsync, kLdMatrix, kStMatrix };
 
 std::string_view text_of(RequestKind kind);
 
@@ -83,6 +83,7 @@ class Profile {
            uint32_t width);
   void count_memory(Warp& warp, const Instruction& instruction, uint32_t together);
   void count_async(const Warp& warp, const Instruction& instruction, uint32_t first, Mask reads);
+  void count_matrices(const Warp& warp, const Instruction& instruction, const AccessCode& access, RequestKind kind);
   void count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, RequestKind kind,
                     uint32_t element, uint32_t width, Mask mask);
   static analysis::Request request_of(Row& row, const analysis::Access& access, const int64_t* addresses, Mask mask);

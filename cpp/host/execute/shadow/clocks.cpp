@@ -1,6 +1,7 @@
 #include "clocks.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace tilewright::execute {
 
@@ -14,14 +15,25 @@ void raise(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) {
 void set_all(WarpClock& clock) { clock.all = *std::min_element(clock.known.begin(), clock.known.end()); }
 
 bool below(const Bounds& bounds, const Event& event, uint32_t number) {
-  const auto found = bounds.find(event.cta);
-  return found != bounds.end() && event.warp < found->second.size() && number < found->second[event.warp];
+  const auto found = bounds.warps.find(event.cta);
+  return found != bounds.warps.end() && event.warp < found->second.size() && number < found->second[event.warp];
 }
 
 }  // namespace
 
+bool Bounds::has(const Event& event, Record record) const {
+  if (below(*this, event, event_of(record))) return true;
+  if (lanes.empty()) return false;
+  const auto found = lanes.find({event.cta, event.warp});
+  return found != lanes.end() && event_of(record) < found->second[lane_of(record)];
+}
+
 void join(Bounds& to, const Bounds& from) {
-  for (const auto& [cta, known] : from) raise(to[cta], known);
+  for (const auto& [cta, known] : from.warps) raise(to.warps[cta], known);
+  for (const auto& [warp, known] : from.lanes) {
+    std::array<uint32_t, kLanes>& lanes = to.lanes[warp];
+    for (uint32_t l = 0; l < kLanes; ++l) lanes[l] = std::max(lanes[l], known[l]);
+  }
 }
 
 Clocks::Clocks(uint32_t most) : most_(std::clamp(most, 3u, kMostEvents)) { clear(); }
@@ -60,7 +72,7 @@ bool Clocks::is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) 
   if (number <= 1) return true;
   const Event& event = events_[number];
   const WarpClock& clock = cta.warps[warp.index];
-  if (event.cta != warp.cta->linear) return !clock.others.empty() && below(clock.others, event, number);
+  if (event.cta != warp.cta->linear) return !clock.others.warps.empty() && below(clock.others, event, number);
   return number < clock.known[event.warp];
 }
 
@@ -68,61 +80,98 @@ bool Clocks::is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, R
   const uint32_t number = event_of(record);
   if (is_before(cta, warp, number)) return true;
   const Event& event = events_[number];
-  if (event.cta != warp.cta->linear || event.warp != warp.index) return false;
-  if (lane_of(record) == lane) return true;
-  Mask reached = Mask{1} << lane_of(record);
-  for (const WarpClock::Partial& partial : cta.warps[warp.index].partial) {
-    if (number < partial.event && (partial.lanes & reached) != 0) reached |= partial.lanes;
+  const WarpClock& clock = cta.warps[warp.index];
+  if (event.cta == warp.cta->linear && event.warp == warp.index) {
+    if (lane_of(record) == lane) return true;
+    Mask reached = Mask{1} << lane_of(record);
+    for (const WarpClock::Partial& partial : clock.partial) {
+      if (number < partial.event && (partial.lanes & reached) != 0) reached |= partial.lanes;
+    }
+    if ((reached >> lane & 1) != 0) return true;
   }
-  return (reached >> lane & 1) != 0;
+  if (!clock.others.lanes.empty() && clock.others.has(event, record)) return true;
+  const auto own = clock.lanes.find(lane);
+  return own != clock.lanes.end() && own->second.known.has(event, record);
 }
 
-bool Clocks::lacks_a_fence(const CtaClocks& cta, const Warp& warp, Record record) const {
-  return below(cta.warps[warp.index].would_be_known, events_[event_of(record)], event_of(record));
+bool Clocks::lacks_a_fence(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const {
+  const Event& event = events_[event_of(record)];
+  const WarpClock& clock = cta.warps[warp.index];
+  if (clock.would_be_known.has(event, record)) return true;
+  const auto own = clock.lanes.find(lane);
+  return own != clock.lanes.end() && own->second.would_be_known.has(event, record);
+}
+
+void Clocks::join_lanes(CtaClocks& cta, const Warp& warp) const {
+  WarpClock& clock = cta.warps[warp.index];
+  for (auto& [lane, own] : clock.lanes) {
+    join(clock.others, own.known);
+    join(clock.would_be_known, own.would_be_known);
+    own.known = own.would_be_known = {};
+  }
+  if (const auto inside = clock.others.warps.find(warp.cta->linear); inside != clock.others.warps.end()) {
+    raise(clock.known, inside->second);
+    clock.others.warps.erase(inside);
+  }
+  clock.known[warp.index] = static_cast<uint32_t>(events_.size());
+  clock.others.lanes.erase({warp.cta->linear, warp.index});
+  clock.partial.clear();
+  set_all(clock);
 }
 
 void Clocks::sync_lanes(CtaClocks& cta, const Warp& warp, Mask among) {
   last_ = nullptr;
+  if ((warp.live & ~among) == 0) return join_lanes(cta, warp);
   WarpClock& clock = cta.warps[warp.index];
-  const auto now = static_cast<uint32_t>(events_.size());
-  if ((warp.live & ~among) == 0) {
-    clock.known[warp.index] = now;
-    clock.partial.clear();
-    set_all(clock);
-  } else {
-    clock.partial.push_back({now, among});
+  clock.partial.push_back({static_cast<uint32_t>(events_.size()), among});
+  Bounds known, would_be_known;
+  for (const auto& [lane, own] : clock.lanes) {
+    if ((among >> lane & 1) == 0) continue;
+    join(known, own.known);
+    join(would_be_known, own.would_be_known);
+  }
+  if (known.empty() && would_be_known.empty()) return;
+  for (Mask left = among; left != 0; left &= left - 1) {
+    LaneClock& own = clock.lanes[static_cast<uint32_t>(std::countr_zero(left))];
+    own.known = known;
+    own.would_be_known = would_be_known;
   }
 }
 
 Bounds Clocks::bounds_of(const CtaClocks& cta, const Warp& warp) const {
   const WarpClock& clock = cta.warps[warp.index];
   Bounds bounds = clock.others;
-  std::vector<uint32_t>& own = bounds[warp.cta->linear];
+  std::vector<uint32_t>& own = bounds.warps[warp.cta->linear];
   own = clock.known;
   own[warp.index] = static_cast<uint32_t>(events_.size());
   return bounds;
 }
 
-void Clocks::learn(CtaClocks& cta, const Warp& warp, const Bounds& bounds) {
-  WarpClock& clock = cta.warps[warp.index];
-  for (const auto& [linear, known] : bounds) {
-    if (linear != warp.cta->linear) {
-      raise(clock.others[linear], known);
-      continue;
+Bounds Clocks::bounds_of(const CtaClocks& cta, const Warp& warp, uint32_t lane) const {
+  const WarpClock& clock = cta.warps[warp.index];
+  Bounds bounds = clock.others;
+  bounds.warps[warp.cta->linear] = clock.known;
+  // Of each lane the events that were before: its own all, those of others as far as they were in order since.
+  std::array<uint32_t, kLanes>& reached = bounds.lanes[{warp.cta->linear, warp.index}];
+  reached[lane] = static_cast<uint32_t>(events_.size());
+  for (auto partial = clock.partial.rbegin(); partial != clock.partial.rend(); ++partial) {
+    bool is_reached = false;
+    for (uint32_t l = 0; l < kLanes; ++l) {
+      is_reached |= (partial->lanes >> l & 1) != 0 && reached[l] >= partial->event;
     }
-    const uint32_t own = clock.known[warp.index];
-    raise(clock.known, known);
-    clock.known[warp.index] = own;  // what the warp hears of itself puts its lanes in no order
-    set_all(clock);
+    for (uint32_t l = 0; is_reached && l < kLanes; ++l) {
+      if ((partial->lanes >> l & 1) != 0) reached[l] = std::max(reached[l], partial->event);
+    }
   }
+  const auto own = clock.lanes.find(lane);
+  if (own != clock.lanes.end()) join(bounds, own->second.known);
+  return bounds;
 }
 
 void Clocks::arrive(CtaClocks& cta, const Warp& warp, int barrier) {
   last_ = nullptr;
-  WarpClock& clock = cta.warps[warp.index];
-  clock.known[warp.index] = static_cast<uint32_t>(events_.size());
-  clock.partial.clear();
-  set_all(clock);
+  join_lanes(cta, warp);
+  const WarpClock& clock = cta.warps[warp.index];
   CtaClocks::Joined& joined = cta.barriers[barrier];
   raise(joined.known, clock.known);
   join(joined.others, clock.others);
@@ -143,38 +192,46 @@ void Clocks::reset(CtaClocks& cta, int barrier) { cta.barriers[barrier] = {}; }
 void Clocks::fence(CtaClocks& cta, const Warp& warp, bool for_all) {
   last_ = nullptr;
   WarpClock& clock = cta.warps[warp.index];
-  learn(cta, warp, clock.heard_inside);
-  clock.heard_inside.clear();
-  if (for_all) {
-    learn(cta, warp, clock.heard);
-    clock.heard.clear();
-    clock.fenced = bounds_of(cta, warp);
+  for (Mask left = warp.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    LaneClock& own = clock.lanes[lane];
+    join(own.known, own.heard_inside);
+    own.heard_inside = {};
+    if (for_all) {
+      join(own.known, own.heard);
+      own.heard = {};
+    }
+    own.fenced_inside = bounds_of(cta, warp, lane);
+    if (for_all) own.fenced = own.fenced_inside;
   }
-  clock.fenced_inside = bounds_of(cta, warp);
 }
 
-void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint64_t variable, bool acquires, bool releases) {
+void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires,
+                         bool releases) {
   last_ = nullptr;
   WarpClock& clock = cta.warps[warp.index];
   Variable& known = variables_[variable];
   Bounds& inside = known.released_inside[warp.cta->linear];
-  join(clock.would_be_known, known.passed);
-  if (acquires) {
-    learn(cta, warp, known.released);
-  } else {
-    join(clock.heard, known.released);
-    join(clock.heard_inside, inside);
+  // Where all lanes do it, what would be known is told of the warp as a whole, which is less to keep.
+  const bool is_alone = warp.mask != warp.live;
+  join(is_alone ? clock.lanes[lane].would_be_known : clock.would_be_known, known.passed);
+  if (!known.released.empty() || !inside.empty()) {
+    LaneClock& own = clock.lanes[lane];
+    join(acquires ? own.known : own.heard, known.released);
+    if (!acquires) join(own.heard_inside, inside);
   }
-  Bounds passed = bounds_of(cta, warp);
+  const auto own = clock.lanes.find(lane);
+  Bounds passed = is_alone ? bounds_of(cta, warp, lane) : bounds_of(cta, warp);
   join(passed, clock.would_be_known);
+  if (is_alone) join(passed, own->second.would_be_known);
   join(known.passed, passed);
   if (releases) {
-    const Bounds now = bounds_of(cta, warp);
+    const Bounds now = bounds_of(cta, warp, lane);
     join(known.released, now);
     join(inside, now);
-  } else {
-    join(known.released, clock.fenced);
-    join(inside, clock.fenced_inside);
+  } else if (own != clock.lanes.end()) {
+    join(known.released, own->second.fenced);
+    join(inside, own->second.fenced_inside);
   }
 }
 

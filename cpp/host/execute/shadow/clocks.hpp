@@ -2,9 +2,11 @@
 //
 // Events are numbered as they happen. A warp knows, of each warp of its CTA, the number below which that one's events
 // happened before; of its own, the number below which all lanes are in order with each other. Of other CTAs it knows
-// what an atomic with fences told it.
+// what an atomic with fences told it. Fences and atomics are a lane's own: what it tells others is what it did itself
+// and what it knows, and what it hears the other lanes know behind a sync_warp or a barrier.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,9 +36,24 @@ struct Event {
   uint32_t lane_at(uint64_t address) const { return lane + static_cast<uint32_t>((address - first) / bytes); }
 };
 
-// For each CTA and warp the number below which events are known to have happened before.
-using Bounds = std::map<uint64_t, std::vector<uint32_t>>;
+// The numbers below which events are known to have happened before.
+struct Bounds {
+  std::map<uint64_t, std::vector<uint32_t>> warps;  // for each CTA and warp, whatever its lanes did
+  std::map<std::pair<uint64_t, uint32_t>, std::array<uint32_t, kLanes>> lanes;  // for CTA and warp, of each lane alone
+
+  bool empty() const { return warps.empty() && lanes.empty(); }
+  bool has(const Event& event, Record record) const;
+};
 void join(Bounds& to, const Bounds& from);
+
+struct LaneClock {
+  Bounds known;           // beside what the whole warp knows
+  Bounds fenced;          // what was known when the last fence for all CTAs was passed
+  Bounds fenced_inside;   // the last fence at all
+  Bounds heard;           // by atomics, and known once a fence for all CTAs is passed
+  Bounds heard_inside;    // once any is
+  Bounds would_be_known;  // if there were fences everywhere
+};
 
 struct WarpClock {
   std::vector<uint32_t> known;  // of the CTA's warps
@@ -45,13 +62,10 @@ struct WarpClock {
     uint32_t event;
     Mask lanes;
   };
-  std::vector<Partial> partial;  // since all lanes were in order
-  Bounds others;                 // of other CTAs
-  Bounds fenced;                 // what was known when the last fence for all CTAs was passed
-  Bounds fenced_inside;          // the last fence at all
-  Bounds heard;                  // by atomics, and known once a fence for all CTAs is passed
-  Bounds heard_inside;           // once any is
-  Bounds would_be_known;         // if there were fences everywhere
+  std::vector<Partial> partial;         // since all lanes were in order
+  Bounds others;                        // of other CTAs, and of single lanes of this one
+  Bounds would_be_known;                // if there were fences everywhere
+  std::map<uint32_t, LaneClock> lanes;  // that passed fences, or heard something by atomics
 };
 
 // Of one CTA.
@@ -83,20 +97,24 @@ class Clocks {
   // Whether the event was before whatever any lane of the warp does now.
   bool is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) const;
   // Whether a fence is all that lacks.
-  bool lacks_a_fence(const CtaClocks& cta, const Warp& warp, Record record) const;
+  bool lacks_a_fence(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const;
 
   void sync_lanes(CtaClocks& cta, const Warp& warp, Mask among);
   void arrive(CtaClocks& cta, const Warp& warp, int barrier);
   void leave(CtaClocks& cta, const Warp& warp, int barrier) const;
   static void reset(CtaClocks& cta, int barrier);
-  // A fence for all CTAs, or for the warp's own.
+  // A fence of the active lanes for all CTAs, or for the warp's own.
   void fence(CtaClocks& cta, const Warp& warp, bool for_all);
-  // An atomic at `variable`, with the meaning of an acquire or a release of its own.
-  void synchronize(CtaClocks& cta, const Warp& warp, uint64_t variable, bool acquires, bool releases);
+  // An atomic of a lane at `variable`, with the meaning of an acquire or a release of its own.
+  void synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires, bool releases);
 
  private:
+  // What a lane knows, and what it did itself.
+  Bounds bounds_of(const CtaClocks& cta, const Warp& warp, uint32_t lane) const;
+  // What the warp knows, and what all its lanes did.
   Bounds bounds_of(const CtaClocks& cta, const Warp& warp) const;
-  static void learn(CtaClocks& cta, const Warp& warp, const Bounds& bounds);
+  // All lanes of the warp are in order from here on, and know what any of them knew.
+  void join_lanes(CtaClocks& cta, const Warp& warp) const;
 
   struct Variable {
     Bounds released, passed;

@@ -313,9 +313,10 @@ void Shadow::synchronize(Warp& warp, const AccessCode& access, const uint64_t* a
                          const std::vector<int64_t>& order) {
   const int64_t meaning = order.empty() ? 0 : order[0];
   for (Mask left = mask; left != 0; left &= left - 1) {
-    uint64_t variable = addresses[std::countr_zero(left)];
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    uint64_t variable = addresses[lane];
     if (access.space == Space::kShared) variable = kSharedWindow | warp.cta->linear << 32 | variable;
-    clocks_.synchronize(warp.cta->memory->clocks, warp, variable, (meaning & 1) != 0, (meaning & 2) != 0);
+    clocks_.synchronize(warp.cta->memory->clocks, warp, lane, variable, (meaning & 1) != 0, (meaning & 2) != 0);
   }
 }
 

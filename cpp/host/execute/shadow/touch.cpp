@@ -29,7 +29,7 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   }
   const bool is_outside = event.cta != cta.linear;
   const bool fence =
-      (is_outside || event.warp != warp.index) && clocks_.lacks_a_fence(cta.memory->clocks, warp, record);
+      (is_outside || event.warp != warp.index) && clocks_.lacks_a_fence(cta.memory->clocks, warp, lane, record);
   const FindingKind kind = fence ? FindingKind::kMissingFence : FindingKind::kRace;
   Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place);
   if (finding == nullptr) return;

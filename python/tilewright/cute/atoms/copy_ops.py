@@ -183,10 +183,13 @@ class CopyG2SOp(CopyOp):
         return f"cp.async.{self.cache_mode.value}"
 
 
-class _Matrix(CopyOp):
+class MatrixOp(CopyOp):
+    """Matrices between shared memory and the registers of a warp."""
+
     __slots__ = ("num_matrices", "transpose")
     num_matrices: int
     transpose: bool
+    is_load = True
 
     def __init__(self, transpose: bool = False, num_matrices: int = 1) -> None:
         if num_matrices not in (1, 2, 4):
@@ -202,7 +205,7 @@ class _Matrix(CopyOp):
         return f"{name}.x{self.num_matrices}{'.trans' if self.transpose else ''}"
 
 
-class LdMatrix8x8x16bOp(_Matrix):
+class LdMatrix8x8x16bOp(MatrixOp):
     """Matrices of 8 x 8 elements of 16 bits from shared memory to the registers of a warp, transposed if wanted.
 
     >>> LdMatrix8x8x16bOp(transpose=True, num_matrices=2).instruction
@@ -217,7 +220,32 @@ class LdMatrix8x8x16bOp(_Matrix):
         return self._instruction("ldmatrix")
 
 
-class StMatrix8x8x16bOp(_Matrix):
+class LdMatrix8x16x8bOp(MatrixOp):
+    """Matrices of 8 x 16 elements of 8 bits from shared memory to the registers of a warp: the same bytes.
+
+    Raises ValueError for transpose=True: ldmatrix transposes elements of 16 bits alone up to sm_90.
+
+    >>> LdMatrix8x16x8bOp(num_matrices=4).instruction
+    'ldmatrix.x4'
+    """
+
+    __slots__ = ()
+
+    def __init__(self, transpose: bool = False, num_matrices: int = 1) -> None:
+        if transpose:
+            raise ValueError(
+                "LdMatrix8x16x8bOp: ldmatrix transposes elements of 16 bits alone; keep the operand along K in shared "
+                "memory, or load pairs with LdMatrix8x8x16bOp(transpose=True)"
+            )
+        super().__init__(transpose, num_matrices)
+
+    @property
+    def instruction(self) -> str:
+        """ldmatrix with the number of matrices."""
+        return self._instruction("ldmatrix")
+
+
+class StMatrix8x8x16bOp(MatrixOp):
     """Matrices of 8 x 8 elements of 16 bits from the registers of a warp to shared memory, transposed if wanted.
 
     >>> StMatrix8x8x16bOp(num_matrices=4).instruction
@@ -225,6 +253,7 @@ class StMatrix8x8x16bOp(_Matrix):
     """
 
     __slots__ = ()
+    is_load = False
 
     @property
     def instruction(self) -> str:

@@ -68,6 +68,9 @@ def _copy(function: str, atom: Any, src: Any, dst: Any, pred: Any) -> None:
     src, dst = memory_tensor(function, "src", src), memory_tensor(function, "dst", dst)
     check_types(function, atom, src, dst)
     threads = int(_core.size(atom.thr_id))
+    if threads > 1 and traced.in_kernel(src, dst):
+        traced.copy_by_warp(function, atom, src, dst, pred)
+        return
     if threads > 1:
         raise ValueError(
             f"{function}: {atom.op} moves data between the {threads} threads of a warp, and these tensors belong to "

@@ -162,15 +162,17 @@ def _gemm(function: str, atom: Any, d: Any, a: Any, b: Any, c: Any) -> None:
     d, a, b, c = _operands(function, d, a, b, c)
     _require_types(function, atom, d, a, b, c)
     threads = int(_core.size(atom.thr_id))
-    if threads > 1:
+    is_in_kernel = traced.in_kernel(d, a, b, c)
+    if threads > 1 and not is_in_kernel:
         raise ValueError(
             f"{function}: {atom.op} is executed by {threads} threads together, and the CPU has only one thread's part "
             "here; gemm_threads takes the parts of all threads, gemm_tiled whole tiles"
         )
     shapes = _extents(function, d, a, b, c)
     _check_values(function, atom, shapes)
-    if traced.in_kernel(d, a, b, c):
-        traced.multiply_add(function, atom, d, a, b, c, shapes)
+    if is_in_kernel:
+        multiply_in_kernel = traced.multiply_add if threads == 1 else traced.multiply_by_warp
+        multiply_in_kernel(function, atom, d, a, b, c, shapes)
         return
     rows, columns, depth = shapes["a"][1], shapes["b"][1], shapes["a"][2]
     left = _matrices(atom, "A", _load(a, atom.op.a_dtype), (rows, 1, depth))

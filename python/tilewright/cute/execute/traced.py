@@ -6,13 +6,13 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.cute.atoms.copy_ops import CopyG2SOp
+from tilewright.cute.atoms.copy_ops import CopyG2SOp, MatrixOp
 from tilewright.cute.atoms.mma_ops import Field
 from tilewright.cute.atoms.modifiers import LoadCacheMode
 from tilewright.cute.execute.copy_calls import name_of
 from tilewright.cute.execute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.int_tuple import text
-from tilewright.cute.tensors.pointer import AddressSpace
+from tilewright.cute.tensors.pointer import AddressSpace, recast_ptr
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.vectors.choose import where
 from tilewright.numeric import Boolean
@@ -24,9 +24,20 @@ if TYPE_CHECKING:
     from tilewright.cute.atoms.copy_atom import CopyAtom
     from tilewright.cute.atoms.mma_atom import MmaAtom
 
-__all__ = ["convert_elements", "copy_by_atom", "copy_elements", "copy_widest", "in_kernel", "multiply_add"]
+__all__ = [
+    "convert_elements",
+    "copy_by_atom",
+    "copy_by_warp",
+    "copy_elements",
+    "copy_widest",
+    "in_kernel",
+    "multiply_add",
+    "multiply_by_warp",
+]
 
 _MOST_BITS = 128  # of one instruction of any GPU
+_REGISTER_BITS = 32
+_WARP = 32  # threads
 
 
 def in_kernel(*tensors: Tensor) -> bool:
@@ -148,6 +159,85 @@ def _divisor(x: Any) -> int:
     return int(_core.get_divisibility(x))
 
 
+# ---- by a warp -------------------------------------------------------------------------------------------------------
+
+
+def copy_by_warp(function: str, atom: CopyAtom, src: Tensor, dst: Tensor, pred: Any) -> None:
+    """Copy matrices between shared memory and the registers of a warp: ldmatrix and stmatrix."""
+    op = atom.op
+    if not isinstance(op, MatrixOp):
+        raise ValueError(f"{function}: {op} is no operation of kernels yet; ldmatrix and stmatrix are, and cp.async")
+    if pred is not None:
+        raise ValueError(
+            f"{function}: {op} is executed by the 32 threads of a warp together, so none of its calls can be left out; "
+            "pad the tensors to whole tiles and leave pred out"
+        )
+    sides = (("src", src, atom.layout_src_tv), ("dst", dst, atom.layout_dst_tv))
+    calls = []
+    for name, tensor, layout in sides:
+        _require_space(function, atom, name, tensor)
+        values, (first, *rest) = int(_core.size(layout, mode=[1])), sizes_of(function, name, tensor)
+        if first % values:
+            raise ValueError(
+                f"{function}: {name_of(atom)} moves {values} elements of a thread's {name} at once, but mode 0 of "
+                f"{tensor} has {first}, which is no multiple of it; partition it by this tiled copy (partition_S, "
+                "partition_D, retile)"
+            )
+        calls.append((first // values, *rest))
+        if tensor.memspace is AddressSpace.rmem:
+            _require_registers(function, name_of(atom), name, tensor)
+        else:
+            _require_vectors(function, atom, name, tensor, values)
+    if calls[0] != calls[1]:
+        raise ValueError(
+            f"{function}: {name_of(atom)} is called {text(calls[0])} times by the modes of src {src}, and "
+            f"{text(calls[1])} times by those of dst {dst}; they need the same"
+        )
+    emit(
+        "ldmatrix" if op.is_load else "stmatrix",
+        accesses=[_access(function, src), _access(function, dst)],
+        ints=(op.num_matrices, int(op.transpose)),
+    )
+
+
+def _require_registers(function: str, what: str, name: str, tensor: Tensor) -> None:
+    """Each register of 32 bits holds neighbours."""
+    bits = tensor.iterator.dtype.bits
+    together = max(_REGISTER_BITS // bits, 1)
+    if tensor.memspace is not AddressSpace.rmem:
+        raise ValueError(
+            f"{function}: {what} takes {name} from registers, but it is {tensor}; copy it to a fragment first "
+            "(make_fragment_A, make_fragment_B, make_fragment_C)"
+        )
+    parts = _core.logical_divide(tensor.layout, together)
+    if not _is_run(tensor.layout, together) or 8 * _known_alignment(tensor, parts) < together * bits:
+        raise ValueError(
+            f"{function}: {what} takes {together} elements of {name} from each register, but {tensor} is not known to "
+            "have them side by side; make the fragment with make_fragment_A, make_fragment_B or make_fragment_C"
+        )
+
+
+def multiply_by_warp(
+    function: str, atom: MmaAtom, d: Tensor, a: Tensor, b: Tensor, c: Tensor, shapes: dict[str, tuple[int, ...]]
+) -> None:
+    """d[m,n] = c[m,n] + sum over k of a[m,k] b[n,k], an instruction of the warp for each m, n and k: mma.sync."""
+    op = atom.op
+    if int(_core.size(atom.thr_id)) != _WARP:
+        raise ValueError(f"{function}: {op} is no operation of kernels yet; those of one thread and of a warp are")
+    for name, tensor in (("d", d), ("a", a), ("b", b), ("c", c)):
+        _require_registers(function, str(op), name, tensor)
+    c = _initial(atom, d, c)
+    # Of Float32 the instruction reads the upper bits.
+    a, b = (Tensor(recast_ptr(x.iterator, dtype=t), x.layout) for x, t in ((a, op.a_dtype), (b, op.b_dtype)))
+    _, rows, depth = shapes["a"]
+    emit(
+        "mma",
+        accesses=[_access(function, tensor) for tensor in (d, a, b, c)],
+        ints=(*op.shape_mnk, rows, shapes["b"][1], depth, int(op.arch.removeprefix("sm_"))),
+        text=op.instruction,
+    )
+
+
 # ---- element by element ----------------------------------------------------------------------------------------------
 
 
@@ -187,13 +277,19 @@ def multiply_add(
     function: str, atom: MmaAtom, d: Tensor, a: Tensor, b: Tensor, c: Tensor, shapes: dict[str, tuple[int, ...]]
 ) -> None:
     """d[m,n] = c[m,n] + sum over k of a[m,k] b[n,k], each step a fused multiply-add."""
-    accumulate = atom.get(Field.ACCUMULATE)
-    if is_traced(accumulate):
-        d.store(where(accumulate, c.load(), 0))
-        c = d
-    elif not accumulate:
-        d.fill(0)
-        c = d
+    c = _initial(atom, d, c)
     _, rows, depth = shapes["a"]
     accesses = [_access(function, tensor) for tensor in (d, a, b, c)]
     emit("fma_tile", accesses=accesses, ints=(1, rows, shapes["b"][1], depth))
+
+
+def _initial(atom: MmaAtom, d: Tensor, c: Tensor) -> Tensor:
+    """What is added to: c, or d where that is cleared first."""
+    accumulate = atom.get(Field.ACCUMULATE)
+    if is_traced(accumulate):
+        d.store(where(accumulate, c.load(), 0))
+        return d
+    if not accumulate:
+        d.fill(0)
+        return d
+    return c

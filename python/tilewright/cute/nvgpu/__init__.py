@@ -7,6 +7,7 @@ from tilewright._names import names_of
 from tilewright.cute.atoms.copy_ops import CopyG2ROp, CopyR2GOp, CopyR2SOp, CopyS2ROp, CopyUniversalOp
 from tilewright.cute.atoms.mma_ops import MmaUniversalOp
 from tilewright.cute.atoms.mma_warpgroup import OperandMajorMode
+from tilewright.cute.atoms.modifiers import LoadCacheMode
 from tilewright.cute.nvgpu import common, cpasync, warp, warpgroup
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "CopyR2SOp",
     "CopyS2ROp",
     "CopyUniversalOp",
+    "LoadCacheMode",
     "MmaUniversalOp",
     "OperandMajorMode",
     "common",

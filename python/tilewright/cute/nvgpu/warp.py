@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
-from tilewright.cute.atoms.copy_ops import LdMatrix8x8x16bOp, StMatrix8x8x16bOp
+from tilewright.cute.atoms.copy_ops import LdMatrix8x8x16bOp, LdMatrix8x16x8bOp, StMatrix8x8x16bOp
 from tilewright.cute.atoms.mma_ops import Field, MmaF16BF16Op, MmaF64Op, MmaFP8Op, MmaI8Op, MmaTF32Op
 
 __all__ = [
     "Field",
     "LdMatrix8x8x16bOp",
+    "LdMatrix8x16x8bOp",
     "MmaF16BF16Op",
     "MmaF64Op",
     "MmaFP8Op",

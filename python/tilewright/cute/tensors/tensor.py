@@ -94,7 +94,19 @@ class Tensor:
         return str(self)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(int(_core.size(self.shape))))
+        size = _core.size(self.shape)
+        if is_traced(size):
+            raise TypeError(
+                f"{self}: its number of elements is known only at run time, so that Python does not walk through them: "
+                "write `for i in cutlass.range(cute.size(t))` and t[i]"
+            )
+        return (self[i] for i in range(int(size)))
+
+    def __len__(self) -> int:
+        raise TypeError(f"len: {self} has cute.size(t) elements, and the extents t.shape")
+
+    def __bool__(self) -> bool:
+        return True
 
     def __getitem__(self, coord: Any) -> Any:
         if _has_none(coord):
@@ -167,6 +179,11 @@ class Tensor:
         return pointer + (offset if pointer.is_traced else int(offset))
 
     def _check_range(self, coord: Any, shape: Any, whole: Any, path: tuple[int, ...]) -> None:
+        if isinstance(coord, float) or getattr(type(coord), "is_float", False):
+            raise TypeError(
+                f"{self}: an index is an integer, but got {type(coord).__name__} {coord}: `//` divides to an integer, "
+                "`/` to a Float32"
+            )
         if isinstance(coord, (tuple, list)):
             if isinstance(shape, tuple) and len(coord) == len(shape):
                 for i, (c, s) in enumerate(zip(coord, shape, strict=True)):

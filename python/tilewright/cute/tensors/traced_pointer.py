@@ -45,6 +45,12 @@ class TracedPointer(Pointer):
         """A pointer of the same type."""
         return TracedPointer(self.dtype, symbol, self.memspace, self.alignment, self.swizzle)
 
+    def aligned_to_only(self, alignment: int) -> TracedPointer:
+        """The same address, of which a smaller alignment is known."""
+        if alignment == self.alignment:
+            return self
+        return self._recast(self.dtype, self.memspace, alignment, self.swizzle)
+
     @property
     def is_traced(self) -> bool:
         return True

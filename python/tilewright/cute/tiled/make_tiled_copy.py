@@ -98,6 +98,8 @@ def make_tiled_copy(
 ) -> TiledCopy:
     """The tiled copy of a layout from (thread, value) to the index in a tile.
 
+        value v of thread t is the element layout_tv(t, v) of the tile, counted along mode 0 first
+
     The tiler is an extent or a layout for each mode. Elements may belong to several threads. Raises LayoutError where
     an element of the tile belongs to none (CuTe would not copy it), where a value lies outside the tile, and where the
     atom takes more threads or values than there are. Source: CuTeDSL `cute.make_tiled_copy`.
@@ -116,8 +118,10 @@ def make_tiled_copy_tv(
 ) -> TiledCopy:
     """The tiled copy of threads laid out as `thr_layout`, each with values as `val_layout` side by side.
 
-    The tile has the extents of both multiplied: make_layout_tv(thr_layout, val_layout). Raises LayoutError as
-    make_tiled_copy. Source: CuTeDSL `cute.make_tiled_copy_tv`.
+        (tiler_mn, layout_tv_tiled) = make_layout_tv(thr_layout, val_layout)
+
+    The tile has the extents of both multiplied. Raises LayoutError as make_tiled_copy. Source: CuTeDSL
+    `cute.make_tiled_copy_tv`.
 
     >>> from tilewright import Float32, cute
     >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32, num_bits_per_copy=128)

@@ -28,6 +28,8 @@ def make_tiled_mma(
 ) -> TiledMma:
     """The multiplication of a tile by atoms laid out along (M,N,K), each by its own threads.
 
+        D(m,n) = C(m,n) + sum over k of A(m,k) B(n,k)
+
     `atom_layout_mnk` is a Layout of three modes, or its shape; `permutation_mnk` has for each mode None, the extent of
     the tile, or a Layout that permutes its elements. Raises TypeError for what is no operation, ValueError for an atom
     layout or a permutation without three modes, LayoutError where the atoms share threads and where a permutation is

@@ -18,7 +18,8 @@ class Parts(NamedTuple):
     `split(value)` gives (static, parts): what has to be equal, and the values inside. `build(value, parts)`: a value
     such as the one given, with these parts. A type whose objects change in place (a pipeline's state) has
     `assign(value, parts)`, which puts parts into the object. Its objects go round every loop that mentions them, or,
-    with `if_called`, every loop that calls a method of theirs.
+    with `if_called`, every loop that calls a method of theirs. `weaker(first, second)`: a value of which less is known
+    while tracing, such as both are (None where there is none).
     """
 
     split: Callable[[Any], tuple[Any, Sequence[Any]]]
@@ -26,6 +27,7 @@ class Parts(NamedTuple):
     assign: Callable[[Any, Sequence[Any]], None] | None = None
     describe: Callable[[Any], str] | None = None
     if_called: bool = False
+    weaker: Callable[[Any, Any], Any] | None = None
 
 
 def python_parts(kind: type) -> Parts | None:

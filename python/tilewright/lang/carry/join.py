@@ -40,8 +40,12 @@ class Join:
         if parts is not None and a is b:
             static_a, parts_a = parts.split(first)
             static_b, parts_b = parts.split(second)
+            like = first
             if static_a != static_b:
-                raise Mismatch(path, describe(first), describe(second))
+                like = parts.weaker(first, second) if parts.weaker is not None else None
+                if like is None:
+                    raise Mismatch(path, describe(first), describe(second))
+                static_a = parts.split(like)[0]
             names = part_names(first, path, len(parts_a))
             try:
                 plans = [self.add(x, y, name) for x, y, name in zip(parts_a, parts_b, names, strict=True)]
@@ -50,8 +54,8 @@ class Join:
                     raise
                 raise Mismatch(path, describe(first), describe(second), error.fix) from None
             if all(type(plan) is Keep and plan.value is x for plan, x in zip(plans, parts_a, strict=True)):
-                return Keep(first)
-            return Build(parts, first, plans, static_a)
+                return Keep(like)
+            return Build(parts, like, plans, static_a)
         if a is b and equal(first, second):
             return Keep(first)
         raise Mismatch(path, describe(first), describe(second))
@@ -76,7 +80,9 @@ class Join:
                 if symbol_a == symbol_b:
                     return Keep(first)
                 if symbol_a.type != symbol_b.type:
-                    raise Mismatch(path, str(symbol_a.type), str(symbol_b.type))
+                    like = leaf_a.weaker(first, second) if leaf_a.weaker is not None else None
+                    if like is None:
+                        raise Mismatch(path, str(symbol_a.type), str(symbol_b.type))
         slot = self._slots.get((id(first), id(second)))
         if slot is None:  # a variable that a function inside assigns is found twice
             slot = self._slots[id(first), id(second)] = len(self.pairs)

@@ -36,13 +36,16 @@ class Leaf(NamedTuple):
 
     `is_dynamic(value)`: whether it holds a symbol and not a Python number; `symbol_of(value)`: the symbol, a constant
     where it holds a Python number; `wrap(symbol, like)`: a value such as `like` that holds the symbol. `is_number`: the
-    type makes a value of a Python number, `type(like)(3)`.
+    type makes a value of a Python number, `type(like)(3)`. `weaker(first, second)`: a value of which less is known
+    while tracing, such as both are (None where there is none); `weaken(value, like)`: the value as one such as `like`.
     """
 
     is_dynamic: Callable[[Any], bool]
     symbol_of: Callable[[Any], Any]
     wrap: Callable[[Any, Any], Any]
     is_number: bool
+    weaker: Callable[[Any, Any], Any] | None = None
+    weaken: Callable[[Any, Any], Any] | None = None
 
 
 class Mismatch(TypeError):
@@ -69,10 +72,12 @@ def register_leaf(
     symbol_of: Callable[[Any], Any],
     wrap: Callable[[Any, Any], Any],
     is_number: bool = True,
+    weaker: Callable[[Any, Any], Any] | None = None,
+    weaken: Callable[[Any, Any], Any] | None = None,
 ) -> None:
     """Say how a type and its subclasses hold one symbol; see `Leaf`."""
     _forget()
-    _registered_leaves[kind] = Leaf(is_dynamic, symbol_of, wrap, is_number)
+    _registered_leaves[kind] = Leaf(is_dynamic, symbol_of, wrap, is_number, weaker, weaken)
 
 
 def register(
@@ -83,10 +88,11 @@ def register(
     assign: Callable[[Any, Sequence[Any]], None] | None = None,
     describe: Callable[[Any], str] | None = None,
     if_called: bool = False,
+    weaker: Callable[[Any, Any], Any] | None = None,
 ) -> None:
     """Say what a type and its subclasses are made of; see `Parts`."""
     _forget()
-    _registered_parts[kind] = Parts(split, build, assign, describe, if_called)
+    _registered_parts[kind] = Parts(split, build, assign, describe, if_called, weaker)
 
 
 def register_python_numbers(makers: dict[type, Callable[[Any], Any]]) -> None:

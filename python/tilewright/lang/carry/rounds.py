@@ -15,9 +15,14 @@ __all__ = ["Round"]
 
 
 class Round:
-    """Takes values round a loop: Python numbers become the program's at its entry, everything else keeps its type."""
+    """Takes values round a loop: Python numbers become the program's at its entry, everything else keeps its type.
+
+    Where a value is less known at the end of a trip than at the entry (a pointer is less aligned), `is_too_strong` says
+    so, and `weakened` gives the values to enter with.
+    """
 
     def __init__(self) -> None:
+        self.is_too_strong = False
         self.likes: list[Any] = []  # a value of the type of each leaf
         self._trees: list[tuple[Any, str]] = []
 
@@ -60,6 +65,10 @@ class Round:
             self._match(tree, value, path, out)
         return out
 
+    def weakened(self, values: Sequence[Any]) -> list[Any]:
+        """What the variables are at the entry, such as they and these values are; in the block around the loop."""
+        return [_weakened(_like(tree), value) for (tree, _), value in zip(self._trees, values, strict=True)]
+
     def _match(self, tree: Any, value: Any, path: str, out: list[Any]) -> None:
         if type(tree) is Keep:
             if tree.value is not value and not (type(tree.value) is type(value) and equal(tree.value, value)):
@@ -69,7 +78,11 @@ class Round:
         else:
             fits = type(value) is type(tree.like)
             static, inside = tree.parts.split(value) if fits else (None, ())
-            if not fits or static != tree.static:
+            if fits and static != tree.static:
+                weaker = tree.parts.weaker and tree.parts.weaker(tree.like, value)
+                fits = weaker is not None
+                self.is_too_strong |= fits and tree.parts.split(weaker)[0] != tree.static
+            if not fits:
                 raise Mismatch(path, describe(tree.like), describe(value))
             names = part_names(value, path, len(inside))
             try:
@@ -91,6 +104,33 @@ class Round:
         if type(value) is not type(like):
             raise Mismatch(path, describe(like), describe(value))
         symbol = leaf.symbol_of(value)
-        if leaf.is_dynamic(like) and symbol.type != leaf.symbol_of(like).type:
-            raise Mismatch(path, str(leaf.symbol_of(like).type), str(symbol.type))
+        of_entry = leaf.symbol_of(like).type if leaf.is_dynamic(like) else symbol.type
+        if symbol.type != of_entry:
+            weaker = leaf.weaker and leaf.weaker(like, value)
+            if weaker is None:
+                raise Mismatch(path, str(of_entry), str(symbol.type))
+            assert leaf.weaken is not None
+            symbol = leaf.symbol_of(leaf.weaken(value, weaker))
+            self.is_too_strong |= symbol.type != of_entry
         return symbol
+
+
+def _like(tree: Any) -> Any:
+    return tree.value if type(tree) is Keep else tree.like
+
+
+def _weakened(entry: Any, value: Any) -> Any:
+    """The value at the entry of a loop, such as it and the value at the end of a trip are."""
+    kind = type(entry)
+    leaf, parts = leaf_of(kind), parts_of(kind)
+    if leaf is not None and type(value) is kind and leaf.weaker is not None and leaf.weaken is not None:
+        weaker = leaf.weaker(entry, value)
+        return entry if weaker is None else leaf.weaken(entry, weaker)
+    if leaf is not None or parts is None or type(value) is not kind:
+        return entry
+    (static, inside), (other_static, others) = parts.split(entry), parts.split(value)
+    like = parts.weaker(entry, value) if parts.weaker is not None and static != other_static else entry
+    new = [_weakened(part, other) for part, other in zip(inside, others, strict=True)]
+    if like is entry and all(x is y for x, y in zip(new, inside, strict=True)):
+        return entry
+    return parts.build(like, new)

@@ -54,6 +54,7 @@ __all__ = [
     "or_",
     "read",
     "register_builtin",
+    "register_symbol",
     "too_deep",
     "while_",
 ]
@@ -187,11 +188,24 @@ def fails(test: Any, message: Callable[[], Any] | None, text: str) -> bool:
 # --- names
 
 
+_symbols: dict[type, Callable[[Any], Any]] = {}
+
+
+def register_symbol(kind: type, symbol_of: Callable[[Any], Any]) -> None:
+    """Say which value of the program, or None, gets the variable's name where one of a type is assigned."""
+    _symbols[kind] = symbol_of
+
+
 def named(value: Any, name: str) -> Any:
-    """The value of an assignment; a number of the program gets the variable's name."""
+    """The value of an assignment; a number of the program, or a thread's own memory, gets the variable's name."""
     leaf = leaf_of(value.__class__)
-    if leaf is not None and leaf.is_dynamic(value):
-        current().name(leaf.symbol_of(value), name)
+    if leaf is not None:
+        if leaf.is_dynamic(value):
+            current().name(leaf.symbol_of(value), name)
+    elif value.__class__ in _symbols:
+        symbol = _symbols[value.__class__](value)
+        if symbol is not None:
+            current().name(symbol, name)
     return value
 
 

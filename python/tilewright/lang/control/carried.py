@@ -29,13 +29,18 @@ class Carried:
         values: Sequence[Any],
         watch: Watch,
         stores: Sequence[tuple[Any, str | None]],
+        entries: Sequence[Any] = (),
     ) -> None:
+        """`entries`: what goes round has these values when the loop begins, and not those that it is found with."""
         self.site = site
         self.names = names
         self._is_bound = [is_bound(value) for value in values]
         self._values = values
         self._watch = watch
+        self._stores = stores
         self._round = Round()
+        self._entries = iter(entries)
+        self._now: list[Any] = []
         self._paths: list[str] = []
         self._cells: list[tuple[Watched, Any]] = []  # a part of an object that goes round
         self._whole: list[tuple[Watched, int]] = []  # an object whose kind says what goes round
@@ -53,7 +58,7 @@ class Carried:
             raise TypeError(self._changed(error)) from None
 
     def _add(self, value: Any, path: str) -> None:
-        self._round.add(value, path)
+        self._round.add(next(self._entries, value), path)
         self._paths.append(path)
 
     def _add_object(self, watched: Watched) -> None:
@@ -129,9 +134,22 @@ class Carried:
                 if key not in state:
                     raise Mismatch(watched.name(key), describe(watched.state[key]), "missing")
                 now.append(state[key])
+            self._now = now
             return self._round.returned(now)
         except Mismatch as error:
             raise TypeError(self._changed(error)) from None
+
+    @property
+    def is_too_strong(self) -> bool:
+        """Whether a value was less known when a trip ended than when the loop begins: see `weakened`."""
+        return self._round.is_too_strong
+
+    def weakened(self, builder: Any, depth: int) -> Carried:
+        """What goes round the loop instead, as the last trip has ended; its blocks are forgotten."""
+        builder.abandon(depth)
+        self._watch.restore()
+        entries = self._round.weakened(self._now)
+        return Carried(self.site, self.names, self._values, self._watch, self._stores, entries)
 
     def _require_unchanged(self, variables: dict[str, Any]) -> None:
         carried = {(id(watched.value), key) for watched, key in self._cells}

@@ -92,22 +92,29 @@ class Loop:
         frame: FrameType,
     ) -> None:
         self._builder = builder
-        self._site = site = Site.of(frame)
+        self._depth = builder.depth
+        site = Site.of(frame)
         watch = watch_of(frame, watched)
-        self._names = names
-        self._carried = Carried(site, names, read(frame, names), watch, stores_of(frame, stores))
+        self._names, self._name = names, index
+        carried = Carried(site, names, read(frame, names), watch, stores_of(frame, stores))
         try:
-            self._like, bounds = over.bounds()
+            self._like, self._bounds = over.bounds()
         except Mismatch as error:
             raise TypeError(site.error(f"a bound of the range is {error.first}", error.fix)) from None
-        inits = self._carried.symbols()
-        self._operands = (*bounds, *inits)
         self._unroll = over.unroll
+        self._begin(carried)
+
+    def _begin(self, carried: Carried) -> None:
+        """Open the block of a trip."""
+        self._carried = carried
+        builder, bounds = self._builder, self._bounds
+        inits = carried.symbols()
+        self._operands = (*bounds, *inits)
         parameters = builder.begin_block([bounds[0].type, *(symbol.type for symbol in inits)])
-        if index:
-            builder.name(parameters[0], index)
+        if self._name:
+            builder.name(parameters[0], self._name)
         self._index = leaf_of(type(self._like)).wrap(parameters[0], self._like)  # type: ignore[union-attr]
-        self._values = self._carried.enter(parameters[1:], builder)
+        self._values = carried.enter(parameters[1:], builder)
         self._step = 0
 
     def enter(self) -> list[Any]:
@@ -117,19 +124,22 @@ class Loop:
         return self
 
     def __next__(self) -> Any:
+        if self._step == 1:
+            self.leave()
         self._step += 1
         if self._step == 1:
             return self._index
-        if self._step == 2:
-            self.leave()
         raise StopIteration
 
     def leave(self) -> list[Any]:
-        """End the trip."""
+        """End the trip; where it is to be traced again, from weaker values, the values that it begins with."""
         self._step = 2
         values = read(sys._getframe(1), self._names) if self._names else []
         builder = self._builder
         yields = self._carried.returned(values)
+        if self._carried.is_too_strong:
+            self._begin(self._carried.weakened(builder, self._depth))
+            return self._values
         block = builder.end_block(yields)
         results = builder.op("for", self._operands, blocks=(block,), ints=(self._unroll,))
         return self._carried.leave(results or (), builder)
@@ -178,6 +188,9 @@ class While:
         frame, builder = sys._getframe(1), self._builder
         if self.dynamic:
             yields = [truth(value), *self._carried.returned(read(frame, self._names))]
+            if self._carried.is_too_strong:
+                self._carried = self._carried.weakened(builder, self._depth)
+                return False
             self._before = builder.end_block(yields)
             self._values = self._carried.enter(builder.begin_block(self._types), builder)
             return True
@@ -195,7 +208,11 @@ class While:
     def leave(self) -> list[Any]:
         """Behind the body; the values of the variables behind the loop."""
         builder = self._builder
-        yields = self._carried.returned(read(sys._getframe(1), self._names))
+        values = read(sys._getframe(1), self._names)
+        yields = self._carried.returned(values)
+        if self._carried.is_too_strong:
+            self._carried = self._carried.weakened(builder, self._depth)
+            return values
         body = builder.end_block(yields)
         results = builder.op("while", self._inits, blocks=(self._before, body))
         self._is_over = True

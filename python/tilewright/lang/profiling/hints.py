@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.analysis.access import warp_access
+from tilewright.analysis.access import OF_MATRICES, warp_access
 from tilewright.analysis.advice import advice_on_access
 from tilewright.analysis.layouts import Table
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["excess_of", "hint_of", "rule_of"]
 
-WARP = 32
+WARP, ROWS = 32, 8  # lanes; those that name the rows of a matrix
 FEW = 16  # lanes
 
 
@@ -46,8 +46,9 @@ def hint_of(x: MemoryInstruction, element_bits: int) -> str:
     worst = x.worst
     if worst is None or not x.addresses:
         return ""
-    addresses, mask = np.zeros((1, WARP), np.int64), np.zeros((1, WARP), bool)
     lanes = list(x.lane_ids) or range(len(x.addresses))
+    matrices = -(-(max(lanes) + 1) // ROWS) if x.op in OF_MATRICES else 0
+    addresses, mask = (np.zeros((1, ROWS * matrices or WARP), kind) for kind in (np.int64, bool))
     addresses[0, lanes], mask[0, lanes] = x.addresses, True
     one = x._replace(
         requests=1, lanes=worst.lanes, sectors=worst.sectors, ideal_sectors=worst.ideal_sectors,
@@ -55,16 +56,16 @@ def hint_of(x: MemoryInstruction, element_bits: int) -> str:
     )  # fmt: skip
     if one.conflicts > 0:
         said = f"{worst.ways}-way bank conflict, {worst.wavefronts} wavefronts of {worst.ideal_wavefronts} ideal"
-        mended = _mended(one, element_bits, addresses, mask)
+        mended = _mended(one, element_bits, addresses, mask, matrices)
         return f"{x.name}: {said}" + (f"; {mended}" if mended else "")
     if one.excessive_sectors > 0 or worst.lanes <= FEW:
         table = Table(addresses, element_bits, 0)
         counted = one._replace(op=rule_of(x.op))
-        return f"{x.name}: {advice_on_access(counted, one.width, table, addresses, mask, 0)}"
+        return f"{x.name}: {advice_on_access(counted, one.width, table, addresses, mask, matrices)}"
     return ""
 
 
-def _mended(x: MemoryInstruction, bits: int, addresses: np.ndarray, mask: np.ndarray) -> str:
+def _mended(x: MemoryInstruction, bits: int, addresses: np.ndarray, mask: np.ndarray, matrices: int) -> str:
     """What takes fewer wavefronts: rows that are longer by an access, or a swizzle; of atomics data decide."""
     if x.op == "atomic":
         return ""
@@ -75,7 +76,7 @@ def _mended(x: MemoryInstruction, bits: int, addresses: np.ndarray, mask: np.nda
         ways.append(f"pad the rows by {count} element{'s' * (count != 1)}")
         if padded > x.ideal_wavefronts:
             ways[-1] += f" ({padded} wavefronts)"
-    text = advice_on_access(x, x.width, Table(addresses, bits, 0), addresses, mask, 0).partition("; ")[2]
+    text = advice_on_access(x, x.width, Table(addresses, bits, 0), addresses, mask, matrices).partition("; ")[2]
     if "Swizzle" in text:
         alone = x.worst is not None and x.worst.alone  # by the banks of the cache, which no layout changes
         ways.append(text.partition(" takes ")[0] if alone else text.replace(f" instead of {x.wavefronts}", ""))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tilewright.lang.arguments import Leaves, Memory
-    from tilewright.lang.jit import Traced
+    from tilewright.lang.calls.decorated import Traced
 
 __all__ = ["ALIGNMENT", "Counted", "count", "whole_memory_of"]
 

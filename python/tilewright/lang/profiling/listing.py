@@ -11,6 +11,8 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
+from tilewright._cells import cell_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -127,7 +129,7 @@ def _hints(profile: Profile) -> list[str]:
     said = [x for x in profile.worst if x.hint and LITTLE * x.excess >= x.ideal_sectors + x.ideal_wavefronts]
     said += [x for x in profile.lines if x.hint and x.excess == 0 and LITTLE * x.requests >= all_requests]
     has_one_file = len({x.file for x in profile.lines}) == 1
-    places = ("" if has_one_file else f"{os.path.basename(x.file)}, " for x in said)
+    places = ("" if has_one_file else f"{os.path.basename(_shown_path(x.file))}, " for x in said)
     hints = [f"{place}line {x.number}: {x.hint}" for place, x in zip(places, said[:SHOWN], strict=False)]
     if len(said) > SHOWN:
         hints.append(f"{len(said) - SHOWN} more lines have a .hint")
@@ -135,7 +137,10 @@ def _hints(profile: Profile) -> list[str]:
 
 
 def _shown_path(file: str) -> str:
-    """Relative to the working folder where it lies below it."""
+    """Relative to the working folder where it lies below it; the name of a notebook's cell."""
+    cell = cell_of(file)
+    if cell is not None:
+        return cell
     below = os.path.join(os.getcwd(), "")
     return file[len(below) :] if file.startswith(below) else file
 

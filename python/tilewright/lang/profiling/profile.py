@@ -9,12 +9,14 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright._boundary import shown
+from tilewright._cells import cell_of
 from tilewright._notebook import drawn, or_text
 from tilewright._traceback import short
-from tilewright.analysis.access import SECTOR, warp_access
+from tilewright.analysis.access import OF_MATRICES, SECTOR, warp_access
 from tilewright.analysis.instructions import Analysis, MemoryInstruction
 from tilewright.analysis.layouts import sass_name
-from tilewright.lang.jit import Compiled, Jit
+from tilewright.lang.calls.compiled import Compiled
+from tilewright.lang.calls.jit import Jit
 from tilewright.lang.profiling import listing
 from tilewright.lang.profiling.hints import excess_of, hint_of, rule_of
 from tilewright.lang.profiling.launches import count, whole_memory_of
@@ -127,13 +129,18 @@ class Profile:
         self.lines = [_line(*place, of_line[place]) for place in sorted(of_line)]
 
     def line(self, number: int, file: str = "") -> Line:
-        """The line of that number, of the file whose path ends so; KeyError where nothing of it was executed."""
-        found = [x for x in self.lines if x.number == number and x.file.endswith(file)]
+        """The line of that number, of the file whose path ends so; KeyError where nothing of it was executed.
+
+        A notebook's cell is called as IPython does: `file="In[3]"`.
+        """
+        of_file = [x for x in self.lines if (cell_of(x.file) or x.file).endswith(file)]
+        found = [x for x in of_file if x.number == number]
         if len(found) == 1:
             return found[0]
         if found:
-            raise KeyError(f"line {number} is in {', '.join(x.file for x in found)}; say file=")
-        numbers = ", ".join(str(x.number) for x in self.lines if x.file.endswith(file))
+            files = ", ".join(cell_of(x.file) or x.file for x in found)
+            raise KeyError(f"line {number} is in {files}; say file=")
+        numbers = ", ".join(str(x.number) for x in of_file)
         raise KeyError(f"line {number} costs nothing; the lines that do are {numbers}")
 
     def of_warp(self, block: int, warp: int) -> Profile:
@@ -208,8 +215,9 @@ def _instruction(space: str, op: str, width: int, name: str, rows: Sequence[Any]
 
     requests, lanes = total("executed"), total("active_lanes")
     made = MemoryInstruction(
-        name=f"{op} {name or memory}", sass=_sass_name(memory, op, width), memory=memory, op=op, width=width,
-        requests=requests, lanes=lanes / requests, sectors=total("sectors"), ideal_sectors=total("ideal_sectors"),
+        name=f"{op} {name or memory}", sass=_sass_name(memory, op, width, lanes // requests),
+        memory=memory, op=op, width=width, requests=requests, lanes=lanes / requests,
+        sectors=total("sectors"), ideal_sectors=total("ideal_sectors"),
         lines=total("lines"), wavefronts=total("wavefronts"), ideal_wavefronts=total("ideal_wavefronts"),
         bytes_moved=SECTOR * total("sectors") if memory == "global" else total("bytes"),
         bytes_useful=total("useful_bytes"),
@@ -222,9 +230,11 @@ def _instruction(space: str, op: str, width: int, name: str, rows: Sequence[Any]
     # In global memory only the place in a line matters.
     base = min(places[i] for i in active) // LINE * LINE if memory == "global" else 0
     addresses = tuple(places[i] - base for i in active)
+    # Of ldmatrix and stmatrix only the lanes that name rows of its matrices are looked at.
+    looked_at = range(-(-(active[-1] + 1) // 8) * 8 if op in OF_MATRICES else 32)
     worst = warp_access(
-        [x - base if mask >> i & 1 else 0 for i, x in enumerate(places)], width,
-        memory=memory, op=rule_of(op), active=[bool(mask >> i & 1) for i in range(32)],
+        [places[i] - base if mask >> i & 1 else 0 for i in looked_at], width,
+        memory=memory, op=rule_of(op), active=[bool(mask >> i & 1) for i in looked_at],
     )  # fmt: skip
     if memory == "shared" and cost > worst.wavefronts:  # of a cp.async, which waits for the cache's banks, too
         worst = worst._replace(wavefronts=cost, alone=cost)
@@ -235,7 +245,9 @@ def _instruction(space: str, op: str, width: int, name: str, rows: Sequence[Any]
     return made.counted_as(total("counted_wavefronts"), total("ideal_counted_wavefronts"))
 
 
-def _sass_name(memory: str, op: str, width: int) -> str:
+def _sass_name(memory: str, op: str, width: int, lanes: int) -> str:
+    if op in OF_MATRICES:  # eight lanes name the rows of a matrix
+        return sass_name(memory, op, width, lanes // 8)
     if op == "atomic":
         return "RED" if memory == "global" else "ATOMS"
     return sass_name(memory, op, min(width, 16)) if op != "cp.async" or width in (4, 8, 16) else "LDGSTS"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tilewright.lang.arguments import Leaves
-    from tilewright.lang.jit import Traced
+    from tilewright.lang.calls.decorated import Traced
 
 __all__ = ["note_calls", "predicted_of"]
 

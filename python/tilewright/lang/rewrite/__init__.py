@@ -96,8 +96,9 @@ def advice(frame: FrameType | None = None) -> str:
     code = frame.f_code
     if id(code) in _made:
         return (
-            "a comprehension, `in`, int() and bool() need a value that is known while tracing: use an `if` statement, "
-            "a loop over cutlass.range, or pass the number as cutlass.Constexpr"
+            "an index of a Python list, a comparison of tuples, a comprehension, `in`, `match`, `sorted`, int() and "
+            "bool() need a value that is known while tracing: use an `if` statement on one number at a time, a loop "
+            "over cutlass.range, a tensor, or pass the number as cutlass.Constexpr"
         )
     found = _rewritten.get((code, code.co_filename))
     if isinstance(found, str):

@@ -1,0 +1,67 @@
+// What there is to start from: the layouts of the articles, of wgmma, common copies and multiplications, and mistakes.
+
+export const PRESETS = [
+  ["Start", [
+    ["Row-major", { view: "layout", layout: "(4,8):(8,1)" }],
+    ["Column-major", { view: "layout", layout: "(4,8):(1,4)" }],
+    ["Nested modes", { view: "layout", layout: "((2,4),(2,3)):((1,4),(2,16))" }],
+    ["Morton order", { view: "layout", layout: "((2,2,2),(2,2,2)):((1,4,16),(2,8,32))" }],
+  ]],
+  ["The articles", [
+    ["000: thread-value layout", { view: "tv", tv: "((2,2),(2,3)):((2,12),(1,4))", tile: "(4,6)" }],
+    ["000: threads and values", { view: "operation", operation: "make_layout_tv", a: "(2,2):(1,2)", b: "(2,3):(1,2)" }],
+    ["001: A o B, Task 2", { view: "operation", operation: "composition", a: "(6,2):(8,2)", b: "(4,3):(3,1)" }],
+    ["001: the plot of A o B", { view: "operation", operation: "composition", a: "(4,4):(4,1)", b: "(4,2):(1,4)" }],
+    ["002: interleaved", { view: "layout", layout: "((2,2),(3,2)):((1,2),(4,12))" }],
+    ["002: complement", { view: "operation", operation: "complement", a: "(2,2):(1,6)", b: "24" }],
+    ["002: divide in 1-D", { view: "operation", operation: "logical_divide", a: "(4,2,3):(2,1,8)", b: "4:2" }],
+    ["002: divide in 2-D", { view: "operation", operation: "logical_divide", a: "(9,(4,8)):(59,(13,1))", b: "<3:3,(2,4):(1,8)>" }],
+    ["004: layout function", { view: "layout", layout: "(2,4):(1,2)" }],
+    ["004: coalesce", { view: "operation", operation: "coalesce", a: "(2,(1,6)):(1,(6,2))", b: "" }],
+    ["004: complement", { view: "operation", operation: "complement", a: "(2,4,2):(1,2,8)", b: "64" }],
+  ]],
+  ["Divides and products", [
+    ["zipped_divide by a tile", { view: "operation", operation: "zipped_divide", a: "(8,12):(1,8)", b: "(4,3)" }],
+    ["tiles that do not divide", { view: "operation", operation: "flat_divide", a: "(5,7):(7,1)", b: "(2,3)" }],
+    ["blocked_product", { view: "operation", operation: "blocked_product", a: "(2,5):(5,1)", b: "(3,4):(1,3)" }],
+    ["raked_product", { view: "operation", operation: "raked_product", a: "(2,5):(5,1)", b: "(3,4):(1,3)" }],
+  ]],
+  ["Tiled copies", [
+    ["128 threads, 16 bytes a row", { view: "copy", copy: "universal", threads: "(16,8):(8,1)", values: "(1,4):(4,1)", tensor: "(16,32):(32,1)", bits: "32" }],
+    ["cp.async of a half tile", { view: "copy", copy: "cp.async", threads: "(16,8):(8,1)", values: "(1,8):(8,1)", tensor: "(16,64):(64,1)", bits: "16", op: "cp.async" }],
+    ["down the columns", { view: "copy", copy: "universal", threads: "(8,16):(1,8)", values: "(4,1):(1,4)", tensor: "(32,16):(1,32)", bits: "32" }],
+    ["ldmatrix.x4 of A", { view: "copy", copy: "ldmatrix4", fragment: "((4,8),(2,2,2)):((32,1),(16,8,128))", piece: "(16,16)", bits: "16" }],
+  ]],
+  ["Tiled MMAs", [
+    ["one mma.sync m16n8k16", { view: "mma", mma: "SM80_16x8x16_F32F16F16F32_TN", atoms: "(1,1,1)", product: "(16,8,16)" }],
+    ["four warps, 32 x 32 x 16", { view: "mma", mma: "SM80_16x8x16_F32F16F16F32_TN", atoms: "(2,2,1)", product: "(32,32,16)", focus: "5" }],
+    ["TF32 m16n8k8", { view: "mma", mma: "SM80_16x8x8_F32TF32TF32F32_TN", atoms: "(1,1,1)", product: "(16,8,8)" }],
+    ["FP64 m8n8k4", { view: "mma", mma: "SM80_8x8x4_F64F64F64F64_TN", atoms: "(1,1,1)", product: "(8,8,4)" }],
+    ["wgmma m64n32k16", { view: "mma", mma: "SM90_64x32x16_F32F16F16_SS", atoms: "(1,1,1)", product: "(64,32,16)" }],
+    ["FMA by 16 x 16 threads", { view: "mma", mma: "UniversalFMA", atoms: "(16,16,1)", product: "(32,32,1)" }],
+  ]],
+  ["Swizzles", [
+    ["wgmma 128 B, f16", { view: "banks", swizzle: "S<3,3,3>", shared: "(8,64):(64,1)", bits: "16", width: "16" }],
+    ["wgmma 64 B, f16", { view: "banks", swizzle: "S<2,3,3>", shared: "(8,32):(32,1)", bits: "16", width: "16" }],
+    ["wgmma 32 B, f16", { view: "banks", swizzle: "S<1,3,3>", shared: "(8,16):(16,1)", bits: "16", width: "16" }],
+    ["transpose of 32 x 32 f32", { view: "banks", swizzle: "S<5,0,5>", shared: "(32,32):(32,1)", bits: "32", width: "4" }],
+    ["a swizzle alone", { view: "layout", layout: "S<2,0,3>" }],
+  ]],
+  ["Requests", [
+    ["coalesced", { view: "request", request: "32:1", memory: "global", bits: "32" }],
+    ["16 bytes a lane", { view: "request", request: "(32,4):(4,1)", memory: "global", bits: "32" }],
+    ["every second element", { view: "request", request: "32:2", memory: "global", bits: "32" }],
+    ["two bytes a lane", { view: "request", request: "32:1", memory: "global", bits: "16" }],
+  ]],
+  ["Famous mistakes", [
+    ["a column: 32 sectors", { view: "request", request: "32:32", memory: "global", bits: "32" }],
+    ["a base that is not aligned", { view: "request", request: "32:1", memory: "global", bits: "32", base: "4" }],
+    ["32-way bank conflict", { view: "request", request: "32:32", memory: "shared", bits: "32" }],
+    ["padded: no conflict", { view: "request", request: "32:33", memory: "shared", bits: "32" }],
+    ["a swizzle that does not help", { view: "banks", swizzle: "S<2,0,3>", shared: "(32,32):(32,1)", bits: "32", width: "4" }],
+    ["composition without a result", { view: "operation", operation: "composition", a: "(4,6,8):(2,3,5)", b: "6:3" }],
+    ["values that skip", { view: "operation", operation: "composition", a: "(6,2):(1,7)", b: "(3,2):(2,3)" }],
+    ["two threads, one element", { view: "tv", tv: "(4,4):(2,1)", tile: "(4,4)" }],
+    ["no inverse", { view: "operation", operation: "left_inverse", a: "(2,2):(1,1)" }],
+  ]],
+];

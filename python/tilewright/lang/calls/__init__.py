@@ -1,0 +1,1 @@
+"""Decorated functions: what a call of one traces, binds, launches and compiles."""

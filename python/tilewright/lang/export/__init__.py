@@ -1,0 +1,1 @@
+"""Compiled functions as files that C programs link, and that Python loads."""

@@ -1,0 +1,1 @@
+"""What kernels are written with beside numbers and tensors: shared memory, structs, control flow written out."""

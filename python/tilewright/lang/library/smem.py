@@ -1,0 +1,85 @@
+"""Shared memory of a kernel: an allocator, and structs that lie in it.
+
+    storage = cutlass.utils.SmemAllocator().allocate(SharedStorage)
+    sA = storage.a.get_tensor(layout)
+
+Offsets are fixed while tracing: the kernel's shared memory is one block, and every allocation follows the one before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright.cute.tensors.pointer import AddressSpace, Pointer, recast_ptr
+from tilewright.cute.tensors.rmem import size_in_bytes
+from tilewright.cute.tensors.tensor import Tensor, as_layout
+from tilewright.cute.tensors.traced_pointer import shared_pointer
+from tilewright.lang import debug
+from tilewright.lang.library.struct import Struct, is_struct
+from tilewright.lang.trace import traced
+from tilewright.numeric import Int8, Numeric
+
+if TYPE_CHECKING:
+    from tilewright._core import Swizzle
+
+__all__ = ["SmemAllocator"]
+
+
+class SmemAllocator:
+    """Allocates shared memory of the kernel that is traced.
+
+    Several allocators of one kernel go on from the same place. The memory is aligned to 1024 bytes.
+    Source: CuTeDSL `cutlass.utils.SmemAllocator`.
+    """
+
+    def allocate(self, size_or_type: Any, byte_alignment: int = 1) -> Any:
+        """So many bytes (a pointer to Int8), one number of a type (a pointer to it), or a struct."""
+        if is_struct(size_or_type):
+            alignment = max(byte_alignment, size_or_type.__alignof__)
+            return size_or_type(self._pointer(size_or_type.__sizeof__, alignment, Int8))
+        if isinstance(size_or_type, type) and issubclass(size_or_type, Numeric):
+            return self.allocate_array(size_or_type, 1, byte_alignment)
+        return self._pointer(_bytes("allocate: size", size_or_type), byte_alignment, Int8)
+
+    def allocate_array(self, element_type: type[Numeric], num_elems: int = 1, byte_alignment: int = 1) -> Pointer:
+        """A pointer to so many elements of a type."""
+        bits = _bytes("allocate_array: num_elems", num_elems) * element_type.bits
+        natural = max(element_type.bits // 8, 1)
+        return self._pointer(-(-bits // 8), max(byte_alignment, natural), element_type)
+
+    def allocate_tensor(
+        self, element_type: type[Numeric], layout: Any, byte_alignment: int = 1, swizzle: Swizzle | None = None
+    ) -> Tensor:
+        """A tensor of a layout; `swizzle` permutes the bytes of its addresses."""
+        layout = as_layout(layout)
+        if not _core.is_static(layout):
+            raise TypeError(f"allocate_tensor({layout}): shared memory needs a static layout")
+        natural = max(element_type.bits // 8, 1)
+        pointer = self._pointer(size_in_bytes(element_type, layout), max(byte_alignment, natural), element_type)
+        return Tensor(recast_ptr(pointer, swizzle), layout)
+
+    def _pointer(self, size: int, alignment: int, dtype: type[Numeric]) -> Pointer:
+        here = debug.place()
+        if here is not None:
+            memory = here.block.allocate(here.number, lambda: _core.Memory.allocate(max(size, 1), max(alignment, 16)))
+            return Pointer(dtype, memory.address, AddressSpace.smem, alignment, memory)
+        trace = traced("SmemAllocator.allocate()")
+        if not trace.in_kernel:
+            raise RuntimeError("SmemAllocator.allocate(): shared memory is a kernel's; allocate it in a @cute.kernel")
+        offset = trace.shared.allocate(size, alignment)
+        return shared_pointer(dtype, offset, _known_alignment(offset, trace.shared.BASE_ALIGNMENT))
+
+
+def _known_alignment(offset: int, base: int) -> int:
+    return min(base, offset & -offset) if offset else base
+
+
+def _bytes(what: str, value: Any) -> int:
+    try:
+        return int(value.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError(f"{what} has to be an integer that is known while tracing, but got {value!r}") from None
+
+
+__all__ += ["Struct"]
