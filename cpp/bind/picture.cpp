@@ -5,12 +5,12 @@
 
 #include "convert.hpp"
 #include "module.hpp"
-#include "picture/arrows.hpp"
-#include "picture/axes.hpp"
-#include "picture/dense.hpp"
-#include "picture/palette.hpp"
-#include "picture/svg.hpp"
-#include "picture/text.hpp"
+#include "picture/drawing/arrows.hpp"
+#include "picture/drawing/dense.hpp"
+#include "picture/drawing/palette.hpp"
+#include "picture/drawing/svg.hpp"
+#include "picture/drawing/text.hpp"
+#include "picture/tables/axes.hpp"
 
 namespace tilewright::bind {
 
@@ -174,6 +174,7 @@ std::map<std::pair<std::string, std::string>, std::vector<Ends>> strokes(const C
 
 void bind_picture(py::module_& core) {
   py::module_ m = core.def_submodule("picture", "Pictures as SVG: of what has title, panels, notes and links.");
+  m.attr("STYLE") = std::string(style());
   m.attr("MARGIN") = kMargin;
   m.attr("TITLE") = kTitle;
   m.attr("SUBTITLE") = kSubtitle;

@@ -4,7 +4,7 @@
 
 #include "convert.hpp"
 #include "picture.hpp"
-#include "picture/grids.hpp"
+#include "picture/tables/grids.hpp"
 #include "picture_options.hpp"
 
 namespace tilewright::bind {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "convert.hpp"
-#include "picture/layouts.hpp"
+#include "picture/subjects/layouts.hpp"
 
 namespace tilewright::bind {
 

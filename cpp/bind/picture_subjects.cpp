@@ -1,6 +1,6 @@
 // What is drawn of layouts and swizzles.
 #include "picture.hpp"
-#include "picture/swizzles.hpp"
+#include "picture/subjects/swizzles.hpp"
 #include "picture_options.hpp"
 
 namespace tilewright::bind {

@@ -1,7 +1,7 @@
 // What is drawn of thread-value layouts, and its parts for tiled copies and multiplications.
 #include <pybind11/stl.h>
 
-#include "picture/tv.hpp"
+#include "picture/subjects/matrices.hpp"
 
 #include "picture.hpp"
 #include "picture_options.hpp"
@@ -74,6 +74,38 @@ Examples:
     >>> [cell.lines for cell in drawn.panels[0].panel.cells]
     [('0.0', 'T0V0'), ('0.1', 'T0V1'), ('1.0', 'T1V0'), ('1.1', 'T1V1')])doc";
 
+constexpr const char* kCopy =
+    R"doc(The picture of a tiled copy: the tile as it is read beside the tile as it is written.
+
+Args: sides: of each its name and its owners; one where both are the same.
+
+Examples:
+    >>> from tilewright._core import picture
+    >>> picture.copy("a copy", (2,), [("source", {0: [(0, 0)], 1: [(1, 0)]})]).panels[0].panel.subtitle
+    'the tile (2): thread and value of each element')doc";
+
+constexpr const char* kMatrices =
+    R"doc(The picture of a multiplication, A to the left of C and B above it; it has no title yet.
+
+Args:
+    extents: (M,N,K). operands: (name, what is said of it, owners by m + M * k, n + N * k or m + M * n, elements in 16
+        bytes); without owners it is read from shared memory.
+    blocks: the extents after which thick lines stand, or None. only: a thread whose elements stand out, or None.
+
+Examples:
+    >>> from tilewright._core import picture
+    >>> drawn = picture.matrices((1, 1, 1), [("C", "one sum", {0: [(3, 0)]}, 0)], None, None)
+    >>> drawn.panels[0].panel.title, drawn.panels[0].panel.cells[0].lines
+    ('C (M,N)', ('T3', 'c0')))doc";
+
+Owners to_owners(const std::map<int64_t, Pairs>& owned) {
+  Owners known;
+  for (const auto& [index, pairs] : owned) {
+    for (const auto& [thread, value] : pairs) known[index].push_back({thread, value});
+  }
+  return known;
+}
+
 std::map<int64_t, Pairs> owners(const LayoutArg& tv, const TupleArg& tile,
                                 const std::optional<std::set<int64_t>>& among) {
   return show([&] {
@@ -88,11 +120,7 @@ std::map<int64_t, Pairs> owners(const LayoutArg& tv, const TupleArg& tile,
 }
 
 py::object panel(const Grid& grid, const std::map<int64_t, Pairs>& owned, const StrArg& title, const StrArg& subtitle) {
-  Owners known;
-  for (const auto& [index, pairs] : owned) {
-    for (const auto& [thread, value] : pairs) known[index].push_back({thread, value});
-  }
-  return from_panel(tile_panel(grid, known, to_text(title.handle), to_text(subtitle.handle)));
+  return from_panel(tile_panel(grid, to_owners(owned), to_text(title.handle), to_text(subtitle.handle)));
 }
 
 py::object tv_drawn(const LayoutArg& tv, const TupleArg& tile, const Arg& data, const Arg& memory, const Arg& at,
@@ -127,6 +155,29 @@ void bind_picture_tv(py::module_& m) {
   m.def("owners_of", owners, py::arg("tv"), py::arg("tile"), py::arg("among") = py::none(), kOwners);
   m.def("coverage", coverage, py::arg("indices"), py::arg("size"), kCoverage);
   m.def("tile_panel", panel, py::arg("grid"), py::arg("owners"), py::arg("title"), py::arg("subtitle"), kTile);
+  m.def(
+      "copy",
+      [](const StrArg& title, const TupleArg& tile,
+         const std::vector<std::pair<std::string, std::map<int64_t, Pairs>>>& sides) {
+        return show([&] {
+          std::vector<Side> found;
+          for (const auto& [name, owned] : sides) found.push_back({name, to_owners(owned)});
+          return from_picture(copy_picture(to_text(title.handle), static_shape(to_int_tuple(tile.handle)), found));
+        });
+      },
+      py::arg("title"), py::arg("tile"), py::arg("sides"), kCopy);
+  m.def(
+      "matrices",
+      [](const std::array<int64_t, 3>& extents,
+         const std::vector<std::tuple<char, std::string, std::optional<std::map<int64_t, Pairs>>, int64_t>>& operands,
+         std::optional<std::array<int64_t, 3>> blocks, std::optional<int64_t> only) {
+        std::vector<Matrix> found;
+        for (const auto& [name, says, owned, of_row] : operands) {
+          found.push_back({name, says, owned ? std::optional(to_owners(*owned)) : std::nullopt, of_row});
+        }
+        return show([&] { return from_picture(matrices_picture(extents, found, {blocks, only})); });
+      },
+      py::arg("extents"), py::arg("operands"), py::arg("blocks"), py::arg("only"), kMatrices);
   m.def("tv", tv_drawn, py::arg("tv"), py::arg("tile"), py::arg("data"), py::arg("memory"), py::arg("at"),
         py::arg("most"), kTv);
   m.def("tv_values", values_drawn, py::arg("tv"), py::arg("layout"), py::arg("covered"), py::arg("element"),

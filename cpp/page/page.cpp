@@ -4,7 +4,8 @@
 //     describe  ROWS COLUMNS TEXT         its facts, and its offsets as far as they fit
 //     apply     OPERATION TEXT...         an operation on operands, each on a line, and its derivation
 //     predict   FIELD=VALUE...            what the accesses of a layout cost; predict.hpp has the fields
-//     picture   JSON                      what cute.show draws, as SVG; picture.hpp has the fields
+//     picture   JSON                      what cute.show draws; picture.hpp has the fields
+//     hover     PANEL CELL                what pointing at a cell of the last picture shows
 //
 // Compiled to WebAssembly by scripts/build_page.py, it is the algebra of the page; Python has the same functions.
 #include <charconv>
@@ -140,6 +141,7 @@ std::string respond(std::string_view request) {
   if (command == "apply" && lines.size() >= 2) return applied(lines);
   if (command == "predict") return answer([] { return "analyze"; }, [&](Json& json) { write_prediction(json, lines); });
   if (command == "picture" && lines.size() == 2) return picture_answer(lines[1]);
+  if (command == "hover" && lines.size() == 3) return hover_answer(number(lines[1]), number(lines[2]));
   return answer([] { return "request"; }, [](Json&) { throw KindError("is not understood"); });
 }
 

@@ -1,15 +1,10 @@
 #include "picture.hpp"
 
-#include <charconv>
+#include <cmath>
 
 #include "json.hpp"
-#include "operations.hpp"
-#include "picture/composition.hpp"
-#include "picture/svg.hpp"
-#include "picture/swizzles.hpp"
-#include "picture/tv.hpp"
-#include "request.hpp"
-#include "value.hpp"
+#include "picture/drawing/svg.hpp"
+#include "subjects.hpp"
 
 namespace tilewright::page {
 
@@ -17,123 +12,61 @@ namespace {
 
 using picture::Picture;
 
-// The fields of a request, as they are asked for; the last one is what an error is about.
-class Request {
- public:
-  explicit Request(std::string_view json) : fields_(fields_of(json)) {}
-
-  const std::string& field() const { return field_; }
-  void all_read() { field_.clear(); }
-
-  const std::string* find(const char* name) {
-    field_ = name;
-    const auto found = fields_.find(name);
-    return found == fields_.end() ? nullptr : &found->second;
-  }
-  std::string text(const char* name, const char* usual = nullptr) {
-    const std::string* found = find(name);
-    if (found == nullptr && usual == nullptr) throw KindError(concat("the field '", name, "' is missing"));
-    return found == nullptr ? usual : *found;
-  }
-  Value value(const char* name) { return parse_value(text(name)); }
-  int64_t number(const char* name, int64_t usual) {
-    const std::string* found = find(name);
-    if (found == nullptr) return usual;
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), value);
-    if (error != std::errc() || end != found->data() + found->size()) {
-      throw KindError(concat("expected '", name, "' to be a whole number, not ", *found));
-    }
-    return value;
-  }
-  picture::Memory memory() {
-    picture::Memory found;
-    if (find("bits") != nullptr) found = {number("bits", 0), 0, false, ""};
-    if (found.bits < 1) throw picture::OptionError("an element has at least one bit");
-    found.base = number("base", 0);
-    return found;
-  }
-  std::optional<picture::Mark> mark(TupleView shape) {
-    if (find("at") == nullptr) return {};
-    const Value at = value("at");
-    return picture::Mark{picture::index_of(tuple_of(at), picture::static_shape(shape)), to_string(at)};
-  }
-  picture::Color color(const char* usual) {
-    const std::string name = text("color", usual);
-    if (name == "value") return {};
-    if (name == "bank") return {picture::Color::kBank, {}, name};
-    if (name == "mode") return {picture::Color::kMode, {0}, name};
-    picture::Color found{picture::Color::kMode, {}, name};
-    const Value path = parse_value(name);
-    for_each_leaf(tuple_of(path), [&](const Node& leaf) { found.path.push_back(leaf.value); });
-    return found;
-  }
-
- private:
-  Fields fields_;
-  std::string field_;
-};
-
-Picture layout_drawn(Request& request) {
-  const Value value = request.value("layout");
-  const picture::Memory memory = request.memory();
-  const int64_t most = request.number("most", picture::kMost);
-  if (const auto* swizzle = std::get_if<Swizzle>(&value.variant())) {
-    const auto at = request.find("at") ? std::optional(request.number("at", 0)) : std::nullopt;
-    return picture::swizzle_picture(*swizzle, memory, at, most);
-  }
-  request.find("layout");
-  const AnyLayout layout = any_layout_of(value);
-  picture::Style style{{}, memory, request.mark(picture::shape_of(layout)), most, {}};
-  const auto* composed = std::get_if<ComposedLayout>(&layout);
-  const bool swizzled = composed != nullptr && composed->swizzle() != nullptr;
-  style.color = request.color(swizzled ? "bank" : "value");
-  const std::string only = swizzled ? request.text("only", "") : "";
-  if (!only.empty() && only != "before" && only != "after") {
-    throw picture::OptionError(concat("only is 'before' or 'after', but got '", only, "'"));
-  }
-  request.all_read();
-  if (!swizzled) return picture::layout_picture(layout, style);
-  const auto views = only.empty()       ? picture::Only::kBoth
-                     : only == "before" ? picture::Only::kBefore
-                                        : picture::Only::kAfter;
-  return picture::swizzled_picture(*composed, style, views);
+Picture& last() {
+  static Picture picture;
+  return picture;
 }
 
-Picture tv_drawn(Request& request) {
-  const AnyLayout tv = any_layout_of(request.value("layout"));
-  const Value tile = request.value("tile");
-  const auto* shape = std::get_if<IntTuple>(&tile.variant());
-  std::optional<picture::Values> data;
-  if (shape == nullptr) data.emplace(any_layout_of(tile));
-  picture::TvStyle style{data ? &*data : nullptr, {}, {}, request.number("most", picture::kMost)};
-  if (data || request.find("bits") != nullptr) style.memory = request.memory();
-  if (const auto mark = request.mark(picture::shape_of(tv))) style.at = mark->index;
-  request.all_read();
-  const TupleView of = data ? picture::shape_of(data->layout()) : shape->view();
-  return picture::tv_picture(tv, picture::static_shape(of), style);
+void write_cell(Json& json, const picture::Cell& cell) {
+  json.open('{').key("row").number(cell.row).key("column").number(cell.column).key("lines").open('[');
+  for (const std::string& line : cell.lines) json.text(line);
+  json.close(']');
+  if (cell.owner) json.key("owner").number(*cell.owner);
+  if (cell.faded) json.key("faded").boolean(true);
+  if (cell.marked) json.key("marked").boolean(true);
+  if (cell.pick) json.key("pick").number(*cell.pick);
+  json.close('}');
 }
 
-Picture composition_drawn(Request& request) {
-  const Value a = request.value("a"), b = request.value("b");
-  const AnyLayout by = any_layout_of(b);
-  std::optional<IntTuple> at;
-  if (request.find("at") != nullptr) at = tuple_of(request.value("at"));
-  request.all_read();
-  const AnyLayout result = any_layout_of(apply("composition", {a, b}));
-  if (const auto* swizzle = std::get_if<Swizzle>(&a.variant())) {
-    return picture::composition_picture(*swizzle, by, result, at);
+void write_axis(Json& json, const picture::Axis& axis) {
+  json.open('[');
+  for (const picture::Level& level : axis) {
+    json.open('[');
+    for (const auto& [text, span] : level) json.open('{').key("text").text(text).key("span").number(span).close('}');
+    json.close(']');
   }
-  const AnyLayout of = any_layout_of(a);
-  return std::visit([&](const auto& x) { return picture::composition_picture(x, by, result, at); }, of);
+  json.close(']');
 }
 
-Picture drawn(Request& request) {
-  const std::string subject = request.text("subject");
-  if (subject == "layout") return layout_drawn(request);
-  if (subject == "tv") return tv_drawn(request);
-  if (subject == "composition") return composition_drawn(request);
-  throw KindError(concat("there is no picture of '", subject, "'; there are pictures of layout, tv and composition"));
+void write_box(Json& json, const picture::Box& box) {
+  const picture::Panel& panel = *box.panel;
+  json.open('{').key("title").text(panel.title).key("subtitle").text(panel.subtitle);
+  json.key("rows").number(panel.rows).key("columns").number(panel.columns);
+  json.key("x").real(box.x).key("left").real(box.left).key("top").real(box.top);
+  json.key("w").real(box.width).key("h").real(box.height);
+  write_axis(json.key("rowAxis"), panel.row_axis);
+  write_axis(json.key("columnAxis"), panel.column_axis);
+  json.key("cells").open('[');
+  for (const picture::Cell& cell : panel.cells) write_cell(json, cell);
+  json.close(']').close('}');
+}
+
+void write_place(Json& json, const picture::Place& place) {
+  json.open('[').number(place.panel).number(place.row).number(place.column).close(']');
+}
+
+std::string written(const Picture& picture, const picture::Sheet& sheet) {
+  Json json;
+  json.open('{').key("svg").text(picture::page_svg(picture, sheet)).key("title").text(picture.title);
+  json.key("width").real(std::ceil(sheet.width)).key("height").real(std::ceil(sheet.height)).key("panels").open('[');
+  for (const picture::Box& box : sheet.boxes) write_box(json, box);
+  json.close(']').key("links").open('[');
+  for (const picture::Link& link : picture.links) {
+    write_place(json.open('{').key("from"), link.start);
+    write_place(json.key("to"), link.end);
+    json.key("text").text(link.text).close('}');
+  }
+  return json.close(']').close('}').str();
 }
 
 std::string error_answer(const char* kind, const std::exception& error, const std::string& field) {
@@ -152,8 +85,16 @@ std::string picture_answer(std::string_view text) {
   const auto field = [&] { return request ? request->field() : std::string(); };
   try {
     request.emplace(text);
-    const std::string svg = picture::svg(drawn(*request));
-    return Json().open('{').key("svg").text(svg).close('}').str();
+    const bool fits = request->find("window") != nullptr;
+    const IntTuple window = fits ? tuple_of(request->value("window")) : IntTuple(static_int(1));
+    const bool checks = request->find("check") != nullptr;
+    Picture found = drawn(*request);
+    if (checks) return "{}";
+    if (!fits) return Json().open('{').key("svg").text(picture::svg(found)).close('}').str();
+    last() = std::move(found);
+    const auto side = [&](int64_t mode) { return static_cast<double>(product(window.view().mode(mode)).value); };
+    const picture::Sheet sheet = picture::fitted(last(), side(0), side(1));
+    return written(last(), sheet);
   } catch (const LayoutError& error) {
     return error_answer("LayoutError", error, field());
   } catch (const KindError& error) {
@@ -161,6 +102,17 @@ std::string picture_answer(std::string_view text) {
   } catch (const std::exception& error) {
     return error_answer("ValueError", error, field());
   }
+}
+
+std::string hover_answer(int64_t panel, int64_t cell) {
+  Json json;
+  json.open('[');
+  const auto& panels = last().panels;
+  const auto p = static_cast<std::size_t>(panel), c = static_cast<std::size_t>(cell);
+  if (p < panels.size() && c < panels[p].panel.cells.size()) {
+    for (const auto& [name, text] : panels[p].panel.cells[c].hover) json.open('[').text(name).text(text).close(']');
+  }
+  return json.close(']').str();
 }
 
 }  // namespace tilewright::page

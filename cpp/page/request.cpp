@@ -1,10 +1,12 @@
 #include "request.hpp"
 
-#include "value.hpp"
+#include <charconv>
 
 namespace tilewright::page {
 
 namespace {
+
+using Fields = std::map<std::string, std::string, std::less<>>;
 
 class Reader {
  public:
@@ -95,6 +97,58 @@ class Reader {
 
 }  // namespace
 
-Fields fields_of(std::string_view json) { return Reader(json).object(); }
+Request::Request(std::string_view json) : fields_(Reader(json).object()) {}
+
+const std::string* Request::find(const char* name) {
+  field_ = name;
+  const auto found = fields_.find(name);
+  return found == fields_.end() ? nullptr : &found->second;
+}
+
+std::string Request::text(const char* name, const char* usual) {
+  const std::string* found = find(name);
+  if (found == nullptr && usual == nullptr) throw KindError(concat("the field '", name, "' is missing"));
+  return found == nullptr ? usual : *found;
+}
+
+std::optional<int64_t> Request::number(const char* name) {
+  const std::string* found = find(name);
+  if (found == nullptr) return {};
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), value);
+  if (error != std::errc() || end != found->data() + found->size()) {
+    throw KindError(concat("expected '", name, "' to be a whole number, not ", *found));
+  }
+  return value;
+}
+
+int64_t Request::number(const char* name, int64_t usual) { return number(name).value_or(usual); }
+
+picture::Memory Request::memory() {
+  picture::Memory found;
+  if (const auto bits = number("bits")) found = {*bits, 0, false, ""};
+  if (found.bits < 1) throw picture::OptionError("an element has at least one bit");
+  found.base = number("base", 0);
+  return found;
+}
+
+std::optional<picture::Mark> Request::mark(TupleView shape) {
+  if (find("at") == nullptr) return {};
+  const Value at = value("at");
+  return picture::Mark{picture::index_of(tuple_of(at), picture::static_shape(shape)), to_string(at)};
+}
+
+picture::Color Request::color(const char* usual) {
+  using picture::Color;
+  const std::string name = text("color", usual);
+  if (name == "value") return {};
+  if (name == "bank") return {Color::kBank, {}, name};
+  if (name == "sector" || name == "line") return {Color::kPart, {}, name, name == "line" ? 128 : 32};
+  if (name == "mode") return {Color::kMode, {0}, name};
+  Color found{Color::kMode, {}, name};
+  const Value path = parse_value(name);
+  for_each_leaf(tuple_of(path), [&](const Node& leaf) { found.path.push_back(leaf.value); });
+  return found;
+}
 
 }  // namespace tilewright::page

@@ -16,13 +16,14 @@ using Hover = std::vector<std::pair<std::string, std::string>>;
 using Owner = std::optional<int64_t>;
 
 // One cell: lines of text, the first one above the others. A faded one is pale, what the picture is not about; a marked
-// one has a thick frame, what is traced.
+// one has a thick frame, what is traced. `pick`: the index for which it stands where one may be chosen, as on the page.
 struct Cell {
   int64_t row = 0, column = 0;
-  std::vector<std::string> lines;
-  Owner owner;
-  Hover hover;
+  std::vector<std::string> lines = {};
+  Owner owner = {};
+  Hover hover = {};
   bool faded = false, marked = false;
+  std::optional<int64_t> pick = {};
 };
 
 // A label of an axis that stands for `span` rows or columns.
@@ -57,11 +58,11 @@ struct CoordinateModes {
 struct Panel {
   std::string title, subtitle;
   int64_t rows = 0, columns = 0;
-  std::vector<Cell> cells;
-  Axis row_axis, column_axis;
-  std::vector<Rule> row_rules, column_rules;
-  std::vector<Entry> legend;
-  std::optional<CoordinateModes> modes;  // lets a picture of many cells say their coordinates in fewer letters
+  std::vector<Cell> cells = {};
+  Axis row_axis = {}, column_axis = {};
+  std::vector<Rule> row_rules = {}, column_rules = {};
+  std::vector<Entry> legend = {};
+  std::optional<CoordinateModes> modes = {};  // lets a picture of many cells say their coordinates in fewer letters
 };
 
 // Panels of one grid row have their cells level, those of one column stand flush left. Free ones are in no column:

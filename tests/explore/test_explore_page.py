@@ -133,7 +133,7 @@ def test_the_picture_is_saved_as_png(browser, url):
     data = base64.b64decode(text)
     assert (name, kind, data[:8]) == ("tilewright-operation.png", "image/png", b"\x89PNG\r\n\x1a\n")
     width, height = (int.from_bytes(data[i : i + 4], "big") for i in (16, 20))
-    picture = browser.run("(({ width, height }) => [width, height])(explorer.canvas.picture)")
+    picture = browser.run("(({ width, height }) => [width, height])(explorer.file)")
     assert [width, height] == [2 * x for x in picture]
     assert len(data) > 5000  # more than white
     assert browser.errors == []
@@ -232,7 +232,7 @@ def test_the_tab_key_reaches_everything_in_order(browser, url):
 
 TEXTS = [
     *(".tabs button", "h1", ".hint", ".option > span", ".box input", "select", ".facts dt", ".facts dd", ".values dt"),
-    *(".derivation", ".status", ".percent", ".menu summary", ".error p", ".fix", ".tw-picture .h", ".tw-picture .g"),
+    *(".derivation", ".status", ".percent", ".menu summary", ".error p", ".fix", ".tw-show .h", ".tw-show .g"),
 ]
 
 

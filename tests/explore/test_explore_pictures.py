@@ -7,10 +7,11 @@ import random
 
 import pytest
 
-from explored import go
-from test_explore_algebra import any_layout
+from explored import go, notation
+from test_explore_algebra import DRAW, KINDS, any_layout
 from tilewright import LayoutError, cute
 from tilewright.explore.page import page
+from tilewright.show.registry import OPERATIONS
 
 L = cute.parse
 
@@ -24,7 +25,7 @@ def loaded(browser, tmp_path_factory):
 
 
 def answers(browser, requests):
-    script = "requests => requests.map(request => core('picture', JSON.stringify(request)))"
+    script = "requests => requests.map(request => explorer.core('picture', JSON.stringify(request)))"
     return browser.run(f"({script})({json.dumps(requests)})")
 
 
@@ -40,7 +41,7 @@ def compare(browser, cases):
 def svg_or_none(show):
     try:
         return show().svg()
-    except (LayoutError, ValueError):
+    except (LayoutError, TypeError, ValueError):
         return None
 
 
@@ -83,16 +84,21 @@ def composition_case(chance):
     a = cute.make_layout((n, size // n), stride=chance.choice(((1, n), (size // n, 1))))
     b = cute.make_layout((m, size // m), stride=chance.choice(((1, m), (size // m, 1))))
     at = chance.randrange(size + 1)
-    request = {"subject": "composition", "a": str(a), "b": str(b), "at": str(at)}
+    request = {"subject": "operation", "operation": "composition", "a": str(a), "b": str(b), "at": str(at)}
 
-    def show():
-        cute.composition(a, b)  # the page refuses where there is no result; Python draws why
-        return cute.show(cute.composition, a, b, at=at)
-
-    return request, show
+    return request, lambda: cute.show(cute.composition, a, b, at=at)
 
 
-@pytest.mark.parametrize("case", [layout_case, tv_case, composition_case])
+def operation_case(chance):
+    op = chance.choice([op for op in OPERATIONS if op in KINDS])
+    operands = [DRAW[kind](chance) for kind in KINDS[op]]
+    names = dict(zip("abc", map(notation, operands), strict=False))
+    options = {} if op == "complement" or chance.random() < 0.5 else {"at": chance.randrange(40)}
+    request = {"subject": "operation", "operation": op, **names, **{name: str(x) for name, x in options.items()}}
+    return request, lambda: cute.show(op, *operands, **options)
+
+
+@pytest.mark.parametrize("case", [layout_case, tv_case, composition_case, operation_case])
 def test_the_page_draws_what_python_draws(loaded, case):
     chance = random.Random(11)
     drawn, refused = compare(loaded, [case(chance) for _ in range(120)])
@@ -116,7 +122,7 @@ def test_swizzles_are_drawn_before_and_after(loaded):
         ({"subject": "layout", "layout": "4:1", "at": "9"}, "ValueError", "at"),
         ({"subject": "layout", "layout": "4:1", "bits": "x"}, "TypeError", "bits"),
         ({"subject": "tv", "layout": "(2,2):(1,2)", "tile": "(1,1)"}, "LayoutError", None),
-        ({"subject": "composition", "a": "(3,4):(4,1)", "b": "4:2"}, "LayoutError", None),
+        ({"subject": "operation", "operation": "composition", "a": "(3,4):(4,1)", "b": "4:2", "at": "("}, "LayoutError", "at"),
         ({"subject": "nothing"}, "TypeError", "subject"),
     ],
 )
@@ -127,11 +133,11 @@ def test_an_error_names_the_field_to_mend(loaded, request_, kind, field):
 
 
 def test_32_by_32_are_drawn_within_30_milliseconds(loaded):
-    request = json.dumps({"subject": "layout", "layout": "(32,32):(32,1)", "bits": 16, "color": "bank"})
+    request = json.dumps({"subject": "layout", "layout": "(32,32):(32,1)", "bits": 16, "color": "bank", "window": "(1000,800)"})
     script = f"""(() => {{
         const times = Array.from({{ length: 12 }}, () => {{
             const start = performance.now();
-            core("picture", {json.dumps(request)});
+            explorer.core("picture", {json.dumps(request)});
             return performance.now() - start;
         }});
         return Math.min(...times);
