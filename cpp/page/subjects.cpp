@@ -1,5 +1,7 @@
 #include "subjects.hpp"
 
+#include <algorithm>
+
 #include "operations.hpp"
 #include "picture/operations/composition.hpp"
 #include "picture/operations/divides.hpp"
@@ -75,15 +77,25 @@ Values operands_of(Request& request) {
   return operands;
 }
 
+// What the operands of an operation are called; of those without a name nothing is drawn.
+std::vector<std::string> names_of(std::string_view operation, const Values& operands) {
+  if (operation.ends_with("_divide")) return {"the target"};
+  if (operation.ends_with("_product")) return {"the block", "the tiler"};
+  if (operation == "coalesce") return {"L"};
+  const bool one = operation == "complement" || (operation == "composition" && !is_layout(operands[1]));
+  if (one) return {"A"};
+  return {"A", "B", "C"};
+}
+
 // The operands that are layouts, each a table, with some indices of the last one marked.
-std::vector<picture::Panel> operand_panels(const Values& operands, const std::vector<int64_t>& marked = {}) {
+std::vector<picture::Panel> operand_panels(const std::vector<std::string>& names, const Values& operands,
+                                           const std::vector<int64_t>& marked = {}) {
   std::vector<picture::Panel> panels;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(names.size(), operands.size()); ++i) {
     if (!is_layout(operands[i])) continue;
     const bool last = i + 1 == operands.size();
-    panels.push_back(picture::operand_panel(std::string(1, static_cast<char>('A' + i)),
-                                            Operand(any_layout_of(operands[i])), "",
-                                            last ? marked : std::vector<int64_t>()));
+    const Operand operand(any_layout_of(operands[i]));
+    panels.push_back(picture::operand_panel(names[i], operand, "", last ? marked : std::vector<int64_t>()));
   }
   return panels;
 }
@@ -95,7 +107,7 @@ Picture refused(std::string_view operation, const Values& operands, const Layout
     return picture::no_composition_picture(left_of(operands[0]), any_layout_of(operands[1]), at);
   }
   Picture picture;
-  picture.panels = picture::arranged(operand_panels(operands));
+  picture.panels = picture::arranged(operand_panels(names_of(operation, operands), operands));
   return picture;
 }
 
@@ -110,7 +122,7 @@ Picture plain(const std::string& call, const Values& operands, const Value& resu
     }
   }
   Picture picture{concat(call, " = ", to_string(result)), {}, {}, {}};
-  std::vector<picture::Panel> panels = operand_panels(operands, marked);
+  std::vector<picture::Panel> panels = operand_panels({"A", "B", "C"}, operands, marked);
   if (is_layout(result)) {
     const Operand of(any_layout_of(result));
     const picture::Table table(of.shape(), picture::kMost);

@@ -111,7 +111,7 @@ def test_editing_a_thread_value_layout(browser, url):
 
 
 def held(layout, rows, letter):
-    """What a panel of a tile has to show: by (row, column), the first holder, its letter, and how many others there are."""
+    """What a panel of a tile has to show: by (row, column), the first holder, its letter, and how many others."""
     holders = {}
     for t in range(int(cute.size(layout, mode=[0]))):
         for v in range(int(cute.size(layout, mode=[1]))):
@@ -181,7 +181,9 @@ def test_a_tiled_copy_is_dealt_out_as_python_says(browser, url):
         assert drawn(browser, 1) == held(tiled.layout_dst_tv_tiled, 16, "V"), key
 
 
-@pytest.mark.parametrize("tensor", ["(16,16):(16,1)", "(16,64):(64,1)", "S<3,3,3> o 0 o (16,64):(64,1)", "(16,16):(1,16)"])
+@pytest.mark.parametrize(
+    "tensor", ["(16,16):(16,1)", "(16,64):(64,1)", "S<3,3,3> o 0 o (16,64):(64,1)", "(16,16):(1,16)"]
+)
 def test_what_ldmatrix_costs_is_predicted(browser, url, tensor):
     """Lane l of an x4 of A reads the row l % 16 from column 8 * (l / 16) on."""
     fragment = "((4,8),(2,2,2)):((32,1),(16,8,128))"
@@ -259,7 +261,9 @@ def test_a_divide_has_a_colour_for_each_tile(browser, url, operation, layout, ti
     tile_of = {offset: i // rows for i, offset in enumerate(zipped.offsets().ravel(order="F").tolist())}
     for panel in (0, 1):
         now = shown(browser, panel)
-        inside = [(int(cell), owner) for cell, owner in zip(now["cells"], now["owners"], strict=True) if owner is not None]
+        inside = [
+            (int(cell), owner) for cell, owner in zip(now["cells"], now["owners"], strict=True) if owner is not None
+        ]
         assert len(inside) == len(tile_of)
         assert [tile_of[offset] for offset, _ in inside] == [owner for _, owner in inside], panel
 

@@ -213,7 +213,7 @@ Texts hovers_of(const Panel& panel, const std::vector<const Texts*>& values) {
 
 // The texts, a group for each line of a row, with places every so many cells, or none.
 void add_panel_texts(Texts& body, const Box& box, const Lines& lines, const Titles& titles,
-                     const std::vector<std::size_t>& fields, std::size_t step) {
+                     const std::vector<std::size_t>& fields, std::size_t step, bool stretched = true) {
   const Panel& panel = *box.panel;
   Texts names;
   std::vector<const Texts*> values;
@@ -245,7 +245,8 @@ void add_panel_texts(Texts& body, const Box& box, const Lines& lines, const Titl
         content += "</tspan>";
       } else {
         while (content.ends_with(' ')) content.pop_back();
-        more = " textLength=\"" + number(static_cast<double>(letters_of(content)) * kAdvance) + '"' + more;
+        if (stretched)
+          more = " textLength=\"" + number(static_cast<double>(letters_of(content)) * kAdvance) + '"' + more;
       }
       body.push_back(row_text(box, row, line, lines.lines, content, more));
     }
@@ -293,7 +294,7 @@ void add_colors(Texts& body, const Box& box) {
 }
 
 void add_plain_texts(Texts& body, const Sheet& sheet) {
-  for (const Box& box : sheet.boxes) add_panel_texts(body, box, lines_of(box), {}, {}, 0);
+  for (const Box& box : sheet.boxes) add_panel_texts(body, box, lines_of(box), {}, {}, 0, false);
 }
 
 std::string add_texts(Texts& body, const Sheet& sheet, int64_t taken) {

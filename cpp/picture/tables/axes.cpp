@@ -116,7 +116,13 @@ IntTuple static_shape(TupleView shape) {
 }
 
 int64_t index_of(TupleView at, TupleView shape) {
-  const int64_t index = known(crd2idx(at, shape));
+  const auto index = [&] {
+    try {
+      return known(crd2idx(at, shape));
+    } catch (const LayoutError& error) {
+      fail(concat("crd2idx(", to_string(at), ", ", to_string(shape), "): ", error.what()));
+    }
+  }();
   if (!inside(at, shape)) {
     throw OptionError(concat("at=", to_string(at), " lies outside the shape ", to_string(shape)));
   }

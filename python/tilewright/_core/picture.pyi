@@ -17,13 +17,21 @@ __all__: list[str] = [
     "MOST",
     "NOTE",
     "RICH",
+    "STYLE",
     "SUBTITLE",
     "TITLE",
     "arrows",
     "axis_of",
+    "banks_panel",
+    "coalesce",
+    "complement",
     "composition",
+    "composition_by_mode",
+    "copy",
     "coverage",
+    "cut",
     "cut_note",
+    "divide",
     "escape",
     "extents",
     "facts",
@@ -32,10 +40,15 @@ __all__: list[str] = [
     "index_of",
     "indices_of",
     "layout",
+    "matrices",
     "measure",
     "memory_hover",
+    "no_composition",
+    "operand_panel",
     "owners_of",
+    "product",
     "rules_of",
+    "sectors_panel",
     "shown_of",
     "strokes",
     "svg",
@@ -124,6 +137,57 @@ def axis_of(
         [['0 x2', '1 x2', '2 x2'], ['0 x1', '1 x1', '0 x1', '1 x1', '0 x1', '1 x1']]
     """
 
+def banks_panel(
+    name: str,
+    op: str,
+    width: typing.SupportsInt | typing.SupportsIndex,
+    lanes: collections.abc.Sequence[
+        tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]
+    ],
+    cost: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(6)"] | None,
+) -> typing.Any:
+    """
+    The lanes of a request over the banks of shared memory, a row for each wavefront.
+
+    Args: name, op: of the instruction; width: bytes of a lane's access; lanes: (lane, address) of each that is active; cost:
+        sectors, ideal sectors, lines, wavefronts, ideal wavefronts, and those of a cp.async alone; None: not said.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> panel = picture.banks_panel("a load", "load", 4, [(0, 0), (1, 128)], None)
+        >>> [(cell.row, cell.column, cell.lines) for cell in panel.cells]
+        [(0, 0, ('0',)), (1, 0, ('1',))]
+    """
+
+def coalesce(before: LayoutLike, after: LayoutLike, operands: str, at: typing.Any) -> typing.Any:
+    """
+    The picture of a layout before and after coalesce: the same offset at the same index.
+
+    Args: operands: their text; at: a coordinate, or None for one in the middle.
+    Raises: ValueError for an `at` outside.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> before = cute.parse("(2,3):(1,2)")
+        >>> picture.coalesce(before, cute.coalesce(before), str(before), 4).notes
+        ('index 4 gives 4 in both: (0,2) and 4',)
+    """
+
+def complement(
+    layout: LayoutLike, complement: LayoutLike, bound: typing.SupportsInt | typing.SupportsIndex, operands: str
+) -> typing.Any:
+    """
+    The picture of a layout and the copies of it that its complement makes.
+
+    Args: bound: offsets below it are drawn; operands: their text.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> a = cute.parse("2:1")
+        >>> picture.complement(a, cute.complement(a, 6), 6, "2:1, 6").notes
+        ('each of the 6 offsets is reached once',)
+    """
+
 def composition(a: typing.Any, b: LayoutLike, result: LayoutLike, at: typing.Any) -> typing.Any:
     """
     The picture of a composition: B, A and A o B, one coordinate followed through all three.
@@ -136,6 +200,44 @@ def composition(a: typing.Any, b: LayoutLike, result: LayoutLike, at: typing.Any
         >>> a, b = cute.parse("6:2"), cute.parse("(3,2):(1,3)")
         >>> picture.composition(a, b, cute.composition(a, b), (1, 1)).notes
         ('at (1,1): B gives 4, A(4) = 8, and A o B at (1,1) = 8',)
+    """
+
+def composition_by_mode(a: LayoutLike, tiler: typing.Any, result: LayoutLike) -> typing.Any:
+    """
+    The picture of a composition mode by mode: A, and what a tuple takes of it.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> a = cute.parse("(4,4):(4,1)")
+        >>> drawn = picture.composition_by_mode(a, (2, 2), cute.composition(a, (2, 2)))
+        >>> [cell.lines[0] for cell in drawn.panels[0].panel.cells if not cell.faded]
+        ['0', '1', '4', '5']
+    """
+
+def copy(
+    title: str,
+    tile: IntTupleLike,
+    sides: collections.abc.Sequence[
+        tuple[
+            str,
+            collections.abc.Mapping[
+                typing.SupportsInt | typing.SupportsIndex,
+                collections.abc.Sequence[
+                    tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]
+                ],
+            ],
+        ]
+    ],
+) -> typing.Any:
+    """
+    The picture of a tiled copy: the tile as it is read beside the tile as it is written.
+
+    Args: sides: of each its name and its owners; one where both are the same.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> picture.copy("a copy", (2,), [("source", {0: [(0, 0)], 1: [(1, 0)]})]).panels[0].panel.subtitle
+        'the tile (2): thread and value of each element'
     """
 
 def coverage(
@@ -151,6 +253,18 @@ def coverage(
         '2 of 4 elements with nobody, 1 with several'
     """
 
+def cut(extent: typing.SupportsInt | typing.SupportsIndex, tiler: typing.Any) -> tuple[int, int, list[int]]:
+    """
+    How a tiler cuts a mode of so many elements: (tile, tiles, places).
+
+    places: of each element its place + tile * the number of its tile; -1 where no tile has it.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> picture.cut(6, 2), picture.cut(6, cute.make_layout(2, stride=3))
+        ((2, 3, [0, 1, 2, 3, 4, 5]), (2, 3, [0, 2, 4, 1, 3, 5]))
+    """
+
 def cut_note(
     what: str,
     rows: typing.SupportsInt | typing.SupportsIndex,
@@ -164,6 +278,20 @@ def cut_note(
         >>> from tilewright._core.picture import cut_note
         >>> cut_note("(4096,64):(64,1)", 4096, 64)
         '(4096,64):(64,1) has 4096 x 64 elements, of which 63 x 64 are drawn: the first ones and the last'
+    """
+
+def divide(operation: str, layout: LayoutLike, tiler: typing.Any, result: LayoutLike, at: typing.Any) -> typing.Any:
+    """
+    The picture of a divide: a layout, coloured by tile, beside the result, in which one element is followed.
+
+    Args: operation: its name, such as "zipped_divide"; at: a coordinate of the result, or None for one in the middle.
+    Raises: ValueError for an `at` outside of the result.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> a = cute.parse("6:1")
+        >>> picture.divide("zipped_divide", a, 2, cute.zipped_divide(a, 2), None).panels[0].panel.subtitle
+        '3 tiles, a colour for each'
     """
 
 def escape(text: str) -> str:
@@ -265,6 +393,41 @@ def layout(
         ('(2,4):(4,1)', '2 x 4 elements, offsets 0 to 7, each once')
     """
 
+def matrices(
+    extents: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"],
+    operands: collections.abc.Sequence[
+        tuple[
+            str,
+            str,
+            collections.abc.Mapping[
+                typing.SupportsInt | typing.SupportsIndex,
+                collections.abc.Sequence[
+                    tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]
+                ],
+            ]
+            | None,
+            typing.SupportsInt | typing.SupportsIndex,
+        ]
+    ],
+    blocks: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(3)"]
+    | None,
+    only: typing.SupportsInt | typing.SupportsIndex | None,
+) -> typing.Any:
+    """
+    The picture of a multiplication, A to the left of C and B above it; it has no title yet.
+
+    Args:
+        extents: (M,N,K). operands: (name, what is said of it, owners by m + M * k, n + N * k or m + M * n, elements in 16
+            bytes); without owners it is read from shared memory.
+        blocks: the extents after which thick lines stand, or None. only: a thread whose elements stand out, or None.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> drawn = picture.matrices((1, 1, 1), [("C", "one sum", {0: [(3, 0)]}, 0)], None, None)
+        >>> drawn.panels[0].panel.title, drawn.panels[0].panel.cells[0].lines
+        ('C (M,N)', ('T3', 'c0'))
+    """
+
 def measure(
     picture: typing.Any, dense: bool | None = None
 ) -> tuple[
@@ -317,6 +480,29 @@ def memory_hover(memory: typing.Any, offset: typing.SupportsInt | typing.Support
         (('bank', '0'), ('address', '130'))
     """
 
+def no_composition(a: typing.Any, b: LayoutLike, at: typing.SupportsInt | typing.SupportsIndex | None) -> typing.Any:
+    """
+    The picture of the operands of a composition without a result, the coordinate of B that shows it marked.
+
+    Args: at: that coordinate as an index, or None where none is known.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> drawn = picture.no_composition(cute.parse("(3,4):(4,1)"), cute.parse("4:2"), 2)
+        >>> [(link.start, link.end, link.text) for link in drawn.links]
+        [((0, 0, 2), (1, 1, 1), '4')]
+    """
+
+def operand_panel(name: str, layout: LayoutLike) -> typing.Any:
+    """
+    An operand as a plain table of offsets.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> picture.operand_panel("A", cute.parse("(2,2):(2,1)")).title
+        'A = (2,2):(2,1)'
+    """
+
 def owners_of(
     tv: LayoutLike,
     tile: IntTupleLike,
@@ -334,6 +520,20 @@ def owners_of(
         {0: [(0, 0), (1, 0)], 1: [(0, 1), (1, 1)]}
     """
 
+def product(operation: str, block: LayoutLike, tiler: typing.Any, result: LayoutLike, at: typing.Any) -> typing.Any:
+    """
+    The picture of a product: a block, the layout that repeats it, and the result, a colour for each copy.
+
+    Args: operation: its name, such as "raked_product"; at: a coordinate of the result, or None for one in the middle.
+    Raises: ValueError for an `at` outside of the result.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> a, b = cute.parse("2:1"), cute.parse("3:1")
+        >>> [cell.owner for cell in picture.product("raked_product", a, b, cute.raked_product(a, b), None).panels[2].panel.cells]
+        [0, 1, 2, 0, 1, 2]
+    """
+
 def rules_of(
     shape: IntTupleLike, shown: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex | None]
 ) -> tuple[typing.Any, ...]:
@@ -344,6 +544,27 @@ def rules_of(
         >>> from tilewright._core.picture import rules_of, shown_of
         >>> rules_of((2, (2, 2)), shown_of(8))
         (Rule(after=2, weight=1), Rule(after=4, weight=2), Rule(after=6, weight=1))
+    """
+
+def sectors_panel(
+    name: str,
+    op: str,
+    width: typing.SupportsInt | typing.SupportsIndex,
+    lanes: collections.abc.Sequence[
+        tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]
+    ],
+    cost: typing.Annotated[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], "FixedSize(6)"] | None,
+) -> typing.Any:
+    """
+    The lanes of a request over the sectors and lines of global memory.
+
+    Args: as of banks_panel.
+
+    Examples:
+        >>> from tilewright._core import picture
+        >>> panel = picture.sectors_panel("a load", "load", 4, [(0, 0), (1, 4)], (1, 1, 1, 0, 0, 0))
+        >>> panel.title, panel.cells[0].lines
+        ('a load: 1 sector in 1 line, ideal 1', ('0+1',))
     """
 
 def shown_of(extent: typing.Any, most: typing.Any = 64) -> tuple[typing.Any, ...]:
@@ -499,5 +720,6 @@ MARGIN: float = 16.0
 MOST: int = 64
 NOTE: float = 16.0
 RICH: int = 900
+STYLE: str = ".tw-show text{font-family:DejaVu Sans Mono,Menlo,Consolas,monospace;font-size:11.627px;fill:#111;text-anchor:middle;white-space:pre}.tw-show .s{font-size:9.966px}.tw-show .c{text-anchor:start;font-size:9.966px}.tw-show .g{font-size:9.966px;fill:#777}.tw-show .f{fill:#444}.tw-show .u{text-anchor:start;font-size:11.627px;fill:#777}.tw-show .h{text-anchor:start;font-size:13.288px;font-weight:bold;fill:#777}.tw-show .t{text-anchor:start;font-size:13.288px;font-weight:bold;fill:#777}.tw-show .l{text-anchor:start;font-size:9.966px;fill:#777}.tw-show rect{stroke:#555;stroke-width:.8}.tw-show .b{fill:none;stroke:#999}.tw-show .m{fill:none;stroke:#111;stroke-width:3}.tw-show .k{fill:none;stroke:#d63346;stroke-width:1.8;stroke-linejoin:round}.tw-show .a{fill:#d63346}.tw-show .w{font-size:11.627px;font-weight:bold;stroke:#fff;stroke-width:4}.tw-show .n{font-size:11.627px;font-weight:bold;fill:#d63346}"
 SUBTITLE: float = 15.0
 TITLE: float = 20.0

@@ -4,6 +4,13 @@ import { cellAt } from "./scenes/picture.js";
 
 const LARGEST = 1.9;  // as large as a small picture is drawn
 
+// By how much, in parts of their size, the letters of this machine's font are narrower than those by which the core measures.
+function lacking(node) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = `100px ${getComputedStyle(node).fontFamily}`;
+  return Math.round(1000 * (0.602 - context.measureText("0".repeat(10)).width / 1000)) / 1000;
+}
+
 export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl }) {
   const stage = h("div", { class: "stage" }), tip = h("div", { class: "tip", hidden: true, role: "presentation" });
   const percent = h("span", { class: "percent" }, "100 %");
@@ -11,6 +18,7 @@ export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl })
     signButton("minus", "Zoom out (−)", () => zoom(1 / 1.25)), percent, signButton("plus", "Zoom in (+)", () => zoom(1.25)), signButton("fit", "Fit the window (0)", () => fit()));
   const spoken = h("p", { class: "unseen", "aria-live": "polite" });
   const element = h("div", { class: "canvas" }, stage, tip, spoken);
+  let spaced = null;  // whether it is known by how much
   let picture = null, kept = false;  // {svg, width, height, panels, ..}: a scene
   const view = { x: 0, y: 0, scale: 1 };
   const pointers = new Map();
@@ -55,6 +63,8 @@ export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl })
     drawn.removeAttribute("width");
     drawn.removeAttribute("height");
     stage.replaceChildren(drawn);
+    const text = spaced === null ? drawn.querySelector("text") : null;
+    if (text) stage.style.setProperty("--lacking", `${spaced = lacking(text)}em`);
     if (kept) place();
     else fit();
     if (wasFocused) drawn.focus({ preventScroll: true });

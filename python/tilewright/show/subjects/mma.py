@@ -84,7 +84,7 @@ def _product(
 
 
 def first_elements(tiled: TiledMma, name: str, rows: int, columns: int) -> tuple[str, bool, Panel]:
-    """Of operand A or B the first elements of its tile, which repeats: what it is, whether it is in registers, a panel."""
+    """Of operand A or B the first elements of its tile, which repeats: what it is, if it is in registers, a panel."""
     m, n = OPERAND_MODES[name]
     if in_registers := not _from_shared(tiled, name):
         extents = tiled.get_tile_size(m), tiled.get_tile_size(n)
