@@ -61,7 +61,7 @@ def composition_picture(lhs: Any, rhs: Any, *, at: Any = None) -> Picture:
     >>> picture.title, picture.notes
     ('composition(6:2, (3,2):(1,3)) = (3,2):(2,6)', ('at (1,1): B gives 4, A(4) = 8, and A o B at (1,1) = 8',))
     """
-    a = lhs if isinstance(lhs, _core.Swizzle) else layout_of("composition", "A", lhs)
+    a: Any = lhs if isinstance(lhs, _core.Swizzle) else layout_of("composition", "A", lhs)
     by_mode = isinstance(rhs, tuple)
     b = rhs if by_mode else layout_of("composition", "B", rhs)
     try:

@@ -38,7 +38,7 @@ def tiled_copy_picture(tiled: TiledCopy) -> Picture:
     TiledCopy by CopyUniversalOp: 4 threads, Float32, 64 bits at once
     """
     extents = tile_extents(tiled)
-    sides = [
+    sides: list[Any] = [
         (f"{name}: {tv}", owners_of(tv, extents))
         for name, tv in (("source", tiled.layout_src_tv_tiled), ("destination", tiled.layout_dst_tv_tiled))
     ]

@@ -70,7 +70,7 @@ def _from_shared(x: MmaAtom, operand: str) -> bool:
 def _product(
     x: MmaAtom, title: str, extents: tuple[int, int, int], held: dict[str, Held], only: int | None = None
 ) -> Picture:
-    operands = []
+    operands: list[Any] = []
     for name in "ABC":
         dtype = x.dtype_of(name)
         if name in held:
