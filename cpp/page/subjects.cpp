@@ -100,8 +100,17 @@ std::vector<picture::Panel> operand_panels(const std::vector<std::string>& names
   return panels;
 }
 
+// An integer n stands for the layout n:1.
+void read_as_layout(Value& value) {
+  const auto* tuple = std::get_if<IntTuple>(&value.variant());
+  if (tuple != nullptr && tuple->is_leaf() && tuple->leaf().is_integer() && tuple->leaf().value > 0) {
+    value = make_layout(*tuple);
+  }
+}
+
 // The operands of what has no result; of a composition with the coordinate that shows it.
-Picture refused(std::string_view operation, const Values& operands, const LayoutError& error) {
+Picture refused(std::string_view operation, Values operands, const LayoutError& error) {
+  if (operation.ends_with("_product")) read_as_layout(operands[1]);
   if (operation == "composition" && is_layout(operands[1]) && !std::holds_alternative<Values>(operands[0].variant())) {
     const auto at = error.example() ? std::optional(error.example()->coordinate) : std::nullopt;
     return picture::no_composition_picture(left_of(operands[0]), any_layout_of(operands[1]), at);
@@ -138,7 +147,11 @@ Picture plain(const std::string& call, const Values& operands, const Value& resu
 
 Picture operation_drawn(Request& request) {
   const std::string operation = request.text("operation");
-  const Values operands = operands_of(request);
+  Values operands = operands_of(request);
+  if (operation == "composition" && operands.size() > 1) read_as_layout(operands[1]);
+  if (operation == "complement" && !operands.empty() && is_layout(operands[0])) {
+    operands[0] = Layout(picture::domain_of(any_layout_of(operands[0])));
+  }
   std::optional<IntTuple> at;
   if (request.find("at") != nullptr) at = tuple_of(request.value("at"));
   const bool is_file = request.find("window") == nullptr;
@@ -171,15 +184,15 @@ Picture operation_drawn(Request& request) {
     const std::string inside = call.substr(operation.size() + 1, call.size() - operation.size() - 2);
     return picture::coalesce_picture(a, made, inside, at);
   }
-  if (operation == "complement" && std::holds_alternative<Layout>(a)) {
+  if (operation == "complement") {
     const Layout& of = std::get<Layout>(a);
-    const bool bounded = operands.size() > 1;
-    int64_t bound = cosize(filter(of)).value;
-    if (bounded)
-      bound =
-          is_layout(operands[1]) ? picture::size_of(any_layout_of(operands[1])) : product(tuple_of(operands[1])).value;
-    return picture::complement_picture(of, std::get<Layout>(made), bound,
-                                       to_string(operands[0]) + (bounded ? ", " + to_string(operands[1]) : ""));
+    if (operands.size() == 1) {
+      return picture::complement_picture(of, std::get<Layout>(made), cosize(filter(of)).value, to_string(of.view()));
+    }
+    const Value& by = operands[1];
+    const IntTuple below = is_layout(by) ? IntTuple(picture::shape_of(any_layout_of(by))) : tuple_of(by);
+    const std::string text = concat(to_string(of.view()), ", ", to_string(by));
+    return picture::complement_picture(of, std::get<Layout>(made), product(below).value, text);
   }
   if (operation.ends_with("_divide")) return picture::divide_picture(operation, a, tiler_of(operands[1]), made, at);
   if (operation.ends_with("_product")) {
