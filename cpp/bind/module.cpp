@@ -44,6 +44,7 @@ PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   bind_function(m);
   bind_host(m);
   bind_analysis(m);
+  bind_picture(m);
   tilewright::bind_dlpack(m);
   bind_program(m);
   bind_cuda(m);
