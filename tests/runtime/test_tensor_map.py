@@ -219,8 +219,8 @@ def test_a_traced_function_makes_its_maps_at_each_call(fake):
             leaves = compiled.leaves((dynamic(numbers((rows, columns))), dynamic(numbers((128, 192)))), {{}})
             prepared = host.prepare(leaves.values)
             told, = [line.removeprefix("cuTensorMapEncodeTiled ") for line in log() if "Encode" in line]
-            assert told == (f"type 6 at 1024; {{columns}} box 64 step 1; {{rows}} box 64 step 1 stride {{2 * columns}}; "
-                            "interleave 0 swizzle 3 l2 2 fill 0"), told
+            assert told == (f"type 6 at 1024; {{columns}} box 64 step 1; {{rows}} box 64 step 1 "
+                            f"stride {{2 * columns}}; interleave 0 swizzle 3 l2 2 fill 0"), told
             prepared.launch([1 << 40, 2 << 40], 7)
             assert struct.unpack_from("<Q", recorder.last[4]) == (1 << 40,)
             assert (2 << 40).to_bytes(8, "little") in recorder.last[4]  # Y's own address
