@@ -90,7 +90,7 @@ def gemm_kernel(
         tCrC = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C(TILE[:2]))
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
         done = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # one step behind
-        store = stores(tCrC, sC, store_C, gC, tiled_mma.op, group_idx, tidx % 128)
+        store = stores(tCrC, sC, store_C, gC, tiled_mma.op, warp_idx, tidx % 128)
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
             for step in cutlass.range(steps, unroll=1):
@@ -114,8 +114,10 @@ def gemm_kernel(
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-def stores(tCrC, sC, store_C, gC, mma, group_idx, tidx):
+def stores(tCrC, sC, store_C, gC, mma, warp_idx, tidx):
     """What brings a warpgroup's sums of tile (m, n) to C, part after part through buffers of its own."""
+    group_idx = warp_idx // 4
+    asks = warp_idx % 4 == 0  # one warp of the group, as the compiler sees
     dtype = store_C.value_type
     # As the instruction that has as many columns as a part: its threads hold the same elements.
     k = warpgroup.OperandMajorMode.K
@@ -138,14 +140,14 @@ def stores(tCrC, sC, store_C, gC, mma, group_idx, tidx):
     def store(m, n):
         for part in cutlass.range_constexpr(count):
             buffer = group_idx * BUFFERS + part % BUFFERS
-            if tidx < 32:
+            if asks:
                 cute.arch.cp_async_bulk_wait_group(BUFFERS - 1, read=True)
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
             rounded.store(cute.make_tensor(sums[None, part].iterator, held.layout).load().to(dtype))
             cute.copy(tiled_copy, tiled_copy.retile(rounded), buffers[None, None, None, buffer])
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
-            if tidx < 32:
+            if asks:
                 row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
                 cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
                 cute.arch.cp_async_bulk_commit_group()
@@ -159,9 +161,7 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, clusters: cutlass.Co
     orders = [LayoutEnum.from_tensor(x) for x in (mA, mB)]
     sA_layout = hopper_helpers.make_smem_layout_a(orders[0], TILE, mA.element_type, STAGES)
     sB_layout = hopper_helpers.make_smem_layout_b(orders[1], TILE, mB.element_type, STAGES)
-    sC_layout = hopper_helpers.make_smem_layout_epi(
-        mC.element_type, LayoutEnum.ROW_MAJOR, PART, BUFFERS * WARPGROUPS
-    )
+    sC_layout = hopper_helpers.make_smem_layout_epi(mC.element_type, LayoutEnum.ROW_MAJOR, PART, BUFFERS * WARPGROUPS)
     tiled_mma = hopper_helpers.make_trivial_tiled_mma(
         mA.element_type, mB.element_type, *(x.sm90_mma_major_mode() for x in orders), cutlass.Float32,
         (WARPGROUPS, 1, 1), (64, TILE[1]),
