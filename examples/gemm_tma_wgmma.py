@@ -1,10 +1,10 @@
 """A persistent GEMM of bf16 or fp16 by TMA and wgmma: one warp fetches, two warpgroups multiply, and all keep going.
 
 What to learn: a pipeline of mbarriers is between the warp that asks TMA for stages and the warpgroups that multiply
-them. Two CTAs of a cluster need the same tile of B; each brings half of it to both. A CTA takes tile after tile of C, in
-an order in which the tiles that are computed at a time share operands in the L2 cache, so that the next tile's stages
-arrive while this one's sums go out: by stmatrix into shared memory, by TMA from there. C (M, N) = A (M, K) B (N, K)^T
-is summed in fp32. A and B are contiguous along either mode, C along N; what lies outside of them is zero.
+them. Two CTAs of a cluster need the same tile of B; each brings half of it to both. CTAs stay and take tile after tile
+of C, in an order in which the tiles that are computed at a time share operands in the L2 cache, so that the next tile's
+stages arrive while this one's sums go out: by stmatrix into shared memory, by TMA from there. C (M, N) = A (M, K)
+B (N, K)^T is summed in fp32. A and B are contiguous along either mode, C along N; what lies outside of them is zero.
 """
 
 from __future__ import annotations
