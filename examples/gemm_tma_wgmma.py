@@ -132,6 +132,7 @@ def stores(tCrC, sC, store_C, gC, mma, warp_idx, tidx):
     count = TILE[1] // PART[1]
     sums = cute.make_tensor(tCrC.iterator, cute.make_layout((cute.size(held), count)))
     parts = cute.local_tile(gC, PART, (None, None))
+    rows = cute.size(parts, mode=[2])
     tCsC, tCgC = cpasync.tma_partition(
         store_C, 0, cute.make_layout(1), cute.group_modes(sC, 0, 2), cute.group_modes(parts, 0, 2)
     )
@@ -147,9 +148,10 @@ def stores(tCrC, sC, store_C, gC, mma, warp_idx, tidx):
             cute.copy(tiled_copy, tiled_copy.retile(rounded), buffers[None, None, None, buffer])
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
+            row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
             if asks:
-                row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
-                cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
+                if row < rows:  # the last CTA of a cluster may have no tile of C
+                    cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
                 cute.arch.cp_async_bulk_commit_group()
 
     return store
