@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipeline_kernels import KERNELS, launch, run_in_turn, run_release
-from tilewright import _core, utils
+from tilewright import _core, cute, utils
+from tma_pipeline_kernels import double, spread
 
 torch = pytest.importorskip("torch")
 
@@ -43,6 +44,29 @@ def test_consumers_release_the_stages_of_the_blocks_that_multicast_to_them(shape
     out = torch.zeros(shape[0] * shape[1], 3, dtype=torch.int32, device="cuda")
     run_release(out, shape, (shape[0] + shape[1] - 1) * 2)
     assert (out[:, 1:] == 5).all()
+
+
+def dynamic(x):
+    return cute.from_dlpack(x, assumed_align=16).mark_layout_dynamic(leading_dim=1)
+
+
+@needs_sm_90
+@pytest.mark.parametrize("shape", [(64, 64), (200, 328), (4000, 4096)])
+@pytest.mark.parametrize("ctas", [1, 100])
+def test_ctas_double_one_tile_after_another(shape, ctas):
+    x = torch.randn(shape, device="cuda").half()
+    y = torch.zeros_like(x)
+    double(dynamic(x), dynamic(y), ctas)
+    assert torch.equal(y, 2 * x)
+
+
+@needs_sm_90
+@pytest.mark.parametrize("ctas", [1, 2, 4])
+def test_a_cluster_shares_its_loads(ctas):
+    x = torch.randint(-9, 9, (64, 64 * 100), device="cuda").half()
+    y = torch.zeros(64, ctas, device="cuda")
+    spread(dynamic(x), cute.from_dlpack(y))
+    assert torch.equal(y, x.float().sum(1, keepdim=True).expand(64, ctas))
 
 
 def test_a_device_runs_clusters():

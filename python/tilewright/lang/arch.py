@@ -29,6 +29,7 @@ from tilewright.lang.library.barriers import (
     mbarrier_wait,
 )
 from tilewright.lang.library.packed import add_packed_f32x2, fma_packed_f32x2, mul_packed_f32x2, sub_packed_f32x2
+from tilewright.lang.library.smem import alloc_smem
 from tilewright.lang.trace import current, traced
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric, Uint32
 from tilewright.numeric.traced import emit as _emit
@@ -49,6 +50,7 @@ __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
     "add_packed_f32x2",
+    "alloc_smem",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -530,7 +532,10 @@ def atomic_cas(ptr: Pointer | Tensor, cmp: Value, val: Value, **options: object)
 def _atomic(kind: str, ptr: Any, val: Any, *more: Any) -> Numeric:
     pointer = getattr(ptr, "iterator", ptr)
     if not isinstance(pointer, Pointer):
-        raise TypeError(f"atomic_{kind}: expected a pointer or a tensor of memory, but got {ptr!r}")
+        raise TypeError(
+            f"atomic_{kind}: expected a pointer or a tensor of memory, but got {ptr!r}; element (i, j) of t lies at "
+            "t.iterator + t.layout((i, j))"
+        )
     dtype = pointer.dtype
     values = [_value(x, dtype) for x in (val, *more)]
     if current() is None:

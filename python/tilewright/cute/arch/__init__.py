@@ -13,6 +13,7 @@ __all__ = [  # noqa: F405
     "FULL_MASK",
     "WARP_SIZE",
     "add_packed_f32x2",
+    "alloc_smem",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
