@@ -1,10 +1,10 @@
 """A persistent GEMM of bf16 or fp16 by TMA and wgmma: one warp fetches, two warpgroups multiply, and all keep going.
 
 What to learn: a pipeline of mbarriers is between the warp that asks TMA for stages and the warpgroups that multiply
-them. Two CTAs of a cluster need the same tile of B; each brings half of it to both. A CTA takes tile after tile of C, in
-an order in which the tiles that are computed at a time share operands in the L2 cache, so that the next tile's stages
-arrive while this one's sums go out: by stmatrix into shared memory, by TMA from there. C (M, N) = A (M, K) B (N, K)^T
-is summed in fp32. A and B are contiguous along either mode, C along N; what lies outside of them is zero.
+them. Two CTAs of a cluster need the same tile of B; each brings half of it to both. CTAs stay and take tile after tile
+of C, in an order in which the tiles that are computed at a time share operands in the L2 cache, so that the next tile's
+stages arrive while this one's sums go out: by stmatrix into shared memory, by TMA from there. C (M, N) = A (M, K)
+B (N, K)^T is summed in fp32. A and B are contiguous along either mode, C along N; what lies outside of them is zero.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def gemm_kernel(
         tCrC = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C(TILE[:2]))
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
         done = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # one step behind
-        store = stores(tCrC, sC, store_C, gC, tiled_mma.op, group_idx, tidx % 128)
+        store = stores(tCrC, sC, store_C, gC, tiled_mma.op, warp_idx, tidx % 128)
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
             for step in cutlass.range(steps, unroll=1):
@@ -114,8 +114,10 @@ def gemm_kernel(
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-def stores(tCrC, sC, store_C, gC, mma, group_idx, tidx):
+def stores(tCrC, sC, store_C, gC, mma, warp_idx, tidx):
     """What brings a warpgroup's sums of tile (m, n) to C, part after part through buffers of its own."""
+    group_idx = warp_idx // 4
+    asks = warp_idx % 4 == 0  # one warp of the group, as the compiler sees
     dtype = store_C.value_type
     # As the instruction that has as many columns as a part: its threads hold the same elements.
     k = warpgroup.OperandMajorMode.K
@@ -130,6 +132,7 @@ def stores(tCrC, sC, store_C, gC, mma, group_idx, tidx):
     count = TILE[1] // PART[1]
     sums = cute.make_tensor(tCrC.iterator, cute.make_layout((cute.size(held), count)))
     parts = cute.local_tile(gC, PART, (None, None))
+    rows = cute.size(parts, mode=[2])
     tCsC, tCgC = cpasync.tma_partition(
         store_C, 0, cute.make_layout(1), cute.group_modes(sC, 0, 2), cute.group_modes(parts, 0, 2)
     )
@@ -138,16 +141,17 @@ def stores(tCrC, sC, store_C, gC, mma, group_idx, tidx):
     def store(m, n):
         for part in cutlass.range_constexpr(count):
             buffer = group_idx * BUFFERS + part % BUFFERS
-            if tidx < 32:
+            if asks:
                 cute.arch.cp_async_bulk_wait_group(BUFFERS - 1, read=True)
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
             rounded.store(cute.make_tensor(sums[None, part].iterator, held.layout).load().to(dtype))
             cute.copy(tiled_copy, tiled_copy.retile(rounded), buffers[None, None, None, buffer])
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
-            if tidx < 32:
-                row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
-                cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
+            row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
+            if asks:
+                if row < rows:  # the last CTA of a cluster may have no tile of C
+                    cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
                 cute.arch.cp_async_bulk_commit_group()
 
     return store
@@ -159,9 +163,7 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, clusters: cutlass.Co
     orders = [LayoutEnum.from_tensor(x) for x in (mA, mB)]
     sA_layout = hopper_helpers.make_smem_layout_a(orders[0], TILE, mA.element_type, STAGES)
     sB_layout = hopper_helpers.make_smem_layout_b(orders[1], TILE, mB.element_type, STAGES)
-    sC_layout = hopper_helpers.make_smem_layout_epi(
-        mC.element_type, LayoutEnum.ROW_MAJOR, PART, BUFFERS * WARPGROUPS
-    )
+    sC_layout = hopper_helpers.make_smem_layout_epi(mC.element_type, LayoutEnum.ROW_MAJOR, PART, BUFFERS * WARPGROUPS)
     tiled_mma = hopper_helpers.make_trivial_tiled_mma(
         mA.element_type, mB.element_type, *(x.sm90_mma_major_mode() for x in orders), cutlass.Float32,
         (WARPGROUPS, 1, 1), (64, TILE[1]),

@@ -71,3 +71,22 @@ def test_the_gemm_by_tensor_cores_multiplies_between_registers(arch, orders):
     assert ptx.count("ldmatrix.sync.aligned.m8n8.x4.shared") == 24 - transposed
     assert ptx.count("ldmatrix.sync.aligned.m8n8.x4.trans.shared") == transposed
     assert ptx.count("cp.async.cg") == stages * (2 + 4)
+
+
+@nvrtc
+@pytest.mark.parametrize("orders", ["kk", "kn", "mk", "mn"])
+@pytest.mark.parametrize("name", ["gemm_wgmma", "gemm_tma_wgmma"])
+def test_the_gemms_by_wgmma_keep_the_tensor_cores_busy(name, orders):
+    """One stage's instructions follow each other in the main loop, sums stay in registers, nothing is serialised."""
+    program = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+    a, b, c = (torch.empty(4096, 4096, dtype=torch.bfloat16) for _ in range(3))
+    a, b = (x if order == "k" else x.T for x, order in zip((a, b), orders, strict=True))
+    tensors = [cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b, c)]
+    clusters = [66] if name == "gemm_tma_wgmma" else []
+    compiled = cute.compile(program["gemm"], *tensors, *clusters, options="--gpu-arch sm_90a")
+    (kernel,) = compiled.kernels
+    assert compiled.spills == 0
+    assert "serialized" not in kernel.binary.log
+    assert compiled.ptx.count("wgmma.mma_async.sync") == 4  # 64 elements along K
+    assert compiled.ptx.count("wgmma.wait_group") == 2
+    assert compiled.registers <= 168

@@ -89,7 +89,8 @@ GEMM = "cute.gemm(tiled_mma, rC"
         ("overwritten", "not landed", "sB[tidx] = mB[tidx]", "writes what a wgmma reads, before a wait_group"),
         ("no fence", "missing fence", GEMM, "touched since the last warpgroup.fence()"),
         ("no second fence", "missing fence", GEMM, "touched since the last warpgroup.fence()"),
-        ("no barrier", "race", GEMM, "reads what another one writes, and no barrier is between"),
+        ("no proxy fence", "missing fence", GEMM, "the asynchronous proxy reads what a thread wrote"),
+        ("no barrier", "race", GEMM, "the wgmma reads what another one writes, and no "),
     ],
 )  # fmt: skip
 def test_planted_defects_are_found_on_their_line(defect, kind, text, words):
@@ -109,9 +110,9 @@ def is_told(finding, text):
 def test_registers_of_a_are_owned_until_waited_for():
     op = warpgroup.MmaF16BF16Op(BF16, F32, (64, 64, 16), RMEM, K, K)
     with pytest.raises(KernelError) as error:
-        multiplied(op, (1, 1), (1, 1, 2), 7, defect="a written")
+        multiplied(op, (1, 1), (1, 1, 2), 7, defect="a touched")
     assert any(
-        x.kind == "not landed" and "writes registers of a wgmma" in x.message and is_told(x, "rA[0] = rA[0]")
+        x.kind == "not landed" and "reads registers of a wgmma" in x.message and is_told(x, "rA[0] = rA[0]")
         for x in error.value.findings
     ), str(error.value)
 

@@ -45,7 +45,7 @@ def tile_kernel(
         tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
     if cutlass.const_expr(defect == "touched in between"):
         rC[0] = rC[0]
-    if cutlass.const_expr(defect == "a written"):
+    if cutlass.const_expr(defect == "a touched"):
         rA[0] = rA[0]
     if cutlass.const_expr(defect == "overwritten"):
         sB[tidx] = mB[tidx]
