@@ -188,6 +188,11 @@ class Check {
       if (!operand(0).is_pointer()) refuse("expected a pointer");
     }
     if (!given().is_pointer()) refuse("the result is no pointer");
+    if (request_.code == Opcode::kMapa) {
+      count(2);
+      if (operand(0).space != Space::kShared) refuse("expected a pointer to shared memory");
+      if (!(operand(1) == number(Scalar::kInt32))) refuse("expected the rank to be an Int32");
+    }
     if (request_.code == Opcode::kOffset) {
       count(2);
       const Type& offset = operand(1);

@@ -40,6 +40,8 @@ Need need_of(const Operation& operation) {
       return {75, "ldmatrix", operation.place};
     case Opcode::kStMatrix:
       return {90, "stmatrix", operation.place};
+    case Opcode::kMapa:
+      return {90, "the shared memory of another CTA", operation.place};
     case Opcode::kTmaLoad:
     case Opcode::kTmaStore:
       return {90, "TMA", operation.place};

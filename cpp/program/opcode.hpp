@@ -117,6 +117,8 @@ enum class Family : uint8_t {
   X(kShared, "shared", kPointer, true)  /* -> smem pointer type=; ints[0]: byte offset in the CTA's shared memory */   \
   X(kOffset, "offset", kPointer, true)  /* pointer, Int32 or Int64 in elements -> type= (its alignment) */             \
   X(kRecast, "recast", kPointer, true)  /* pointer -> type=: another scalar, space, alignment or swizzle */            \
+  X(kMapa, "mapa", kPointer, true)      /* pointer to shared memory, Int32 rank of a CTA in the cluster -> type=: the   \
+                                           same place there, generic */                                                \
   X(kAddress, "address", kPointer, true)    /* pointer -> Int64 */                                                     \
   X(kToPointer, "to_pointer", kPointer, true) /* Int64 -> type= */                                                     \
   /* memory: accesses[i] are layouts over pointers; vectors are in their order */                                      \

@@ -270,6 +270,46 @@ def test_an_mbarrier_that_the_cluster_does_not_know_yet(defect):
     assert line_of(cluster_signal, "# arrive") in {f.line for f in found}
 
 
+@cute.kernel
+def exchange(y: cute.Tensor, defect: cutlass.Constexpr):
+    """Each CTA reads what its neighbour has in shared memory."""
+    tidx, _, _ = cute.arch.thread_idx()
+    bidx, _, _ = cute.arch.block_idx()
+    rank = cute.arch.block_idx_in_cluster()
+    ctas, _, _ = cute.arch.cluster_dim()
+    own = cutlass.utils.SmemAllocator().allocate_array(cutlass.Int32, N)
+    (own + tidx).store(100 * rank + tidx)  # own
+    if defect != "no wait":
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+    there = cute.make_tensor(cute.arch.mapa(own, (rank + 1) % ctas), N)
+    y[tidx, bidx] = there[N - 1 - tidx]  # there
+    if defect != "early":
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+
+
+@cute.jit
+def run_exchange(y: cute.Tensor, defect: cutlass.Constexpr = None):
+    exchange(y, defect).launch(grid=[y.shape[1], 1, 1], block=[N, 1, 1], cluster=[2, 1, 1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shared_memory_of_another_cta(seed):
+    y = np.zeros((N, 4), np.int32)
+    with cute.on_cpu(check=True, seed=seed):
+        run_exchange(y)
+    wanted = 100 * (1 - np.arange(4) % 2) + np.arange(N)[::-1, None]
+    np.testing.assert_array_equal(y, wanted)
+
+
+@pytest.mark.parametrize(("defect", "kinds"), [("no wait", {"race", "not written"}), ("early", {"early exit"})])
+def test_a_defect_of_the_exchange(defect, kinds):
+    found = findings_of(run_exchange, np.zeros((N, 2), np.int32), defect)
+    lines = {line_of(exchange, "# there"), line_of(exchange, "# own")}
+    assert [f for f in found if f.kind in kinds and f.line in lines], found
+
+
 def test_a_grid_of_no_whole_clusters():
     with pytest.raises(Exception, match="consists of no whole clusters"):
         run_cluster(np.zeros((N, 3), np.int32), 2)
@@ -294,4 +334,5 @@ def test_it_compiles():
         "barrier.cluster.wait.acquire.aligned",
     ):  # fmt: skip
         assert instruction in clusters.ptx
+    assert "mapa" in cute.compile(run_exchange, np.zeros((N, 2), np.int32)).ptx
     assert "mbarrier.test_wait" in cute.compile(run_poll, np.zeros(N, np.int32)).ptx

@@ -153,6 +153,44 @@ def test_three_modes():
     np.testing.assert_array_equal(y, x[8:16])
 
 
+@cute.kernel
+def bytes_kernel(x: cute.Tensor, y: cute.Tensor, fence: cutlass.Constexpr):
+    tidx, _, _ = cute.arch.thread_idx()
+    smem = cutlass.utils.SmemAllocator()
+    shared = smem.allocate_tensor(cutlass.Int32, 64, 128)
+    barrier = smem.allocate_array(cutlass.Int64)
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_init(barrier, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(barrier, 256)
+    cute.arch.sync_warp()
+    load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Int32)
+    store = cute.make_copy_atom(cpasync.CopyBulkS2GOp(), cutlass.Int32)
+    cute.copy(load, cute.local_tile(x, (64,), (1,)), shared, mbar_ptr=barrier)
+    cute.arch.mbarrier_wait(barrier, 0)
+    shared[tidx] += 1
+    if fence:
+        cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_warp()
+    cute.copy(store, shared, y)  # bytes
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0)
+
+
+@cute.jit
+def run_bytes(x: cute.Tensor, y: cute.Tensor, fence: cutlass.Constexpr = True):
+    bytes_kernel(x, y, fence).launch(block=[32, 1, 1])
+
+
+def test_bytes_in_bulk():
+    x, y = numbers((128,), np.int32), numbers((64,), np.int32, seed=1)
+    args = [cute.from_dlpack(a, assumed_align=16) for a in (x, y)]
+    with cute.on_cpu(check=True):
+        run_bytes(*args)
+    np.testing.assert_array_equal(y, x[64:] + (np.arange(64) < 32))
+    assert at(findings_of(run_bytes, *args, False), "missing fence") == {line_of(bytes_kernel, "bytes")}
+
+
 # ---- defects ----
 
 
@@ -212,6 +250,36 @@ def test_a_defect_of_the_stages(defect, kinds, where):
     found = findings_of(run_stages, dynamic(x), dynamic(y), defect)
     lines = {line_of(stages_kernel, text) for text in where}
     assert [f for f in found if f.kind in kinds and f.line in lines], found
+
+
+def test_a_copy_inside_of_elect_one():
+    """The instruction chooses the thread; where one alone comes, a GPU would wait for the others."""
+
+    @cute.kernel
+    def kernel(atom: cute.CopyAtom, gY: cute.Tensor):
+        smem = cutlass.utils.SmemAllocator()
+        shared = smem.allocate_tensor(cutlass.Float16, cute.make_ordered_layout((8, 64), order=(1, 0)), 128)
+        shared.fill(0)
+        y = cute.local_tile(gY, (8, 64), (0, 0))
+        tYs, tYg = cpasync.tma_partition(atom, 0, ALONE, cute.group_modes(shared, 0, 2), cute.group_modes(y, 0, 2))
+        with cute.arch.elect_one():
+            cute.copy(atom, tYs, tYg)  # alone
+
+    @cute.jit
+    def run(y: cute.Tensor):
+        layout = cute.make_ordered_layout((8, 64), order=(1, 0))
+        atom, gY = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), y, layout, (8, 64))
+        kernel(atom, gY).launch(block=[32, 1, 1])
+
+    assert line_of(kernel, "alone") in at(findings_of(run, dynamic(numbers((8, 64)))), "lane")
+
+
+def test_profile_counts_boxes():
+    tile = (16, 64)
+    x, y = numbers((16, 64)), numbers((16, 64))
+    profile = cute.profile(run_store, dynamic(x), dynamic(y), LAYOUTS["128"](tile, cutlass.Float16), tile)
+    line = profile.line(line_of(store_kernel, "store"))
+    assert (line.requests, line.sectors, line.bytes) == (2, 2 * 16 * 128 // 32, 2 * 16 * 128)
 
 
 def test_a_wrong_count_of_bytes_is_explained():
@@ -303,4 +371,14 @@ def test_it_compiles_to_the_instructions():
     assert "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add" in reduce.ptx
     multicast = cute.compile(run_multicast, x, dynamic(np.zeros((64, 64, 2), np.float16)), 2)
     assert ".multicast::cluster" in multicast.ptx
+    bulk = cute.compile(run_bytes, *[cute.from_dlpack(numbers((n,), np.int32), assumed_align=16) for n in (128, 64)])
+    assert "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" in bulk.ptx
+    assert "cp.async.bulk.global.shared::cta.bulk_group" in bulk.ptx
     assert load.spills == store.spills == multicast.spills == 0
+
+
+def test_what_is_exported_makes_no_tensor_maps(tmp_path):
+    x = dynamic(numbers((64, 64)))
+    compiled = cute.compile(run_load, x, x, LAYOUTS["128"]((64, 64), cutlass.Float16), (64, 64))
+    with pytest.raises(RuntimeError, match="makes no tensor maps yet"):
+        compiled.export_to_c(tmp_path, "load", "load")

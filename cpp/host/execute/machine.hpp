@@ -27,6 +27,9 @@ inline constexpr uint64_t kFrameRow = 4 * kLanes;
 inline constexpr uint64_t kSharedWindow = uint64_t{1} << 60;
 inline constexpr uint64_t kFrameWindow = uint64_t{2} << 60;
 inline constexpr uint64_t kWindowMask = uint64_t{3} << 60;
+// Those of the shared memory of another CTA of the cluster have its rank, plus 1, here.
+inline constexpr uint32_t kRemoteShift = 40;
+inline constexpr uint64_t kRemoteMask = uint64_t{0xFF} << kRemoteShift;
 
 // One element of cp.async: each lane's copy is under way until a wait of that lane lets it land.
 struct PendingCopy {
@@ -191,6 +194,13 @@ struct Cta {
     return finding;
   }
 };
+
+// The CTA in whose shared memory a generic address is: the warp's own, or null where the cluster has none.
+inline Cta* cta_of(const Warp& warp, uint64_t address) {
+  const uint64_t rank = (address & kRemoteMask) >> kRemoteShift;
+  if (rank == 0) return warp.cta;
+  return rank <= warp.cta->cluster->ctas.size() ? warp.cta->cluster->ctas[rank - 1] : nullptr;
+}
 
 // Lets those go on who wait at a barrier that will never be complete.
 void release_barrier(Cta& cta, int id);

@@ -80,6 +80,11 @@ void Emitter::pointer(const Operation& operation) {
       }
       return define(operation, {concat("(", pointer_type(to), ")", within(pointer, Level::kPrimary)), Level::kUnary});
     }
+    case Opcode::kMapa: {
+      const std::string there =
+          concat("__cluster_map_shared_rank(", value(source()).text, ", ", value(operation.operands[1]).text, ")");
+      return define(operation, {concat("(", pointer_type(to), ")", there), Level::kUnary});
+    }
     case Opcode::kAddress: {
       const Type& from = type(source());
       std::string pointer = value(source()).text;

@@ -30,6 +30,14 @@ void Translator::compute_pointer(const Operation& operation) {
       const Operand moved = in_space(operation, bytes, pointer.type.space, type.space);
       return from_bytes(result(operation), moved, half);
     }
+    case Opcode::kMapa: {
+      const Operand pointer = operand(operation, 0), rank = fresh(Scalar::kUint64, 1);
+      unary(cast_handler(Kind::kI32, Kind::kU64), rank, operand(operation, 1));
+      const Operand bits = with_constant(Opcode::kShl, with_constant(Opcode::kAdd, rank, 1), kRemoteShift);
+      const Operand both = fresh(Scalar::kUint64, 1);
+      binary(binary_handler(Opcode::kOr, Kind::kU64), both, bits, in_bytes(pointer, is_half(pointer.type.scalar)));
+      return from_bytes(result(operation), with_constant(Opcode::kOr, both, kSharedWindow), half);
+    }
     case Opcode::kAddress: {
       const Operand pointer = operand(operation, 0);
       return move(result(operation), in_bytes(pointer, is_half(pointer.type.scalar)), false);

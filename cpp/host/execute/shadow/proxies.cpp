@@ -154,6 +154,24 @@ void Shadow::note_visit(const Warp& warp, const Instruction& instruction, Cta& t
   to.memory->visits.push_back({record_of(event, lane), &instruction, &warp});
 }
 
+const Cta* Shadow::remote(const Warp& warp, const Instruction& instruction, uint64_t address, uint32_t lane) {
+  Cta* const there = cta_of(warp, address);
+  if (there == nullptr) {
+    warp.cta->report(warp, instruction, FindingKind::kOutOfBounds, static_cast<int>(lane), [&] {
+      return concat("there is no CTA ", (address >> kRemoteShift) - 1, " in the cluster, which has ",
+                    warp.cta->cluster->ctas.size());
+    });
+    return nullptr;
+  }
+  if (there == warp.cta) return there;
+  if (there->has_ended) {
+    find_early_exit(warp, instruction, *there, lane);
+    return nullptr;
+  }
+  note_visit(warp, instruction, *there, lane);
+  return there;
+}
+
 void Shadow::look_at_visits(Cta& cta) {
   const CtaClocks& clocks = cta.memory->clocks;
   const auto is_known = [&](Record record) {

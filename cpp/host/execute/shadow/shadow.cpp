@@ -157,6 +157,7 @@ void Shadow::tell(Finding& finding, const Warp& warp, const AccessCode& access, 
     const uint64_t window = address & kWindowMask;
     space = window == kSharedWindow ? Space::kShared : window == kFrameWindow ? Space::kRegister : Space::kGlobal;
     address &= ~kWindowMask;
+    if (space == Space::kShared) address &= ~kRemoteMask;
   }
   finding.space = text_of(space);
   finding.has_address = true;

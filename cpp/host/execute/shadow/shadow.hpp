@@ -187,6 +187,8 @@ class Shadow {
                                 uint64_t address, const Place& place, uint32_t lane, Record record);
   bool touch_bytes(const Warp& warp, const Instruction& instruction, const AccessCode& access, const Cta* of, Use use,
                    uint64_t address, uint32_t bytes, uint32_t lane, uint32_t event);
+  // The CTA of the cluster whose shared memory a lane touches, which has to be there until it knows of that.
+  const Cta* remote(const Warp& warp, const Instruction& instruction, uint64_t address, uint32_t lane);
   template <class F>
   void each_cell(const BulkCopy& copy, Cells* shared, F&& f);
   static Thread thread_of(const Cta& cta, const Event& event, Record record);

@@ -140,12 +140,21 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
       space = window == kSharedWindow ? Space::kShared : window == kFrameWindow ? Space::kRegister : Space::kGlobal;
       if (space != Space::kGlobal) address &= ~kWindowMask;
     }
+    const Cta* of = warp.cta;
+    if (access.space == Space::kGeneric && space == Space::kShared && (address & kRemoteMask) != 0) {
+      of = remote(warp, instruction, address, lane);
+      if (of == nullptr) {
+        admitted &= ~(Mask{1} << lane);
+        continue;
+      }
+      address &= ~kRemoteMask;
+    }
     bool is_right = is_aligned(warp, instruction, access, address, bytes, lane);
     if (is_right && space == Space::kRegister) {
       is_right = frame_place(const_cast<Warp&>(warp), instruction, access, use, address, bytes, lane, undefined);
     } else if (is_right) {
       const std::optional<Place> place = space == Space::kShared
-                                             ? shared_place(warp, instruction, access, *warp.cta, address, bytes, lane)
+                                             ? shared_place(warp, instruction, access, *of, address, bytes, lane)
                                              : global_place(warp, instruction, access, use, address, bytes, lane);
       is_right = place.has_value();
       if (is_right && place->cells != nullptr) {

@@ -54,6 +54,7 @@ __all__ = [  # noqa: F405
     "griddepcontrol_wait",
     "lane_idx",
     "make_warp_uniform",
+    "mapa",
     "match_sync",
     "mbarrier_arrive",
     "mbarrier_arrive_and_expect_tx",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BulkOp",
+    "CopyBulkG2SOp",
+    "CopyBulkS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
@@ -381,3 +383,25 @@ class CopyReduceBulkTensorTileS2GOp(BulkOp):
 
     def _fields(self) -> dict[str, Any]:
         return {"reduction_kind": self.reduction, **super()._fields()}
+
+
+class CopyBulkG2SOp(CopyOp):
+    """Bytes side by side from global to shared memory, a multiple of 16, which an mbarrier counts: one thread asks.
+
+    >>> CopyBulkG2SOp().instruction
+    'cp.async.bulk.g2s'
+    """
+
+    __slots__ = ()
+    instruction = "cp.async.bulk.g2s"
+
+
+class CopyBulkS2GOp(CopyOp):
+    """Bytes side by side from shared to global memory, a multiple of 16: one thread asks.
+
+    >>> CopyBulkS2GOp().instruction
+    'cp.async.bulk.s2g'
+    """
+
+    __slots__ = ()
+    instruction = "cp.async.bulk.s2g"

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
 from tilewright.cute.atoms.copy_ops import (
+    CopyBulkG2SOp,
+    CopyBulkS2GOp,
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
     CopyBulkTensorTileS2GOp,
@@ -14,6 +16,8 @@ from tilewright.cute.atoms.modifiers import LoadCacheMode, SwizzleMode
 from tilewright.cute.tiled.tma import make_tiled_tma_atom, prefetch_descriptor, tma_partition
 
 __all__ = [
+    "CopyBulkG2SOp",
+    "CopyBulkS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.cute.atoms.copy_ops import MAX_BOX_RANK, BulkOp, CopyBulkTensorTileG2SMulticastOp
+from tilewright.cute.atoms.copy_ops import MAX_BOX_RANK, BulkOp, CopyBulkG2SOp, CopyBulkTensorTileG2SMulticastOp
 from tilewright.cute.atoms.tma_atom import TmaAtom, tma_tile
 from tilewright.cute.tensors.coordinate import Coordinate
 from tilewright.cute.tensors.pointer import AddressSpace
@@ -16,7 +16,9 @@ from tilewright.numeric.traced import emit, is_traced, symbol_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["copy_boxes", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition"]
+    from tilewright.cute.atoms.copy_atom import CopyAtom
+
+__all__ = ["copy_boxes", "copy_bytes", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition"]
 
 _ALIGNED = 16  # bytes
 
@@ -249,6 +251,37 @@ def copy_boxes(
             emit("tma_load", operands, accesses=[*accesses, tma_bar_ptr.symbol], ints=(atom.box_bytes, int(has_mask)))
         else:
             emit("tma_store", operands, accesses=accesses, ints=(atom.box_bytes,), text=atom.op.reduction)
+
+
+def copy_bytes(function: str, atom: CopyAtom, src: Tensor, dst: Tensor, mbar_ptr: Any, pred: Any) -> None:
+    """Copy elements that lie side by side on both sides: the warp chooses one of its threads to ask."""
+    if pred is not None:
+        raise ValueError(f"{function}: {atom.op} copies all of src; leave pred out")
+    is_load = isinstance(atom.op, CopyBulkG2SOp)
+    size = int(_core.size(src.layout))
+    for name, tensor in (("src", src), ("dst", dst)):
+        spaces = getattr(atom.traits, f"{name}_spaces")
+        if tensor.memspace not in spaces or not is_traced(tensor.iterator):
+            raise ValueError(f"{function}: {atom.op} copies in kernels, and {name} is {' or '.join(map(str, spaces))}")
+        if int(_core.size(tensor.layout)) != size or _core.coalesce(tensor.layout) != _core.make_layout(size):
+            raise ValueError(
+                f"{function}: {atom.op} copies {size} elements side by side, but {name} is {tensor}; slice it to a row"
+            )
+        if tensor.iterator.alignment % _ALIGNED:
+            raise ValueError(
+                f"{function}: {atom.op} needs {name} aligned to {_ALIGNED} bytes, but {tensor} is known to be to "
+                f"{tensor.iterator.alignment}"
+            )
+    count = size * src.iterator.dtype.bits // 8
+    if src.iterator.dtype.bits != dst.iterator.dtype.bits or count % _ALIGNED:
+        raise ValueError(f"{function}: {atom.op} copies multiples of {_ALIGNED} bytes, but src is {src}, dst {dst}")
+    accesses = [src.iterator.symbol, dst.iterator.symbol]
+    if not is_load:
+        emit("bulk_store", accesses=accesses, ints=(count,))
+        return
+    if mbar_ptr is None:
+        raise ValueError(f"{function}: {atom.op} counts its bytes at an mbarrier; pass mbar_ptr=")
+    emit("bulk_load", accesses=[*accesses, mbar_ptr.symbol], ints=(count,))
 
 
 def _offset_of(layout: Any) -> Any:

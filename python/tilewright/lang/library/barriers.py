@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.traced_pointer import TracedPointer, pointer_type
 from tilewright.lang.trace import traced
 from tilewright.numeric import Boolean, Int32
 from tilewright.numeric.traced import emit, symbol_of
@@ -26,6 +27,7 @@ __all__ = [
     "cluster_wait",
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
+    "mapa",
     "mbarrier_arrive",
     "mbarrier_arrive_and_expect_tx",
     "mbarrier_conditional_try_wait",
@@ -126,6 +128,17 @@ def cluster_wait(*, aligned: bool | None = None, loc: object = None, ip: object 
     """Wait until all threads of the cluster have arrived at its barrier."""
     traced("cute.arch.cluster_wait")
     emit("cluster_wait")
+
+
+def mapa(ptr: Pointer, cta_rank_in_cluster: Index = 0, *, loc: object = None, ip: object = None) -> Pointer:
+    """The pointer to the same place in the shared memory of another CTA of the cluster, a generic one."""
+    traced("cute.arch.mapa")
+    if not isinstance(ptr, TracedPointer) or ptr.memspace is not AddressSpace.smem:
+        raise TypeError(f"mapa: expected a pointer to shared memory, but got {ptr}")
+    kind = pointer_type(ptr.dtype, AddressSpace.generic, ptr.alignment, ptr.swizzle)
+    rank = _int32(cta_rank_in_cluster)
+    symbol = emit("mapa", (ptr.symbol, symbol_of(Int32, rank._value)), type=kind)
+    return TracedPointer(ptr.dtype, symbol, AddressSpace.generic, ptr.alignment, ptr.swizzle)
 
 
 def cp_async_bulk_commit_group(*, loc: object = None, ip: object = None) -> None:
