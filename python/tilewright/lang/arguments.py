@@ -18,6 +18,7 @@ from tilewright import _core, numeric
 from tilewright._boundary import shown
 from tilewright._core import program
 from tilewright._registry import Lazy
+from tilewright.cute.atoms.tma_atom import TmaAtom
 from tilewright.cute.int_tuple import Coord, Shape, Stride, Tile, text
 from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
@@ -378,6 +379,27 @@ class TensorForm(Form):
         self.layout.read(value.layout, leaves)
 
 
+class TmaForm(Form):
+    """An atom of TMA: its boxes are fixed, the tensor map is a parameter. Only a @cute.jit function has one."""
+
+    def __init__(self, name: str, atom: TmaAtom) -> None:
+        self.name, self.atom = name, atom
+
+    def key(self) -> Hashable:
+        return ("tma", self.atom)
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        yield self.name, program.tensor_map()
+
+    def build(self, symbols: Iterator[Any]) -> Any:
+        return self.atom.with_symbol(next(symbols))
+
+    def read(self, value: Any, leaves: Leaves) -> None:
+        if not isinstance(value, TmaAtom) or value != self.atom:
+            raise TypeError(f"{self.name}: expected the TMA atom {self.atom!r}, but got {value!r}")
+        leaves.add(value.symbol)
+
+
 class Adapted(Form):
     """What a registered adapter makes of an argument of another library's class."""
 
@@ -496,6 +518,8 @@ def form_of(
         return Number(name, Boolean if isinstance(value, bool) else Int32 if isinstance(value, int) else Float32)
     if isinstance(value, Tensor):
         return TensorForm(name, value, in_kernel)
+    if isinstance(value, TmaAtom):
+        return TmaForm(name, value)
     if isinstance(value, Pointer):
         return PointerForm(name, value, in_kernel)
     if isinstance(value, (_core.Layout, _core.ComposedLayout)):

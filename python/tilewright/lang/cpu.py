@@ -31,8 +31,8 @@ class KernelError(RuntimeError):
     """What the CPU found to be wrong with a kernel: races, reads of what was never written, accesses out of bounds.
 
     `findings` has all of it, each with its kind, line, threads, address, tensor and coordinate. Kinds are race, missing
-    fence, not written, not landed, out of bounds, read only, misaligned, barrier, deadlock, lane, division by zero,
-    assertion, trap and no end.
+    fence, not written, not landed, out of bounds, read only, misaligned, barrier, deadlock, early exit, lane, division
+    by zero, assertion, trap and no end.
 
     >>> import numpy
     >>> from tilewright import cute
@@ -108,6 +108,8 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         function = functions[launch.kernel]
         named = zip(function.parameters, launch.arguments, strict=True)
         ranges = [_range(memory[base], name) for name, (_, base) in named if base in memory]
+        bases = {map_.address[1] for map_ in launch.maps}
+        ranges += [_range(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
         findings, output = _run(
             function.name,
             traced.program,
@@ -120,6 +122,7 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             memory=ranges,
             check=_is_checked(prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,
+            maps=[(argument_of(leaves.values, map_.address), map_) for map_ in launch.maps],
         )
         _report(function.name, findings, output)
     host_prints.before(len(launches))
