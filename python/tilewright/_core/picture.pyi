@@ -304,16 +304,6 @@ def escape(text: str) -> str:
         ('a &lt; b', True)
     """
 
-def extents(shape: IntTupleLike) -> tuple[typing.Any, ...]:
-    """
-    The extents of a shape's leaves, those of 1 left out; a shape of one element has one leaf.
-
-    Examples:
-        >>> from tilewright._core.picture import extents
-        >>> extents((4, (1, 8))), extents(1)
-        ((4, 8), (1,))
-    """
-
 def facts(layout: LayoutLike) -> str:
     """
     How many elements a layout has, and how its offsets lie.
