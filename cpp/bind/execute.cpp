@@ -9,6 +9,7 @@
 #include "host/execute/profile/profile.hpp"
 #include "module.hpp"
 #include "program.hpp"
+#include "program/evaluate.hpp"
 
 namespace tilewright::bind {
 
@@ -22,6 +23,7 @@ using program::ProgramError;
 
 namespace {
 
+constexpr int64_t kMostOfCluster = 16;
 constexpr int64_t kMostSharedBytes = 227 * 1024;  // of the GPUs that have the most
 
 // Each kernel is translated once, as long as its program lives.
@@ -142,6 +144,15 @@ Launch launch_of(const std::shared_ptr<Program>& program, std::size_t kernel, co
   set_extents(launch.grid, grid, "grid", {std::numeric_limits<int32_t>::max(), 65535, 65535});
   set_extents(launch.block, block, "block", {1024, 1024, 64});
   set_extents(launch.cluster, cluster, "cluster", {16, 16, 16});
+  const auto three = [](const int64_t (&of)[3]) { return concat("(", of[0], ",", of[1], ",", of[2], ")"); };
+  if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > kMostOfCluster) {
+    throw ProgramError(concat("cluster ", three(launch.cluster), ": at most ", kMostOfCluster, " blocks are one"));
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (launch.grid[i] % launch.cluster[i] == 0) continue;
+    throw ProgramError(concat("grid ", three(launch.grid), " consists of no whole clusters ", three(launch.cluster),
+                              "; round extent ", i, " up to a multiple of ", launch.cluster[i]));
+  }
   const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
   if (threads > 1024) throw ProgramError(concat("a block has at most 1024 threads, not ", threads));
   if (arguments.size() != launch.code->parameters.size()) {
@@ -155,6 +166,19 @@ Launch launch_of(const std::shared_ptr<Program>& program, std::size_t kernel, co
   }
   launch.arguments = arguments;
   return launch;
+}
+
+std::vector<execute::TensorMap> maps_of(const std::vector<std::pair<uint64_t, program::MapOfTensor>>& maps) {
+  constexpr uint64_t kAligned = 16;
+  std::vector<execute::TensorMap> made;
+  for (const auto& [address, map] : maps) {
+    if (address % kAligned != 0) {
+      throw ProgramError(concat("a tensor at address ", address, " is copied by TMA, which needs a multiple of ",
+                                kAligned, " bytes; align it"));
+    }
+    made.push_back({address, map.bits / 8, map.shape, map.strides, map.box, map.swizzle});
+  }
+  return made;
 }
 
 // Control-C ends a launch, too.
@@ -175,9 +199,11 @@ execute::Outcome outcome_of(Launch& launch) {
 py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
                       const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
                       const std::vector<uint64_t>& arguments, const std::vector<MemoryRange>& memory, bool check,
-                      uint64_t seed, int threads, int64_t limit, uint32_t events) {
+                      uint64_t seed, int threads, int64_t limit, uint32_t events,
+                      const std::vector<std::pair<uint64_t, program::MapOfTensor>>& maps) {
   Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
   launch.memory = memory;
+  launch.maps = maps_of(maps);
   launch.check = check;
   launch.seed = seed;
   launch.threads = threads;
@@ -201,9 +227,11 @@ struct BoundRow {
 py::object profile_kernel(const std::shared_ptr<Program>& program, std::size_t kernel, const std::vector<int64_t>& grid,
                           const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
                           const std::vector<uint64_t>& arguments, int threads,
-                          const std::optional<std::pair<uint64_t, uint32_t>>& warp) {
+                          const std::optional<std::pair<uint64_t, uint32_t>>& warp,
+                          const std::vector<std::pair<uint64_t, program::MapOfTensor>>& maps) {
   Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
   launch.profile = true;
+  launch.maps = maps_of(maps);
   if (warp) launch.profiled = execute::WarpOfGrid{warp->first, warp->second};
   launch.threads = threads;
   py::list rows;
@@ -284,13 +312,14 @@ void bind_execute(py::module_& module) {
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("memory") = std::vector<MemoryRange>(),
         py::arg("check") = true, py::arg("seed") = 0, py::arg("threads") = 0, py::arg("limit") = 0,
-        py::arg("events") = Launch{}.events,
+        py::arg("events") = Launch{}.events, py::arg("maps") = std::vector<std::pair<uint64_t, program::MapOfTensor>>(),
         "Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; "
         "`limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that "
-        "the checks tell apart at a time.");
+        "the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address.");
   m.def("profile_kernel", &profile_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0, py::arg("warp") = py::none(),
+        py::arg("maps") = std::vector<std::pair<uint64_t, program::MapOfTensor>>(),
         "Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line. `warp`: "
         "(block, warp in it) that alone is counted.");
 }

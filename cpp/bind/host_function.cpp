@@ -14,6 +14,7 @@
 #include "program/emit/emit.hpp"
 #include "program/evaluate.hpp"
 #include "program/fold.hpp"
+#include "runtime/tensor_map.hpp"
 
 namespace py = pybind11;
 
@@ -26,6 +27,7 @@ using program::Program;
 
 constexpr int64_t kSharedUnasked = 48 * 1024;  // bytes that a block has without asking
 constexpr int64_t kPortableCluster = 8;
+constexpr int64_t kL2Promotion = 128;               // bytes that the L2 fetches at least for TMA
 constexpr int kCooperative = 2, kProgrammatic = 3;  // among the numbers of a launch
 constexpr std::size_t kWithoutEvents = 4;           // numbers of a launch that records no events
 
@@ -45,6 +47,13 @@ bool is_more_than_launches(const Program& program, program::BlockId block) {
            std::ranges::any_of(operation.blocks,
                                [&](program::BlockId inner) { return is_more_than_launches(program, inner); });
   });
+}
+
+// The map but for its address, which every launch puts in.
+runtime::TensorMap encoded(const program::MapOfTensor& map) {
+  constexpr uint64_t kSomewhere = 1024;
+  return runtime::encode_tiled(
+      {kSomewhere, map.element, map.shape, map.strides, map.box, std::nullopt, map.swizzle, kL2Promotion, "zeros"});
 }
 
 }  // namespace
@@ -114,11 +123,18 @@ py::object HostFunction::prepare(const py::object& self, const std::vector<uint6
     const Loaded& kernel = *known;
     const std::vector<program::ValueId>& taken = program_->blocks[program_->functions[launched.kernel].body].parameters;
     std::string params(kernel.bytes, '\0');
-    std::vector<Kernel::PointerTuple> pointers;
+    std::vector<Kernel::PointerTuple> pointers, maps;
     for (std::size_t i = 0; i < taken.size(); ++i) {
       const uint64_t bits = launched.arguments.at(i).bits;
       const int base = launched.arguments.at(i).base;
-      if (base >= 0) {
+      if (program_->type(taken[i]).is_tensor_map()) {
+        const program::MapOfTensor& map = launched.maps.at(bits);
+        if (map.address.base < 0) return py::none();
+        const runtime::TensorMap made_of = encoded(map);
+        std::memcpy(params.data() + kernel.offsets.at(i), &made_of, sizeof made_of);
+        const uint32_t argument = sources_[static_cast<std::size_t>(map.address.base)].argument;
+        maps.emplace_back(argument, kernel.offsets.at(i), static_cast<int64_t>(map.address.bits));
+      } else if (base >= 0) {
         const uint32_t argument = sources_[static_cast<std::size_t>(base)].argument;
         pointers.emplace_back(argument, kernel.offsets.at(i), static_cast<int64_t>(bits));
       } else {
@@ -135,8 +151,7 @@ py::object HostFunction::prepare(const py::object& self, const std::vector<uint6
     const runtime::LaunchOptions options = {launched.ints.at(kProgrammatic) != 0, launched.ints.at(kCooperative) != 0,
                                             cluster};
     made.emplace_back(kernel.function, std::to_array(launched.grid), std::to_array(launched.block), shared, params,
-                      pointers, std::vector<Kernel::PointerTuple>(), options, kernel.plan,
-                      std::vector<Kernel::Tensor>());
+                      pointers, maps, options, kernel.plan, std::vector<Kernel::Tensor>());
   }
   Prepared prepared(std::move(made), {}, {}, std::nullopt, py::none(), py::none());
   prepared.come_from(self, parameters, given_stream);

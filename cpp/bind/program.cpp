@@ -1,6 +1,7 @@
 // Programs: the submodule _core.program. Python traces a function and adds its operations here.
 #include "program.hpp"
 
+#include <pybind11/gil_safe_call_once.h>
 #include <pybind11/stl.h>
 
 #include <array>
@@ -55,11 +56,13 @@ struct Code {
 // By code object; the table keeps them alive, so that none is taken for another.
 const Code& code_of(PyCodeObject* code) {
   static auto* const known = new std::unordered_map<PyCodeObject*, Code>;
-  static auto* const package = new std::string(py::module_::import("os")
-                                                   .attr("path")
-                                                   .attr("dirname")(py::module_::import("tilewright").attr("__file__"))
-                                                   .cast<std::string>() +
-                                               "/");
+  static py::gil_safe_call_once_and_store<std::string> package;  // what it runs may let another thread come here
+  const std::string& own = package
+                               .call_once_and_store_result([] {
+                                 const py::object file = py::module_::import("tilewright").attr("__file__");
+                                 return py::module_::import("os.path").attr("dirname")(file).cast<std::string>() + "/";
+                               })
+                               .get_stored();
   static GilMutex mutex;
   {
     const std::lock_guard lock(mutex);
@@ -71,7 +74,7 @@ const Code& code_of(PyCodeObject* code) {
     return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(code)).attr(name).cast<std::string>();
   };
   const std::string file = text("co_filename");
-  Code made{!file.starts_with(*package), file, text("co_name")};
+  Code made{!file.starts_with(own), file, text("co_name")};
   const std::lock_guard lock(mutex);
   return known->emplace(code, std::move(made)).first->second;
 }
@@ -245,8 +248,11 @@ program::Space space_of(const std::string& name) {
 }
 
 void bind_type(py::module_& m) {
-  py::class_<Type>(m, "Type", "The type of a value: a number, a vector of numbers, or a pointer.")
-      .def_property_readonly("kind", [](const Type& t) { return t.is_pointer() ? "pointer" : "number"; })
+  py::class_<Type>(m, "Type", "The type of a value: a number, a vector of numbers, a pointer, or a tensor map.")
+      .def_property_readonly("kind",
+                             [](const Type& t) {
+                               return t.is_pointer() ? "pointer" : t.is_tensor_map() ? "tensor_map" : "number";
+                             })
       .def_property_readonly("scalar", [](const Type& t) { return std::string(program::facts(t.scalar).name); })
       .def_property_readonly("lanes", [](const Type& t) { return t.lanes; })
       .def_property_readonly("space", [](const Type& t) { return std::string(program::text_of(t.space)); })
@@ -259,6 +265,7 @@ void bind_type(py::module_& m) {
       "number",
       [](const std::string& scalar, uint32_t lanes) { return program::number(program::scalar_of(scalar), lanes); },
       py::arg("scalar"), py::arg("lanes") = 1, "The type of a number, or of a vector of `lanes` numbers.");
+  m.def("tensor_map", &program::tensor_map, "The type of a tensor map: which boxes of a tensor TMA copies.");
   m.def(
       "pointer",
       [](const std::string& scalar, const std::string& space, uint32_t align,
@@ -423,6 +430,15 @@ void bind_whole(py::module_& m) {
       .def_property_readonly("cluster", [](const program::Function& f) {
         return py::make_tuple(f.cluster[0], f.cluster[1], f.cluster[2]);
       });
+  py::class_<program::MapOfTensor>(m, "MapOfTensor", "What TMA is told of a tensor; the fastest mode comes first.")
+      .def_property_readonly(
+          "address", [](const program::MapOfTensor& map) { return std::make_pair(map.address.bits, map.address.base); },
+          "(bytes, i) behind parameter i of the host function.")
+      .def_readonly("element", &program::MapOfTensor::element)
+      .def_readonly("shape", &program::MapOfTensor::shape)
+      .def_readonly("strides", &program::MapOfTensor::strides, "In bytes, of all modes but the first.")
+      .def_readonly("box", &program::MapOfTensor::box)
+      .def_readonly("swizzle", &program::MapOfTensor::swizzle, "Bytes that it spans, 0 for none.");
   py::class_<program::Launched>(m, "Launched", "What a host function launches a kernel with.")
       .def_readonly("kernel", &program::Launched::kernel)
       .def_property_readonly("grid", [](const program::Launched& l) { return std::to_array(l.grid); })
@@ -432,7 +448,9 @@ void bind_whole(py::module_& m) {
       .def_readonly("ints", &program::Launched::ints)
       .def_property_readonly(
           "arguments", [](const program::Launched& l) { return to_tuple(l.arguments); },
-          "(bits, -1) of a number, (bytes, i) of a pointer that lies so far behind parameter i of the host function.");
+          "(bits, -1) of a number, (bytes, i) of a pointer that lies so far behind parameter i of the host function, "
+          "(i, -1) of tensor map i.")
+      .def_readonly("maps", &program::Launched::maps, "Tensor maps.");
   py::class_<program::HostPrint>(m, "HostPrint", "What a host function prints.")
       .def_readonly("launches", &program::HostPrint::launches, "How many kernels are launched before it.")
       .def_readonly("text", &program::HostPrint::text, "The format.")

@@ -5,12 +5,15 @@
 
 #include "builder.hpp"
 #include "emit/vectorize.hpp"
+#include "wgmma.hpp"
 
 namespace tilewright::program {
 
 namespace {
 
-constexpr int64_t kWarpLanes = 32, kRegisterBytes = 4, kMatrixRowBits = 128;
+constexpr int64_t kWarpLanes = 32, kRegisterBytes = 4, kMatrixRowBits = 128, kBarrierBits = 64;
+constexpr int64_t kBulkBytes = 16;
+constexpr std::size_t kMostModes = 5;
 
 // Whether the elements follow one another.
 bool is_compact(const std::vector<AccessMode>& modes) {
@@ -66,6 +69,7 @@ class Check {
       case Family::kWarp:
         return {warp()};
       case Family::kSync:
+        sync();
         return {};
       case Family::kControl:
         return control();
@@ -185,6 +189,11 @@ class Check {
       if (!operand(0).is_pointer()) refuse("expected a pointer");
     }
     if (!given().is_pointer()) refuse("the result is no pointer");
+    if (request_.code == Opcode::kMapa) {
+      count(2);
+      if (operand(0).space != Space::kShared) refuse("expected a pointer to shared memory");
+      if (!(operand(1) == number(Scalar::kInt32))) refuse("expected the rank to be an Int32");
+    }
     if (request_.code == Opcode::kOffset) {
       count(2);
       const Type& offset = operand(1);
@@ -236,6 +245,10 @@ class Check {
         return {};
       case Opcode::kMma:
         mma();
+        return {};
+      case Opcode::kWgmma:
+        if (operand(0).scalar != Scalar::kBoolean || operand(0).is_vector()) refuse("expected a Boolean");
+        if (const auto why = wrong_with_wgmma(program_, request_.accesses, request_.ints)) refuse(*why);
         return {};
       case Opcode::kLdMatrix:
         matrices(0, 1);
@@ -313,8 +326,76 @@ class Check {
         return number(Scalar::kUint32);
       case Opcode::kElectOne:
         return number(Scalar::kBoolean);
+      case Opcode::kMbarrierTest:
+        mbarrier(0);
+        return number(Scalar::kBoolean);
       default:
         return operand(0);
+    }
+  }
+
+  void sync() const {
+    switch (request_.code) {
+      case Opcode::kMbarrierInit:
+      case Opcode::kMbarrierArrive:
+      case Opcode::kMbarrierWait:
+        return mbarrier(0);
+      case Opcode::kTmaLoad:
+        boxes();
+        return is_mbarrier(1);
+      case Opcode::kTmaStore:
+        return boxes();
+      case Opcode::kTmaPrefetch:
+        return map();
+      case Opcode::kBulkLoad:
+        whole_lines(Space::kGlobal, Space::kShared);
+        return is_mbarrier(2);
+      case Opcode::kBulkStore:
+        return whole_lines(Space::kShared, Space::kGlobal);
+      default:
+        return;
+    }
+  }
+
+  void map() const {
+    if (!operand(0).is_tensor_map()) refuse("expected a tensor map");
+  }
+
+  // A box of a tensor, in shared memory and by its coordinates.
+  void boxes() const {
+    map();
+    if (pointed(0).space != Space::kShared) refuse(concat(to_string(pointed(0)), " is not in shared memory"));
+    for (std::size_t i = 1; i < request_.operands.size(); ++i) {
+      if (!(operand(i) == number(Scalar::kInt32))) refuse("expected coordinates of Int32");
+    }
+    if (request_.operands.size() > kMostModes + 2) refuse(concat("a tensor map has at most ", kMostModes, " modes"));
+    if (request_.ints.empty() || request_.ints[0] < 1) refuse("expected the bytes of a box");
+  }
+
+  void whole_lines(Space from, Space to) const {
+    if (pointed(0).space != from || pointed(1).space != to) {
+      refuse(concat("from ", to_string(pointed(0)), " to ", to_string(pointed(1)), ", but it copies from ",
+                    text_of(from), " to ", text_of(to)));
+    }
+    if (request_.ints.empty() || request_.ints[0] < 1 || request_.ints[0] % kBulkBytes != 0) {
+      refuse(concat("it copies multiples of ", kBulkBytes, " bytes"));
+    }
+  }
+
+  // Access i is an mbarrier.
+  void is_mbarrier(std::size_t i) const {
+    const Type& type = pointed(i);
+    if (type.space != Space::kShared || facts(type.scalar).bits != kBarrierBits) {
+      refuse(concat("an mbarrier is 8 bytes of shared memory, such as an Int64, but the pointer is ", to_string(type)));
+    }
+  }
+  void mbarrier(std::size_t i) const {
+    is_mbarrier(i);
+    for (std::size_t x = 0; x < request_.operands.size(); ++x) {
+      const Type& of = operand(x);
+      if (!of.is_number() || of.is_vector() || (of.scalar != Scalar::kInt32 && of.scalar != Scalar::kBoolean)) {
+        refuse("expected operands of Int32");
+      }
     }
   }
 
@@ -372,6 +453,15 @@ class Check {
         return {number(Scalar::kInt64)};
       case Opcode::kInlineAsm:
         return request_.types;
+      case Opcode::kTensorMap: {
+        const auto rank = request_.ints.empty() ? 0 : static_cast<std::size_t>(request_.ints[0]);
+        if (rank < 1 || rank > kMostModes) refuse(concat("a tensor map has 1 to ", kMostModes, " modes"));
+        if (!operand(0).is_pointer()) refuse("expected a pointer");
+        if (request_.operands.size() != 2 * rank || request_.ints.size() != 2 + rank) {
+          refuse("expected a pointer, the extents, all strides but the first, and the extents of the box");
+        }
+        return {tensor_map()};
+      }
       default:
         return {};
     }

@@ -309,18 +309,56 @@ class Run {
         }
         launched.shared_bytes = integer(ids[9]);
         for (std::size_t i = 10; i < ids.size(); ++i) launched.arguments.push_back(values_[ids[i]]);
+        launched.maps = maps_;
         result_.launches.push_back(std::move(launched));
         return;
       }
+      case Opcode::kTensorMap:
+        return tensor_map(operation);
       default:
-        refuse(operation, concat(facts(operation.code).text, " is a kernel's operation"));
+        refuse(operation, concat(facts(operation.code).text,
+                                 " is a kernel's operation; a host function that launches kernels touches no memory"));
     }
+  }
+
+  // What the hardware does not take is refused here: the same on every device.
+  void tensor_map(const Operation& operation) {
+    constexpr int64_t kAligned = 16, kMostExtent = int64_t{1} << 32, kStrideLimit = int64_t{1} << 40;
+    const auto& ids = operation.operands;
+    const auto rank = static_cast<std::size_t>(operation.ints.at(0));
+    MapOfTensor map;
+    map.address = values_[ids[0]];
+    map.element = operation.text;
+    map.swizzle = operation.ints.at(1);
+    const int64_t bits = map.bits = facts(scalar(ids[0])).bits;
+    for (std::size_t i = 0; i < rank; ++i) {
+      map.shape.push_back(integer(ids[1 + i]));
+      map.box.push_back(operation.ints.at(2 + i));
+      if (map.shape[i] < 1 || map.shape[i] > kMostExtent) {
+        refuse(operation, concat("extent ", i, " of the tensor is ", map.shape[i], "; TMA takes 1 to 2^32"));
+      }
+    }
+    for (std::size_t i = 1; i < rank; ++i) {
+      int64_t bytes = integer(ids[rank + i]) * bits / 8;
+      // The stride of one element is never taken.
+      if (map.shape[i] == 1) bytes = (std::max<int64_t>(bytes, 0) + kAligned - 1) / kAligned * kAligned;
+      if (bytes % kAligned != 0 || bytes < 0 || bytes >= kStrideLimit) {
+        refuse(operation, concat("stride ", i, " of the tensor is ", bytes,
+                                 " bytes (the fastest mode is 0); TMA takes "
+                                 "multiples of ",
+                                 kAligned, " below 2^40: pad the rows"));
+      }
+      map.strides.push_back(bytes);
+    }
+    set(operation, maps_.size());
+    maps_.push_back(std::move(map));
   }
 
   const Program& program_;
   const Function& function_;
   const std::vector<uint64_t>* parameters_ = nullptr;
   std::vector<Evaluated> values_;
+  std::vector<MapOfTensor> maps_;
   HostRun result_;
 };
 

@@ -18,11 +18,23 @@ struct Evaluated {
   const Operation* unfit = nullptr;  // the sum or product of a layout that did not fit, on which it depends
 };
 
+// What TMA is told of a tensor; the fastest mode comes first.
+struct MapOfTensor {
+  Evaluated address;
+  std::string element;           // as the driver's encoder names it
+  int64_t bits = 8;              // of it
+  std::vector<int64_t> shape;    // in elements
+  std::vector<int64_t> strides;  // in bytes, of all modes but the first
+  std::vector<int64_t> box;      // in elements
+  int64_t swizzle = 0;           // bytes that it spans, 0 for none
+};
+
 struct Launched {
   std::size_t kernel = 0;  // an index into Program::functions
   int64_t grid[3], block[3], cluster[3];
-  int64_t shared_bytes = 0;  // asked for; what the kernel's allocations need is in its Function
-  std::vector<Evaluated> arguments;
+  int64_t shared_bytes = 0;          // asked for; what the kernel's allocations need is in its Function
+  std::vector<Evaluated> arguments;  // of a tensor map its index
+  std::vector<MapOfTensor> maps;
   uint32_t place = 0;
   std::vector<int64_t> ints;  // of the operation: kernel, min_blocks_per_mp, cooperative, use_pdl
 };

@@ -40,6 +40,22 @@ Need need_of(const Operation& operation) {
       return {75, "ldmatrix", operation.place};
     case Opcode::kStMatrix:
       return {90, "stmatrix", operation.place};
+    case Opcode::kWgmma:
+    case Opcode::kSetMaxRegister:
+      return {90, operation.code == Opcode::kWgmma ? operation.text : "setmaxregister", operation.place};
+    case Opcode::kMapa:
+      return {90, "the shared memory of another CTA", operation.place};
+    case Opcode::kTmaLoad:
+    case Opcode::kTmaStore:
+      return {90, "TMA", operation.place};
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+      return {90, "a copy in bulk", operation.place};
+    case Opcode::kMbarrierInit:
+      return {90, "an mbarrier", operation.place};
+    case Opcode::kClusterArrive:
+    case Opcode::kClusterWait:
+      return {90, "the barrier of a cluster", operation.place};
     case Opcode::kCopy:
       if (operation.text == "cp.async") return {80, "cp.async", operation.place};
       return {};

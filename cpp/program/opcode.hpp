@@ -117,6 +117,8 @@ enum class Family : uint8_t {
   X(kShared, "shared", kPointer, true)  /* -> smem pointer type=; ints[0]: byte offset in the CTA's shared memory */   \
   X(kOffset, "offset", kPointer, true)  /* pointer, Int32 or Int64 in elements -> type= (its alignment) */             \
   X(kRecast, "recast", kPointer, true)  /* pointer -> type=: another scalar, space, alignment or swizzle */            \
+  X(kMapa, "mapa", kPointer, true)      /* pointer to shared memory, Int32 rank of a CTA in the cluster -> type=: the   \
+                                           same place there, generic */                                                \
   X(kAddress, "address", kPointer, true)    /* pointer -> Int64 */                                                     \
   X(kToPointer, "to_pointer", kPointer, true) /* Int64 -> type= */                                                     \
   /* memory: accesses[i] are layouts over pointers; vectors are in their order */                                      \
@@ -138,6 +140,12 @@ enum class Family : uint8_t {
                                            a row of 16 bytes, whose address lane 8 j + r gives for row r of matrix j;  \
                                            the second has 4 bytes of each matrix */                                    \
   X(kStMatrix, "stmatrix", kMemory, false) /* accesses: from registers, to shared memory; the same the other way */    \
+  X(kWgmma, "wgmma", kMemory, false)    /* Boolean; accesses: d in registers, where a and b begin in shared memory, or a\
+                                           in registers; ints and meaning: program/wgmma.hpp; text: its name in PTX */ \
+  X(kWgmmaFence, "wgmma_fence", kSync, false)                                                                          \
+  X(kWgmmaCommit, "wgmma_commit_group", kSync, false)                                                                  \
+  X(kWgmmaWait, "wgmma_wait_group", kSync, false) /* ints[0]: groups that may be under way */                          \
+  X(kSetMaxRegister, "setmaxregister", kSync, false) /* ints[0]: registers of a thread; text: inc, dec */              \
   X(kAtomic, "atomic", kMemory, false)  /* value [, compare]; accesses: at (one element); text: add, min, max, and,    \
                                            or, xor, exch, cas; ints: order and scope; -> the old value */              \
   X(kCpAsyncCommit, "cp_async_commit_group", kSync, false)                                                             \
@@ -155,6 +163,27 @@ enum class Family : uint8_t {
   X(kReduxSync, "redux_sync", kWarp, false)   /* value, mask; text: add, min, max, and, or, xor */                     \
   X(kElectOne, "elect_one", kWarp, false)     /* -> Boolean */                                                         \
   X(kUniform, "make_warp_uniform", kWarp, false) /* x -> lane 0's x */                                                 \
+  /* mbarriers: accesses[0] is the barrier, 8 bytes of shared memory. A phase is complete when all its arrivals and    \
+     bytes have come. */                                                                                               \
+  X(kMbarrierInit, "mbarrier_init", kSync, false) /* Int32 arrivals of each phase */                                   \
+  X(kMbarrierArrive, "mbarrier_arrive", kSync, false) /* Int32 bytes that are expected [, Int32 rank of the CTA in the \
+                                                         cluster]; ints: arrivals, whether bytes are expected */       \
+  X(kMbarrierWait, "mbarrier_wait", kSync, false) /* Int32 parity of the phase that is to be complete */               \
+  X(kMbarrierTest, "mbarrier_test", kWarp, false) /* Int32 parity [, Boolean condition] -> Boolean, true where the     \
+                                                     condition is not; text: try_wait, test_wait */                    \
+  X(kClusterArrive, "cluster_arrive", kSync, false) /* text: release, relaxed */                                       \
+  X(kClusterWait, "cluster_wait", kSync, false)                                                                        \
+  /* asynchronous copies in bulk, which one thread of the warp asks for */                                             \
+  X(kTmaLoad, "tma_load", kSync, false) /* tensor map, Int32 coordinates, [Int32 mask of CTAs]; accesses: to shared    \
+                                           memory, the mbarrier; ints: bytes, whether there is a mask */               \
+  X(kTmaStore, "tma_store", kSync, false) /* tensor map, Int32 coordinates; accesses: from shared memory; ints: bytes; \
+                                             text: "", or add, min, max, and, or, xor of what is there */              \
+  X(kTmaPrefetch, "tma_prefetch", kSync, false) /* tensor map */                                                       \
+  X(kBulkLoad, "bulk_load", kSync, false)   /* accesses: from global, to shared memory, the mbarrier; ints: bytes */   \
+  X(kBulkStore, "bulk_store", kSync, false) /* accesses: from shared, to global memory; ints: bytes */                 \
+  X(kBulkCommit, "cp_async_bulk_commit_group", kSync, false)                                                           \
+  X(kBulkWait, "cp_async_bulk_wait_group", kSync, false) /* ints: groups that may be under way; whether it is enough   \
+                                                            that their reads have ended */                             \
   X(kGridDependency, "griddepcontrol", kSync, false) /* text: wait, launch_dependents */                               \
   X(kClock, "clock", kOther, false)           /* -> Int64; text: clock64, globaltimer */                               \
   /* control; see builder.hpp */                                                                                       \
@@ -166,6 +195,9 @@ enum class Family : uint8_t {
   X(kInlineAsm, "inline_asm", kOther, false)  /* operands; text: the PTX, a newline, the constraints; ints[0]: side    \
                                                  effects; types= of the results */                                     \
   X(kTrap, "trap", kOther, false)                                                                                      \
+  X(kTensorMap, "tensor_map", kOther, false)  /* host: pointer, then the extents and all strides but the first one in  \
+                                                 elements, the fastest mode first (Int32 or Int64); ints: modes, bytes \
+                                                 of the swizzle, the box; text: the element type; -> a tensor map */   \
   /* host: kernel ints[0] with grid xyz, block xyz, cluster xyz, dynamic shared bytes (Int32), then its arguments;     \
      ints: kernel, min_blocks_per_mp, cooperative, use_pdl; text: name of the stream parameter or "" */                \
   X(kLaunch, "launch", kOther, false)

@@ -120,7 +120,7 @@ void write(Writer& out, const Type& type) {
 
 Type read_type(Reader& in, const std::vector<Scalar>& scalars) {
   Type type;
-  type.kind = static_cast<Type::Kind>(in.id(3));
+  type.kind = static_cast<Type::Kind>(in.id(4));
   type.scalar = scalars[in.id(scalars.size())];
   type.space = static_cast<Space>(in.id(6));
   type.lanes = static_cast<uint32_t>(in.number());

@@ -55,6 +55,7 @@ std::string_view text_of(Space space) {
 
 std::string to_string(const Type& type) {
   if (type.kind == Type::Kind::kNone) return "none";
+  if (type.is_tensor_map()) return "tensor_map";
   const std::string_view scalar = facts(type.scalar).text;
   if (type.is_number()) return type.is_vector() ? concat(scalar, "x", type.lanes) : std::string(scalar);
   std::string text = concat("ptr<", scalar, ", ", text_of(type.space), ", align<", type.align, ">");

@@ -59,7 +59,7 @@ struct ByteSwizzle {
 };
 
 struct Type {
-  enum class Kind : uint8_t { kNone, kNumber, kPointer };
+  enum class Kind : uint8_t { kNone, kNumber, kPointer, kTensorMap };
 
   Kind kind = Kind::kNone;
   Scalar scalar = Scalar::kInt32;  // of a number, or of what a pointer points to
@@ -70,6 +70,7 @@ struct Type {
 
   bool is_number() const { return kind == Kind::kNumber; }
   bool is_pointer() const { return kind == Kind::kPointer; }
+  bool is_tensor_map() const { return kind == Kind::kTensorMap; }
   bool is_vector() const { return is_number() && lanes != 1; }
   friend bool operator==(const Type&, const Type&) = default;
 };
@@ -79,6 +80,11 @@ inline Type number(Scalar scalar, uint32_t lanes = 1) {
   type.kind = Type::Kind::kNumber;
   type.scalar = scalar;
   type.lanes = lanes;
+  return type;
+}
+inline Type tensor_map() {
+  Type type;
+  type.kind = Type::Kind::kTensorMap;
   return type;
 }
 inline Type pointer(Scalar scalar, Space space, uint32_t align, ByteSwizzle swizzle = {}) {

@@ -2,12 +2,9 @@
 #pragma once
 
 #include "tilewright/lang.cuh"
+#include "tilewright/shared_address.cuh"
 
 namespace tilewright {
-
-__device__ inline uint32 shared_address(const void* pointer) {
-  return static_cast<uint32>(__cvta_generic_to_shared(pointer));
-}
 
 __device__ inline void* shared_pointer(uint32 address) { return __cvta_shared_to_generic(address); }
 

@@ -2,7 +2,7 @@
 // reached, and begins the next; whoever waits names the parity of the phase that is to be complete.
 #pragma once
 
-#include "tilewright/shared_access.cuh"
+#include "tilewright/shared_address.cuh"
 
 namespace tilewright {
 
@@ -21,8 +21,17 @@ __device__ inline void barrier_expect(Barrier* barrier, int bytes) {
                : "memory");
 }
 
+// The bytes without an arrival.
+__device__ inline void barrier_expect_only(Barrier* barrier, int bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+
 __device__ inline void barrier_arrive(Barrier* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+__device__ inline void barrier_arrive(Barrier* barrier, int arrivals) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
 
 // The same at the barrier that lies at this place in another CTA of the cluster.
@@ -32,6 +41,30 @@ __device__ inline void barrier_arrive_at(Barrier* barrier, int cta) {
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
       "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(shared_address(barrier)),
       "r"(cta)
+      : "memory");
+}
+__device__ inline void barrier_arrive_at(Barrier* barrier, int cta, int arrivals) {
+  asm volatile(
+      "{\n.reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote], %2;\n}" ::"r"(shared_address(barrier)),
+      "r"(cta), "r"(arrivals)
+      : "memory");
+}
+__device__ inline void barrier_expect_at(Barrier* barrier, int bytes, int cta) {
+  asm volatile(
+      "{\n.reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [remote], %2;\n}" ::"r"(shared_address(barrier)),
+      "r"(cta), "r"(bytes)
+      : "memory");
+}
+__device__ inline void barrier_expect_only_at(Barrier* barrier, int bytes, int cta) {
+  asm volatile(
+      "{\n.reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [remote], %2;\n}" ::"r"(shared_address(barrier)),
+      "r"(cta), "r"(bytes)
       : "memory");
 }
 
@@ -45,6 +78,30 @@ __device__ inline void barrier_wait(Barrier* barrier, int parity) {
       "finished:\n}" ::"r"(shared_address(barrier)),
       "r"(parity)
       : "memory");
+}
+
+// Whether the phase is complete: at once, or after the hardware has waited a while for it.
+__device__ inline bool barrier_test_wait(Barrier* barrier, int parity) {
+  int done;
+  asm volatile(
+      "{\n.reg .pred done;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+      "selp.s32 %0, 1, 0, done;\n}"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+__device__ inline bool barrier_try_wait(Barrier* barrier, int parity) {
+  int done;
+  asm volatile(
+      "{\n.reg .pred done;\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+      "selp.s32 %0, 1, 0, done;\n}"
+      : "=r"(done)
+      : "r"(shared_address(barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
 }
 
 // A stage and the parity of the phase in which it is.

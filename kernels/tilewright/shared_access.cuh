@@ -1,13 +1,10 @@
 // Accesses to shared memory by its own 32-bit addresses, in bytes.
 #pragma once
 
+#include "tilewright/shared_address.cuh"
 #include "tilewright/vector.cuh"
 
 namespace tilewright {
-
-__device__ inline unsigned shared_address(const void* pointer) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
 
 template <class T, int kCount>
 __device__ Vector<T, kCount> load_shared_at(unsigned address) {

@@ -85,29 +85,19 @@ NAMES = {
     "tilewright.utils.hardware_info": "HardwareInfo",
 }
 
-# Tensor memory access, mbarriers, clusters that wait for each other, pipelines, wgmma in kernels, schedulers.
+# Tensor maps that kernels change, pipelines, wgmma in kernels, schedulers.
 TO_COME = {
     "tilewright.cute.arch": """
-        cluster_arrive cluster_arrive_relaxed cluster_wait cp_async_bulk_commit_group cp_async_bulk_wait_group
-        mbarrier_arrive mbarrier_arrive_and_expect_tx mbarrier_expect_tx mbarrier_init mbarrier_init_fence
-        mbarrier_wait setmaxregister_decrease setmaxregister_increase warpgroup_reg_alloc warpgroup_reg_dealloc
+        setmaxregister_decrease setmaxregister_increase warpgroup_reg_alloc warpgroup_reg_dealloc
     """,
-    "tilewright.cute.nvgpu.cpasync": """
-        CopyBulkTensorTileG2SMulticastOp cp_fence_tma_desc_release fence_tma_desc_release make_tiled_tma_atom
-        prefetch_descriptor tma_partition update_tma_descriptor
-    """,
+    "tilewright.cute.nvgpu.cpasync": "cp_fence_tma_desc_release fence_tma_desc_release update_tma_descriptor",
     "tilewright.cute.nvgpu.warp": "LdMatrix8x16x8bOp",
     "tilewright.cute.nvgpu.warpgroup": "commit_group fence wait_group",
     "tilewright.cute.runtime": "load_module",
     "tilewright.cute.testing": "autotune_suite",
     "tilewright._mlir.dialects.llvm": "addrspacecast",
-    "tilewright.pipeline": """
-        Agent CooperativeGroup PipelineAsync PipelineConsumer PipelineOrder PipelineTmaAsync PipelineTmaStore
-        PipelineUserType make_pipeline_state pipeline_init_arrive pipeline_init_wait
-    """,
     "tilewright.utils": """
-        GroupedGemmTileSchedulerHelper PersistentTileSchedulerParams StaticPersistentTileScheduler TensorMapManager
-        TensorMapUpdateMode WorkTileInfo create_initial_search_state hopper_helpers tensor_helpers
+        TensorMapManager TensorMapUpdateMode hopper_helpers tensor_helpers
     """,
 }
 

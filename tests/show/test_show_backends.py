@@ -564,7 +564,7 @@ def test_png_and_pdf_say_what_they_need(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     picture = cute.show("4:1")
     for ending in ("png", "pdf"):
-        with pytest.raises(ImportError, match=rf"^{ending}: .* by cairosvg, .* `pip install \"\.\[pictures\]\"`"):
+        with pytest.raises(ImportError, match=rf"^{ending}: .* by cairosvg, .*`pip install cairosvg`"):
             picture.save(tmp_path / f"x.{ending}")
     for scale in (0, -1.5, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="png: scale is positive, but got"):

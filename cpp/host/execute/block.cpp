@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/error.hpp"
+#include "host/execute/async/bulk.hpp"
 #include "host/execute/profile/profile.hpp"
 #include "host/execute/shadow/shadow.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kTurn = int64_t{1} << 14;  // jumps back of a warp before others have their turn
 constexpr int kTurnsOfCta = 4;               // turns that a warp takes to the end before other CTAs have theirs
+constexpr uint64_t kSpins = 10000;  // failed tests of mbarriers in which nothing changed, after which nothing will
 constexpr std::size_t kPadding = 64;
 
 template <class T>
@@ -88,7 +90,8 @@ void Block::begin(uint64_t linear) {
   cta_.index[0] = static_cast<int64_t>(linear) % launch.grid[0];
   cta_.index[1] = static_cast<int64_t>(linear) / launch.grid[0] % launch.grid[1];
   cta_.index[2] = static_cast<int64_t>(linear) / launch.grid[0] / launch.grid[1];
-  cta_.is_stopped = false;
+  cta_.is_stopped = cta_.has_ended = false;
+  cta_.mbarriers.clear();
   cta_.random = launch.seed == 0 ? 0 : mixed(launch.seed ^ mixed(linear)) | 1;
   cta_.clock = 0;
   for (Barrier& barrier : cta_.barriers) barrier = Barrier{};
@@ -98,7 +101,14 @@ void Block::begin(uint64_t linear) {
     warp.state = State::kReady;
     warp.masks.clear();
     warp.pending.clear();
+    warp.multiplying.clear();
+    warp.committed_wgmma = 0;
+    warp.phases.clear();
+    warp.has_arrived = false;
+    warp.spins = warp.seen = warp.generation = 0;
     std::fill_n(warp.committed, kLanes, 0);
+    warp.stores.clear();
+    std::fill_n(warp.bulk_committed, kLanes, 0);
     for (const Special& special : cta_.code->specials) set_of_block(warp, special);
   }
   if (cta_.shadow != nullptr) cta_.shadow->begin(cta_);
@@ -106,21 +116,35 @@ void Block::begin(uint64_t linear) {
   last_ = ~std::size_t{0};
 }
 
-bool Block::advance(const std::function<bool()>& is_stopped) {
+Block::Progress Block::end() {
+  if (!cta_.is_stopped && !cta_.has_ended) finish_bulk_copies(cta_);
+  cta_.has_ended = true;
+  return Progress::kOver;
+}
+
+Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
   for (;;) {
+    if (cta_.is_stopped) return end();
     Warp* warp = next_ready();
     if (warp == nullptr) {
-      if (cta_.is_stopped || !find_deadlock()) return true;
-      continue;
+      const bool all_done = std::all_of(cta_.warps.begin(), cta_.warps.end(),
+                                        [](const Warp& each) { return each.state == State::kDone; });
+      return all_done ? end() : Progress::kWaits;
     }
     warp->budget = kTurn;
     resume(*warp);
-    if (cta_.is_stopped) return true;
+    if (cta_.is_stopped) return end();
+    if (warp->state == State::kDone && cta_.cluster->ctas.size() > 1) complete_cluster_barrier(*cta_.cluster);
     if (warp->state == State::kReady) {
-      if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return !within_limit(*warp);
-      if (is_stopped()) return false;
+      if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return within_limit(*warp) ? Progress::kTurn : end();
+      if (is_stopped()) return Progress::kTurn;
     }
   }
+}
+
+bool Block::can_go_on() const {
+  return std::any_of(cta_.warps.begin(), cta_.warps.end(),
+                     [](const Warp& warp) { return warp.state == State::kReady && warp.spins < kSpins; });
 }
 
 void Block::set_fixed(const Warp& warp) const {
@@ -130,7 +154,10 @@ void Block::set_fixed(const Warp& warp) const {
   for (std::size_t i = 0; i < code.parameters.size(); ++i) {
     const Code::Parameter& parameter = code.parameters[i];
     if (parameter.slot == kNoSlot) continue;
-    fill(warp, parameter.slot, parameter.bytes, launch.arguments[i] << (parameter.is_half ? 1 : 0));
+    const program::ValueId id = code.program->blocks[code.function->body].parameters[i];
+    uint64_t bits = launch.arguments[i] << (parameter.is_half ? 1 : 0);
+    if (code.program->type(id).is_tensor_map()) bits = reinterpret_cast<uintptr_t>(&launch.maps.at(bits));
+    fill(warp, parameter.slot, parameter.bytes, bits);
   }
   for (const Special& special : code.specials) {
     const int d = special.dimension;

@@ -16,8 +16,15 @@ class Block {
 
   void begin(uint64_t linear);
 
-  // Whether the CTA came to its end; otherwise others have their turn. Asks between turns whether to give up.
-  bool advance(const std::function<bool()>& is_stopped);
+  enum class Progress : uint8_t { kOver, kTurn, kWaits };
+  // Goes on until the CTA comes to its end, others have their turn, or all of its warps wait. Asks between turns
+  // whether to give up.
+  Progress advance(const std::function<bool()>& is_stopped);
+  bool is_over() const { return cta_.has_ended; }
+  // Whether a warp can go on that does not test one mbarrier again and again.
+  bool can_go_on() const;
+  // Nobody can go on: whether somebody waits at a named barrier, who is told about and let go.
+  bool find_deadlock();
 
  private:
   void set_fixed(const Warp& warp) const;
@@ -28,9 +35,7 @@ class Block {
   Warp* next_ready();
 
   static void resume(Warp& warp);
-
-  // Nobody can go on: whether somebody waits, who is told about and let go.
-  bool find_deadlock();
+  Progress end();
 
   bool within_limit(const Warp& warp);
 

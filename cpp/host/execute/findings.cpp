@@ -12,10 +12,10 @@ constexpr std::size_t kMostOfAKind = 32;
 }
 
 std::string_view text_of(FindingKind kind) {
-  static constexpr std::string_view kTexts[] = {
-      "race",       "missing fence", "not written", "not landed", "out of bounds",    "read only",
-      "misaligned", "barrier",       "deadlock",    "lane",       "division by zero", "overflow",
-      "assertion",  "trap",          "no end"};
+  static constexpr std::string_view kTexts[] = {"race",          "missing fence", "not written", "not landed",
+                                                "out of bounds", "read only",     "misaligned",  "barrier",
+                                                "deadlock",      "early exit",    "lane",        "division by zero",
+                                                "overflow",      "assertion",     "trap",        "no end"};
   return kTexts[static_cast<int>(kind)];
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -14,6 +15,7 @@ namespace tilewright::execute {
 
 struct Cta;
 struct CtaMemory;
+struct ClusterState;
 class Profile;
 class Shadow;
 
@@ -25,6 +27,9 @@ inline constexpr uint64_t kFrameRow = 4 * kLanes;
 inline constexpr uint64_t kSharedWindow = uint64_t{1} << 60;
 inline constexpr uint64_t kFrameWindow = uint64_t{2} << 60;
 inline constexpr uint64_t kWindowMask = uint64_t{3} << 60;
+// Those of the shared memory of another CTA of the cluster have its rank, plus 1, here.
+inline constexpr uint32_t kRemoteShift = 40;
+inline constexpr uint64_t kRemoteMask = uint64_t{0xFF} << kRemoteShift;
 
 // One element of cp.async: each lane's copy is under way until a wait of that lane lets it land.
 struct PendingCopy {
@@ -36,7 +41,50 @@ struct PendingCopy {
   uint64_t to[kLanes];
 };
 
-enum class State : uint8_t { kReady, kAtBarrier, kDone };
+// A wgmma that no wait has let finish: where its matrices in shared memory begin.
+struct PendingWgmma {
+  const Instruction* instruction;
+  uint32_t group;
+  uint32_t event;                            // of its reads
+  uint64_t registers_d, registers_a;         // where they are in the frame
+  std::vector<uint64_t> begins_a, begins_b;  // none of A in registers
+};
+
+// Bytes of a copy in bulk that lie side by side in both memories; without a place in global memory zeros.
+struct BulkPiece {
+  uint64_t shared;
+  uint64_t global;
+  uint32_t bytes;
+};
+
+struct Cta;
+struct Warp;
+
+// A copy between global and shared memory that one thread asked for, as long as it is under way.
+struct BulkCopy {
+  const Instruction* instruction = nullptr;
+  const AccessCode* access = nullptr;  // of shared memory
+  Warp* warp = nullptr;
+  uint32_t lane = 0;
+  std::vector<BulkPiece> pieces;
+  uint32_t event = 0;  // of the shadow
+  // To shared memory: of which CTAs, and the mbarrier in each that counts the bytes.
+  std::vector<Cta*> targets;
+  uint32_t barrier = 0;
+  int64_t bytes = 0;
+  // From shared memory: the thread's group, and whether it has read all.
+  uint32_t group = 0;
+  bool has_read = false;
+};
+
+enum class State : uint8_t { kReady, kAtBarrier, kAtMbarrier, kAtClusterBarrier, kDone };
+
+// A phase of an mbarrier that lanes of a warp wait for.
+struct PhaseWait {
+  uint32_t barrier;  // its byte in the CTA's shared memory
+  uint32_t parity;
+  Mask lanes;
+};
 
 struct Warp {
   uint8_t* registers = nullptr;
@@ -57,8 +105,17 @@ struct Warp {
   uint64_t executed = 0;
   int32_t barrier = -1;  // that it waits at
   const Instruction* waits = nullptr;
+  std::vector<PhaseWait> phases;  // that it waits for
+  uint64_t spins = 0;             // tests of mbarriers that failed since anything changed
+  uint64_t seen = 0;              // the changes by then
+  bool has_arrived = false;       // at the cluster's barrier
+  uint64_t generation = 0;        // of that barrier, when it arrived
   std::deque<PendingCopy> pending;
   uint32_t committed[kLanes] = {};  // groups of cp.async
+  std::vector<PendingWgmma> multiplying;
+  uint32_t committed_wgmma = 0;  // groups
+  std::vector<BulkCopy> stores;
+  uint32_t bulk_committed[kLanes] = {};  // groups of stores in bulk
 
   template <class T>
   T* at(Slot slot) const {
@@ -71,6 +128,28 @@ struct Barrier {
   uint32_t expected = 0;  // threads; 0: none has come yet
   uint32_t place = 0;
   std::vector<uint32_t> waiting;  // warps
+};
+
+// In shared memory: a phase is complete when no arrivals and no bytes lack.
+struct Mbarrier {
+  uint32_t count = 0;    // arrivals of a phase
+  uint32_t pending = 0;  // those that lack
+  int64_t bytes = 0;     // expected, and not brought yet; of either sign while arrivals lack
+  int64_t expected = 0;  // in this phase
+  uint64_t phase = 0;
+  uint32_t place = 0;        // where it was initialised
+  uint32_t expected_at = 0;  // the last place where bytes were expected in this phase
+  std::string name;
+
+  bool is_complete(uint32_t parity) const { return (phase & 1) != parity; }
+};
+
+// What the CTAs of a cluster share.
+struct ClusterState {
+  std::vector<BulkCopy> loads;  // that are under way
+  std::vector<Cta*> ctas;       // by their rank
+  uint64_t generation = 0;      // of the barrier of all their threads
+  uint64_t changes = 0;         // of mbarriers, so far
 };
 
 inline constexpr int kBarriers = 16;
@@ -92,8 +171,12 @@ struct Cta {
   std::vector<uint8_t> storage;  // registers, frames and shared memory
   uint8_t* shared = nullptr;
   Barrier barriers[kBarriers];
+  std::map<uint32_t, Mbarrier> mbarriers;  // by their byte in shared memory
+  ClusterState* cluster = nullptr;
+  uint32_t rank = 0;  // in the cluster
   uint32_t threads = 0;
   bool is_stopped = false;  // by a trap
+  bool has_ended = false;
   uint64_t random = 0;
   uint64_t clock = 0;
   FindingTable* findings = nullptr;
@@ -123,7 +206,16 @@ struct Cta {
   }
 };
 
+// The CTA in whose shared memory a generic address is: the warp's own, or null where the cluster has none.
+inline Cta* cta_of(const Warp& warp, uint64_t address) {
+  const uint64_t rank = (address & kRemoteMask) >> kRemoteShift;
+  if (rank == 0) return warp.cta;
+  return rank <= warp.cta->cluster->ctas.size() ? warp.cta->cluster->ctas[rank - 1] : nullptr;
+}
+
 // Lets those go on who wait at a barrier that will never be complete.
 void release_barrier(Cta& cta, int id);
+// Completes the barrier of a cluster where all warps that have not ended have arrived.
+void complete_cluster_barrier(ClusterState& cluster);
 
 }  // namespace tilewright::execute

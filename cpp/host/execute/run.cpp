@@ -10,7 +10,7 @@
 #include <thread>
 #include <tuple>
 
-#include "block.hpp"
+#include "cluster.hpp"
 #include "core/wide.hpp"
 #include "host/execute/profile/profile.hpp"
 #include "host/execute/shadow/shadow.hpp"
@@ -19,12 +19,12 @@ namespace tilewright::execute {
 
 namespace {
 
-constexpr std::size_t kMostCtas = 256;  // that are under way at once
+constexpr std::size_t kMostClusters = 256;  // that are under way at once
 constexpr int64_t kSharesOfWorker = 16;
 constexpr int64_t kWorkOfWorker = int64_t{1} << 14;  // instructions of warps; less does not pay for a thread's start
 constexpr std::chrono::milliseconds kBetweenQuestions{100};
 
-// Which CTAs follow each other: all of them, in their order or in one that the seed chooses.
+// Which clusters of CTAs follow each other: all of them, in their order or in one that the seed chooses.
 class Order {
  public:
   Order(uint64_t count, uint64_t seed) : count_(count) {
@@ -44,7 +44,7 @@ class Order {
   uint64_t step_ = 1;
 };
 
-// Executes CTAs until there are no more.
+// Executes clusters of CTAs until there are no more.
 class Worker {
  public:
   Worker(const Launch& launch, const Order& order, Shadow* shadow, std::atomic<bool>& stop)
@@ -54,24 +54,24 @@ class Worker {
 
   template <class Next>
   void work(Next&& next) {
-    std::list<std::unique_ptr<Block>> waiting, idle;
+    std::list<std::unique_ptr<Cluster>> waiting, idle;
     bool more = true;
     while ((more || !waiting.empty()) && !stop_) {
-      std::unique_ptr<Block> block;
+      std::unique_ptr<Cluster> cluster;
       uint64_t i = 0;
-      if (more && waiting.size() < kMostCtas && (more = next(i))) {
-        if (idle.empty()) idle.push_back(std::make_unique<Block>(launch_, shadow_, profile.get(), findings, printed));
-        block = std::move(idle.front());
+      if (more && waiting.size() < kMostClusters && (more = next(i))) {
+        if (idle.empty()) idle.push_back(std::make_unique<Cluster>(launch_, shadow_, profile.get(), findings, printed));
+        cluster = std::move(idle.front());
         idle.pop_front();
-        block->begin(order_(i));
+        cluster->begin(order_(i));
       } else if (!waiting.empty()) {
-        block = std::move(waiting.front());
+        cluster = std::move(waiting.front());
         waiting.pop_front();
       } else {
         break;
       }
-      const bool is_over = block->advance([this] { return is_stopped(); });
-      (is_over ? idle : waiting).push_back(std::move(block));
+      const bool is_over = cluster->advance([this] { return is_stopped(); });
+      (is_over ? idle : waiting).push_back(std::move(cluster));
       is_stopped();
     }
   }
@@ -143,7 +143,8 @@ Outcome::~Outcome() = default;
 Outcome run(const Launch& launch) {
   const uint64_t ctas = static_cast<uint64_t>(launch.grid[0]) * static_cast<uint64_t>(launch.grid[1]) *
                         static_cast<uint64_t>(launch.grid[2]);
-  const Order order(ctas, launch.seed);
+  const uint64_t clusters = ctas / static_cast<uint64_t>(launch.cluster[0] * launch.cluster[1] * launch.cluster[2]);
+  const Order order(clusters, launch.seed);
   std::unique_ptr<Shadow> shadow;
   if (launch.check) shadow = std::make_unique<Shadow>(launch);
   const int64_t count = ctas == 0 ? 1 : workers_for(launch, ctas);
@@ -152,14 +153,14 @@ Outcome run(const Launch& launch) {
   workers.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) workers.emplace_back(launch, order, shadow.get(), stop);
   workers[0].asks = true;
-  const uint64_t share = std::max<uint64_t>(1, ctas / static_cast<uint64_t>(count * kSharesOfWorker));
+  const uint64_t share = std::max<uint64_t>(1, clusters / static_cast<uint64_t>(count * kSharesOfWorker));
   std::atomic<uint64_t> dealt{0};
   const auto work = [&](Worker& worker) {
     uint64_t first = 0, last = 0;
     worker.try_to_work([&](uint64_t& i) {
       if (first == last) {
-        first = std::min(ctas, dealt.fetch_add(share));
-        last = std::min(ctas, first + share);
+        first = std::min(clusters, dealt.fetch_add(share));
+        last = std::min(clusters, first + share);
         if (first == last) return false;
       }
       i = first++;

@@ -26,6 +26,16 @@ struct MemoryRange {
   bool is_writable = true;
 };
 
+// What TMA knows of a tensor; the fastest mode comes first.
+struct TensorMap {
+  uint64_t address = 0;
+  int64_t bytes = 1;             // of an element
+  std::vector<int64_t> shape;    // in elements
+  std::vector<int64_t> strides;  // in bytes, of all modes but the first
+  std::vector<int64_t> box;      // in elements
+  int64_t swizzle = 0;           // bytes that it spans, 0 for none
+};
+
 struct WarpOfGrid {
   uint64_t cta;
   uint32_t warp;  // of the CTA
@@ -39,6 +49,7 @@ struct Launch {
   int64_t shared_bytes = 0;  // all of it
   std::vector<uint64_t> arguments;
   std::vector<MemoryRange> memory;
+  std::vector<TensorMap> maps;  // arguments that are tensor maps are indices into these
   bool check = false;
   bool profile = false;                // without check
   std::optional<WarpOfGrid> profiled;  // none: all warps
@@ -61,6 +72,7 @@ enum class FindingKind : uint8_t {
   kMisaligned,
   kBarrier,
   kDeadlock,
+  kEarlyExit,
   kLane,
   kDivision,
   kOverflow,

@@ -12,6 +12,8 @@ namespace {
 // Headers of other headers come with them.
 constexpr std::string_view kBase = "tilewright/lang.cuh";
 
+constexpr uint32_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
+
 }  // namespace
 
 Emitter::Emitter(const Program& program, const Function& function)
@@ -56,13 +58,17 @@ std::string Emitter::head() {
     const Type& t = type(id);
     if (is_sub_byte(t.scalar)) arithmetic_.need("tilewright/lang_sub_byte.cuh");
     if (is_narrow(t.scalar)) arithmetic_.need("tilewright/lang_narrow.cuh");
-    const std::string type = t.is_pointer() && is_sub_byte(t.scalar) ? "uint8*" : declared_type(t);
+    if (t.is_tensor_map()) arithmetic_.need("tilewright/tma.cuh");
+    const std::string type = t.is_tensor_map()                         ? "const __grid_constant__ TensorMap"
+                             : t.is_pointer() && is_sub_byte(t.scalar) ? "uint8*"
+                                                                       : declared_type(t);
     parameters += concat(parameters.empty() ? "" : ", ", type, " ", variables_.at(id));
   }
   return concat("extern \"C\" __global__ void ", bounds, cuda_name(function_), "(", parameters, ") {\n");
 }
 
 std::string Emitter::text(Marks marks) {
+  find_wgmma_frames(function_.body);
   block(function_.body);
   for (ValueId id = 0; id < program_.values.size(); ++id) {
     if (uses_.is_live_value(id) && is_narrow(type(id).scalar)) arithmetic_.need("tilewright/lang_narrow.cuh");
@@ -71,6 +77,7 @@ std::string Emitter::text(Marks marks) {
   std::string text = concat("#include \"", kBase, "\"\n");
   for (const std::string_view header : headers_) text += concat("#include \"", header, "\"\n");
   text += "\nusing namespace tilewright;\n\n";
+  for (const auto& [name, function] : functions_) text += function + "\n";
   uint32_t last = 0;
   const auto mark = [&](uint32_t place) {
     const bool is_known = program_.places[place].line != 0;
@@ -89,11 +96,13 @@ std::string Emitter::text(Marks marks) {
 }
 
 uint32_t parameter_bytes(const Type& type) {
+  if (type.is_tensor_map()) return kTensorMapBytes;
   if (type.is_pointer()) return 8;
   return type.lanes * static_cast<uint32_t>(std::max(facts(type.scalar).bits / 8, 1));
 }
 
 uint32_t parameter_alignment(const Type& type) {
+  if (type.is_tensor_map()) return kTensorMapAlignment;
   const uint32_t bytes = parameter_bytes(type);
   return type.is_vector() ? std::min(bytes & -bytes, 16u) : bytes;
 }

@@ -55,6 +55,7 @@ void Emitter::pointer(const Operation& operation) {
       } else {
         line(concat(aligned, memory_type(to.scalar), " ", name, "[", count, "];"));
       }
+      if (wgmma_frames_.count(id) != 0) frames_in_scope_.push_back(id);
       return bind(id, name);
     }
     case Opcode::kShared: {
@@ -79,6 +80,11 @@ void Emitter::pointer(const Operation& operation) {
         return define(operation, {concat("(", pointer_type(to), ")", byte), Level::kUnary});
       }
       return define(operation, {concat("(", pointer_type(to), ")", within(pointer, Level::kPrimary)), Level::kUnary});
+    }
+    case Opcode::kMapa: {
+      const std::string there =
+          concat("__cluster_map_shared_rank(", value(source()).text, ", ", value(operation.operands[1]).text, ")");
+      return define(operation, {concat("(", pointer_type(to), ")", there), Level::kUnary});
     }
     case Opcode::kAddress: {
       const Type& from = type(source());

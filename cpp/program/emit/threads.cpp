@@ -118,6 +118,15 @@ void Emitter::sync(const Operation& operation) {
       return line(concat("asm volatile(\"bar.", arrives ? "arrive" : "sync", " %0, %1;\" ::\"r\"(", value(x[0]).text,
                          "), \"r\"(", value(x[1]).text, ") : \"memory\");"));
     }
+    case Opcode::kBulkCommit:
+      return instruction("cp.async.bulk.commit_group;");
+    case Opcode::kBulkWait:
+      return line(concat("asm volatile(\"cp.async.bulk.wait_group", operation.ints.at(1) != 0 ? ".read" : "",
+                         " %0;\" ::\"n\"(", operation.ints.at(0), ") : \"memory\");"));
+    case Opcode::kClusterArrive:
+      return instruction(concat("barrier.cluster.arrive.", operation.text, ".aligned;"));
+    case Opcode::kClusterWait:
+      return instruction("barrier.cluster.wait.acquire.aligned;");
     case Opcode::kFence:
       return instruction(concat("fence.", operation.text, ";"));
     case Opcode::kCpAsyncCommit:

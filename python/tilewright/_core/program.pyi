@@ -15,6 +15,7 @@ __all__: list[str] = [
     "Function",
     "HostPrint",
     "Launched",
+    "MapOfTensor",
     "MemoryRange",
     "ProfileRow",
     "Program",
@@ -31,6 +32,7 @@ __all__: list[str] = [
     "pointer",
     "profile_kernel",
     "run_kernel",
+    "tensor_map",
 ]
 
 class ProgramError(RuntimeError):
@@ -38,7 +40,7 @@ class ProgramError(RuntimeError):
 
 class Type:
     """
-    The type of a value: a number, a vector of numbers, or a pointer.
+    The type of a value: a number, a vector of numbers, a pointer, or a tensor map.
     """
 
     def __eq__(self, arg0: object) -> bool: ...
@@ -81,6 +83,35 @@ class Function:
     @property
     def threads(self) -> tuple[int, int, int]: ...
 
+class MapOfTensor:
+    """
+    What TMA is told of a tensor; the fastest mode comes first.
+    """
+
+    @property
+    def address(self) -> tuple[int, int]:
+        """
+        (bytes, i) behind parameter i of the host function.
+        """
+
+    @property
+    def box(self) -> list[int]: ...
+    @property
+    def element(self) -> str: ...
+    @property
+    def shape(self) -> list[int]: ...
+    @property
+    def strides(self) -> list[int]:
+        """
+        In bytes, of all modes but the first.
+        """
+
+    @property
+    def swizzle(self) -> int:
+        """
+        Bytes that it spans, 0 for none.
+        """
+
 class Launched:
     """
     What a host function launches a kernel with.
@@ -89,7 +120,7 @@ class Launched:
     @property
     def arguments(self) -> tuple[typing.Any, ...]:
         """
-        (bits, -1) of a number, (bytes, i) of a pointer that lies so far behind parameter i of the host function.
+        (bits, -1) of a number, (bytes, i) of a pointer that lies so far behind parameter i of the host function, (i, -1) of tensor map i.
         """
 
     @property
@@ -102,6 +133,12 @@ class Launched:
     def ints(self) -> list[int]: ...
     @property
     def kernel(self) -> int: ...
+    @property
+    def maps(self) -> list[MapOfTensor]:
+        """
+        Tensor maps.
+        """
+
     @property
     def shared_bytes(self) -> int: ...
 
@@ -526,6 +563,7 @@ def profile_kernel(
     arguments: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
     threads: typing.SupportsInt | typing.SupportsIndex = 0,
     warp: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex] | None = None,
+    maps: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, MapOfTensor]] = [],
 ) -> typing.Any:
     """
     Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line. `warp`: (block, warp in it) that alone is counted.
@@ -546,7 +584,13 @@ def run_kernel(
     threads: typing.SupportsInt | typing.SupportsIndex = 0,
     limit: typing.SupportsInt | typing.SupportsIndex = 0,
     events: typing.SupportsInt | typing.SupportsIndex = 8388608,
+    maps: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, MapOfTensor]] = [],
 ) -> typing.Any:
     """
-    Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; `limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that the checks tell apart at a time.
+    Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; `limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address.
+    """
+
+def tensor_map() -> Type:
+    """
+    The type of a tensor map: which boxes of a tensor TMA copies.
     """

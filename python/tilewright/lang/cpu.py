@@ -31,8 +31,8 @@ class KernelError(RuntimeError):
     """What the CPU found to be wrong with a kernel: races, reads of what was never written, accesses out of bounds.
 
     `findings` has all of it, each with its kind, line, threads, address, tensor and coordinate. Kinds are race, missing
-    fence, not written, not landed, out of bounds, read only, misaligned, barrier, deadlock, lane, division by zero,
-    assertion, trap and no end.
+    fence, not written, not landed, out of bounds, read only, misaligned, barrier, deadlock, early exit, lane, division
+    by zero, assertion, trap and no end.
 
     >>> import numpy
     >>> from tilewright import cute
@@ -51,7 +51,8 @@ class KernelError(RuntimeError):
         lines = [f"  {finding}" for finding in findings[:_SHOWN]]
         if len(findings) > _SHOWN:
             lines.append(f"  and {len(findings) - _SHOWN} more; see .findings")
-        super().__init__("\n".join([f"{name}: {len(findings)} defects", *lines]))
+        count = "1 defect" if len(findings) == 1 else f"{len(findings)} defects"
+        super().__init__("\n".join([f"{name}: {count}", *lines]))
         self.findings = findings
 
 
@@ -107,7 +108,10 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         function = functions[launch.kernel]
         named = zip(function.parameters, launch.arguments, strict=True)
         ranges = [_range(memory[base], name) for name, (_, base) in named if base in memory]
-        findings, output = program.run_kernel(
+        bases = {map_.address[1] for map_ in launch.maps}
+        ranges += [_range(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
+        findings, output = _run(
+            function.name,
             traced.program,
             launch.kernel,
             launch.grid,
@@ -118,6 +122,7 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             memory=ranges,
             check=_is_checked(prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,
+            maps=[(argument_of(leaves.values, map_.address), map_) for map_ in launch.maps],
         )
         _report(function.name, findings, output)
     host_prints.before(len(launches))
@@ -138,6 +143,15 @@ def _run_as_thread(traced: Traced, leaves: Leaves, function: Any) -> tuple[tuple
     )
     _report(function.name, findings, output)
     return ()
+
+
+def _run(name: str, *given: Any, **options: Any) -> tuple[list[Any], str]:
+    try:
+        findings, output = program.run_kernel(*given, **options)
+    except program.ProgramError as error:
+        error.args = (f"{name}: {error}",)
+        raise
+    return findings, output
 
 
 def _report(name: str, findings: list[Any], output: str) -> None:

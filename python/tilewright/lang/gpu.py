@@ -12,6 +12,7 @@ from tilewright.devices import architecture
 from tilewright.lang.arguments import Number, PointerForm, Static, TensorForm
 from tilewright.lang.compile import CompiledKernel
 from tilewright.lang.cpu import HostPrints
+from tilewright.lang.leaves import argument_of
 from tilewright.runtime.device import properties
 
 if TYPE_CHECKING:
@@ -47,9 +48,20 @@ def _packed(kernel: CompiledKernel, types: Sequence[Any], values: Sequence[int])
     """The memory of a launch's parameters."""
     packed = bytearray(kernel.parameter_bytes)
     for kind, offset, bits in zip(types, kernel.offsets, values, strict=True):
-        size = 8 if kind.kind == "pointer" else _bytes_of(kind.scalar)
+        size = _SIZES.get(kind.kind) or _bytes_of(kind.scalar)
         packed[offset : offset + size] = (bits & (1 << 8 * size) - 1).to_bytes(size, "little")
     return packed
+
+
+_SIZES = {"pointer": 8, "tensor_map": 128}  # bytes
+
+
+def _encoded(map_: Any, address: int) -> int:
+    """The bytes of a tensor map as one number."""
+    encoded = _core.cuda.encode_tensor_map(
+        address, map_.element, map_.shape, map_.strides, map_.box, swizzle=map_.swizzle
+    )
+    return int.from_bytes(encoded, "little")
 
 
 @functools.cache
@@ -84,7 +96,9 @@ def _run_one_by_one(traced: Traced, leaves: Leaves, device: int, stream: int) ->
         host_prints.before(number)
         kernel = kernels[launch.kernel]
         types = traced.program.parameter_types(launch.kernel)
-        values = [bits if base < 0 else leaves.values[base] + bits for bits, base in launch.arguments]
+        maps = [_encoded(map_, argument_of(leaves.values, map_.address)) for map_ in launch.maps]
+        given = [(argument_of(leaves.values, one), kind) for one, kind in zip(launch.arguments, types, strict=True)]
+        values = [maps[bits] if kind.kind == "tensor_map" else bits for bits, kind in given]
         kernel.launch(
             device,
             launch.grid,

@@ -87,6 +87,7 @@ void Assembler::each_register(uint32_t i, F&& f) {
   visit(instruction.b);
   visit(instruction.c);
   if (sides_[i] == Side::kMemory) {
+    for (Slot& slot : code_.memory[instruction.side].slots) visit(slot);
     for (AccessCode& access : code_.memory[instruction.side].accesses) {
       visit(access.pointer);
       visit(access.dynamic);

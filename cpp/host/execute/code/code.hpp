@@ -45,6 +45,7 @@ enum class Flow : uint8_t {
   kPrint,
   kAssembly,
   kAtomic,
+  kBarrier,
   kMemory,
 };
 
@@ -108,6 +109,7 @@ struct MemoryCode {
   std::vector<AccessCode> accesses;
   std::vector<int64_t> ints;
   std::string text;
+  std::vector<Slot> slots;  // of the operands, where the instruction has no room for them
 };
 
 struct Allocation {  // in a thread's frame
@@ -155,6 +157,7 @@ struct Code {
   uint32_t shared_granule = 4;  // bytes that are written or read together, always
   uint32_t global_granule = 4;
   uint32_t frame_granule = 4;
+  bool has_wgmma = false;
   bool has_global_atomics = false;  // their order would depend on how CTAs are spread
 };
 
@@ -166,7 +169,7 @@ inline uint32_t bytes_of(program::Scalar scalar) {
   const int bits = program::facts(scalar).bits;
   return bits < 8 ? 1 : static_cast<uint32_t>(bits / 8);
 }
-inline uint32_t bytes_of(const program::Type& type) { return type.is_pointer() ? 8 : bytes_of(type.scalar); }
+inline uint32_t bytes_of(const program::Type& type) { return type.is_number() ? bytes_of(type.scalar) : 8; }
 inline bool is_half(program::Scalar scalar) { return program::facts(scalar).bits < 8; }
 
 }  // namespace tilewright::execute

@@ -164,6 +164,7 @@ void Translator::special(const Operation& operation) {
 }
 
 void Translator::compute_warp(const Operation& operation) {
+  if (operation.code == Opcode::kMbarrierTest) return compute_mbarrier(operation);
   const Operand to = result(operation);
   switch (operation.code) {
     case Opcode::kElectOne:
@@ -202,6 +203,29 @@ void Translator::compute_sync(const Operation& operation) {
     case Opcode::kSyncWarp:
       out_.add(nothing_handler(), kNone, {optional(0), kNone, kNone}, 1, sync_warp_handler());
       return;
+    case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierArrive:
+    case Opcode::kMbarrierWait:
+      return compute_mbarrier(operation);
+    case Opcode::kTmaLoad:
+    case Opcode::kTmaStore:
+    case Opcode::kBulkLoad:
+    case Opcode::kBulkStore:
+      return compute_bulk(operation);
+    case Opcode::kBulkCommit:
+      out_.add(bulk_commit_handler(), kNone);
+      return;
+    case Opcode::kBulkWait:
+      out_.add(bulk_wait_handler(operation.ints.at(1) != 0), kNone).side = static_cast<uint32_t>(operation.ints.at(0));
+      return;
+    case Opcode::kTmaPrefetch:
+      return;
+    case Opcode::kClusterArrive:
+      out_.add(cluster_arrive_handler(operation.text != "relaxed"), kNone);
+      return;
+    case Opcode::kClusterWait:
+      out_.add(cluster_wait_handler(), kNone);
+      return;
     case Opcode::kFence: {
       Instruction& i = out_.add_operands(nothing_handler(), kNone, {}, 1, integers(operation));
       i.checked = fence_handler();
@@ -213,7 +237,17 @@ void Translator::compute_sync(const Operation& operation) {
     case Opcode::kCpAsyncWait:
       out_.add(wait_handler(), kNone).side = operation.ints.empty() ? 0 : static_cast<uint32_t>(operation.ints[0]);
       return;
-    default:  // griddepcontrol: launches follow each other
+    case Opcode::kWgmmaFence:
+      out_.add(nothing_handler(), kNone, {}, 1, wgmma_fence_handler());
+      return;
+    case Opcode::kWgmmaCommit:
+      out_.add(nothing_handler(), kNone, {}, 1, wgmma_commit_handler());
+      return;
+    case Opcode::kWgmmaWait:
+      out_.add(nothing_handler(), kNone, {}, 1, wgmma_wait_handler()).side =
+          static_cast<uint32_t>(operation.ints.at(0));
+      return;
+    default:  // griddepcontrol: launches follow each other; setmaxregister: threads have all that they need
       return;
   }
 }

@@ -30,6 +30,14 @@ void Translator::compute_pointer(const Operation& operation) {
       const Operand moved = in_space(operation, bytes, pointer.type.space, type.space);
       return from_bytes(result(operation), moved, half);
     }
+    case Opcode::kMapa: {
+      const Operand pointer = operand(operation, 0), rank = fresh(Scalar::kUint64, 1);
+      unary(cast_handler(Kind::kI32, Kind::kU64), rank, operand(operation, 1));
+      const Operand bits = with_constant(Opcode::kShl, with_constant(Opcode::kAdd, rank, 1), kRemoteShift);
+      const Operand both = fresh(Scalar::kUint64, 1);
+      binary(binary_handler(Opcode::kOr, Kind::kU64), both, bits, in_bytes(pointer, is_half(pointer.type.scalar)));
+      return from_bytes(result(operation), with_constant(Opcode::kOr, both, kSharedWindow), half);
+    }
     case Opcode::kAddress: {
       const Operand pointer = operand(operation, 0);
       return move(result(operation), in_bytes(pointer, is_half(pointer.type.scalar)), false);
@@ -154,6 +162,30 @@ MemoryCode Translator::memory(const Operation& operation) {
   return memory;
 }
 
+void Translator::compute_mbarrier(const Operation& operation) {
+  const auto slot = [&](std::size_t i) { return i < operation.operands.size() ? operand(operation, i).reg : kNone; };
+  const auto bytes = [&](std::size_t i) { return i < operation.operands.size() ? operand(operation, i).bytes() : 0; };
+  const Handler handler = operation.code == Opcode::kMbarrierInit     ? mbarrier_init_handler()
+                          : operation.code == Opcode::kMbarrierArrive ? mbarrier_arrive_handler()
+                          : operation.code == Opcode::kMbarrierWait   ? mbarrier_wait_handler()
+                                                                      : mbarrier_test_handler();
+  const Register to = operation.results.empty() ? kNone : result(operation).reg;
+  out_.add_memory(handler, nullptr, to, {slot(0), slot(1), kNone}, memory(operation));
+  out_.set_flow(Flow::kBarrier, 1, bytes(0), bytes(1));
+}
+
+void Translator::compute_bulk(const Operation& operation) {
+  MemoryCode code = memory(operation);
+  for (std::size_t i = 0; i < operation.operands.size(); ++i) code.slots.push_back(operand(operation, i).reg);
+  // Elements that TMA moves are told apart as far as the kernel's own accesses tell them apart.
+  const Handler handler = operation.code == Opcode::kTmaLoad    ? tma_load_handler()
+                          : operation.code == Opcode::kTmaStore ? tma_store_handler()
+                          : operation.code == Opcode::kBulkLoad ? bulk_load_handler()
+                                                                : bulk_store_handler();
+  out_.add_memory(handler, nullptr, kNone, {}, std::move(code));
+  out_.set_flow(Flow::kBarrier);
+}
+
 void Translator::compute_memory(const Operation& operation) {
   MemoryCode code = memory(operation);
   switch (operation.code) {
@@ -181,6 +213,13 @@ void Translator::compute_memory(const Operation& operation) {
     case Opcode::kFmaTile: {
       const Handler run = fma_tile_handler(code, false), checked = fma_tile_handler(code, true);
       out_.add_memory(run, checked, kNone, {}, std::move(code));
+      return out_.set_flow(Flow::kMemory);
+    }
+    case Opcode::kWgmma: {
+      code_.has_wgmma = true;
+      const Register adds = operand(operation, 0).reg;
+      const Handler run = wgmma_handler(code, false), checked = wgmma_handler(code, true);
+      out_.add_memory(run, checked, kNone, {adds, kNone, kNone}, std::move(code));
       return out_.set_flow(Flow::kMemory);
     }
     case Opcode::kMma:

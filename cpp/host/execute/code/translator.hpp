@@ -173,6 +173,8 @@ class Translator {
 
   MemoryCode memory(const Operation& operation);
 
+  void compute_mbarrier(const Operation& operation);
+  void compute_bulk(const Operation& operation);
   void compute_memory(const Operation& operation);
 
   // ---- control ----

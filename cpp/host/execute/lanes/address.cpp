@@ -55,6 +55,10 @@ inline uint8_t* place(const Warp& warp, Space space, uint64_t address, uint32_t 
     const uint64_t window = address & kWindowMask;
     space = window == kSharedWindow ? Space::kShared : window == kFrameWindow ? Space::kRegister : Space::kGlobal;
     if (space != Space::kGlobal) address &= ~kWindowMask;
+    if (space == Space::kShared && (address & kRemoteMask) != 0) {
+      const Cta* there = cta_of(warp, address);
+      return (there == nullptr ? warp.shared : there->shared) + (address & ~kRemoteMask);
+    }
   }
   switch (space) {
     case Space::kShared:

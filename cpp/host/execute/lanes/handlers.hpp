@@ -61,6 +61,12 @@ Handler mma_handler(const MemoryCode& memory, bool checked);
 Handler ldmatrix_handler(const MemoryCode& memory, bool checked);
 Handler stmatrix_handler(const MemoryCode& memory, bool checked);
 
+// wgmma.cpp
+Handler wgmma_handler(const MemoryCode& memory, bool checked);
+Handler wgmma_fence_handler();
+Handler wgmma_commit_handler();
+Handler wgmma_wait_handler();
+
 // warps.cpp
 Handler shuffle_sync_handler();
 Handler vote_handler();
@@ -76,6 +82,22 @@ Handler sync_threads_handler();
 Handler barrier_handler(bool waits);
 Handler fence_handler();
 Handler nothing_handler();
+
+// async/mbarriers.cpp
+Handler mbarrier_init_handler();
+Handler mbarrier_arrive_handler();
+Handler mbarrier_wait_handler();
+Handler mbarrier_test_handler();
+Handler cluster_arrive_handler(bool releases);
+Handler cluster_wait_handler();
+
+// async/bulk.cpp
+Handler tma_load_handler();
+Handler tma_store_handler();
+Handler bulk_load_handler();
+Handler bulk_store_handler();
+Handler bulk_commit_handler();
+Handler bulk_wait_handler(bool is_read);
 
 // control.cpp
 Handler if_handler();

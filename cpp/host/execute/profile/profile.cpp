@@ -9,6 +9,7 @@
 #include "host/execute/lanes/address.hpp"
 #include "host/execute/lanes/handlers.hpp"
 #include "program/emit/vectorize.hpp"
+#include "program/wgmma.hpp"
 
 namespace tilewright::execute {
 
@@ -36,6 +37,11 @@ int64_t flops_of(const program::Program& program, const Operation& operation) {
     int64_t products = 1;
     for (std::size_t i = 0; i < 6; ++i) products *= operation.ints[i];
     return 2 * products / kLanes;
+  }
+  if (operation.code == Opcode::kWgmma) {
+    if (!program::is_float(program.type(operation.accesses[0].pointer).scalar)) return 0;
+    const program::Wgmma w(operation.ints);
+    return 2 * program::Wgmma::kRows * w.n * w.k * w.rows * w.columns * w.depth / program::Wgmma::kThreads;
   }
   if (operation.code == Opcode::kReduce) return of_type(operation.operands[0], 1);
   switch (program::facts(operation.code).family) {
@@ -80,7 +86,8 @@ void lane_addresses(const Warp& warp, const AccessCode& access, uint32_t element
 }  // namespace
 
 std::string_view text_of(RequestKind kind) {
-  static constexpr std::string_view kTexts[] = {"load", "store", "atomic", "cp.async", "ldmatrix", "stmatrix"};
+  static constexpr std::string_view kTexts[] = {"load",     "store",    "atomic",    "cp.async",
+                                                "ldmatrix", "stmatrix", "bulk load", "bulk store"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -184,6 +191,7 @@ void Profile::count_memory(Warp& warp, const Instruction& instruction, uint32_t 
       }
       return;
     case Opcode::kMma:
+    case Opcode::kWgmma:
       return;
     case Opcode::kLdMatrix:
       return count_matrices(warp, instruction, first, RequestKind::kLdMatrix);
@@ -200,6 +208,31 @@ void Profile::count_memory(Warp& warp, const Instruction& instruction, uint32_t 
       return;
     }
   }
+}
+
+void Profile::count_bulk(const Warp& warp, const Instruction& instruction, const std::vector<BulkPiece>& pieces,
+                         bool is_load) {
+  if (!is_counted(warp)) return;
+  std::vector<uint64_t> sectors;
+  int64_t useful = 0;
+  for (const BulkPiece& piece : pieces) {
+    if (piece.global == 0) continue;
+    useful += piece.bytes;
+    for (uint64_t s = piece.global / analysis::kSector; s <= (piece.global + piece.bytes - 1) / analysis::kSector; ++s)
+      sectors.push_back(s);
+  }
+  std::sort(sectors.begin(), sectors.end());
+  sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
+  const auto width = static_cast<uint32_t>(code_->memory[instruction.side].ints[0]);
+  ProfileRow& to = row(instruction, &code_->memory[instruction.side].accesses[0], Space::kGlobal,
+                       is_load ? RequestKind::kBulkLoad : RequestKind::kBulkStore, width);
+  ++to.executed;
+  ++to.lanes;
+  to.bytes += useful;
+  to.total.lanes += 1;
+  to.total.sectors += static_cast<int64_t>(sectors.size());
+  to.total.ideal_sectors += (useful + analysis::kSector - 1) / analysis::kSector;
+  to.total.useful_bytes += useful;
 }
 
 void Profile::count_async(const Warp& warp, const Instruction& instruction, uint32_t first, Mask reads) {

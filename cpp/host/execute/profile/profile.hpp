@@ -15,7 +15,7 @@
 namespace tilewright::execute {
 
 // What a request does; of an asynchronous copy each of its two sides is one.
-enum class RequestKind : uint8_t { kLoad, kStore, kAtomic, kAsync, kLdMatrix, kStMatrix };
+enum class RequestKind : uint8_t { kLoad, kStore, kAtomic, kAsync, kLdMatrix, kStMatrix, kBulkLoad, kBulkStore };
 
 std::string_view text_of(RequestKind kind);
 
@@ -50,6 +50,8 @@ class Profile {
   // Around the execution of an instruction.
   void before(Warp& warp, const Instruction& instruction);
   void after(const Warp& warp, const Instruction& instruction, Mask mask);
+  // A copy in bulk: a request of one thread, by the sectors of global memory that it touches.
+  void count_bulk(const Warp& warp, const Instruction& instruction, const std::vector<BulkPiece>& pieces, bool is_load);
   void merge(const Profile& other);
   std::vector<ProfileRow> rows() const;
 

@@ -12,7 +12,16 @@ void raise(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
 }
 
-void set_all(WarpClock& clock) { clock.all = *std::min_element(clock.known.begin(), clock.known.end()); }
+// Below it everything that the CTA's warps and agents did is known.
+void set_all(const CtaClocks& cta, WarpClock& clock) {
+  const std::size_t warps = cta.warps.size();
+  clock.all = *std::min_element(clock.known.begin(), clock.known.begin() + static_cast<std::ptrdiff_t>(warps));
+  for (std::size_t agent = 0; agent < cta.landings.size(); ++agent) {
+    const std::size_t at = warps + agent;
+    const uint32_t known = at < clock.known.size() ? clock.known[at] : 2;
+    if (known <= cta.landings[agent]) clock.all = std::min(clock.all, std::max(known, 2u));
+  }
+}
 
 bool below(const Bounds& bounds, const Event& event, uint32_t number) {
   const auto found = bounds.warps.find(event.cta);
@@ -36,6 +45,13 @@ void join(Bounds& to, const Bounds& from) {
   }
 }
 
+void join(Told& to, const Told& from) {
+  join(to.known, from.known);
+  join(to.would_be_known, from.would_be_known);
+  join(to.proxied, from.proxied);
+  join(to.inits, from.inits);
+}
+
 Clocks::Clocks(uint32_t most) : most_(std::clamp(most, 3u, kMostEvents)) { clear(); }
 
 void Clocks::clear() {
@@ -55,9 +71,22 @@ uint32_t Clocks::event(const Warp& warp, const Instruction& instruction, bool is
 
 uint32_t Clocks::run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes) {
   events_.push_back({warp.cta->linear, instruction.place, static_cast<uint16_t>(warp.index), false,
-                     static_cast<uint8_t>(lane), bytes, first});
+                     static_cast<uint8_t>(lane), bytes, false, false, 0, first});
   last_ = nullptr;
   return static_cast<uint32_t>(events_.size() - 1);
+}
+
+uint32_t Clocks::landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place) {
+  last_ = nullptr;
+  events_.push_back(
+      {linear, place, warp, false, 0, 0, true, false, static_cast<uint16_t>(issuer.index), issuer.cta->linear});
+  const auto number = static_cast<uint32_t>(events_.size() - 1);
+  if (cta != nullptr) {
+    const std::size_t agent = warp - cta->warps.size();
+    if (cta->landings.size() <= agent) cta->landings.resize(agent + 1);
+    cta->landings[agent] = number;
+  }
+  return number;
 }
 
 void Clocks::begin(CtaClocks& cta, std::size_t warps) const {
@@ -65,6 +94,7 @@ void Clocks::begin(CtaClocks& cta, std::size_t warps) const {
   // What other CTAs did before is in no order with this one; by the records' CTA that is known.
   for (WarpClock& clock : cta.warps) clock.known.assign(warps, 2);
   for (WarpClock& clock : cta.warps) clock.all = 2;
+  cta.landings.clear();
   for (CtaClocks::Joined& joined : cta.barriers) joined = {};
 }
 
@@ -73,7 +103,7 @@ bool Clocks::is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) 
   const Event& event = events_[number];
   const WarpClock& clock = cta.warps[warp.index];
   if (event.cta != warp.cta->linear) return !clock.others.warps.empty() && below(clock.others, event, number);
-  return number < clock.known[event.warp];
+  return event.warp < clock.known.size() && number < clock.known[event.warp];
 }
 
 bool Clocks::is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const {
@@ -116,7 +146,7 @@ void Clocks::join_lanes(CtaClocks& cta, const Warp& warp) const {
   clock.known[warp.index] = static_cast<uint32_t>(events_.size());
   clock.others.lanes.erase({warp.cta->linear, warp.index});
   clock.partial.clear();
-  set_all(clock);
+  set_all(cta, clock);
 }
 
 void Clocks::sync_lanes(CtaClocks& cta, const Warp& warp, Mask among) {
@@ -175,6 +205,8 @@ void Clocks::arrive(CtaClocks& cta, const Warp& warp, int barrier) {
   CtaClocks::Joined& joined = cta.barriers[barrier];
   raise(joined.known, clock.known);
   join(joined.others, clock.others);
+  join(joined.proxied, clock.proxied);
+  join(joined.inits, clock.inits);
   join(joined.would_be_known, clock.would_be_known);
 }
 
@@ -182,9 +214,11 @@ void Clocks::leave(CtaClocks& cta, const Warp& warp, int barrier) const {
   WarpClock& clock = cta.warps[warp.index];
   const CtaClocks::Joined& joined = cta.barriers[barrier];
   raise(clock.known, joined.known);
-  set_all(clock);
+  set_all(cta, clock);
   join(clock.others, joined.others);
   join(clock.would_be_known, joined.would_be_known);
+  join(clock.proxied, joined.proxied);
+  join(clock.inits, joined.inits);
 }
 
 void Clocks::reset(CtaClocks& cta, int barrier) { cta.barriers[barrier] = {}; }
@@ -204,6 +238,60 @@ void Clocks::fence(CtaClocks& cta, const Warp& warp, bool for_all) {
     own.fenced_inside = bounds_of(cta, warp, lane);
     if (for_all) own.fenced = own.fenced_inside;
   }
+}
+
+Bounds Clocks::bounds_of_lanes(const CtaClocks& cta, const Warp& warp, Mask lanes) const {
+  if (lanes != warp.live) {
+    Bounds all;
+    for (Mask left = lanes; left != 0; left &= left - 1) {
+      join(all, bounds_of(cta, warp, static_cast<uint32_t>(std::countr_zero(left))));
+    }
+    return all;
+  }
+  Bounds all = bounds_of(cta, warp);
+  for (const auto& [lane, own] : cta.warps[warp.index].lanes) join(all, own.known);
+  return all;
+}
+
+void Clocks::fence_proxy(CtaClocks& cta, const Warp& warp) const {
+  join(cta.warps[warp.index].proxied, bounds_of_lanes(cta, warp, warp.mask));
+}
+
+void Clocks::fence_inits(CtaClocks& cta, const Warp& warp) const {
+  join(cta.warps[warp.index].inits, bounds_of_lanes(cta, warp, warp.mask));
+}
+
+void Clocks::tell(const CtaClocks& cta, const Warp& warp, Mask lanes, Told& to) {
+  last_ = nullptr;
+  const WarpClock& clock = cta.warps[warp.index];
+  join(to.known, bounds_of_lanes(cta, warp, lanes));
+  join(to.would_be_known, clock.would_be_known);
+  join(to.proxied, clock.proxied);
+  join(to.inits, clock.inits);
+}
+
+void Clocks::hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from) {
+  last_ = nullptr;
+  WarpClock& clock = cta.warps[warp.index];
+  join(clock.would_be_known, from.would_be_known);
+  join(clock.proxied, from.proxied);
+  join(clock.inits, from.inits);
+  if (from.known.empty()) return;
+  if (lanes != warp.live) {
+    for (Mask left = lanes; left != 0; left &= left - 1) {
+      join(clock.lanes[static_cast<uint32_t>(std::countr_zero(left))].known, from.known);
+    }
+    return;
+  }
+  for (const auto& [other, known] : from.known.warps) {
+    if (other == warp.cta->linear) {
+      raise(clock.known, known);
+    } else {
+      raise(clock.others.warps[other], known);
+    }
+  }
+  join(clock.others, Bounds{{}, from.known.lanes});
+  set_all(cta, clock);
 }
 
 void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires,

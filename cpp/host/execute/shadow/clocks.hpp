@@ -31,6 +31,9 @@ struct Event {
   bool is_atomic;
   uint8_t lane = 0;
   uint32_t bytes = 0;
+  bool is_of_proxy = false;  // the asynchronous one
+  bool is_wgmma = false;
+  uint16_t issuer = 0;       // of what a copy brought: the warp that asked for it, of CTA `first`
   uint64_t first = 0;
 
   uint32_t lane_at(uint64_t address) const { return lane + static_cast<uint32_t>((address - first) / bytes); }
@@ -45,6 +48,15 @@ struct Bounds {
   bool has(const Event& event, Record record) const;
 };
 void join(Bounds& to, const Bounds& from);
+
+// What a barrier tells those who wait for it.
+struct Told {
+  Bounds known;
+  Bounds would_be_known;
+  Bounds proxied;  // what a fence made visible to the asynchronous proxy
+  Bounds inits;    // what a fence of mbarriers' initialisation made known to the cluster
+};
+void join(Told& to, const Told& from);
 
 struct LaneClock {
   Bounds known;           // beside what the whole warp knows
@@ -65,6 +77,7 @@ struct WarpClock {
   std::vector<Partial> partial;         // since all lanes were in order
   Bounds others;                        // of other CTAs, and of single lanes of this one
   Bounds would_be_known;                // if there were fences everywhere
+  Bounds proxied, inits;                // as Told has them
   std::map<uint32_t, LaneClock> lanes;  // that passed fences, or heard something by atomics
 };
 
@@ -73,9 +86,10 @@ struct CtaClocks {
   std::vector<WarpClock> warps;
   struct Joined {
     std::vector<uint32_t> known;
-    Bounds others, would_be_known;
+    Bounds others, would_be_known, proxied, inits;
   };
   Joined barriers[kBarriers];
+  std::vector<uint32_t> landings;  // of each agent that brings bytes the last event
 };
 
 class Clocks {
@@ -86,11 +100,14 @@ class Clocks {
   uint32_t event(const Warp& warp, const Instruction& instruction, bool is_atomic);
   // The number of a run, which is an event of its own.
   uint32_t run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes);
+  // The number of what a copy in bulk did: by `warp` of a CTA, or by an agent of it.
+  uint32_t landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place);
   uint32_t count() const { return static_cast<uint32_t>(events_.size()); }
   bool is_full() const { return events_.size() >= most_; }
   // Forgets all events; what is recorded as 1 is in order with everything.
   void clear();
   const Event& operator[](Record record) const { return events_[event_of(record)]; }
+  void set_wgmma(uint32_t event) { events_[event].is_wgmma = true; }
 
   void begin(CtaClocks& cta, std::size_t warps) const;
   bool is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const;
@@ -105,6 +122,12 @@ class Clocks {
   static void reset(CtaClocks& cta, int barrier);
   // A fence of the active lanes for all CTAs, or for the warp's own.
   void fence(CtaClocks& cta, const Warp& warp, bool for_all);
+  // A fence of the active lanes between the generic proxy and the asynchronous one, or of mbarriers they initialised.
+  void fence_proxy(CtaClocks& cta, const Warp& warp) const;
+  void fence_inits(CtaClocks& cta, const Warp& warp) const;
+  // Tells what the lanes of a mask know and did; they hear what was told.
+  void tell(const CtaClocks& cta, const Warp& warp, Mask lanes, Told& to);
+  void hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from);
   // An atomic of a lane at `variable`, with the meaning of an acquire or a release of its own.
   void synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires, bool releases);
 
@@ -113,6 +136,8 @@ class Clocks {
   Bounds bounds_of(const CtaClocks& cta, const Warp& warp, uint32_t lane) const;
   // What the warp knows, and what all its lanes did.
   Bounds bounds_of(const CtaClocks& cta, const Warp& warp) const;
+  // What the lanes of a mask know and did.
+  Bounds bounds_of_lanes(const CtaClocks& cta, const Warp& warp, Mask lanes) const;
   // All lanes of the warp are in order from here on, and know what any of them knew.
   void join_lanes(CtaClocks& cta, const Warp& warp) const;
 

@@ -195,6 +195,12 @@ void Shadow::flow(Warp& warp, const Instruction& i) {
       use(warp, i, i.a, i.bytes_a, "given to an atomic");
       use(warp, i, i.b, i.bytes_b, "given to an atomic");
       return set(warp, i.to, i.bytes_to, 0, {});
+    case Flow::kBarrier:
+      flow_into_addresses(warp, i);
+      use(warp, i, i.a, i.bytes_a, "given to an mbarrier");
+      use(warp, i, i.b, i.bytes_b, "given to an mbarrier");
+      if (i.to != kNoSlot) set(warp, i.to, i.bytes_to, 0, {});
+      return;
     case Flow::kMemory:
       return flow_into_addresses(warp, i);
   }

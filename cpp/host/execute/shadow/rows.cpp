@@ -145,7 +145,7 @@ Mask Shadow::touch_row(const Warp& warp, const AccessCode& access, Use use, cons
   Row row;
   row.mine = record_of(event, 0);
   row.mask = mask;
-  row.safe = is_shared ? record_of(clock.all, 0) : 1;
+  row.safe = is_shared && warp.cta->cluster->ctas.size() == 1 ? record_of(clock.all, 0) : 1;
   row.least = is_shared && use == Use::kRead ? 1 : 0;
   const uint64_t last = size - access.bytes;
   uint64_t beyond = 0, between = 0;

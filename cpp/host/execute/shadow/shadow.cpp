@@ -83,6 +83,9 @@ void Shadow::begin(Cta& cta) {
       warp.origin.resize(warp.written.size());
       warp.undefined.resize(code.register_bytes / 32 + 1);
       warp.undefined_at.resize(warp.undefined.size());
+      if (!code.has_wgmma) continue;
+      warp.owner.resize(warp.written.size());
+      warp.touched.resize(warp.written.size());
     }
   } else {
     cta.memory->shared->clear();
@@ -91,7 +94,14 @@ void Shadow::begin(Cta& cta) {
     std::fill(warp.written.begin(), warp.written.end(), 0);
     std::fill(warp.origin.begin(), warp.origin.end(), 0);
     std::fill(warp.undefined.begin(), warp.undefined.end(), 0);
+    std::fill(warp.owner.begin(), warp.owner.end(), 0);
+    std::fill(warp.touched.begin(), warp.touched.end(), 0);
+    warp.has_fenced = false;
   }
+  cta.memory->mbarriers.clear();
+  cta.memory->cluster = {};
+  cta.memory->agents.clear();
+  cta.memory->visits.clear();
   for (Warp& warp : cta.warps) warp.has_undefined = false;
   clocks_.begin(cta.memory->clocks, cta.warps.size());
   if (clocks_.is_full()) make_room();
@@ -120,6 +130,9 @@ void Shadow::make_room() {
   for (const std::shared_ptr<CtaMemory>& memory : ctas_) {
     forget(*memory->shared, 0, memory->shared->count);
     clocks_.begin(memory->clocks, memory->warps.size());
+    memory->mbarriers.clear();
+    memory->cluster = {};
+    memory->visits.clear();
   }
 }
 
@@ -150,6 +163,7 @@ void Shadow::tell(Finding& finding, const Warp& warp, const AccessCode& access, 
     const uint64_t window = address & kWindowMask;
     space = window == kSharedWindow ? Space::kShared : window == kFrameWindow ? Space::kRegister : Space::kGlobal;
     address &= ~kWindowMask;
+    if (space == Space::kShared) address &= ~kRemoteMask;
   }
   finding.space = text_of(space);
   finding.has_address = true;
@@ -191,8 +205,8 @@ bool Shadow::is_aligned(const Warp& warp, const Instruction& instruction, const 
 }
 
 std::optional<Shadow::Place> Shadow::shared_place(const Warp& warp, const Instruction& instruction,
-                                                  const AccessCode& access, uint64_t address, uint32_t bytes,
-                                                  uint32_t lane) {
+                                                  const AccessCode& access, const Cta& of, uint64_t address,
+                                                  uint32_t bytes, uint32_t lane) {
   const auto size = static_cast<uint64_t>(launch_.shared_bytes);
   if (address > size || size - address < bytes) {
     Finding* finding = warp.cta->report(warp, instruction, FindingKind::kOutOfBounds, static_cast<int>(lane), [&] {
@@ -207,7 +221,7 @@ std::optional<Shadow::Place> Shadow::shared_place(const Warp& warp, const Instru
     return std::nullopt;
   }
   Place place;
-  place.cells = warp.cta->memory->shared.get();
+  place.cells = of.memory->shared.get();
   place.first = address >> shared_shift_;
   place.last = (address + bytes - 1) >> shared_shift_;
   return place;
@@ -304,8 +318,41 @@ void Shadow::leave(Warp& warp, int barrier) { clocks_.leave(warp.cta->memory->cl
 void Shadow::reset(Cta& cta, int barrier) { Clocks::reset(cta.memory->clocks, barrier); }
 
 void Shadow::fence(Warp& warp, const std::string& text) {
-  if (text.compare(0, 5, "proxy") == 0) return;
+  if (text.starts_with("proxy.async")) return clocks_.fence_proxy(warp.cta->memory->clocks, warp);
+  if (text.starts_with("mbarrier_init")) return clocks_.fence_inits(warp.cta->memory->clocks, warp);
+  if (text.starts_with("proxy")) return;
   clocks_.fence(warp.cta->memory->clocks, warp, !text.ends_with(".cta"));
+}
+
+bool Shadow::look_at_mbarrier(const Warp& warp, const Instruction& instruction, const AccessCode& access, const Cta& of,
+                              uint64_t address, uint32_t lane, Use use) {
+  if (clocks_.is_full()) make_room();
+  if (!is_aligned(warp, instruction, access, address, access.bytes, lane)) return false;
+  const std::optional<Place> place = shared_place(warp, instruction, access, of, address, access.bytes, lane);
+  if (!place) return false;
+  CtaMemory::Phases& told = of.memory->mbarriers[static_cast<uint32_t>(address)];
+  const uint32_t event = clocks_.event(warp, instruction, use == Use::kAtomic);
+  const CtaClocks& clocks = warp.cta->memory->clocks;
+  if (use == Use::kWrite) {
+    told = {};
+    told.init = record_of(event, lane);
+  } else if (told.init != 0 && !clocks_.is_ordered(clocks, warp, lane, told.init)) {
+    // Where a fence has told the cluster of the initialisation, nothing else has to be in order.
+    if (clocks.warps[warp.index].inits.has(clocks_[told.init], told.init)) return true;
+    find_race(warp, instruction, access, use, address, *place, lane, told.init, true);
+    return true;
+  }
+  Mask undefined = 0;
+  touch(warp, instruction, access, use, address, *place, lane, event, undefined);
+  return true;
+}
+
+void Shadow::tell(Warp& warp, Mask lanes, Told& to) { clocks_.tell(warp.cta->memory->clocks, warp, lanes, to); }
+void Shadow::hear(Warp& warp, Mask lanes, const Told& from) {
+  clocks_.hear(warp.cta->memory->clocks, warp, lanes, from);
+}
+void Shadow::tell_inits(const Warp& warp, Told& to) {
+  join(to.inits, warp.cta->memory->clocks.warps[warp.index].inits);
 }
 
 // ints[0] of an atomic: 1 acquires, 2 releases, 3 does both.

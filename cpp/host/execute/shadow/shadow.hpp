@@ -12,8 +12,10 @@
 
 namespace tilewright::execute {
 
-enum class Use : uint8_t { kRead, kWrite, kAtomic, kAsyncRead, kAsyncWrite };
-inline bool is_read(Use use) { return use == Use::kRead || use == Use::kAsyncRead; }
+// Copies in bulk and operands of wgmma belong to the asynchronous proxy.
+enum class Use : uint8_t { kRead, kWrite, kAtomic, kAsyncRead, kAsyncWrite, kProxyRead, kProxyWrite };
+inline bool is_read(Use use) { return use == Use::kRead || use == Use::kAsyncRead || use == Use::kProxyRead; }
+inline bool is_of_proxy(Use use) { return use == Use::kProxyRead || use == Use::kProxyWrite; }
 
 // Zeros, of which only those that are touched take memory.
 struct Free {
@@ -56,8 +58,26 @@ struct CtaMemory {
     std::vector<uint32_t> origin;  // the place where what is not written was read, for what was stored again
     std::vector<Mask> undefined;   // of each 32 bytes of registers, which are never part of two elements
     std::vector<uint32_t> undefined_at;
+    // Of each granule of the frame, where the kernel has wgmma: the place of the one that owns it, and where other code
+    // has touched it since the last fence.
+    std::vector<uint32_t> owner, touched;
+    bool has_fenced = false;
   };
   std::vector<OfWarp> warps;
+  // What is told by mbarriers, and by the barrier of the cluster that this CTA is the first of.
+  struct Phases {
+    Told arriving, complete;
+    Record init = 0;
+  };
+  std::map<uint32_t, Phases> mbarriers;
+  Phases cluster;
+  std::map<uint32_t, uint16_t> agents;  // of each mbarrier who brings its bytes, as a warp behind those of the CTA
+  struct Visit {                        // of another CTA, or of a copy: what of it this CTA has to know before it ends
+    Record record;
+    const Instruction* instruction;
+    const Warp* warp;
+  };
+  std::vector<Visit> visits;
 };
 
 inline bool contains(const MemoryRange& range, uint64_t address, uint64_t bytes) {
@@ -93,11 +113,53 @@ class Shadow {
   void land(const Warp& warp, const PendingCopy& copy, Mask mask);
   void forget(Warp& warp, const Allocation& allocation, Mask mask);
 
+  // ---- wgmma (wgmma.cpp) ----
+
+  // A wgmma reads pieces of 16 bytes of shared memory from now on until it has finished: the pieces never written. The
+  // one place that says how the tensor cores' reads are ordered.
+  std::vector<bool> look_at_operand(const Warp& warp, const Instruction& instruction, const AccessCode& access,
+                                    const std::vector<uint64_t>& pieces);
+  // The number of what the warp does now.
+  uint32_t event(const Warp& warp, const Instruction& instruction) { return clocks_.event(warp, instruction, false); }
+  // It owns a fragment from now on. Of each element the lanes that have never written it, where it is read; the
+  // fragment is written then where `undefined` says no other.
+  void own(const Warp& warp, const Instruction& instruction, const AccessCode& access, std::vector<Mask>& undefined);
+  static void define(const Warp& warp, const AccessCode& access, const std::vector<Mask>& undefined);
+  // It has finished: pieces that it read may be written, and registers touched: place 0.
+  void finish(const Warp& warp, const PendingWgmma& done, const std::vector<uint64_t>& pieces);
+  static void set_owner(const Warp& warp, const AccessCode& access, uint64_t begin, uint32_t place);
+  // Registers that were touched before may be used by a wgmma.
+  static void fence_registers(const Warp& warp);
+
   void sync_lanes(Warp& warp, Mask among);
   void arrive(Warp& warp, int barrier);
   void leave(Warp& warp, int barrier);
   void reset(Cta& cta, int barrier);
   void fence(Warp& warp, const std::string& text);
+  // An mbarrier of a CTA, which a lane initialises (a write) or uses (an atomic): whether it can.
+  bool look_at_mbarrier(const Warp& warp, const Instruction& instruction, const AccessCode& access, const Cta& of,
+                        uint64_t address, uint32_t lane, Use use);
+  // ---- copies in bulk (proxies.cpp) ----
+
+  // What a copy does to the shared memory of a CTA, or to global memory: whether it can. Its mbarrier has to be known
+  // to the asynchronous proxy.
+  bool look_at_bulk(BulkCopy& copy, const Cta* of, const AccessCode& barrier);
+  // A lane reads bytes of its CTA's shared memory by the asynchronous proxy, at once.
+  bool read_by_proxy(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
+                     uint32_t bytes, uint32_t lane);
+  // It has come to shared memory, which its mbarrier tells.
+  void land_load(const BulkCopy& copy, Cta& to);
+  // What was stored has been read, or written, where a thread waited.
+  void land_store(const BulkCopy& copy, const Instruction& wait, bool is_read);
+  void note_visit(const Warp& warp, const Instruction& instruction, Cta& to, uint32_t lane);
+  // A CTA comes to its end: what was done to its shared memory has to be known to it.
+  void look_at_visits(Cta& cta);
+  static void find_early_exit(const Warp& warp, const Instruction& instruction, const Cta& gone, uint32_t lane);
+
+  void tell(Warp& warp, Mask lanes, Told& to);
+  void hear(Warp& warp, Mask lanes, const Told& from);
+  // The fences of mbarriers' initialisation that the warp has passed, without anything else.
+  static void tell_inits(const Warp& warp, Told& to);
   void synchronize(Warp& warp, const AccessCode& access, const uint64_t* addresses, Mask mask,
                    const std::vector<int64_t>& order);
 
@@ -128,7 +190,7 @@ class Shadow {
   };
 
   std::optional<Place> shared_place(const Warp& warp, const Instruction& instruction, const AccessCode& access,
-                                    uint64_t address, uint32_t bytes, uint32_t lane);
+                                    const Cta& of, uint64_t address, uint32_t bytes, uint32_t lane);
   std::optional<Place> global_place(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                                     uint64_t address, uint32_t bytes, uint32_t lane);
   bool frame_place(Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
@@ -141,8 +203,21 @@ class Shadow {
                   int64_t bytes, uint32_t lane);
   void touch(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
              const Place& place, uint32_t lane, uint32_t event, Mask& undefined);
+  // Other code touches registers: whether no wgmma owns them.
+  static bool touch_registers(const Warp& warp, const AccessCode& access, uint32_t first, uint32_t elements);
+  static void touch_register(const Warp& warp, const Instruction& instruction, Use use, uint64_t granule,
+                             uint32_t lane);
   void find_race(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
                  const Place& place, uint32_t lane, Record record, bool record_writes);
+  void find_missing_proxy_fence(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
+                                uint64_t address, const Place& place, uint32_t lane, Record record);
+  bool touch_bytes(const Warp& warp, const Instruction& instruction, const AccessCode& access, const Cta* of, Use use,
+                   uint64_t address, uint32_t bytes, uint32_t lane, uint32_t event);
+  // The CTA of the cluster whose shared memory a lane touches, which has to be there until it knows of that.
+  const Cta* remote(const Warp& warp, const Instruction& instruction, uint64_t address, uint32_t lane);
+  template <class F>
+  void each_cell(const BulkCopy& copy, Cells* shared, F&& f);
+  static Thread thread_of(const Cta& cta, const Event& event, Record record);
   void tell(Finding& finding, const Warp& warp, const AccessCode& access, uint64_t address, const MemoryRange* range);
   const MemoryRange* range_of(const AccessCode& access, uint64_t address) const;
   void make_room();

@@ -12,6 +12,12 @@ using program::Space;
 namespace {
 
 const char* verb_of(Use use) { return is_read(use) ? "reads" : use == Use::kAtomic ? "changes atomically" : "writes"; }
+// Who does it, at an instruction.
+const char* agent_of(const Warp& warp, const Instruction& instruction, Use use) {
+  if (!is_of_proxy(use)) return "thread ";
+  const program::Program& program = *warp.code->program;
+  return program.operations[instruction.operation].code == program::Opcode::kWgmma ? "wgmma " : "copy ";
+}
 
 }  // namespace
 
@@ -22,8 +28,10 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   if ((record & kUnderWay) != 0) {
     Finding* finding = cta.count(warp, instruction, FindingKind::kNotLanded, static_cast<int>(lane), event.place);
     if (finding == nullptr) return;
-    finding->message = concat("the thread ", verb_of(use), " what an asynchronous copy ",
-                              record_writes ? "writes" : "reads", ", before a wait has let the copy land");
+    finding->message =
+        concat("the ", agent_of(warp, instruction, use), verb_of(use),
+               event.is_wgmma ? " what a wgmma " : " what an asynchronous copy ", record_writes ? "writes" : "reads",
+               ", before a wait", event.is_wgmma ? "_group has let it finish" : " has let the copy land");
     finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
     return tell(*finding, warp, access, address, place.range);
   }
@@ -33,18 +41,20 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   const FindingKind kind = fence ? FindingKind::kMissingFence : FindingKind::kRace;
   Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place);
   if (finding == nullptr) return;
-  const char* what = fence && is_outside                       ? "only an atomic is between, not fenced for all CTAs"
+  const char* what = event.is_of_proxy                         ? "its mbarrier or group was not waited for"
+                     : fence && is_outside                     ? "only an atomic is between, not fenced for all CTAs"
                      : fence                                   ? "only an atomic without fences is between"
                      : is_outside                              ? "the CTAs are in no order"
                      : event.warp != warp.index                ? "no barrier is between"
                      : event_of(record) + 1 == clocks_.count() ? "in one instruction"
                                                                : "no sync_warp is between";
-  finding->message = concat("the thread ", verb_of(use), " what another one ",
+  finding->message = concat("the ", agent_of(warp, instruction, use), verb_of(use),
+                            event.is_of_proxy ? " what a copy " : " what another one ",
                             event.is_atomic ? "changes atomically"
                             : record_writes ? "writes"
                                             : "reads",
                             ", and ", what);
-  finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
+  finding->other = thread_of(cta, event, record);
   tell(*finding, warp, access, address, place.range);
 }
 
@@ -55,8 +65,9 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   const Record mine = record_of(event, lane);
   Cells& cells = *place.cells;
   const bool is_shared = place.range == nullptr;
-  // In shared memory all records are of this CTA.
-  const Record safe = is_shared ? record_of(clocks.warps[warp.index].all, 0) : 0;
+  // In shared memory all records are of this CTA, but where others of its cluster reach it.
+  const bool is_own = is_shared && warp.cta->cluster->ctas.size() == 1;
+  const Record safe = is_own ? record_of(clocks.warps[warp.index].all, 0) : 0;
   const auto is_open = [&](Record record) {
     return record >= safe && record != 0 && record != mine &&
            ((record & kUnderWay) != 0 || !clocks_.is_ordered(clocks, warp, lane, record));
@@ -64,6 +75,14 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   const Asked of_both(clocks_, warp, clocks);
   const auto race = [&](Record record, bool writes) {
     find_race(warp, instruction, access, use, address, place, lane, record, writes);
+  };
+  // What the generic proxy wrote, and no fence has shown to the other one.
+  const auto lacks_proxy_fence = [&](Record record) {
+    return is_of_proxy(use) && event_of(record) > 1 && !clocks_[record].is_of_proxy &&
+           !clocks.warps[warp.index].proxied.has(clocks_[record], record);
+  };
+  const auto fence = [&](Record record) {
+    find_missing_proxy_fence(warp, instruction, access, use, address, place, lane, record);
   };
   for (std::size_t g = place.first; g <= place.last; ++g) {
     if (!is_shared && place.segment->lines[g >> (kLineShift - global_shift_)].write != kSpread) {
@@ -76,7 +95,8 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
       if (is_written_open) race(written, true);
       if (is_second_open && is_second_atomic) race(second, true);
       if (written == 0 && is_shared) undefined |= Mask{1} << lane;
-      const Record reads = use == Use::kAsyncRead ? mine | kUnderWay : mine;
+      if (!is_written_open && lacks_proxy_fence(written)) fence(written);
+      const Record reads = use == Use::kAsyncRead || use == Use::kProxyRead ? mine | kUnderWay : mine;
       if (!is_open(first)) {
         cells.read[g] = reads;
       } else if (!is_second_open || of_both.is_of_one_other(first, second)) {
@@ -84,12 +104,13 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
       }
       continue;
     }
+    if (!is_written_open && lacks_proxy_fence(written)) fence(written);
     const bool both_atomic = use == Use::kAtomic && clocks_[written].is_atomic;
     if (is_written_open && !both_atomic) race(written, true);
     if (is_open(first)) race(first, false);
     if (is_second_open && !(use == Use::kAtomic && is_second_atomic)) race(second, false);
     if (use == Use::kAtomic && is_shared && written == 0) undefined |= Mask{1} << lane;
-    cells.write[g] = use == Use::kAsyncWrite ? mine | kUnderWay : mine;
+    cells.write[g] = use == Use::kAsyncWrite || use == Use::kProxyWrite ? mine | kUnderWay : mine;
     if (use == Use::kWrite && is_shared && (undefined >> lane & 1) != 0) cells.write[g] = 0;
     cells.read[g] = 0;
     // Of atomics in no order two are known: the last one, and the one that is the least related to it.
@@ -126,12 +147,21 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
       space = window == kSharedWindow ? Space::kShared : window == kFrameWindow ? Space::kRegister : Space::kGlobal;
       if (space != Space::kGlobal) address &= ~kWindowMask;
     }
+    const Cta* of = warp.cta;
+    if (access.space == Space::kGeneric && space == Space::kShared && (address & kRemoteMask) != 0) {
+      of = remote(warp, instruction, address, lane);
+      if (of == nullptr) {
+        admitted &= ~(Mask{1} << lane);
+        continue;
+      }
+      address &= ~kRemoteMask;
+    }
     bool is_right = is_aligned(warp, instruction, access, address, bytes, lane);
     if (is_right && space == Space::kRegister) {
       is_right = frame_place(const_cast<Warp&>(warp), instruction, access, use, address, bytes, lane, undefined);
     } else if (is_right) {
       const std::optional<Place> place = space == Space::kShared
-                                             ? shared_place(warp, instruction, access, address, bytes, lane)
+                                             ? shared_place(warp, instruction, access, *of, address, bytes, lane)
                                              : global_place(warp, instruction, access, use, address, bytes, lane);
       is_right = place.has_value();
       if (is_right && place->cells != nullptr) {

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._notebook import drawn
-from tilewright.cute.atoms.copy_ops import BulkOp, CopyBulkTensorTileG2SOp, CopyG2SOp, CopyOp
+from tilewright.cute.atoms.copy_ops import (
+    BulkOp,
+    CopyBulkG2SOp,
+    CopyBulkS2GOp,
+    CopyBulkTensorTileG2SOp,
+    CopyG2SOp,
+    CopyOp,
+)
 from tilewright.cute.atoms.copy_traits import OLDEST, TRAITS, CopyTraits
 from tilewright.numeric.base import require_dtype
 
@@ -85,7 +92,7 @@ class CopyAtom:
         >>> make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32, num_bits_per_copy=256).arch
         'sm_100'
         """
-        if isinstance(self.op, BulkOp):
+        if isinstance(self.op, (BulkOp, CopyBulkG2SOp, CopyBulkS2GOp)):
             return "sm_90"
         return OLDEST if self.num_bits_per_copy is None else self.traits.widths[self.num_bits_per_copy]
 
@@ -190,6 +197,13 @@ def _width(op: CopyOp, dtype: type[Numeric], given: int | None) -> int | None:
         op.check(dtype)
         bits = int(_core.product(op.box)) * dtype.bits
         fixed = {bits: "sm_90"}
+    elif isinstance(op, (CopyBulkG2SOp, CopyBulkS2GOp)):
+        # What the tensors have, where no width is given.
+        fixed = {given or 128: "sm_90"}
+        if given is None:
+            return None
+        if given % 128:
+            raise ValueError(f"{where}: num_bits_per_copy is {given}, but {op.instruction} moves multiples of 128 bits")
     else:
         fixed = dict(TRAITS[op.instruction].widths)
     if given is None and len(fixed) == 1:

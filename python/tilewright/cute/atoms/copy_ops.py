@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BulkOp",
+    "CopyBulkG2SOp",
+    "CopyBulkS2GOp",
+    "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp",
     "CopyG2ROp",
@@ -26,6 +29,7 @@ __all__ = [
     "CopyOp",
     "CopyR2GOp",
     "CopyR2SOp",
+    "CopyReduceBulkTensorTileS2GOp",
     "CopyS2ROp",
     "CopyUniversalOp",
     "LdMatrix8x8x16bOp",
@@ -265,10 +269,14 @@ MAX_BOX_EXTENT = 256
 MAX_BOX_RANK = 5
 
 
+_REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
+
+
 class BulkOp(CopyOp):
     """A box of a tensor, issued by one thread to the tensor memory accelerator."""
 
     __slots__ = ("box", "swizzle")
+    reduction: str = ""  # of what is in global memory with what comes
     box: tuple[int, ...] | None
     swizzle: SwizzleMode
 
@@ -286,6 +294,13 @@ class BulkOp(CopyOp):
                         f"{MAX_BOX_EXTENT}; copy more boxes"
                     )
         self._set(box=box, swizzle=swizzle)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"box": self.box, "swizzle": self.swizzle}
+
+    def with_box(self, box: tuple[int, ...], swizzle: SwizzleMode) -> BulkOp:
+        """The same operation for a box."""
+        return type(self)(box, swizzle)
 
     def check(self, dtype: type[Numeric]) -> None:
         """Raise ValueError where the hardware does not take the box with elements of this type."""
@@ -318,6 +333,16 @@ class CopyBulkTensorTileG2SOp(BulkOp):
     instruction = "cp.async.bulk.tensor.g2s"
 
 
+class CopyBulkTensorTileG2SMulticastOp(CopyBulkTensorTileG2SOp):
+    """A box of a tensor from global memory to the shared memory of several CTAs of a cluster, each in the same place.
+
+    >>> CopyBulkTensorTileG2SMulticastOp(box=(64, 32)).instruction
+    'cp.async.bulk.tensor.g2s'
+    """
+
+    __slots__ = ()
+
+
 class CopyBulkTensorTileS2GOp(BulkOp):
     """A box of a tensor from shared to global memory, by the tensor memory accelerator; extents with the fastest first.
 
@@ -327,3 +352,56 @@ class CopyBulkTensorTileS2GOp(BulkOp):
 
     __slots__ = ()
     instruction = "cp.async.bulk.tensor.s2g"
+
+
+class CopyReduceBulkTensorTileS2GOp(BulkOp):
+    """A box of a tensor from shared memory, which is added to what is in global memory, or joined with it otherwise.
+
+    `reduction_kind`: a cute.ReductionOp, or "add", "min", "max", "and", "or", "xor".
+
+    >>> from tilewright import cute
+    >>> CopyReduceBulkTensorTileS2GOp(cute.ReductionOp.MAX).reduction
+    'max'
+    """
+
+    __slots__ = ("reduction",)
+    instruction = "cp.reduce.async.bulk.tensor.s2g"
+    reduction: str
+
+    def __init__(
+        self, reduction_kind: Any = "add", box: tuple[int, ...] | None = None, swizzle: SwizzleMode = SwizzleMode.NONE
+    ) -> None:
+        kind = getattr(reduction_kind, "value", reduction_kind)
+        if kind not in _REDUCTIONS:
+            raise ValueError(f"{type(self).__name__}: TMA has no reduction {kind!r}, but {', '.join(_REDUCTIONS)}")
+        super().__init__(box, swizzle)
+        self._set(reduction=kind)
+
+    def with_box(self, box: tuple[int, ...], swizzle: SwizzleMode) -> BulkOp:
+        """The same operation for a box."""
+        return CopyReduceBulkTensorTileS2GOp(self.reduction, box, swizzle)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"reduction_kind": self.reduction, **super()._fields()}
+
+
+class CopyBulkG2SOp(CopyOp):
+    """Bytes side by side from global to shared memory, a multiple of 16, which an mbarrier counts: one thread asks.
+
+    >>> CopyBulkG2SOp().instruction
+    'cp.async.bulk.g2s'
+    """
+
+    __slots__ = ()
+    instruction = "cp.async.bulk.g2s"
+
+
+class CopyBulkS2GOp(CopyOp):
+    """Bytes side by side from shared to global memory, a multiple of 16: one thread asks.
+
+    >>> CopyBulkS2GOp().instruction
+    'cp.async.bulk.s2g'
+    """
+
+    __slots__ = ()
+    instruction = "cp.async.bulk.s2g"

@@ -84,4 +84,8 @@ TRAITS: Mapping[str, CopyTraits] = {
     # One thread issues a box of any size; what lies outside the tensor is read as zero and not written.
     "cp.async.bulk.tensor.g2s": CopyTraits(GMEM, SMEM, {}, src_row=128, dst_row=128),
     "cp.async.bulk.tensor.s2g": CopyTraits(SMEM, GMEM, {}, src_row=128, dst_row=128),
+    "cp.reduce.async.bulk.tensor.s2g": CopyTraits(SMEM, GMEM, {}, src_row=128, dst_row=128),
+    # One thread asks for bytes side by side, as many as the tensors have.
+    "cp.async.bulk.g2s": CopyTraits(GMEM, SMEM, {}, src_row=128, dst_row=128),
+    "cp.async.bulk.s2g": CopyTraits(SMEM, GMEM, {}, src_row=128, dst_row=128),
 }

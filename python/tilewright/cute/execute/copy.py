@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._core import LayoutError
+from tilewright.cute.atoms.copy_atom import CopyAtom
+from tilewright.cute.atoms.copy_ops import CopyBulkG2SOp, CopyBulkS2GOp
+from tilewright.cute.atoms.tma_atom import TmaAtom
 from tilewright.cute.execute import traced
 from tilewright.cute.execute.copy_calls import check_types, execute, name_of, require_atom, same_sizes
 from tilewright.cute.execute.copy_elements import memory_tensor, move, predicates_of, require_same_width
 from tilewright.cute.tensors.tensor import as_tensor
+from tilewright.cute.tiled.tma import copy_boxes, copy_bytes
 from tilewright.numeric import Numeric
 from tilewright.numeric.traced import is_traced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tilewright.cute.atoms.copy_atom import CopyAtom
     from tilewright.cute.tensors.pointer import Pointer
     from tilewright.cute.tensors.tensor import Tensor
 
@@ -37,6 +40,8 @@ def copy(
     pred: Tensor | None = None,
     unroll_factor: int | None = None,
     tma_bar_ptr: Pointer | None = None,
+    mcast_mask: Any = None,
+    mbar_ptr: Pointer | None = None,
     cache_policy: object = None,
     loc: object = None,
     ip: object = None,
@@ -45,8 +50,10 @@ def copy(
 
     Mode 0 holds the values, as partition_S and partition_D make it, and the atom is called for every coordinate of the
     others. `pred` has one Boolean for each call, shape (calls in mode 0, other modes); where it is false nothing is
-    done, but for the copies of CopyG2SOp, which write zeros. A TiledCopy counts as its atom; unroll_factor and what
-    concerns the GPU alone (tma_bar_ptr, cache_policy) have no effect.
+    done, but for the copies of CopyG2SOp, which write zeros. A TiledCopy counts as its atom; unroll_factor and
+    cache_policy have no effect. An atom of make_tiled_tma_atom copies boxes of what tma_partition gives, in a kernel:
+    the whole warp calls, one thread of it is chosen, and the bytes count at the mbarrier tma_bar_ptr (or mbar_ptr); by
+    multicast they go to the CTAs of mcast_mask, a bit each.
 
     Raises TypeError for elements of different width, ValueError where rank or sizes differ, where the atom's vectors
     are not side by side or not known to be aligned, where memories do not fit the operation, and for atoms that move
@@ -60,6 +67,14 @@ def copy(
     >>> list(dst) == list(src)
     True
     """
+    barrier = mbar_ptr if tma_bar_ptr is None else tma_bar_ptr
+    if isinstance(atom, TmaAtom):
+        given = as_tensor(src, "copy", "src"), as_tensor(dst, "copy", "dst")
+        copy_boxes("copy", atom, *given, barrier, mcast_mask, pred)
+        return
+    if isinstance(atom, CopyAtom) and isinstance(atom.op, (CopyBulkG2SOp, CopyBulkS2GOp)):
+        copy_bytes("copy", atom, memory_tensor("copy", "src", src), memory_tensor("copy", "dst", dst), barrier, pred)
+        return
     _copy("copy", atom, src, dst, pred)
 
 

@@ -3,10 +3,32 @@
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
-from tilewright.cute.atoms.copy_ops import CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, CopyG2SOp
+from tilewright.cute.atoms.copy_ops import (
+    CopyBulkG2SOp,
+    CopyBulkS2GOp,
+    CopyBulkTensorTileG2SMulticastOp,
+    CopyBulkTensorTileG2SOp,
+    CopyBulkTensorTileS2GOp,
+    CopyG2SOp,
+    CopyReduceBulkTensorTileS2GOp,
+)
 from tilewright.cute.atoms.modifiers import LoadCacheMode, SwizzleMode
+from tilewright.cute.tiled.tma import make_tiled_tma_atom, prefetch_descriptor, tma_partition
 
-__all__ = ["CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp", "CopyG2SOp", "LoadCacheMode", "SwizzleMode"]
+__all__ = [
+    "CopyBulkG2SOp",
+    "CopyBulkS2GOp",
+    "CopyBulkTensorTileG2SMulticastOp",
+    "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileS2GOp",
+    "CopyG2SOp",
+    "CopyReduceBulkTensorTileS2GOp",
+    "LoadCacheMode",
+    "SwizzleMode",
+    "make_tiled_tma_atom",
+    "prefetch_descriptor",
+    "tma_partition",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = names_of(__name__)

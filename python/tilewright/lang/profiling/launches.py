@@ -70,6 +70,7 @@ def count(
             shared_bytes=launch.shared_bytes,
             arguments=[argument_of(values, given) for given in launch.arguments],
             warp=warp,
+            maps=[(argument_of(values, map_.address), map_) for map_ in launch.maps],
         )
         name, symbol = functions[launch.kernel].name, program.cuda_name(traced.program, launch.kernel)
         counted.append(Counted(name, symbol, tuple(launch.grid), tuple(launch.block), rows))

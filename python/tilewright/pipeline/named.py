@@ -1,11 +1,10 @@
-"""Barriers of kernels, as `cutlass.pipeline`."""
+"""A block's named barriers."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tilewright._names import names_of
 from tilewright.lang import arch
 
 __all__ = ["NamedBarrier", "arrive", "arrive_and_wait", "sync"]
@@ -56,7 +55,3 @@ def arrive_and_wait(barrier_id: Any, num_threads: Any) -> None:
 def arrive(barrier_id: Any, num_threads: Any) -> None:
     """Arrive at a named barrier without waiting."""
     arch.barrier_arrive(barrier_id, num_threads)
-
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = names_of(__name__)

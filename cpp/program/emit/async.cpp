@@ -1,0 +1,115 @@
+// Barriers that count arrivals and bytes, and copies in bulk.
+#include "core/error.hpp"
+#include "emitter.hpp"
+
+namespace tilewright::program {
+
+// The address of an access's only element, for functions of the device library.
+std::string Emitter::shared_word(const Access& access) {
+  return concat("reinterpret_cast<Barrier*>(", pointer_at(access, offset(access, access.modes, "0")), ")");
+}
+
+void Emitter::mbarrier(const Operation& operation) {
+  arithmetic_.need("tilewright/mbarrier.cuh");
+  const auto& x = operation.operands;
+  const std::string barrier = shared_word(operation.accesses[0]);
+  switch (operation.code) {
+    case Opcode::kMbarrierInit:
+      return line(concat("barrier_init(", barrier, ", ", value(x[0]).text, ");"));
+    case Opcode::kMbarrierWait:
+      return line(concat("barrier_wait(", barrier, ", ", value(x[0]).text, ");"));
+    case Opcode::kMbarrierArrive: {
+      const int64_t arrivals = operation.ints[0];
+      const bool expects = operation.ints[1] != 0, is_there = x.size() > 1;
+      const std::string where = is_there ? concat(", ", value(x[1]).text) : "";
+      const std::string at = is_there ? "_at" : "";
+      if (!expects) {
+        const std::string count = arrivals == 1 ? "" : concat(", ", arrivals);
+        return line(concat("barrier_arrive", at, "(", barrier, where, count, ");"));
+      }
+      const std::string bytes = concat(", ", value(x[0]).text);
+      // An instruction arrives once where it expects bytes, too.
+      return line(
+          concat(arrivals == 0 ? "barrier_expect_only" : "barrier_expect", at, "(", barrier, bytes, where, ");"));
+    }
+    default: {
+      const ValueId id = operation.results[0];
+      const std::string name = new_name(id);
+      const std::string test = concat("barrier_", operation.text, "(", barrier, ", ", value(x[0]).text, ")");
+      const std::string text = x.size() > 1 ? concat("!", within(value(x[1]), Level::kPrimary), " || ", test) : test;
+      line(concat("bool ", name, " = ", text, ";"));
+      return bind(id, name);
+    }
+  }
+}
+
+// One thread of the warp asks for a copy.
+void Emitter::bulk(const Operation& operation) {
+  const auto& x = operation.operands;
+  arithmetic_.need("tilewright/lang_pointer.cuh");
+  std::string inputs;
+  int64_t count = 0;
+  const auto input = [&](const char* kind, const std::string& text) {
+    inputs += concat(inputs.empty() ? "" : ", ", "\"", kind, "\"(", text, ")");
+    return concat("%", count++);
+  };
+  const auto address = [&](std::size_t i) {
+    const Access& access = operation.accesses[i];
+    return pointer_at(access, offset(access, access.modes, "0"));
+  };
+  const auto shared = [&](std::size_t i) {
+    return concat("[", input("r", concat("shared_address(", address(i), ")")), "]");
+  };
+  const auto global = [&](std::size_t i) { return concat("[", input("l", address(i)), "]"); };
+  const auto map = [&] { return input("l", concat("&", variables_.at(x[0]))); };
+  const auto box = [&](std::size_t end) {
+    std::string text = concat("[", map(), ", {");
+    for (std::size_t i = 1; i < end; ++i) text += concat(i == 1 ? "" : ", ", input("r", value(x[i]).text));
+    return text + "}]";
+  };
+  const auto tensor = [&](std::size_t end) { return concat(".tensor.", end - 1, "d"); };
+  std::string text;
+  switch (operation.code) {
+    case Opcode::kTmaPrefetch:
+      text = concat("prefetch.tensormap [", map(), "]");
+      break;
+    case Opcode::kTmaLoad: {
+      const bool has_mask = operation.ints[1] != 0;
+      const std::size_t end = x.size() - (has_mask ? 1 : 0);
+      text = concat("cp.async.bulk", tensor(end), ".shared::cluster.global.tile.mbarrier::complete_tx::bytes",
+                    has_mask ? ".multicast::cluster " : " ");
+      text += shared(0) + ", ";
+      text += box(end) + ", ";
+      text += shared(1);
+      if (has_mask) text += ", " + input("h", concat("static_cast<unsigned short>(", value(x.back()).text, ")"));
+      break;
+    }
+    case Opcode::kTmaStore: {
+      const bool reduces = !operation.text.empty();
+      text = concat(reduces ? "cp.reduce.async.bulk" : "cp.async.bulk", tensor(x.size()), ".global.shared::cta.",
+                    reduces ? operation.text + "." : "", "tile.bulk_group ");
+      text += box(x.size()) + ", ";
+      text += shared(0);
+      break;
+    }
+    case Opcode::kBulkLoad:
+      text = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes ";
+      text += shared(1) + ", ";
+      text += global(0) + ", ";
+      text += concat(operation.ints[0], ", ");
+      text += shared(2);
+      break;
+    default:
+      text = "cp.async.bulk.global.shared::cta.bulk_group ";
+      text += global(1) + ", ";
+      text += shared(0) + ", ";
+      text += concat(operation.ints[0]);
+      break;
+  }
+  // Whoever comes here may say what it will need.
+  const bool elects = operation.code != Opcode::kTmaPrefetch;
+  if (elects) arithmetic_.need("tilewright/lang_special.cuh");
+  line(concat(elects ? "if (elect_one()) " : "", "asm volatile(\"", text, ";\" :: ", inputs, " : \"memory\");"));
+}
+
+}  // namespace tilewright::program

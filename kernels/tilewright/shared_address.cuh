@@ -1,0 +1,10 @@
+// Addresses of shared memory as PTX takes them.
+#pragma once
+
+namespace tilewright {
+
+__device__ inline unsigned shared_address(const void* pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+}  // namespace tilewright
