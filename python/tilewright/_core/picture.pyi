@@ -33,7 +33,6 @@ __all__: list[str] = [
     "cut_note",
     "divide",
     "escape",
-    "extents",
     "facts",
     "fill",
     "grids_of",
