@@ -100,15 +100,16 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py $(SANITIZED)
 
-# 8 threads at once, with the module under ThreadSanitizer. `PYTHON_GIL=0 make PYTHON=python3.14t VENV=.venv-t tsan` takes
-# a free-threaded Python. One built by clang with --with-thread-sanitizer needs CXX=clang++ TSAN_PRELOAD= behind it.
+# 8 threads at once, with the module under ThreadSanitizer, and the interpreter, too, where clang built it with
+# --disable-gil --with-thread-sanitizer: `CXX=clang++ make tsan PYTHON=python3.14t VENV=.venv-t TSAN_PRELOAD=`.
 TSAN_PRELOAD ?= $$($${CXX:-c++} -print-file-name=libtsan.so)
+tsan: export TSAN_OPTIONS := report_bugs=0
 tsan: $(VENV)/tools
 	$(PIP) numpy
 	SKBUILD_BUILD_DIR=build/tsan SKBUILD_CMAKE_BUILD_TYPE=RelWithDebInfo SKBUILD_CMAKE_DEFINE=TILEWRIGHT_TSAN=ON \
 	  $(INSTALL) --upgrade --no-deps --target build/tsan-site .
 	PYTHONPATH=build/tsan-site LD_PRELOAD="$(TSAN_PRELOAD)" \
-	  TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.txt exitcode=66 $$TSAN_OPTIONS" \
+	  TSAN_OPTIONS="suppressions=$(CURDIR)/scripts/tsan.txt exitcode=66" \
 	  setarch -R $(BIN)/python scripts/stress_threads.py
 
 clean:

@@ -14,6 +14,7 @@ import torch
 import gpu
 import lang_cuda
 from tilewright import cute, kernels
+from tilewright.utils import HardwareInfo
 
 Call = Callable[..., object]
 ALIGN = 16  # bytes
@@ -228,6 +229,34 @@ def warp_gemms(rivals: Rivals, dry: bool) -> Iterator[tuple[str, Make]]:
             yield f"{extent}^3 {orders}", make
 
 
+def warpgroup_gemms(rivals: Rivals, dry: bool) -> Iterator[tuple[str, Make]]:
+    """bf16 by wgmma, beside the template with that instruction: A and B contiguous along K or not, C along N."""
+    for extent in (264,) if dry else (4096, 8192):
+        for along_k in ((True, True), (True, False), (False, True), (False, False)):
+            orders = "".join(order[k] for order, k in zip(("mk", "nk"), along_k, strict=True))
+
+            def make(extent: int = extent, along_k: tuple[bool, bool] = along_k, orders: str = orders) -> Case:
+                a, b = (random(extent, extent, dtype=torch.bfloat16, device=rivals.device) for _ in range(2))
+                a, b = (x if k else x.t() for x, k in zip((a, b), along_k, strict=True))
+                c = torch.empty(extent, extent, dtype=torch.bfloat16, device=rivals.device)
+                example_ = example("gemm_tma_wgmma")
+                # The H200 has 132 multiprocessors.
+                clusters = 66 if dry else HardwareInfo().get_max_active_clusters(example_.CLUSTER[0])
+                ours = cute.compile(example_.gemm, marked(a), marked(b), marked(c), clusters)
+                calls: dict[str, Call] = {
+                    "tilewright": ours,
+                    "gemm_sm90": kernels.gemm,
+                    "cuBLAS": lambda a, b, c: torch.mm(a, b.t(), out=c),
+                }
+                flops = 2.0 * extent**3
+                return Case(
+                    f"{extent}^3 bf16 {orders}", [a, b, c], lambda: a.double() @ b.double().t(), flops, "TFLOP/s",
+                    calls, {"gemm_sm90": 0.97}, 1e-2, guess=flops / 700e12 + 2e-6, compiled=[ours],
+                )  # fmt: skip
+
+            yield f"{extent}^3 {orders}", make
+
+
 def dtype_name(dtype: torch.dtype) -> str:
     return {torch.float32: "fp32", torch.bfloat16: "bf16"}[dtype]
 
@@ -238,6 +267,7 @@ SECTIONS = {
     "rows": rows,
     "gemm": gemms,
     "gemm by mma.sync": warp_gemms,
+    "gemm by wgmma": warpgroup_gemms,
 }
 
 

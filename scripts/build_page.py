@@ -1,4 +1,4 @@
-"""Compile the C++ core for the interactive page: cpp/core, cpp/page and the rules of cpp/analysis, as WebAssembly.
+"""Compile the C++ core for the interactive page, its algebra, its pictures and its predictions, as WebAssembly.
 
 usage: python scripts/build_page.py [--check]
 
@@ -19,11 +19,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RESULT = ROOT / "python/tilewright/explore/core.wasm"
 ANALYSIS = tuple(f"cpp/analysis/{name}.[ch]pp" for name in ("access", "advice", "rules", "search"))
-PATTERNS = ("cpp/core/*.[ch]pp", *ANALYSIS, "cpp/page/*.[ch]pp")
+PATTERNS = ("cpp/core/*.[ch]pp", *ANALYSIS, "cpp/picture/**/*.[ch]pp", "cpp/page/*.[ch]pp")
 SECTION = b"tilewright sources"
 FOLDER = Path("/tmp/tilewright-page")
 VERSION = "3.1.6"
-LIMIT = 600_000
+LIMIT = 700_000
 FLAGS = [
     "-std=c++20",
     "-Oz",

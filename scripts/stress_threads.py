@@ -96,6 +96,35 @@ def kernels_on_the_cpu() -> Callable[[int], object]:
     return work
 
 
+def tracing() -> Callable[[int], object]:
+    from stressed_kernel import powers
+    from tilewright import cute
+
+    x, y = np.full(32, 2, np.float32), np.zeros(32, np.float32)
+    source = {n: cute.compile[cute.GPUArch("sm_90a")](powers, x, y, n, 32).source for n in range(4)}
+    assert len(set(source.values())) == 4
+
+    def work(i: int) -> None:
+        n, result = i % 4, np.zeros(32, np.float32)
+        assert cute.compile[cute.GPUArch("sm_90a")](powers, x, y, n, 32).source == source[n]
+        powers(cute.from_dlpack(x), cute.from_dlpack(result), n, 32, no_cache=i % 2 == 0)
+        assert np.array_equal(result, np.arange(32, 0, -1) * 2**n)
+
+    return work
+
+
+def compiling() -> Callable[[int], object]:
+    from tilewright.runtime.compiler import compile_program
+
+    def work(i: int) -> None:
+        text = f'extern "C" __global__ void k(int* x) {{ *x = {i}; }}'  # the same in all threads
+        program = compile_program("stress", ["k"], "sm_90a", source=text)
+        assert f", {i};" in program.ptx
+        assert program.cubin
+
+    return work
+
+
 def cache() -> Callable[[int], object]:
     from tilewright.runtime.cache import Cache
 
@@ -123,12 +152,17 @@ def launcher() -> Callable[[int], object]:
     def slow(src: object, dst: object, number: object = 0) -> tuple[str, object]:
         return "slow", one_kernel(function, (1, 1, 1), (32, 1, 1), 0, bytes(16), [(0, 0, 0), (1, 8, 0)], result=1)
 
-    shared = cuda.Launcher(slow, ("src", "dst", "number"))
+    def two_kernels(src: object, dst: object) -> tuple[str, object]:
+        kernels = [cuda.Kernel(function, (1, 1, 1), (32, 1, 1), 0, bytes(16), [(0, 0, 0), (-1, 8, 0)])] * 2
+        return "slow", cuda.Prepared(kernels, result=1, workspace=lambda stream: (None, (4096,)))
+
+    shared, several = cuda.Launcher(slow, ("src", "dst", "number")), cuda.Launcher(two_kernels)
 
     def work(i: int) -> None:
         a, b = array(data=4096 * (i + 1)), array(data=8192)
         for number in range(LAUNCHES):
             assert shared(a, b, number % 7) in (b, "slow")
+            assert several(a, b) in (b, "slow")
         if i % 16 == 0:
             shared.clear()
             told: list[object] = []
@@ -145,6 +179,8 @@ KINDS = {
     "show": show,
     "analysis": analysis,
     "kernels": kernels_on_the_cpu,
+    "tracing": tracing,
+    "compiling": compiling,
     "cache": cache,
     "launcher": launcher,
 }
@@ -182,14 +218,18 @@ def main() -> None:
     given = parser.parse_args()
     if "launcher" in (given.kinds or KINDS) and "TILEWRIGHT_STRESS_DRIVER" not in os.environ:
         _start_again_with_the_driver()
+    kinds, total = given.kinds or list(KINDS), 0
+    with tempfile.TemporaryDirectory(prefix="tilewright-stress-") as folder:
+        os.environ["TILEWRIGHT_CACHE_DIR"] = folder
+        for name in kinds:
+            times = stress(KINDS[name](), given.threads, given.seconds)
+            print(f"{name:10} {times:>8} times", flush=True)
+            total += times
     gil = "with" if getattr(sys, "_is_gil_enabled", lambda: True)() else "without"
-    print(f"Python {sys.version.split()[0]} {gil} the GIL, {given.threads} threads", flush=True)
-    for name in given.kinds or KINDS:
-        work = KINDS[name]()
-        work(0)
-        print(f"{name:10} {stress(work, given.threads, given.seconds):>8} times", flush=True)
     if sysconfig.get_config_var("Py_GIL_DISABLED") and gil == "with":
         sys.exit("the module has switched the GIL on")
+    python = f"Python {sys.version.split()[0]} {gil} the GIL"
+    print(f"{total:,} operations of {len(kinds)} kinds by {given.threads} threads, {python}")
 
 
 def _start_again_with_the_driver() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -60,6 +62,14 @@ def execution() -> None:
     assert np.array_equal(kernels.transpose(a, np.empty((12, 8), np.float32)), a.T)
 
 
+def threads() -> None:
+    """Eight at once; in a free-threaded Python nothing has switched the GIL on."""
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(use) for _ in range(8) for use in (algebra, execution)]:
+            done.result()
+    assert not (sysconfig.get_config_var("Py_GIL_DISABLED") and sys._is_gil_enabled())
+
+
 def commands() -> None:
     doctor = said("doctor", status=1)
     assert "works          plans of copies and GEMMs on the CPU" in doctor, doctor
@@ -81,6 +91,7 @@ def alone() -> None:
 
 
 if __name__ == "__main__":
-    for use in (alone, algebra, execution, commands):
+    for use in (alone, algebra, execution, threads, commands):
         use()
-    print(f"tilewright {tilewright.__version__} on {sys.platform}: algebra, pictures, analyses, execution, commands")
+    gil = "" if getattr(sys, "_is_gil_enabled", lambda: True)() else " without the GIL"
+    print(f"tilewright {tilewright.__version__} on {sys.platform}, Python {sys.version.split()[0]}{gil}: it works")

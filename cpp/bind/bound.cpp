@@ -8,7 +8,6 @@
 
 #include "prepared.hpp"
 #include "vectorcall.hpp"
-#include "without_gil.hpp"
 
 namespace py = pybind11;
 
@@ -58,12 +57,7 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     stream = static_cast<runtime::Stream>(current);
   }
   return python_call([&] {
-    if (kWithoutGil && self->prepared->has_workspace()) {  // which is written into the parameters
-      Prepared::Parameters params = self->params;
-      self->prepared->launch(self->addresses.data(), stream, params);
-    } else {
-      self->prepared->launch(self->addresses.data(), stream, self->params);
-    }
+    self->prepared->launch(self->addresses.data(), stream, self->params);
     Py_RETURN_NONE;
   });
 }

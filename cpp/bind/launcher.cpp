@@ -300,29 +300,28 @@ void dealloc(PyObject* object) {
   Py_DECREF(type);
 }
 
-// What functools.update_wrapper has put there, or null with no error set.
-PyObject* wrapped(PyObject* object, const char* name) {
+// What functools.update_wrapper has put there, or nothing with no error set.
+py::object wrapped(PyObject* object, const char* name) {
   PyObject* dict = self_of(object)->dict;
-  return dict != nullptr ? PyDict_GetItemString(dict, name) : nullptr;
+  PyObject* found = dict != nullptr ? PyMapping_GetItemString(dict, name) : nullptr;
+  if (found == nullptr) PyErr_Clear();
+  return py::reinterpret_steal<py::object>(found);
 }
 
 PyObject* repr(PyObject* object) {
   const Launcher* self = self_of(object);
-  PyObject* module = wrapped(object, "__module__");
-  PyObject* name = wrapped(object, "__qualname__");
-  if (module == nullptr || name == nullptr) return PyUnicode_FromFormat("<launcher of %R>", self->slow);
+  const py::object module = wrapped(object, "__module__");
+  const py::object name = wrapped(object, "__qualname__");
+  if (!module || !name) return PyUnicode_FromFormat("<launcher of %R>", self->slow);
   return python_call([&]() -> PyObject* {
     const py::str parameters = py::str(", ").attr("join")(py::handle(self->parameters));
-    return PyUnicode_FromFormat("<function %S.%S(%U)>", module, name, parameters.ptr());
+    return PyUnicode_FromFormat("<function %S.%S(%U)>", module.ptr(), name.ptr(), parameters.ptr());
   });
 }
 
 // As a function, it is copied and pickled by name.
 PyObject* reduce(PyObject* object, PyObject*) {
-  if (PyObject* name = wrapped(object, "__qualname__")) {
-    Py_INCREF(name);
-    return name;
-  }
+  if (py::object name = wrapped(object, "__qualname__")) return name.release().ptr();
   PyErr_Format(PyExc_TypeError, "%R has no name by which it could be pickled or copied", object);
   return nullptr;
 }

@@ -6,7 +6,7 @@
 namespace py = pybind11;
 using namespace tilewright::bind;
 
-PYBIND11_MODULE(_core, m) {
+PYBIND11_MODULE(_core, m, py::mod_gil_not_used()) {
   m.attr("__version__") = TILEWRIGHT_VERSION;
   m.doc() = "The C++ core of tilewright: IntTuple, Layout and the layout algebra.";
   // A Python class made by hand so that it derives from ValueError and takes attributes.
@@ -44,6 +44,7 @@ PYBIND11_MODULE(_core, m) {
   bind_function(m);
   bind_host(m);
   bind_analysis(m);
+  bind_picture(m);
   tilewright::bind_dlpack(m);
   bind_program(m);
   bind_cuda(m);

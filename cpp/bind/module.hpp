@@ -15,6 +15,7 @@ void bind_function(pybind11::module_& m);   // is_injective, equivalent, image, 
 void bind_host(pybind11::module_& m);       // the submodule host: copy plans on the CPU
 void bind_host_gemm(pybind11::module_& m);  // and GEMM plans
 void bind_analysis(pybind11::module_& m);   // the submodule analysis: sectors and wavefronts of accesses
+void bind_picture(pybind11::module_& m);    // the submodule picture: pictures as SVG
 void bind_cuda(pybind11::module_& m);       // the submodule cuda: driver, NVRTC, launches
 void bind_program(pybind11::module_& m);    // the submodule program: what tracing gives
 void bind_execute(pybind11::module_& m);    // and its execution on the CPU

@@ -90,24 +90,27 @@ py::object Prepared::ask_workspace(runtime::Stream stream, uint64_t* buffers) co
   return answer;
 }
 
-// The workspace is asked before any parameter is patched: another thread may launch meanwhile. A callback that fails
-// keeps no kernel of the call from being enqueued.
+// The workspace is asked before any parameter is patched: another thread may launch meanwhile. Launches on one stream
+// may get the same buffers, so the kernels of each are enqueued together. A callback that fails keeps no other from
+// being enqueued.
 void Prepared::launch_with_python(const uint64_t* arguments, runtime::Stream stream, Parameters& params,
                                   bool patched) const {
   std::array<uint64_t, Kernel::kMaxBuffers> buffers;
   const Addresses at = {arguments, buffers.data()};
   py::object owner;  // lives until all is enqueued
   if (has_workspace()) owner = ask_workspace(stream, buffers.data());
-  std::exception_ptr error;
-  for (size_t i = 0; i < kernels_.size(); ++i) {
-    {
-      const std::lock_guard lock(mutex_);
+  {
+    static GilMutex sharing;  // a workspace, whoever has it
+    const std::lock_guard lock(has_workspace() ? sharing : mutex_);
+    for (size_t i = 0; i < kernels_.size(); ++i) {
       if (!patched) kernels_[i].patch(at, params[i].data());
       kernels_[i].launch(stream, params[i].data());
     }
-    if (launches_are_watched && !error) error = kernels_[i].tell(at, stream);
   }
-  if (error) std::rethrow_exception(error);
+  for (const Kernel& kernel : kernels_) {
+    if (!launches_are_watched) break;
+    if (const std::exception_ptr error = kernel.tell(at, stream)) std::rethrow_exception(error);
+  }
 }
 
 namespace {

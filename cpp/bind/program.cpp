@@ -1,6 +1,7 @@
 // Programs: the submodule _core.program. Python traces a function and adds its operations here.
 #include "program.hpp"
 
+#include <pybind11/gil_safe_call_once.h>
 #include <pybind11/stl.h>
 
 #include <array>
@@ -55,11 +56,13 @@ struct Code {
 // By code object; the table keeps them alive, so that none is taken for another.
 const Code& code_of(PyCodeObject* code) {
   static auto* const known = new std::unordered_map<PyCodeObject*, Code>;
-  static auto* const package = new std::string(py::module_::import("os")
-                                                   .attr("path")
-                                                   .attr("dirname")(py::module_::import("tilewright").attr("__file__"))
-                                                   .cast<std::string>() +
-                                               "/");
+  static py::gil_safe_call_once_and_store<std::string> package;  // what it runs may let another thread come here
+  const std::string& own = package
+                               .call_once_and_store_result([] {
+                                 const py::object file = py::module_::import("tilewright").attr("__file__");
+                                 return py::module_::import("os.path").attr("dirname")(file).cast<std::string>() + "/";
+                               })
+                               .get_stored();
   static GilMutex mutex;
   {
     const std::lock_guard lock(mutex);
@@ -71,7 +74,7 @@ const Code& code_of(PyCodeObject* code) {
     return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(code)).attr(name).cast<std::string>();
   };
   const std::string file = text("co_filename");
-  Code made{!file.starts_with(*package), file, text("co_name")};
+  Code made{!file.starts_with(own), file, text("co_name")};
   const std::lock_guard lock(mutex);
   return known->emplace(code, std::move(made)).first->second;
 }

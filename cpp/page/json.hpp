@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "picture/drawing/text.hpp"
+
 namespace tilewright::page {
 
 class Json {
@@ -15,6 +17,8 @@ class Json {
     const std::string digits = std::to_string(value);
     return raw(value > -kExact && value < kExact ? digits : '"' + digits + '"');
   }
+  // With one digit behind the point.
+  Json& real(double value) { return raw(picture::number(value)); }
   Json& text(std::string_view value) {
     std::string quoted = "\"";
     for (const char c : value) {

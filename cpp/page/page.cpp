@@ -4,6 +4,8 @@
 //     describe  ROWS COLUMNS TEXT         its facts, and its offsets as far as they fit
 //     apply     OPERATION TEXT...         an operation on operands, each on a line, and its derivation
 //     predict   FIELD=VALUE...            what the accesses of a layout cost; predict.hpp has the fields
+//     picture   JSON                      what cute.show draws; picture.hpp has the fields
+//     hover     PANEL CELL                what pointing at a cell of the last picture shows
 //
 // Compiled to WebAssembly by scripts/build_page.py, it is the algebra of the page; Python has the same functions.
 #include <charconv>
@@ -11,6 +13,7 @@
 
 #include "describe.hpp"
 #include "operations.hpp"
+#include "picture.hpp"
 #include "predict.hpp"
 
 namespace tilewright::page {
@@ -137,6 +140,8 @@ std::string respond(std::string_view request) {
   if (command == "describe" && lines.size() == 4) return described(lines);
   if (command == "apply" && lines.size() >= 2) return applied(lines);
   if (command == "predict") return answer([] { return "analyze"; }, [&](Json& json) { write_prediction(json, lines); });
+  if (command == "picture" && lines.size() == 2) return picture_answer(lines[1]);
+  if (command == "hover" && lines.size() == 3) return hover_answer(number(lines[1]), number(lines[2]));
   return answer([] { return "request"; }, [](Json&) { throw KindError("is not understood"); });
 }
 

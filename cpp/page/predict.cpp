@@ -7,6 +7,7 @@
 #include "analysis/advice.hpp"
 #include "analysis/search.hpp"
 #include "core/function.hpp"
+#include "subjects.hpp"
 #include "value.hpp"
 
 namespace tilewright::page {
@@ -23,15 +24,6 @@ using analysis::Request;
 constexpr int64_t kWidest = 16;            // bytes
 constexpr int64_t kMostOffsets = 1 << 16;  // a page is no place for more
 
-struct Asked {
-  std::string_view layout;
-  std::string_view memory = "global";
-  std::string_view op = "load";
-  int64_t bits = 32;
-  int64_t width = 0;
-  int64_t base = 0;
-};
-
 [[noreturn]] void bad_value(const std::string& text) { throw std::invalid_argument(text); }
 
 Asked asked_by(const std::vector<std::string_view>& lines) {
@@ -43,6 +35,10 @@ Asked asked_by(const std::vector<std::string_view>& lines) {
     if (name == "layout") asked.layout = text;
     if (name == "memory") asked.memory = text;
     if (name == "op") asked.op = text;
+    if (name == "tv") asked.tv = text;
+    if (name == "tile") asked.tile = text;
+    if (name == "source") asked.source = text;
+    if (name == "destination") asked.destination = text;
     for (const auto& [number, field] :
          {std::pair("bits", &asked.bits), std::pair("width", &asked.width), std::pair("base", &asked.base)}) {
       if (name != number) continue;
@@ -69,8 +65,33 @@ struct Table {
   int64_t address(int64_t thread, int64_t value) const { return bit_address(thread, value) >> 3; }
 };
 
+// What the threads of a tiled copy read of a tile in memory.
+Table copied_of(const Asked& asked, const AnyLayout& memory) {
+  const IntTuple tile = tuple_of(parse_value(asked.tile));
+  const auto owners = readers_of(picture::owners_of(any_layout_of(parse_value(asked.tv)), tile),
+                                 layout_of(parse_value(asked.source)), layout_of(parse_value(asked.destination)));
+  Table table{{}, 0, 0, asked.bits, asked.base};
+  for (const auto& [index, pairs] : owners) {
+    for (const auto& [thread, value] : pairs) {
+      table.threads = std::max(table.threads, thread + 1), table.values = std::max(table.values, value + 1);
+    }
+  }
+  table.offsets.resize(static_cast<std::size_t>(table.threads * table.values));
+  for (const auto& [index, pairs] : owners) {
+    const IntTuple at = idx2crd(IntTuple(static_int(index)), tile);
+    const auto* composed = std::get_if<ComposedLayout>(&memory);
+    const IntTuple offset = composed ? (*composed)(at) : crd2idx(at, LayoutView(std::get<Layout>(memory)));
+    if (!offset.is_leaf() || offset.leaf().has_basis()) bad_value("the offsets of a tile in memory are integers");
+    for (const auto& [thread, value] : pairs) {
+      table.offsets[static_cast<std::size_t>(thread + table.threads * value)] = offset.leaf().value;
+    }
+  }
+  return table;
+}
+
 Table table_of(const Asked& asked) {
   const AnyLayout layout = any_layout_of(parse_value(asked.layout));
+  if (!asked.tv.empty()) return copied_of(asked, layout);
   const auto* composed = std::get_if<ComposedLayout>(&layout);
   const Layout& domain = composed ? composed->outer() : std::get<Layout>(layout);
   const int64_t count = size(domain).value, threads = product(domain.shape().view().mode(0)).value;
@@ -218,49 +239,74 @@ int64_t sectors_lower(const Access& access, std::vector<Warp> warps, int64_t byt
   return sectors;
 }
 
-std::vector<int64_t> active_addresses(const Warp& warp) {
-  std::vector<int64_t> addresses;
+using Active = std::vector<std::pair<int64_t, int64_t>>;  // lanes with their addresses
+
+Active active_lanes(const Warp& warp) {
+  Active lanes;
   for (int lane = 0; lane < kWarp; ++lane) {
-    if (warp.active >> lane & 1) addresses.push_back(warp.addresses[lane]);
+    if (warp.active >> lane & 1) lanes.emplace_back(lane, warp.addresses[lane]);
   }
-  return addresses;
+  return lanes;
 }
 
-}  // namespace
+struct Prediction {
+  Table table;
+  Widest widest;
+  int64_t width;
+  Access access;
+  std::vector<Warp> warps;
+  Request total, worst;
+  std::size_t worst_warp = 0;
+};
 
-void write_prediction(Json& json, const std::vector<std::string_view>& lines) {
-  const Asked asked = asked_by(lines);
-  const Table table = table_of(asked);
-  const Widest widest = widest_of(table);
+Prediction predicted(const Asked& asked) {
+  Table table = table_of(asked);
+  Widest widest = widest_of(table);
   const bool of_matrices = asked.op == "ldmatrix" || asked.op == "stmatrix";
   const int64_t chosen = of_matrices ? kWidest : std::max({widest.bytes, table.bits / 8, int64_t{1}});
   const int64_t width = asked.width ? asked.width : chosen;
   const int64_t values = values_of(table, width);
   const Access access = access_of(asked, table, width);
-  const std::vector<Warp> warps = warps_of(table, values);
-
-  Request total, worst;
-  const Warp* worst_warp = &warps.front();
-  for (const Warp& warp : warps) {
+  std::vector<Warp> warps = warps_of(table, values);
+  Prediction found{std::move(table), std::move(widest), width, access, std::move(warps), {}, {}};
+  for (std::size_t i = 0; i < found.warps.size(); ++i) {
+    const Warp& warp = found.warps[i];
     const int lane = analysis::first_fault(access, warp.addresses, warp.active);
     if (lane >= 0)
-      bad_value(concat("lane ", lane, " of request ", &warp - warps.data(), " would fault: its address ",
-                       warp.addresses[lane], " (", hexadecimal(warp.addresses[lane]), ") is no multiple of the ", width,
-                       " bytes of the access"));
+      bad_value(concat("lane ", lane, " of request ", i, " would fault: its address ", warp.addresses[lane], " (",
+                       hexadecimal(warp.addresses[lane]), ") is no multiple of the ", width, " bytes of the access"));
     const Request request = analysis::evaluate(access, warp.addresses, warp.active);
-    add(total, request);
-    if (&warp == warps.data() || excess(request) > excess(worst)) worst = request, worst_warp = &warp;
+    add(found.total, request);
+    if (i == 0 || excess(request) > excess(found.worst)) found.worst = request, found.worst_warp = i;
   }
+  return found;
+}
+
+}  // namespace
+
+picture::Lanes worst_request(const Asked& asked) {
+  const Prediction found = predicted(asked);
+  const char* name = found.warps.size() > 1 ? "The worst request" : "The request";
+  return {name, std::string(asked.op), found.width, active_lanes(found.warps[found.worst_warp]), found.worst};
+}
+
+void write_prediction(Json& json, const std::vector<std::string_view>& lines) {
+  const Prediction found = predicted(asked_by(lines));
+  const auto& [table, widest, width, access, warps, total, worst, worst_warp] = found;
   json.open('{').key("widest").number(widest.bytes).key("limit").text(widest.limit).key("width").number(width);
   json.key("requests").number(static_cast<int64_t>(warps.size()));
   write_request(json, total);
   json.key("worst").open('{');
   write_request(json, worst);
-  const std::vector<int64_t> addresses = active_addresses(*worst_warp);
-  json.key("request").number(worst_warp - warps.data()).key("addresses").open('[');
-  for (const int64_t address : addresses) json.number(address);
+  std::vector<int64_t> addresses;
+  json.key("request").number(static_cast<int64_t>(worst_warp)).key("addresses").open('[');
+  for (const auto& [lane, address] : active_lanes(warps[worst_warp])) {
+    addresses.push_back(address);
+    json.number(address);
+  }
   json.close(']').close('}');
   const int64_t worst_wavefronts = worst.alone ? worst.alone : worst.wavefronts, ideal = worst.ideal_wavefronts;
+  const bool of_matrices = access.op == Op::ldmatrix || access.op == Op::stmatrix;
   analysis::Cost cost{access.memory == Memory::shared,
                       of_matrices,
                       width,
@@ -274,8 +320,8 @@ void write_prediction(Json& json, const std::vector<std::string_view>& lines) {
                       ideal ? (worst_wavefronts + ideal - 1) / ideal : 1,
                       table.base,
                       addresses,
-                      [&](int64_t bytes) { return sectors_lower(access, warps, bytes); },
-                      [&] { return best_swizzle_of(table, access, warps); }};
+                      [&found](int64_t bytes) { return sectors_lower(found.access, found.warps, bytes); },
+                      [&found] { return best_swizzle_of(found.table, found.access, found.warps); }};
   json.key("advice").text(analysis::advice(cost)).close('}');
 }
 

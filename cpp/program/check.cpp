@@ -5,6 +5,7 @@
 
 #include "builder.hpp"
 #include "emit/vectorize.hpp"
+#include "wgmma.hpp"
 
 namespace tilewright::program {
 
@@ -244,6 +245,10 @@ class Check {
         return {};
       case Opcode::kMma:
         mma();
+        return {};
+      case Opcode::kWgmma:
+        if (operand(0).scalar != Scalar::kBoolean || operand(0).is_vector()) refuse("expected a Boolean");
+        if (const auto why = wrong_with_wgmma(program_, request_.accesses, request_.ints)) refuse(*why);
         return {};
       case Opcode::kLdMatrix:
         matrices(0, 1);

@@ -316,7 +316,8 @@ class Run {
       case Opcode::kTensorMap:
         return tensor_map(operation);
       default:
-        refuse(operation, concat(facts(operation.code).text, " is a kernel's operation"));
+        refuse(operation, concat(facts(operation.code).text,
+                                 " is a kernel's operation; a host function that launches kernels touches no memory"));
     }
   }
 

@@ -89,7 +89,7 @@ bool fits(Opcode code, Scalar scalar, int64_t x, int64_t y) {
   return !is_beyond && value_of_bits(scalar, bits_of_value(scalar, result)) == result;
 }
 
-std::string does_not_fit(Opcode code, Scalar scalar, int64_t x, int64_t y) {
+std::string does_not_fit(Opcode code, Scalar scalar, const std::string& x, const std::string& y) {
   const char* sign = code == Opcode::kMul ? " * " : code == Opcode::kSub ? " - " : " + ";
   return concat("a layout's size or offset is ", x, sign, y, ", which is beyond ", facts(scalar).name,
                 scalar == Scalar::kInt32 ? ": make one of its extents or strides an Int64" : "");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "program.hpp"
 
@@ -18,7 +19,10 @@ std::optional<int64_t> fold_binary(Opcode code, Scalar scalar, int64_t x, int64_
 // Whether the sum, difference or product is a number of the scalar.
 bool fits(Opcode code, Scalar scalar, int64_t x, int64_t y);
 // `the extents or offsets of a layout need 70000 * 70000, which is beyond Int32: ..`
-std::string does_not_fit(Opcode code, Scalar scalar, int64_t x, int64_t y);
+std::string does_not_fit(Opcode code, Scalar scalar, const std::string& x, const std::string& y);
+inline std::string does_not_fit(Opcode code, Scalar scalar, int64_t x, int64_t y) {
+  return does_not_fit(code, scalar, std::to_string(x), std::to_string(y));
+}
 std::optional<bool> fold_compare(Opcode code, Scalar scalar, int64_t x, int64_t y);
 
 }  // namespace tilewright::program

@@ -40,6 +40,9 @@ Need need_of(const Operation& operation) {
       return {75, "ldmatrix", operation.place};
     case Opcode::kStMatrix:
       return {90, "stmatrix", operation.place};
+    case Opcode::kWgmma:
+    case Opcode::kSetMaxRegister:
+      return {90, operation.code == Opcode::kWgmma ? operation.text : "setmaxregister", operation.place};
     case Opcode::kMapa:
       return {90, "the shared memory of another CTA", operation.place};
     case Opcode::kTmaLoad:

@@ -140,6 +140,12 @@ enum class Family : uint8_t {
                                            a row of 16 bytes, whose address lane 8 j + r gives for row r of matrix j;  \
                                            the second has 4 bytes of each matrix */                                    \
   X(kStMatrix, "stmatrix", kMemory, false) /* accesses: from registers, to shared memory; the same the other way */    \
+  X(kWgmma, "wgmma", kMemory, false)    /* Boolean; accesses: d in registers, where a and b begin in shared memory, or a\
+                                           in registers; ints and meaning: program/wgmma.hpp; text: its name in PTX */ \
+  X(kWgmmaFence, "wgmma_fence", kSync, false)                                                                          \
+  X(kWgmmaCommit, "wgmma_commit_group", kSync, false)                                                                  \
+  X(kWgmmaWait, "wgmma_wait_group", kSync, false) /* ints[0]: groups that may be under way */                          \
+  X(kSetMaxRegister, "setmaxregister", kSync, false) /* ints[0]: registers of a thread; text: inc, dec */              \
   X(kAtomic, "atomic", kMemory, false)  /* value [, compare]; accesses: at (one element); text: add, min, max, and,    \
                                            or, xor, exch, cas; ints: order and scope; -> the old value */              \
   X(kCpAsyncCommit, "cp_async_commit_group", kSync, false)                                                             \

@@ -54,8 +54,10 @@ int64_t BuilderSymbols::apply(SymbolicOp op, const Node& a, const Node& b, bool 
       return x;
     case SymbolicOp::kCeilDiv:
     case SymbolicOp::kShapeDiv: {
-      // Extents: both are positive, so that (x + y - 1) / y rounds up, and is 1 where x divides y.
-      return binary(Opcode::kDiv, fitting(Opcode::kAdd, x, binary(Opcode::kSub, y, constant(1))), y);
+      // y is positive. Nothing on the way is larger than x: x + y - 1 might not fit.
+      const ValueId is_cut = binary(Opcode::kGt, binary(Opcode::kRem, x, y), constant(0));
+      const ValueId one_more = builder_.add_one({Opcode::kCast, {is_cut}, {number(scalar)}, {}, {}, {}, {}});
+      return binary(Opcode::kAdd, binary(Opcode::kDiv, x, y), one_more);
     }
   }
   throw ProgramError("no such operation on symbolic integers");

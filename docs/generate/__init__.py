@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from myst_nb.core import render
 
-from generate import links, notebooks, project, reference, results
+from generate import links, looks, notebooks, project, reference, results
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,7 @@ def write(docs: Path) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     render.coalesce_streams = notebooks.merge
     app.connect("source-read", links.to_pages)
+    app.connect("doctree-read", looks.mark)
     app.add_post_transform(links.NamesAreLinks)
     app.connect("html-page-context", notebooks.add_link)
     app.connect("build-finished", notebooks.write)

@@ -20,15 +20,28 @@ struct UnsignedOf<uint64> {
 template <class T>
 using Unsigned = typename UnsignedOf<T>::type;
 
+// The least number keeps its value. ptxas (13.0) takes the sign extension of a negation of 16 bits for the negation of
+// the extended number, where the least number becomes 32768: so narrow ones are negated as 32 bits, out of its sight.
+template <class T>
+__device__ T negated(T x) {
+  if constexpr (sizeof(T) < 4) {
+    int result;
+    asm("neg.s32 %0, %1;" : "=r"(result) : "r"(static_cast<int>(x)));
+    return static_cast<T>(result);
+  } else {
+    return static_cast<T>(Unsigned<T>{0} - static_cast<Unsigned<T>>(x));
+  }
+}
+
 // The least number has no magnitude, and keeps its value.
 template <class T>
 __device__ T magnitude(T x) {
-  return x < 0 ? static_cast<T>(Unsigned<T>{0} - static_cast<Unsigned<T>>(x)) : x;
+  return x < 0 ? negated(x) : x;
 }
 
 template <class T>
 __device__ T divide(T x, T y) {
-  return y == T(-1) ? static_cast<T>(Unsigned<T>{0} - static_cast<Unsigned<T>>(x)) : static_cast<T>(x / y);
+  return y == T(-1) ? negated(x) : static_cast<T>(x / y);
 }
 
 template <class T>

@@ -148,6 +148,7 @@ _LAZY = {
     "dtype": "tilewright.numeric.names",
     "for_generate": _LANG,
     "dynamic_expr": _LANG,
+    "jax": "tilewright.jax",
     "kernels": "tilewright.kernels",
     "max": f"{_LANG}:max_",
     "min": f"{_LANG}:min_",

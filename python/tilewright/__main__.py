@@ -161,12 +161,13 @@ def not_understood(arguments: Sequence[str]) -> int:
     words, known = arguments[:1], list(commands)
     if words[0] in commands:
         lines = [line for line in lines if line.split()[3] == words[0]]
-        words, known = arguments[1:], re.findall(r"[\w-]+", " ".join(lines))
+        words, known = arguments[1:], [x for line in lines for x in re.findall(r"[\w-]+", line)[4:]]
     else:
         lines = [f"{MODULE} {' | '.join(commands)}"]
+    said = "not understood" if words else "an argument is missing"
     meant = next(filter(None, (did_you_mean(word, known) for word in words if word not in known)), "")
     print(
-        f"{program()}: not understood: {' '.join(arguments)}{meant}",
+        f"{program()}: {said}: {' '.join(arguments)}{meant}",
         *(("       " if at else "usage: ") + as_typed(line) for at, line in enumerate(lines)),
         sep="\n",
         file=sys.stderr,

@@ -13,6 +13,38 @@ if TYPE_CHECKING:
 
 __all__ = ["did_you_mean", "names_of"]
 
+# What CUDA C++, Triton, Numba and older versions of CuTeDSL call it, and where it is here.
+_ELSEWHERE = {
+    "threadIdx": "cute.arch.thread_idx",
+    "blockIdx": "cute.arch.block_idx",
+    "blockDim": "cute.arch.block_dim",
+    "gridDim": "cute.arch.grid_dim",
+    "program_id": "cute.arch.block_idx",
+    "num_programs": "cute.arch.grid_dim",
+    "syncthreads": "cute.arch.sync_threads",
+    "syncwarp": "cute.arch.sync_warp",
+    "debug_barrier": "cute.arch.sync_threads",
+    "shfl_sync": "cute.arch.shuffle_sync",
+    "shfl_up_sync": "cute.arch.shuffle_sync_up",
+    "shfl_down_sync": "cute.arch.shuffle_sync_down",
+    "shfl_xor_sync": "cute.arch.shuffle_sync_bfly",
+    "ballot_sync": "cute.arch.vote_ballot_sync",
+    "any_sync": "cute.arch.vote_any_sync",
+    "all_sync": "cute.arch.vote_all_sync",
+    "atomic": "cute.arch.atomic_add",
+    "atomicAdd": "cute.arch.atomic_add",
+    "cdiv": "cute.ceil_div",
+    "constexpr": "cutlass.Constexpr",
+    "local": "cute.make_rmem_tensor",
+    "make_fragment": "cute.make_rmem_tensor",
+    "maximum": "cute.math.max",
+    "minimum": "cute.math.min",
+    "rint": "cute.math.floor",
+    "round": "cute.math.floor",
+    "shared": "cutlass.utils.SmemAllocator",
+    "static_range": "cutlass.range_constexpr",
+}
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the known one that is most like it, if one is.
@@ -27,6 +59,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     known = list(known)
     found = get_close_matches(name, known, 1) or get_close_matches(name.lower(), known, 1)
     return f". Did you mean: {found[0]!r}?" if found else ""
+
+
+def _meant(package: str, name: str, known: Iterable[str]) -> str:
+    """The same, where the name may be one of another tool."""
+    other = _ELSEWHERE.get(name)
+    if other is None:
+        return did_you_mean(name, known)
+    where, _, short = other.rpartition(".")
+    return f". Did you mean: {short if package.endswith(f'.{where}') else other!r}?"
 
 
 def names_of(
@@ -56,7 +97,7 @@ def names_of(
         # `from package import module` asks for the module as a name first, and reads no message. Programs ask for names
         # such as __path__.
         unread = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap" or name.startswith("__")
-        meant = "" if unread else did_you_mean(name, module.__all__)
+        meant = "" if unread else _meant(package, name, module.__all__)
         # Without `name`, so that Python does not add a suggestion of its own.
         raise AttributeError(f"module {package!r} has no attribute {name!r}{meant}", obj=module)
 

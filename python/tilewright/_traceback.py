@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import types
+import warnings
 from typing import TYPE_CHECKING, TypeVar
 
 from tilewright._cells import with_cell_names
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 T = TypeVar("T")
 
-__all__ = ["REFUSALS", "short", "short_trace", "shorten"]
+__all__ = ["REFUSALS", "short", "short_trace", "shorten", "warn"]
 
 # What says that a call is refused. Of other errors, which are our own mistakes, all is shown.
 REFUSALS = (BufferError, OSError, RuntimeError, TypeError, ValueError)
@@ -123,3 +125,11 @@ def short(function: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return call
+
+
+def warn(message: str) -> None:
+    """Give a RuntimeWarning at the line of the caller that is not of this package, however deep it was called."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, RuntimeWarning, stacklevel=level)

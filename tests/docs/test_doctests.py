@@ -24,7 +24,7 @@ def python_tests():
     for name in ("copy_plans", "probes.access", "probes.box"):
         yield from finder.find(import_module(name))
     for info in pkgutil.walk_packages(tilewright.__path__, "tilewright."):
-        if info.name == "tilewright.torch" and find_spec("torch") is None:
+        if info.name in ("tilewright.jax", "tilewright.torch") and find_spec(info.name.partition(".")[2]) is None:
             continue
         module = import_module(info.name)
         if module is not _core:

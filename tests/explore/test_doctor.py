@@ -374,5 +374,6 @@ def test_cache_arguments_that_are_not_understood(capsys, arguments):
     status, out, err = command(capsys, *arguments)
     assert (status, out) == (2, "")
     meant = ". Did you mean: 'list'?" if arguments == ["lst"] else ""
-    first = f"python -m tilewright: not understood: {' '.join(['cache', *arguments])}{meant}\n"
+    said = "not understood" if arguments else "an argument is missing"
+    first = f"python -m tilewright: {said}: {' '.join(['cache', *arguments])}{meant}\n"
     assert err.startswith(f"{first}usage: python -m tilewright cache list\n")

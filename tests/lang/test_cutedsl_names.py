@@ -96,13 +96,8 @@ TO_COME = {
     "tilewright.cute.runtime": "load_module",
     "tilewright.cute.testing": "autotune_suite",
     "tilewright._mlir.dialects.llvm": "addrspacecast",
-    "tilewright.pipeline": """
-        Agent CooperativeGroup PipelineAsync PipelineConsumer PipelineOrder PipelineTmaAsync PipelineTmaStore
-        PipelineUserType make_pipeline_state pipeline_init_arrive pipeline_init_wait
-    """,
     "tilewright.utils": """
-        GroupedGemmTileSchedulerHelper PersistentTileSchedulerParams StaticPersistentTileScheduler TensorMapManager
-        TensorMapUpdateMode WorkTileInfo create_initial_search_state hopper_helpers tensor_helpers
+        TensorMapManager TensorMapUpdateMode hopper_helpers tensor_helpers
     """,
 }
 

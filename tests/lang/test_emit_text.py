@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ import lang_cases
 import lang_numbers
 from compiling import nvrtc
 from lang_programs import SMEM, Maker, layout, number, pointer
+from tilewright import runtime
 from tilewright._core import program as core
 from tilewright.lang.compile import CompiledKernel
 from tilewright.runtime.errors import CompileError
@@ -77,6 +79,19 @@ def test_names():
     assert "float class_1 = " in text
     assert "float mA_shape_0_2 = class_1 * class_1;" in text
     assert core.cuda_name(program, 0) == "operator_1"
+
+
+def test_names_of_the_device_library_are_its_own():
+    """A kernel of the user's is renamed where the headers define its name."""
+    definition = r"^(?:template\b[^\n]*\n)?(?:__device__|inline|constexpr|struct|using)[^\n(=;{]*?\b(\w+)\s*(?=[(={:;]|$)"
+    headers = (Path(runtime.__file__).parents[1] / "kernels" / "tilewright").glob("lang*.cuh")
+    names = {x for header in headers for x in re.findall(definition, re.sub("//.*", "", header.read_text()), re.M)}
+    assert {"convert", "negated", "word", "Unsigned"} <= names
+    for name in names:
+        with Maker() as make:
+            with make.kernel(name):
+                pass
+            assert core.cuda_name(make.finish(), 0) == f"{name}_1"
 
 
 def test_precedence():
@@ -340,6 +355,13 @@ def test_accesses_in_ptx(compiler):
     assert ptx["product"].count("fma.rn.f32") == 2 * 8 * 4 * 8
     assert ".local" not in ptx["product"]
     assert "fma" not in ptx["axpy_wide"]
+
+
+@nvrtc
+def test_narrow_negations_are_of_32_bits(compiler):
+    ptx = CompiledKernel(lang_cases.program(["negations"]), 0, "sm_90a").ptx
+    assert ptx.count("neg.s32") == 10
+    assert "neg.s16" not in ptx
 
 
 @pytest.mark.parametrize("in_registers", [False, True])

@@ -247,6 +247,36 @@ def divide(a: Int32, b: Int32, c: Int64):
     take_kernel(0, *(Int64(x) for x in (a // b, a % b, c // b, c % b, cute.ceil_div(a // 2, 4)))).launch()
 
 
+@cute.jit
+def grow(m: Int32, n: Int32, k: Int64):
+    cute.size(cute.make_layout((m, n, 3)))  # nobody needs it
+    blocks = cute.size(cute.make_layout((m, n)))
+    wide = cute.size(cute.make_layout((k, k)))
+    take_kernel(0, Int64(blocks), wide).launch()
+
+
+GROW = """
+  grow_Kernel_Module_t module;
+  grow_Kernel_Module_Load(&module);
+#define CALL(m, n, k) printf("%d %s\\n", cute_dsl_grow_wrapper(&module, m, n, k), grow_error())
+  CALL(70000, 70000, 1);
+  CALL(2, 1000000000, INT64_C(3000000000));
+  CALL(2, 1000000000, INT64_C(4000000000));
+  log_driver();
+"""
+
+
+def test_sizes_that_do_not_fit_are_refused(tmp_path, driver):
+    compiled = cute.compile(grow, 1, 1, 1, options="--gpu-arch sm_90")
+    compiled.export_to_c(file_path=str(tmp_path), file_name="grow", function_prefix="grow")
+    lines = [re.sub(r"^(\d) .*test_export.py:\d+", r"\1 @", x) for x in Program(tmp_path, driver, ["grow"], GROW).run()]
+    what = "@: in grow, on the host: a layout's size or offset is"
+    assert lines[0] == (f"1 {what} 70000 * 70000, which is beyond Int32: make one of its extents or strides an Int64")
+    assert lines[1].startswith("0 ")
+    assert lines[2] == f"1 {what} 4000000000 * 4000000000, which is beyond Int64"
+    assert sum("cuLaunchKernelEx" in line for line in lines) == 1
+
+
 COMPUTE = """
   {name}_Kernel_Module_t module;
   {name}_Kernel_Module_Load(&module);

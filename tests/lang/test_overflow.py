@@ -93,3 +93,34 @@ def test_the_host_refuses_what_it_needs():
         nothing_kernel(m).launch()
 
     unused(LARGE, LARGE)
+
+
+ENDS = (0, 1, 127, 128, 129, 2**31 - 127, 2**31 - 1, -1, -127, -128, -129)
+
+
+@cute.kernel
+def tiles_kernel(out: cute.Tensor, n: Int32, tile: Int32):
+    out[0] = cute.ceil_div(n, 128)
+    out[1] = cute.ceil_div(n, tile)
+
+
+@pytest.mark.parametrize("n", ENDS)
+def test_tiles_are_counted_up_to_the_largest_extent(n):
+    """n + 127 does not fit where n is close to 2^31, but the number of tiles does."""
+    out = np.zeros(2, np.int32)
+    tiles_kernel(out, n, 3).launch()
+    assert out.tolist() == [-(-n // 128), -(-n // 3)]
+
+
+def test_the_grid_of_the_largest_extent():
+    @cute.kernel
+    def blocks_kernel(out: cute.Tensor):
+        out[0] = cute.arch.grid_dim()[0]
+
+    @cute.jit
+    def blocks(out: cute.Tensor, n: Int32):
+        blocks_kernel(out).launch(grid=[cute.ceil_div(n, 1 << 20), 1, 1])
+
+    out = np.zeros(1, np.int32)
+    blocks(out, 2**31 - 1)
+    assert out[0] == 2**11

@@ -851,7 +851,7 @@ SAID = {
         "make_rmem_tensor(?:1): registers need a static layout; use Python integers for its leaves",
     ),
     "dynamic_load": (cutlass.LayoutError, "a vector has a static shape, but got (?); slice the tensor first"),
-    "assert_dynamic": (cute.KernelError, "k: 1 defects"),
+    "assert_dynamic": (cute.KernelError, "k: 1 defect\n"),
     "try_except": (
         TypeError,
         "@, in k: this catches an error of an `if` or a loop that is decided at run time, where no error is",
@@ -937,7 +937,7 @@ SAID = {
         cutlass.LayoutError,
         "copy_k: argument a: shape (0,) has no elements, and a layout needs positive extents; skip it",
     ),
-    "smem_too_much": (RuntimeError, "a block has at most 232448 bytes of shared memory, not 400000"),
+    "smem_too_much": (RuntimeError, "k: a block has at most 232448 bytes of shared memory, not 400000"),
     "decorate_class": (TypeError, "kernel: A is a class; decorate its methods"),
     "constexpr_dynamic": (
         TypeError,
@@ -945,7 +945,7 @@ SAID = {
     ),
     "range_constexpr_dynamic": (
         TypeError,
-        "index(Int32): the value is known only at run time; an index of a Python list, a comparison of tuples, a",
+        "range_constexpr: the value is known only at run time; loop over cutlass.range, or make it known while",
     ),
     "walrus": (
         TypeError,

@@ -137,6 +137,7 @@ static void prmt_b32(unsigned& result, unsigned a, unsigned b, unsigned selector
     result |= (which & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
   }
 }
+static void neg_s32(int& to, int from) { to = static_cast<int>(0u - static_cast<unsigned>(from)); }
 static void tanh_approx_f32(float& to, float from) { to = std::tanh(from); }
 static void fence_acq_rel_gpu() {}
 static void fence_acq_rel_cta() {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import sysconfig
 import threading
 from random import Random
 
@@ -110,3 +112,11 @@ def test_8_threads(steps, record_property):
     for result in found.values():
         assert result == expected
     record_property("figure", f"{THREADS * steps:,} operations by {THREADS} threads")
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has its GIL")
+def test_importing_leaves_the_gil_off():
+    """Python says so by a warning where a module switches it on."""
+    text = "import sys, tilewright; print(tilewright.cute.make_layout(4), sys._is_gil_enabled())"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", text], text=True, capture_output=True)
+    assert (done.stdout, done.stderr) == ("4:1 False\n", "")

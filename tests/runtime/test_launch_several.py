@@ -50,6 +50,14 @@ def test_all_kernels_are_launched_in_their_order(slow, buffers):
     assert [kernel.plan for kernel in prepared.kernels] == ["plan of first", "plan of second"]
 
 
+def test_no_python_runs_between_the_kernels_of_a_call(slow):
+    """Another thread, which has the same buffers on the same stream, launches before all of them or after."""
+    enqueued = []
+    with on_launch(lambda launch: enqueued.append((launch.kernel, slow.counts))):
+        slow.prepared().launch([4096, 8192], 5)
+    assert enqueued == [("first", [1, 1]), ("second", [1, 1])]
+
+
 def test_the_second_call_does_not_go_through_python(launcher, slow, buffers):
     array = array_type()
     a, b = array(data=4096), array(data=8192)

@@ -219,17 +219,6 @@ def test_address_and_bank_without_a_type_are_those_of_4_bytes_and_say_so():
         cute.show("(4,8):(8,1)", base="64")
 
 
-def test_a_layout_is_evaluated_at_the_coordinates_of_the_grid_not_at_their_numbers():
-    from tilewright.show.drawing.grids import grids_of
-    from tilewright.show.subjects.layouts import layout_cells
-
-    (grid,), _ = grids_of((2, 3))  # a corner of the layout, whose second column has the number 2, not 4
-    layout = parse("(4,8):(8,1)")
-    assert [cell.lines[0] for cell in layout_cells(layout, grid)] == [
-        str(8 * i + j) for i in range(2) for j in range(3)
-    ]
-
-
 @pytest.mark.parametrize("at", [5, (1, 1), (1, (1, 0))])
 def test_a_coordinate_is_marked(at):
     marked = [cell for cell in cells_of(cute.show("(4,(2,3)):(1,(4,8))", at=at)) if cell.marked]

@@ -7,8 +7,7 @@ from itertools import pairwise
 import pytest
 
 from test_show_backends import PICTURES
-from tilewright import cute
-from tilewright.show.drawing.arrows import arrow, cells_of, label_place, texts_of
+from tilewright import _core, cute
 from tilewright.show.drawing.measure import measure
 
 P = cute.parse
@@ -45,6 +44,12 @@ def overlap(a, b):
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
+def cells_of(box):
+    """Where the cells of a panel are."""
+    w, h = box.cell
+    return box.left, box.top, box.left + box.panel.columns * w, box.top + box.panel.rows * h
+
+
 def texts_in_cells(box):
     """Where the letters in the cells are, a pixel less on each side."""
     for cell in box.panel.cells:
@@ -63,9 +68,8 @@ def test_arrows_cover_no_text_and_no_line():
     count = 0
     for picture in traced():
         sheet = measure(picture)
-        texts = [*texts_of(sheet), *(rect for box in sheet.boxes for rect in texts_in_cells(box))]
-        for link in picture.links:
-            points = arrow(sheet, link)
+        texts = [*_core.picture.texts(picture), *(rect for box in sheet.boxes for rect in texts_in_cells(box))]
+        for link, (points, place) in zip(picture.links, _core.picture.arrows(picture), strict=True):
             if link.start == link.end:
                 continue
             count += 1
@@ -81,11 +85,11 @@ def test_arrows_cover_no_text_and_no_line():
                         at, size = (y0 - top, box.cell[1]) if y0 == y1 else (x0 - left, box.cell[0])
                         assert 1.5 <= at % size <= size - 1.5, (picture.title, points)
             if link.text:
-                x, y = label_place(sheet, points, link.text)
+                x, y = place
                 half = len(link.text) * 3.3
-                place = (x - half, y - 5, x + half, y + 5)
-                assert not [rect for rect in texts if overlap(place, rect)], (picture.title, link)
-                assert not [box for box in sheet.boxes if overlap(place, cells_of(box))], (picture.title, link)
+                room = (x - half, y - 5, x + half, y + 5)
+                assert not [rect for rect in texts if overlap(room, rect)], (picture.title, link)
+                assert not [box for box in sheet.boxes if overlap(room, cells_of(box))], (picture.title, link)
     assert count > 60
 
 
@@ -94,8 +98,7 @@ def test_arrows_begin_and_end_at_their_cells(at):
     picture = cute.show(cute.composition, P("(6,2):(8,2)"), P("(4,3):(3,1)"), at=at)
     sheet = measure(picture)
     assert picture.links
-    for link in picture.links:
-        points = arrow(sheet, link)
+    for link, (points, _) in zip(picture.links, _core.picture.arrows(picture), strict=True):
         for (i, row, column), (x, y) in zip((link.start, link.end), (points[0], points[-1]), strict=True):
             box = sheet.boxes[i]
             middle, (w, h) = box.middle(row, column), box.cell

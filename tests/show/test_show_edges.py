@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 import tilewright._notebook as notebook
-from tilewright import Float16, LayoutError, analysis, cute, kernels
-from tilewright.show.subjects.layouts import facts_of
-from tilewright.show.subjects.tv import coverage, indices_of, owners_of
+from tilewright import Float16, LayoutError, _core, analysis, cute, kernels
 
 L = cute.parse
 
@@ -31,7 +29,7 @@ def test_layouts_that_cannot_be_counted_are_drawn(text, facts):
     picture = cute.show(L(text))
     assert len(picture.svg()) < 200_000
     assert time.perf_counter() - start < 1
-    assert facts_of(L(text)) == facts
+    assert _core.picture.facts(L(text)) == facts
 
 
 def test_a_thread_value_layout_of_many_is_summarised():
@@ -46,13 +44,14 @@ def test_a_thread_value_layout_of_many_is_summarised():
 
 def test_owners_of_a_part_are_those_of_the_whole():
     tv, tile = L("((4,8),(2,3)):((2,24),(1,8))"), (16, 16)
-    whole, part = owners_of(tv, tile), owners_of(tv, tile, {0, 3, 25, 200})
+    whole, part = _core.picture.owners_of(tv, tile), _core.picture.owners_of(tv, tile, {0, 3, 25, 200})
     assert part == {index: whole[index] for index in (0, 3, 25) if index in whole}
     twice = L("(4,2):(0,1)")
-    assert owners_of(twice, (2,)) == {v: [(t, v) for t in range(4)] for v in range(2)}
-    assert coverage(indices_of(twice, (2,)), 3) == "1 of 3 elements with nobody, 2 with several"
+    assert _core.picture.owners_of(twice, (2,)) == {v: [(t, v) for t in range(4)] for v in range(2)}
+    indices = _core.picture.indices_of(twice, (2,))
+    assert _core.picture.coverage(indices, 3) == "1 of 3 elements with nobody, 2 with several"
     basis = L("(4,2):(1@0,1@1)")
-    assert indices_of(basis, (4, 2)).tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
+    assert _core.picture.indices_of(basis, (4, 2)) == [0, 4, 1, 5, 2, 6, 3, 7]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def shown(browser, panel=-1):
         const names = texts(".values dt"), values = texts(".values dd");
         return {{
         cells: cells.map(cell => cell.lines.join(" ")),
-        owners: cells.map(cell => cell.owner),
+        owners: cells.map(cell => cell.owner ?? null),
         marked: cells.flatMap((cell, i) => cell.marked ? [i] : []),
         values: Object.fromEntries(names.map((name, i) => [name, values[i]])),
         facts: Object.fromEntries(texts(".facts dt").map((name, i) => [name, texts(".facts dd")[i]])),

@@ -587,4 +587,59 @@ def check_asserted(kernels):
     assert kernels("asserted", np.int32(4), block=(4,)) == 0
 
 
+NEGATIONS = (
+    lambda make, x: make.neg(x),
+    lambda make, x: make.sub(0, x),
+    lambda make, x: make.mul(x, -1),
+    lambda make, x: make.floor_div(x, -1),
+    lambda make, x: make.abs(x),
+)
+
+
+def negations(make):
+    """Narrow numbers negated and widened: ptxas widens first where it may."""
+    with make.kernel("negations", (32, 1, 1), x=pointer("Int16"), y=pointer("Int8"), out=I32) as (x, y, out):
+        thread = make.thread()
+        at = make.mul(thread, 2 * len(NEGATIONS))
+        for base, align in (x, 2), (y, 1):
+            value = make.load(make.at(base, thread, align))
+            for negation in NEGATIONS:
+                wide = make.cast(make.min(negation(make, value), 1), type=number("Int32"))
+                make.store(wide, make.at(out, at, 4))
+                at = make.add(at, 1)
+
+
+@case(negations)
+def check_negations(kernels):
+    x, y = np.full(32, -(2**15), np.int16), np.full(32, -(2**7), np.int8)
+    x[1:], y[1:] = np.arange(-15, 16), np.arange(-15, 16)
+    out = np.zeros((32, 2, len(NEGATIONS)), np.int32)
+    kernels("negations", x, y, out, block=(32,))
+    for found, given in zip((out[:, 0], out[:, 1]), (x, y), strict=True):
+        with np.errstate(all="ignore"):
+            opposite, magnitude = np.minimum(-given, 1), np.minimum(abs(given), 1)
+        assert (found[:, :-1] == opposite[:, None]).all()
+        assert (found[:, -1] == magnitude).all()
+
+
+def element_of_part(make):
+    """A part of a vector by an index that is an expression which binds less tightly than a sum."""
+    with make.kernel("element_of_part", (32, 1, 1), a=F32, out=F32, n=number("Int32")) as (a, out, n):
+        thread = make.thread()
+        vector = make.load(a, layout((8,), (1,)))
+        part = make.shuffle(vector, ints=[2, 3])
+        sign = make.select(make.lt(n, thread), 1, 0)
+        first, second = (make.extract(part, index) for index in (make.floor_mod(n, 2), sign))
+        make.store(make.add(first, make.mul(second, 100.0)), make.at(out, thread, 4))
+
+
+@case(element_of_part)
+def check_element_of_part(kernels):
+    a = np.arange(8, dtype=np.float32)
+    for n in -3, -2, 0, 1, 5:
+        out = np.zeros(32, np.float32)
+        kernels("element_of_part", a, out, np.int32(n), block=(32,))
+        assert (out == 2 + n % 2 + 100 * (2 + (n < np.arange(32)))).all()
+
+
 __all__ = ["CASES", "GMEM", "RMEM", "check", "program"]

@@ -101,6 +101,8 @@ void Block::begin(uint64_t linear) {
     warp.state = State::kReady;
     warp.masks.clear();
     warp.pending.clear();
+    warp.multiplying.clear();
+    warp.committed_wgmma = 0;
     warp.phases.clear();
     warp.has_arrived = false;
     warp.spins = warp.seen = warp.generation = 0;

@@ -41,6 +41,15 @@ struct PendingCopy {
   uint64_t to[kLanes];
 };
 
+// A wgmma that no wait has let finish: where its matrices in shared memory begin.
+struct PendingWgmma {
+  const Instruction* instruction;
+  uint32_t group;
+  uint32_t event;                            // of its reads
+  uint64_t registers_d, registers_a;         // where they are in the frame
+  std::vector<uint64_t> begins_a, begins_b;  // none of A in registers
+};
+
 // Bytes of a copy in bulk that lie side by side in both memories; without a place in global memory zeros.
 struct BulkPiece {
   uint64_t shared;
@@ -103,6 +112,8 @@ struct Warp {
   uint64_t generation = 0;        // of that barrier, when it arrived
   std::deque<PendingCopy> pending;
   uint32_t committed[kLanes] = {};  // groups of cp.async
+  std::vector<PendingWgmma> multiplying;
+  uint32_t committed_wgmma = 0;  // groups
   std::vector<BulkCopy> stores;
   uint32_t bulk_committed[kLanes] = {};  // groups of stores in bulk
 

@@ -134,7 +134,7 @@ Expr Arithmetic::unary(const Operation& operation, const Operand& x) {
                                         : Expr{"~" + within(value, Level::kPrimary), Level::kUnary};
     case Opcode::kNeg:
       if (scalar == Scalar::kBoolean) return value;  // -1 is odd
-      if (has_int_arithmetic(scalar)) return narrowed({"-" + within(value, Level::kPrimary)}, scalar);
+      if (has_int_arithmetic(scalar)) return negated_narrow(x);
       if (!is_signed(scalar) || range(x).low > Ranges::all_of(scalar).low) {
         return {"-" + within(value, Level::kPrimary), Level::kUnary};
       }
@@ -198,6 +198,9 @@ Expr Arithmetic::boolean_binary(Opcode code, const Expr& x, const Expr& y) {
 Expr Arithmetic::integer_binary(Opcode code, const Operand& x, const Operand& y) {
   const Scalar scalar = x.scalar;
   const Expr a = plain(x.expr, scalar), b = plain(y.expr, scalar);
+  if (const Operand* negative = negates(code, x, y); negative != nullptr && has_int_arithmetic(scalar)) {
+    return negated_narrow(*negative);
+  }
   switch (code) {
     case Opcode::kAdd:
     case Opcode::kSub:
@@ -227,6 +230,28 @@ Expr Arithmetic::integer_binary(Opcode code, const Operand& x, const Operand& y)
       throw ProgramError(concat(facts(code).text, " is an operation on floating-point numbers, not on ",
                                 facts(scalar).text, "; convert the operands first"));
   }
+}
+
+// What 0 - x, x * -1 and x / -1 negate; nullptr for other operations.
+const Operand* Arithmetic::negates(Opcode code, const Operand& x, const Operand& y) {
+  const auto is = [this](const Operand& operand, int number) {
+    const Range known = range(operand);
+    return known.low == number && known.high == number;
+  };
+  if (code == Opcode::kSub && is(x, 0)) return &y;
+  if (code == Opcode::kMul && is(x, -1)) return &y;
+  const bool scales = code == Opcode::kMul || code == Opcode::kDiv || code == Opcode::kFloorDiv;
+  return scales && is(y, -1) ? &x : nullptr;
+}
+
+// Where it may be the least number, by the function that says why.
+Expr Arithmetic::negated_narrow(const Operand& x) {
+  const Expr value = plain(x.expr, x.scalar);
+  if (!is_signed(x.scalar) || x.scalar == Scalar::kInt4 || range(x).low > Ranges::all_of(x.scalar).low) {
+    return narrowed({"-" + within(value, Level::kPrimary)}, x.scalar);
+  }
+  need("tilewright/lang_integer.cuh");
+  return call(concat("negated<", value_type(x.scalar), ">"), {value.text});
 }
 
 // C++'s int must not overflow. Where it might, the numbers are taken as unsigned, which wrap around.

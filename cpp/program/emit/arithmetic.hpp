@@ -40,6 +40,8 @@ class Arithmetic {
   Expr integer_binary(Opcode code, const Operand& x, const Operand& y);
   Expr float_binary(Opcode code, Scalar scalar, const Expr& x, const Expr& y, bool is_fast);
   Expr boolean_binary(Opcode code, const Expr& x, const Expr& y);
+  const Operand* negates(Opcode code, const Operand& x, const Operand& y);
+  Expr negated_narrow(const Operand& x);
   Expr sum_or_product(Opcode code, const Operand& x, const Operand& y);
   Expr divided(Opcode code, const Operand& x, const Operand& y);
   Expr shift(Opcode code, const Operand& x, const Operand& y);

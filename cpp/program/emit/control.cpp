@@ -53,9 +53,11 @@ void Emitter::unrolled(int64_t count, int64_t step, const std::string& index, co
 }
 
 void Emitter::block(BlockId id) {
+  const std::size_t frames = frames_in_scope_.size();
   for (const OpId op : program_.blocks[id].operations) {
     if (uses_.is_live(op)) emit(op);
   }
+  frames_in_scope_.resize(frames);
 }
 
 void Emitter::emit(OpId id) {
@@ -80,6 +82,13 @@ void Emitter::emit(OpId id) {
       return fma_tile(operation);
     case Opcode::kMma:
       return mma(operation);
+    case Opcode::kWgmma:
+      return wgmma(operation);
+    case Opcode::kWgmmaFence:
+    case Opcode::kWgmmaCommit:
+    case Opcode::kWgmmaWait:
+    case Opcode::kSetMaxRegister:
+      return wgmma_sync(operation);
     case Opcode::kLdMatrix:
     case Opcode::kStMatrix:
       return matrices(operation);

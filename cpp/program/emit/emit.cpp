@@ -68,6 +68,7 @@ std::string Emitter::head() {
 }
 
 std::string Emitter::text(Marks marks) {
+  find_wgmma_frames(function_.body);
   block(function_.body);
   for (ValueId id = 0; id < program_.values.size(); ++id) {
     if (uses_.is_live_value(id) && is_narrow(type(id).scalar)) arithmetic_.need("tilewright/lang_narrow.cuh");
@@ -76,6 +77,7 @@ std::string Emitter::text(Marks marks) {
   std::string text = concat("#include \"", kBase, "\"\n");
   for (const std::string_view header : headers_) text += concat("#include \"", header, "\"\n");
   text += "\nusing namespace tilewright;\n\n";
+  for (const auto& [name, function] : functions_) text += function + "\n";
   uint32_t last = 0;
   const auto mark = [&](uint32_t place) {
     const bool is_known = program_.places[place].line != 0;

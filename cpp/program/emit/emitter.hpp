@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "arithmetic.hpp"
@@ -10,6 +12,8 @@
 #include "names.hpp"
 
 namespace tilewright::program {
+
+struct Wgmma;
 
 class Emitter {
  public:
@@ -93,6 +97,19 @@ class Emitter {
   void mma(const Operation& operation);
   void matrices(const Operation& operation);
 
+  // ---- wgmma (wgmma.cpp) ----
+  struct Operands {  // of all instructions: the first descriptor, and where the others are, in units of 16 bytes
+    std::string name;
+    std::vector<std::vector<AccessMode>> modes;
+  };
+  ValueId frame_of(const Access& access) const;
+  void find_wgmma_frames(BlockId block);
+  void hold_registers();
+  std::string wgmma_function(const Operation& operation);
+  Operands described(const Access& access, const Wgmma& wgmma, bool is_a);
+  void wgmma(const Operation& operation);
+  void wgmma_sync(const Operation& operation);
+
   // ---- mbarriers and copies in bulk (async.cpp) ----
   std::string shared_word(const Access& access);
   void mbarrier(const Operation& operation);
@@ -138,6 +155,9 @@ class Emitter {
   std::unordered_map<ValueId, Expr> inlined_;
   std::unordered_map<ValueId, Elements> elements_;
   std::unordered_map<std::string, ValueId> begun_;  // variables of a branch that hold one arm's value already
+  std::map<std::string, std::string> functions_;    // that the kernel calls, by name
+  std::set<ValueId> wgmma_frames_;                  // whose registers wgmma uses
+  std::vector<ValueId> frames_in_scope_;            // those of them that are there
   std::string index_, other_index_, smem_;
   bool uses_smem_ = false;
 };

@@ -8,6 +8,7 @@
 #include "emit.hpp"
 #include "program/fold.hpp"
 #include "text.hpp"
+#include "uses.hpp"
 
 namespace tilewright::program {
 
@@ -19,7 +20,8 @@ constexpr int kErrorInvalidValue = 1, kErrorAssert = 710;  // of the driver
 
 class HostText {
  public:
-  HostText(const Program& program, const Function& function) : program_(program), function_(function) {}
+  HostText(const Program& program, const Function& function)
+      : program_(program), function_(function), uses_(program, function) {}
 
   std::string text(const std::string& name) {
     if (!function_.results.empty()) {
@@ -159,7 +161,18 @@ class HostText {
     const Scalar type = scalar(operation.operands[0]);
     const std::string x = variable(operation.operands[0]), y = variable(operation.operands[1]);
     require_computed(operation, type);
+    if (operation.text == kHasToFit && uses_.is_live_value(operation.results.at(0))) return fitting(operation, x, y);
     set(operation, is_float(type) ? of_floats(operation, x, y) : of_integers(operation, type, x, y));
+  }
+
+  // A sum or product that something needs is refused where it does not fit, as evaluate.cpp refuses it.
+  void fitting(const Operation& operation, const std::string& x, const std::string& y) {
+    const char* name = operation.code == Opcode::kMul ? "mul" : operation.code == Opcode::kSub ? "sub" : "add";
+    const ValueId id = operation.results.at(0);
+    declare({id});
+    line(concat("if (__builtin_", name, "_overflow(", x, ", ", y, ", &", variable(id), ")) return tw_fail(",
+                kErrorInvalidValue, ", \"%s", does_not_fit(operation.code, scalar(id), "%lld", "%lld"), "\", ",
+                quoted(where(operation)), ", (long long)", x, ", (long long)", y, ");"));
   }
 
   std::string of_floats(const Operation& operation, const std::string& x, const std::string& y) const {
@@ -347,7 +360,8 @@ class HostText {
       case Opcode::kLaunch:
         return launch(operation);
       default:
-        refuse(operation, concat(facts(operation.code).text, " is a kernel's operation"));
+        refuse(operation, concat(facts(operation.code).text,
+                                 " is a kernel's operation; a host function that launches kernels touches no memory"));
     }
   }
 
@@ -374,6 +388,7 @@ class HostText {
 
   const Program& program_;
   const Function& function_;
+  Uses uses_;
   std::string text_;
   std::size_t depth_ = 0;
 };

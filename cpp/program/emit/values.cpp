@@ -250,8 +250,8 @@ void Emitter::vector(const Operation& operation) {
 
 void Emitter::extract(const Operation& operation) {
   const ValueId from = operation.operands[0];
-  const std::string index =
-      operation.operands.size() > 1 ? value(operation.operands[1]).text : std::to_string(operation.ints[0]);
+  const std::string index = operation.operands.size() > 1 ? within(value(operation.operands[1]), Level::kSum)
+                                                          : std::to_string(operation.ints[0]);
   define(operation, type(from).is_vector() ? element(from, index) : value(from));
 }
 

@@ -13,7 +13,7 @@ import numpy.typing
 import typing_extensions
 from tilewright.cute.operands import CoordLike, IntTupleLike, LayoutLike, Modes, Operand, TilerLike
 
-from . import analysis, cuda, host, program
+from . import analysis, cuda, host, picture, program
 
 __all__: list[str] = [
     "ComposedLayout",
@@ -111,6 +111,7 @@ __all__: list[str] = [
     "nullspace",
     "offset_range",
     "parse",
+    "picture",
     "prepend",
     "prepend_ones",
     "product",

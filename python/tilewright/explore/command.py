@@ -325,7 +325,7 @@ def _profile(arguments: Sequence[str]) -> int:
         "profile", "Run a script, and list what each line of the kernels costs that it launches.", below=PROFILED
     )
     parser.add_argument("script", metavar="SCRIPT", help="a file of Python that calls functions of @cute.jit")
-    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="what the script is given")
+    parser.add_argument("arguments", nargs="*", default=(), metavar="ARGUMENT", help="what the script is given")
     own = next((i for i, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
     given = parser.parse_args(arguments[: own + 1])  # what follows the script is the script's
     from tilewright.explore.profiling import report, run_script

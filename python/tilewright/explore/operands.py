@@ -59,13 +59,16 @@ def notation(x: Any) -> str:
     return "_" if x is None else str(x)
 
 
-def element_type(name: str) -> Any:
-    """An element type by its name in CuTe's text or in Python; ValueError, which lists them, where there is none.
+_OF_C = (numeric.Float16, numeric.Float32, numeric.Float64, numeric.Int32)
 
-    >>> element_type("f16"), element_type("Float16"), element_type("u8")
-    (Float16, Float16, Uint8)
+
+def element_type(name: str) -> Any:
+    """An element type by its name in CuTe's text, in Python or in C; ValueError, which lists them, where there is none.
+
+    >>> element_type("f16"), element_type("Float16"), element_type("u8"), element_type("float")
+    (Float16, Float16, Uint8, Float32)
     """
-    known = {}
+    known = dict(zip(("half", "float", "double", "int"), _OF_C, strict=True))
     for public in numeric.__all__:
         found = getattr(numeric, public)
         if isinstance(found, type) and issubclass(found, numeric.Numeric) and hasattr(found, "bits"):

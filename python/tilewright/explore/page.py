@@ -10,13 +10,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tilewright import _core
 from tilewright.explore.atoms import copies, mmas
-from tilewright.show.drawing.palette import fill
 
 __all__ = ["page", "script", "style"]
 
 FOLDER = Path(__file__).parent
-COLORS = 24  # after which the colours of owners repeat
 IMPORT = re.compile(r'^import \{[^}]*\} from "([./\w]+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=const|async|function|class)", re.MULTILINE)
 CONSTANTS = "constants"  # the module that no file has
@@ -39,7 +38,7 @@ def page() -> str:
 
 def style() -> str:
     """The style of the page and of its pictures."""
-    return _text("page.css") + _text("picture.css")
+    return _text("page.css") + _core.picture.STYLE
 
 
 def script(entry: str) -> str:
@@ -73,12 +72,8 @@ def script(entry: str) -> str:
 def _constants() -> dict[str, Any]:
     """What the scripts have from Python."""
     return {
-        "PALETTE": [fill(i) for i in range(COLORS)],
-        "FADED": [fill(i, faded=True) for i in range(COLORS)],
-        "NOBODY": [fill(None), fill(None, faded=True)],
         "MMAS": mmas(),
         "COPIES": copies(),
-        "PICTURE_STYLE": " ".join(_text("picture.css").split()),
         "STYLE": style(),
         "CORE": base64.b64encode((FOLDER / "core.wasm").read_bytes()).decode(),
     }

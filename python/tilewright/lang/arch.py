@@ -29,6 +29,7 @@ from tilewright.lang.library.barriers import (
     mbarrier_wait,
 )
 from tilewright.lang.library.packed import add_packed_f32x2, fma_packed_f32x2, mul_packed_f32x2, sub_packed_f32x2
+from tilewright.lang.library.smem import alloc_smem
 from tilewright.lang.trace import current, traced
 from tilewright.numeric import Boolean, Float32, Int32, Int64, Numeric, Uint32
 from tilewright.numeric.traced import emit as _emit
@@ -49,6 +50,7 @@ __all__ = [
     "FULL_MASK",
     "WARP_SIZE",
     "add_packed_f32x2",
+    "alloc_smem",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -105,6 +107,8 @@ __all__ = [
     "popc",
     "prmt",
     "rcp_approx",
+    "setmaxregister_decrease",
+    "setmaxregister_increase",
     "shuffle_sync",
     "shuffle_sync_bfly",
     "shuffle_sync_down",
@@ -123,6 +127,8 @@ __all__ = [
     "warp_reduction_max",
     "warp_reduction_sum",
     "warp_redux_sync",
+    "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]
 
 WARP_SIZE = 32
@@ -267,6 +273,30 @@ def griddepcontrol_wait(*, loc: object = None, ip: object = None) -> None:
 def griddepcontrol_launch_dependents(*, loc: object = None, ip: object = None) -> None:
     """Let the kernels that depend on this launch begin (programmatic dependent launch)."""
     _op("griddepcontrol", text="launch_dependents")
+
+
+def setmaxregister_increase(reg_count: int, *, loc: object = None, ip: object = None) -> None:
+    """Let each thread of this warpgroup have so many registers; it waits until they are free.
+
+    Raises ValueError for what is no multiple of 8 from 24 to 256. Source: PTX ISA, setmaxnreg.
+    """
+    _set_max_register("setmaxregister_increase", "inc", reg_count)
+
+
+def setmaxregister_decrease(reg_count: int, *, loc: object = None, ip: object = None) -> None:
+    """Let each thread of this warpgroup keep only so many registers; see setmaxregister_increase."""
+    _set_max_register("setmaxregister_decrease", "dec", reg_count)
+
+
+def _set_max_register(function: str, kind: str, count: Any) -> None:
+    registers = _static(f"{function}: the number of registers", count)
+    if registers % 8 or not 24 <= registers <= 256:
+        raise ValueError(f"{function}({registers}): expected a multiple of 8 from 24 to 256")
+    _emit("setmaxregister", ints=(registers,), text=kind)
+
+
+warpgroup_reg_alloc = setmaxregister_increase
+warpgroup_reg_dealloc = setmaxregister_decrease
 
 
 def elect_one(*, loc: object = None, ip: object = None) -> Predicated:
@@ -502,7 +532,10 @@ def atomic_cas(ptr: Pointer | Tensor, cmp: Value, val: Value, **options: object)
 def _atomic(kind: str, ptr: Any, val: Any, *more: Any) -> Numeric:
     pointer = getattr(ptr, "iterator", ptr)
     if not isinstance(pointer, Pointer):
-        raise TypeError(f"atomic_{kind}: expected a pointer or a tensor of memory, but got {ptr!r}")
+        raise TypeError(
+            f"atomic_{kind}: expected a pointer or a tensor of memory, but got {ptr!r}; element (i, j) of t lies at "
+            "t.iterator + t.layout((i, j))"
+        )
     dtype = pointer.dtype
     values = [_value(x, dtype) for x in (val, *more)]
     if current() is None:

@@ -113,7 +113,7 @@ class Static(Form):
         try:
             hash(self.value)
         except TypeError:
-            return ("object", id(self.value))
+            return ("contents", _contents(self.value))
         return ("static", type(self.value), self.value)
 
     def build(self, symbols: Iterator[Any]) -> Any:
@@ -131,6 +131,24 @@ class Static(Form):
                 f"{self.name} is {value!r}, but the function was compiled for {self.value!r}, which is fixed in it; "
                 "compile it for the new value"
             )
+
+
+def _contents(value: Any) -> Hashable:
+    """What a list, a dict or another object without a hash holds now: after a change it is another constant."""
+    kind = type(value)
+    if isinstance(value, (tuple, list)):
+        return kind, tuple(map(_contents, value))
+    if isinstance(value, dict):
+        return kind, tuple([(key, _contents(x)) for key, x in value.items()])
+    if isinstance(value, set):
+        return kind, frozenset(value)
+    if dataclasses.is_dataclass(value):
+        return kind, tuple([_contents(getattr(value, field.name)) for field in dataclasses.fields(value)])
+    try:
+        hash(value)
+    except TypeError:
+        return kind, id(value)
+    return kind, value
 
 
 class StreamForm(Form):
@@ -217,6 +235,9 @@ class Number(Form):
         if not isinstance(value, (bool, int, float, Numeric)) and not hasattr(value, "__index__"):
             raise TypeError(f"{self.name}: expected {self.dtype}, but got {value!r} of type {type(value).__name__}")
         number = value if type(value) is self.dtype else self.dtype(value)
+        most = self.dtype.max if self.dtype.is_integer and self.dtype.width > 1 else None
+        if most is not None and not isinstance(value, Numeric) and not -most - 1 <= value <= most:
+            raise ValueError(f"{self.name} is {value}, beyond {self.dtype}: annotate the parameter with cutlass.Int64")
         if self.div != 1 and int(number._value) % self.div:
             raise ValueError(
                 f"{self.name} is {int(number._value)}, but the function was compiled for multiples of {self.div}"
@@ -470,6 +491,11 @@ def form_of(
     parameters, but where what is Python's is fixed.
     """
     if is_constexpr(annotation) or value is None:
+        if isinstance(value, Numeric) and is_symbol(value._value):
+            raise TypeError(
+                f"{where or name}: a Constexpr is known while tracing, but this {type(value)} is known only at run "
+                f"time: annotate the parameter so ({name}: {type(value)}), or make it Constexpr where it comes from"
+            )
         return Static(name, value)
     dtype = numeric_annotation(annotation)
     if dtype is not None and type(value) not in _adapters:

@@ -51,7 +51,8 @@ class KernelError(RuntimeError):
         lines = [f"  {finding}" for finding in findings[:_SHOWN]]
         if len(findings) > _SHOWN:
             lines.append(f"  and {len(findings) - _SHOWN} more; see .findings")
-        super().__init__("\n".join([f"{name}: {len(findings)} defects", *lines]))
+        count = "1 defect" if len(findings) == 1 else f"{len(findings)} defects"
+        super().__init__("\n".join([f"{name}: {count}", *lines]))
         self.findings = findings
 
 
@@ -109,7 +110,8 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         ranges = [_range(memory[base], name) for name, (_, base) in named if base in memory]
         bases = {map_.address[1] for map_ in launch.maps}
         ranges += [_range(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
-        findings, output = program.run_kernel(
+        findings, output = _run(
+            function.name,
             traced.program,
             launch.kernel,
             launch.grid,
@@ -141,6 +143,15 @@ def _run_as_thread(traced: Traced, leaves: Leaves, function: Any) -> tuple[tuple
     )
     _report(function.name, findings, output)
     return ()
+
+
+def _run(name: str, *given: Any, **options: Any) -> tuple[list[Any], str]:
+    try:
+        findings, output = program.run_kernel(*given, **options)
+    except program.ProgramError as error:
+        error.args = (f"{name}: {error}",)
+        raise
+    return findings, output
 
 
 def _report(name: str, findings: list[Any], output: str) -> None:

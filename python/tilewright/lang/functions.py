@@ -78,6 +78,11 @@ def range_constexpr(*args: SupportsIndex) -> builtins.range:
     >>> list(range_constexpr(3))
     [0, 1, 2]
     """
+    if any(is_dynamic(x) for x in args):
+        raise TypeError(
+            "range_constexpr: the value is known only at run time; loop over cutlass.range, or make it known while "
+            "tracing: a parameter that is Constexpr, an extent of a tensor that from_dlpack made"
+        )
     return builtins.range(*map(operator.index, args))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from tilewright.lang import kinds  # noqa: F401 - how values are carried
 from tilewright.lang.arguments import EventForm, Form, Leaves, StreamForm, form_of, is_stream
 from tilewright.lang.collection import Uncollected
 from tilewright.lang.fake import FakeStream
+from tilewright.lang.said import explain
 from tilewright.numeric import Int32
 
 if TYPE_CHECKING:
@@ -143,32 +143,6 @@ def dimension(trace: Trace, value: Any, what: str) -> Any:
         return trace.constant(int(value.__index__()))
     except AttributeError:
         raise TypeError(f"launch: {what} has {value!r}; expected integers") from None
-
-
-# What other libraries say where they get a number or tensor of the program, and what to do.
-_SAID = (
-    (
-        r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method",
-        r"numpy.\2: NumPy computes on the host, and this \1 is known only at run time; use cute.math.\2",
-    ),
-    (
-        r"(.*must be Tensor, not (?:Boolean|Bfloat\d+|Float\d+|Int\d+|Uint\d+))",
-        r"\1; torch computes on the host, and this number is known only at run time: use cute.math",
-    ),
-    (
-        r"(unsupported operand type\(s\) for \S+: (?:'Tensor' and '[^']*'|'[^']*' and 'Tensor'))",
-        r"\1; load the elements of a tensor to compute with them: a.load() + b.load()",
-    ),
-)
-
-
-def explain(error: BaseException) -> None:
-    """Put what to do into an error of another library that got a value of the program."""
-    if isinstance(error, TypeError) and error.args and type(error.args[0]) is str:
-        for pattern, better in _SAID:
-            if re.fullmatch(pattern, error.args[0]):
-                error.args = (re.sub(pattern, better, error.args[0]),)
-                return
 
 
 def captured_stream(stream: Any) -> int | None:

@@ -313,6 +313,12 @@ class Numeric(metaclass=NumericMeta):
     def __rmod__(self, other: object) -> Any:
         return self._binary(other, operator.mod, "%", swap=True)
 
+    def __divmod__(self, other: object) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> Any:
+        return other // self, other % self
+
     def __pow__(self, other: object) -> Any:
         return self._binary(other, operator.pow, "**")
 

@@ -166,9 +166,9 @@ def convert(symbol: Any, dtype: Any) -> Any:
 _FIXES = {
     "bool": "a branch on it is an `if` in a function under @cute.jit or @cute.kernel; const_expr(..) and `assert` of "
     "static facts need what is known while tracing",
-    "int": "compute with it as it is, or pass the number as cutlass.Constexpr",
+    "int": "compute with it as it is, or pass the number as cutlass.Constexpr; cutlass.Int32(x) converts it",
     "float": "compute with it as it is (what Python's math has is in cute.math), or pass the number as "
-    "cutlass.Constexpr",
+    "cutlass.Constexpr; cutlass.Float32(x) converts it",
     "index": "a loop over it is `for i in range(n)` in a function under @cute.jit or @cute.kernel; what is needed "
     "while tracing is passed as cutlass.Constexpr",
     "hash": "a dict or set is looked up while tracing; use a tensor, or cute.where",

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-# The tool and its options, in the order of preference.
-TOOLS: dict[str, tuple[str, ...]] = {"nvdisasm": (), "cuobjdump": ("-sass",)}
+# The tool and its options, in the order of preference. The first one shows the lines of Python beside the code only.
+TOOLS: dict[str, tuple[str, ...]] = {"nvdisasm": ("-c", "-g"), "cuobjdump": ("-sass",)}
 
 
 def disassembled(cubin: bytes) -> str:

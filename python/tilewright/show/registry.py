@@ -60,14 +60,13 @@ Of integers and tuples only those themselves: a bool, or a NamedTuple, means som
 """
 
 OPERATIONS: dict[str, str] = {
-    **{name: f"{_HERE}.operations.operations:{name}_picture" for name in ("composition", "coalesce", "complement")},
     **{
-        f"{kind}_divide": f"{_HERE}.operations.divides:{kind}_divide_picture"
-        for kind in ("logical", "zipped", "tiled", "flat")
-    },
-    **{
-        f"{kind}_product": f"{_HERE}.operations.products:{kind}_product_picture"
-        for kind in ("logical", "zipped", "tiled", "flat", "blocked", "raked")
+        name: f"{_HERE}.operations.operations:{name}_picture"
+        for name in (
+            *("composition", "coalesce", "complement"),
+            *(f"{kind}_divide" for kind in ("logical", "zipped", "tiled", "flat")),
+            *(f"{kind}_product" for kind in ("logical", "zipped", "tiled", "flat", "blocked", "raked")),
+        )
     },
     **{name: f"{_HERE}.operations.partitions:{name}_picture" for name in ("local_tile", "local_partition")},
     "predication": f"{_HERE}.operations.predication:predication_picture",

@@ -6,22 +6,40 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from tilewright._names import did_you_mean, names_of
+from tilewright.cute.atoms.mma_warpgroup import OperandMajorMode
 from tilewright.cute.text.print_tv import print_latex_tv
 from tilewright.cute.text.printing import print_latex
 from tilewright.devices import DEVICES
 from tilewright.lang.library.smem import SmemAllocator
-from tilewright.utils import hardware_info
+from tilewright.utils import hardware_info, hopper_helpers
+from tilewright.utils.grouped_scheduler import (
+    GroupedGemmTileSchedulerHelper,
+    GroupSearchResult,
+    create_initial_search_state,
+)
 from tilewright.utils.hardware_info import HardwareInfo
+from tilewright.utils.tile_scheduler import (
+    PersistentTileSchedulerParams,
+    StaticPersistentTileScheduler,
+    WorkTileInfo,
+)
 
 if TYPE_CHECKING:
     from tilewright.cute.tensors.tensor import Tensor
 
 __all__ = [
+    "GroupSearchResult",
+    "GroupedGemmTileSchedulerHelper",
     "HardwareInfo",
     "LayoutEnum",
+    "PersistentTileSchedulerParams",
     "SmemAllocator",
+    "StaticPersistentTileScheduler",
+    "WorkTileInfo",
+    "create_initial_search_state",
     "get_smem_capacity_in_bytes",
     "hardware_info",
+    "hopper_helpers",
     "print_latex",
     "print_latex_tv",
 ]
@@ -67,6 +85,10 @@ class LayoutEnum(Enum):
         if leading not in (0, 1):
             raise ValueError(f"LayoutEnum.from_tensor({tensor}): neither of the first two modes has stride 1")
         return LayoutEnum.COL_MAJOR if leading == 0 else LayoutEnum.ROW_MAJOR
+
+    def sm90_mma_major_mode(self) -> OperandMajorMode:
+        """Which mode of A (M, K) or B (N, K) is contiguous, as wgmma calls it."""
+        return OperandMajorMode.K if self is LayoutEnum.ROW_MAJOR else OperandMajorMode.MN
 
     def is_m_major_c(self) -> bool:
         """Of C: M is contiguous."""

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from tilewright._core import cuda
+from tilewright.devices import H200
 from tilewright.runtime.device import properties
 
 __all__ = ["HardwareInfo"]
 
 
 class HardwareInfo:
-    """What a CUDA device has."""
+    """What a CUDA device has; where there is no driver, what an H200 has, as kernels that run on the CPU see it.
+
+    Source: CuTeDSL `utils.HardwareInfo`.
+    """
 
     def __init__(self, device_id: int = 0) -> None:
         self.device_id = device_id
 
-    def _properties(self) -> dict[str, Any]:
-        return properties(self.device_id)
-
     def get_device_multiprocessor_count(self) -> int:
         """The multiprocessors of the device."""
-        return int(self._properties()["multiprocessors"])
+        if cuda.driver_path() is None:
+            return H200.multiprocessors
+        return int(properties(self.device_id)["multiprocessors"])
 
     def get_max_active_clusters(self, cluster_size: int) -> int:
-        """Clusters of so many blocks that run at a time, one block a multiprocessor."""
+        """Clusters of so many blocks that run at a time, one block a multiprocessor.
+
+        It is the bound that the multiprocessors give. Where a GPC has a number of them that cluster_size does not
+        divide, fewer run at a time, and the others follow.
+        """
         if cluster_size < 1:
             raise ValueError(f"get_max_active_clusters: cluster_size is {cluster_size}; expected at least 1")
         return self.get_device_multiprocessor_count() // cluster_size

@@ -157,6 +157,7 @@ struct Code {
   uint32_t shared_granule = 4;  // bytes that are written or read together, always
   uint32_t global_granule = 4;
   uint32_t frame_granule = 4;
+  bool has_wgmma = false;
   bool has_global_atomics = false;  // their order would depend on how CTAs are spread
 };
 

@@ -237,7 +237,17 @@ void Translator::compute_sync(const Operation& operation) {
     case Opcode::kCpAsyncWait:
       out_.add(wait_handler(), kNone).side = operation.ints.empty() ? 0 : static_cast<uint32_t>(operation.ints[0]);
       return;
-    default:  // griddepcontrol: launches follow each other
+    case Opcode::kWgmmaFence:
+      out_.add(nothing_handler(), kNone, {}, 1, wgmma_fence_handler());
+      return;
+    case Opcode::kWgmmaCommit:
+      out_.add(nothing_handler(), kNone, {}, 1, wgmma_commit_handler());
+      return;
+    case Opcode::kWgmmaWait:
+      out_.add(nothing_handler(), kNone, {}, 1, wgmma_wait_handler()).side =
+          static_cast<uint32_t>(operation.ints.at(0));
+      return;
+    default:  // griddepcontrol: launches follow each other; setmaxregister: threads have all that they need
       return;
   }
 }

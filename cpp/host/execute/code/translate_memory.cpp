@@ -215,6 +215,13 @@ void Translator::compute_memory(const Operation& operation) {
       out_.add_memory(run, checked, kNone, {}, std::move(code));
       return out_.set_flow(Flow::kMemory);
     }
+    case Opcode::kWgmma: {
+      code_.has_wgmma = true;
+      const Register adds = operand(operation, 0).reg;
+      const Handler run = wgmma_handler(code, false), checked = wgmma_handler(code, true);
+      out_.add_memory(run, checked, kNone, {adds, kNone, kNone}, std::move(code));
+      return out_.set_flow(Flow::kMemory);
+    }
     case Opcode::kMma:
     case Opcode::kLdMatrix:
     case Opcode::kStMatrix: {

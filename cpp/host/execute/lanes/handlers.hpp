@@ -61,6 +61,12 @@ Handler mma_handler(const MemoryCode& memory, bool checked);
 Handler ldmatrix_handler(const MemoryCode& memory, bool checked);
 Handler stmatrix_handler(const MemoryCode& memory, bool checked);
 
+// wgmma.cpp
+Handler wgmma_handler(const MemoryCode& memory, bool checked);
+Handler wgmma_fence_handler();
+Handler wgmma_commit_handler();
+Handler wgmma_wait_handler();
+
 // warps.cpp
 Handler shuffle_sync_handler();
 Handler vote_handler();

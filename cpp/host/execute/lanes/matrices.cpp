@@ -1,9 +1,7 @@
 // What a warp does with matrices: mma.sync, ldmatrix, stmatrix. All of its lanes take part.
 //
-// Of mma.sync, lane 4 g + t has in each register neighbours along k, or along n of C: those from e t on, e being the
-// elements of a register, of row g, or g + 8. The sum over k of an instruction is formed in order, one product after
-// the other, in C's type or, where that is Float16, in Float32: as the host executes our GEMM templates.
-#include <bit>
+// The sum over k of an mma.sync is formed in order, one product after the other, in C's type or, where that is Float16,
+// in Float32: as the host executes our GEMM templates.
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -11,20 +9,14 @@
 
 #include "address.hpp"
 #include "elements.hpp"
+#include "fragments.hpp"
 #include "handlers.hpp"
 #include "lanes.hpp"
-#include "numbers.hpp"
 
 namespace tilewright::execute {
 
 using program::Scalar;
 
-namespace {
-
-constexpr uint32_t kRegisterBytes = 4, kRowBytes = 16, kRows = 8;
-constexpr uint32_t kMostRows = 16, kMostColumns = 8, kMostDepth = 32;  // of an instruction
-
-// The lanes that do not reach an instruction which the whole warp executes.
 void look_at_lanes(const Warp& warp, const Instruction& i, const char* name) {
   if (warp.shadow == nullptr || warp.mask == kAllLanes) return;
   const Mask absent = ~warp.mask;
@@ -37,6 +29,11 @@ void look_at_lanes(const Warp& warp, const Instruction& i, const char* name) {
     finding->other = warp.cta->thread_of(warp, std::countr_zero(absent & warp.live));
   }
 }
+
+namespace {
+
+constexpr uint32_t kRowBytes = 16, kRows = kMatrixRows;
+constexpr uint32_t kMostRows = 16, kMostColumns = 8, kMostDepth = 32;  // of an instruction
 
 // ---- ldmatrix and stmatrix ----
 
@@ -142,27 +139,6 @@ Shape shape_of(const MemoryCode& memory) {
   const auto at = [&](std::size_t x) { return static_cast<uint32_t>(memory.ints[x]); };
   const uint32_t m = at(0), n = at(1), k = at(2);
   return {m, n, k, at(3), at(4), at(5), m * k / kLanes, n * k / kLanes, m * n / kLanes};
-}
-
-struct Place {
-  uint32_t row, column;
-};
-
-// Where element v of a lane's part lies in a matrix of so many rows, A (m, k), B (n, k) or C (m, n), of which the lane
-// has `together` neighbours at a time.
-Place place_of(uint32_t v, uint32_t lane, uint32_t together, uint32_t rows) {
-  const uint32_t reg = v / together, halves = rows / kRows;
-  return {lane / 4 + kRows * (reg % halves), together * (lane % 4) + v % together + 4 * together * (reg / halves)};
-}
-
-uint32_t together_of(const AccessCode& access) { return std::max(kRegisterBytes / access.bytes, 1u); }
-constexpr uint32_t kTogetherOfC = 2;
-
-// What an instruction reads of an element: of TFloat32 the upper 19 bits.
-template <class T>
-T number_of(Scalar scalar, const uint8_t* from) {
-  if (scalar != Scalar::kTFloat32) return decode<T>(scalar, from);
-  return static_cast<T>(std::bit_cast<float>(host::read_as<uint32_t>(from) & 0xFFFFE000u));
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 #include "host/execute/lanes/address.hpp"
 #include "host/execute/lanes/handlers.hpp"
 #include "program/emit/vectorize.hpp"
+#include "program/wgmma.hpp"
 
 namespace tilewright::execute {
 
@@ -36,6 +37,11 @@ int64_t flops_of(const program::Program& program, const Operation& operation) {
     int64_t products = 1;
     for (std::size_t i = 0; i < 6; ++i) products *= operation.ints[i];
     return 2 * products / kLanes;
+  }
+  if (operation.code == Opcode::kWgmma) {
+    if (!program::is_float(program.type(operation.accesses[0].pointer).scalar)) return 0;
+    const program::Wgmma w(operation.ints);
+    return 2 * program::Wgmma::kRows * w.n * w.k * w.rows * w.columns * w.depth / program::Wgmma::kThreads;
   }
   if (operation.code == Opcode::kReduce) return of_type(operation.operands[0], 1);
   switch (program::facts(operation.code).family) {
@@ -185,6 +191,7 @@ void Profile::count_memory(Warp& warp, const Instruction& instruction, uint32_t 
       }
       return;
     case Opcode::kMma:
+    case Opcode::kWgmma:
       return;
     case Opcode::kLdMatrix:
       return count_matrices(warp, instruction, first, RequestKind::kLdMatrix);

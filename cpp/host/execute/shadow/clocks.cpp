@@ -71,14 +71,15 @@ uint32_t Clocks::event(const Warp& warp, const Instruction& instruction, bool is
 
 uint32_t Clocks::run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes) {
   events_.push_back({warp.cta->linear, instruction.place, static_cast<uint16_t>(warp.index), false,
-                     static_cast<uint8_t>(lane), bytes, false, 0, first});
+                     static_cast<uint8_t>(lane), bytes, false, false, 0, first});
   last_ = nullptr;
   return static_cast<uint32_t>(events_.size() - 1);
 }
 
 uint32_t Clocks::landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place) {
   last_ = nullptr;
-  events_.push_back({linear, place, warp, false, 0, 0, true, static_cast<uint16_t>(issuer.index), issuer.cta->linear});
+  events_.push_back(
+      {linear, place, warp, false, 0, 0, true, false, static_cast<uint16_t>(issuer.index), issuer.cta->linear});
   const auto number = static_cast<uint32_t>(events_.size() - 1);
   if (cta != nullptr) {
     const std::size_t agent = warp - cta->warps.size();

@@ -32,6 +32,7 @@ struct Event {
   uint8_t lane = 0;
   uint32_t bytes = 0;
   bool is_of_proxy = false;  // the asynchronous one
+  bool is_wgmma = false;
   uint16_t issuer = 0;       // of what a copy brought: the warp that asked for it, of CTA `first`
   uint64_t first = 0;
 
@@ -106,6 +107,7 @@ class Clocks {
   // Forgets all events; what is recorded as 1 is in order with everything.
   void clear();
   const Event& operator[](Record record) const { return events_[event_of(record)]; }
+  void set_wgmma(uint32_t event) { events_[event].is_wgmma = true; }
 
   void begin(CtaClocks& cta, std::size_t warps) const;
   bool is_ordered(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const;

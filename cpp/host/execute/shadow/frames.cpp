@@ -63,6 +63,7 @@ bool Shadow::frame_place(Warp& warp, const Instruction& instruction, const Acces
   CtaMemory::OfWarp& known = warp.cta->memory->warps[warp.index];
   const Mask bit = Mask{1} << lane;
   for (uint64_t g = address >> frame_shift_; g <= (address + bytes - 1) >> frame_shift_; ++g) {
+    if (!known.owner.empty()) touch_register(warp, instruction, use, g, lane);
     Mask& written = known.written[g];
     if (is_read(use)) {
       if ((written & bit) == 0) undefined |= bit;
@@ -91,6 +92,7 @@ bool Shadow::look_at_fragment(const Warp& warp, const Instruction& instruction, 
   CtaMemory::OfWarp& known = warp.cta->memory->warps[warp.index];
   if (is_read(use)) undefined = 0;
   for (uint64_t g = address >> frame_shift_; g <= (address + access.bytes - 1) >> frame_shift_; ++g) {
+    if (!known.owner.empty()) touch_register(warp, instruction, use, g, lane);
     Mask& written = known.written[g];
     if (is_read(use)) {
       undefined |= mask & ~written;
@@ -102,7 +104,7 @@ bool Shadow::look_at_fragment(const Warp& warp, const Instruction& instruction, 
 }
 
 bool Shadow::is_written(const Warp& warp, const AccessCode& access, uint32_t first, uint32_t count, Mask mask) {
-  if (!is_inside(warp, access, first, count)) return false;
+  if (!is_inside(warp, access, first, count) || !touch_registers(warp, access, first, count)) return false;
   const Mask* written = warp.cta->memory->warps[warp.index].written.data();
   Mask all = mask;
   each_granule(warp, access, first, count, warp.shadow->frame_shift_, [&](uint64_t g) { all &= written[g]; });
@@ -110,7 +112,7 @@ bool Shadow::is_written(const Warp& warp, const AccessCode& access, uint32_t fir
 }
 
 bool Shadow::write(const Warp& warp, const AccessCode& access, uint32_t first, uint32_t count, Mask mask) {
-  if (!is_inside(warp, access, first, count)) return false;
+  if (!is_inside(warp, access, first, count) || !touch_registers(warp, access, first, count)) return false;
   Mask* written = warp.cta->memory->warps[warp.index].written.data();
   each_granule(warp, access, first, count, warp.shadow->frame_shift_, [&](uint64_t g) { written[g] |= mask; });
   return true;

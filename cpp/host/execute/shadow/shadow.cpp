@@ -83,6 +83,9 @@ void Shadow::begin(Cta& cta) {
       warp.origin.resize(warp.written.size());
       warp.undefined.resize(code.register_bytes / 32 + 1);
       warp.undefined_at.resize(warp.undefined.size());
+      if (!code.has_wgmma) continue;
+      warp.owner.resize(warp.written.size());
+      warp.touched.resize(warp.written.size());
     }
   } else {
     cta.memory->shared->clear();
@@ -91,6 +94,9 @@ void Shadow::begin(Cta& cta) {
     std::fill(warp.written.begin(), warp.written.end(), 0);
     std::fill(warp.origin.begin(), warp.origin.end(), 0);
     std::fill(warp.undefined.begin(), warp.undefined.end(), 0);
+    std::fill(warp.owner.begin(), warp.owner.end(), 0);
+    std::fill(warp.touched.begin(), warp.touched.end(), 0);
+    warp.has_fenced = false;
   }
   cta.memory->mbarriers.clear();
   cta.memory->cluster = {};

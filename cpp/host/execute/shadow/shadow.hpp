@@ -58,6 +58,10 @@ struct CtaMemory {
     std::vector<uint32_t> origin;  // the place where what is not written was read, for what was stored again
     std::vector<Mask> undefined;   // of each 32 bytes of registers, which are never part of two elements
     std::vector<uint32_t> undefined_at;
+    // Of each granule of the frame, where the kernel has wgmma: the place of the one that owns it, and where other code
+    // has touched it since the last fence.
+    std::vector<uint32_t> owner, touched;
+    bool has_fenced = false;
   };
   std::vector<OfWarp> warps;
   // What is told by mbarriers, and by the barrier of the cluster that this CTA is the first of.
@@ -108,6 +112,24 @@ class Shadow {
   // A copy lands for some lanes; those of `zeros` have read nothing.
   void land(const Warp& warp, const PendingCopy& copy, Mask mask);
   void forget(Warp& warp, const Allocation& allocation, Mask mask);
+
+  // ---- wgmma (wgmma.cpp) ----
+
+  // A wgmma reads pieces of 16 bytes of shared memory from now on until it has finished: the pieces never written. The
+  // one place that says how the tensor cores' reads are ordered.
+  std::vector<bool> look_at_operand(const Warp& warp, const Instruction& instruction, const AccessCode& access,
+                                    const std::vector<uint64_t>& pieces);
+  // The number of what the warp does now.
+  uint32_t event(const Warp& warp, const Instruction& instruction) { return clocks_.event(warp, instruction, false); }
+  // It owns a fragment from now on. Of each element the lanes that have never written it, where it is read; the
+  // fragment is written then where `undefined` says no other.
+  void own(const Warp& warp, const Instruction& instruction, const AccessCode& access, std::vector<Mask>& undefined);
+  static void define(const Warp& warp, const AccessCode& access, const std::vector<Mask>& undefined);
+  // It has finished: pieces that it read may be written, and registers touched: place 0.
+  void finish(const Warp& warp, const PendingWgmma& done, const std::vector<uint64_t>& pieces);
+  static void set_owner(const Warp& warp, const AccessCode& access, uint64_t begin, uint32_t place);
+  // Registers that were touched before may be used by a wgmma.
+  static void fence_registers(const Warp& warp);
 
   void sync_lanes(Warp& warp, Mask among);
   void arrive(Warp& warp, int barrier);
@@ -181,6 +203,10 @@ class Shadow {
                   int64_t bytes, uint32_t lane);
   void touch(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
              const Place& place, uint32_t lane, uint32_t event, Mask& undefined);
+  // Other code touches registers: whether no wgmma owns them.
+  static bool touch_registers(const Warp& warp, const AccessCode& access, uint32_t first, uint32_t elements);
+  static void touch_register(const Warp& warp, const Instruction& instruction, Use use, uint64_t granule,
+                             uint32_t lane);
   void find_race(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
                  const Place& place, uint32_t lane, Record record, bool record_writes);
   void find_missing_proxy_fence(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,

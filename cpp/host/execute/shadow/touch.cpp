@@ -12,6 +12,12 @@ using program::Space;
 namespace {
 
 const char* verb_of(Use use) { return is_read(use) ? "reads" : use == Use::kAtomic ? "changes atomically" : "writes"; }
+// Who does it, at an instruction.
+const char* agent_of(const Warp& warp, const Instruction& instruction, Use use) {
+  if (!is_of_proxy(use)) return "thread ";
+  const program::Program& program = *warp.code->program;
+  return program.operations[instruction.operation].code == program::Opcode::kWgmma ? "wgmma " : "copy ";
+}
 
 }  // namespace
 
@@ -23,8 +29,9 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
     Finding* finding = cta.count(warp, instruction, FindingKind::kNotLanded, static_cast<int>(lane), event.place);
     if (finding == nullptr) return;
     finding->message =
-        concat("the ", is_of_proxy(use) ? "copy " : "thread ", verb_of(use), " what an asynchronous copy ",
-               record_writes ? "writes" : "reads", ", before a wait has let the copy land");
+        concat("the ", agent_of(warp, instruction, use), verb_of(use),
+               event.is_wgmma ? " what a wgmma " : " what an asynchronous copy ", record_writes ? "writes" : "reads",
+               ", before a wait", event.is_wgmma ? "_group has let it finish" : " has let the copy land");
     finding->other = cta.thread_of(event.cta, event.warp, static_cast<int>(lane_of(record)));
     return tell(*finding, warp, access, address, place.range);
   }
@@ -41,7 +48,7 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
                      : event.warp != warp.index                ? "no barrier is between"
                      : event_of(record) + 1 == clocks_.count() ? "in one instruction"
                                                                : "no sync_warp is between";
-  finding->message = concat("the ", is_of_proxy(use) ? "copy " : "thread ", verb_of(use),
+  finding->message = concat("the ", agent_of(warp, instruction, use), verb_of(use),
                             event.is_of_proxy ? " what a copy " : " what another one ",
                             event.is_atomic ? "changes atomically"
                             : record_writes ? "writes"

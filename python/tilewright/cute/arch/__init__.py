@@ -13,6 +13,7 @@ __all__ = [  # noqa: F405
     "FULL_MASK",
     "WARP_SIZE",
     "add_packed_f32x2",
+    "alloc_smem",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -69,6 +70,8 @@ __all__ = [  # noqa: F405
     "popc",
     "prmt",
     "rcp_approx",
+    "setmaxregister_decrease",
+    "setmaxregister_increase",
     "shuffle_sync",
     "shuffle_sync_bfly",
     "shuffle_sync_down",
@@ -87,6 +90,8 @@ __all__ = [  # noqa: F405
     "warp_reduction_max",
     "warp_reduction_sum",
     "warp_redux_sync",
+    "warpgroup_reg_alloc",
+    "warpgroup_reg_dealloc",
 ]
 
 if not TYPE_CHECKING:

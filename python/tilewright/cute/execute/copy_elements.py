@@ -113,7 +113,8 @@ def predicates_of(function: str, pred: Any, sizes: tuple[int, ...]) -> Array:
     if found != sizes and not (sizes[0] == 1 and found == sizes[1:]):
         raise ValueError(
             f"{function}: pred has shape {text(tensor.shape)}, but needs one Boolean for each call of the atom: "
-            f"{text(sizes)}, the calls of the first mode, then the other modes of src"
+            f"{text(sizes)}, the calls of the first mode, then the other modes of src; "
+            f"make_rmem_tensor({text(sizes)}, Boolean) has them"
         )
     values: Array = np.asarray(tensor._elements() != 0)
     return values

@@ -16,6 +16,7 @@ from tilewright.cute.atoms.mma_ops import Field
 from tilewright.cute.execute import traced
 from tilewright.cute.execute.copy_elements import memory_tensor, sizes_of
 from tilewright.cute.execute.mma_arithmetic import multiply
+from tilewright.cute.execute.wgmma import multiply_by_warpgroup
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.cute.tiled.tiled_mma import OPERAND_MODES, TiledMma
@@ -171,14 +172,16 @@ def _gemm(function: str, atom: Any, d: Any, a: Any, b: Any, c: Any) -> None:
     shapes = _extents(function, d, a, b, c)
     _check_values(function, atom, shapes)
     if is_in_kernel:
-        multiply_in_kernel = traced.multiply_add if threads == 1 else traced.multiply_by_warp
-        multiply_in_kernel(function, atom, d, a, b, c, shapes)
+        _IN_KERNEL[threads](function, atom, d, a, b, c, shapes)
         return
     rows, columns, depth = shapes["a"][1], shapes["b"][1], shapes["a"][2]
     left = _matrices(atom, "A", _load(a, atom.op.a_dtype), (rows, 1, depth))
     right = _matrices(atom, "B", _load(b, atom.op.b_dtype), (1, columns, depth))
     d.store(_registers(atom, _steps(atom, left, right, _initial(atom, c, (rows, columns)))))
 
+
+# By the threads of an atom.
+_IN_KERNEL = {1: traced.multiply_add, 32: traced.multiply_by_warp, 128: multiply_by_warpgroup}
 
 Shapes = dict[str, tuple[int, ...]]
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tilewright.cute.atoms.mma_atom import MmaAtom
 
 __all__ = [
+    "access",
     "convert_elements",
     "copy_by_atom",
     "copy_by_warp",
@@ -33,11 +34,11 @@ __all__ = [
     "in_kernel",
     "multiply_add",
     "multiply_by_warp",
+    "require_registers",
 ]
 
 _MOST_BITS = 128  # of one instruction of any GPU
 _REGISTER_BITS = 32
-_WARP = 32  # threads
 
 
 def in_kernel(*tensors: Tensor) -> bool:
@@ -45,7 +46,7 @@ def in_kernel(*tensors: Tensor) -> bool:
     return any(is_traced(tensor.iterator) for tensor in tensors)
 
 
-def _access(function: str, tensor: Tensor) -> Any:
+def access(function: str, tensor: Tensor) -> Any:
     """What the program accesses: the pointer and the layout."""
     if not is_traced(tensor.iterator):
         raise TypeError(
@@ -57,9 +58,9 @@ def _access(function: str, tensor: Tensor) -> Any:
 def _emit_copy(
     function: str, src: Tensor, dst: Tensor, pred: Tensor | None, elements: int, mode: int = 0, text: str = ""
 ) -> None:
-    accesses = [_access(function, src), _access(function, dst)]
+    accesses = [access(function, src), access(function, dst)]
     if pred is not None:
-        accesses.append(_access(function, pred))
+        accesses.append(access(function, pred))
     emit("copy", accesses=accesses, ints=(elements * src.iterator.dtype.bits, elements, mode), text=text)
 
 
@@ -94,7 +95,8 @@ def _predicate(function: str, pred: Any, sizes: tuple[int, ...]) -> Tensor:
     if found != sizes and not (sizes[0] == 1 and found == sizes[1:]):
         raise ValueError(
             f"{function}: pred has shape {text(tensor.shape)}, but needs one Boolean for each call of the atom: "
-            f"{text(sizes)}, the calls of the first mode, then the other modes of src"
+            f"{text(sizes)}, the calls of the first mode, then the other modes of src; "
+            f"make_rmem_tensor({text(sizes)}, Boolean) has them"
         )
     return tensor
 
@@ -185,7 +187,7 @@ def copy_by_warp(function: str, atom: CopyAtom, src: Tensor, dst: Tensor, pred: 
             )
         calls.append((first // values, *rest))
         if tensor.memspace is AddressSpace.rmem:
-            _require_registers(function, name_of(atom), name, tensor)
+            require_registers(function, name_of(atom), name, tensor)
         else:
             _require_vectors(function, atom, name, tensor, values)
     if calls[0] != calls[1]:
@@ -195,12 +197,12 @@ def copy_by_warp(function: str, atom: CopyAtom, src: Tensor, dst: Tensor, pred: 
         )
     emit(
         "ldmatrix" if op.is_load else "stmatrix",
-        accesses=[_access(function, src), _access(function, dst)],
+        accesses=[access(function, src), access(function, dst)],
         ints=(op.num_matrices, int(op.transpose)),
     )
 
 
-def _require_registers(function: str, what: str, name: str, tensor: Tensor) -> None:
+def require_registers(function: str, what: str, name: str, tensor: Tensor) -> None:
     """Each register of 32 bits holds neighbours."""
     bits = tensor.iterator.dtype.bits
     together = max(_REGISTER_BITS // bits, 1)
@@ -222,17 +224,15 @@ def multiply_by_warp(
 ) -> None:
     """d[m,n] = c[m,n] + sum over k of a[m,k] b[n,k], an instruction of the warp for each m, n and k: mma.sync."""
     op = atom.op
-    if int(_core.size(atom.thr_id)) != _WARP:
-        raise ValueError(f"{function}: {op} is no operation of kernels yet; those of one thread and of a warp are")
     for name, tensor in (("d", d), ("a", a), ("b", b), ("c", c)):
-        _require_registers(function, str(op), name, tensor)
+        require_registers(function, str(op), name, tensor)
     c = _initial(atom, d, c)
     # Of Float32 the instruction reads the upper bits.
     a, b = (Tensor(recast_ptr(x.iterator, dtype=t), x.layout) for x, t in ((a, op.a_dtype), (b, op.b_dtype)))
     _, rows, depth = shapes["a"]
     emit(
         "mma",
-        accesses=[_access(function, tensor) for tensor in (d, a, b, c)],
+        accesses=[access(function, tensor) for tensor in (d, a, b, c)],
         ints=(*op.shape_mnk, rows, shapes["b"][1], depth, int(op.arch.removeprefix("sm_"))),
         text=op.instruction,
     )
@@ -279,7 +279,7 @@ def multiply_add(
     """d[m,n] = c[m,n] + sum over k of a[m,k] b[n,k], each step a fused multiply-add."""
     c = _initial(atom, d, c)
     _, rows, depth = shapes["a"]
-    accesses = [_access(function, tensor) for tensor in (d, a, b, c)]
+    accesses = [access(function, tensor) for tensor in (d, a, b, c)]
     emit("fma_tile", accesses=accesses, ints=(1, rows, shapes["b"][1], depth))
 
 

@@ -13,6 +13,7 @@ from tilewright.cute.atoms.mma_warpgroup import (
     OperandSource,
 )
 from tilewright.cute.atoms.smem_layout import SmemLayoutAtomKind, make_smem_layout_atom
+from tilewright.cute.execute.wgmma import commit_group, fence, wait_group
 
 __all__ = [
     "Field",
@@ -23,7 +24,10 @@ __all__ = [
     "OperandMajorMode",
     "OperandSource",
     "SmemLayoutAtomKind",
+    "commit_group",
+    "fence",
     "make_smem_layout_atom",
+    "wait_group",
 ]
 
 if not TYPE_CHECKING:

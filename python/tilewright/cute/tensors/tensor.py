@@ -182,7 +182,7 @@ class Tensor:
         if isinstance(coord, float) or getattr(type(coord), "is_float", False):
             raise TypeError(
                 f"{self}: an index is an integer, but got {type(coord).__name__} {coord}: `//` divides to an integer, "
-                "`/` to a Float32"
+                "`/` to a Float32; Int32(x) converts"
             )
         if isinstance(coord, (tuple, list)):
             if isinstance(shape, tuple) and len(coord) == len(shape):

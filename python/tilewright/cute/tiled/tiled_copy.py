@@ -17,9 +17,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._traceback import warn
 from tilewright.cute.atoms.copy_atom import CopyAtom
 from tilewright.cute.int_tuple import text
 from tilewright.cute.layout_error import layout_error
+from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor, as_tensor
 from tilewright.numeric import Int32, Int64
 from tilewright.numeric.traced import is_traced
@@ -266,9 +268,22 @@ class ThrCopy(TiledCopy):
         return self._partition("partition_D", dst, self._dst)
 
     def _partition(self, function: str, x: Any, side: Any) -> Tensor:
-        threads = self._by_threads(function, as_tensor(x, function), side)
+        tensor = as_tensor(x, function)
+        threads = self._by_threads(function, tensor, side)
+        if is_traced(self.thr_idx) and tensor.memspace is AddressSpace.smem:
+            self._warn_of_overhang(function, tensor)
         rest = _core.rank(threads.layout, mode=[2])
         return threads[self.thr_idx, None, (None,) * rest]  # type: ignore[no-any-return]
+
+    def _warn_of_overhang(self, function: str, tensor: Tensor) -> None:
+        """Shared memory is as large as its tensor: what overhangs is another tensor's, or nobody's."""
+        tile = extents_of(self.tiler_mn)
+        extents = [_core.size(mode) for mode in tensor.shape[: len(tile)]]
+        if any(isinstance(extent, int) and extent < wanted for wanted, extent in zip(tile, extents, strict=True)):
+            warn(
+                f"{function}: the tile {text(tile)} of the tiled copy is larger than {tensor} of shared memory: a copy "
+                "without a predicate reaches outside; take fewer threads or values, or a larger tensor"
+            )
 
     def _key(self) -> tuple[Any, ...]:
         return (*super()._key(), self.thr_idx)

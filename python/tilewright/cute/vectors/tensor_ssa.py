@@ -61,7 +61,10 @@ def size_of(shape: Any, function: str = "load") -> int:
     """The number of elements of a static shape."""
     size = _core.size(shape)
     if not isinstance(size, int):
-        raise LayoutError(f"a vector has a static shape, but got {text(shape)}; slice the tensor first")
+        raise LayoutError(
+            f"a vector has a static shape, but got {text(shape)}; slice the tensor first (t[i, None], cute.local_tile) "
+            "or make it by from_dlpack, which fixes its extents"
+        )
     if size > MOST_ELEMENTS:
         raise LayoutError(
             f"{function}: a vector of shape {text(shape)} has {size} elements, and at most {MOST_ELEMENTS} are taken"

@@ -8,6 +8,7 @@ import { inspector } from "./inspector.js";
 import { PRESETS } from "./presets.js";
 import { placeIn, repairs } from "./repair.js";
 import { fails, look } from "./scenes/look.js";
+import { chosenOf, fileOf, hoverOf } from "./scenes/picture.js";
 import { History, OPERATIONS, VIEWS, examplesOf, operandsOf, stateOf, toFragment } from "./state.js";
 
 const THEMES = { auto: "dark", dark: "light", light: "auto" };
@@ -25,10 +26,12 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
   const canvas = pictureCanvas({
     wheelNeedsControl,
     pick: cell => {
-      if (scene.picks === "thread" && cell.thread !== undefined) change({ focus: state.focus === String(cell.thread) ? "" : String(cell.thread) }, null);
+      if (scene.picks === "thread" && cell.owner !== undefined) change({ focus: state.focus === String(cell.owner) ? "" : String(cell.owner) }, null);
       else if (cell.pick !== undefined && scene.moves) change({ at: String(cell.pick) }, "at");
     },
     move: index => change({ at: String(index) }, "at"),
+    hover: ({ panel, cell }) => hoverOf(core, panel, cell),
+    resized: () => update(),
   });
   const side = controls({ changed: change, started: preset => change({ ...stateOf(preset) }, null) });
   const toast = h("output", { class: "toast" });
@@ -49,7 +52,7 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
   share.append(h("summary", { "aria-label": "Share and export", title: "Share and export" }, "Share"), h("div", { class: "items" },
     item("Copy link", () => copy(address ? address(toFragment(state)) : `#${toFragment(state)}`, "The link")),
     item("Copy as Python", () => copy(asPython(state), "Python")), item("Copy as CuTe C++", () => copy(asCpp(state), "C++")),
-    item("Save as SVG", () => saveSvg(canvas.picture, name())), item("Save as PNG", () => savePng(canvas.picture, name()))));
+    item("Save as SVG", () => saveSvg(fileOf(core, scene), name())), item("Save as PNG", () => savePng(fileOf(core, scene), name()))));
   const help = h("dialog", { class: "help", "aria-label": "Keys" });
   help.append(h("div", { class: "help-head" }, h("h2", {}, "Keys"), signButton("close", "Close", () => help.close())),
     h("dl", {}, KEYS.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)])));
@@ -88,7 +91,7 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
   function update() {
     cancelAnimationFrame(waiting);
     waiting = 0;
-    const found = look(core, state), shown = operandsOf(state);
+    const found = look(core, state, canvas.size()), shown = operandsOf(state);
     side.show(state);
     views.choose(state.view);
     undo.disabled = history.place === 0;
@@ -104,9 +107,9 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
       scene = found.scene;
       canvas.show(scene);
       about.show(scene, state);
-      const said = (scene.chosen ?? []).flatMap(([label, text]) => [h("span", { class: "name" }, label), h("span", {}, String(text))]);
+      const chosen = scene.moves && chosenOf(core, scene, scene.at), said = (chosen ?? []).flatMap(([label, text]) => [h("span", { class: "name" }, label), h("span", {}, String(text))]);
       status.replaceChildren(...(said.length ? said : [h("span", { class: "name" }, hintOf(scene))]));
-      canvas.say(scene.chosen ? scene.chosen.map(([label, text]) => `${label} ${text}`).join(", ") : scene.title);
+      canvas.say(chosen ? chosen.map(([label, text]) => `${label} ${text}`).join(", ") : scene.title);
     }
     changed(state);
   }
@@ -147,6 +150,7 @@ export function mount(root, { core, state: first, changed = () => {}, address = 
     core, frame, change, update, go, canvas, operations: OPERATIONS, presets: PRESETS,
     get state() { return state; },
     get scene() { return scene; },
+    get file() { return fileOf(core, scene); },
     replace(next) {
       state = stateOf(next);
       history.push(state, null);

@@ -1,17 +1,25 @@
 // The picture in its window: zoomed, moved, pointed at, and a cell of it chosen.
 import { h, signButton } from "./dom.js";
-import { cellAt, render } from "./picture.js";
+import { cellAt } from "./scenes/picture.js";
 
 const LARGEST = 1.9;  // as large as a small picture is drawn
 
-export function pictureCanvas({ pick, move, wheelNeedsControl }) {
+// By how much, in parts of their size, the letters of this machine's font are narrower than those by which the core measures.
+function lacking(node) {
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = `100px ${getComputedStyle(node).fontFamily}`;
+  return Math.round(1000 * (0.602 - context.measureText("0".repeat(10)).width / 1000)) / 1000;
+}
+
+export function pictureCanvas({ pick, move, hover, resized, wheelNeedsControl }) {
   const stage = h("div", { class: "stage" }), tip = h("div", { class: "tip", hidden: true, role: "presentation" });
   const percent = h("span", { class: "percent" }, "100 %");
   const controls = h("div", { class: "zoom", role: "group", "aria-label": "Zoom" },
     signButton("minus", "Zoom out (−)", () => zoom(1 / 1.25)), percent, signButton("plus", "Zoom in (+)", () => zoom(1.25)), signButton("fit", "Fit the window (0)", () => fit()));
   const spoken = h("p", { class: "unseen", "aria-live": "polite" });
   const element = h("div", { class: "canvas" }, stage, tip, spoken);
-  let picture = null, scene = null, kept = false;
+  let spaced = null;  // whether it is known by how much
+  let picture = null, kept = false;  // {svg, width, height, panels, ..}: a scene
   const view = { x: 0, y: 0, scale: 1 };
   const pointers = new Map();
 
@@ -46,16 +54,17 @@ export function pictureCanvas({ pick, move, wheelNeedsControl }) {
 
   function show(next) {
     const wasFocused = stage.contains(stage.getRootNode().activeElement);
-    scene = next;
-    picture = render(scene, size());
+    picture = next;
     const shown = document.createElement("template");  // so that it is laid out once, in its place
     shown.innerHTML = picture.svg;
     const drawn = shown.content.firstElementChild;
     drawn.setAttribute("tabindex", "0");
-    drawn.setAttribute("aria-label", `${scene.title}. ${scene.moves ? "The arrow keys move between cells." : ""}`);
+    drawn.setAttribute("aria-label", `${picture.title}. ${picture.moves ? "The arrow keys move between cells." : ""}`);
     drawn.removeAttribute("width");
     drawn.removeAttribute("height");
     stage.replaceChildren(drawn);
+    const text = spaced === null ? drawn.querySelector("text") : null;
+    if (text) stage.style.setProperty("--lacking", `${spaced = lacking(text)}em`);
     if (kept) place();
     else fit();
     if (wasFocused) drawn.focus({ preventScroll: true });
@@ -68,15 +77,14 @@ export function pictureCanvas({ pick, move, wheelNeedsControl }) {
   };
   const found = event => {
     const at = inside(event);
-    return picture && cellAt(picture.boxes, view.x + at.x / view.scale, view.y + at.y / view.scale);
+    return picture && cellAt(picture.panels, view.x + at.x / view.scale, view.y + at.y / view.scale);
   };
   const hide = () => { tip.hidden = true; };
 
   function point(event) {
-    const cell = found(event);
-    const said = cell && scene.hover(cell.cell);
-    stage.classList.toggle("pickable", cell?.cell.pick !== undefined && Boolean(scene.moves || scene.picks));
-    if (!said) return hide();
+    const under = found(event), said = under && hover(under), cell = under && picture.panels[under.panel].cells[under.cell];
+    stage.classList.toggle("pickable", Boolean(cell && (picture.picks ? cell.owner !== undefined : cell.pick !== undefined && picture.moves)));
+    if (!said?.length) return hide();
     tip.replaceChildren(...said.flatMap(([name, text]) => [h("span", { class: "name" }, name), h("span", {}, String(text))]));
     tip.hidden = false;
     const at = inside(event), { width, height } = size();
@@ -112,7 +120,7 @@ export function pictureCanvas({ pick, move, wheelNeedsControl }) {
     const pointer = pointers.get(event.pointerId);
     pointers.delete(event.pointerId);
     const cell = pointer && !pointer.moved && found(event);
-    if (cell) pick(cell.cell);
+    if (cell) pick(picture.panels[cell.panel].cells[cell.cell]);
     if (cell && event.pointerType !== "mouse") point(event);
   });
   stage.addEventListener("pointercancel", event => pointers.delete(event.pointerId));
@@ -125,18 +133,18 @@ export function pictureCanvas({ pick, move, wheelNeedsControl }) {
   stage.addEventListener("dblclick", fit);
   stage.addEventListener("keydown", event => {
     const steps = { "+": 1.25, "=": 1.25, "-": 0.8 };
-    const moves = scene?.moves, step = { ArrowDown: 1, ArrowUp: -1, ArrowRight: moves?.rows, ArrowLeft: -moves?.rows }[event.key];
+    const moves = picture?.moves, step = { ArrowDown: 1, ArrowUp: -1, ArrowRight: moves?.rows, ArrowLeft: -moves?.rows }[event.key];
     if (event.key in steps && !event.ctrlKey && !event.metaKey) zoom(steps[event.key]);
     else if (event.key === "0" && !event.ctrlKey && !event.metaKey) fit();
-    else if (moves && step && scene.at + step >= 0 && scene.at + step < moves.size) move(scene.at + step);
+    else if (moves && step && picture.at + step >= 0 && picture.at + step < moves.size) move(picture.at + step);
     else if (!(moves && step)) return;
     event.preventDefault();
   });
   new ResizeObserver(() => {
     seen = null;
-    if (scene && kept) place();
-    else if (scene) show(scene);
+    if (picture && kept) place();
+    else if (picture) resized();
   }).observe(stage);
 
-  return { element, controls, show, fit, zoom, say(text) { spoken.textContent = text; }, get picture() { return render(scene, size(), true); }, get boxes() { return picture.boxes; } };
+  return { element, controls, show, fit, zoom, size, say(text) { spoken.textContent = text; }, get boxes() { return picture.panels; } };
 }

@@ -3,7 +3,7 @@ import { COPIES, MMAS } from "./constants.js";
 import { h } from "./dom.js";
 import { operandField } from "./operand.js";
 import { PRESETS } from "./presets.js";
-import { ACCESS, OPERATIONS, OPTIONS, VIEWS, isColored, ofMatrices, operandsOf, stateOf } from "./state.js";
+import { ACCESS, OPERATIONS, OPTIONS, VIEWS, ofMatrices, operandsOf, stateOf } from "./state.js";
 
 const byName = names => names.map(name => [name, name]);
 const CHOICES = {
@@ -54,7 +54,7 @@ export function controls({ changed, started }) {
         field.value = state[name];
       }
       for (const [name, { element: label, field }] of Object.entries(options)) {
-        label.hidden = !view.options.includes(name) || (name === "color" && !isColored(state));
+        label.hidden = !view.options.includes(name);
         if (field.value !== state[name]) field.value = state[name];
         if (field.tagName === "SELECT" && field.selectedIndex < 0) field.value = field.options[0].value;
       }

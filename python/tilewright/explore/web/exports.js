@@ -1,5 +1,4 @@
 // What is taken away from the page: the picture as SVG or PNG, and texts.
-import { asFile } from "./picture.js";
 
 function save(blob, name) {
   const link = document.createElement("a");
@@ -9,13 +8,13 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-export const saveSvg = ({ svg }, name) => save(new Blob([asFile(svg)], { type: "image/svg+xml" }), `${name}.svg`);
+export const saveSvg = ({ svg }, name) => save(new Blob([svg], { type: "image/svg+xml" }), `${name}.svg`);
 
 // Twice as many pixels as the picture has units, on white: a PNG does not know on what it will stand.
 export async function pngOf({ svg, width, height }) {
   const scale = Math.min(2, 8000 / Math.max(width, height));
   const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(asFile(svg))}`;
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(width * scale);

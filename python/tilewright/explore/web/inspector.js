@@ -1,7 +1,7 @@
 // What is said of the picture: facts, the derivation, what an access costs, the elements, the program.
 import { asCpp, asPython } from "./code.js";
 import { h, tabs } from "./dom.js";
-import { byteOf, placeOf } from "./scenes/panels.js";
+import { bankOf, byteOf, sectorOf } from "./scenes/elements.js";
 import { costOf, predict } from "./scenes/requests.js";
 
 const TABS = { why: "Derivation", access: "Access", elements: "Elements", code: "Code" };
@@ -37,7 +37,7 @@ function elements(scene, state) {
   const shown = scene.elements.filter(({ index }) => index !== undefined).toSorted((a, b) => a.index - b.index).slice(0, ROWS);
   const rows = shown.map(({ index, coordinate, offset }) => {
     const byte = typeof offset === "number" ? byteOf(offset, state) : null;
-    return [index, coordinate, offset, ...(byte === null ? ["", "", ""] : [byte, placeOf.bank(byte), placeOf.sector(byte)])];
+    return [index, coordinate, offset, ...(byte === null ? ["", "", ""] : [byte, bankOf(byte), sectorOf(byte)])];
   });
   const more = scene.elements.length > shown.length ? [h("p", { class: "quiet" }, `The first ${shown.length} of ${scene.elements.length}.`)] : [];
   return [table(["index", "coordinate", "offset", "byte", "bank", "sector"], rows, shown.findIndex(({ index }) => index === scene.at)), ...more];

@@ -49,16 +49,13 @@ export const ACCESS = ["bits", "memory", "op", "width", "base"];
 // The operands and the options of each view.
 export const VIEWS = {
   layout: { name: "Layout", operands: ["layout"], options: ["color", ...ACCESS] },
-  operation: { name: "Operation", operands: OPERANDS, choice: "operation", options: ["color", ...ACCESS] },
+  operation: { name: "Operation", operands: OPERANDS, choice: "operation", options: ACCESS },
   tv: { name: "Thread-value", operands: ["tv", "tile"], options: ["focus", ...ACCESS] },
   copy: { name: "Tiled copy", operands: ["threads", "values", "tensor", "fragment", "piece"], choice: "copy", options: ["focus", "bits", "memory", "op", "base"] },
   mma: { name: "Tiled MMA", operands: ["atoms", "product"], choice: "mma", options: ["focus"] },
   banks: { name: "Swizzle", operands: ["swizzle", "shared"], options: ["bits", "op", "width", "base"] },
   request: { name: "Request", operands: ["request"], options: ACCESS },
 };
-
-// Whether the colours of a picture can be chosen: those of tiles, copies and rows are what it is about.
-export const isColored = state => state.view === "layout" || !/composition|divide|product|make_layout_tv/.test(state.operation);
 
 // The name and the explanation of each operand.
 export const LABELS = {
@@ -82,7 +79,7 @@ export const ofMatrices = state => state.copy.startsWith("ldmatrix");
 
 // The options with what they offer; of those without, anything is typed.
 export const OPTIONS = {
-  color: ["Colour", [["offset", "by offset"], ["row", "by mode 0"], ["column", "by the other modes"], ["bank", "by bank"], ["sector", "by sector"], ["line", "by line"]]],
+  color: ["Colour", [["offset", "by offset"], ["row", "by mode 0"], ["column", "by mode 1"], ["bank", "by bank"], ["sector", "by sector"], ["line", "by line"]]],
   bits: ["Element", [["8", "1 byte"], ["16", "2 bytes"], ["32", "4 bytes"], ["64", "8 bytes"], ["128", "16 bytes"]]],
   memory: ["Memory", [["global", "global"], ["shared", "shared"]]],
   op: ["Instruction", ["load", "store", "cp.async", "ldmatrix", "stmatrix"].map(name => [name, name])],
@@ -99,7 +96,7 @@ export const examplesOf = operation => {
 // The operands of a state: [{field, name, text, optional}].
 export function operandsOf(state) {
   if (state.view !== "operation") {
-    const fields = state.view !== "copy" ? VIEWS[state.view].operands : ofMatrices(state) ? ["fragment", "piece"] : ["threads", "values", "tensor"];
+    const fields = state.view !== "copy" ? VIEWS[state.view].operands : ofMatrices(state) ? ["fragment", "piece", "tensor"] : ["threads", "values", "tensor"];
     return fields.map(field => ({ field, name: LABELS[field][0], hint: LABELS[field][1], text: state[field] }));
   }
   return OPERATIONS[state.operation][0].map((name, i) => ({

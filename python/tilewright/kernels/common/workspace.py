@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from tilewright import _core
+from tilewright.kernels.common.recent import make_room
 
 __all__ = ["Workspace", "library_of", "workspace"]
 
@@ -78,7 +79,6 @@ def _scratch(
     others, second = workspace(device, sizes[1], stream, library)
     made = sizes, flags, first, others, second
     if identity:
-        while len(_kept) >= MOST:
-            del _kept[next(iter(_kept))]
+        make_room(_kept, MOST)
         _kept[device, identity] = made
     return made

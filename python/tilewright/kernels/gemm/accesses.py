@@ -14,6 +14,7 @@ from tilewright._cached import cached_property
 from tilewright._registry import Lazy
 from tilewright.analysis.totals.accesses import AccessedTensor, Accesses
 from tilewright.analysis.totals.totals import WARP, Group, Mode, Repeated, Tally, groups
+from tilewright.kernels.common.recent import make_room
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
@@ -191,8 +192,7 @@ def kept_of(plan: GemmPlan) -> Kept:
     found = _kept.pop(plan.name, None)
     if found is None:
         found = Kept(plan)
-        while len(_kept) >= KEPT:
-            del _kept[next(iter(_kept))]
+        make_room(_kept, KEPT)
     _kept[plan.name] = found
     return found
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
 from tilewright._boundary import shown
-from tilewright._traceback import short_trace
+from tilewright._traceback import short, short_trace
 from tilewright.lang import debug
 from tilewright.lang.arguments import Form, numeric_annotation
 from tilewright.lang.calls.compiled import Compiled
@@ -54,6 +54,13 @@ class Jit(Decorated, _core.cuda.Launcher):
         if traced is None:
             traced = self._programs[key] = self.trace(forms)
         return run(traced, leaves_of([(form, values[name]) for name, form in forms.items()]))
+
+    @short
+    def __getitem__(self, sizes: Any) -> Any:
+        raise TypeError(
+            f"{self.name}[..]: a @cute.jit function is called as it is, {self.name}(..), and launches its kernels: "
+            "kernel(..).launch(grid=.., block=..)"
+        )
 
     def forget(self) -> None:
         super().forget()

@@ -83,8 +83,11 @@ class KernelCall:
         if sizes_by_place:
             raise TypeError("launch: the sizes are keywords: .launch(grid=(1, 1, 1), block=(32, 1, 1))")
         for name in unknown:
-            known = inspect.signature(KernelCall.launch).parameters
-            raise TypeError(f"launch: there is no option {name}{did_you_mean(name, known)}")
+            known = [
+                x.name for x in inspect.signature(KernelCall.launch).parameters.values() if x.kind is x.KEYWORD_ONLY
+            ]
+            meant = did_you_mean(name, known) or "."
+            raise TypeError(f"launch: there is no option {name}{meant} There are {', '.join(known)}")
         sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
         if debug.is_stepping():
             self._step(sizes)
@@ -179,12 +182,15 @@ def _three(name: str, extents: Any) -> tuple[Any, Any, Any]:
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"launch: {name}={extents}: expected up to three integers of at least 1")
     for i, x in enumerate(sizes):
-        if isinstance(getattr(x, "_value", None), program.Symbol):
+        is_number = not getattr(x, "is_float", False)
+        if is_number and isinstance(getattr(x, "_value", None), program.Symbol):
             continue
         try:
             sizes[i] = int(x.__index__())
-        except AttributeError:
-            raise TypeError(f"launch: {name}={extents!r}: expected up to three integers") from None
+        except (AttributeError, TypeError):
+            raise TypeError(
+                f"launch: {name}={extents!r}: expected up to three integers; `//` and cute.ceil_div give them"
+            ) from None
         if sizes[i] < 1:
             raise ValueError(f"launch: {name}={extents}: expected up to three integers of at least 1")
     x, y, z = sizes + [1] * (3 - len(sizes))

@@ -25,6 +25,7 @@ __all__ = [
     "number_like",
     "parts_of",
     "register",
+    "register_attributes",
     "register_leaf",
     "register_python_numbers",
     "symbol_of",
@@ -93,6 +94,27 @@ def register(
     """Say what a type and its subclasses are made of; see `Parts`."""
     _forget()
     _registered_parts[kind] = Parts(split, build, assign, describe, if_called, weaker)
+
+
+def register_attributes(kind: type, *names: str) -> None:
+    """Say which attributes of a type's objects change in place, such as the index of a pipeline's state.
+
+    An object goes round every loop that mentions it. Its other attributes stay as they are.
+    """
+
+    def split(value: Any) -> tuple[Any, Sequence[Any]]:
+        return [kind, {k: x for k, x in vars(value).items() if k not in names}], [getattr(value, k) for k in names]
+
+    def assign(value: Any, parts: Sequence[Any]) -> None:
+        vars(value).update(zip(names, parts, strict=True))
+
+    def build(value: Any, parts: Sequence[Any]) -> Any:
+        new = object.__new__(type(value))
+        vars(new).update(vars(value))
+        assign(new, parts)
+        return new
+
+    register(kind, split=split, build=build, assign=assign, describe=str)
 
 
 def register_python_numbers(makers: dict[type, Callable[[Any], Any]]) -> None:

@@ -19,6 +19,7 @@ from tilewright.lang import debug
 from tilewright.lang.library.struct import Struct, is_struct
 from tilewright.lang.trace import traced
 from tilewright.numeric import Int8, Numeric
+from tilewright.numeric.base import require_dtype
 
 if TYPE_CHECKING:
     from tilewright._core import Swizzle
@@ -44,6 +45,7 @@ class SmemAllocator:
 
     def allocate_array(self, element_type: type[Numeric], num_elems: int = 1, byte_alignment: int = 1) -> Pointer:
         """A pointer to so many elements of a type."""
+        require_dtype("allocate_array", element_type)
         bits = _bytes("allocate_array: num_elems", num_elems) * element_type.bits
         natural = max(element_type.bits // 8, 1)
         return self._pointer(-(-bits // 8), max(byte_alignment, natural), element_type)
@@ -54,7 +56,11 @@ class SmemAllocator:
         """A tensor of a layout; `swizzle` permutes the bytes of its addresses."""
         layout = as_layout(layout)
         if not _core.is_static(layout):
-            raise TypeError(f"allocate_tensor({layout}): shared memory needs a static layout")
+            raise TypeError(
+                f"allocate_tensor({layout}): shared memory needs a static layout: make its extents Constexpr, or take "
+                "the most that is needed"
+            )
+        require_dtype("allocate_tensor", element_type)
         natural = max(element_type.bits // 8, 1)
         pointer = self._pointer(size_in_bytes(element_type, layout), max(byte_alignment, natural), element_type)
         return Tensor(recast_ptr(pointer, swizzle), layout)
@@ -82,4 +88,34 @@ def _bytes(what: str, value: Any) -> int:
         raise TypeError(f"{what} has to be an integer that is known while tracing, but got {value!r}") from None
 
 
-__all__ += ["Struct"]
+def alloc_smem(
+    element_type: type[Numeric],
+    size_in_elems: int,
+    alignment: int | None = None,
+    *,
+    loc: object = None,
+    ip: object = None,
+) -> Pointer:
+    """A pointer to shared memory for so many elements of a type, as `SmemAllocator.allocate_array` gives.
+
+    alignment: in bytes, by default that of an element. TypeError for a size that is known only at run time,
+    RuntimeError outside of a kernel.
+
+    >>> import numpy
+    >>> from tilewright import Float32, cute
+    >>> @cute.kernel
+    ... def reverse(x: cute.Tensor):
+    ...     i, _, _ = cute.arch.thread_idx()
+    ...     shared = cute.make_tensor(alloc_smem(Float32, 4), 4)
+    ...     shared[i] = x[i]
+    ...     cute.arch.sync_threads()
+    ...     x[i] = shared[3 - i]
+    >>> x = numpy.arange(4, dtype=numpy.float32)
+    >>> reverse(x).launch(block=4)
+    >>> x.tolist()
+    [3.0, 2.0, 1.0, 0.0]
+    """
+    return SmemAllocator().allocate_array(element_type, size_in_elems, 1 if alignment is None else alignment)
+
+
+__all__ += ["Struct", "alloc_smem"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tilewright import _core
 from tilewright.show.formats.export import pdf, png, save
 from tilewright.show.formats.html import fragment, page
-from tilewright.show.formats.svg import svg
 from tilewright.show.formats.text import text
 from tilewright.show.formats.tikz import tikz
 
@@ -177,7 +177,7 @@ class Picture:
 
     def svg(self) -> str:
         """The picture in SVG: one file without script or other assets, for light and dark pages."""
-        return svg(self)
+        return _core.picture.svg(self)
 
     def html(self) -> str:
         """The picture as a page of its own, without other assets."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
-from itertools import chain, repeat
-from operator import add
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
-from tilewright.show.drawing.axes import MOST, extents
+from tilewright.show.drawing.axes import MOST
 from tilewright.show.drawing.grids import grids_of
-from tilewright.show.drawing.measure import LINES
 from tilewright.show.drawing.picture import Cell, Panel, Picture, Rule, below, beside
 
 if TYPE_CHECKING:
@@ -30,20 +28,14 @@ __all__ = [
     "ends",
     "grid_of",
     "grids_for",
-    "leaves_of",
-    "offset_at",
-    "offsets_at",
     "owner_hover",
     "refusal",
-    "room_for",
     "table",
 ]
 
 PAGE, LETTER = 1300.0, 7.3  # pixels
 ROOM = 3 * MOST * MOST  # cells of which a picture has 200 kB and 50 ms for each one's text
 HOVERED = 5 << 10  # and for all that pointing at them shows
-LETTERS = 8  # of the texts of so many
-COUNTED = 1 << 16  # elements of a layout that are evaluated at once
 
 
 class Content(NamedTuple):
@@ -78,6 +70,7 @@ def table(
     return _panel(title, subtitle, shown, cells, axes, rules, legend)
 
 
+_lines = attrgetter("lines")
 _cell = partial(tuple.__new__, Cell)  # of all its fields: thousands, in a third of the time of a call with defaults
 
 
@@ -145,13 +138,6 @@ class Grid(NamedTuple):
             return str(index)
         return text(_core.idx2crd(index, self.shape))
 
-    def coordinates(self, indices: Sequence[int]) -> list[str]:
-        """The coordinates of many indices."""
-        if self.names is None or self.notes:
-            return list(map(self.coordinate, indices))
-        (rows, columns), step = self.names, self.steps[1]
-        return [rows[index % step] + columns[index // step] for index in indices]
-
     def panel(
         self, title: str, subtitle: str, content: Callable[[int], Content | None], legend: Sequence[Entry] = ()
     ) -> Panel:
@@ -165,51 +151,9 @@ class Grid(NamedTuple):
         axes, rules = (sheet.row_axis, sheet.column_axis), (sheet.row_rules, sheet.column_rules)
         return _panel(title, subtitle, (sheet.rows, sheet.columns), cells, axes, rules, legend)
 
-    def offsets(
-        self,
-        title: str,
-        subtitle: str,
-        layout: Any,
-        owners: Iterable[int | None],
-        marked: Iterable[int | None] = (),
-        faded: Iterable[bool] = repeat(False),
-        more: Iterable[Hover] = repeat(()),
-    ) -> Panel:
-        """A panel of what a layout gives at each index: `owners`, `faded` and `more` for each that is drawn, in order.
-
-        Cells whose index is in `marked` are marked. Pointing at a cell shows coordinate, offset and `more`.
-        """
-        rows, columns, indices = zip(*places, strict=True) if (places := self.places()) else ((), (), ())
-        found = offsets_at(layout, indices)
-        shown = [str(x) if type(x) is int else text(x) for x in found]
-        names = zip(repeat("coordinate"), self.coordinates(indices))
-        hovers = map(add, zip(names, zip(repeat("offset"), shown), strict=False), more)
-        lines, marks = zip(shown), map(set(marked).__contains__, indices)
-        # Column by column, which takes half as long as cell by cell.
-        fields = zip(rows, columns, lines, owners, hovers, faded, marks, strict=False)  # some repeat for ever
-        return self.panel_of(title, subtitle, map(_cell, fields))
-
     def note(self, what: str) -> tuple[str, ...]:
         """What is to be said where not all of it is drawn."""
         return tuple(f"{what}: {note}" for note in self.notes)
-
-
-def offsets_at(layout: Any, indices: Sequence[int]) -> list[Any]:
-    """What a layout gives at indices; those of a layout that is not too large are evaluated all at once."""
-    if isinstance(layout, (_core.Layout, _core.ComposedLayout)) and int(_core.size(layout)) <= COUNTED:
-        try:
-            known = layout.offsets().tolist()
-        except _core.LayoutError:  # they are coordinates
-            pass
-        else:
-            return [known[i] for i in indices]
-    return [offset_at(layout, i) for i in indices]
-
-
-def offset_at(layout: Any, index: int) -> Any:
-    """What a layout gives at an index: an offset, also of a dynamic layout its value, or a coordinate."""
-    found = layout(index)
-    return int(found) if _core.is_integer(found) else found
 
 
 def grid_of(shape: Any, most: int = MOST, down: int = 1) -> Grid:
@@ -222,18 +166,12 @@ def grid_of(shape: Any, most: int = MOST, down: int = 1) -> Grid:
     modes = shape if isinstance(shape, tuple) else (shape,)
     if len(modes) == 1:
         (sheet, *_), notes = grids_of((modes[0],), most)
-        return Grid(shape, sheet, notes, (math.prod(extents(sheet.column_shape)), 1), None)
+        return Grid(shape, sheet, notes, (sheet.width, 1), None)
     down = min(down, len(modes) - 1)
     sides = (tuple(modes[:down]), tuple(modes[down:]))
     (sheet, *_), notes = grids_of(tuple(x[0] if len(x) == 1 else x for x in sides), most)
     names = (_names(sides[0], sheet.rows, "({},"), _names(sides[1], sheet.columns, "{})"))
     return Grid(shape, sheet, notes, (1, int(_core.size(sides[0]))), names)
-
-
-def room_for(*layouts: Any) -> int:
-    """How many cells a picture of these layouts has at most, where none is cut: texts that are long take more room."""
-    last = (layout(int(_core.size(layout)) - 1) for layout in layouts)
-    return ROOM if max(len(text(x) if isinstance(x, tuple) else str(x)) for x in last) <= LETTERS else HOVERED
 
 
 def grids_for(shapes: Sequence[Any], most: int, downs: Sequence[int] = (), room: int = HOVERED) -> tuple[Grid, ...]:
@@ -269,16 +207,10 @@ def arranged(panels: Sequence[Panel]) -> tuple[Placed, ...]:
     """Panels side by side where a page is wide enough for them, else one below the other."""
 
     def width(panel: Panel) -> float:
-        letters = max(map(len, chain.from_iterable(map(LINES, panel.cells))), default=1)
+        letters = max(map(len, chain.from_iterable(map(_lines, panel.cells))), default=1)
         return max(panel.columns * max(letters * LETTER + 10, 28.0) + 40, len(panel.title) * LETTER)
 
     return beside(*panels) if sum(map(width, panels)) <= PAGE else below(*panels)
-
-
-def leaves_of(shape: Any, indices: Iterable[int]) -> list[int]:
-    """The coordinates of indices in the last leaf of a shape: the colour of what varies least."""
-    step = math.prod(extents(shape)[:-1])
-    return [index // step for index in indices]
 
 
 def owner_hover(pairs: Sequence[tuple[int, int]]) -> Hover:

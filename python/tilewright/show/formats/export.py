@@ -21,9 +21,8 @@ def _cairosvg(kind: str) -> Any:
         import cairosvg
     except (ImportError, OSError) as error:  # OSError: the package is there, the library cairo is not
         raise ImportError(
-            f"{kind}: a picture becomes {kind.upper()} by cairosvg, which cannot be imported ({error}); install it, as "
-            '`pip install ".[pictures]"` in tilewright\'s source does, with the library cairo; .svg(), .html() and '
-            ".tikz() need neither"
+            f"{kind}: a picture becomes {kind.upper()} by cairosvg, which cannot be imported ({error}); install it "
+            "(`pip install cairosvg`) and the library cairo; .svg(), .html() and .tikz() need neither"
         ) from error
     return cairosvg
 

@@ -11,7 +11,7 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from tilewright.show.formats.svg import escape, svg
+from tilewright import _core
 
 if TYPE_CHECKING:
     from tilewright.show.drawing.picture import Picture
@@ -99,11 +99,12 @@ def image(picture: Picture) -> str:
     >>> image(cute.show("(4,8):(8,1)"))[:37]
     '<img src="data:image/svg+xml;base64,P'
     """
-    drawing = svg(picture)
+    drawing = picture.svg()
     width, height = (float(x) for x in re.findall(r' (?:width|height)="([\d.]+)"', drawing)[:2])
     shown = min(width, width * HIGHEST / height)  # of a page that drops the style, the attribute keeps the limit
+    title = _core.picture.escape(picture.title)
     return (
-        f'<img src="data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}" alt="{escape(picture.title)}" '
+        f'<img src="data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}" alt="{title}" '
         f'width="{shown:.0f}" style="max-width:100%;height:auto">'
     )
 
@@ -132,5 +133,5 @@ def page(picture: Picture) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n'
-        f"<title>{escape(picture.title)}</title>\n</head>\n<body>\n{fragment(picture)}</body>\n</html>\n"
+        f"<title>{_core.picture.escape(picture.title)}</title>\n</head>\n<body>\n{fragment(picture)}</body>\n</html>\n"
     )

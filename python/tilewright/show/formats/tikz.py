@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilewright.show.drawing.arrows import arrow, label_place
-from tilewright.show.drawing.measure import LEVEL, MARGIN, NOTE, SUBTITLE, TITLE, Box, measure
+from tilewright import _core
+from tilewright.show.drawing.measure import Box, measure
 from tilewright.show.drawing.palette import fill
 
 if TYPE_CHECKING:
     from tilewright.show.drawing.picture import Axis, Picture
 
 __all__ = ["tikz"]
+
+MARGIN, TITLE, SUBTITLE, NOTE = _core.picture.MARGIN, _core.picture.TITLE, _core.picture.SUBTITLE, _core.picture.NOTE
 
 HEAD = (
     r"\documentclass[border=4pt]{standalone}",
@@ -72,11 +74,10 @@ def tikz(picture: Picture) -> str:
     lines += [_node(MARGIN, MARGIN + 10 + 22 * i, "title", line) for i, line in enumerate(sheet.title)]
     for box in sheet.boxes:
         lines += _panel(box, names)
-    for link in picture.links:
-        points = arrow(sheet, link)
+    for link, (points, place) in zip(picture.links, _core.picture.arrows(picture, False), strict=True):
         lines.append(rf"\draw[trace] {' -- '.join(_at(*point) for point in points)};")
         if link.text:
-            lines.append(_node(*label_place(sheet, points, link.text), "small,fill=white,inner sep=1pt", link.text))
+            lines.append(_node(*place, "small,fill=white,inner sep=1pt", link.text))
     lines += [_node(MARGIN, sheet.notes_y + 10 + NOTE * i, "note", line) for i, line in enumerate(sheet.notes)]
     return "\n".join([*lines, *TAIL])
 
@@ -133,8 +134,9 @@ def _labels(box: Box, axis: Axis, across: bool) -> list[str]:
     """The labels of an axis; those of several rows or columns with a line along what they stand for."""
     lines = []
     size, begin = (box.cell[0], box.left) if across else (box.cell[1], box.top)
-    for place, level in zip(box.levels(axis, across), axis, strict=True):
-        edge = place + (LEVEL if across else box.level_width(level)) / 2 - 2
+    places = box.column_levels if across else box.row_levels
+    for (place, room), level in zip(places, axis, strict=True):
+        edge = place + room / 2 - 2
         at = 0
         for label in level:
             middle = begin + (at + label.span / 2) * size

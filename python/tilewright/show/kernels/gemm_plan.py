@@ -12,7 +12,7 @@ from tilewright.show.drawing.picture import Label, Picture, Placed
 from tilewright.show.drawing.tables import Content, table
 from tilewright.show.kernels.copy_plan import Region, shared_panel
 from tilewright.show.kernels.gemm_owners import NOBODY, by_warp
-from tilewright.show.subjects.mma import operand_contents
+from tilewright.show.subjects.mma import first_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,10 +119,13 @@ def _registers(plan: GemmPlan, tables: GemmTables) -> list[Placed]:
         axes = tuple((tuple(Label(str(i)) for i in axis),) for axis in shown)
         return table(name, says, (shown[0], shown[1]), content, (axes[0], axes[1]))
 
-    a, b = (operand_contents(plan.tiled_mma, name) for name in "AB")
+    def operand(name: str, rows: int) -> Panel:
+        says, in_registers, drawn = first_elements(plan.tiled_mma, name, rows, k)
+        return drawn._replace(title=f"{name} in registers" if in_registers else name, subtitle=says)
+
     return [
-        Placed(2, 1, panel("A in registers" if a[1] else "A", a[0], m, k, a[2])),
-        Placed(2, 2, panel("B in registers" if b[1] else "B", b[0], k, n, lambda i, j: b[2](j, i))),
+        Placed(2, 1, operand("A", m)),
+        Placed(2, 2, operand("B", n)),
         Placed(
             2,
             3,

@@ -1,38 +1,34 @@
-"""Pictures of composition, coalesce and complement: the operands, the result, and how one comes from the other."""
+"""Pictures of the operations of the algebra: the operands, the result, and how one comes from the other."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.cute.int_tuple import text
-from tilewright.show.drawing.axes import MOST, extents
-from tilewright.show.drawing.picture import Entry, Label, Link, Picture, Rule, below
-from tilewright.show.drawing.tables import (
-    Content,
-    Grid,
-    arranged,
-    grid_of,
-    grids_for,
-    leaves_of,
-    offset_at,
-    offsets_at,
-    refusal,
-    room_for,
-    table,
-)
+from tilewright.show.drawing.picture import Picture
+from tilewright.show.drawing.tables import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.show.drawing.picture import Panel
-
-__all__ = ["coalesce_picture", "complement_picture", "composition_picture", "layout_of", "operand_panel"]
-
-EVALUATED = 1 << 16  # elements of B that are followed
-SIDE, PAIR = 36, 44  # rows and columns of each of three large panels, and of each of two
-LINE = 32  # offsets on a line of a complement
-NAMED = 12  # entries of a legend
+__all__ = [
+    "blocked_product_picture",
+    "coalesce_picture",
+    "complement_picture",
+    "composition_picture",
+    "flat_divide_picture",
+    "flat_product_picture",
+    "layout_of",
+    "logical_divide_picture",
+    "logical_product_picture",
+    "raked_product_picture",
+    "tiled_divide_picture",
+    "tiled_product_picture",
+    "zipped_divide_picture",
+    "zipped_product_picture",
+]
 
 
 def layout_of(operation: str, name: str, x: Any) -> Any:
@@ -49,34 +45,8 @@ def layout_of(operation: str, name: str, x: Any) -> Any:
     raise TypeError(f"show: expected {name} of {operation} to be a layout, but got {x!r}")
 
 
-def operand_panel(
-    name: str, layout: Any, subtitle: str = "", marked: tuple[int, ...] = (), grid: Grid | None = None
-) -> Panel:
-    """A layout as a plain table of offsets, with some of its indices marked; it says itself what has no place in it.
-
-    `grid`: of a picture whose notes say that.
-    """
-    if grid is None:
-        grid = grid_of(layout.shape)
-        subtitle = "; ".join(filter(None, (subtitle, *grid.notes)))
-    return grid.offsets(f"{name} = {layout}", subtitle, layout, leaves_of(layout.shape, grid.drawn()), marked)
-
-
-def traced(operation: str, grid: Grid, at: Any, follows: Callable[[int], bool]) -> int:
-    """The index that a picture follows: that of the coordinate `at`, else one in the middle that can be followed."""
-    if at is None:
-        drawn = list(grid.drawn())
-        middle = len(drawn) * 5 // 8
-        return next((i for i in drawn[middle:] + drawn[:middle] if follows(i)), drawn[0])
-    index, size = int(_core.crd2idx(at, grid.shape)), int(_core.size(grid.shape))
-    if not 0 <= index < size:
-        raise ValueError(f"show: at={text(at)} lies outside the shape {text(grid.shape)} of {operation}'s result")
-    return index
-
-
-def index_of(found: Any, shape: Any) -> int:
-    """What a layout gives, an index or a coordinate, as an index of a shape."""
-    return int(_core.crd2idx(found, shape)) if isinstance(found, tuple) else int(found)
+def _refused(error: _core.LayoutError, **operands: Any) -> Picture:
+    return refusal(error, [_core.picture.operand_panel(name.replace("_", " "), x) for name, x in operands.items()])
 
 
 def composition_picture(lhs: Any, rhs: Any, *, at: Any = None) -> Picture:
@@ -91,109 +61,22 @@ def composition_picture(lhs: Any, rhs: Any, *, at: Any = None) -> Picture:
     >>> picture.title, picture.notes
     ('composition(6:2, (3,2):(1,3)) = (3,2):(2,6)', ('at (1,1): B gives 4, A(4) = 8, and A o B at (1,1) = 8',))
     """
-    a = lhs if isinstance(lhs, _core.Swizzle) else layout_of("composition", "A", lhs)
-    if isinstance(rhs, tuple):
-        return _composition_by_mode(a, rhs)
-    b = layout_of("composition", "B", rhs)
+    a: Any = lhs if isinstance(lhs, _core.Swizzle) else layout_of("composition", "A", lhs)
+    by_mode = isinstance(rhs, tuple)
+    b = rhs if by_mode else layout_of("composition", "B", rhs)
     try:
         result = _core.composition(a, b)
     except _core.LayoutError as error:
-        return _no_composition(a, b, error)
-    return _path(a, b, result, at)
-
-
-def _size(a: Any, b: Any) -> int:
-    """The elements of A; a swizzle has as many as B needs."""
-    return int(_core.cosize(b)) if isinstance(a, _core.Swizzle) else int(_core.size(a))
-
-
-def _path(a: Any, b: Any, result: Any, at: Any) -> Picture:
-    """B, A and A o B, one coordinate followed through them."""
-    of_a = _size(a, b) if isinstance(a, _core.Swizzle) else a.shape
-    # One mode that became several stays on one line.
-    shape = (result.shape,) if _core.rank(b) == 1 < _core.rank(result) else result.shape
-    whole = room_for(b, result) if isinstance(a, _core.Swizzle) else room_for(a, b, result)
-    grids = grids_for((b.shape, of_a, shape), SIDE, room=whole)
-    grids = *grids[:2], grids[2]._replace(shape=result.shape)
-
-    def through(index: int) -> int:
-        return index_of(offset_at(b, index), of_a)
-
-    def follows(index: int) -> bool:
-        return grids[1].place(through(index)) is not None and grids[2].place(index) is not None
-
-    start = traced("composition", grids[0], at, follows)
-    first, via = int(_core.size(b, mode=[0])), through(start)
-    followed = range(min(int(_core.size(b)), EVALUATED))
-    vias = [x if type(x) is int else index_of(x, of_a) for x in offsets_at(b, followed)]
-    reached = dict(zip(vias[::-1], followed[::-1], strict=True))  # the first index is the one that stays
-
-    def colors(grid: Grid) -> list[int]:
-        return [index % first for index in grid.drawn()]
-
-    origins = list(map(reached.get, grids[1].drawn()))
-    of_origins = [None if origin is None else origin % first for origin in origins]
-    pale = [origin is None for origin in origins]
-    says = "an index to an offset; pale: not reached"
-    panels = [
-        grids[0].offsets(f"B = {b}", "a coordinate to an index of A", b, colors(grids[0]), [start]),
-        grids[1].offsets(f"A = {a}", says, a, of_origins, [via], pale),
-        grids[2].offsets(f"A o B = {result}", "a coordinate of B to an offset", result, colors(grids[2]), [start]),
-    ]
-    given, offset = text(offset_at(b, start)), text(offset_at(result, start))
-    places = grids[0].place(start), grids[1].place(via), grids[2].place(start)
-    links = []
-    if places[0] is not None and places[1] is not None:
-        links.append(Link((0, *places[0]), (1, *places[1]), given))
-    if places[1] is not None and places[2] is not None:
-        links.append(Link((1, *places[1]), (2, *places[2]), offset))
-    coordinate = grids[0].coordinate(start)
-    notes = [f"at {coordinate}: B gives {given}, A({given}) = {offset}, and A o B at {coordinate} = {offset}"]
-    if via >= _size(a, b):
-        notes.append(f"index {given} is past the {_size(a, b)} elements of A, which goes on with its last stride")
-    for name, grid in zip((f"B = {b}", f"A = {a}", f"A o B = {result}"), grids, strict=True):
-        notes += grid.note(name)
-    return Picture(f"composition({a}, {b}) = {result}", arranged(panels), notes, links)
-
-
-def _no_composition(a: Any, b: Any, error: _core.LayoutError) -> Picture:
-    example = error.counterexample
-    at = example[0] if example is not None and isinstance(example[0], int) else None
-    via = b(at) if at is not None else None
-    marks = (() if via is None or not isinstance(via, int) else (via,), () if at is None else (at,))
-    panels = [operand_panel("B", b, "a coordinate to an index of A", marks[1])]
-    links = []
-    if not isinstance(a, _core.Swizzle):
-        panels.append(operand_panel("A", a, "an index to an offset", marks[0]))
-        places = [grid_of(x.shape).place(mark[0]) if mark else None for x, mark in ((b, marks[1]), (a, marks[0]))]
-        if places[0] is not None and places[1] is not None:
-            links.append(Link((0, *places[0]), (1, *places[1]), str(via)))
-    return refusal(error, panels, links)
-
-
-def _composition_by_mode(a: Any, tiler: tuple[Any, ...]) -> Picture:
-    """A and what a tuple takes of it, mode by mode."""
-    try:
-        result = _core.composition(a, tiler)
-    except _core.LayoutError as error:
-        return refusal(error, [operand_panel("A", a)])
-    grids = grids_for((a.shape, result.shape), PAIR, room=room_for(a))
-    taken = _core.composition(_core.make_layout(_core.product_each(a.shape)), tiler)
-    followed = range(min(int(_core.size(taken)), EVALUATED))
-    owners = dict(zip(map(int, offsets_at(taken, followed)), leaves_of(result.shape, followed), strict=True))
-
-    drawn = grids[0].drawn()
-    pale = [index not in owners for index in drawn]
-    return Picture(
-        f"composition({a}, {text(tiler)}) = {result}",
-        arranged(
-            [
-                grids[0].offsets(f"A = {a}", "pale: not taken", a, map(owners.get, drawn), faded=pale),
-                operand_panel("A o B", result, "mode by mode", grid=grids[1]),
-            ]
-        ),
-        [*grids[0].note(f"A = {a}"), *grids[1].note(f"A o B = {result}")],
+        if by_mode:
+            return _refused(error, A=a)
+        example = error.counterexample
+        at = example[0] if example is not None and isinstance(example[0], int) else None
+        drawn = _core.picture.no_composition(a, b, at)
+        return Picture(f"LayoutError: {error}", drawn.panels, links=drawn.links, error=error)
+    found: Picture = (
+        _core.picture.composition_by_mode(a, b, result) if by_mode else _core.picture.composition(a, b, result, at)
     )
+    return found
 
 
 def coalesce_picture(layout: Any, target_profile: Any = None, *, at: Any = None) -> Picture:
@@ -210,22 +93,9 @@ def coalesce_picture(layout: Any, target_profile: Any = None, *, at: Any = None)
     try:
         after = _core.coalesce(before, target_profile)
     except _core.LayoutError as error:
-        return refusal(error, [operand_panel("L", before)])
-    grids = grids_for((before.shape, after.shape), PAIR, room=room_for(before))
-    index = traced("coalesce", grids[0], at, lambda i: grids[1].place(i) is not None)
-
-    def panel(which: int, name: str, x: Any) -> Panel:
-        modes = len(extents(x.shape)) if int(_core.size(x)) > 1 else 1
-        says = f"{modes} mode{'s' * (modes > 1)} of more than one element"
-        return grids[which].offsets(f"{name}: {x}", says, x, leaves_of(before.shape, grids[which].drawn()), [index])
-
-    places = [grid.place(index) for grid in grids]
-    links = [Link((0, *places[0]), (1, *places[1]))] if places[0] is not None and places[1] is not None else []
-    both = " and ".join(grid.coordinate(index) for grid in grids)
-    notes = [f"index {index} gives {text(offset_at(before, index))} in both: {both}"]
-    notes += [*grids[0].note(f"before, {before}"), *grids[1].note(f"after, {after}")]
-    panels = panel(0, "before", before), panel(1, "after", after)
-    return Picture(f"coalesce({operands}) = {after}", arranged(panels), notes, links)
+        return _refused(error, L=before)
+    found: Picture = _core.picture.coalesce(before, after, operands, at)
+    return found
 
 
 def complement_picture(layout: Any, cotarget: Any = None) -> Picture:
@@ -245,61 +115,54 @@ def complement_picture(layout: Any, cotarget: Any = None) -> Picture:
     try:
         rest = _core.complement(a, cotarget)
     except _core.LayoutError as error:
-        return refusal(error, [operand_panel("A", a)])
+        return _refused(error, A=a)
     bound = int(_core.cosize(_core.filter(a))) if cotarget is None else int(_core.size(cotarget))
-    both = _core.make_layout([a, rest])
-    size, copies = int(_core.size(a)), int(_core.size(rest))
-    shown = min(copies, MOST)
-    found: dict[int, tuple[int, int]] = {}
-    for copy in range(min(copies, EVALUATED // max(size, 1) + 1)):
-        for index in range(size):
-            found.setdefault(int(both(index + size * copy)), (index, copy))
-
-    def look(offset: int) -> Content:
-        if offset not in found:
-            return Content((str(offset),), None, (("offset", str(offset)), ("copy", "none")))
-        index, copy = found[offset]
-        hover = (("offset", str(offset)), ("copy", str(copy)), ("of A", str(index)))
-        return Content((str(offset),), copy - 1 if copy else None, hover, faded=copy == 0)
-
-    names = [Entry(None, "A", True), *(Entry(i - 1, f"A + {int(rest(i))}") for i in range(1, min(shown, NAMED)))]
-    if copies > len(names):
-        names.append(Entry(None, f"and {copies - len(names)} more"))
-    line = _line(bound, max(found) + 1, both, look)
-    grid = grid_of((a.shape, rest.shape), MOST if size * copies <= LINE * MOST else PAIR)
-    columns = grid.panel(
-        f"(A, A*) = {both}", "a column for each copy", lambda i: look(int(both(i))), names if copies > 1 else ()
-    )
-    notes = list(grid.note(f"(A, A*) = {both}"))
-    beyond = sum(offset >= bound for offset in found)
-    holes = bound - (len(found) - beyond)
-    if beyond:
-        notes.append(f"the sizes do not divide, so A* rounds up: {beyond} offsets from {bound} on are reached")
-    if holes and copies * size <= EVALUATED:
-        notes.append(f"{holes} of the {bound} offsets are in no copy of A")
-    if not beyond and not holes:
-        notes.append(f"each of the {bound} offsets is reached once")
-    panels = below(line, columns) if line.rows == 1 else arranged([line, columns])
-    return Picture(f"complement({operands}) = {rest}", panels, notes)
+    found: Picture = _core.picture.complement(a, rest, bound, operands)
+    return found
 
 
-def _line(bound: int, reach: int, both: Any, look: Callable[[int], Content]) -> Panel:
-    """All offsets in order, as many on a line as a mode of the layouts steps over, if that is a readable number."""
-    count = max(bound, reach)
-    strides = [int(d) for d in _core.flatten_to_tuple(both.stride) if 8 <= int(d) <= LINE and bound % int(d) == 0]
-    width = count if count <= LINE else max(strides, default=LINE)
-    lines = -(-count // width)
-    grid = grid_of((lines, width))  # row by row, unlike the columns of a layout
+def divide_picture(operation: str, target: Any, tiler: Any, *, at: Any = None) -> Picture:
+    """A layout, coloured by tile, beside the result of a divide by a tiler, in which one element is followed.
 
-    def content(row: int, column: int) -> Content | None:
-        offset = row * width + column
-        return look(offset) if offset < count else None
-
-    rules = [Rule(bound, 2)] if bound < count and lines == 1 else []
-    title = f"the offsets 0 to {count - 1}" if bound == count else f"the offsets 0 to {count - 1}, M = {bound}"
-    axes = _starts(grid.rows, width) if lines > 1 else (), grid.sheet.column_axis
-    return table(title, "grey: A; a colour for each copy of it", (grid.rows, grid.columns), content, axes, ((), rules))
+    A result whose first mode is a tile has a column for each tile. Elements past the end of a mode, which ragged tiles
+    reach, are grey. Raises TypeError for a target that is no layout, ValueError for an `at` outside of the result.
+    """
+    layout = layout_of(operation, "the target", target)
+    try:
+        result = getattr(_core, operation)(layout, tiler)
+    except _core.LayoutError as error:
+        return _refused(error, the_target=layout)
+    found: Picture = _core.picture.divide(operation, layout, tiler, result, at)
+    return found
 
 
-def _starts(rows: Any, width: int) -> Any:
-    return (tuple(Label("…" if row is None else str(row * width)) for row in rows),)
+def product_picture(operation: str, block: Any, tiler: Any, *, at: Any = None) -> Picture:
+    """A block, the layout that says where its copies go, and the product, a colour for each copy.
+
+    One element is followed from the block to its place in a copy. Raises TypeError for operands that are no layouts,
+    ValueError for an `at` outside of the product.
+    """
+    a = layout_of(operation, "the block", block)
+    b = tiler if isinstance(tiler, tuple) else layout_of(operation, "the tiler", tiler)
+    try:
+        result = getattr(_core, operation)(a, tiler)
+    except _core.LayoutError as error:
+        return _refused(error, the_block=a) if isinstance(b, tuple) else _refused(error, the_block=a, the_tiler=b)
+    found: Picture = _core.picture.product(operation, a, b, result, at)
+    return found
+
+
+def _picture(operation: str) -> Callable[..., Picture]:
+    return partial(divide_picture if operation.endswith("divide") else product_picture, operation)
+
+
+logical_divide_picture = _picture("logical_divide")
+zipped_divide_picture = _picture("zipped_divide")
+tiled_divide_picture = _picture("tiled_divide")
+flat_divide_picture = _picture("flat_divide")
+logical_product_picture = _picture("logical_product")
+zipped_product_picture = _picture("zipped_product")
+tiled_product_picture = _picture("tiled_product")
+flat_product_picture = _picture("flat_product")
+blocked_product_picture = _picture("blocked_product")
+raked_product_picture = _picture("raked_product")

@@ -14,7 +14,6 @@ from tilewright.cute.tiled.partition import local_partition, local_tile
 from tilewright.show.drawing.memory import Memory
 from tilewright.show.drawing.picture import Picture
 from tilewright.show.drawing.tables import ROOM, Content, Grid, arranged, grid_of, grids_for, refusal
-from tilewright.show.operations.divides import cut_of
 from tilewright.show.operations.operations import layout_of
 from tilewright.show.subjects.copies import tile_extents
 from tilewright.show.subjects.mma import tiled_mma_picture
@@ -101,13 +100,13 @@ def _shape_of(x: Any) -> tuple[int, ...]:
 
 def _others(owners: Owners, tiler: tuple[Any, ...], shape: tuple[int, ...], grid: Grid) -> dict[int, int]:
     """The thread that has each element of a tensor that is drawn, tile by tile."""
-    cuts = [cut_of(extent, mode) for extent, mode in zip(shape, tiler, strict=False)]
+    cuts = [_core.picture.cut(extent, mode) for extent, mode in zip(shape, tiler, strict=False)]
     found = {}
     for index in grid.drawn():
         rest, element, step = index, 0, 1
-        for cut, extent in zip(cuts, shape, strict=False):
+        for (tile, _, places), extent in zip(cuts, shape, strict=False):
             rest, at = divmod(rest, extent)
-            element, step = element + cut.places[at] % cut.tile * step, step * cut.tile
+            element, step = element + places[at] % tile * step, step * tile
         if element in owners:
             found[index] = owners[element][0][0]
     return found

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tilewright import Float16, Float32, _core
 from tilewright.cute.atoms.copy_atom import make_copy_atom
 from tilewright.cute.atoms.copy_ops import BulkOp, LdMatrix8x8x16bOp, StMatrix8x8x16bOp
-from tilewright.cute.int_tuple import text
 from tilewright.show.drawing.grids import grids_of
-from tilewright.show.drawing.picture import Picture, Placed
+from tilewright.show.drawing.picture import Picture
 from tilewright.show.drawing.tables import arranged
 from tilewright.show.subjects.tv import owners_of, tile_panel
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from tilewright.cute.atoms.copy_atom import CopyAtom
     from tilewright.cute.atoms.copy_ops import CopyOp
     from tilewright.cute.tiled.tiled_copy import TiledCopy
-    from tilewright.show.drawing.picture import Panel
-    from tilewright.show.subjects.tv import Owners
 
 __all__ = ["copy_atom_picture", "copy_op_picture", "tile_extents", "tiled_copy_picture"]
 
@@ -41,27 +38,15 @@ def tiled_copy_picture(tiled: TiledCopy) -> Picture:
     TiledCopy by CopyUniversalOp: 4 threads, Float32, 64 bits at once
     """
     extents = tile_extents(tiled)
-    sides = [("source", tiled.layout_src_tv_tiled), ("destination", tiled.layout_dst_tv_tiled)]
-    owners = [owners_of(tv, extents) for _, tv in sides]
-    if owners[0] == owners[1]:
-        sides = [("source and destination", tiled.layout_tv_tiled)]
-    grids, notes = grids_of(extents)
-    subtitle = f"the tile {text(extents)}: thread and value of each element"
-
-    def panel(name: str, tv: Any, owned: Owners, which: int) -> Panel:
-        part = grids[which].title
-        return tile_panel(grids[which], owned, f"{name}: {tv}", f"{subtitle}, {part}" if part else subtitle)
-
-    pairs = list(zip(sides, owners, strict=False))
-    title = f"TiledCopy by {_instruction(tiled)}: {tiled.size} threads, {_moved(tiled)}"
-    if len(grids) == 1:
-        return Picture(title, arranged([panel(name, tv, owned, 0) for (name, tv), owned in pairs]), notes)
-    placed = [
-        Placed(row, column, panel(name, tv, owned, row))
-        for row in range(len(grids))
-        for column, ((name, tv), owned) in enumerate(pairs)
+    sides: list[Any] = [
+        (f"{name}: {tv}", owners_of(tv, extents))
+        for name, tv in (("source", tiled.layout_src_tv_tiled), ("destination", tiled.layout_dst_tv_tiled))
     ]
-    return Picture(title, placed, notes)
+    if sides[0][1] == sides[1][1]:
+        sides = [(f"source and destination: {tiled.layout_tv_tiled}", sides[0][1])]
+    title = f"TiledCopy by {_instruction(tiled)}: {tiled.size} threads, {_moved(tiled)}"
+    found: Picture = _core.picture.copy(title, extents, sides)
+    return found
 
 
 def copy_atom_picture(atom: CopyAtom) -> Picture:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright.show.drawing.axes import MOST
 from tilewright.show.drawing.picture import Picture
-from tilewright.show.subjects.swizzle import CORE, swizzle_picture
+from tilewright.show.subjects.swizzle import swizzle_picture
 
 if TYPE_CHECKING:
     from tilewright.analysis.swizzle_modes import SwizzleMode as TileMode
     from tilewright.cute.atoms.modifiers import SwizzleMode as BoxMode
+
+CORE = 16  # bytes: what a swizzle of shared memory keeps together
 
 __all__ = ["box_mode_picture", "tile_mode_picture"]
 

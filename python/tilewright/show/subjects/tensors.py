@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright import _core
 from tilewright.cute.int_tuple import text
 from tilewright.cute.tensors.coordinate import Coordinate
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.show.drawing.axes import MOST
 from tilewright.show.drawing.memory import Memory
-from tilewright.show.drawing.picture import Picture
-from tilewright.show.subjects.layouts import picture_of, plain, subtitle_of, with_values
+from tilewright.show.subjects.layouts import mark_of, plain, with_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.show.drawing.picture import Hover
+    from tilewright.show.drawing.picture import Picture
 
 __all__ = ["short", "tensor_picture"]
 
@@ -51,48 +51,37 @@ def tensor_picture(tensor: Any, *, color: Any = "value", at: Any = None, most: i
             content = _element(tensor)
     else:
         content = _element(tensor)
-    title = f"{tensor.iterator} o {with_values(tensor.layout)}"
-    return picture_of(
-        tensor.layout,
-        title,
-        subtitle_of(tensor.layout, str(tensor.layout), color),
-        color,
-        memory,
-        at,
-        most,
-        content,
-        notes,
-    )
+    heading = f"{tensor.iterator} o {with_values(tensor.layout)}", notes
+    mark = mark_of(at, tensor.shape)
+    drawn: Picture = _core.picture.layout(tensor.layout, color, memory, mark, most, content, heading)
+    return drawn
 
 
 def _origin(shape: Any) -> Any:
     return tuple(map(_origin, shape)) if isinstance(shape, tuple) else 0
 
 
-def _element(tensor: Any) -> Callable[[Any, Any], tuple[str, Hover]]:
-    pointer = tensor.iterator
+def _element(tensor: Any) -> Callable[[int], str]:
+    """The text of the element at an index."""
+    pointer, layout = tensor.iterator, tensor.layout
     if isinstance(pointer, Pointer) and pointer.dtype.bits <= 64:
         # As pointer[offset], but without a Pointer for each of thousands of elements.
         memory, first, bits = pointer._accessible("load from"), pointer._bits, pointer.dtype.bits
 
-        def element(coordinate: Any, offset: Any) -> Any:
-            place = first + offset * bits
+        def element(index: int) -> Any:
+            place = first + int(layout(index)) * bits
             return pointer.dtype._decode(memory.load(place >> 3, place & 7, bits))
     elif isinstance(pointer, Coordinate):
 
-        def element(coordinate: Any, offset: Any) -> Any:
-            return pointer + offset
+        def element(index: int) -> Any:
+            return pointer + plain(layout(index))
 
     else:
 
-        def element(coordinate: Any, offset: Any) -> Any:
-            return tensor[coordinate]
+        def element(index: int) -> Any:
+            return tensor[index]
 
-    def content(coordinate: Any, offset: Any) -> tuple[str, Hover]:
-        shown = short(element(coordinate, offset))
-        return shown, (("element", shown),)
-
-    return content
+    return lambda index: short(element(index))
 
 
 def short(x: Any) -> str:

@@ -1,6 +1,7 @@
 // The scene of a layout; what is said of any layout.
 import { ask } from "../core.js";
-import { composedText, describeLayout, hoverOf, layoutPanel, ownerOf } from "./panels.js";
+import { composedText, describeLayout, elementsOf } from "./elements.js";
+import { draw } from "./picture.js";
 
 const yesNo = answer => (answer === null || answer === undefined ? "too large to tell" : answer ? "yes" : "no");
 
@@ -12,8 +13,9 @@ export function factsOf(x) {
   ];
 }
 
-// The derivation of a layout at a coordinate; of one behind a function, the layout's, and what the function makes of it.
-export function evaluation(core, coordinate, layout, field) {
+// The derivation of a layout at an index; of one behind a function, the layout's, and what the function makes of it.
+export function evaluation(core, at, layout, field) {
+  const coordinate = elementsOf(layout).find(({ index }) => index === at)?.coordinate ?? String(at);
   const evaluate = text => core("apply", "crd2idx", coordinate, text);
   if (layout.kind === "layout") return evaluate(layout.text).derivation;
   const { inner, offset, outer } = ask(core, [field], "parse", composedText(layout)).parts;
@@ -22,14 +24,15 @@ export function evaluation(core, coordinate, layout, field) {
   return [...derivation, `${inner}(${argument}) = ${evaluate(composedText(layout)).result}`];
 }
 
-export function layoutScene(core, state) {
-  const x = describeLayout(core, state.layout, "layout");
-  const at = Number(state.at) < x.size ? Number(state.at) : 0;
-  const panel = layoutPanel(x, x.text, "", element => ({ owner: ownerOf(element, state), marked: element.index === at, pick: element.index }));
-  const chosen = panel.cells.find(cell => cell.marked);
+// An index of the state in a layout; the first one where it has none of that number.
+export const indexOf = (state, x) => (Number(state.at) < x.size ? Number(state.at) : 0);
+
+export function layoutScene(core, state, window) {
+  const x = describeLayout(core, state.layout, "layout"), at = indexOf(state, x), { bits, base } = state;
+  const colors = { offset: "value", row: "mode", column: x.rank > 1 ? "1" : "value" };
   return {
-    title: x.text, panels: [panel], subject: x, facts: factsOf(x), values: [["layout", x.text]], elements: panel.cells,
-    moves: { rows: x.rows, size: x.size }, at, chosen: chosen && hoverOf(chosen, state), hover: cell => hoverOf(cell, state),
-    derivation: () => evaluation(core, chosen?.coordinate ?? String(at), x, "layout"), access: composedText(x),
+    ...draw(core, window, ["layout"], { subject: "layout", layout: composedText(x), color: colors[state.color] ?? state.color, only: "after", bits, base, at }),
+    facts: factsOf(x), values: [["layout", x.text]], elements: elementsOf(x), moves: { rows: x.rows, size: x.size }, at,
+    derivation: () => evaluation(core, at, x, "layout"), access: composedText(x),
   };
 }

@@ -1,0 +1,121 @@
+"""Attention forward, the program of examples/attention_forward.py, beside the backends of torch's SDPA, in one run.
+
+python benchmarks/attention.py [--quick] [--dry] [--only REGEX] [--out FOLDER]
+
+16,384 tokens of a hidden size of 2,048: D 64 and 128, S 1k to 8k, bf16, causal and not. A causal one counts half of the
+operations. `--dry` runs small problems on the CPU: it tries the script, not the speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import runpy
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import gpu
+from gpu import Contestant
+from tilewright import cute
+
+PROGRAM = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "attention_forward.py"))
+BACKENDS = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}
+HOW = """\
+TFLOP/s: median (10th to 90th percentile) of samples. A sample is about 2.5 ms of launches, or one launch, in a graph's
+replay between two events; contestants in turn, every second round the other way round. Random normal data; each result
+is compared with float64 first: its error is the norm of the difference over the norm. Ratios say how many times faster
+ours is: median (10th to 90th percentile) within rounds."""
+
+Tensors = tuple[torch.Tensor, ...]
+
+
+def contestants(
+    tensors: list[Tensors], scale: float, is_causal: bool, options: argparse.Namespace
+) -> tuple[dict[str, Callable[[int], torch.Tensor]], str]:
+    """Calls that run on the i-th operands and give O, and what ours takes."""
+    begin = time.perf_counter()
+    arguments = [list(map(PROGRAM["argument"], each)) for each in tensors]
+    compiled = cute.compile(PROGRAM["attention"], *arguments[0], scale, is_causal)
+
+    def ours(i: int) -> torch.Tensor:
+        compiled(*arguments[i], scale)
+        return tensors[i][3]
+
+    took = "-" if options.dry else f"{compiled.registers}, {compiled.spills}, {time.perf_counter() - begin:.2f} s"
+
+    def by(backend: SDPBackend) -> Callable[[int], torch.Tensor]:
+        def call(i: int) -> torch.Tensor:
+            with sdpa_kernel(backend):
+                q, k, v, _, _ = tensors[i]
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=scale, is_causal=is_causal)
+
+        return call
+
+    backends = {"math": SDPBackend.MATH} if options.dry else BACKENDS
+    return {"tilewright": ours} | {name: by(backend) for name, backend in backends.items()}, took
+
+
+def main() -> None:
+    options = gpu.arguments(__doc__ or "")
+    device = "cpu" if options.dry else "cuda"
+    tokens, hidden = (256, 128) if options.dry else (16384, 2048)
+    lengths = (128, 256) if options.dry else (1024, 4096) if options.quick else (1024, 2048, 4096, 8192)
+    ratios: dict[str, list[float]] = {name: [] for name in BACKENDS}
+    with gpu.Report("attention", options) as report:
+        report.add("# Attention forward, bf16", "", *gpu.machine(options), "", HOW, "")
+        report.add("| case | contestant | TFLOP/s | ours is faster by | error | registers, spills, first call |")
+        report.add("| --- | --- | --- | --- | --- | --- |")
+        for depth in (64, 128):
+            for is_causal in (False, True):
+                for length in lengths:
+                    name = f"D {depth} S {length}{' causal' if is_causal else ''}"
+                    if not options.pattern.search(name):
+                        continue
+                    shape = (tokens // length, max(hidden // depth, 1), length, depth)
+                    flops = 4 * math.prod(shape) * length / (2 if is_causal else 1)
+                    sets = gpu.sets_past_cache(8 * math.prod(shape), options)
+
+                    def operands(shape: tuple[int, ...] = shape) -> Tensors:
+                        q, k, v, o = (torch.randn(shape, device=device).bfloat16() for _ in range(4))
+                        return q, k, v, o, torch.empty(shape[:3], device=device)
+
+                    tensors = [operands() for _ in range(sets)]
+                    scale = depth**-0.5
+                    calls, took = contestants(tensors, scale, is_causal, options)
+                    q, k, v, _, _ = (x[:1, :2] for x in tensors[0])
+                    expected, _ = PROGRAM["reference"](q, k, v, scale, is_causal)
+                    errors = {
+                        who: float((call(0)[:1, :2].double() - expected).norm() / expected.norm())
+                        for who, call in calls.items()
+                    }
+
+                    def issue(call: Callable[[int], torch.Tensor], sets: int = sets) -> Callable[[int], None]:
+                        def repeat(count: int) -> None:
+                            for i in range(count):
+                                call(i % sets)
+
+                        return repeat
+
+                    field = [Contestant(who, issue(call)) for who, call in calls.items()]
+                    times = gpu.race(field, sets, 8 * math.prod(shape), options, guess=flops / 4e14)
+                    for who, timing in times.items():
+                        ratio = times["tilewright"].over(timing)
+                        if who in ratios:
+                            ratios[who].append(ratio[0])
+                        speed = gpu.text(timing.rate(flops * 1e-12))
+                        cells = [name, who, speed, gpu.text(ratio, ".2f"), f"{errors[who]:.1e}", took]
+                        if who != "tilewright":
+                            cells[0] = cells[-1] = ""
+                        report.add(f"| {' | '.join(cells)} |")
+        for who, found in ratios.items():
+            if found:
+                mean = math.exp(sum(map(math.log, found)) / len(found))
+                report.add("", f"Beside {who}: geometric mean {mean:.2f}, least {min(found):.2f}.")
+
+
+if __name__ == "__main__":
+    main()
