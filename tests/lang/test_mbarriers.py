@@ -271,6 +271,25 @@ def test_an_mbarrier_that_the_cluster_does_not_know_yet(defect):
 
 
 @cute.kernel
+def some_leave(y: cute.Tensor):
+    """A warp that has ended counts as one that has arrived."""
+    tidx, _, _ = cute.arch.thread_idx()
+    if tidx < N:
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+        y[tidx] = tidx
+
+
+@pytest.mark.parametrize("ctas", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_that_have_left_are_not_waited_for(ctas, seed):
+    y = np.zeros(N, np.int32)
+    with cute.on_cpu(check=ctas == 1, seed=seed):
+        some_leave(y).launch(grid=[ctas, 1, 1], block=[4 * N, 1, 1], cluster=[ctas, 1, 1])
+    np.testing.assert_array_equal(y, np.arange(N))
+
+
+@cute.kernel
 def exchange(y: cute.Tensor, defect: cutlass.Constexpr):
     """Each CTA reads what its neighbour has in shared memory."""
     tidx, _, _ = cute.arch.thread_idx()

@@ -134,7 +134,7 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
     warp->budget = kTurn;
     resume(*warp);
     if (cta_.is_stopped) return end();
-    if (warp->state == State::kDone && cta_.cluster->ctas.size() > 1) complete_cluster_barrier(*cta_.cluster);
+    if (warp->state == State::kDone) complete_cluster_barrier(*cta_.cluster);
     if (warp->state == State::kReady) {
       if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return within_limit(*warp) ? Progress::kTurn : end();
       if (is_stopped()) return Progress::kTurn;
