@@ -101,7 +101,7 @@ sanitize: $(VENV)/installed $(VENV)/extra-test
 	  $(PYTEST) --hypothesis-profile=dev --ignore tests/package/test_package.py $(SANITIZED)
 
 # 8 threads at once, with the module under ThreadSanitizer, and the interpreter, too, where clang built it with
-# --disable-gil --with-thread-sanitizer: `CXX=clang++ make tsan PYTHON=python3.14t VENV=.venv-t TSAN_PRELOAD=`.
+# --disable-gil --with-thread-sanitizer: `make tsan PYTHON=python3.14t VENV=.venv-t CXX=clang++ TSAN_PRELOAD=`.
 TSAN_PRELOAD ?= $$($${CXX:-c++} -print-file-name=libtsan.so)
 tsan: export TSAN_OPTIONS := report_bugs=0
 tsan: $(VENV)/tools

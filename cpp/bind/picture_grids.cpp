@@ -29,14 +29,6 @@ Examples:
     >>> cut_note("(4096,64):(64,1)", 4096, 64)
     '(4096,64):(64,1) has 4096 x 64 elements, of which 63 x 64 are drawn: the first ones and the last')doc";
 
-constexpr const char* kExtents =
-    R"doc(The extents of a shape's leaves, those of 1 left out; a shape of one element has one leaf.
-
-Examples:
-    >>> from tilewright._core.picture import extents
-    >>> extents((4, (1, 8))), extents(1)
-    ((4, 8), (1,)))doc";
-
 constexpr const char* kAxis =
     R"doc(The labels of a mode's indices: one level for each leaf of its shape, the last leaf outside.
 
@@ -140,10 +132,6 @@ void bind_picture_grids(py::module_& m) {
       },
       py::arg("extent"), py::arg("most") = kMost, kShown);
   m.def("cut_note", cut_note, py::arg("what"), py::arg("rows"), py::arg("columns"), py::arg("most") = kMost, kCut);
-  m.def(
-      "extents",
-      [](const TupleArg& shape) { return show([&] { return tuple_from(extents(to_int_tuple(shape.handle))); }); },
-      py::arg("shape"), kExtents);
   m.def(
       "axis_of",
       [](const TupleArg& shape, const Shown& shown, const std::string& prefix) {

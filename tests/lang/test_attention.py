@@ -61,6 +61,15 @@ def test_a_depth_that_it_does_not_have():
         run(operands(torch.float16, 1, 1, 1, 16, 16, 96), 1.0, False)
 
 
+@pytest.mark.parametrize("depth", [64, 128])
+def test_no_access_takes_more_than_the_least(depth):
+    """Sectors of global memory and wavefronts of shared memory are as few as the bytes allow: no bank conflicts."""
+    tensors = map(PROGRAM["argument"], operands(torch.bfloat16, 1, 1, 1, 256, 256, depth))
+    profile = cute.profile(PROGRAM["attention"], *tensors, 1.0, True)
+    assert profile.worst == []
+    assert profile.total.flops > 4 * 256 * 256 * depth / 2
+
+
 @nvrtc
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("is_causal", [False, True])

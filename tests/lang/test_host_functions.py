@@ -69,7 +69,9 @@ def test_what_a_host_function_cannot_do_is_said():
         TypeError, match=r"^returns: a @cute\.jit function that touches tensors on the host returns nothing"
     ):
         returns(x)
-    with pytest.raises(RuntimeError, match=r"in launches, on the host: store is a kernel's operation; a host function that launches"):
+    with pytest.raises(
+        RuntimeError, match=r"in launches, on the host: store is a kernel's operation; a host function that launches"
+    ):
         launches(x)
 
     @cute.jit

@@ -1,4 +1,4 @@
-"""Functions of the language as operations of JAX; JAX is optional."""
+"""Functions of the language as operations of JAX, on its default device, a GPU where JAX has one; JAX is optional."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def test_one_after_the_other_under_vmap():
     np.testing.assert_array_equal(high, x[..., 8:])
 
 
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="a GPU finds nothing")
 def test_what_is_found_in_a_kernel_is_an_error_of_jax():
     half = jax.ShapeDtypeStruct((6, 8), jnp.float32)
     call = cutlass_call(split, output_shape_dtype=(half, half), is_broken=True)

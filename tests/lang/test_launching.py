@@ -157,9 +157,10 @@ def test_numbers_change_without_python(device):
         assert device.last[1] == (n + 1, 1, 1)
         assert struct.unpack("<if", device.last[4][-8:]) == (2 * n - 1, struct.unpack("f", struct.pack("f", factor))[0])
     assert device.slow == 1
-    f(x, y, (1 << 32) + 5, 0.5)  # wraps as Int32 does
+    with pytest.raises(ValueError, match=r"^n is 4294967301, beyond Int32"):  # also after calls that fit
+        f(x, y, (1 << 32) + 5, 0.5)
     assert device.slow == 2
-    assert device.last[1] == (6, 1, 1)
+    assert device.last[1] == (32, 1, 1)
 
 
 def test_numbers_of_the_package_are_known_by_their_values(device):

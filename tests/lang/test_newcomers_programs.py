@@ -297,6 +297,19 @@ def test_a_vector(body, said):
         in_kernel(body)
 
 
+def test_a_tile_that_overhangs_a_row():
+    @cute.kernel
+    def k(a: cute.Tensor, count: cutlass.Constexpr):
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float32)
+        tiled = cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(2))
+        shared = cutlass.utils.SmemAllocator().allocate_tensor(Float32, count)
+        tiled.get_slice(cute.arch.thread_idx()[0]).partition_D(shared)
+
+    k(x, 64).launch(block=32)
+    with pytest.warns(RuntimeWarning, match=r"^partition_D: the tile \(64\) of the tiled copy is larger"):
+        k(x, 48).launch(block=32)
+
+
 @pytest.mark.parametrize(("rows", "is_too_small"), [(8, True), (16, False), (32, False)])
 def test_a_tile_that_overhangs_shared_memory(rows, is_too_small):
     """The first error of whoever takes the threads of one tile for another."""

@@ -137,3 +137,13 @@ def test_a_device_has_a_multiprocessor_for_each_cluster_of_one():
     assert info.get_max_active_clusters(2) == info.get_device_multiprocessor_count() // 2
     with pytest.raises(ValueError, match="cluster_size is 0; expected at least 1"):
         info.get_max_active_clusters(0)
+
+
+def test_the_search_goes_on_where_it_was_and_ends_at_the_last_gemm():
+    sizes = cute.runtime.from_dlpack(np.array([[64, 32, 16, 1], [128, 32, 48, 1], [64, 64, 16, 1]], np.int32))
+    params = PersistentTileSchedulerParams((1, 1, 5), (1, 1, 1))
+    helper = GroupedGemmTileSchedulerHelper(3, params, (64, 32, 16), create_initial_search_state())
+    assert [int(x) for x in helper.search_cluster_tile_count_k((0, 0, 2), sizes)] == [3, 1]
+    assert [int(x) for x in helper.search_state] == [1, 1]
+    assert int(helper.delinearize_z((0, 0, 100), sizes).group_idx) == 2
+    assert [int(x) for x in helper.search_state] == [2, 3]

@@ -252,6 +252,28 @@ def test_a_defect_of_the_stages(defect, kinds, where):
     assert [f for f in found if f.kind in kinds and f.line in lines], found
 
 
+def test_a_copy_inside_of_elect_one():
+    """The instruction chooses the thread; where one alone comes, a GPU would wait for the others."""
+
+    @cute.kernel
+    def kernel(atom: cute.CopyAtom, gY: cute.Tensor):
+        smem = cutlass.utils.SmemAllocator()
+        shared = smem.allocate_tensor(cutlass.Float16, cute.make_ordered_layout((8, 64), order=(1, 0)), 128)
+        shared.fill(0)
+        y = cute.local_tile(gY, (8, 64), (0, 0))
+        tYs, tYg = cpasync.tma_partition(atom, 0, ALONE, cute.group_modes(shared, 0, 2), cute.group_modes(y, 0, 2))
+        with cute.arch.elect_one():
+            cute.copy(atom, tYs, tYg)  # alone
+
+    @cute.jit
+    def run(y: cute.Tensor):
+        layout = cute.make_ordered_layout((8, 64), order=(1, 0))
+        atom, gY = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), y, layout, (8, 64))
+        kernel(atom, gY).launch(block=[32, 1, 1])
+
+    assert line_of(kernel, "alone") in at(findings_of(run, dynamic(numbers((8, 64)))), "lane")
+
+
 def test_profile_counts_boxes():
     tile = (16, 64)
     x, y = numbers((16, 64)), numbers((16, 64))
@@ -353,3 +375,10 @@ def test_it_compiles_to_the_instructions():
     assert "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" in bulk.ptx
     assert "cp.async.bulk.global.shared::cta.bulk_group" in bulk.ptx
     assert load.spills == store.spills == multicast.spills == 0
+
+
+def test_what_is_exported_makes_no_tensor_maps(tmp_path):
+    x = dynamic(numbers((64, 64)))
+    compiled = cute.compile(run_load, x, x, LAYOUTS["128"]((64, 64), cutlass.Float16), (64, 64))
+    with pytest.raises(RuntimeError, match="makes no tensor maps yet"):
+        compiled.export_to_c(tmp_path, "load", "load")

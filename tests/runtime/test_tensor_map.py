@@ -195,3 +195,34 @@ def test_a_launch_through_maps_is_repeated():
         assert launcher(tensor, dst) is dst
         assert struct.unpack_from("<Q", recorder.last[4]) == (tensor.data_ptr(),)
     assert len(calls) == 1
+
+
+def test_a_traced_function_makes_its_maps_at_each_call(fake):
+    """For the extents of the call; the address is put in by the launch."""
+    code = f"""
+        import struct, sys
+        sys.path.insert(0, {str(SUPPORT)!r})
+        import tilewright as cutlass
+        from tilewright import cute
+        from tilewright.lang import gpu
+        from tma_kernels import LAYOUTS, dynamic, numbers, run_load
+        FAKE = ctypes.CDLL(cuda.driver_path())
+        FAKE.fake_log.restype = ctypes.c_char_p
+        fixed = LAYOUTS["128"]((64, 64), cutlass.Float16), (64, 64)
+        compiled = cute.compile(run_load, dynamic(numbers((64, 64))), dynamic(numbers((64, 64))), *fixed)
+        recorder = cuda.Recorder("load")
+        def load(index):
+            kernel = gpu.CompiledKernel(compiled.program, index, "sm_90a")
+            return recorder, kernel.offsets, kernel.parameter_bytes, kernel.shared_bytes, kernel
+        host = cuda.HostFunction(compiled.program, compiled.traced.host, gpu._sources(compiled.traced), load)
+        for rows, columns in (100, 136), (8, 64):
+            leaves = compiled.leaves((dynamic(numbers((rows, columns))), dynamic(numbers((128, 192)))), {{}})
+            prepared = host.prepare(leaves.values)
+            told, = [line.removeprefix("cuTensorMapEncodeTiled ") for line in log() if "Encode" in line]
+            assert told == (f"type 6 at 1024; {{columns}} box 64 step 1; {{rows}} box 64 step 1 "
+                            f"stride {{2 * columns}}; interleave 0 swizzle 3 l2 2 fill 0"), told
+            prepared.launch([1 << 40, 2 << 40], 7)
+            assert struct.unpack_from("<Q", recorder.last[4]) == (1 << 40,)
+            assert (2 << 40).to_bytes(8, "little") in recorder.last[4]  # Y's own address
+    """
+    test_driver.run(fake, code)

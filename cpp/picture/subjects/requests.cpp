@@ -11,9 +11,9 @@ namespace tilewright::picture {
 
 namespace {
 
-constexpr int64_t kLine = 128;  // bytes
-constexpr int64_t kMatrix = 8;                // rows of a matrix of ldmatrix, which are read at a time
-constexpr std::size_t kLines = 32;            // of global memory that are drawn
+constexpr int64_t kLine = 128;      // bytes
+constexpr int64_t kMatrix = 8;      // rows of a matrix of ldmatrix, which are read at a time
+constexpr std::size_t kLines = 32;  // of global memory that are drawn
 
 using Wanted = std::map<int64_t, std::vector<int64_t>>;  // by place in memory, the lanes that want it
 using Words = std::vector<std::pair<int64_t, std::vector<int64_t>>>;

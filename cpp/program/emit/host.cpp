@@ -355,6 +355,8 @@ class HostText {
         return fail_if("!" + variable(ids[0]), kErrorAssert, operation, "assertion failed: " + operation.text);
       case Opcode::kPrintf:
         refuse(operation, "what is exported prints in kernels only");
+      case Opcode::kTensorMap:
+        refuse(operation, "what is exported makes no tensor maps yet; pass tensors that threads copy");
       case Opcode::kLaunch:
         return launch(operation);
       default:

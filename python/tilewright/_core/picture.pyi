@@ -33,7 +33,6 @@ __all__: list[str] = [
     "cut_note",
     "divide",
     "escape",
-    "extents",
     "facts",
     "fill",
     "grids_of",
@@ -302,16 +301,6 @@ def escape(text: str) -> str:
         >>> from tilewright._core import picture
         >>> picture.escape("a < b"), picture.escape("\\x01") == "\\ufffd"
         ('a &lt; b', True)
-    """
-
-def extents(shape: IntTupleLike) -> tuple[typing.Any, ...]:
-    """
-    The extents of a shape's leaves, those of 1 left out; a shape of one element has one leaf.
-
-    Examples:
-        >>> from tilewright._core.picture import extents
-        >>> extents((4, (1, 8))), extents(1)
-        ((4, 8), (1,))
     """
 
 def facts(layout: LayoutLike) -> str:

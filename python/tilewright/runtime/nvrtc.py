@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 OLDEST = (12, 3)  # versions of NVRTC before this one have no __builtin_bit_cast
-MINIMAL = (12, 4)  # and those before this one no --minimal, which only saves time
+# Options that older versions do not have, and the first version that has them. NVRTC's own cache is one more beside
+# ours, and what comes from it has no report of registers and spills.
+SINCE = {"--minimal": (12, 4), "--no-cache": (12, 9)}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)".*$', re.M)
 
 
@@ -66,7 +68,7 @@ def options_for(version: tuple[int, int], arch: str) -> list[str]:
     >>> len(options_for((12, 4), "sm_80")) - len(options_for((12, 3), "sm_80"))
     1
     """
-    return [f"-arch={arch}", *(x for x in OPTIONS if x != "--minimal" or version >= MINIMAL)]
+    return [f"-arch={arch}", *(x for x in OPTIONS if version >= SINCE.get(x, OLDEST))]
 
 
 def compiled_by(

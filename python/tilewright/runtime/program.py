@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tilewright.runtime.ptxas import Report
 
 # --no-source-include: otherwise a header that is not among those given is looked for in the current directory.
-OPTIONS = ("--std=c++20", "-default-device", "--no-source-include", "--minimal", "--ptxas-options=-v")
+OPTIONS = ("--std=c++20", "-default-device", "--no-source-include", "--minimal", "--no-cache", "--ptxas-options=-v")
 
 
 class Program:

@@ -278,7 +278,7 @@ class ThrCopy(TiledCopy):
     def _warn_of_overhang(self, function: str, tensor: Tensor) -> None:
         """Shared memory is as large as its tensor: what overhangs is another tensor's, or nobody's."""
         tile = extents_of(self.tiler_mn)
-        extents = [_core.size(mode) for mode in tensor.shape[: len(tile)]]
+        extents = [_core.size(tensor.layout, mode=[i]) for i in range(len(tile))]
         if any(isinstance(extent, int) and extent < wanted for wanted, extent in zip(tile, extents, strict=True)):
             warn(
                 f"{function}: the tile {text(tile)} of the tiled copy is larger than {tensor} of shared memory: a copy "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tilewright.show.drawing.picture import Axis, Rule
 
-__all__ = ["MOST", "Shown", "axis_of", "cut_note", "extents", "rules_of", "shown_of"]
+__all__ = ["MOST", "Shown", "axis_of", "cut_note", "rules_of", "shown_of"]
 
 MOST = _core.picture.MOST
 
@@ -24,6 +24,5 @@ Shown = tuple["int | None", ...]
 
 shown_of: Callable[..., Shown] = _core.picture.shown_of
 cut_note: Callable[..., str] = _core.picture.cut_note
-extents: Callable[[Any], tuple[int, ...]] = _core.picture.extents
 axis_of: Callable[..., Axis] = _core.picture.axis_of
 rules_of: Callable[[Any, Shown], tuple[Rule, ...]] = _core.picture.rules_of
