@@ -71,10 +71,12 @@ def test_every_swizzle(span, major):
 
 
 @pytest.mark.parametrize("orders", ["kk", "kn", "mk", "mn"])
-def test_a_large_product_of_the_example(orders):
-    gemm = runpy.run_path(str(ROOT / "examples" / "gemm_wgmma.py"))["gemm"]
+@pytest.mark.parametrize("name", ["gemm_wgmma", "gemm_tma_wgmma"])
+def test_a_large_product_of_the_examples(name, orders):
+    gemm = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))["gemm"]
+    clusters = [cutlass.utils.HardwareInfo().get_max_active_clusters(2)] if name == "gemm_tma_wgmma" else []
     a, b = (torch.randn(2048, 2048, device="cuda").bfloat16() for _ in range(2))
     a, b = (x if order == "k" else x.T for x, order in zip((a, b), orders, strict=True))
     c = torch.empty(2048, 2048, device="cuda", dtype=torch.bfloat16)
-    gemm(*(cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b, c)))
+    gemm(*(cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b, c)), *clusters)
     torch.testing.assert_close(c, (a.double() @ b.double().T).bfloat16(), rtol=2e-2, atol=1e-2)

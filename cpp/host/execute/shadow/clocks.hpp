@@ -33,7 +33,7 @@ struct Event {
   uint32_t bytes = 0;
   bool is_of_proxy = false;  // the asynchronous one
   bool is_wgmma = false;
-  uint16_t issuer = 0;       // of what a copy brought: the warp that asked for it, of CTA `first`
+  uint16_t issuer = 0;  // of what a copy brought: the warp that asked for it, of CTA `first`
   uint64_t first = 0;
 
   uint32_t lane_at(uint64_t address) const { return lane + static_cast<uint32_t>((address - first) / bytes); }
