@@ -22,7 +22,10 @@ ACCESS = re.compile(r"\s*(?:@!?%p\d+ )?(ld|st|atom|red|cp\.async|ldmatrix|stmatr
 
 
 class Access(NamedTuple):
-    """What an instruction does: of cp.async the memory is that to which it writes."""
+    """What an instruction does: of cp.async the memory is that to which it writes.
+
+    The width of a box is 0: its tensor map has it, not the instruction.
+    """
 
     file: str
     line: int
@@ -43,13 +46,15 @@ def accesses_of(ptx: str) -> set[Access]:
             own = at.group(3, 4) if at[3] else at.group(1, 2)
             place = files[int(own[0])], int(own[1])
         access = ACCESS.match(text)
-        if access is None or re.match(r"(param|local|const)|.*group", access[2]):
+        if access is None or re.match(r"(param|local|const)|.*(commit|wait)_group", access[2]):
             continue
         operation, modifiers, operands = access.groups()
         kind = {"ld": "load", "st": "store", "cp.async": "cp.async"}.get(operation, "atomic")
         memory = next((x for x in ("shared", "global") if x in modifiers), "generic")
         if operation in ("ldmatrix", "stmatrix"):
             kind, width = operation, 16  # of the row whose address a lane gives
+        elif "bulk." in modifiers:
+            kind, memory, width = "bulk load" if "shared::cluster.global" in modifiers else "bulk store", "global", 0
         elif kind == "cp.async":
             width = int(re.findall(r"\], (\d+)", operands)[0])
         else:
@@ -62,7 +67,7 @@ def accesses_of(ptx: str) -> set[Access]:
 def counted_in(launches) -> set[Access]:
     rows = [row for launch in launches for row in launch.rows if row.width]
     return {
-        Access(*row.place[:2], row.kind, MEMORIES[row.space], row.width)
+        Access(*row.place[:2], row.kind, MEMORIES[row.space], 0 if "bulk" in row.kind else row.width)
         for row in rows
         if (row.kind, row.space) != ("cp.async", "gmem")
     }

@@ -50,10 +50,13 @@ def test_random_kernels(tmp_path_factory, capfd):
 # machines, what needs a layout of its own. Each has tests in this folder or in tests/gpu.
 ELSEWHERE = {
     "acos", "address", "asin", "assert", "atan", "atan2", "barrier_arrive", "block_idx_in_cluster",
-    "block_in_cluster_idx", "clock", "cluster_dim", "cluster_idx", "cos", "cp_async_commit_group",
+    "block_in_cluster_idx", "bulk_load", "bulk_store", "clock", "cluster_arrive", "cluster_dim", "cluster_idx",
+    "cluster_wait", "cos", "cp_async_bulk_commit_group", "cp_async_bulk_wait_group", "cp_async_commit_group",
     "cp_async_wait_group", "dynamic_smem_size", "erf", "exp", "exp2", "fence", "fma_tile", "griddepcontrol",
-    "inline_asm", "insert", "ldmatrix", "log", "log10", "log2", "match", "mma", "printf", "rsqrt", "sin", "stmatrix",
-    "sync_warp", "tan", "tanh", "to_pointer", "trap",
+    "inline_asm", "insert", "ldmatrix", "log", "log10", "log2", "mapa", "match", "mbarrier_arrive", "mbarrier_init",
+    "mbarrier_test", "mbarrier_wait", "mma", "printf", "rsqrt", "setmaxregister", "sin", "stmatrix", "sync_warp",
+    "tan", "tanh", "tensor_map", "tma_load", "tma_prefetch", "tma_store", "to_pointer", "trap", "wgmma",
+    "wgmma_commit_group", "wgmma_fence", "wgmma_wait_group",
 }  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def copy(
     pred: Tensor | None = None,
     unroll_factor: int | None = None,
     tma_bar_ptr: Pointer | None = None,
-    mcast_mask: Any = None,
+    mcast_mask: int | Numeric | None = None,
     mbar_ptr: Pointer | None = None,
     cache_policy: object = None,
     loc: object = None,
