@@ -269,11 +269,11 @@ void add_colors(Texts& body, const Box& box) {
     for (const auto& [i, start, end] : lines) {
       const int64_t to = across ? start : i, by = across ? i : start;
       if (path.empty()) {
-        path = "M" + std::to_string(to) + (across ? " " : ".5 ") + std::to_string(by) + (across ? ".5" : "");
+        path += 'M' + std::to_string(to) + (across ? " " : ".5 ") + std::to_string(by) + (across ? ".5" : "");
       } else {
-        path += "m" + std::to_string(to - x) + " " + std::to_string(by - y);
+        path += 'm' + std::to_string(to - x) + " " + std::to_string(by - y);
       }
-      path += (across ? "h" : "v") + std::to_string(end - start);
+      path += (across ? 'h' : 'v') + std::to_string(end - start);
       x = across ? end : i;
       y = across ? i : end;
     }
