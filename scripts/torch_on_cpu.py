@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,6 +31,9 @@ def _on_cpu(value: Any) -> Any:
     if isinstance(value, torch.device) and value.type == "cuda":
         return torch.device("cpu")
     return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
+
+
+_LASTING = ExitStack()  # until the process ends
 
 
 class _Moved(TorchFunctionMode):
@@ -111,8 +115,8 @@ def stand_in(check: bool = True) -> None:
     cuda.get_device_name = lambda device=None: _Properties.name
     cuda.get_device_properties = lambda device=None: _Properties
     cuda.manual_seed = cuda.manual_seed_all = lambda seed: None
-    _Moved().__enter__()
-    cute.on_cpu(check=check).__enter__()
+    for lasting in (_Moved(), cute.on_cpu(check=check)):
+        _LASTING.enter_context(lasting)
 
 
 def note_kernels(path: Path) -> None:
