@@ -12,13 +12,11 @@ from __future__ import annotations
 import json
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["note_kernels", "stand_in"]
 
@@ -119,7 +117,7 @@ def stand_in(check: bool = True) -> None:
         _LASTING.enter_context(lasting)
 
 
-def note_kernels(path: Path) -> None:
+def note_kernels(file_name: str) -> None:
     """Compile the kernels of each program that is called, and write what they take to a file of JSON lines."""
     from tilewright.lang.gpu import kernels_of
     from tilewright.lang.run import WATCHERS
@@ -130,7 +128,7 @@ def note_kernels(path: Path) -> None:
         if any(traced is one for one in seen):
             return
         seen.append(traced)
-        with path.open("a", encoding="utf-8") as file:
+        with Path(file_name).open("a", encoding="utf-8") as file:
             for kernel in kernels_of(traced, ARCHITECTURE).values():
                 fact: dict[str, Any] = {"kernel": kernel.name}
                 try:
