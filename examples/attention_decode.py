@@ -62,7 +62,8 @@ def decode_kernel(
 
     # This part of the list, and the sequence in which it begins, whose blocks begin at `base`.
     total = count_blocks(mLengths, lane)
-    first, stop = part * total // parts, (part + 1) * total // parts
+    parts = cutlass.min(parts, total)  # each has a block at least
+    first, stop = (cutlass.min(i * total // parts, total) for i in (part, part + 1))
     batch, base = find_sequence(mLengths, first, lane)
 
     if warp_idx == WARPS:
@@ -392,7 +393,7 @@ def decode(
     decode_kernel(
         mQ, load_K, gK, load_V, gV, mTable, mLengths, mO, mL, mSums, mStats, mArrivals, scale, page_layout, sQ_layout,
         tiled_mma,
-    ).launch(grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1], min_blocks_per_mp=CTAS)  # fmt: skip
+    ).launch(grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1])  # fmt: skip
 
 
 def workspace(q, key_heads, processors):
