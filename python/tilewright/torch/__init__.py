@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
+from tilewright.torch.attention import scaled_dot_product_attention, varlen_attention
 from tilewright.torch.custom_op import custom_op
 from tilewright.torch.gemm import addmm, linear, matmul
 from tilewright.torch.tensors import (
@@ -37,6 +38,8 @@ __all__ = [
     "linear",
     "matmul",
     "matrix",
+    "scaled_dot_product_attention",
+    "varlen_attention",
 ]
 
 if not TYPE_CHECKING:
