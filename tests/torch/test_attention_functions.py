@@ -238,7 +238,7 @@ def test_errors_name_the_argument(function, error, text):
     ("capability", "function", "text"),
     [
         ((7, 5), call(), "needs a device of compute capability 8.0"),
-        ((12, 0), call_varlen(), r"varlen_attention is a program of wgmma.*; query is on cpu of 12.0"),
+        ((12, 0), call_varlen(), r"varlen_attention is a program of wgmma.*; the operands are on cpu of 12.0"),
         ((8, 0), call(**dict.fromkeys(("query", "key", "value"), Q.repeat(1, 1, 1, 4))), "attention of depth 256 is"),
         ((8, 0), call(query=Q[:, :, :3], attn_mask=bias.causal_lower_right(3, 4)), "attention with a window is"),
     ],

@@ -12,6 +12,7 @@ from tilewright._names import names_of
 from tilewright.torch.attention import scaled_dot_product_attention, varlen_attention
 from tilewright.torch.custom_op import custom_op
 from tilewright.torch.gemm import addmm, linear, matmul
+from tilewright.torch.grouped import grouped_mm
 from tilewright.torch.tensors import (
     RandomInitConfig,
     TensorInitType,
@@ -35,6 +36,7 @@ __all__ = [
     "cute_tensor_like",
     "default_stream",
     "dtype",
+    "grouped_mm",
     "linear",
     "matmul",
     "matrix",

@@ -43,15 +43,6 @@ def _results(q: Tensor) -> tuple[Tensor, Tensor]:
     return programs.empty_rows(q), q.new_empty(shape, dtype=torch.float32)
 
 
-def _require_sm90(device: torch.device, what: str) -> None:
-    found = programs.capability(device)
-    if found != (9, 0):
-        raise NotImplementedError(
-            f"tilewright.torch: {what} is a program of wgmma, which devices of compute capability 9.0 have; query is "
-            f"on {device} of {found[0]}.{found[1]}"
-        )
-
-
 def _forward(
     q: Tensor,
     k: Tensor,
@@ -79,11 +70,11 @@ def _forward(
     if programs.capability(q.device) < (8, 0):
         raise NotImplementedError("tilewright.torch: attention needs a device of compute capability 8.0 or newer")
     if starts_q is not None:
-        _require_sm90(q.device, "varlen_attention")
+        programs.require_sm90(q.device, "varlen_attention")
     if depth > 128:
-        _require_sm90(q.device, f"attention of depth {depth}")
+        programs.require_sm90(q.device, f"attention of depth {depth}")
     if left is not None or right not in (None, 0):
-        _require_sm90(q.device, "attention with a window")
+        programs.require_sm90(q.device, "attention with a window")
     programs.attention_sm80(q.dtype, depth, right is not None)(*operands, o, rows, scale)
     return out, lse
 
@@ -104,7 +95,7 @@ def _backward(
     max_k: int,
     deterministic: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    _require_sm90(q.device, "the gradient of attention")
+    programs.require_sm90(q.device, "the gradient of attention")
     results = tuple(programs.empty_rows(x) for x in (q, k, v))
     if q.numel() == 0 or k.numel() == 0:
         for x in results:

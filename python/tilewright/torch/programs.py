@@ -104,6 +104,42 @@ def attention_backward(
     return compile(program, q, k, v, o, d_o, lse, dq, dk, dv, *kept, 1.0, *mask, *longest, is_ordered)
 
 
+def contiguous_mode(x: Tensor) -> int:
+    """Which of the last two modes of an operand of a product is contiguous: 1 for the last, 0 for the one before."""
+    return int(x.stride(-1) == 1)
+
+
+def grouped_gemm(device: torch.device, order_a: int, order_b: int, rows: int, groups: int, columns: int) -> Compiled:
+    """C of A, B and the ends of groups, with the cluster that is good for these sizes."""
+    cluster = load("tilewright.examples.grouped_gemm:choose_cluster")(rows, groups, columns)
+    return _grouped_gemm(order_a, order_b, ctas(device), cluster)
+
+
+@cache
+def _grouped_gemm(order_a: int, order_b: int, ctas: int, cluster: tuple[int, int]) -> Compiled:
+    a, b, c = (_matrices(torch.bfloat16, *x) for x in ((2, order_a), (3, order_b), (2, 1)))
+    program = load("tilewright.examples.grouped_gemm:grouped_gemm")
+    return compile(program, a, b, c, _numbers(torch.int32, 1), ctas, cluster)
+
+
+def _matrices(dtype: torch.dtype, rank: int, contiguous: int) -> Any:
+    """A matrix, or some, to compile with, of which either of the last two modes is contiguous."""
+    element = TYPES[dtype]
+    strides: list[Any] = [sym_int(64, divisibility=128 // element.bits) for _ in range(rank)]
+    strides[rank - 2 + contiguous] = 1
+    return make_fake_tensor(element, [sym_int() for _ in range(rank)], strides, assumed_align=16)
+
+
+def require_sm90(device: torch.device, what: str) -> None:
+    """Refuse what a device without wgmma is asked for."""
+    found = capability(device)
+    if found != (9, 0):
+        raise NotImplementedError(
+            f"tilewright.torch: {what} is a program of wgmma, which devices of compute capability 9.0 have; the "
+            f"operands are on {device} of {found[0]}.{found[1]}"
+        )
+
+
 def workspace(q: Tensor, starts_q: Tensor | None) -> tuple[Tensor, ...]:
     """What the backward pass needs beside its operands, in torch's memory."""
     return load("tilewright.examples.attention_backward:workspace")(q, starts_q)  # type: ignore[no-any-return]
