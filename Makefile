@@ -113,7 +113,7 @@ tsan: $(VENV)/tools
 	  setarch -R $(BIN)/python scripts/stress_threads.py
 
 clean:
-	rm -rf $(VENV) build docs/performance docs/project docs/reference
+	rm -rf $(VENV) build docs/examples docs/performance docs/project docs/reference
 
 # Stamps: each file says when its step was last done.
 $(VENV)/tools: scripts/check_machine.py pyproject.toml

@@ -314,9 +314,19 @@ def stores(tOrO, sO, store_O, gO, mO, tiled_mma, problem, group, warp_idx, tidx,
     rounded = cute.make_fragment_like(tOrO, dtype)
     across = shape[1] // 8
     universal = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype, num_bits_per_copy=128)
-    by_rows = cute.make_tiled_copy_tv(
-        universal, cute.make_layout((128 // across, across), stride=(across, 1)), cute.make_layout((1, 8))
-    ).get_slice(tidx)  # fmt: skip
+    threads = cute.make_layout((128 // across, across), stride=(across, 1))
+    copy_rows = cute.make_tiled_copy_tv(universal, threads, cute.make_layout((1, 8)))
+    by_rows = copy_rows.get_slice(tidx)
+
+    @cute.jit
+    def send(block, exists, rows):
+        """A block of 64 rows by TMA, which leaves out those that the tensor does not have."""
+        if asks and exists:
+            blocks = cute.local_tile(rows, shape, (None, 0))
+            tOsO, tOgO = cpasync.tma_partition(
+                store_O, 0, cute.make_layout(1), cute.group_modes(sO, 0, 2), cute.group_modes(blocks, 0, 2)
+            )
+            cute.copy(store_O, tOsO[None, group], tOgO[None, block])
 
     @cute.jit
     def store(block, head, batch, sequence):
@@ -328,13 +338,22 @@ def stores(tOrO, sO, store_O, gO, mO, tiled_mma, problem, group, warp_idx, tidx,
         cute.copy(tiled_copy, tiled_copy.retile(rounded), buffer)
         cute.arch.fence_proxy("async.shared", space="cta")
         cute.arch.barrier(barrier_id=5 + group, number_of_threads=128)
-        if asks and block * ROWS < sequence.queries:
-            rows = cute.domain_offset((sequence.start_q, 0), gO[None, None, head, batch])
-            blocks = cute.local_tile(rows, shape, (None, 0))
-            tOsO, tOgO = cpasync.tma_partition(
-                store_O, 0, cute.make_layout(1), cute.group_modes(sO, 0, 2), cute.group_modes(blocks, 0, 2)
-            )
-            cute.copy(store_O, tOsO[None, group], tOgO[None, block])
+        left = sequence.queries - block * ROWS
+        rows = cute.domain_offset((sequence.start_q, 0), gO[None, None, head, batch])
+        if cutlass.const_expr(problem.starts_q is None):
+            send(block, left > 0, rows)
+        else:
+            # A box would reach into the next sequence: rows that are no whole block go element by element.
+            send(block, left >= ROWS, rows)
+            if left > 0 and left < ROWS:
+                begin = sequence.start_q + block * ROWS
+                target = cute.local_tile(cute.domain_offset((begin, 0), mO[batch, head, None, None]), shape, (0, 0))
+                dst = by_rows.partition_D(target)
+                at = by_rows.partition_D(cute.make_identity_tensor(shape))
+                exists = cute.make_rmem_tensor(cute.make_layout((1, *dst.shape[1:]), stride=(0, 1, 0)), cutlass.Boolean)
+                for i in cutlass.range_constexpr(dst.shape[1]):
+                    exists[0, i, 0] = at[0, i, 0][0] < left
+                cute.copy(copy_rows, by_rows.partition_S(sO[None, None, group]), dst, pred=exists)
         if asks:
             cute.arch.cp_async_bulk_commit_group()
             if cutlass.const_expr(not plan.has_own_O):
@@ -367,7 +386,9 @@ def attention(
     def matrices(tensor, order):
         """(rows, depth, heads, batches) with a depth known while tracing, or (depth, rows, ..)."""
         shape, stride = tensor.shape, tensor.stride
-        extents, steps = (shape[2], depth, shape[1], shape[0]), (stride[2], 1, stride[1], stride[0])
+        extents = shape[2], depth, shape[1], shape[0]
+        rows, heads, batches = (cute.assume(stride[i], divby=128 // dtype.bits) for i in (2, 1, 0))  # as TMA wants
+        steps = rows, 1, heads, batches
         return cute.make_tensor(tensor.iterator, cute.select(cute.make_layout(extents, stride=steps), order))
 
     def one(layout):
@@ -379,13 +400,14 @@ def attention(
     load_K, gK = cpasync.make_tiled_tma_atom(load, matrices(mK, by_row), one(sK_layout), (plan.keys, depth))
     load_V, gV = cpasync.make_tiled_tma_atom(load, matrices(mV, by_column), one(sV_layout), (depth, plan.keys))
     store_O, gO = cpasync.make_tiled_tma_atom(save, matrices(mO, by_row), one(sQ_layout), (ROWS, depth))
+    rows_O = matrices(mO, [3, 2, 0, 1])
     heads, keys = mQ.shape[1], mK.shape[2]
     batches = mQ.shape[0] if starts_q is None else starts_q.shape[0] - 1
     tiles = cute.ceil_div(max_q, ROWS * plan.warpgroups)
     shared = cutlass.max(L2_BYTES // (cutlass.max(keys, 1) * depth * 4), 1) * (heads // mK.shape[1])
     problem = Problem(left, right, starts_q, starts_k, tiles, heads, batches, shared, mQ.shape[2], keys)
     attention_kernel(
-        load_Q, gQ, load_K, gK, load_V, gV, store_O, gO, mO, mL, scale, problem, sQ_layout, sK_layout, sV_layout,
+        load_Q, gQ, load_K, gK, load_V, gV, store_O, gO, rows_O, mL, scale, problem, sQ_layout, sK_layout, sV_layout,
         qk_mma, pv_mma, plan,
     ).launch(
         grid=[cutlass.min(ctas, tiles * heads * batches), 1, 1], block=[128 * (plan.warpgroups + 1), 1, 1],
@@ -419,10 +441,25 @@ def argument(tensor):
     return cute.runtime.from_dlpack(tensor, assumed_align=16).mark_layout_dynamic(leading_dim=tensor.ndim - 1)
 
 
-def arguments(q, k, v, o, lse, scale, left=None, right=None):
+def arguments(q, k, v, o, lse, scale, left=None, right=None, starts_q=None, starts_k=None, max_q=None):
     """What attention takes for these tensors, on all of the device's multiprocessors."""
     ctas = cutlass.utils.HardwareInfo().get_device_multiprocessor_count() if q.is_cuda else 2
-    return *map(argument, (q, k, v, o, lse)), scale, left, right, None, None, q.shape[2], ctas, q.shape[3]
+    starts = (None if x is None else cute.runtime.from_dlpack(x).mark_layout_dynamic() for x in (starts_q, starts_k))
+    return *map(argument, (q, k, v, o, lse)), scale, left, right, *starts, max_q or q.shape[2], ctas, q.shape[3]
+
+
+def problem(device):
+    """A small one: causal, with two heads of queries for one of keys."""
+    q = torch.randn(1, 2, 256, 128, device=device).bfloat16()
+    k, v = (torch.randn(1, 1, 256, 128, device=device).bfloat16() for _ in range(2))
+    o, lse = torch.empty_like(q), torch.empty(q.shape[:3], device=device)
+    return attention, *arguments(q, k, v, o, lse, 128**-0.5, None, 0)
+
+
+def problem(device: str):
+    """A small one."""
+    q, k, v, o = (torch.randn(1, 2, 256, 64, device=device).bfloat16() for _ in range(4))
+    return attention, *map(argument, (q, k, v, o, torch.empty(1, 2, 256, device=device))), 0.125, True
 
 
 def check(device: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import tilewright.examples
 from compiling import run_python
 from places import ROOT
+from tilewright import cute
 
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 INSTALLED = Path(tilewright.examples.__file__).parent
@@ -36,3 +38,14 @@ def test_one_runs_by_its_name(tmp_path):
     command = [sys.executable, "-m", "tilewright.examples.vector_add"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ}, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_its_lines_are_a_users():
+    """A profile, and so findings and errors, name the lines of the example, not the line that called it."""
+    pytest.importorskip("torch")
+    program = importlib.import_module("tilewright.examples.scan")
+    function, *arguments = program.problem("cpu")
+    assert {line.file for line in cute.profile(function, *arguments).lines} == {program.__file__}
+    with pytest.raises(TypeError) as info:
+        function(*arguments, 1)
+    assert info.traceback[-1].path == Path(__file__)
