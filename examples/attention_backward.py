@@ -24,7 +24,7 @@ from tilewright.utils import LayoutEnum, hopper_helpers
 
 PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K, V, dO or dS in shared memory
 KEYS = 128  # of a block of threads, 64 for each of two warpgroups
-QUERIES = {64: 128, 128: 64}  # of a round of its loop, by D
+QUERIES = 64  # of a round of its loop: with 128, D 64 would want more registers than there are
 WARPGROUPS = 2  # that multiply; a third one has the warp that loads and the one that adds up dQ
 THREADS = 128 * (WARPGROUPS + 1)
 STAGES = 2
@@ -42,12 +42,12 @@ class Blocks:
     Query i sees the keys j with i + shift - left <= j <= i + shift + right, where left and right are known.
     """
 
-    def __init__(self, mQ, mK, left, right, starts_q, starts_k, batch, tile_q):
-        self.tile_q, self.left, self.right = tile_q, left, right
+    def __init__(self, mQ, mK, left, right, starts_q, starts_k, batch):
+        self.left, self.right = left, right
         if cutlass.const_expr(starts_q is None):
             self.first_q = self.first_k = self.shift = cutlass.Int32(0)
             self.queries, self.keys = mQ.shape[2], mK.shape[2]
-            tiles = cute.ceil_div(self.queries, tile_q)
+            tiles = cute.ceil_div(self.queries, QUERIES)
             self.first_tile, self.tiles_of_head, self.batch = batch * tiles, mQ.shape[0] * tiles, batch
         else:
             self.first_q, self.first_k = starts_q[batch], starts_k[batch]
@@ -55,9 +55,9 @@ class Blocks:
             self.shift = self.keys - self.queries
             self.batch = 0
             # Each sequence has whole tiles of its own in the workspace.
-            self.first_tile = self.first_q // tile_q + batch
-            self.tiles_of_head = mQ.shape[2] // tile_q + cute.size(starts_q) - 1
-        self.tiles_q, self.tiles_k = cute.ceil_div(self.queries, tile_q), cute.ceil_div(self.keys, KEYS)
+            self.first_tile = self.first_q // QUERIES + batch
+            self.tiles_of_head = mQ.shape[2] // QUERIES + cute.size(starts_q) - 1
+        self.tiles_q, self.tiles_k = cute.ceil_div(self.queries, QUERIES), cute.ceil_div(self.keys, KEYS)
 
     def workspace_tile(self, head, tile):
         return head * self.tiles_of_head + self.first_tile + tile
@@ -66,19 +66,19 @@ class Blocks:
         """The first and the last tile of queries of which one sees a key of the block."""
         first, last = cutlass.Int32(0), self.tiles_q - 1
         if cutlass.const_expr(self.right is not None):
-            first = cutlass.max(0, block * KEYS - self.shift - self.right) // self.tile_q
+            first = cutlass.max(0, block * KEYS - self.shift - self.right) // QUERIES
         if cutlass.const_expr(self.left is not None):
             end = (block + 1) * KEYS - 1 - self.shift + self.left
-            last = cutlass.min(last, end // self.tile_q)
+            last = cutlass.min(last, end // QUERIES)
         return first, last
 
     def blocks_seen_by(self, tile):
         """The first and the last block of keys of which a query of the tile sees one."""
         first, last = cutlass.Int32(0), self.tiles_k - 1
         if cutlass.const_expr(self.left is not None):
-            first = cutlass.max(0, tile * self.tile_q + self.shift - self.left) // KEYS
+            first = cutlass.max(0, tile * QUERIES + self.shift - self.left) // KEYS
         if cutlass.const_expr(self.right is not None):
-            end = (tile + 1) * self.tile_q - 1 + self.shift + self.right
+            end = (tile + 1) * QUERIES - 1 + self.shift + self.right
             last = cutlass.min(last, end // KEYS)
         return first, last
 
@@ -86,25 +86,23 @@ class Blocks:
 @cute.kernel
 def prepare_kernel(
     mO: cute.Tensor, mdO: cute.Tensor, mL: cute.Tensor, mRows: cute.Tensor, mSums: cute.Tensor, mTurns: cute.Tensor,
-    mQ: cute.Tensor, mK: cute.Tensor, starts_q, starts_k, tile_q: cutlass.Constexpr, is_ordered: cutlass.Constexpr,
+    mQ: cute.Tensor, mK: cute.Tensor, starts_q, starts_k, is_ordered: cutlass.Constexpr,
 ):  # fmt: skip
     """Of each query log2(e) L, infinite where it sees no key or does not exist, and delta = rowsum(dO * O)."""
     tidx, _, _ = cute.arch.thread_idx()
     tile, head, batch = cute.arch.block_idx()
-    blocks = Blocks(mQ, mK, None, None, starts_q, starts_k, batch, tile_q)
+    blocks = Blocks(mQ, mK, None, None, starts_q, starts_k, batch)
     depth = mO.shape[3]
     lanes = depth // 8
     at = blocks.workspace_tile(head, tile)
     if tile < blocks.tiles_q:
-        for i in cutlass.range_constexpr(tile_q * lanes // 256):
+        for i in cutlass.range_constexpr(QUERIES * lanes // 256):
             row, column = (tidx + 256 * i) // lanes, (tidx + 256 * i) % lanes
-            query = tile * tile_q + row
+            query = tile * QUERIES + row
             log2_sum, delta = cutlass.Float32(math.inf), cutlass.Float32(0.0)
             if query < blocks.queries:
                 line = (blocks.batch, head, blocks.first_q + query)
-                o, do = (
-                    cute.local_tile(x[*line, None], (8,), (column,)).load().to(cutlass.Float32) for x in (mO, mdO)
-                )
+                o, do = (cute.local_tile(x[*line, None], (8,), (column,)).load().to(cutlass.Float32) for x in (mO, mdO))
                 delta = (o * do).reduce(cute.ReductionOp.ADD, 0.0, 0)
                 logarithm = mL[line]
                 if logarithm > -math.inf:
@@ -116,9 +114,9 @@ def prepare_kernel(
         if tidx == 0:
             mTurns[at] = 0
         if cutlass.const_expr(not is_ordered):
-            sums = cute.local_tile(mSums, (tile_q * depth // ROW, ROW), (at, 0))
-            sums = cute.make_tensor(sums.iterator, cute.make_layout((4, 256, tile_q * depth // 1024)))
-            for i in cutlass.range_constexpr(tile_q * depth // 1024):
+            sums = cute.local_tile(mSums, (QUERIES * depth // ROW, ROW), (at, 0))
+            sums = cute.make_tensor(sums.iterator, cute.make_layout((4, 256, QUERIES * depth // 1024)))
+            for i in cutlass.range_constexpr(QUERIES * depth // 1024):
                 sums[None, tidx, i].fill(0.0)
 
 
@@ -135,8 +133,8 @@ def backward_kernel(
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     block, key_head, batch = cute.arch.block_idx()
     dtype = load_Q.value_type
-    tile_q, depth, _ = cute.product_each(sQ_layout.shape)
-    blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch, tile_q)
+    _, depth, _ = cute.product_each(sQ_layout.shape)
+    blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
     group = mQ.shape[1] // mK.shape[1]
     first, last = blocks.tiles_that_see(block)
     rounds = cutlass.max(0, last - first + 1)
@@ -145,13 +143,15 @@ def backward_kernel(
     sK, sV = (storage.allocate_tensor(dtype, sK_layout, 1024) for _ in range(2))
     sQ, sdO = (storage.allocate_tensor(dtype, sQ_layout, 1024) for _ in range(2))
     sdS = storage.allocate_tensor(dtype, sdS_layout, 1024)
-    part = tile_q * depth // ROW // WARPGROUPS  # rows of the workspace that a warpgroup has of a tile
-    sSums = storage.allocate_tensor(cutlass.Float32, cute.make_layout((part, ROW, WARPGROUPS), stride=(ROW, 1, part * ROW)), 128)
-    sRows = storage.allocate_tensor(cutlass.Float32, cute.make_layout((tile_q, 2, STAGES)), 128)
+    part = QUERIES * depth // ROW // WARPGROUPS  # rows of the workspace that a warpgroup has of a tile
+    sSums = storage.allocate_tensor(
+        cutlass.Float32, cute.make_layout((part, ROW, WARPGROUPS), stride=(ROW, 1, part * ROW)), 128
+    )
+    sRows = storage.allocate_tensor(cutlass.Float32, cute.make_layout((QUERIES, 2, STAGES)), 128)
     barriers = storage.allocate_array(cutlass.Int64, 4 * STAGES + 2)
 
     agents = pipeline.CooperativeGroup
-    row_bytes = 4 * tile_q
+    row_bytes = 4 * QUERIES
     loads_Q, loads_dO, loads_KV = (
         pipeline.PipelineTmaAsync.create(
             num_stages=count, producer_group=agents(pipeline.Agent.Thread),
@@ -170,23 +170,87 @@ def backward_kernel(
             cute.arch.setmaxregister_decrease(24)
             if warp_idx == 4 * WARPGROUPS:
                 load(
-                    load_Q, gQ, sQ, load_dO, gdO, sdO, load_K, gK, sK, load_V, gV, sV, mRows, sRows, loads_Q, loads_dO,
-                    loads_KV, blocks, block, key_head, group, last, rounds,
+                    load_Q,
+                    gQ,
+                    sQ,
+                    load_dO,
+                    gdO,
+                    sdO,
+                    load_K,
+                    gK,
+                    sK,
+                    load_V,
+                    gV,
+                    sV,
+                    mRows,
+                    sRows,
+                    loads_Q,
+                    loads_dO,
+                    loads_KV,
+                    blocks,
+                    block,
+                    key_head,
+                    group,
+                    last,
+                    rounds,
                 )
             if warp_idx == 4 * WARPGROUPS + 1:
                 add_up(put_dQ, add_dQ, gSums, sSums, mTurns, blocks, block, key_head, group, last, rounds, is_ordered)
         else:
             cute.arch.setmaxregister_increase(240)
             multiply(
-                sQ, sdO, sK, sV, sdS, sSums, sRows, loads_Q, loads_dO, loads_KV, mdK, mdV, blocks, block, key_head,
-                group, last, rounds, scale, mma_S, mma_dV, mma_dQ, tidx, warp_idx // 4,
+                sQ,
+                sdO,
+                sK,
+                sV,
+                sdS,
+                sSums,
+                sRows,
+                loads_Q,
+                loads_dO,
+                loads_KV,
+                mdK,
+                mdV,
+                blocks,
+                block,
+                key_head,
+                group,
+                last,
+                rounds,
+                scale,
+                mma_S,
+                mma_dV,
+                mma_dQ,
+                tidx,
+                warp_idx // 4,
             )
 
 
 @cute.jit
 def load(
-    load_Q, gQ, sQ, load_dO, gdO, sdO, load_K, gK, sK, load_V, gV, sV, mRows, sRows, loads_Q, loads_dO, loads_KV,
-    blocks, block, key_head, group, last, rounds,
+    load_Q,
+    gQ,
+    sQ,
+    load_dO,
+    gdO,
+    sdO,
+    load_K,
+    gK,
+    sK,
+    load_V,
+    gV,
+    sV,
+    mRows,
+    sRows,
+    loads_Q,
+    loads_dO,
+    loads_KV,
+    blocks,
+    block,
+    key_head,
+    group,
+    last,
+    rounds,
 ):
     """A warp brings K and V once, and Q and dO with their rows' numbers for each round."""
     alone = cute.make_layout(1)
@@ -267,12 +331,34 @@ def add_up(put_dQ, add_dQ, gSums, sSums, mTurns, blocks, block, key_head, group,
 
 @cute.jit
 def multiply(
-    sQ, sdO, sK, sV, sdS, sSums, sRows, loads_Q, loads_dO, loads_KV, mdK, mdV, blocks, block, key_head,
-    group, last, rounds, scale, mma_S, mma_dV, mma_dQ, tidx, group_idx,
+    sQ,
+    sdO,
+    sK,
+    sV,
+    sdS,
+    sSums,
+    sRows,
+    loads_Q,
+    loads_dO,
+    loads_KV,
+    mdK,
+    mdV,
+    blocks,
+    block,
+    key_head,
+    group,
+    last,
+    rounds,
+    scale,
+    mma_S,
+    mma_dV,
+    mma_dQ,
+    tidx,
+    group_idx,
 ):
     """A warpgroup has 64 of the keys; scores are transposed, (keys, queries), so that they are operands A of dV and dK."""
     dtype = mdK.element_type
-    tile_q, depth, _ = cute.product_each(sQ.shape)
+    _, depth, _ = cute.product_each(sQ.shape)
     lane = tidx % 128
 
     def transposed(shared):
@@ -287,33 +373,36 @@ def multiply(
     tVrdO, tKrQ = (mma_dV.make_fragment_B(thr_dV.partition_B(transposed(x))) for x in (sdO, sQ))
     tQrdS = mma_dQ.make_fragment_A(thr_dQ.partition_A(transposed(sdS)))
     tQrK = mma_dQ.make_fragment_B(thr_dQ.partition_B(transposed(sK)))
-    S, dP = (mma_S.make_fragment_C(mma_S.partition_shape_C((KEYS, tile_q))) for _ in range(2))
+    S, dP = (mma_S.make_fragment_C(mma_S.partition_shape_C((KEYS, QUERIES))) for _ in range(2))
     dV, dK = (mma_dV.make_fragment_C(mma_dV.partition_shape_C((KEYS, depth))) for _ in range(2))
-    dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((tile_q, depth)))
+    dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, depth)))
     P, dS = (cute.make_fragment_like(S, dtype) for _ in range(2))
-    as_A = cute.make_layout(((2, 2, 2), 1, tile_q // 16))  # accumulators lie as operand A has them
+    as_A = cute.make_layout(((2, 2, 2), 1, QUERIES // 16))  # accumulators lie as operand A has them
     tVrP, tKrdS = (cute.make_tensor(x.iterator, as_A) for x in (P, dS))
-    dV.fill(0.0)
-    dK.fill(0.0)
 
-    tS, tdP, tP, tdS = (rows_and_columns(x) for x in (S, dP, P, dS))
+    # Registers of a product that is under way elsewhere are not written, or the compiler puts products one by one.
+    weights = cute.make_fragment_like(S)
+    tS, tdP, tW = (rows_and_columns(x) for x in (S, dP, weights))
     own = mma_S.get_slice(tidx)
-    at = rows_and_columns(own.partition_C(cute.make_identity_tensor((KEYS, tile_q))))
+    at = rows_and_columns(own.partition_C(cute.make_identity_tensor((KEYS, QUERIES))))
     # The numbers of queries, for each key the same.
-    spread = cute.make_tensor(sRows.iterator, cute.make_layout((KEYS, tile_q, 2, STAGES), stride=(0, 1, tile_q, 2 * tile_q)))
+    spread = cute.make_tensor(
+        sRows.iterator, cute.make_layout((KEYS, QUERIES, 2, STAGES), stride=(0, 1, QUERIES, 2 * QUERIES))
+    )
     spread = own.partition_C(spread)
     store_op = cute.make_copy_atom(cute.nvgpu.warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), dtype)
     store_dS = cute.make_tiled_copy_C(store_op, mma_S)
     dS_to = store_dS.get_slice(tidx).partition_D(sdS)
     sums_to = cute.make_tensor(
-        sSums.iterator, cute.make_layout((4, cute.size(dQ) // 4, 128, WARPGROUPS), stride=(1, 512, 4, cute.size(dQ) * 128))
+        sSums.iterator,
+        cute.make_layout((4, cute.size(dQ) // 4, 128, WARPGROUPS), stride=(1, 512, 4, cute.size(dQ) * 128)),
     )[None, None, lane, group_idx]
     sums = cute.make_tensor(dQ.iterator, cute.make_layout((4, cute.size(dQ) // 4)))
     scale_log2 = scale * LOG2_E
 
-    def numbers(which, stage):
-        """log2(e) L or delta of the thread's columns."""
-        row = rows_and_columns(spread[None, None, None, which, stage])[0, None]
+    def numbers(which, stage, pair):
+        """log2(e) L or delta of two of the thread's columns."""
+        row = rows_and_columns(spread[None, None, None, which, stage])[0, (None, pair)]
         held = cute.make_fragment_like(row)
         cute.autovec_copy(row, held)
         return held.load()
@@ -327,32 +416,33 @@ def multiply(
         stage, buffer = (None, None, None, state.index), i % 2
         mma_S.set(warpgroup.Field.ACCUMULATE, False)
         loads_Q.consumer_wait(state)
+        loads_dO.consumer_wait(state)
         warpgroup.fence()
         cute.gemm(mma_S, S, tSrK, tSrQ[stage], S)
         warpgroup.commit_group()
-        loads_dO.consumer_wait(state)
         cute.gemm(mma_S, dP, tPrV, tPrdO[stage], dP)
         warpgroup.commit_group()
-        log2_sums = numbers(0, state.index)
         warpgroup.wait_group(1)  # S, and dK of the round before
         if i != 0:
             loads_Q.consumer_release(done)
             done.advance()
-        # Keys are masked
-        for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
-            scores = cute.math.fma(tS[r, None].load(), scale_log2, -log2_sums)
-            tS[r, None].store(cute.math.exp2(scores, fastmath=True))
-        mask(tS, at, blocks, block, tile)
-        P.store(S.load().to(dtype))
+        for c in cutlass.range_constexpr(cute.size(tS.shape[1], mode=[1])):
+            log2_sums = numbers(0, state.index, c)
+            for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
+                scores = cute.math.fma(tS[r, (None, c)].load(), scale_log2, -log2_sums)
+                tW[r, (None, c)].store(cute.math.exp2(scores, fastmath=True))
+        mask(tW, at, blocks, block, tile)
+        P.store(weights.load().to(dtype))
         warpgroup.fence()
-        mma_dV.set(warpgroup.Field.ACCUMULATE, True)
+        mma_dV.set(warpgroup.Field.ACCUMULATE, i != 0)
         cute.gemm(mma_dV, dV, tVrP, tVrdO[stage], dV)
         warpgroup.commit_group()
-        deltas = numbers(1, state.index)
         warpgroup.wait_group(1)  # dP
-        for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
-            tS[r, None].store(tS[r, None].load() * (tdP[r, None].load() - deltas))
-        dS.store(S.load().to(dtype))
+        for c in cutlass.range_constexpr(cute.size(tS.shape[1], mode=[1])):
+            deltas = numbers(1, state.index, c)
+            for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
+                tW[r, (None, c)].store(tW[r, (None, c)].load() * (tdP[r, (None, c)].load() - deltas))
+        dS.store(weights.load().to(dtype))
         cute.copy(store_dS, store_dS.retile(dS), dS_to[None, None, None, buffer])
         cute.arch.fence_proxy("async.shared", space="cta")
         cute.arch.barrier(barrier_id=DS_IS_THERE, number_of_threads=128 * WARPGROUPS)
@@ -370,6 +460,9 @@ def multiply(
         cute.arch.fence_proxy("async.shared", space="cta")
         cute.arch.barrier_arrive(barrier_id=ADD + group_idx, number_of_threads=160)
     warpgroup.wait_group(0)
+    if group * rounds == 0:
+        dV.fill(0.0)
+        dK.fill(0.0)
     own = mma_dV.get_slice(tidx)
     for acc, tensor, factor in ((dV, mdV, 1.0), (dK, mdK, scale)):
         found = cute.domain_offset((blocks.first_k, 0), tensor[blocks.batch, key_head, None, None])
@@ -386,11 +479,11 @@ def multiply(
 def mask(tS, at, blocks, block, tile):
     """Zero for what a query does not see."""
     key, query = at[0, 0]
-    key, query = key + block * KEYS, query + tile * blocks.tile_q
+    key, query = key + block * KEYS, query + tile * QUERIES
     for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
         for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
             j, i = at[r, c]
-            j, i = j + block * KEYS, i + tile * blocks.tile_q + blocks.shift
+            j, i = j + block * KEYS, i + tile * QUERIES + blocks.shift
             is_seen = j < blocks.keys
             if cutlass.const_expr(blocks.right is not None):
                 is_seen = cutlass.and_(is_seen, j <= i + blocks.right)
@@ -408,32 +501,46 @@ def rows_and_columns(acc):
 
 @cute.kernel
 def finish_kernel(
-    mSums: cute.Tensor, mdQ: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor, scale: cutlass.Float32, left, right,
-    starts_q, starts_k, mma_dQ: cute.TiledMma, tile_q: cutlass.Constexpr,
+    mSums: cute.Tensor,
+    mdQ: cute.Tensor,
+    mQ: cute.Tensor,
+    mK: cute.Tensor,
+    scale: cutlass.Float32,
+    left,
+    right,
+    starts_q,
+    starts_k,
+    mma_dQ: cute.TiledMma,
 ):
     """dQ from its sums, which lie as the threads of the product had them."""
     tidx, _, _ = cute.arch.thread_idx()
     tile, head, batch = cute.arch.block_idx()
     depth = mdQ.shape[3]
-    blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch, tile_q)
+    blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
     if tile < blocks.tiles_q:
         at = blocks.workspace_tile(head, tile)
         own = mma_dQ.get_slice(tidx)
-        dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((tile_q, depth)))
+        dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, depth)))
         dQ.fill(0.0)
-        sums = cute.local_tile(mSums, (tile_q * depth // ROW, ROW), (at, 0))
-        sums = cute.make_tensor(sums.iterator, cute.make_layout((4, cute.size(dQ) // 4, 128, WARPGROUPS), stride=(1, 512, 4, cute.size(dQ) * 128)))
+        sums = cute.local_tile(mSums, (QUERIES * depth // ROW, ROW), (at, 0))
+        sums = cute.make_tensor(
+            sums.iterator,
+            cute.make_layout((4, cute.size(dQ) // 4, 128, WARPGROUPS), stride=(1, 512, 4, cute.size(dQ) * 128)),
+        )
         first_block, last_block = blocks.blocks_seen_by(tile)
         if first_block <= last_block:
-            cute.autovec_copy(sums[None, None, tidx % 128, tidx // 128], cute.make_tensor(dQ.iterator, cute.make_layout((4, cute.size(dQ) // 4))))
+            cute.autovec_copy(
+                sums[None, None, tidx % 128, tidx // 128],
+                cute.make_tensor(dQ.iterator, cute.make_layout((4, cute.size(dQ) // 4))),
+            )
         found = cute.domain_offset((blocks.first_q, 0), mdQ[blocks.batch, head, None, None])
-        found = rows_and_columns(own.partition_C(cute.local_tile(found, (tile_q, depth), (tile, 0))))
-        coords = rows_and_columns(own.partition_C(cute.make_identity_tensor((tile_q, depth))))
+        found = rows_and_columns(own.partition_C(cute.local_tile(found, (QUERIES, depth), (tile, 0))))
+        coords = rows_and_columns(own.partition_C(cute.make_identity_tensor((QUERIES, depth))))
         rounded = cute.make_fragment_like(dQ, mdQ.element_type)
         rounded.store((dQ.load() * scale).to(mdQ.element_type))
         rounded = rows_and_columns(rounded)
         for r in cutlass.range_constexpr(cute.size(rounded.shape[0])):
-            if tile * tile_q + coords[r, 0][0] < blocks.queries:
+            if tile * QUERIES + coords[r, 0][0] < blocks.queries:
                 cute.autovec_copy(rounded[r, None], found[r, None])
 
 
@@ -445,21 +552,20 @@ def attention_backward(
     is_ordered: cutlass.Constexpr = True,
 ):  # fmt: skip
     dtype, depth = mQ.element_type, mQ.shape[3]
-    if depth not in QUERIES:
+    if depth not in (64, 128):
         raise ValueError(f"attention_backward: mQ has D = {depth}; expected 64 or 128, known while tracing")
-    tile_q = QUERIES[depth]
     atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, dtype)
-    sQ_layout = cute.tile_to_shape(atom, (tile_q, depth, STAGES), (0, 1, 2))
+    sQ_layout = cute.tile_to_shape(atom, (QUERIES, depth, STAGES), (0, 1, 2))
     sK_layout = cute.tile_to_shape(atom, (KEYS, depth), (0, 1))
-    sdS_layout = cute.tile_to_shape(atom, (KEYS, tile_q, 2), (0, 1, 2))
+    sdS_layout = cute.tile_to_shape(atom, (KEYS, QUERIES, 2), (0, 1, 2))
 
     def product(atoms, n, a, source=SMEM, b=MN):
         op = warpgroup.MmaF16BF16Op(dtype, cutlass.Float32, (64, n, 16), source, a, b)
         return cute.make_tiled_mma(op, atoms)
 
-    mma_S = product((2, 1, 1), tile_q, K, b=K)
+    mma_S = product((2, 1, 1), QUERIES, K, b=K)
     mma_dV = product((2, 1, 1), depth, K, RMEM)
-    mma_dQ = product((1, 2, 1) if tile_q == 64 else (2, 1, 1), depth // 2 if tile_q == 64 else depth, MN)
+    mma_dQ = product((1, WARPGROUPS, 1), depth // WARPGROUPS, MN)
 
     def rows_first(tensor):
         return cute.make_tensor(tensor.iterator, cute.select(tensor.layout, [2, 3, 1, 0]))
@@ -474,7 +580,7 @@ def attention_backward(
     load_dO, gdO = loads(mdO, sQ_layout)
     load_K, gK = loads(mK, sK_layout)
     load_V, gV = loads(mV, sK_layout)
-    part = (tile_q * depth // ROW // WARPGROUPS, ROW)
+    part = (QUERIES * depth // ROW // WARPGROUPS, ROW)
     part_layout = cute.make_layout(part, stride=(ROW, 1))
     put_dQ, gSums = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mSums, part_layout, part)
     add_dQ, _ = cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), mSums, part_layout, part)
@@ -483,15 +589,15 @@ def attention_backward(
     _, key_heads, keys, _ = mK.shape
     if cutlass.const_expr(starts_q is not None):
         batches, queries, keys = cute.size(starts_q) - 1, max_q, max_k
-    tiles = [cute.ceil_div(queries, tile_q), heads, batches]
-    prepare_kernel(mO, mdO, mL, mRows, mSums, mTurns, mQ, mK, starts_q, starts_k, tile_q, is_ordered).launch(
+    tiles = [cute.ceil_div(queries, QUERIES), heads, batches]
+    prepare_kernel(mO, mdO, mL, mRows, mSums, mTurns, mQ, mK, starts_q, starts_k, is_ordered).launch(
         grid=tiles, block=[256, 1, 1]
     )
     backward_kernel(
         load_Q, gQ, load_dO, gdO, load_K, gK, load_V, gV, mRows, put_dQ, add_dQ, gSums, mTurns, mQ, mK, mdK, mdV,
         scale, left, right, starts_q, starts_k, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ, is_ordered,
     ).launch(grid=[cute.ceil_div(keys, KEYS), key_heads, batches], block=[THREADS, 1, 1], min_blocks_per_mp=1)  # fmt: skip
-    finish_kernel(mSums, mdQ, mQ, mK, scale, left, right, starts_q, starts_k, mma_dQ, tile_q).launch(
+    finish_kernel(mSums, mdQ, mQ, mK, scale, left, right, starts_q, starts_k, mma_dQ).launch(
         grid=tiles, block=[256, 1, 1]
     )
 
@@ -499,13 +605,12 @@ def attention_backward(
 def workspace(q, starts_q=None):
     """What the kernels keep between them: numbers of queries, sums of dQ, and whose turn it is to add to them."""
     batches, heads, queries, depth = q.shape
-    tile_q = QUERIES[depth]
     if starts_q is None:
-        tiles = heads * batches * -(-queries // tile_q)
+        tiles = heads * batches * -(-queries // QUERIES)
     else:
-        tiles = heads * (queries // tile_q + len(starts_q) - 1)
+        tiles = heads * (queries // QUERIES + len(starts_q) - 1)
     return (
-        torch.empty(tiles, 2, tile_q, device=q.device),
-        torch.empty(tiles * tile_q * depth // ROW, ROW, device=q.device),
+        torch.empty(tiles, 2, QUERIES, device=q.device),
+        torch.empty(tiles * QUERIES * depth // ROW, ROW, device=q.device),
         torch.empty(tiles, device=q.device, dtype=torch.int32),
     )
