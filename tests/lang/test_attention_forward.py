@@ -128,6 +128,8 @@ def test_nothing_is_spilled(depth, registers, left, right):
     compiled = cute.compile(PROGRAM["attention"], *arguments, options="--gpu-arch sm_90a")
     assert (compiled.spills, compiled.registers) == (0, registers)
     assert ".local" not in compiled.ptx
+    (kernel,) = compiled.kernels
+    assert "serialized" not in kernel.binary.log
 
 
 @pytest.mark.parametrize(
