@@ -210,6 +210,9 @@ def attention_kernel(
             stages_K.consumer_release(state_K)
             state_K.advance()
             weigh(block, first, keys, below, above)
+            # V came long ago. This keeps ptxas from waiting for O before the exponentials: it moves that wait up, but
+            # not over a branch.
+            stages_V.consumer_wait(state_V)
             warpgroup.wait_group(0)
             stages_V.consumer_release(state_V)
             state_V.advance()
@@ -280,9 +283,8 @@ def attention_kernel(
             if cutlass.const_expr(not plan.has_own_O):
                 stages_Q.consumer_release(state_Q)
 
-        if cutlass.const_expr(plan.takes_turns):
-            if group == warpgroups - 1:
-                cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
+        if cutlass.const_expr(plan.takes_turns) and group == warpgroups - 1:
+            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
         for_each_tile(problem, plan, compute)
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
@@ -421,9 +423,10 @@ def reference(q, k, v, scale, left=None, right=None):
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     scores = scale * q @ k.mT
     distance = torch.arange(k.shape[2], device=q.device) - torch.arange(q.shape[2], device=q.device)[:, None]
-    for bound, hidden in ((left, left is not None and distance < -left), (right, right is not None and distance > right)):
-        if bound is not None:
-            scores = scores.masked_fill(hidden, -math.inf)
+    if left is not None:
+        scores = scores.masked_fill(distance < -left, -math.inf)
+    if right is not None:
+        scores = scores.masked_fill(distance > right, -math.inf)
     return scores.softmax(-1).nan_to_num() @ v, scores.logsumexp(-1)
 
 
