@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 300
+CASES ?= 10000000
+MINUTES ?= inf
 SANITIZED ?= tests
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest
 # A file's tests run in one process: what they share is compiled, or opened, once.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo docs notebooks test lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
+.PHONY: demo docs notebooks test cases lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -84,6 +86,10 @@ bench: $(VENV)/installed $(VENV)/extra-bench
 
 nightly: $(VENV)/installed $(VENV)/extra-test
 	$(PYTEST) $(PARALLEL) -m "not gpu and not site" --hypothesis-profile=nightly
+
+# Each kind of random case of the algebra; a run goes on where the last one ended.
+cases: $(VENV)/installed $(VENV)/extra-test
+	@$(BIN)/python scripts/random_cases.py --cases $(CASES) --minutes $(MINUTES)
 
 # The core alone, with a main of its own: no Python and no libFuzzer needed.
 fuzz: $(VENV)/tools

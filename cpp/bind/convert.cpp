@@ -47,7 +47,7 @@ bool is_exactly(py::handle object) {
   return Py_TYPE(object.ptr()) == type_of<T>();
 }
 
-// The C++ value inside an instance of a bound class without subclasses and with the default holder.
+// The C++ value inside an instance of a bound class with the default holder, and at most one bound base.
 template <class T>
 const T& value_of(py::handle object) {
   void* const value = reinterpret_cast<const py::detail::instance*>(object.ptr())->simple_value_holder[0];
@@ -58,7 +58,7 @@ const T& value_of(py::handle object) {
 
 bool is_layout(py::handle object) { return is_exactly<Layout>(object); }
 bool is_composed(py::handle object) { return is_exactly<ComposedLayout>(object); }
-bool is_swizzle(py::handle object) { return is_exactly<Swizzle>(object); }
+bool is_swizzle(py::handle object) { return is_exactly<Swizzle>(object) || is_exactly<LayoutSwizzle>(object); }
 bool is_sequence(py::handle object) { return PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()); }
 
 bool is_tensor(py::handle object) {

@@ -118,6 +118,11 @@ Registry& registry();
 PyTypeObject* int_tuple_type();
 void bind_int_tuple_type(py::module_& m);
 
+// The swizzle of a ComposedLayout as a Python object: it counts elements, where a pointer's counts bytes.
+struct LayoutSwizzle final : Swizzle {
+  explicit LayoutSwizzle(const Swizzle& swizzle) : Swizzle(swizzle) {}
+};
+
 // A basis stride as a Python object: ScaledBasis(value, mode).
 struct BasisElement {
   Node node;

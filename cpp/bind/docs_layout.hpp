@@ -81,6 +81,17 @@ Examples:
     >>> cute.parse("(4,2):(1,8)").offsets().tolist()
     [0, 1, 2, 3, 8, 9, 10, 11])doc";
 
+inline constexpr const char* LayoutSwizzle =
+    R"doc(The swizzle of a ComposedLayout, its `inner`: it counts the elements of that layout.
+
+A pointer's swizzle counts bytes. As `swizzle=` of a pointer to elements of 2^k bytes S<b,m,s> is S<b,m+k,s>, so that
+the pointer with it and the layout's outer part reach what the whole layout reaches.
+
+Examples:
+    >>> layout = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((8, 64), stride=(64, 1)))
+    >>> layout.inner, layout.inner == cute.make_swizzle(3, 3, 3)
+    (S<3,3,3>, True))doc";
+
 inline constexpr const char* Swizzle =
     R"doc(A permutation of offsets that XORs b bits, the Z bits, with b others, the Y bits.
 

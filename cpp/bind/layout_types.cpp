@@ -40,7 +40,7 @@ class PythonFunction final : public Function {
 };
 
 py::object from_inner(const Inner& inner) {
-  if (const auto* swizzle = std::get_if<Swizzle>(&inner)) return py::cast(*swizzle);
+  if (const auto* swizzle = std::get_if<Swizzle>(&inner)) return py::cast(LayoutSwizzle(*swizzle));
   if (const auto* layout = std::get_if<Layout>(&inner)) return py::cast(*layout);
   return static_cast<const PythonFunction&>(*std::get<std::shared_ptr<const Function>>(inner)).function();
 }
@@ -183,7 +183,7 @@ void bind_layout_types(py::module_& m) {
       },
       py::arg("shape"), py::arg("stride"), "The layout with this shape and stride, for pickle.");
 
-  py::class_<Swizzle> swizzle(m, "Swizzle", py::custom_type_setup(constructed<Swizzle>), py::is_final(), doc::Swizzle);
+  py::class_<Swizzle> swizzle(m, "Swizzle", py::custom_type_setup(constructed<Swizzle>), doc::Swizzle);
   constructor(
       swizzle,
       [](IntArg b, IntArg base, IntArg s) {
@@ -209,6 +209,8 @@ void bind_layout_types(py::module_& m) {
       py::arg("offset"), "The offset with its bits changed.");
   method(swizzle, "__reduce__",
          [](const Swizzle& s) { return made_by("Swizzle", py::make_tuple(s.bits(), s.base(), s.shift())); });
+
+  py::class_<LayoutSwizzle, Swizzle>(m, "LayoutSwizzle", py::is_final(), doc::LayoutSwizzle);
 
   py::class_<ComposedLayout> composed(m, "ComposedLayout", py::custom_type_setup(callable), py::is_final(),
                                       doc::ComposedLayout);

@@ -20,9 +20,9 @@ GROUPS = {
         visualize_tv vector_add elementwise_apply transpose reduction rows scan histogram stencil tma_copy
     """,
     "Matrix products": """
-        article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma
+        article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm
     """,
-    "Attention": "attention_forward",
+    "Attention": "attention_mma_sync attention_forward attention_backward attention_decode",
 }
 """In the order in which to read them."""
 
@@ -91,6 +91,8 @@ class Program:
 
 def pages(root: Path) -> Iterator[tuple[str, str]]:
     """(file, text) of each page, and of each picture."""
+    named = {name for names in GROUPS.values() for name in names.split()}
+    assert named == {path.stem for path in (root / "examples").glob("*.py")}
     index, toctree = [HEAD], []
     for title, names in GROUPS.items():
         entries = []

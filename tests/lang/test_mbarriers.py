@@ -234,7 +234,7 @@ def cluster_signal(y: cute.Tensor, defect: cutlass.Constexpr):
     tidx, _, _ = cute.arch.thread_idx()
     bidx, _, _ = cute.arch.block_idx()
     rank = cute.arch.block_idx_in_cluster()
-    ctas, _, _ = cute.arch.cluster_dim()
+    ctas, _, _ = cute.arch.block_in_cluster_dim()
     barrier = cutlass.utils.SmemAllocator().allocate_array(cutlass.Int64, 1)
     if tidx == 0:
         cute.arch.mbarrier_init(barrier, 1)
@@ -295,7 +295,7 @@ def exchange(y: cute.Tensor, defect: cutlass.Constexpr):
     tidx, _, _ = cute.arch.thread_idx()
     bidx, _, _ = cute.arch.block_idx()
     rank = cute.arch.block_idx_in_cluster()
-    ctas, _, _ = cute.arch.cluster_dim()
+    ctas, _, _ = cute.arch.block_in_cluster_dim()
     own = cutlass.utils.SmemAllocator().allocate_array(cutlass.Int32, N)
     (own + tidx).store(100 * rank + tidx)  # own
     if defect != "no wait":

@@ -80,7 +80,6 @@ from tilewright._core import (
     make_fragment_like_layout,
     make_identity_layout,
     make_layout,
-    make_layout_image_mask,
     make_layout_left,
     make_layout_like,
     make_layout_right,
@@ -232,6 +231,7 @@ if TYPE_CHECKING:
         make_tiled_copy_C,
         make_tiled_copy_C_atom,
     )
+    from tilewright.cute.tiled.multicast import make_layout_image_mask
     from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
     from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
     from tilewright.explore.widget import explore
@@ -598,6 +598,7 @@ _LAZY = {
     "make_copy_atom": "tilewright.cute.atoms.copy_atom",
     "make_cotiled_copy": "tilewright.cute.tiled.make_tiled_copy",
     "make_mma_atom": "tilewright.cute.atoms.mma_atom",
+    "make_layout_image_mask": "tilewright.cute.tiled.multicast",
     "make_tiled_copy": "tilewright.cute.tiled.make_tiled_copy",
     "make_tiled_copy_A": "tilewright.cute.tiled.mma_copies",
     "make_tiled_copy_B": "tilewright.cute.tiled.mma_copies",

@@ -64,6 +64,7 @@ __all__ = [
     "block_dim",
     "block_idx",
     "block_idx_in_cluster",
+    "block_in_cluster_dim",
     "block_in_cluster_idx",
     "clock",
     "clock64",
@@ -172,6 +173,12 @@ def cluster_idx(*, loc: object = None, ip: object = None) -> Coord:
 
 
 def cluster_dim(*, loc: object = None, ip: object = None) -> Coord:
+    """The extents of the grid in clusters, of which cluster_idx is one."""
+    x, y, z = (blocks // each for blocks, each in zip(grid_dim(), block_in_cluster_dim(), strict=True))
+    return x, y, z
+
+
+def block_in_cluster_dim(*, loc: object = None, ip: object = None) -> Coord:
     """The extents of a cluster in blocks."""
     return _coord("cluster_dim")
 

@@ -10,7 +10,7 @@ import torch
 
 from tilewright import numeric
 from tilewright.cute.runtime import from_dlpack
-from tilewright.cute.tensors.pointer import recast_ptr
+from tilewright.cute.tensors.tensor import recast_tensor
 from tilewright.numeric import Numeric
 from tilewright.numeric.base import require_dtype
 
@@ -158,8 +158,7 @@ def cute_tensor_like(
     else:
         stored.copy_(data_ref)
     tensor = from_dlpack(stored, assumed_align=assumed_align)
-    if tensor.element_type is not cutlass_dtype:
-        tensor.iterator = recast_ptr(tensor.iterator, dtype=cutlass_dtype)
+    tensor.element_type = cutlass_dtype
     return _maybe_dynamic(tensor, data_ref, is_dynamic_layout), stored
 
 
@@ -168,10 +167,10 @@ def convert_cute_tensor(
 ) -> RuntimeTensor:
     """The cute tensor, which has been given the values of a float32 one in its element type."""
     values = f32_torch_tensor.to(_TYPES[dtype])
-    target = torch.from_dlpack(cute_tensor) if _storage(dtype) is not torch.uint8 else None
-    if target is None:
-        raise TypeError(f"convert_cute_tensor: {dtype} is stored as bytes; use cute_tensor_like")
-    target.copy_(values)
+    if _storage(dtype) is torch.uint8:
+        torch.from_dlpack(recast_tensor(cute_tensor, numeric.Uint8)).copy_(values.view(torch.uint8))
+    else:
+        torch.from_dlpack(cute_tensor).copy_(values)
     return cute_tensor
 
 

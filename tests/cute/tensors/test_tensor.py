@@ -333,6 +333,15 @@ def test_local_tile_covers_a_matrix():
     assert str(cute.local_tile(a, (128, 8), 1)) == "tensor<(128,0) o (128,8):(1@0,1@1)>"
 
 
+def test_local_tile_of_one_matrix_of_a_batch():
+    """A coordinate goes on behind the projection, along the mode that the tiler leaves whole."""
+    batch = cute.make_identity_tensor((256, 64, 4))
+    tiles = cute.local_tile(batch, (128, 128, 8), (1, 0, None, 3), proj=(1, None, 1))
+    assert str(tiles) == "tensor<(128,0,3) o (128,8,8):(1@0,1@1,8@1)>"
+    with pytest.raises(LayoutError, match=r"proj \(1,_,1\) needs 3 modes, but coord is \(1,0,_,3,0\)"):
+        cute.local_tile(batch, (128, 128, 8), (1, 0, None, 3, 0), proj=(1, None, 1))
+
+
 def test_local_partition_gives_every_thread_its_elements():
     tensor = cute.make_tensor(0, cute.make_layout((8, 6), stride=(6, 1)))
     threads = cute.make_layout((4, 2), stride=(2, 1))

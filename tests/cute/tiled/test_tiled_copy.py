@@ -169,6 +169,26 @@ def test_retile(tiler, tv, small, small_tv, grid, bits, tiles):
         assert [held[i] for i in seen] == list(wanted)
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("tiles", [(1, 1), (2, 3)])
+def test_retile_of_an_instruction_with_several_tiles(bits, tiles):
+    """An instruction on 16 x 32 elements, copied by tiles of 16 x 8: these follow each other among its values."""
+    small = cute.make_tiled_copy(universal(Float16, bits), L("((4,8),(2,2)):((32,1),(16,8))"), (16, 8))
+    instruction = cute.make_tiled_copy(universal(Float16, 16), L("((4,8),(2,2,4)):((32,1),(16,8,128))"), (16, 32))
+    identity = cute.make_identity_tensor((16 * tiles[0], 32 * tiles[1]))
+    for t in range(32):
+        held = cute.group_modes(instruction.get_slice(t).partition_D(identity), 0, 1)
+        registers = cute.make_tensor(0, cute.make_layout((16, *tiles)))
+        seen = small.get_slice(t).retile(registers)
+        assert cute.product_each(seen.shape) == (16, *tiles)
+        assert cute.size(seen.shape[0][0]) == bits // 16
+        wanted = small.get_slice(t).partition_S(identity)  # ((values of a call, calls), tiles along the modes)
+        for m in range(tiles[0]):
+            for n in range(4 * tiles[1]):
+                values = range(4 * (n % 4), 4 * (n % 4) + 4)
+                assert [held[seen[v, m, n // 4]] for v in values] == [wanted[v, m, n] for v in range(4)]
+
+
 def test_retile_refuses():
     large = cute.make_tiled_copy(universal(Float16, 32), L(PRODUCTS[0][1]), (16, 16))
     with pytest.raises(LayoutError, match=r"retile\(\(3,1,2\):.*mode 0 has 3 values, which do not divide the 8"):

@@ -309,6 +309,7 @@ void finish_bulk_copies(Cta& cta) {
     for (BulkCopy& copy : warp.stores) {
       if (!copy.has_read) {
         move_stored(copy);
+        if (cta.shadow == nullptr) continue;
         cta.report(warp, *copy.instruction, FindingKind::kNotLanded, static_cast<int>(copy.lane),
                    "the CTA comes to its end while the copy may still read its shared memory; commit its group, and "
                    "wait: cp_async_bulk_commit_group(), cp_async_bulk_wait_group(0, read=True)");

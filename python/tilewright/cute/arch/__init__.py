@@ -27,6 +27,7 @@ __all__ = [  # noqa: F405
     "block_dim",
     "block_idx",
     "block_idx_in_cluster",
+    "block_in_cluster_dim",
     "block_in_cluster_idx",
     "clock",
     "clock64",

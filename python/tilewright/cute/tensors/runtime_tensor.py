@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 from tilewright import _core
 from tilewright._core import LayoutError
 from tilewright._registry import Lazy
-from tilewright.cute.tensors.pointer import Pointer
+from tilewright.cute.tensors.pointer import Pointer, recast_ptr
 from tilewright.cute.tensors.tensor import Tensor, offset_range
 from tilewright.numeric import Int32, Int64
+from tilewright.numeric.base import require_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from tilewright.numeric import Numeric
 
 __all__ = ["RuntimePointer", "RuntimeTensor", "spaced"]
 
@@ -54,6 +57,33 @@ class RuntimeTensor(Tensor):
     def data_ptr(self) -> int:
         """The address of the element at offset 0."""
         return int(self.iterator.toint())
+
+    @property
+    def element_type(self) -> type[Numeric]:
+        """The type of an element.
+
+        Another type of the same width may be assigned: what stands for the bits of elements that a framework does not
+        pass on, such as bytes for eight-bit floats, becomes a tensor of these. ValueError for another width.
+
+        >>> import numpy
+        >>> from tilewright import Float8E4M3FN
+        >>> from tilewright.cute.runtime import from_dlpack
+        >>> tensor = from_dlpack(numpy.full(2, 0x38, numpy.uint8))
+        >>> tensor.element_type = Float8E4M3FN
+        >>> tensor[0]
+        1.0
+        """
+        return self.iterator.dtype  # type: ignore[no-any-return]
+
+    @element_type.setter
+    def element_type(self, dtype: type[Numeric]) -> None:
+        require_dtype("element_type", dtype)
+        if dtype.bits != self.element_type.bits:
+            raise ValueError(
+                f"element_type: {self} has elements of {self.element_type.bits} bits, but those of {dtype} have "
+                f"{dtype.bits}; use recast_tensor, which changes the layout, too"
+            )
+        self.iterator = recast_ptr(self.iterator, dtype=dtype)
 
     def __str__(self) -> str:
         shape, stride = (spaced(x) for x in (self.shape, self.stride))

@@ -71,6 +71,11 @@ class Tensor:
         return self.element_type
 
     @property
+    def _dtype(self) -> type[Numeric] | None:
+        """The same, by the name that programs take it by, too."""
+        return self.element_type
+
+    @property
     def memspace(self) -> AddressSpace:
         """Where the memory lies; generic where the iterator is no pointer."""
         return self.iterator.memspace if isinstance(self.iterator, Pointer) else AddressSpace.generic

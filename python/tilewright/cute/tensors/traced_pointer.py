@@ -79,6 +79,8 @@ class TracedPointer(Pointer):
         return TracedPointer(dtype, symbol, memspace, alignment, swizzle)
 
     def recast(self, dtype: type[Numeric], swizzle: Swizzle | None) -> Pointer:
+        if isinstance(swizzle, _core.LayoutSwizzle):  # it counts elements
+            swizzle = _core.recast_layout(8, dtype.bits, swizzle)
         return self._recast(dtype, self.memspace, self.alignment, self.swizzle if swizzle is None else swizzle)
 
     def __add__(self, offset: Any) -> Pointer:

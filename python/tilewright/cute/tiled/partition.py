@@ -68,13 +68,14 @@ def _pad(function: str, coord: Any, shape: Any) -> Any:
     return coord + (None,) * (rank - len(coord))
 
 
-def _project(function: str, argument: str, x: Any, proj: Any) -> Any:
-    """The modes of a tuple where proj is not None."""
+def _project(function: str, argument: str, x: Any, proj: Any, more: int = 0) -> Any:
+    """The modes of a tuple where proj is not None, and up to `more` behind those that proj speaks of."""
     if not isinstance(proj, tuple):
         return x
-    if not isinstance(x, tuple) or len(x) != len(proj):
+    if not isinstance(x, tuple) or not len(proj) <= len(x) <= len(proj) + more:
         raise LayoutError(f"{function}: proj {text(proj)} needs {len(proj)} modes, but {argument} is {text(x)}")
-    return tuple(mode for mode, keep in zip(x, proj, strict=True) if keep is not None)
+    kept = tuple(mode for mode, keep in zip(x, proj, strict=False) if keep is not None)
+    return kept + x[len(proj) :]
 
 
 def local_tile(
@@ -82,7 +83,8 @@ def local_tile(
 ) -> Tensor:
     """The tile of a block: the modes of the tile, then the modes of the grid where coord has None.
 
-    proj keeps the modes of tiler and coord where it is not None, so that one (M,N,K) tiler serves three matrices.
+    proj keeps the modes of tiler and coord where it is not None, so that one (M,N,K) tiler serves three matrices. A
+    coordinate may go on behind them, along the modes that the tiler leaves whole, such as a batch.
     Raises LayoutError where the tiler does not divide the tensor. Source: CuTe C++ `local_tile`.
 
     >>> from tilewright import cute
@@ -90,9 +92,11 @@ def local_tile(
     >>> print(cute.local_tile(a, (128, 128, 8), (1, 0, None), proj=(1, None, 1)))
     tensor<(128,0) o (128,8,8):(1@0,1@1,8@1)>
     """
+    whole = as_tensor(tensor, "local_tile")
     tiler = _project("local_tile", "tiler", tiler, proj)
-    coord = _project("local_tile", "coord", coord, proj)
-    return inner_partition(as_tensor(tensor, "local_tile"), tiler, coord)
+    untiled = max(0, _core.rank(whole.layout) - len(tiler)) if isinstance(tiler, tuple) else 0
+    coord = _project("local_tile", "coord", coord, proj, untiled)
+    return inner_partition(whole, tiler, coord)
 
 
 def local_partition(

@@ -152,8 +152,9 @@ class TiledCopy(CopyAtom):
 
         The tensor's mode 0 holds the values of one instruction and the other modes count instructions along the modes
         of the tiler. The result has the profile of a partition, and its element at each place is the one that a
-        partition of the same tiles by this copy has there. Raises LayoutError where the values of one instruction are
-        no part of those of this copy. Source: CuTe C++ `TiledCopy::retile`.
+        partition of the same tiles by this copy has there. Where one instruction has the values of several tiles of
+        this copy, one tile after another, they count in mode 0. Raises LayoutError where neither number of values
+        divides the other, or where they lie otherwise. Source: CuTe C++ `TiledCopy::retile`.
 
         >>> from tilewright import Float16, cute
         >>> atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), Float16, num_bits_per_copy=32)
@@ -170,12 +171,16 @@ class TiledCopy(CopyAtom):
             raise layout_error(
                 "retile", (layout,), f"expected 1 + {rank} modes: the values, then the tiles along each mode"
             )
+        atom_values = int(_core.size(self.layout_ref, mode=[1]))
+        if count > values and count % values == 0:
+            calls = _core.zipped_divide(_core.make_layout(count), _core.make_layout(atom_values))
+            return Tensor(tensor.iterator, _core.composition(layout, (calls, *(None,) * (_core.rank(layout) - 1))))
         if values % count:
             raise layout_error(
                 "retile",
                 (layout,),
                 f"mode 0 has {count} values, which do not divide the {values} that a thread has of a tile; "
-                f"its size is a divisor of {values}",
+                f"its size is a divisor or a multiple of {values}",
             )
         extents = extents_of(self.tiler_mn)
         # Tile element to (thread, value); in units of all threads' values of one instruction: place to instruction.
@@ -190,7 +195,7 @@ class TiledCopy(CopyAtom):
                 f"{text(self.layout_tv_tiled)} does not give each thread whole groups of {count} values, "
                 f"one for each of the {text(block)} instructions that make a tile {text(extents)}",
             )
-        calls = _core.zipped_divide(order, _core.make_layout(_core.size(self.layout_ref, mode=[1])))
+        calls = _core.zipped_divide(order, _core.make_layout(atom_values))
         tiles = _core.zipped_divide(layout, (count, *block))
         fragments = Tensor(tensor.iterator, _core.composition(tiles, (calls, None)))
         return fragments[None, (0, *(None,) * (_core.rank(layout) - 1))]  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""See `tilewright._mlir.ir`."""
