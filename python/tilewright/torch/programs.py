@@ -44,7 +44,7 @@ TYPES = {
 @cache
 def capability(device: torch.device) -> tuple[int, int]:
     """The compute capability of a device; the CPU executes the programs of 9.0."""
-    return (9, 0) if device.type == "cpu" else torch.cuda.get_device_capability(device)
+    return torch.cuda.get_device_capability(device) if device.type == "cuda" else (9, 0)
 
 
 @cache
