@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 FUZZ_SECONDS ?= 300
+CASES ?= 10000000
+MINUTES ?= inf
 SANITIZED ?= tests
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +11,7 @@ BIN := $(VENV)/bin
 # Every file and folder that goes into the package: a change to one of them rebuilds what changed of it. The build tools
 # are installed in the virtual environment, not in a new place for every build, so that the C++ build is incremental.
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
-  $(shell find cpp kernels python \( -name fuzz -o -name '*.so' -o -name '.*_cache' -o -name __pycache__ \) -prune -o -print)
+  $(shell find cpp examples kernels python \( -name fuzz -o -name '*.so' -o -name '.*_cache' -o -name __pycache__ \) -prune -o -print)
 BUILD_REQUIRES := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml)
 CPP_FILES = $(shell find benchmarks cpp kernels tests -name third_party -prune -o \( -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cuh' \) -print)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -18,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest
 # A file's tests run in one process: what they share is compiled, or opened, once.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo docs notebooks test lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
+.PHONY: demo docs notebooks test cases lint format types stubs stubs-check wheel-check wheel-twice page page-check bench fuzz sanitize tsan nightly clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -85,6 +87,10 @@ bench: $(VENV)/installed $(VENV)/extra-bench
 nightly: $(VENV)/installed $(VENV)/extra-test
 	$(PYTEST) $(PARALLEL) -m "not gpu and not site" --hypothesis-profile=nightly
 
+# Each kind of random case of the algebra; a run goes on where the last one ended.
+cases: $(VENV)/installed $(VENV)/extra-test
+	@$(BIN)/python scripts/random_cases.py --cases $(CASES) --minutes $(MINUTES)
+
 # The core alone, with a main of its own: no Python and no libFuzzer needed.
 fuzz: $(VENV)/tools
 	$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
@@ -113,7 +119,7 @@ tsan: $(VENV)/tools
 	  setarch -R $(BIN)/python scripts/stress_threads.py
 
 clean:
-	rm -rf $(VENV) build docs/performance docs/project docs/reference
+	rm -rf $(VENV) build docs/examples docs/performance docs/project docs/reference
 
 # Stamps: each file says when its step was last done.
 $(VENV)/tools: scripts/check_machine.py pyproject.toml

@@ -1,259 +1,475 @@
-"""Attention without its matrix of scores: FlashAttention-2's forward pass by mma.sync, in bf16 or fp16, D 64 or 128.
+"""Attention by TMA and wgmma: FlashAttention-3's forward pass in bf16 or fp16, for D 64, 128 and 256.
 
-What to learn: a softmax needs each row's maximum and sum, but not the row at once. From one block of keys to the next a
-maximum m and a sum l are kept; where m grows, what was summed before is scaled by exp(m_old - m_new). So scores live in
-registers only. Accumulators of one product are operand A of the next: their layouts differ in grouping alone.
+What to learn: while the tensor cores compute the scores of the next block of keys, the other units compute the softmax
+of this one. That happens within a warpgroup, whose wgmma are asynchronous, and between the warpgroups, which take turns
+(ping-pong). One warp asks TMA for Q, K and V; CTAs stay and take tile after tile, those with the most keys first.
 
 For each head O = softmax(scale Q K^T) V, with Q (S, D), K and V (T, D); several heads of Q may share one of K and V.
-Causal: query i sees the keys up to i. L is the logarithm of each row's sum of exponentials, for a backward pass.
-The steps are those of Algorithm 1 of "FlashAttention-2: Faster Attention with Better Parallelism and Work
-Partitioning", for a scale above 0.
+Query i sees the keys i + o - left to i + o + right. o is 0, or T - S for sequences of several lengths in one tensor. L
+is the natural logarithm of each row's sum of exponentials, for a backward pass; a row without keys has O = 0, L = -inf.
+The steps are those of Algorithm 2 of "FlashAttention-3: Fast and Accurate Attention with Asynchrony and
+Low-precision", for a scale above 0.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 
 import tilewright as cutlass
-from tilewright import cute
+from tilewright import cute, pipeline
+from tilewright.cute.nvgpu import cpasync, warp, warpgroup
+from tilewright.utils import LayoutEnum, hopper_helpers
+from tilewright.utils.accumulators import as_operand_a, rows_and_columns
+from tilewright.utils.softmax import OnlineSoftmax
 
-PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K or V in shared memory
-QUERIES, KEYS = 128, 64  # of a block of threads; of a round of its loop
-LOG2_E = math.log2(math.e)
+PICTURE = "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"  # a warpgroup's rows of Q, 64 of their elements
+ROWS = 64  # of Q that a warpgroup has
+L2_BYTES = 32 << 20  # of keys and values that CTAs running at a time may share in the L2 cache
+
+
+class Plan(NamedTuple):
+    """How a depth is computed."""
+
+    warpgroups: int
+    keys: int  # of a block
+    stages: int  # of K, and of V
+    takes_turns: bool
+    has_own_O: bool  # shared memory for O beside that for Q: the next Q comes while O is computed
+
+
+PLANS = {64: Plan(3, 128, 4, True, True), 128: Plan(2, 128, 2, True, True), 256: Plan(2, 80, 2, False, False)}
+REGISTERS = {2: (40, 232), 3: (32, 160)}  # of a thread that fetches, and of one that computes
+
+
+class Problem(NamedTuple):
+    """What all threads know: windows, where sequences start, and the order of tiles."""
+
+    left: cutlass.Int32 | None
+    right: cutlass.Int32 | None
+    starts_q: cute.Tensor | None
+    starts_k: cute.Tensor | None
+    tiles: cutlass.Int32  # of a head
+    heads: cutlass.Int32  # of Q, of a batch
+    batches: cutlass.Int32
+    together: cutlass.Int32  # heads whose keys and values share the L2 cache
+    queries: cutlass.Int32
+    keys: cutlass.Int32
+
+
+class Sequence(NamedTuple):
+    """Where a sequence lies in its tensors: its first rows there, and how many."""
+
+    start_q: cutlass.Int32
+    queries: cutlass.Int32
+    start_k: cutlass.Int32
+    keys: cutlass.Int32
+
+
+@cute.jit
+def for_each_tile(problem, plan, visit):
+    """visit(tile, head, batch, sequence, key at the first row's place, blocks of keys from, to) for a CTA's tiles.
+
+    Of some heads those with the most keys come first, then those of the next heads. CTAs take them to and fro.
+    """
+    bidx, _, _ = cute.arch.block_idx()
+    ctas, _, _ = cute.arch.grid_dim()
+    rows = ROWS * plan.warpgroups
+    all_heads = problem.heads * problem.batches
+    band = problem.together * problem.tiles
+    for turn in cutlass.range(cute.ceil_div(problem.tiles * all_heads, ctas), unroll=1):
+        index = turn * ctas + (bidx if turn % 2 == 0 else ctas - 1 - bidx)
+        if index < problem.tiles * all_heads:
+            begin, within = index // band * problem.together, index % band
+            count = cutlass.min(problem.together, all_heads - begin)
+            tile, number = problem.tiles - 1 - within // count, begin + within % count
+            head, batch, offset = number % problem.heads, number // problem.heads, 0
+            sequence = Sequence(0, problem.queries, 0, problem.keys)
+            if cutlass.const_expr(problem.starts_q is not None):
+                start_q, start_k = problem.starts_q[batch], problem.starts_k[batch]
+                sequence = Sequence(
+                    start_q, problem.starts_q[batch + 1] - start_q, start_k, problem.starts_k[batch + 1] - start_k
+                )
+                batch, offset = 0, sequence.keys - sequence.queries
+            if tile * rows < sequence.queries:
+                # Blocks of keys that some of these rows see; at least one, so that no case is a special one.
+                first, low, high = tile * rows + offset, cutlass.Int32(0), sequence.keys
+                if cutlass.const_expr(problem.right is not None):
+                    high = cutlass.min(high, first + rows + problem.right)
+                if cutlass.const_expr(problem.left is not None):
+                    low = cutlass.max(first - problem.left, 0) // plan.keys
+                high = cutlass.max(cute.ceil_div(cutlass.max(high, 0), plan.keys), low + 1)
+                visit(tile, head, batch, sequence, first, low, high)
 
 
 @cute.kernel
 def attention_kernel(
-    mQ: cute.Tensor, mK: cute.Tensor, mV: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, scale: cutlass.Float32,
-    is_causal: cutlass.Constexpr, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout,
-    copy_in: cute.TiledCopy, copy_out: cute.TiledCopy, tiled_mma: cute.TiledMma,
+    load_Q: cute.CopyAtom, gQ: cute.Tensor, load_K: cute.CopyAtom, gK: cute.Tensor, load_V: cute.CopyAtom,
+    gV: cute.Tensor, store_O: cute.CopyAtom, gO: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, scale: cutlass.Float32,
+    problem: Problem, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout, sV_layout: cute.ComposedLayout,
+    qk_mma: cute.TiledMma, pv_mma: cute.TiledMma, plan: cutlass.Constexpr,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
-    bidx, head, batch = cute.arch.block_idx()
-    tiles, _, _ = cute.arch.grid_dim()
-    tile = tiles - 1 - bidx  # where causal, later queries see more keys: the longest work begins first
-    queries, keys, depth = mQ.shape[2], mK.shape[2], mQ.shape[3]
-    key_head = head // (mQ.shape[1] // mK.shape[1])
-    dtype, scale_log2 = mQ.element_type, scale * LOG2_E
+    warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    dtype, warpgroups, depth = load_Q.value_type, plan.warpgroups, cute.size(sQ_layout, mode=[1])
     storage = cutlass.utils.SmemAllocator()
+    sQ = storage.allocate_tensor(dtype, sQ_layout, 1024)
+    sK = storage.allocate_tensor(dtype, sK_layout, 1024)
+    sV = storage.allocate_tensor(dtype, sV_layout, 1024)
+    sO = storage.allocate_tensor(dtype, sQ_layout, 1024) if plan.has_own_O else sQ
 
-    def operand(tensor, layout):
-        """Shared memory for a block of rows, and what starts to fill it, with zeros for rows that do not exist."""
-        shared = storage.allocate_tensor(dtype, layout, 1024)
-        thr_copy, shape = copy_in.get_slice(tidx), cute.product_each(layout.shape)
-        src = thr_copy.partition_S(cute.local_tile(tensor, shape, (None, 0)))
-        at = thr_copy.partition_S(cute.local_tile(cute.make_identity_tensor(tensor.shape), shape, (None, 0)))
-        dst = thr_copy.partition_D(shared)
+    def stages(count, layout, warpgroups):
+        """Stages that TMA fills, with the bytes of one, and so many warpgroups empty."""
+        group = pipeline.CooperativeGroup
+        return pipeline.PipelineTmaAsync.create(
+            num_stages=count, producer_group=group(pipeline.Agent.Thread),
+            consumer_group=group(pipeline.Agent.Thread, 4 * warpgroups),
+            barrier_storage=storage.allocate_array(cutlass.Int64, 2 * count),
+            tx_count=cute.size_in_bytes(dtype, cute.slice_(layout, (None, None, 0))),
+        )  # fmt: skip
 
-        def load(block):
-            exists = cute.make_rmem_tensor(cute.make_layout((1, *dst.shape[1:]), stride=(0, 1, 0)), cutlass.Boolean)
-            for i in cutlass.range_constexpr(dst.shape[1]):
-                exists[0, i, 0] = at[0, i, 0, block][0] < tensor.shape[0]
-            cute.copy(copy_in, src[None, None, None, block], dst, pred=exists)
-            cute.arch.cp_async_commit_group()
+    stages_Q = stages(warpgroups, sQ_layout, 1)  # stage g is that of warpgroup g
+    stages_K = stages(plan.stages, sK_layout, warpgroups)
+    stages_V = stages(plan.stages, sV_layout, warpgroups)
 
-        return shared, load
+    def produce():
+        """One warp asks for Q, K and V."""
+        state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, warpgroups)
+        state_K = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
+        state_V = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
+        for atom in (load_Q, load_K, load_V):
+            cpasync.prefetch_descriptor(atom)
 
-    sQ, load_Q = operand(mQ[batch, head, None, None], sQ_layout)
-    sK, load_K = operand(mK[batch, key_head, None, None], sK_layout)
-    sV, load_V = operand(mV[batch, key_head, None, None], sK_layout)
-    # V (keys, D) is operand B of the second product as (D, keys).
-    sV = cute.composition(sV, cute.make_layout((depth, KEYS), stride=(KEYS, 1)))
+        def loads(atom, tensor, shared, start, proj):
+            """What fills a stage with a block of rows of one head, from row `start` on."""
+            tile = cute.product_each(shared.shape)[:2]
+            moved = cute.domain_offset((start, 0) if proj == 0 else (0, start), tensor)
+            blocks = cute.local_tile(moved, tile, (None, 0) if proj == 0 else (0, None))
+            tXsX, tXgX = cpasync.tma_partition(
+                atom, 0, cute.make_layout(1), cute.group_modes(shared, 0, 2), cute.group_modes(blocks, 0, 2)
+            )
 
-    def wait_for_copies():
-        """What was loaded is there for all threads, and all have read what they had to."""
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
+            def load(stages, state, block):
+                stages.producer_acquire(state)
+                barrier = stages.producer_get_barrier(state)
+                cute.copy(atom, tXgX[None, block], tXsX[None, state.index], tma_bar_ptr=barrier)
+                state.advance()
 
-    thr_mma = tiled_mma.get_slice(tidx)
-    tSrQ = tiled_mma.make_fragment_A(thr_mma.partition_A(sQ))
-    tSrK = tiled_mma.make_fragment_B(thr_mma.partition_B(sK))
-    tOrV = tiled_mma.make_fragment_B(thr_mma.partition_B(sV))
-    tSrS = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((QUERIES, KEYS)))
-    tOrO = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((QUERIES, depth)))
+            return load
 
-    def fragments(shared, registers, make_tiled_copy, transpose=False):
-        """What reads a step of a product by ldmatrix."""
-        op = cute.nvgpu.warp.LdMatrix8x8x16bOp(transpose=transpose, num_matrices=4)
-        tiled_copy = make_tiled_copy(cute.make_copy_atom(op, dtype), tiled_mma)
-        src, dst = tiled_copy.get_slice(tidx).partition_S(shared), tiled_copy.retile(registers)
-        return lambda step: cute.copy(tiled_copy, src[None, None, step], dst[None, None, step])
+        def fetch(tile, head, batch, sequence, first, low, high):
+            key_head = head // (gQ.shape[2] // gK.shape[2])
+            get_Q = loads(load_Q, gQ[None, None, head, batch], sQ, sequence.start_q, 0)
+            get_K = loads(load_K, gK[None, None, key_head, batch], sK, sequence.start_k, 0)
+            get_V = loads(load_V, gV[None, None, key_head, batch], sV, sequence.start_k, 1)
+            for part in cutlass.range_constexpr(warpgroups):
+                get_Q(stages_Q, state_Q, tile * warpgroups + part)
+            get_K(stages_K, state_K, high - 1)
+            for i in cutlass.range(high - 1 - low, unroll=1):
+                get_K(stages_K, state_K, high - 2 - i)
+                get_V(stages_V, state_V, high - 1 - i)
+            get_V(stages_V, state_V, low)
 
-    read_Q = fragments(sQ, tSrQ, cute.make_tiled_copy_A)
-    read_K = fragments(sK, tSrK, cute.make_tiled_copy_B)
-    read_V = fragments(sV, tOrV, cute.make_tiled_copy_B, transpose=True)
+        for_each_tile(problem, plan, fetch)
+        stages_K.producer_tail(state_K)
+        stages_V.producer_tail(state_V)
 
-    # A thread has two rows of each tile of the instruction, with the columns that its quad of lanes shares.
-    tS, tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
-    at = rows_and_columns(thr_mma.partition_C(cute.make_identity_tensor((QUERIES, KEYS))))
-    rows = tS.shape[0]
-    row_max = cute.make_rmem_tensor(cute.size(rows), cutlass.Float32)
-    row_sum = cute.make_rmem_tensor(cute.size(rows), cutlass.Float32)
-    row_max.fill(-math.inf)
-    row_sum.fill(0.0)
-    tOrO.fill(0.0)
+    def consume():
+        """A warpgroup computes its rows of O."""
+        group = warp_idx // 4
+        state_K = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
+        state_V = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
+        visits = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)  # of tiles
 
-    def attend(block, blocks, is_masked):
-        """One block of keys: lines 7 to 10 of Algorithm 1."""
-        wait_for_copies()  # K
-        load_V(block)
-        tSrS.fill(0.0)
-        for step in cutlass.range_constexpr(cute.size(tSrQ, mode=[2])):
-            read_Q(step)
-            read_K(step)
-            cute.gemm(tiled_mma, tSrS, tSrQ[None, None, step], tSrK[None, None, step], tSrS)
-        wait_for_copies()  # V
-        if block + 1 < blocks:
-            load_K(block + 1)
-        for r in cutlass.range_constexpr(cute.size(rows)):
-            if cutlass.const_expr(is_masked):
-                last = keys - 1
-                if cutlass.const_expr(is_causal):
-                    last = cutlass.min(last, tile * QUERIES + at[r, 0][0])
-                for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
-                    tS[r, c] = cute.where(block * KEYS + at[r, c][1] <= last, tS[r, c], -math.inf)
-            scores = tS[r, None].load()
-            highest = cute.arch.fmax(row_max[r], quad_max(scores.reduce(cute.ReductionOp.MAX, -math.inf, 0)))
-            scaled = highest * scale_log2
-            weights = cute.math.exp2(cute.math.fma(scores, scale_log2, -scaled), fastmath=True)
-            shrink = cute.math.exp2(cute.math.fma(row_max[r], scale_log2, -scaled), fastmath=True)
-            row_max[r] = highest
-            row_sum[r] = row_sum[r] * shrink + weights.reduce(cute.ReductionOp.ADD, 0.0, 0)
-            tO[r, None].store(tO[r, None].load() * shrink)
-            tS[r, None].store(weights)
+        tSrQ = qk_mma.make_fragment_A(qk_mma.get_slice(0).partition_A(sQ))[None, None, None, group]
+        tSrK = qk_mma.make_fragment_B(qk_mma.get_slice(0).partition_B(sK))
+        tOrV = pv_mma.make_fragment_B(pv_mma.get_slice(0).partition_B(sV))
+        tSrS = qk_mma.make_fragment_C(qk_mma.partition_shape_C((ROWS, plan.keys)))
+        tOrO = pv_mma.make_fragment_C(pv_mma.partition_shape_C((ROWS, depth)))
         P = cute.make_fragment_like(tSrS, dtype)
-        P.store(tSrS.load().to(dtype))
-        tOrP = as_operand_A(P)
-        for step in cutlass.range_constexpr(cute.size(tOrP, mode=[2])):
-            read_V(step)
-            cute.gemm(tiled_mma, tOrO, tOrP[None, None, step], tOrV[None, None, step], tOrO)
+        tOrP = as_operand_a(P)
+        tS, tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
+        own = qk_mma.get_slice(tidx % 128).partition_C(cute.make_identity_tensor((ROWS, plan.keys)))
+        row_0, column_0 = rows_and_columns(own)[0, 0]
+        softmax = OnlineSoftmax(2, scale * math.log2(math.e))
+        store = stores(tOrO, sO, store_O, gO, mO, pv_mma, problem, group, warp_idx, tidx % 128, plan)
 
-    # Blocks that all queries see as a whole, then those that are masked. Each row sees key 0, so its maximum is finite.
-    blocks, full = cute.ceil_div(keys, KEYS), keys // KEYS
-    if cutlass.const_expr(is_causal):
-        blocks = cutlass.min(blocks, cute.ceil_div((tile + 1) * QUERIES, KEYS))
-        full = cutlass.min(full, (tile * QUERIES + 1) // KEYS)
-    load_Q(tile)
-    load_K(0)
-    for block in cutlass.range(full, unroll=1):
-        attend(block, blocks, False)
-    for block in cutlass.range(full, blocks, unroll=1):
-        attend(block, blocks, True)
+        def attend(block, high, first, keys, below, above):
+            """The scores of a block and the weighted values of the one before, then the softmax of these scores."""
+            stages_K.consumer_wait(state_K)
+            if cutlass.const_expr(plan.takes_turns):
+                cute.arch.barrier(barrier_id=1 + group, number_of_threads=256)
+            multiply(qk_mma, tSrS, tSrQ, tSrK, state_K, False)
+            stages_V.consumer_wait(state_V)
+            multiply(pv_mma, tOrO, tOrP, tOrV, state_V, block != high - 2)
+            if cutlass.const_expr(plan.takes_turns):
+                cute.arch.barrier_arrive(barrier_id=1 + (group + 1) % warpgroups, number_of_threads=256)
+            warpgroup.wait_group(1)
+            stages_K.consumer_release(state_K)
+            state_K.advance()
+            weigh(block, first, keys, below, above)
+            warpgroup.wait_group(0)
+            stages_V.consumer_release(state_V)
+            state_V.advance()
+            softmax.rescale(tO)
+            P.store(tSrS.load().to(dtype))
 
-    for r in cutlass.range_constexpr(cute.size(rows)):
-        row, column = at[r, 0]
-        total = cute.arch.warp_reduction_sum(row_sum[r], threads_in_group=4)
-        tO[r, None].store(tO[r, None].load() * (1.0 / total))
-        if column == 0 and tile * QUERIES + row < queries:
-            mL[batch, head, tile * QUERIES + row] = row_max[r] * scale + cute.math.log(total)
-    store(tOrO, sQ, mO[batch, head, None, None], tile, copy_out, tiled_mma, tidx)
+        def weigh(block, first, keys, below, above):
+            """The softmax of a block's scores; of queries that do not see all of its keys, with a mask."""
+            for r in cutlass.range_constexpr(2):
+                query = first + row_0 + 8 * r
+                highest = keys - 1
+                if cutlass.const_expr(above and problem.right is not None):
+                    highest = cutlass.min(highest, query + problem.right)
+                begin = block * plan.keys + column_0
+                for c in cutlass.range_constexpr(cute.size(tS, mode=[1])):
+                    column = c % 2 + c // 2 * 8
+                    if cutlass.const_expr(above):
+                        tS[r, c] = cute.where(column <= highest - begin, tS[r, c], -math.inf)
+                    if cutlass.const_expr(below and problem.left is not None):
+                        tS[r, c] = cute.where(column >= query - problem.left - begin, tS[r, c], -math.inf)
+            softmax.step(tS, below or above)
+
+        def compute(tile, head, batch, sequence, first, low, high):
+            keys = sequence.keys
+            first += group * ROWS  # of this warpgroup
+            # Blocks from `above` on have a key that some query is before, those up to `below` one that some is past.
+            above, below = high - 1, low
+            if cutlass.const_expr(problem.right is not None):
+                above = cutlass.min(above, cutlass.max(first + problem.right + 1, 0) // plan.keys)
+                above = cutlass.max(above, low)
+            if cutlass.const_expr(problem.left is not None):
+                below = cute.ceil_div(cutlass.max(first + ROWS - 1 - problem.left, 0), plan.keys)
+                below = cutlass.max(cutlass.min(below, above), low)
+            state_Q = pipeline.PipelineState(warpgroups, 0, group, visits.phase)
+            visits.advance()
+            softmax.reset()
+
+            stages_Q.consumer_wait(state_Q)
+            stages_K.consumer_wait(state_K)
+            multiply(qk_mma, tSrS, tSrQ, tSrK, state_K, False)
+            warpgroup.wait_group(0)
+            stages_K.consumer_release(state_K)
+            state_K.advance()
+            weigh(high - 1, first, keys, True, True)
+            P.store(tSrS.load().to(dtype))
+            for i in cutlass.range(high - 1 - above, unroll=1):
+                attend(high - 2 - i, high, first, keys, True, True)
+            for i in cutlass.range(above - below, unroll=1):
+                attend(above - 1 - i, high, first, keys, False, False)
+            for i in cutlass.range(below - low, unroll=1):
+                attend(below - 1 - i, high, first, keys, True, False)
+            if cutlass.const_expr(plan.has_own_O):
+                stages_Q.consumer_release(state_Q)
+            stages_V.consumer_wait(state_V)
+            multiply(pv_mma, tOrO, tOrP, tOrV, state_V, low != high - 1)
+            warpgroup.wait_group(0)
+            stages_V.consumer_release(state_V)
+            state_V.advance()
+
+            block = tile * warpgroups + group
+            for r in cutlass.range_constexpr(2):
+                inverse, logarithm = softmax.finish(r)
+                tO[r, None].store(tO[r, None].load() * inverse)
+                row = block * ROWS + row_0 + 8 * r
+                if column_0 == 0 and row < sequence.queries:
+                    mL[batch, head, sequence.start_q + row] = logarithm * math.log(2)
+            store(block, head, batch, sequence)
+            if cutlass.const_expr(not plan.has_own_O):
+                stages_Q.consumer_release(state_Q)
+
+        if cutlass.const_expr(plan.takes_turns):
+            if group == warpgroups - 1:
+                cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
+        for_each_tile(problem, plan, compute)
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+    if warp_idx >= 4 * warpgroups:
+        cute.arch.setmaxregister_decrease(REGISTERS[warpgroups][0])
+        if warp_idx == 4 * warpgroups:
+            produce()
+    else:
+        cute.arch.setmaxregister_increase(REGISTERS[warpgroups][1])
+        consume()
 
 
-def quad_max(value):
-    """The greatest of four lanes, which have a row of a tile together."""
-    return cute.arch.warp_reduction(value, cute.arch.fmax, threads_in_group=4)
+def multiply(tiled_mma, acc, a, b, state, accumulate):
+    """A group of wgmma that begins now, by the stage of b."""
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, accumulate)
+    cute.gemm(tiled_mma, acc, a, b[None, None, None, state.index], acc)
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, True)  # as before, so that loops change nothing
+    warpgroup.commit_group()
 
 
-def rows_and_columns(acc):
-    """Accumulators ((2 columns, 2 rows), tiles along M, tiles along N) as a matrix (rows, columns) of the thread."""
-    (columns, rows), tiles_m, tiles_n = acc.shape
-    (across, down), tile_m, tile_n = acc.stride
-    layout = cute.make_layout(((rows, tiles_m), (columns, tiles_n)), stride=((down, tile_m), (across, tile_n)))
-    return cute.make_tensor(acc.iterator, layout)
-
-
-def as_operand_A(acc):
-    """Accumulators of 16 x 8 as operands of 16 x 16: two neighbours along N are one step along K."""
-    two_by_two, tiles_m, tiles_n = cute.logical_divide(acc.layout, (None, None, 2))
-    pair, steps = tiles_n
-    layout = cute.append(cute.append(cute.flatten(cute.append(two_by_two, pair)), tiles_m), steps)
-    return cute.make_tensor(acc.iterator, cute.group_modes(layout, 0, 3))
-
-
-def store(tOrO, sO, tensor, tile, copy_out, tiled_mma, tidx):
-    """Rounded sums to rows of O, through the shared memory of Q: there, a thread finds 16 bytes of a row.
-
-    All threads have read Q, for they have waited for the last block of V since.
-    """
-    dtype, shape = tensor.element_type, cute.product_each(sO.shape)
-    pairs = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype, num_bits_per_copy=32)
-    tiled_copy = cute.make_tiled_copy_C(pairs, tiled_mma)
+def stores(tOrO, sO, store_O, gO, mO, tiled_mma, problem, group, warp_idx, tidx, plan):
+    """What brings a warpgroup's rows of O to memory: by stmatrix into shared memory, by TMA from there."""
+    dtype, shape = store_O.value_type, cute.product_each(sO.shape)[:2]
+    asks = warp_idx % 4 == 0  # one warp of the group
+    atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), dtype)
+    tiled_copy = cute.make_tiled_copy_C(atom, tiled_mma)
+    buffer = tiled_copy.get_slice(tidx).partition_D(sO)[None, None, None, group]
     rounded = cute.make_fragment_like(tOrO, dtype)
-    rounded.store(tOrO.load().to(dtype))
-    cute.copy(tiled_copy, tiled_copy.retile(rounded), tiled_copy.get_slice(tidx).partition_D(sO))
-    cute.arch.sync_threads()
-    thr_copy = copy_out.get_slice(tidx)
-    src, dst = thr_copy.partition_S(sO), thr_copy.partition_D(cute.local_tile(tensor, shape, (tile, 0)))
-    at = thr_copy.partition_D(cute.local_tile(cute.make_identity_tensor(tensor.shape), shape, (tile, 0)))
-    exists = cute.make_rmem_tensor(cute.make_layout((1, *dst.shape[1:]), stride=(0, 1, 0)), cutlass.Boolean)
-    for i in cutlass.range_constexpr(dst.shape[1]):
-        exists[0, i, 0] = at[0, i, 0][0] < tensor.shape[0]
-    cute.copy(copy_out, src, dst, pred=exists)
+    across = shape[1] // 8
+    universal = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype, num_bits_per_copy=128)
+    threads = cute.make_layout((128 // across, across), stride=(across, 1))
+    copy_rows = cute.make_tiled_copy_tv(universal, threads, cute.make_layout((1, 8)))
+    by_rows = copy_rows.get_slice(tidx)
+
+    @cute.jit
+    def send(block, exists, rows):
+        """A block of 64 rows by TMA, which leaves out those that the tensor does not have."""
+        if asks and exists:
+            blocks = cute.local_tile(rows, shape, (None, 0))
+            tOsO, tOgO = cpasync.tma_partition(
+                store_O, 0, cute.make_layout(1), cute.group_modes(sO, 0, 2), cute.group_modes(blocks, 0, 2)
+            )
+            cute.copy(store_O, tOsO[None, group], tOgO[None, block])
+
+    @cute.jit
+    def store(block, head, batch, sequence):
+        # The last O has left, and all warps have read Q where O takes its place.
+        if asks:
+            cute.arch.cp_async_bulk_wait_group(0, read=True)
+        cute.arch.barrier(barrier_id=5 + group, number_of_threads=128)
+        rounded.store(tOrO.load().to(dtype))
+        cute.copy(tiled_copy, tiled_copy.retile(rounded), buffer)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.barrier(barrier_id=5 + group, number_of_threads=128)
+        left = sequence.queries - block * ROWS
+        rows = cute.domain_offset((sequence.start_q, 0), gO[None, None, head, batch])
+        if cutlass.const_expr(problem.starts_q is None):
+            send(block, left > 0, rows)
+        else:
+            # A box would reach into the next sequence: rows that are no whole block go element by element.
+            send(block, left >= ROWS, rows)
+            if left > 0 and left < ROWS:
+                begin = sequence.start_q + block * ROWS
+                target = cute.local_tile(cute.domain_offset((begin, 0), mO[batch, head, None, None]), shape, (0, 0))
+                dst = by_rows.partition_D(target)
+                at = by_rows.partition_D(cute.make_identity_tensor(shape))
+                exists = cute.make_rmem_tensor(cute.make_layout((1, *dst.shape[1:]), stride=(0, 1, 0)), cutlass.Boolean)
+                for i in cutlass.range_constexpr(dst.shape[1]):
+                    exists[0, i, 0] = at[0, i, 0][0] < left
+                cute.copy(copy_rows, by_rows.partition_S(sO[None, None, group]), dst, pred=exists)
+        if asks:
+            cute.arch.cp_async_bulk_commit_group()
+            if cutlass.const_expr(not plan.has_own_O):
+                cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+    return store
 
 
 @cute.jit
 def attention(
     mQ: cute.Tensor, mK: cute.Tensor, mV: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, scale: cutlass.Float32,
-    is_causal: cutlass.Constexpr[bool],
+    left: cutlass.Int32, right: cutlass.Int32, starts_q: cute.Tensor, starts_k: cute.Tensor, max_q: cutlass.Int32,
+    ctas: cutlass.Int32, depth: cutlass.Constexpr,
 ):  # fmt: skip
-    dtype, depth = mQ.element_type, mQ.shape[3]
-    if depth not in (64, 128):
-        raise ValueError(f"attention: mQ has D = {depth}; expected 64 or 128, known while tracing")
-    atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((8, 64), stride=(64, 1)))
-    sQ_layout, sK_layout = (cute.tile_to_shape(atom, (extent, depth), (0, 1)) for extent in (QUERIES, KEYS))
-    warps = depth // 16  # so a thread has 64 sums of O
-    threads, values = cute.make_layout((4 * warps, 8), stride=(8, 1)), cute.make_layout((1, 8))
-    cpasync = cute.nvgpu.cpasync
-    copy_in, copy_out = (
-        cute.make_tiled_copy_tv(cute.make_copy_atom(op, dtype, num_bits_per_copy=128), threads, values)
-        for op in (cpasync.CopyG2SOp(cpasync.LoadCacheMode.GLOBAL), cute.nvgpu.CopyUniversalOp())
-    )
-    op = cute.nvgpu.warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
-    # Two atoms side by side along N: ldmatrix reads 16 rows of B at once.
-    tiled_mma = cute.make_tiled_mma(op, (warps, 1, 1), permutation_mnk=(16 * warps, 16, 16))
-    batches, heads, queries, _ = mQ.shape
-    attention_kernel(mQ, mK, mV, mO, mL, scale, is_causal, sQ_layout, sK_layout, copy_in, copy_out, tiled_mma).launch(
-        grid=[cute.ceil_div(queries, QUERIES), heads, batches], block=[32 * warps, 1, 1]
+    """left, right, starts_q, starts_k: or None. max_q: the queries of the longest sequence. ctas run at a time."""
+    if depth not in PLANS:
+        raise ValueError(f"attention: depth is {depth}; expected one of {', '.join(map(str, PLANS))}")
+    plan, dtype = PLANS[depth], mQ.element_type
+    row_major, column_major = LayoutEnum.ROW_MAJOR, LayoutEnum.COL_MAJOR
+    q_tile, k_tile = (ROWS, ROWS, depth), (ROWS, plan.keys, depth)
+    sQ_layout = hopper_helpers.make_smem_layout_a(row_major, q_tile, dtype, plan.warpgroups)
+    sK_layout = hopper_helpers.make_smem_layout_b(row_major, k_tile, dtype, plan.stages)
+    sV_layout = hopper_helpers.make_smem_layout_b(column_major, (ROWS, depth, plan.keys), dtype, plan.stages)
+    k, mn, source = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN, warpgroup.OperandSource
+    qk_mma, pv_mma = (
+        hopper_helpers.make_trivial_tiled_mma(dtype, dtype, k, major, cutlass.Float32, (1, 1, 1), (ROWS, n), src)
+        for major, n, src in ((k, plan.keys, source.SMEM), (mn, depth, source.RMEM))
     )
 
+    def matrices(tensor, order):
+        """(rows, depth, heads, batches) with a depth known while tracing, or (depth, rows, ..)."""
+        shape, stride = tensor.shape, tensor.stride
+        extents = shape[2], depth, shape[1], shape[0]
+        rows, heads, batches = (cute.assume(stride[i], divby=128 // dtype.bits) for i in (2, 1, 0))  # as TMA wants
+        steps = rows, 1, heads, batches
+        return cute.make_tensor(tensor.iterator, cute.select(cute.make_layout(extents, stride=steps), order))
 
-def reference(q, k, v, scale, is_causal):
+    def one(layout):
+        return cute.slice_(layout, (None, None, 0))
+
+    by_row, by_column = [0, 1, 2, 3], [1, 0, 2, 3]
+    load, save = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+    load_Q, gQ = cpasync.make_tiled_tma_atom(load, matrices(mQ, by_row), one(sQ_layout), (ROWS, depth))
+    load_K, gK = cpasync.make_tiled_tma_atom(load, matrices(mK, by_row), one(sK_layout), (plan.keys, depth))
+    load_V, gV = cpasync.make_tiled_tma_atom(load, matrices(mV, by_column), one(sV_layout), (depth, plan.keys))
+    store_O, gO = cpasync.make_tiled_tma_atom(save, matrices(mO, by_row), one(sQ_layout), (ROWS, depth))
+    rows_O = matrices(mO, [3, 2, 0, 1])
+    heads, keys = mQ.shape[1], mK.shape[2]
+    batches = mQ.shape[0] if starts_q is None else starts_q.shape[0] - 1
+    tiles = cute.ceil_div(max_q, ROWS * plan.warpgroups)
+    shared = cutlass.max(L2_BYTES // (cutlass.max(keys, 1) * depth * 4), 1) * (heads // mK.shape[1])
+    problem = Problem(left, right, starts_q, starts_k, tiles, heads, batches, shared, mQ.shape[2], keys)
+    attention_kernel(
+        load_Q, gQ, load_K, gK, load_V, gV, store_O, gO, rows_O, mL, scale, problem, sQ_layout, sK_layout, sV_layout,
+        qk_mma, pv_mma, plan,
+    ).launch(
+        grid=[cutlass.min(ctas, tiles * heads * batches), 1, 1], block=[128 * (plan.warpgroups + 1), 1, 1],
+        min_blocks_per_mp=1,
+    )  # fmt: skip
+
+
+def reference(q, k, v, scale, left=None, right=None):
     """O and L in float64, from the matrix of scores."""
     q, k, v = (x.double() for x in (q, k, v))
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     scores = scale * q @ k.mT
-    if is_causal:
-        scores += torch.full(scores.shape[2:], -math.inf, device=q.device).triu(1)
-    return scores.softmax(-1) @ v, scores.logsumexp(-1)
+    distance = torch.arange(k.shape[2], device=q.device) - torch.arange(q.shape[2], device=q.device)[:, None]
+    for bound, hidden in ((left, left is not None and distance < -left), (right, right is not None and distance > right)):
+        if bound is not None:
+            scores = scores.masked_fill(hidden, -math.inf)
+    return scores.softmax(-1).nan_to_num() @ v, scores.logsumexp(-1)
 
 
-# dtype, batches, heads, heads of keys, queries, keys, depth, causal
+# dtype, batches, heads, heads of keys, queries, keys, depth, left, right
 CASES = (
-    (torch.bfloat16, 1, 2, 2, 256, 256, 64, False),
-    (torch.bfloat16, 1, 2, 1, 200, 200, 128, True),
-    (torch.float16, 2, 2, 1, 77, 150, 64, True),
-    (torch.float16, 1, 1, 1, 130, 1, 128, False),
+    (torch.bfloat16, 1, 2, 2, 256, 256, 64, None, None),
+    (torch.bfloat16, 1, 2, 1, 200, 200, 128, None, 0),
+    (torch.float16, 2, 2, 1, 77, 150, 64, 40, 0),
+    (torch.float16, 1, 1, 1, 130, 1, 128, None, None),
 )
 
 
 def argument(tensor):
-    """A tensor of which all but the last extent may be another at a later call of what was compiled."""
-    made = cute.runtime.from_dlpack(tensor, assumed_align=16)
-    for mode in range(3):
-        made.mark_compact_shape_dynamic(mode, stride_order=tensor.dim_order())
-    return made
+    """A tensor of which all extents may be others at a later call of what was compiled."""
+    return cute.runtime.from_dlpack(tensor, assumed_align=16).mark_layout_dynamic(leading_dim=tensor.ndim - 1)
+
+
+def arguments(q, k, v, o, lse, scale, left=None, right=None, starts_q=None, starts_k=None, max_q=None):
+    """What attention takes for these tensors, on all of the device's multiprocessors."""
+    ctas = cutlass.utils.HardwareInfo().get_device_multiprocessor_count() if q.is_cuda else 2
+    starts = (None if x is None else cute.runtime.from_dlpack(x).mark_layout_dynamic() for x in (starts_q, starts_k))
+    return *map(argument, (q, k, v, o, lse)), scale, left, right, *starts, max_q or q.shape[2], ctas, q.shape[3]
+
+
+def problem(device):
+    """A small one: causal, with two heads of queries for one of keys."""
+    q = torch.randn(1, 2, 256, 128, device=device).bfloat16()
+    k, v = (torch.randn(1, 1, 256, 128, device=device).bfloat16() for _ in range(2))
+    o, lse = torch.empty_like(q), torch.empty(q.shape[:3], device=device)
+    return attention, *arguments(q, k, v, o, lse, 128**-0.5, None, 0)
+
+
+def problem(device: str):
+    """A small one."""
+    q, k, v, o = (torch.randn(1, 2, 256, 64, device=device).bfloat16() for _ in range(4))
+    return attention, *map(argument, (q, k, v, o, torch.empty(1, 2, 256, device=device))), 0.125, True
 
 
 def check(device: str) -> None:
-    for dtype, batches, heads, key_heads, queries, keys, depth, is_causal in CASES:
+    for dtype, batches, heads, key_heads, queries, keys, depth, left, right in CASES:
         q = torch.randn(batches, heads, queries, depth, device=device).to(dtype)
         k, v = (torch.randn(batches, key_heads, keys, depth, device=device).to(dtype) for _ in range(2))
         o, lse = torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan, device=device)
         scale = depth**-0.5
-        attention(*map(argument, (q, k, v, o, lse)), scale, is_causal)
-        expected, expected_lse = reference(q, k, v, scale, is_causal)
+        attention(*arguments(q, k, v, o, lse, scale, left, right))
+        expected, expected_lse = reference(q, k, v, scale, left, right)
         torch.testing.assert_close(o, expected.to(dtype), rtol=2e-2, atol=4e-3)
         torch.testing.assert_close(lse, expected_lse.float(), rtol=1e-4, atol=1e-4)
 

@@ -1,6 +1,8 @@
 """Hypothesis profiles: ci is the default, the others by --hypothesis-profile. The cache and the compiler of the run."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -8,6 +10,9 @@ from hypothesis import HealthCheck, settings
 import chromium
 from tilewright.runtime.compiler import nvrtc_library
 from tilewright.runtime.errors import NvrtcError
+
+# pytest puts the folder of this file first, where `import torch` would find tests/torch if the library is missing.
+sys.path[:] = [place for place in sys.path if Path(place) != Path(__file__).parent]
 
 # How long an example takes says nothing about right or wrong, and machines differ.
 COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

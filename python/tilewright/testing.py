@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from tilewright._imported import imported_torch
 from tilewright._names import names_of
 from tilewright._registry import Lazy
 
@@ -71,7 +71,7 @@ def benchmark(
         for _ in range(count):
             next(turns).call(callable)
 
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     if torch is None or not torch.cuda.is_initialized():
         calls(warmup_iterations)
         begin = time.perf_counter()

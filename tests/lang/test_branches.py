@@ -97,6 +97,50 @@ def test_a_variable_of_one_branch_has_no_value_behind_it():
     require_python(unused, SMALL)
 
 
+def test_what_functions_inside_call_their_own_is_not_read():
+    def own(x):
+        def double(i, *, j=1):
+            k = i * j
+            return sum([k for _ in range(2)])
+
+        if x > 0:
+            for i in range(x):
+                j = i
+            x = x + 1
+        else:
+            for k in range(2 - x):
+                i = k
+            x = double(x)
+        return x
+
+    require_python(own, SMALL)
+
+
+def test_a_variable_that_a_function_of_one_branch_takes_has_no_value_behind_it():
+    def taken(x):
+        if x > 0:
+            y = x + 1
+
+            def more():
+                return y
+
+            x = more()
+        return x
+
+    require_python(taken, SMALL)
+
+    def called(x):
+        def more():
+            return y + 1
+
+        if x > 0:
+            y = x
+        return more()
+
+    with pytest.raises(UnboundLocalError, match="y has no value behind this `if`"):
+        trace(called, I32)
+
+
 def test_a_variable_of_the_first_branch_has_no_value_in_the_second():
     def f(x):
         if x > 0:

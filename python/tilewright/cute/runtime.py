@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core, numeric
 from tilewright._core import LayoutError
+from tilewright._imported import imported_torch
 from tilewright._names import names_of
 from tilewright.cute.tensors import pointer as _pointer
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
@@ -140,7 +141,7 @@ def work_stream(device: int) -> int:
     >>> work_stream(0)
     1
     """
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     if torch is not None and torch.cuda.is_initialized():
         return int(torch.cuda.current_stream(device).cuda_stream) or 1
     cupy = sys.modules.get("cupy")
@@ -156,7 +157,7 @@ def current_device() -> int:
     >>> current_device() >= -1
     True
     """
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     if torch is not None and torch.cuda.is_initialized():
         return int(torch.cuda.current_device())
     cupy = sys.modules.get("cupy")
@@ -169,7 +170,7 @@ def _export(array: Any, where: str, stream: int | None = None, differentiable: s
     A versioned capsule is asked for first: it can say that the memory is read-only. `differentiable` names a function
     that does the same and of which autograd is told.
     """
-    torch = sys.modules.get("torch")
+    torch = imported_torch()
     is_torch = torch is not None and isinstance(array, torch.Tensor)
     if is_torch and array.requires_grad:
         instead = f"use {differentiable}, which is differentiable, or pass" if differentiable else "pass"

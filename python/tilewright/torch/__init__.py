@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilewright._names import names_of
+from tilewright.torch.attention import scaled_dot_product_attention, varlen_attention
 from tilewright.torch.custom_op import custom_op
 from tilewright.torch.gemm import addmm, linear, matmul
+from tilewright.torch.grouped import grouped_mm
 from tilewright.torch.tensors import (
     RandomInitConfig,
     TensorInitType,
@@ -34,9 +36,12 @@ __all__ = [
     "cute_tensor_like",
     "default_stream",
     "dtype",
+    "grouped_mm",
     "linear",
     "matmul",
     "matrix",
+    "scaled_dot_product_attention",
+    "varlen_attention",
 ]
 
 if not TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Any
 
 from tilewright import _core
+from tilewright._imported import imported_torch
 from tilewright.kernels.common.recent import make_room
 
 __all__ = ["Workspace", "library_of", "workspace"]
@@ -26,7 +26,7 @@ def workspace(device: int, size: int, stream: int, library: str, *, is_zero: boo
 
     With `is_zero`, zeros are enqueued.
     """
-    torch: Any = sys.modules.get("torch")
+    torch = imported_torch()
     if library == "torch" and torch is not None:
         stream = 0 if stream == 1 else stream  # two names of the default stream; torch's is 0
         on: Any = contextlib.nullcontext()

@@ -89,7 +89,7 @@ class Branches:
             watched.put({key: part.make(results) for key, part in state.items()})
         values = [plan if plan.__class__ is Undefined else plan.make(results) for plan in plans]
         for name, plan in zip(names, plans, strict=True):
-            slot = getattr(plan, "slot", None)
+            slot = None if plan.__class__ is Undefined else getattr(plan, "slot", None)
             if slot is not None and name.isidentifier() and name != RESULT:
                 builder.name(results[slot], display_name(name))
         return values

@@ -187,16 +187,14 @@ class Names:
                 self._scope(part, out)
 
     def _scope(self, node: Any, out: Any) -> None:
-        """A function or class inside: all names in it count as read, at any time."""
-        part: Any
+        """A function or class inside: what it takes from this function counts as read, at any time."""
+        for name in _taken(node):
+            bit = self.bit(name)
+            out.loads |= bit
+            self.captured |= bit
         for part in ast.walk(node):
-            kind = part.__class__
-            if kind is ast.Name:
-                bit = self.bit(part.id)
-                out.loads |= bit
-                self.captured |= bit
-            elif kind is ast.Nonlocal:
-                for name in part.names:
+            if part.__class__ is ast.Nonlocal:
+                for name in part.names:  # type: ignore[attr-defined]
                     self.shared |= self.bit(name)
         if node.__class__ is not ast.Lambda:
             bit = self.bit(node.name)
@@ -268,6 +266,42 @@ class Names:
             self._expression(node, box)
             node.reads = box.loads
         return int(node.reads)
+
+
+def _taken(node: Any) -> set[str]:
+    """The names that a function or class takes from around it: all in it but a function's parameters and variables.
+
+    Of classes and comprehensions these are all names in them.
+    """
+    if node.__class__ is ast.ClassDef:
+        return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    arguments = node.args
+    parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    own = {x.arg for x in parameters if x is not None}
+    body = node.body if isinstance(node.body, list) else [node.body]
+    used: set[str] = set()
+    others: set[str] = set()  # assigned here, but not its own
+    left: list[Any] = list(body)
+    while left:
+        part = left.pop()
+        kind = part.__class__
+        if kind is ast.Name:
+            used.add(part.id)
+            if part.ctx.__class__ is not ast.Load:
+                own.add(part.id)
+        elif kind in _SCOPES:
+            used |= _taken(part)
+            if kind is not ast.Lambda:
+                own.add(part.name)
+        elif kind in _COMPREHENSIONS:
+            used |= {x.id for x in ast.walk(part) if isinstance(x, ast.Name)}
+        elif kind is ast.Nonlocal or kind is ast.Global:
+            others.update(part.names)
+        else:
+            left += ast.iter_child_nodes(part)
+    around = [arguments, *getattr(node, "decorator_list", ()), *filter(None, [getattr(node, "returns", None)])]
+    outside = {x.id for part in around for x in ast.walk(part) if isinstance(x, ast.Name)}
+    return (used - (own - others)) | outside
 
 
 def path_of(node: Any) -> tuple[Any, ...] | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import statistics
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._imported import imported_torch
 from tilewright.kernels.common.operands import CUDA, CUDA_MANAGED
 from tilewright.runtime.progress import Progress
 
@@ -154,7 +154,7 @@ def _clock(device: int, stream: int) -> Callable[[Callable[[], None]], float]:
 
     By CUDA events where torch has some, else by waiting for the stream.
     """
-    torch: Any = sys.modules.get("torch")
+    torch = imported_torch()
     if torch is not None and torch.cuda.is_available():
         # 0 and 1 are CUDA's own names of the default stream, of which torch makes no stream object.
         default = stream in (0, 1)

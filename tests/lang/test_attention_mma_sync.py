@@ -1,4 +1,4 @@
-"""The example of attention: as right as torch's, no spills, and each of its waits is needed."""
+"""The example of attention by mma.sync: as right as torch's, no spills, and each of its waits is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.lang.cpu import KernelError
 
 torch = pytest.importorskip("torch")
 
-PATH = ROOT / "examples" / "attention_forward.py"
+PATH = ROOT / "examples" / "attention_mma_sync.py"
 PROGRAM = runpy.run_path(str(PATH))
 
 

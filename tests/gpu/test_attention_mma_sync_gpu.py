@@ -1,4 +1,4 @@
-"""The example of attention on a GPU: errors of at most 1.1 of those of torch, the same bits at each run."""
+"""The example of attention by mma.sync on a GPU: errors of at most 1.1 of those of torch, the same bits at each run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
 ]
-PROGRAM = runpy.run_path(str(ROOT / "examples" / "attention_forward.py"))
+PROGRAM = runpy.run_path(str(ROOT / "examples" / "attention_mma_sync.py"))
 
 
 def attend(q, k, v, scale, is_causal):

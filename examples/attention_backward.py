@@ -1,0 +1,616 @@
+"""The backward pass of attention by TMA and wgmma, in bf16 or fp16: FlashAttention's loop over blocks of queries.
+
+What to learn: scores are not kept by the forward pass but computed anew, P = exp(scale Q K^T - L). They are computed
+transposed, a warpgroup's 64 keys by a tile of queries, so that the accumulators of one product are operand A of the
+next: dV += P^T dO, dP = dO V^T, dS = P (dP - delta), dK += dS^T Q. A block of threads has a block of keys; dQ += dS K
+therefore gets a part from each block, which a warp of its own adds to a workspace by TMA while the products go on.
+
+Every order of these sums gives other bits. So blocks take turns: a tile of queries counts how many have added to it.
+Blocks of keys begin in ascending order and go through their queries in descending order, so that each finds its turn
+come when it is one step behind the block before. A second kernel for dQ would need no turns, but computes P and dP
+again, 7 products for 5. `is_ordered=False` adds in any order.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+import tilewright as cutlass
+from tilewright import cute, pipeline
+from tilewright.cute.nvgpu import cpasync, warpgroup
+from tilewright.utils import LayoutEnum, hopper_helpers
+
+PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K, V, dO or dS in shared memory
+KEYS = 128  # of a block of threads, 64 for each of two warpgroups
+QUERIES = 64  # of a round of its loop: with 128, D 64 would want more registers than there are
+WARPGROUPS = 2  # that multiply; a third one has the warp that loads and the one that adds up dQ
+THREADS = 128 * (WARPGROUPS + 1)
+STAGES = 2
+ROW = 256  # sums of dQ in a row of the workspace, which TMA adds up
+LOG2_E = math.log2(math.e)
+
+K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
+SMEM, RMEM = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
+DS_IS_THERE, ADD, ADDED = 1, 2, 4  # named barriers; one each for the warpgroups
+
+
+class Blocks:
+    """Which keys are seen by which queries of a sequence, and where the sequence begins.
+
+    Query i sees the keys j with i + shift - left <= j <= i + shift + right, where left and right are known.
+    """
+
+    def __init__(self, mQ, mK, left, right, starts_q, starts_k, batch):
+        self.left, self.right = left, right
+        if cutlass.const_expr(starts_q is None):
+            self.first_q = self.first_k = self.shift = cutlass.Int32(0)
+            self.queries, self.keys = mQ.shape[2], mK.shape[2]
+            tiles = cute.ceil_div(self.queries, QUERIES)
+            self.first_tile, self.tiles_of_head, self.batch = batch * tiles, mQ.shape[0] * tiles, batch
+        else:
+            self.first_q, self.first_k = starts_q[batch], starts_k[batch]
+            self.queries, self.keys = starts_q[batch + 1] - self.first_q, starts_k[batch + 1] - self.first_k
+            self.shift = self.keys - self.queries
+            self.batch = 0
+            # Each sequence has whole tiles of its own in the workspace.
+            self.first_tile = self.first_q // QUERIES + batch
+            self.tiles_of_head = mQ.shape[2] // QUERIES + cute.size(starts_q) - 1
+        self.tiles_q, self.tiles_k = cute.ceil_div(self.queries, QUERIES), cute.ceil_div(self.keys, KEYS)
+
+    def workspace_tile(self, head, tile):
+        return head * self.tiles_of_head + self.first_tile + tile
+
+    def tiles_that_see(self, block):
+        """The first and the last tile of queries of which one sees a key of the block."""
+        first, last = cutlass.Int32(0), self.tiles_q - 1
+        if cutlass.const_expr(self.right is not None):
+            first = cutlass.max(0, block * KEYS - self.shift - self.right) // QUERIES
+        if cutlass.const_expr(self.left is not None):
+            end = (block + 1) * KEYS - 1 - self.shift + self.left
+            last = cutlass.min(last, end // QUERIES)
+        return first, last
+
+    def blocks_seen_by(self, tile):
+        """The first and the last block of keys of which a query of the tile sees one."""
+        first, last = cutlass.Int32(0), self.tiles_k - 1
+        if cutlass.const_expr(self.left is not None):
+            first = cutlass.max(0, tile * QUERIES + self.shift - self.left) // KEYS
+        if cutlass.const_expr(self.right is not None):
+            end = (tile + 1) * QUERIES - 1 + self.shift + self.right
+            last = cutlass.min(last, end // KEYS)
+        return first, last
+
+
+@cute.kernel
+def prepare_kernel(
+    mO: cute.Tensor, mdO: cute.Tensor, mL: cute.Tensor, mRows: cute.Tensor, mSums: cute.Tensor, mTurns: cute.Tensor,
+    mQ: cute.Tensor, mK: cute.Tensor, starts_q, starts_k, is_ordered: cutlass.Constexpr,
+):  # fmt: skip
+    """Of each query log2(e) L, infinite where it sees no key or does not exist, and delta = rowsum(dO * O)."""
+    tidx, _, _ = cute.arch.thread_idx()
+    tile, head, batch = cute.arch.block_idx()
+    blocks = Blocks(mQ, mK, None, None, starts_q, starts_k, batch)
+    depth = mO.shape[3]
+    lanes = depth // 8
+    at = blocks.workspace_tile(head, tile)
+    if tile < blocks.tiles_q:
+        for i in cutlass.range_constexpr(QUERIES * lanes // 256):
+            row, column = (tidx + 256 * i) // lanes, (tidx + 256 * i) % lanes
+            query = tile * QUERIES + row
+            log2_sum, delta = cutlass.Float32(math.inf), cutlass.Float32(0.0)
+            if query < blocks.queries:
+                line = (blocks.batch, head, blocks.first_q + query)
+                o, do = (cute.local_tile(x[*line, None], (8,), (column,)).load().to(cutlass.Float32) for x in (mO, mdO))
+                delta = (o * do).reduce(cute.ReductionOp.ADD, 0.0, 0)
+                logarithm = mL[line]
+                if logarithm > -math.inf:
+                    log2_sum = logarithm * LOG2_E
+            delta = cute.arch.warp_reduction_sum(delta, threads_in_group=lanes)
+            if column == 0:
+                mRows[at, 0, row] = log2_sum
+                mRows[at, 1, row] = delta
+        if tidx == 0:
+            mTurns[at] = 0
+        if cutlass.const_expr(not is_ordered):
+            sums = cute.local_tile(mSums, (QUERIES * depth // ROW, ROW), (at, 0))
+            sums = cute.make_tensor(sums.iterator, cute.make_layout((4, 256, QUERIES * depth // 1024)))
+            for i in cutlass.range_constexpr(QUERIES * depth // 1024):
+                sums[None, tidx, i].fill(0.0)
+
+
+@cute.kernel
+def backward_kernel(
+    load_Q: cute.CopyAtom, gQ: cute.Tensor, load_dO: cute.CopyAtom, gdO: cute.Tensor, load_K: cute.CopyAtom,
+    gK: cute.Tensor, load_V: cute.CopyAtom, gV: cute.Tensor, mRows: cute.Tensor, put_dQ: cute.CopyAtom,
+    add_dQ: cute.CopyAtom, gSums: cute.Tensor, mTurns: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor, mdK: cute.Tensor,
+    mdV: cute.Tensor, scale: cutlass.Float32, left, right, starts_q, starts_k, sQ_layout: cute.ComposedLayout,
+    sK_layout: cute.ComposedLayout, sdS_layout: cute.ComposedLayout, mma_S: cute.TiledMma, mma_dV: cute.TiledMma,
+    mma_dQ: cute.TiledMma, is_ordered: cutlass.Constexpr,
+):  # fmt: skip
+    tidx, _, _ = cute.arch.thread_idx()
+    warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    block, key_head, batch = cute.arch.block_idx()
+    dtype = load_Q.value_type
+    _, depth, _ = cute.product_each(sQ_layout.shape)
+    blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
+    group = mQ.shape[1] // mK.shape[1]
+    first, last = blocks.tiles_that_see(block)
+    rounds = cutlass.max(0, last - first + 1)
+
+    storage = cutlass.utils.SmemAllocator()
+    sK, sV = (storage.allocate_tensor(dtype, sK_layout, 1024) for _ in range(2))
+    sQ, sdO = (storage.allocate_tensor(dtype, sQ_layout, 1024) for _ in range(2))
+    sdS = storage.allocate_tensor(dtype, sdS_layout, 1024)
+    part = QUERIES * depth // ROW // WARPGROUPS  # rows of the workspace that a warpgroup has of a tile
+    sSums = storage.allocate_tensor(
+        cutlass.Float32, cute.make_layout((part, ROW, WARPGROUPS), stride=(ROW, 1, part * ROW)), 128
+    )
+    sRows = storage.allocate_tensor(cutlass.Float32, cute.make_layout((QUERIES, 2, STAGES)), 128)
+    barriers = storage.allocate_array(cutlass.Int64, 4 * STAGES + 2)
+
+    agents = pipeline.CooperativeGroup
+    row_bytes = 4 * QUERIES
+    loads_Q, loads_dO, loads_KV = (
+        pipeline.PipelineTmaAsync.create(
+            num_stages=count, producer_group=agents(pipeline.Agent.Thread),
+            consumer_group=agents(pipeline.Agent.Thread, 4 * WARPGROUPS), barrier_storage=barriers + offset,
+            tx_count=size,
+        )
+        for count, offset, size in (
+            (STAGES, 0, cute.size_in_bytes(dtype, sQ_layout) // STAGES + row_bytes),
+            (STAGES, 2 * STAGES, cute.size_in_bytes(dtype, sQ_layout) // STAGES + row_bytes),
+            (1, 4 * STAGES, 2 * cute.size_in_bytes(dtype, sK_layout)),
+        )
+    )  # fmt: skip
+
+    if block * KEYS < blocks.keys:
+        if warp_idx >= 4 * WARPGROUPS:
+            cute.arch.setmaxregister_decrease(24)
+            if warp_idx == 4 * WARPGROUPS:
+                load(
+                    load_Q,
+                    gQ,
+                    sQ,
+                    load_dO,
+                    gdO,
+                    sdO,
+                    load_K,
+                    gK,
+                    sK,
+                    load_V,
+                    gV,
+                    sV,
+                    mRows,
+                    sRows,
+                    loads_Q,
+                    loads_dO,
+                    loads_KV,
+                    blocks,
+                    block,
+                    key_head,
+                    group,
+                    last,
+                    rounds,
+                )
+            if warp_idx == 4 * WARPGROUPS + 1:
+                add_up(put_dQ, add_dQ, gSums, sSums, mTurns, blocks, block, key_head, group, last, rounds, is_ordered)
+        else:
+            cute.arch.setmaxregister_increase(240)
+            multiply(
+                sQ,
+                sdO,
+                sK,
+                sV,
+                sdS,
+                sSums,
+                sRows,
+                loads_Q,
+                loads_dO,
+                loads_KV,
+                mdK,
+                mdV,
+                blocks,
+                block,
+                key_head,
+                group,
+                last,
+                rounds,
+                scale,
+                mma_S,
+                mma_dV,
+                mma_dQ,
+                tidx,
+                warp_idx // 4,
+            )
+
+
+@cute.jit
+def load(
+    load_Q,
+    gQ,
+    sQ,
+    load_dO,
+    gdO,
+    sdO,
+    load_K,
+    gK,
+    sK,
+    load_V,
+    gV,
+    sV,
+    mRows,
+    sRows,
+    loads_Q,
+    loads_dO,
+    loads_KV,
+    blocks,
+    block,
+    key_head,
+    group,
+    last,
+    rounds,
+):
+    """A warp brings K and V once, and Q and dO with their rows' numbers for each round."""
+    alone = cute.make_layout(1)
+
+    def tiles(atom, tensor, shared, first, head):
+        shape = cute.product_each(shared.shape)[:2]
+        tensor = cute.domain_offset((first, 0), tensor[None, None, head, blocks.batch])
+        tensor = cute.local_tile(tensor, shape, (None, 0))
+        return cpasync.tma_partition(atom, 0, alone, cute.group_modes(shared, 0, 2), cute.group_modes(tensor, 0, 2))
+
+    start = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
+    loads_KV.producer_acquire(start)
+    for load, tensor, shared in ((load_K, gK, sK), (load_V, gV, sV)):
+        whole, there = tiles(load, tensor, shared, blocks.first_k, key_head)
+        cute.copy(load, there[None, block], whole, tma_bar_ptr=loads_KV.producer_get_barrier(start))
+    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+    numbers = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
+
+    def fetch(stages, load, to, at, which, tile, row, state):
+        stages.producer_acquire(state)
+        barrier = stages.producer_get_barrier(state)
+        cute.copy(load, at[None, tile], to[None, state.index], tma_bar_ptr=barrier)
+        cute.copy(numbers, mRows[row, which, None], sRows[None, which, state.index], mbar_ptr=barrier)
+
+    for member in cutlass.range(group, unroll=1):
+        head = key_head * group + member
+        sQ_to, sQ_at = tiles(load_Q, gQ, sQ, blocks.first_q, head)
+        sdO_to, sdO_at = tiles(load_dO, gdO, sdO, blocks.first_q, head)
+        for i in cutlass.range(rounds, unroll=1):
+            tile = last - i
+            row = blocks.workspace_tile(head, tile)
+            fetch(loads_Q, load_Q, sQ_to, sQ_at, 0, tile, row, state)
+            fetch(loads_dO, load_dO, sdO_to, sdO_at, 1, tile, row, state)
+            state.advance()
+
+
+@cute.jit
+def add_up(put_dQ, add_dQ, gSums, sSums, mTurns, blocks, block, key_head, group, last, rounds, is_ordered):
+    """A warp adds what this block gives to dQ to the sums in the workspace: blocks of keys in turn, the first one stores."""
+    alone = cute.make_layout(1)
+    rows = cute.local_tile(gSums, cute.product_each(sSums.shape)[:2], (None, 0))
+    src, dst = cpasync.tma_partition(put_dQ, 0, alone, cute.group_modes(sSums, 0, 2), cute.group_modes(rows, 0, 2))
+    for each in cutlass.range_constexpr(WARPGROUPS):
+        cute.arch.barrier_arrive(ADDED + each, 160)
+    for member in cutlass.range(group, unroll=1):
+        for i in cutlass.range(rounds, unroll=1):
+            tile = last - i
+            at = blocks.workspace_tile(key_head * group + member, tile)
+            before = cutlass.Int32(1)
+            if cutlass.const_expr(is_ordered):
+                first_block, _ = blocks.blocks_seen_by(tile)
+                before = block - first_block
+                turn = mTurns.iterator + at
+                while cute.arch.atomic_add(turn, 0) < before:
+                    pass
+                cute.arch.fence_acq_rel_gpu()
+                cute.arch.fence_proxy("async.global")
+            for each in cutlass.range_constexpr(WARPGROUPS):
+                cute.arch.barrier(barrier_id=ADD + each, number_of_threads=160)
+                if before == 0:
+                    cute.copy(put_dQ, src[None, each], dst[None, at * WARPGROUPS + each])
+                else:
+                    cute.copy(add_dQ, src[None, each], dst[None, at * WARPGROUPS + each])
+                cute.arch.cp_async_bulk_commit_group()
+            for each in cutlass.range_constexpr(WARPGROUPS):
+                cute.arch.cp_async_bulk_wait_group(WARPGROUPS - 1 - each, read=True)
+                cute.arch.sync_warp()
+                if member * rounds + i + 1 < group * rounds:
+                    cute.arch.barrier_arrive(ADDED + each, 160)
+            if cutlass.const_expr(is_ordered):
+                cute.arch.cp_async_bulk_wait_group(0)
+                cute.arch.sync_warp()
+                with cute.arch.elect_one():
+                    cute.arch.fence_acq_rel_gpu()
+                    cute.arch.atomic_add(turn, 1)
+    cute.arch.cp_async_bulk_wait_group(0)
+
+
+@cute.jit
+def multiply(
+    sQ,
+    sdO,
+    sK,
+    sV,
+    sdS,
+    sSums,
+    sRows,
+    loads_Q,
+    loads_dO,
+    loads_KV,
+    mdK,
+    mdV,
+    blocks,
+    block,
+    key_head,
+    group,
+    last,
+    rounds,
+    scale,
+    mma_S,
+    mma_dV,
+    mma_dQ,
+    tidx,
+    group_idx,
+):
+    """A warpgroup has 64 of the keys; scores are transposed, (keys, queries), so that they are operands A of dV and dK."""
+    dtype = mdK.element_type
+    _, depth, _ = cute.product_each(sQ.shape)
+    lane = tidx % 128
+
+    def transposed(shared):
+        rows, columns, *more = cute.product_each(shared.shape)
+        order = cute.make_layout((columns, rows, *more), stride=(rows, 1, *(rows * columns for _ in more)))
+        return cute.composition(shared, order)
+
+    uniform = group_idx * 128
+    thr_S, thr_dV, thr_dQ = (mma.get_slice(uniform) for mma in (mma_S, mma_dV, mma_dQ))
+    tSrK, tPrV = (mma_S.make_fragment_A(thr_S.partition_A(x)) for x in (sK, sV))
+    tSrQ, tPrdO = (mma_S.make_fragment_B(thr_S.partition_B(x)) for x in (sQ, sdO))
+    tVrdO, tKrQ = (mma_dV.make_fragment_B(thr_dV.partition_B(transposed(x))) for x in (sdO, sQ))
+    tQrdS = mma_dQ.make_fragment_A(thr_dQ.partition_A(transposed(sdS)))
+    tQrK = mma_dQ.make_fragment_B(thr_dQ.partition_B(transposed(sK)))
+    S, dP = (mma_S.make_fragment_C(mma_S.partition_shape_C((KEYS, QUERIES))) for _ in range(2))
+    dV, dK = (mma_dV.make_fragment_C(mma_dV.partition_shape_C((KEYS, depth))) for _ in range(2))
+    dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, depth)))
+    P, dS = (cute.make_fragment_like(S, dtype) for _ in range(2))
+    as_A = cute.make_layout(((2, 2, 2), 1, QUERIES // 16))  # accumulators lie as operand A has them
+    tVrP, tKrdS = (cute.make_tensor(x.iterator, as_A) for x in (P, dS))
+
+    # Registers of a product that is under way elsewhere are not written, or the compiler puts products one by one.
+    weights = cute.make_fragment_like(S)
+    tS, tdP, tW = (rows_and_columns(x) for x in (S, dP, weights))
+    own = mma_S.get_slice(tidx)
+    at = rows_and_columns(own.partition_C(cute.make_identity_tensor((KEYS, QUERIES))))
+    # The numbers of queries, for each key the same.
+    spread = cute.make_tensor(
+        sRows.iterator, cute.make_layout((KEYS, QUERIES, 2, STAGES), stride=(0, 1, QUERIES, 2 * QUERIES))
+    )
+    spread = own.partition_C(spread)
+    store_op = cute.make_copy_atom(cute.nvgpu.warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), dtype)
+    store_dS = cute.make_tiled_copy_C(store_op, mma_S)
+    dS_to = store_dS.get_slice(tidx).partition_D(sdS)
+    sums_to = cute.make_tensor(
+        sSums.iterator,
+        cute.make_layout((4, cute.size(dQ) // 4, 128, WARPGROUPS), stride=(1, 512, 4, cute.size(dQ) * 128)),
+    )[None, None, lane, group_idx]
+    sums = cute.make_tensor(dQ.iterator, cute.make_layout((4, cute.size(dQ) // 4)))
+    scale_log2 = scale * LOG2_E
+
+    def numbers(which, stage, pair):
+        """log2(e) L or delta of two of the thread's columns."""
+        row = rows_and_columns(spread[None, None, None, which, stage])[0, (None, pair)]
+        held = cute.make_fragment_like(row)
+        cute.autovec_copy(row, held)
+        return held.load()
+
+    start = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)
+    loads_KV.consumer_wait(start)
+    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+    done = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+    for i in cutlass.range(group * rounds, unroll=1):
+        tile = last - i % rounds
+        stage, buffer = (None, None, None, state.index), i % 2
+        mma_S.set(warpgroup.Field.ACCUMULATE, False)
+        loads_Q.consumer_wait(state)
+        loads_dO.consumer_wait(state)
+        warpgroup.fence()
+        cute.gemm(mma_S, S, tSrK, tSrQ[stage], S)
+        warpgroup.commit_group()
+        cute.gemm(mma_S, dP, tPrV, tPrdO[stage], dP)
+        warpgroup.commit_group()
+        warpgroup.wait_group(1)  # S, and dK of the round before
+        if i != 0:
+            loads_Q.consumer_release(done)
+            done.advance()
+        for c in cutlass.range_constexpr(cute.size(tS.shape[1], mode=[1])):
+            log2_sums = numbers(0, state.index, c)
+            for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
+                scores = cute.math.fma(tS[r, (None, c)].load(), scale_log2, -log2_sums)
+                tW[r, (None, c)].store(cute.math.exp2(scores, fastmath=True))
+        mask(tW, at, blocks, block, tile)
+        P.store(weights.load().to(dtype))
+        warpgroup.fence()
+        mma_dV.set(warpgroup.Field.ACCUMULATE, i != 0)
+        cute.gemm(mma_dV, dV, tVrP, tVrdO[stage], dV)
+        warpgroup.commit_group()
+        warpgroup.wait_group(1)  # dP
+        for c in cutlass.range_constexpr(cute.size(tS.shape[1], mode=[1])):
+            deltas = numbers(1, state.index, c)
+            for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
+                tW[r, (None, c)].store(tW[r, (None, c)].load() * (tdP[r, (None, c)].load() - deltas))
+        dS.store(weights.load().to(dtype))
+        cute.copy(store_dS, store_dS.retile(dS), dS_to[None, None, None, buffer])
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.barrier(barrier_id=DS_IS_THERE, number_of_threads=128 * WARPGROUPS)
+        warpgroup.fence()
+        mma_dQ.set(warpgroup.Field.ACCUMULATE, False)
+        cute.gemm(mma_dQ, dQ, tQrdS[None, None, None, buffer], tQrK, dQ)
+        warpgroup.commit_group()
+        cute.gemm(mma_dV, dK, tKrdS, tKrQ[stage], dK)
+        warpgroup.commit_group()
+        warpgroup.wait_group(1)  # dQ and dV
+        loads_dO.consumer_release(state)
+        state.advance()
+        cute.arch.barrier(barrier_id=ADDED + group_idx, number_of_threads=160)
+        cute.autovec_copy(sums, sums_to)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.barrier_arrive(barrier_id=ADD + group_idx, number_of_threads=160)
+    warpgroup.wait_group(0)
+    if group * rounds == 0:
+        dV.fill(0.0)
+        dK.fill(0.0)
+    own = mma_dV.get_slice(tidx)
+    for acc, tensor, factor in ((dV, mdV, 1.0), (dK, mdK, scale)):
+        found = cute.domain_offset((blocks.first_k, 0), tensor[blocks.batch, key_head, None, None])
+        found = rows_and_columns(own.partition_C(cute.local_tile(found, (KEYS, depth), (block, 0))))
+        coords = rows_and_columns(own.partition_C(cute.make_identity_tensor((KEYS, depth))))
+        rounded = cute.make_fragment_like(acc, dtype)
+        rounded.store((acc.load() * factor).to(dtype))
+        rounded = rows_and_columns(rounded)
+        for r in cutlass.range_constexpr(cute.size(rounded.shape[0])):
+            if block * KEYS + coords[r, 0][0] < blocks.keys:
+                cute.autovec_copy(rounded[r, None], found[r, None])
+
+
+def mask(tS, at, blocks, block, tile):
+    """Zero for what a query does not see."""
+    key, query = at[0, 0]
+    key, query = key + block * KEYS, query + tile * QUERIES
+    for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
+        for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
+            j, i = at[r, c]
+            j, i = j + block * KEYS, i + tile * QUERIES + blocks.shift
+            is_seen = j < blocks.keys
+            if cutlass.const_expr(blocks.right is not None):
+                is_seen = cutlass.and_(is_seen, j <= i + blocks.right)
+            if cutlass.const_expr(blocks.left is not None):
+                is_seen = cutlass.and_(is_seen, j >= i - blocks.left)
+            tS[r, c] = cute.where(is_seen, tS[r, c], 0.0)
+
+
+def rows_and_columns(acc):
+    """Accumulators ((2 columns, 2 rows, tiles), 1, 1) of wgmma as a matrix (rows, columns) of the thread."""
+    (columns, rows, tiles), _, _ = acc.shape
+    (across, down, far), _, _ = acc.stride
+    return cute.make_tensor(acc.iterator, cute.make_layout((rows, (columns, tiles)), stride=(down, (across, far))))
+
+
+@cute.kernel
+def finish_kernel(
+    mSums: cute.Tensor,
+    mdQ: cute.Tensor,
+    mQ: cute.Tensor,
+    mK: cute.Tensor,
+    scale: cutlass.Float32,
+    left,
+    right,
+    starts_q,
+    starts_k,
+    mma_dQ: cute.TiledMma,
+):
+    """dQ from its sums, which lie as the threads of the product had them."""
+    tidx, _, _ = cute.arch.thread_idx()
+    tile, head, batch = cute.arch.block_idx()
+    depth = mdQ.shape[3]
+    blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
+    if tile < blocks.tiles_q:
+        at = blocks.workspace_tile(head, tile)
+        own = mma_dQ.get_slice(tidx)
+        dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, depth)))
+        dQ.fill(0.0)
+        sums = cute.local_tile(mSums, (QUERIES * depth // ROW, ROW), (at, 0))
+        sums = cute.make_tensor(
+            sums.iterator,
+            cute.make_layout((4, cute.size(dQ) // 4, 128, WARPGROUPS), stride=(1, 512, 4, cute.size(dQ) * 128)),
+        )
+        first_block, last_block = blocks.blocks_seen_by(tile)
+        if first_block <= last_block:
+            cute.autovec_copy(
+                sums[None, None, tidx % 128, tidx // 128],
+                cute.make_tensor(dQ.iterator, cute.make_layout((4, cute.size(dQ) // 4))),
+            )
+        found = cute.domain_offset((blocks.first_q, 0), mdQ[blocks.batch, head, None, None])
+        found = rows_and_columns(own.partition_C(cute.local_tile(found, (QUERIES, depth), (tile, 0))))
+        coords = rows_and_columns(own.partition_C(cute.make_identity_tensor((QUERIES, depth))))
+        rounded = cute.make_fragment_like(dQ, mdQ.element_type)
+        rounded.store((dQ.load() * scale).to(mdQ.element_type))
+        rounded = rows_and_columns(rounded)
+        for r in cutlass.range_constexpr(cute.size(rounded.shape[0])):
+            if tile * QUERIES + coords[r, 0][0] < blocks.queries:
+                cute.autovec_copy(rounded[r, None], found[r, None])
+
+
+@cute.jit
+def attention_backward(
+    mQ: cute.Tensor, mK: cute.Tensor, mV: cute.Tensor, mO: cute.Tensor, mdO: cute.Tensor, mL: cute.Tensor,
+    mdQ: cute.Tensor, mdK: cute.Tensor, mdV: cute.Tensor, mRows: cute.Tensor, mSums: cute.Tensor, mTurns: cute.Tensor,
+    scale: cutlass.Float32, left, right, starts_q=None, starts_k=None, max_q=None, max_k=None,
+    is_ordered: cutlass.Constexpr = True,
+):  # fmt: skip
+    dtype, depth = mQ.element_type, mQ.shape[3]
+    if depth not in (64, 128):
+        raise ValueError(f"attention_backward: mQ has D = {depth}; expected 64 or 128, known while tracing")
+    atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, dtype)
+    sQ_layout = cute.tile_to_shape(atom, (QUERIES, depth, STAGES), (0, 1, 2))
+    sK_layout = cute.tile_to_shape(atom, (KEYS, depth), (0, 1))
+    sdS_layout = cute.tile_to_shape(atom, (KEYS, QUERIES, 2), (0, 1, 2))
+
+    def product(atoms, n, a, source=SMEM, b=MN):
+        op = warpgroup.MmaF16BF16Op(dtype, cutlass.Float32, (64, n, 16), source, a, b)
+        return cute.make_tiled_mma(op, atoms)
+
+    mma_S = product((2, 1, 1), QUERIES, K, b=K)
+    mma_dV = product((2, 1, 1), depth, K, RMEM)
+    mma_dQ = product((1, WARPGROUPS, 1), depth // WARPGROUPS, MN)
+
+    def rows_first(tensor):
+        return cute.make_tensor(tensor.iterator, cute.select(tensor.layout, [2, 3, 1, 0]))
+
+    def loads(tensor, layout):
+        layout = cute.slice_(layout, (None, None, 0)) if cute.rank(layout) == 3 else layout
+        return cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(), rows_first(tensor), layout, cute.product_each(layout.shape)
+        )
+
+    load_Q, gQ = loads(mQ, sQ_layout)
+    load_dO, gdO = loads(mdO, sQ_layout)
+    load_K, gK = loads(mK, sK_layout)
+    load_V, gV = loads(mV, sK_layout)
+    part = (QUERIES * depth // ROW // WARPGROUPS, ROW)
+    part_layout = cute.make_layout(part, stride=(ROW, 1))
+    put_dQ, gSums = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mSums, part_layout, part)
+    add_dQ, _ = cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), mSums, part_layout, part)
+
+    batches, heads, queries, _ = mQ.shape
+    _, key_heads, keys, _ = mK.shape
+    if cutlass.const_expr(starts_q is not None):
+        batches, queries, keys = cute.size(starts_q) - 1, max_q, max_k
+    tiles = [cute.ceil_div(queries, QUERIES), heads, batches]
+    prepare_kernel(mO, mdO, mL, mRows, mSums, mTurns, mQ, mK, starts_q, starts_k, is_ordered).launch(
+        grid=tiles, block=[256, 1, 1]
+    )
+    backward_kernel(
+        load_Q, gQ, load_dO, gdO, load_K, gK, load_V, gV, mRows, put_dQ, add_dQ, gSums, mTurns, mQ, mK, mdK, mdV,
+        scale, left, right, starts_q, starts_k, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ, is_ordered,
+    ).launch(grid=[cute.ceil_div(keys, KEYS), key_heads, batches], block=[THREADS, 1, 1], min_blocks_per_mp=1)  # fmt: skip
+    finish_kernel(mSums, mdQ, mQ, mK, scale, left, right, starts_q, starts_k, mma_dQ).launch(
+        grid=tiles, block=[256, 1, 1]
+    )
+
+
+def workspace(q, starts_q=None):
+    """What the kernels keep between them: numbers of queries, sums of dQ, and whose turn it is to add to them."""
+    batches, heads, queries, depth = q.shape
+    if starts_q is None:
+        tiles = heads * batches * -(-queries // QUERIES)
+    else:
+        tiles = heads * (queries // QUERIES + len(starts_q) - 1)
+    return (
+        torch.empty(tiles, 2, QUERIES, device=q.device),
+        torch.empty(tiles * QUERIES * depth // ROW, ROW, device=q.device),
+        torch.empty(tiles, device=q.device, dtype=torch.int32),
+    )

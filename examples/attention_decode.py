@@ -1,0 +1,489 @@
+"""Attention of a few new queries to a long paged cache of keys and values: flash decoding, bf16 or fp16, D 64 or 128.
+
+What to learn: each key is read once and used little, so what counts is that all multiprocessors read all the time. The
+blocks of keys of all sequences are one list, cut into equal parts whatever the lengths are. A part that begins or ends
+inside a sequence has partial sums. They go to a workspace, and who arrives last at a sequence combines what is there, in
+the order of the keys: so the bits are the same at every run. Several heads of Q share one of K and V; they and the new
+queries are the 16 rows of mma.sync. TMA fetches pages, and each warp attends to keys of its own of every block.
+
+For each head O = softmax(scale Q K^T) V. The n queries of a sequence are its last positions: query i sees the keys up to
+length - n + i. Keys and values lie in pages (pages, page size, heads, D); row b of the table has the pages of sequence
+b. A query that sees no key has O = 0 and L = -inf. Partial sums are those of "Flash-Decoding for long-context
+inference" (Dao, Haziza, Massa, Sizov, 2023), equal parts those of "Stream-K" (Osama et al., 2023).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+import tilewright as cutlass
+from tilewright import cute, pipeline
+from tilewright.cute.nvgpu import cpasync, warp, warpgroup
+
+PICTURE = "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"  # 64 keys of 64 elements in shared memory
+ROWS, KEYS = 16, 64  # of a tile: heads and queries; of a block
+WARPS, STAGES = 4, 3  # that attend, each to its share of a block's keys; blocks under way
+SHARE = KEYS // WARPS
+CTAS = 2  # on a multiprocessor
+VECTOR = 4  # columns of a row of sums that a thread has at the end
+LOG2_E = math.log2(math.e)
+
+
+@cute.kernel
+def decode_kernel(
+    mQ: cute.Tensor, load_K: cute.CopyAtom, gK: cute.Tensor, load_V: cute.CopyAtom, gV: cute.Tensor,
+    mTable: cute.Tensor, mLengths: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, mSums: cute.Tensor,
+    mStats: cute.Tensor, mArrivals: cute.Tensor, scale: cutlass.Float32, page_layout: cute.ComposedLayout,
+    sQ_layout: cute.ComposedLayout, tiled_mma: cute.TiledMma,
+):  # fmt: skip
+    tidx, _, _ = cute.arch.thread_idx()
+    head, tile, part = cute.arch.block_idx()
+    _, _, parts = cute.arch.grid_dim()
+    warp_idx, lane = cute.arch.make_warp_uniform(cute.arch.warp_idx()), cute.arch.lane_idx()
+    dtype, queries, depth = mQ.element_type, mQ.shape[2], mQ.shape[3]
+    group = mQ.shape[1] // gK.shape[3]  # heads of Q that share one of K and V
+    scale_log2 = scale * LOG2_E
+    together = cute.product_each(page_layout.shape)[0]  # keys of a block that lie side by side in a page
+
+    storage = cutlass.utils.SmemAllocator()
+    sKV_layout = cute.tile_to_shape(page_layout, (KEYS, depth, 2, STAGES), (0, 1, 2, 3))
+    sKV = storage.allocate_tensor(dtype, sKV_layout, 1024)
+    sQ = storage.allocate_tensor(dtype, sQ_layout, 1024)
+    sStats = storage.allocate_tensor(cutlass.Float32, cute.make_layout((2, ROWS, WARPS)), 16)
+    sArrived = storage.allocate_tensor(cutlass.Int32, cute.make_layout(1), 4)
+    agents = pipeline.CooperativeGroup
+    stages = pipeline.PipelineTmaAsync.create(
+        num_stages=STAGES, producer_group=agents(pipeline.Agent.Thread),
+        consumer_group=agents(pipeline.Agent.Thread, WARPS),
+        barrier_storage=storage.allocate_array(cutlass.Int64, 2 * STAGES), tx_count=2 * KEYS * depth * dtype.width // 8,
+    )  # fmt: skip
+
+    # This part of the list, and the sequence in which it begins, whose blocks begin at `base`.
+    total = count_blocks(mLengths, lane)
+    parts = cutlass.min(parts, total)  # each has a block at least
+    first, stop = (cutlass.min(i * total // parts, total) for i in (part, part + 1))
+    batch, base = find_sequence(mLengths, first, lane)
+
+    if warp_idx == WARPS:
+        alone = cute.make_layout(1)
+        # (page's part, part of the block, K or V, stage), (page's part, part of the page, page, head)
+        tiles = cute.group_modes(cute.flat_divide(sKV, (together, depth)), 0, 2)
+        tKgK, tVgV = (cute.group_modes(cute.flat_divide(x, (together, depth)), 0, 2) for x in (gK, gV))
+        tKsK, tKgK = cpasync.tma_partition(load_K, 0, alone, tiles, tKgK)
+        tVsV, tVgV = cpasync.tma_partition(load_V, 0, alone, tiles, tVgV)
+        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+        while first < stop:
+            length = mLengths[batch]
+            end = cutlass.min(stop, base + blocks_of(length))
+            for index in cutlass.range(first, end, unroll=1):
+                pages = cute.make_rmem_tensor(KEYS // together, cutlass.Int32)
+                for i in cutlass.range_constexpr(KEYS // together):
+                    key = (index - base) * KEYS + i * together
+                    pages[i] = -1  # what is outside of the tensor comes as zeros
+                    if key < length:
+                        pages[i] = mTable[batch, key // gK.shape[0]]
+                stages.producer_acquire(state)
+                barrier = stages.producer_get_barrier(state)
+                for i in cutlass.range_constexpr(KEYS // together):
+                    inside = ((index - base) * (KEYS // together) + i) % (gK.shape[0] // together)
+                    there, here = (None, inside, 0, pages[i], head), (None, i, 0, None, state.index)
+                    cute.copy(load_K, tKgK[there], tKsK[here][None, 0], tma_bar_ptr=barrier)
+                    cute.copy(load_V, tVgV[there], tVsV[here][None, 1], tma_bar_ptr=barrier)
+                state.advance()
+            base += blocks_of(length)
+            first, batch = end, batch + 1
+        stages.producer_tail(state)
+    else:
+        thr_mma = tiled_mma.get_slice(lane)
+        shares = cute.flat_divide(sKV, (SHARE, depth))[None, None, warp_idx, 0, None, None]
+        sK, sV = shares[None, None, 0, None], shares[None, None, 1, None]
+        sV = cute.make_tensor(sV.iterator, cute.select(sV.layout, [1, 0, 2]))  # operand B of the second product
+        tSrQ = tiled_mma.make_fragment_A(thr_mma.partition_A(sQ))
+        tSrK = tiled_mma.make_fragment_B(thr_mma.partition_B(sK[None, None, 0]))
+        tOrV = tiled_mma.make_fragment_B(thr_mma.partition_B(sV[None, None, 0]))
+        tSrS = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((ROWS, SHARE)))
+        tOrO = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C((ROWS, depth)))
+
+        def fragments(shared, registers, make_tiled_copy, transpose=False):
+            """What reads an operand by ldmatrix."""
+            op = warp.LdMatrix8x8x16bOp(transpose=transpose, num_matrices=4)
+            tiled_copy = make_tiled_copy(cute.make_copy_atom(op, dtype), tiled_mma)
+            return tiled_copy, tiled_copy.get_slice(lane).partition_S(shared), tiled_copy.retile(registers)
+
+        copy_Q, tSsQ, tSrQ_view = fragments(sQ, tSrQ, cute.make_tiled_copy_A)
+        copy_K, tSsK, tSrK_view = fragments(sK, tSrK, cute.make_tiled_copy_B)
+        copy_V, tOsV, tOrV_view = fragments(sV, tOrV, cute.make_tiled_copy_B, transpose=True)
+
+        # A thread has two rows of each tile of the instruction, with the columns that its quad of lanes shares.
+        tS, tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
+        at = rows_and_columns(thr_mma.partition_C(cute.make_identity_tensor((ROWS, SHARE))))
+        copy_S = cute.make_tiled_copy_C(
+            cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float32, num_bits_per_copy=64), tiled_mma
+        )
+        key_of = thr_mma.partition_B(cute.make_identity_tensor((depth, SHARE)))
+        rows = cute.size(tS.shape[0])
+        row_max = cute.make_rmem_tensor(rows, cutlass.Float32)
+        row_sum = cute.make_rmem_tensor(rows, cutlass.Float32)
+        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+
+        def attend(block, is_last, keys, is_masked):
+            """This warp's keys of a block, by a running maximum; the last stage stays ours."""
+            stages.consumer_wait(state)
+            tSrS.fill(0.0)
+            for step in cutlass.range_constexpr(cute.size(tSrQ, mode=[2])):
+                cute.copy(copy_K, tSsK[None, None, step, state.index], tSrK_view[None, None, step])
+                cute.gemm(tiled_mma, tSrS, tSrQ[None, None, step], tSrK[None, None, step], tSrS)
+            cute.copy(copy_V, tOsV[None, None, None, state.index], tOrV_view)
+            begin = block * KEYS + warp_idx * SHARE
+            for r in cutlass.range_constexpr(rows):
+                if cutlass.const_expr(is_masked):
+                    seen = keys - queries + (tile * ROWS + at[r, 0][0]) // group
+                    for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
+                        tS[r, c] = cute.where(begin + at[r, c][1] <= seen, tS[r, c], -math.inf)
+                scores = tS[r, None].load()
+                highest = cute.arch.fmax(row_max[r], quad_max(scores.reduce(cute.ReductionOp.MAX, -math.inf, 0)))
+                scaled = finite(highest) * scale_log2
+                weights = cute.math.exp2(cute.math.fma(scores, scale_log2, -scaled), fastmath=True)
+                shrink = cute.math.exp2(cute.math.fma(row_max[r], scale_log2, -scaled), fastmath=True)
+                row_max[r] = highest
+                row_sum[r] = row_sum[r] * shrink + weights.reduce(cute.ReductionOp.ADD, 0.0, 0)
+                tO[r, None].store(tO[r, None].load() * shrink)
+                tS[r, None].store(weights)
+            if cutlass.const_expr(is_masked):
+                # What no key was written to may be anything, and 0 times that, too.
+                for i in cutlass.range_constexpr(cute.size(tOrV)):
+                    tOrV[i] = cute.where(begin + key_of[i][1] < keys, tOrV[i], dtype(0.0))
+            P = cute.make_fragment_like(tSrS, dtype)
+            P.store(tSrS.load().to(dtype))
+            cute.gemm(tiled_mma, tOrO, as_operand_A(P), tOrV, tOrO)
+            if not is_last:
+                stages.consumer_release(state)
+                state.advance()
+
+        across = depth // VECTOR  # threads that have a row at the end, each VECTOR of its columns
+        column = tidx % across
+        # Neighbouring rows in banks of their own.
+        sSums_layout = cute.make_composed_layout(
+            cute.make_swizzle(2, 3, depth.bit_length() - 4), 0,
+            cute.make_layout((ROWS, depth, WARPS), stride=(depth, 1, ROWS * depth)),
+        )  # fmt: skip
+
+        while first < stop:
+            length = mLengths[batch]
+            blocks = blocks_of(length)
+            end = cutlass.min(stop, base + blocks)
+            load_rows(mQ[batch, None, None, None], head, tile, group, sQ, tidx)
+            synchronize()
+            cute.copy(copy_Q, tSsQ, tSrQ_view)
+            row_max.fill(-math.inf)
+            row_sum.fill(0.0)
+            tOrO.fill(0.0)
+            whole = cutlass.min(end - base, cutlass.max(first - base, (length - queries + 1) // KEYS))
+            for block in cutlass.range(first - base, whole, unroll=1):
+                attend(block, block + 1 == end - base, length, False)
+            for block in cutlass.range(whole, end - base, unroll=1):
+                attend(block, block + 1 == end - base, length, True)
+
+            # The warps meet in the stage that they have read last, which is theirs still.
+            synchronize()
+            memory = cute.recast_ptr(sKV.iterator + state.index * (2 * KEYS * depth), dtype=cutlass.Float32)
+            sSums = cute.make_tensor(memory, sSums_layout)
+            cute.copy(copy_S, copy_S.retile(tOrO), copy_S.get_slice(lane).partition_D(sSums[None, None, warp_idx]))
+            for r in cutlass.range_constexpr(rows):
+                summed = cute.arch.warp_reduction_sum(row_sum[r], threads_in_group=4)
+                if at[r, 0][1] == 0:
+                    sStats[0, at[r, 0][0], warp_idx] = row_max[r] * scale_log2
+                    sStats[1, at[r, 0][0], warp_idx] = summed
+            synchronize()
+
+            # The parts that share this sequence have partial sums each, two a part at most: of its first sequence,
+            # and of the one that begins in it and goes on in the next.
+            is_partial = first > base or end < base + blocks
+            first_part = ((base + 1) * parts - 1) // total
+            last_part = ((base + blocks) * parts - 1) // total
+            for i in cutlass.range_constexpr(ROWS * across // (32 * WARPS)):
+                row = tidx // across + i * (32 * WARPS // across)
+                if tile * ROWS + row < queries * group:
+                    sums = read_sums(sSums[row, None, 0], sStats[None, row, 0], column)
+                    for w in cutlass.range_constexpr(1, WARPS):
+                        sums = join(sums, read_sums(sSums[row, None, w], sStats[None, row, w], column))
+                    if is_partial:
+                        slot = 2 * part + (1 if first == base else 0)
+                        write_sums(sums, mSums[slot, head, tile, row, None], mStats[slot, head, tile, row, None], column)
+                    else:
+                        finish(sums, mO, mL, batch, head, tile, group, row, column)
+            cute.arch.fence_proxy("async.shared", space="cta")  # the stage's next bytes come by TMA
+            stages.consumer_release(state)
+            state.advance()
+
+            if is_partial:
+                synchronize()
+                arrivals = mArrivals[first_part, head, None]
+                if tidx == 0:
+                    cute.arch.fence_acq_rel_gpu()  # what the block has written comes before its arrival
+                    sArrived[0] = cute.arch.atomic_add(arrivals.iterator + tile, 1)
+                    cute.arch.fence_acq_rel_gpu()  # and what it reads behind those of others
+                synchronize()
+                if sArrived[0] == last_part - first_part:
+                    for i in cutlass.range_constexpr(ROWS * across // (32 * WARPS)):
+                        row = tidx // across + i * (32 * WARPS // across)
+                        if tile * ROWS + row < queries * group:
+                            theirs, stats = mSums[None, head, tile, row, None], mStats[None, head, tile, row, None]
+                            sums = read_sums(theirs[2 * first_part + 1, None], stats[2 * first_part + 1, None], column)
+                            for other in cutlass.range(first_part + 1, last_part + 1, unroll=4):
+                                sums = join(sums, read_sums(theirs[2 * other, None], stats[2 * other, None], column))
+                            finish(sums, mO, mL, batch, head, tile, group, row, column)
+                    if tidx == 0:
+                        cute.arch.atomic_exch(arrivals.iterator + tile, 0)  # for the next call
+            base += blocks
+            first, batch = end, batch + 1
+
+
+def synchronize():
+    """A barrier of the warps that attend."""
+    cute.arch.barrier(barrier_id=1, number_of_threads=32 * WARPS)
+
+
+def blocks_of(length):
+    """The blocks of a sequence; one without keys has a block, too, which writes zeros."""
+    return cutlass.max(1, cute.ceil_div(length, KEYS))
+
+
+@cute.jit
+def count_blocks(mLengths: cute.Tensor, lane: cutlass.Int32):
+    """The blocks of all sequences."""
+    count = cutlass.Int32(0)
+    for batch in cutlass.range(lane, mLengths.shape[0], 32, unroll=1):
+        count += blocks_of(mLengths[batch])
+    return cute.arch.warp_reduction_sum(count)
+
+
+@cute.jit
+def find_sequence(mLengths: cute.Tensor, block: cutlass.Int32, lane: cutlass.Int32):
+    """The sequence that has a block of the list, and which block of the list is its first: 32 sequences at a time."""
+    batch, base, before = cutlass.Int32(0), cutlass.Int32(0), cutlass.Int32(0)
+    for begin in cutlass.range(0, mLengths.shape[0], 32, unroll=1):
+        end = cutlass.Int32(0)
+        if begin + lane < mLengths.shape[0]:
+            end = blocks_of(mLengths[begin + lane])
+        for step in cutlass.range_constexpr(5):
+            other = cute.arch.shuffle_sync_up(end, 1 << step)
+            if lane >= 1 << step:
+                end += other
+        end += before
+        passed = cute.arch.popc(cute.arch.vote_ballot_sync(begin + lane < mLengths.shape[0] and end <= block))
+        batch += passed
+        if passed > 0:
+            base = cute.arch.shuffle_sync(end, passed - 1)
+        before = cute.arch.shuffle_sync(end, 31)
+    return batch, base
+
+
+@cute.jit
+def load_rows(
+    mQ: cute.Tensor, head: cutlass.Int32, tile: cutlass.Int32, group: cutlass.Int32, sQ: cute.Tensor,
+    tidx: cutlass.Int32,
+):  # fmt: skip
+    """The rows of a tile into shared memory, with zeros for those that do not exist."""
+    across = mQ.shape[2] // 8  # threads of a row, each 16 bytes of it
+    for i in cutlass.range_constexpr(ROWS * across // (32 * WARPS)):
+        row = tidx // across + i * (32 * WARPS // across)
+        query, which = divide(tile * ROWS + row, group)
+        values = cute.make_rmem_tensor(8, mQ.element_type)
+        values.fill(0.0)
+        if query < mQ.shape[1]:
+            source = cute.local_tile(mQ[head * group + which, query, None], (8,), (tidx % across,))
+            values.store(source.load())
+        cute.local_tile(sQ, (1, 8), (row, tidx % across))[0, None].store(values.load())
+
+
+def divide(row, group):
+    """(query, head of the group) of a row."""
+    return row // group, row % group
+
+
+def quad_max(value):
+    """The greatest of four lanes, which have a row of a tile together."""
+    return cute.arch.warp_reduction(value, cute.arch.fmax, threads_in_group=4)
+
+
+def finite(highest):
+    """The maximum of a row that sees a key, else 0: what is subtracted from scores."""
+    return cute.where(highest == -math.inf, cutlass.Float32(0.0), highest)
+
+
+def read_sums(row, stats, column):
+    """(maximum, sum of weights, some columns of the weighted sum of V) of a row."""
+    return stats[0], stats[1], cute.local_tile(row, (VECTOR,), (column,)).load()
+
+
+@cute.jit
+def write_sums(sums, row, stats, column):
+    highest, weight, values = sums
+    cute.local_tile(row, (VECTOR,), (column,)).store(values)
+    if column == 0:
+        stats[0], stats[1] = highest, weight
+
+
+def join(one, other):
+    """The sums over the keys of both."""
+    highest = cute.arch.fmax(one[0], other[0])
+    shrink = [cute.math.exp2(x[0] - finite(highest), fastmath=True) for x in (one, other)]
+    return highest, *(one[i] * shrink[0] + other[i] * shrink[1] for i in (1, 2))
+
+
+@cute.jit
+def finish(sums, mO, mL, batch, head, tile, group, row, column):
+    """O and L of a row."""
+    highest, weight, values = sums
+    query, which = divide(tile * ROWS + row, group)
+    inverse = cute.where(weight == 0.0, cutlass.Float32(0.0), 1.0 / weight)
+    to = cute.local_tile(mO[batch, head * group + which, query, None], (VECTOR,), (column,))
+    to.store((values * inverse).to(mO.element_type))
+    if column == 0:
+        mL[batch, head * group + which, query] = (highest + cute.math.log2(weight)) / LOG2_E
+
+
+def rows_and_columns(acc):
+    """Accumulators ((2 columns, 2 rows), tiles along M, tiles along N) as a matrix (rows, columns) of the thread."""
+    (columns, rows), tiles_m, tiles_n = acc.shape
+    (across, down), tile_m, tile_n = acc.stride
+    layout = cute.make_layout(((rows, tiles_m), (columns, tiles_n)), stride=((down, tile_m), (across, tile_n)))
+    return cute.make_tensor(acc.iterator, layout)
+
+
+def as_operand_A(acc):
+    """Accumulators of 16 x 8 as operands of 16 x 16: two neighbours along N are one step along K."""
+    two_by_two, tiles_m, tiles_n = cute.logical_divide(acc.layout, (None, None, 2))
+    pair, steps = tiles_n
+    layout = cute.append(cute.append(cute.flatten(cute.append(two_by_two, pair)), tiles_m), steps)
+    return cute.make_tensor(acc.iterator, cute.group_modes(layout, 0, 3))
+
+
+@cute.jit
+def decode(
+    mQ: cute.Tensor, mK: cute.Tensor, mV: cute.Tensor, mTable: cute.Tensor, mLengths: cute.Tensor, mO: cute.Tensor,
+    mL: cute.Tensor, mSums: cute.Tensor, mStats: cute.Tensor, mArrivals: cute.Tensor, scale: cutlass.Float32,
+):  # fmt: skip
+    dtype, depth, page_size = mQ.element_type, mQ.shape[3], mK.shape[1]
+    if depth not in (64, 128):
+        raise ValueError(f"decode: mQ has D = {depth}; expected 64 or 128, known while tracing")
+    if not isinstance(page_size, int) or page_size < 8 or KEYS % page_size and page_size % KEYS:
+        raise ValueError(
+            f"decode: mK has pages of {page_size} keys; expected 8, 16, 32 or a multiple of {KEYS}, known while tracing"
+        )
+    atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, dtype)
+    page = min(page_size, KEYS), depth
+    page_layout, sQ_layout = (cute.tile_to_shape(atom, shape, (0, 1)) for shape in (page, (ROWS, depth)))
+    # (key of the page, D, page, head)
+    load_K, gK, load_V, gV = (
+        made
+        for x in (mK, mV)
+        for made in cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileG2SOp(),
+            cute.make_tensor(x.iterator, cute.select(x.layout, [1, 3, 0, 2])), page_layout, page,
+        )
+    )  # fmt: skip
+    op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
+    # Two atoms side by side along N: ldmatrix reads 16 rows of B at once.
+    tiled_mma = cute.make_tiled_mma(op, (1, 1, 1), permutation_mnk=(16, 16, 16))
+    parts, heads, tiles = mArrivals.shape
+    decode_kernel(
+        mQ, load_K, gK, load_V, gV, mTable, mLengths, mO, mL, mSums, mStats, mArrivals, scale, page_layout, sQ_layout,
+        tiled_mma,
+    ).launch(grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1])  # fmt: skip
+
+
+def workspace(q, key_heads, processors):
+    """Partial sums, their maxima and weights, and arrivals, which are zeros before and after a call.
+
+    processors: of the device; a part of the list is for one of the CTAS blocks that each runs at a time.
+    """
+    tiles = -(-q.shape[1] // key_heads * q.shape[2] // ROWS)
+    parts = max(1, CTAS * processors // (key_heads * tiles))
+    shape = 2 * parts, key_heads, tiles, ROWS
+    sums, stats = (torch.empty(*shape, n, device=q.device) for n in (q.shape[3], 2))
+    return sums, stats, torch.zeros(parts, key_heads, tiles, device=q.device, dtype=torch.int32)
+
+
+def reference(q, k, v, table, lengths, scale):
+    """O and L in float64, sequence by sequence."""
+    batches, heads, queries, _ = q.shape
+    o, lse = torch.empty_like(q, dtype=torch.float64), torch.empty(q.shape[:3], dtype=torch.float64, device=q.device)
+    for b in range(batches):
+        length = int(lengths[b])
+        pages = table[b, : -(-length // k.shape[1])].long()
+        keys, values = (
+            x[pages].flatten(0, 1)[:length].double().transpose(0, 1).repeat_interleave(heads // x.shape[2], 0)
+            for x in (k, v)
+        )
+        scores = scale * q[b].double() @ keys.mT
+        hidden = torch.ones(queries, length, dtype=torch.bool, device=q.device).triu(length - queries + 1)
+        scores = scores.masked_fill(hidden, -math.inf)
+        o[b], lse[b] = scores.softmax(-1).nan_to_num() @ values, scores.logsumexp(-1)
+    return o, lse
+
+
+def paged(dtype, lengths, page_size, key_heads, depth, device):
+    """Keys, values and a table of random pages for sequences of these lengths; what has no key is NaN."""
+    counts = [-(-length // page_size) for length in lengths]
+    order = torch.randperm(sum(counts) + 1, device=device).int()
+    table = torch.full((len(lengths), max(*counts, 1)), 2**30, device=device, dtype=torch.int32)
+    k, v = (
+        torch.full((len(order), page_size, key_heads, depth), math.nan, device=device, dtype=dtype) for _ in range(2)
+    )
+    begin = 0
+    for b, (length, count) in enumerate(zip(lengths, counts, strict=True)):
+        table[b, :count] = order[begin : begin + count]
+        begin += count
+        for i in range(count):
+            keys = min(page_size, length - i * page_size)
+            for x in (k, v):
+                x[table[b, i], :keys] = torch.randn(keys, key_heads, depth, device=device).to(dtype)
+    return k, v, table
+
+
+# dtype, lengths, page size, heads, heads of keys, queries, depth, multiprocessors
+CASES = (
+    (torch.bfloat16, (300, 64, 1), 64, 8, 1, 1, 128, 2),
+    (torch.bfloat16, (1000,), 16, 8, 2, 1, 64, 4),
+    (torch.float16, (130, 0, 257), 128, 4, 1, 5, 128, 3),
+)
+
+
+def argument(tensor, *modes):
+    """A tensor whose extents of these modes may be others at a later call of what was compiled."""
+    made = cute.runtime.from_dlpack(tensor, assumed_align=16)
+    for mode in modes:
+        made.mark_compact_shape_dynamic(mode, stride_order=tensor.dim_order())
+    return made
+
+
+def arguments(q, k, v, table, lengths, o, lse, space):
+    """The operands of decode; D and the size of pages are known while tracing."""
+    sums, stats, arrivals = space
+    return (
+        argument(q, 0, 1, 2), argument(k, 0, 2), argument(v, 0, 2), argument(table, 0, 1), argument(lengths, 0),
+        argument(o, 0, 1, 2), argument(lse, 0, 1, 2), argument(sums, 0, 1, 2), argument(stats, 0, 1, 2),
+        argument(arrivals, 0, 1, 2),
+    )  # fmt: skip
+
+
+def check(device: str) -> None:
+    for dtype, lengths, page_size, heads, key_heads, queries, depth, processors in CASES:
+        k, v, table = paged(dtype, lengths, page_size, key_heads, depth, device)
+        q = torch.randn(len(lengths), heads, queries, depth, device=device).to(dtype)
+        o, lse = torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan, device=device)
+        held = torch.tensor(lengths, device=device, dtype=torch.int32)
+        space, scale = workspace(q, key_heads, processors), depth**-0.5
+        decode(*arguments(q, k, v, table, held, o, lse, space), scale)
+        expected, expected_lse = reference(q, k, v, table, lengths, scale)
+        torch.testing.assert_close(o, expected.to(dtype), rtol=2e-2, atol=4e-3)
+        torch.testing.assert_close(lse, expected_lse.float(), rtol=1e-4, atol=1e-4)
+        assert not space[2].any()
+
+
+if __name__ == "__main__":
+    check("cuda" if torch.cuda.is_available() else "cpu")

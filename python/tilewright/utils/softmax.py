@@ -1,0 +1,69 @@
+"""The softmax of rows whose scores come block by block, in the registers of accumulators."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright.cute import math as cute_math
+from tilewright.cute.tensors.rmem import make_rmem_tensor
+from tilewright.cute.vectors.choose import where
+from tilewright.cute.vectors.tensor_ssa import ReductionOp
+from tilewright.lang import arch
+from tilewright.numeric import Float32
+
+if TYPE_CHECKING:
+    from tilewright.cute.tensors.tensor import Tensor
+
+__all__ = ["OnlineSoftmax"]
+
+_LANES = 4  # that have a row together
+
+
+class OnlineSoftmax:
+    """Each row's maximum m and sum l of exponentials, from one block of scores to the next.
+
+    Algorithm 1 of FlashAttention-2: m' = max(m, max s), w = exp(scale (s - m')), l' = exp(scale (m - m')) l + sum w. The
+    exponentials are powers of 2 of one multiplication and addition, for scale_log2 = scale log2(e) above 0. A thread
+    sums its own columns; `finish` adds those of the lanes with which it shares its rows. It is used in a kernel, by a
+    matrix of scores that `rows_and_columns` has made, with so many rows.
+    """
+
+    def __init__(self, rows: int, scale_log2: Any) -> None:
+        self._rows, self._scale = rows, scale_log2
+        self._max, self._sum = (make_rmem_tensor(rows, Float32) for _ in range(2))
+        self._shrink = make_rmem_tensor(rows, Float32)
+
+    def reset(self) -> None:
+        """Begin with new rows."""
+        self._max.fill(-math.inf)
+        self._sum.fill(0.0)
+
+    def step(self, scores: Tensor, is_masked: bool) -> None:
+        """Replace the scores by their weights w; with is_masked, a row may have seen no score above -inf yet."""
+        for r in range(self._rows):
+            found = scores[r, None].load()
+            highest = found.reduce(ReductionOp.MAX, -math.inf, 0)
+            highest = arch.fmax(self._max[r], arch.warp_reduction(highest, arch.fmax, threads_in_group=_LANES))
+            finite: Any = where(highest == -math.inf, Float32(0.0), highest) if is_masked else highest
+            shift = -(finite * self._scale)
+            weights = cute_math.exp2(cute_math.fma(found, self._scale, shift), fastmath=True)
+            shrink = cute_math.exp2(cute_math.fma(self._max[r], self._scale, shift), fastmath=True)
+            self._max[r] = highest
+            self._sum[r] = weights.reduce(ReductionOp.ADD, self._sum[r] * shrink, 0)
+            self._shrink[r] = shrink
+            scores[r, None].store(weights)
+
+    def rescale(self, sums: Tensor) -> None:
+        """Bring weighted sums of the rows from the maximum before the last step to that after it."""
+        for r in range(self._rows):
+            sums[r, None].store(sums[r, None].load() * self._shrink[r])
+
+    def finish(self, r: int) -> tuple[Any, Any]:
+        """(1 / l, m scale log2(e) + log2(l)) of row r; (0, -inf) of one that has seen no score above -inf."""
+        total = arch.warp_reduction_sum(self._sum[r], threads_in_group=_LANES)
+        is_empty = total == 0.0
+        inverse = where(is_empty, Float32(0.0), arch.rcp_approx(total))
+        logarithm = where(is_empty, Float32(-math.inf), self._max[r] * self._scale + cute_math.log2(total))
+        return inverse, logarithm

@@ -1,0 +1,152 @@
+"""The example of attention by wgmma: as right as torch's, no spills, and each of its waits is needed."""
+
+from __future__ import annotations
+
+import math
+import runpy
+
+import pytest
+
+from compiling import nvrtc
+from places import ROOT
+from tilewright import cute
+from tilewright.lang.cpu import KernelError
+
+torch = pytest.importorskip("torch")
+
+PATH = ROOT / "examples" / "attention_forward.py"
+PROGRAM = runpy.run_path(str(PATH))
+
+
+def operands(dtype, batches, heads, key_heads, queries, keys, depth):
+    q = torch.randn(batches, heads, queries, depth).to(dtype)
+    k, v = (torch.randn(batches, key_heads, keys, depth).to(dtype) for _ in range(2))
+    return q, k, v, torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan)
+
+
+def run(tensors, scale, *options, attention=PROGRAM["attention"], check=True):
+    with cute.on_cpu(check=check):
+        attention(*PROGRAM["arguments"](*tensors, scale, *options))
+
+
+def torchs(q, k, v, scale, left, right):
+    """Torch's SDPA in the type of the operands, 0 for queries that see no key."""
+    distance = torch.arange(k.shape[2]) - torch.arange(q.shape[2])[:, None]
+    seen = torch.ones_like(distance, dtype=torch.bool)
+    if left is not None:
+        seen &= distance >= -left
+    if right is not None:
+        seen &= distance <= right
+    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale, enable_gqa=True)
+    return found.nan_to_num()
+
+
+def assert_as_right(tensors, scale, left, right):
+    q, k, v, o, lse = tensors
+    expected, expected_lse = PROGRAM["reference"](q, k, v, scale, left, right)
+    errors = [float((x.double() - expected).norm()) for x in (o, torchs(q, k, v, scale, left, right))]
+    assert errors[0] <= 1.1 * errors[1] + 1e-9
+    torch.testing.assert_close(lse, expected_lse.float(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_errors_are_those_of_torch(seed):
+    torch.manual_seed(seed)
+    dtype, depth = (torch.bfloat16, torch.float16)[seed % 2], (64, 128, 256)[seed % 3]
+    left, right = ((None, None), (None, 0), (50, 20), (30, None))[seed // 6]
+    key_heads, group = (int(x) for x in torch.randint(1, 3, (2,)))
+    queries, keys = (int(x) for x in torch.randint(1, 400, (2,)))
+    tensors = operands(dtype, 1, key_heads * group, key_heads, queries, keys, depth)
+    scale = 0.5 / depth**0.5 if seed == 5 else depth**-0.5
+    run(tensors, scale, left, right, check=seed % 2 == 0)
+    assert_as_right(tensors, scale, left, right)
+
+
+@pytest.mark.parametrize(("left", "right"), [(None, None), (None, 0), (20, 3)])
+@pytest.mark.parametrize("depth", [64, 128, 256])
+def test_sequences_of_several_lengths(depth, left, right):
+    """Some without queries, or with more queries than keys; the last query sees the last key."""
+    torch.manual_seed(depth)
+    queries, keys = (70, 0, 200, 128), (150, 20, 60, 128)
+    starts_q, starts_k = (torch.tensor((0, *x)).cumsum(0).int() for x in (queries, keys))
+    q, k, v, o, lse = tensors = operands(torch.bfloat16, 1, 2, 1, sum(queries), sum(keys), depth)
+    run(tensors, depth**-0.5, left, right, starts_q, starts_k, max(queries))
+    for i in range(len(queries)):
+        x, y = slice(int(starts_q[i]), int(starts_q[i + 1])), slice(int(starts_k[i]), int(starts_k[i + 1]))
+        offset = keys[i] - queries[i]
+        window = None if left is None else left - offset, None if right is None else right + offset
+        assert_as_right((q[:, :, x], k[:, :, y], v[:, :, y], o[:, :, x], lse[:, :, x]), depth**-0.5, *window)
+
+
+@pytest.mark.parametrize("depth", [64, 128, 256])
+def test_a_query_that_sees_no_key_has_zeros(depth):
+    _, _, _, o, lse = tensors = operands(torch.float16, 1, 1, 1, 300, 100, depth)
+    run(tensors, 1.0, 10, 0)
+    assert torch.equal(o[:, :, 110:], torch.zeros_like(o[:, :, 110:]))
+    assert (lse[:, :, 110:] == -math.inf).all()
+    assert torch.isfinite(lse[:, :, :110]).all()
+
+
+def test_large_scores_do_not_overflow():
+    q, k, v, o, lse = tensors = operands(torch.float16, 1, 1, 1, 70, 200, 64)
+    q *= 300
+    run(tensors, 1.0, None, 0)
+    expected, _ = PROGRAM["reference"](q, k, v, 1.0, None, 0)
+    torch.testing.assert_close(o, expected.half(), rtol=1e-2, atol=1e-2)
+    assert torch.isfinite(lse).all()
+
+
+def test_any_strides_of_16_bytes():
+    """Heads beside each other, as linear layers give them."""
+    q, k, v = (torch.randn(2, 140, 2, 64).half().transpose(1, 2) for _ in range(3))
+    tensors = q, k, v, torch.full((2, 140, 2, 64), math.nan).half().transpose(1, 2), torch.zeros(2, 2, 140)
+    run(tensors, 0.125, None, 0)
+    assert_as_right(tensors, 0.125, None, 0)
+
+
+def test_a_depth_that_it_does_not_have():
+    with pytest.raises(ValueError, match="depth is 96; expected one of 64, 128, 256"):
+        run(operands(torch.float16, 1, 1, 1, 16, 16, 96), 1.0)
+
+
+@pytest.mark.parametrize("depth", [64, 128, 256])
+def test_no_access_takes_more_than_the_least(depth):
+    """Wavefronts of shared memory are as few as the bytes allow: no bank conflicts."""
+    tensors = operands(torch.bfloat16, 1, 1, 1, 256, 256, depth)
+    profile = cute.profile(PROGRAM["attention"], *PROGRAM["arguments"](*tensors, 1.0, None, 0))
+    assert profile.worst == []
+    assert profile.total.flops > 4 * 256 * 256 * depth / 2
+
+
+@nvrtc
+@pytest.mark.parametrize(("left", "right"), [(None, None), (None, 0), (100, 0)])
+@pytest.mark.parametrize(("depth", "registers"), [(64, 128), (128, 168), (256, 168)])
+def test_nothing_is_spilled(depth, registers, left, right):
+    """ptxas neither spills nor waits after each wgmma. The registers are those of the launch, 65,536 / threads."""
+    tensors = operands(torch.bfloat16, 1, 2, 1, 256, 256, depth)
+    arguments = PROGRAM["arguments"](*tensors, 1.0, left, right)
+    compiled = cute.compile(PROGRAM["attention"], *arguments, options="--gpu-arch sm_90a")
+    assert (compiled.spills, compiled.registers) == (0, registers)
+    assert ".local" not in compiled.ptx
+
+
+@pytest.mark.parametrize(
+    ("text", "planted", "kinds"),
+    [
+        ("warpgroup.wait_group(1)", "warpgroup.wait_group(2)", {"not landed"}),
+        ("            warpgroup.wait_group(0)\n            stages_V", "            stages_V", {"not landed"}),
+        ("    warpgroup.fence()\n", "", {"missing fence"}),
+        ('cute.arch.fence_proxy("async.shared", space="cta")', "pass", {"missing fence"}),
+        ("stages_K.consumer_wait(state_K)\n            if", "if", {"race", "not landed"}),
+    ],
+)  # fmt: skip
+def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
+    source = PATH.read_text()
+    assert text in source
+    path = tmp_path / "planted.py"
+    path.write_text(source.replace(text, planted))
+    attention = runpy.run_path(str(path))["attention"]
+    with pytest.raises(KernelError) as info:
+        run(operands(torch.float16, 1, 1, 1, 130, 400, 64), 1.0, attention=attention)
+    assert {finding.kind for finding in info.value.findings} & kinds
+    assert all(finding.place[0] == str(path) for finding in info.value.findings)

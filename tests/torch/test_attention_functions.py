@@ -1,0 +1,333 @@
+"""Attention as a function of torch, on the CPU: results, gradients, errors, and as an operation."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn.attention import bias  # noqa: E402 - torch has to be there
+from torch.nn.attention.varlen import AuxRequest  # noqa: E402
+
+import tilewright.torch as tt  # noqa: E402
+from tilewright.torch import programs  # noqa: E402
+
+theirs = torch.nn.functional.scaled_dot_product_attention
+
+
+def operands(*shapes, dtype=torch.bfloat16, grad=False):
+    torch.manual_seed(sum(map(sum, shapes)))
+    return [torch.randn(shape).to(dtype).requires_grad_(grad) for shape in shapes]
+
+
+def require_close(got, expected, like):
+    """Errors against float64 of at most 1.1 of torch's, and of little more than a rounding where torch has few."""
+    errors = [float((x.double() - expected).norm()) for x in (got, like)]
+    assert errors[0] <= 1.1 * errors[1] + 2e-3 * float(expected.norm())
+
+
+@pytest.fixture(params=["wgmma", "mma.sync"])
+def generation(request, monkeypatch):
+    """The program of compute capability 9.0, and the one that older and newer GPUs run."""
+    if request.param == "mma.sync":
+        monkeypatch.setattr(programs, "capability", lambda device: (8, 0))
+    return request.param
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(
+    ("query", "key", "gqa"),
+    [
+        ((1, 2, 70, 64), (1, 2, 150, 64), False),
+        ((2, 2, 40, 64), (2, 1, 33, 64), True),
+        ((20, 40), (30, 40), False),  # no batches, no heads, a depth that is filled up
+        ((2, 9, 64), (2, 9, 64), False),
+        ((2, 1, 1, 9, 128), (1, 2, 1, 9, 128), False),  # batches that broadcast
+    ],
+)
+def test_results_are_those_of_torch(generation, query, key, gqa, is_causal, dtype):
+    q, k, v = operands(query, key, key, dtype=dtype)
+    got = tt.scaled_dot_product_attention(q, k, v, is_causal=is_causal, enable_gqa=gqa)
+    like = theirs(q, k, v, is_causal=is_causal, enable_gqa=gqa)
+    expected = theirs(q.double(), k.double(), v.double(), is_causal=is_causal, enable_gqa=gqa)
+    assert (got.shape, got.dtype) == (like.shape, like.dtype)
+    require_close(got, expected, like)
+
+
+@pytest.mark.parametrize("scale", [0.3, -0.3, 0.0])
+def test_any_scale(generation, scale):
+    q, k, v = operands((1, 1, 20, 64), (1, 1, 30, 64), (1, 1, 30, 64))
+    got = tt.scaled_dot_product_attention(q, k, v, scale=scale)
+    require_close(got, theirs(q.double(), k.double(), v.double(), scale=scale), theirs(q, k, v, scale=scale))
+
+
+@pytest.mark.filterwarnings("ignore:Lower right causal bias will produce NaNs")  # in torch; a row without keys is 0
+@pytest.mark.parametrize(("queries", "keys"), [(30, 50), (50, 30)])
+def test_biases_of_torch_that_are_causal(queries, keys):
+    q, k, v = operands((1, 1, queries, 64), (1, 1, keys, 64), (1, 1, keys, 64))
+    for make in (bias.causal_upper_left, bias.causal_lower_right):
+        mask = make(queries, keys)
+        got = tt.scaled_dot_product_attention(q, k, v, mask)
+        seen = torch.ones(queries, keys, dtype=torch.bool)
+        seen = seen.tril(0 if make is bias.causal_upper_left else keys - queries)
+        expected = theirs(q.double(), k.double(), v.double(), attn_mask=seen)
+        require_close(got, expected, expected.bfloat16())
+
+
+def test_strides_and_offsets_of_the_operands(generation):
+    """Heads inside of rows, as projections give them, parts of one tensor, an odd address, reversed modes."""
+    packed = operands((2, 40, 3, 2, 64))[0]
+    q, k, v = (x.transpose(1, 2) for x in packed.unbind(2))
+    got = tt.scaled_dot_product_attention(q, k, v)
+    assert torch.equal(got, tt.scaled_dot_product_attention(*(x.contiguous() for x in (q, k, v))))
+    assert got.transpose(1, 2).is_contiguous()
+    odd = torch.empty(q.numel() + 1, dtype=q.dtype)[1:].view(q.shape).copy_(q)
+    assert torch.equal(got, tt.scaled_dot_product_attention(odd, k.mT.contiguous().mT, v))
+
+
+def test_no_rows_and_no_keys():
+    q, k = operands((2, 1, 5, 64), (2, 1, 0, 64))
+    assert torch.equal(tt.scaled_dot_product_attention(q, k, k), torch.zeros(2, 1, 5, 64).bfloat16())
+    assert tt.scaled_dot_product_attention(k, q, q).shape == (2, 1, 0, 64)
+    assert tt.scaled_dot_product_attention(q[:0], q[:0], q[:0]).shape == (0, 1, 5, 64)
+
+
+def gradients(function, tensors, grad):
+    leaves = [x.detach().clone().requires_grad_() for x in tensors]
+    out = function(*leaves)
+    return torch.autograd.grad(out, leaves, grad.to(out.dtype))
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "options"),
+    [
+        ((1, 2, 70, 64), (1, 1, 90, 64), {"is_causal": True, "enable_gqa": True}),
+        ((1, 1, 33, 128), (1, 1, 20, 128), {}),
+        ((1, 1, 9, 40), (1, 1, 9, 40), {"scale": -0.2}),
+    ],
+)
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_gradients_are_those_of_torch(query, key, options, deterministic):
+    q, k, v = operands(query, key, key)
+    grad = operands(query)[0]
+
+    def ours(*x):
+        return tt.scaled_dot_product_attention(*x, **options, deterministic=deterministic)
+
+    got = gradients(ours, (q, k, v), grad)
+    like = gradients(lambda *x: theirs(*x, **options), (q, k, v), grad)
+    expected = gradients(lambda *x: theirs(*x, **options), [x.double() for x in (q, k, v)], grad)
+    for found, right, other in zip(got, expected, like, strict=True):
+        require_close(found, right, other)
+
+
+def test_only_what_is_wanted_has_gradients():
+    q, k, v = operands((1, 1, 9, 64), (1, 1, 9, 64), (1, 1, 9, 64))
+    k.requires_grad_()
+    tt.scaled_dot_product_attention(q, k, v).sum().backward()
+    assert (q.grad, v.grad) == (None, None)
+    assert k.grad.shape == k.shape
+
+
+def varlen(q, k, v, lengths_q, lengths_k, window=(-1, -1)):
+    """Attention of each sequence for itself, with the window as a mask, in the type of the operands."""
+    out = []
+    for x, y, z in zip(q.split(lengths_q), k.split(lengths_k), v.split(lengths_k), strict=True):
+        at = torch.arange(len(x))[:, None] + len(y) - len(x)
+        keys = torch.arange(len(y))
+        seen = torch.ones(len(x), len(y), dtype=torch.bool)
+        if window[0] >= 0:
+            seen &= keys >= at - window[0]
+        if window[1] >= 0:
+            seen &= keys <= at + window[1]
+        x, y, z = (t.transpose(0, 1)[None] for t in (x, y, z))
+        out.append(theirs(x, y, z, attn_mask=seen, enable_gqa=True)[0].transpose(0, 1))
+    return torch.cat(out)
+
+
+def starts(lengths):
+    return torch.tensor([0, *lengths], dtype=torch.int32).cumsum(0, dtype=torch.int32)
+
+
+VARLEN = (([5, 0, 70, 1], [9, 4, 60, 1]), ([33], [40]))
+
+
+@pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (7, 0), (3, 4)])
+@pytest.mark.parametrize("lengths", VARLEN)
+def test_sequences_of_several_lengths(lengths, window):
+    q, k, v = operands((sum(lengths[0]), 2, 64), (sum(lengths[1]), 1, 64), (sum(lengths[1]), 1, 64))
+    given = (*map(starts, lengths), *map(max, lengths))
+    aux = AuxRequest(lse=True)
+    got, lse = tt.varlen_attention(q, k, v, *given, window_size=window, enable_gqa=True, return_aux=aux)
+    expected = varlen(*(x.double() for x in (q, k, v)), *lengths, window)
+    require_close(got, expected, varlen(q, k, v, *lengths, window))
+    assert lse.shape == (2, len(q))
+    assert not lse.requires_grad
+    alone = tt.varlen_attention(q, k, v, *given, window_size=window, enable_gqa=True)
+    assert torch.equal(alone, got)
+
+
+@pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (3, 4)])
+def test_gradients_of_sequences(window):
+    lengths = VARLEN[0]
+    q, k, v = operands((sum(lengths[0]), 2, 64), (sum(lengths[1]), 1, 64), (sum(lengths[1]), 1, 64))
+    grad = operands(q.shape)[0]
+    given = (*map(starts, lengths), *map(max, lengths))
+
+    def ours(*x):
+        return tt.varlen_attention(*x, *given, window_size=window, enable_gqa=True)
+
+    got = gradients(ours, (q, k, v), grad)
+    like = gradients(lambda *x: varlen(*x, *lengths, window), (q, k, v), grad)
+    expected = gradients(lambda *x: varlen(*x, *lengths, window), [x.double() for x in (q, k, v)], grad)
+    for found, right, other in zip(got, expected, like, strict=True):
+        require_close(found, right, other)
+
+
+Q = torch.zeros(1, 2, 4, 64, dtype=torch.bfloat16)
+ROWS = torch.zeros(4, 2, 64, dtype=torch.bfloat16)
+STARTS = torch.tensor([0, 4], dtype=torch.int32)
+
+
+def call(**changed):
+    given = {"query": Q, "key": Q, "value": Q, **changed}
+    return lambda: tt.scaled_dot_product_attention(**given)
+
+
+def call_varlen(**changed):
+    given = {"query": ROWS, "key": ROWS, "value": ROWS, "cu_seq_q": STARTS, "cu_seq_k": STARTS, "max_q": 4, "max_k": 4}
+    return lambda: tt.varlen_attention(**{**given, **changed})
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "text"),
+    [
+        (call(query=3), TypeError, r"expected query to be a torch.Tensor, but got int"),
+        (call(key=Q[0, 0, 0]), ValueError, r"key \(64,\) must have at least 2 modes"),
+        (call(query=Q.float()), TypeError, r"query has elements of torch.float32, but it must have torch.bfloat16 or"),
+        (call(key=Q.half()), TypeError, r"key has elements of torch.float16, but query has torch.bfloat16"),
+        (call(value=Q.to("meta")), ValueError, r"value is on meta, but query is on cpu"),
+        (call(value=Q[0]), ValueError, r"value \(2, 4, 64\) and query \(1, 2, 4, 64\) differ in modes"),
+        (call(value=Q[..., :32]), ValueError, r"value \(1, 2, 4, 32\) and query \(1, 2, 4, 64\) must have the same"),
+        (call(value=Q[:, :, :3]), ValueError, r"key \(1, 2, 4, 64\) and value \(1, 2, 3, 64\) must have as many rows"),
+        (call(key=Q.repeat(1, 2, 1, 1)), ValueError, r"do not broadcast; enable_gqa=True allows fewer heads"),
+        (call(query=Q[:, :1], enable_gqa=True), ValueError, r"query has 1 heads, but it must have a multiple of"),
+        (call(value=Q[:, :1], enable_gqa=True), ValueError, r"value has 1 heads, but key has 2; they must be equal"),
+        (call(attn_mask=Q, is_causal=True), ValueError, r"attn_mask and is_causal are both given"),
+        (call(attn_mask=Q), NotImplementedError, r"attn_mask must be None, or causal_upper_left or causal_lower_right"),
+        (call(attn_mask=bias.causal_lower_right(4, 5)), ValueError, r"attn_mask is for 4 queries and 5 keys, but"),
+        (call(dropout_p=0.1), NotImplementedError, r"dropout_p is 0.1, but it must be 0"),
+        (call(**dict.fromkeys(("query", "key", "value"), Q.repeat(1, 1, 1, 5))), ValueError, r"depth 320, .* 1 to 256"),
+        (call_varlen(query=Q), ValueError, r"query \(1, 2, 4, 64\) must have three modes: rows, heads, depth"),
+        (call_varlen(key=ROWS[:, :1], value=ROWS[:, :1]), ValueError, r"2 heads and key 1; enable_gqa=True allows"),
+        (call_varlen(cu_seq_q=STARTS.long()), ValueError, r"cu_seq_q is torch.int64 \(2,\), but it must be"),
+        (call_varlen(cu_seq_k=None), TypeError, r"expected cu_seq_k to be a torch.Tensor, but got NoneType"),
+        (call_varlen(cu_seq_k=STARTS[:1]), ValueError, r"cu_seq_q has 2 elements and cu_seq_k 1; they must be equal"),
+        (call_varlen(window_size=(1,)), ValueError, r"window_size is \(1,\), but it must be \(left, right\)"),
+        (call_varlen(block_table=STARTS), NotImplementedError, r"block_table must be None"),
+        (call_varlen(seqused_k=STARTS), NotImplementedError, r"seqused_k must be None"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_argument(function, error, text):
+    with pytest.raises(error, match=rf"^tilewright\.torch\.(scaled_dot_product|varlen)_attention: .*{text}"):
+        function()
+
+
+@pytest.mark.parametrize(
+    ("capability", "function", "text"),
+    [
+        ((7, 5), call(), "needs a device of compute capability 8.0"),
+        ((12, 0), call_varlen(), r"varlen_attention is a program of wgmma.*; the operands are on cpu of 12.0"),
+        ((8, 0), call(**dict.fromkeys(("query", "key", "value"), Q.repeat(1, 1, 1, 4))), "attention of depth 256 is"),
+        ((8, 0), call(query=Q[:, :, :3], attn_mask=bias.causal_lower_right(3, 4)), "attention with a window is"),
+    ],
+)
+def test_a_device_that_lacks_what_is_asked_for(monkeypatch, capability, function, text):
+    monkeypatch.setattr(programs, "capability", lambda device: capability)
+    with pytest.raises(NotImplementedError, match=text):
+        function()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, of its first dual number
+def test_forward_derivatives_are_refused():
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(Q, Q)
+        with pytest.raises(NotImplementedError, match="no forward derivative"):
+            tt.scaled_dot_product_attention(dual, Q, Q)
+
+
+def test_autocast_takes_its_type():
+    q, k, v = operands((1, 1, 9, 64), (1, 1, 9, 64), (1, 1, 9, 64), dtype=torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        got = tt.scaled_dot_product_attention(q, k, v)
+    assert torch.equal(got, tt.scaled_dot_product_attention(*(x.bfloat16() for x in (q, k, v))))
+
+
+def arguments(right=None, is_varlen=False):
+    shape = (9, 1, 64) if is_varlen else (1, 1, 9, 64)
+    q, k, v = operands(shape, shape, shape, grad=True)
+    found = [starts([4, 5])] * 2 if is_varlen else [None, None]
+    return (q, k, v, 0.125, None, right, *found, 9, 9, True)
+
+
+@pytest.mark.parametrize("is_varlen", [False, True])
+def test_torch_finds_nothing_wrong(is_varlen):
+    """The schema, the fake kernels and the registration for autograd, as torch itself checks them."""
+    given = arguments(0, is_varlen)
+    checks = torch.library.opcheck(torch.ops.tilewright.attention.default, given)
+    assert set(checks.values()) == {"SUCCESS"}, checks
+    q, k, v, *options = (x.detach() if isinstance(x, torch.Tensor) else x for x in given)
+    o, lse = torch.ops.tilewright.attention(q, k, v, *options)
+    checks = torch.library.opcheck(torch.ops.tilewright.attention_backward.default, (q, q, k, v, o, lse, *options))
+    assert set(checks.values()) == {"SUCCESS"}, checks
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3)])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_torch_compile_has_it_in_one_graph(dynamic, order):
+    """Forward and backward, without a break, for rows inside of heads and heads inside of rows."""
+
+    def function(q, k, v):
+        return tt.scaled_dot_product_attention(q * 2, k, v, is_causal=True).sum(-1)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True, dynamic=dynamic)
+    for rows in (9, 11):
+        shape = [(1, 2, rows, 64)[i] for i in order]
+        tensors = [x.permute(order) for x in operands(shape, shape, shape)]
+        grad = torch.ones(1, 2, rows, dtype=torch.bfloat16)
+        got, expected = gradients(compiled, tensors, grad), gradients(function, tensors, grad)
+        assert all(map(torch.equal, got, expected))
+        assert torch.equal(compiled(*tensors), function(*tensors))
+
+
+def test_torch_compile_has_sequences_in_one_graph():
+    q, k, v = operands((9, 1, 64), (9, 1, 64), (9, 1, 64))
+
+    def function(q, k, v, at):
+        return tt.varlen_attention(q, k, v, at, at, 5, 5, window_size=(-1, 0)) + 1
+
+    torch._dynamo.reset()
+    at = starts([4, 5])
+    got = torch.compile(function, backend="aot_eager", fullgraph=True)(q, k, v, at)
+    assert torch.equal(got, function(q, k, v, at))
+
+
+def test_a_new_length_compiles_nothing():
+    for rows in (3, 70, 130):
+        q, k, v = operands((1, 1, rows, 64), (1, 1, rows + 1, 64), (1, 1, rows + 1, 64), grad=True)
+        tt.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1 / rows).sum().backward()
+        counts = [f.cache_info().currsize for f in (programs.attention, programs.attention_backward)]
+        if rows == 3:
+            first = counts
+    assert counts == first
+
+
+def test_the_import_leaves_the_programs_alone():
+    """`import tilewright.torch` brings in no program; the first call does."""
+    from compiling import run_python
+
+    run_python(
+        "import sys, tilewright.torch\nassert not [m for m in sys.modules if m.startswith('tilewright.examples')]"
+    )
