@@ -257,26 +257,22 @@ def words_of(message: str) -> str:
 
 
 HOW = {
-    "cuda": "on a GPU",
-    "cpu": (
-        "on the CPU with every access checked, problems made small by the programs' own arguments. Where the checks find "
-        "something, the outcome is that without them, and says what they find. The last column has what the kernels that "
-        "ran take, compiled for sm_90a"
-    ),
+    "cuda": "on a GPU.",
+    "cpu": """on the CPU with every access checked: torch put there what the programs put on a CUDA device, and added
+        products of 16-bit matrices in the order of k (`scripts/torch_on_cpu.py`); the programs' own arguments made
+        large problems small. Where the checks find something, the outcome is the one without them, and says what they
+        find. The last column has what the kernels that ran take, compiled for sm_90a by NVRTC.""",
 }
 
 
 def table(outcomes: list[Outcome], device: str, version: str) -> str:
     """A part of the page: counts by tier, then a line for each example."""
-    told = (
-        f"`scripts/run_cutedsl_examples.py` ran them on {date.today()} with tilewright {version} {HOW[device]}. Their text "
-        "is unchanged. An example is right where it ends without an error, or with the one that it shows; most check "
-        "their results themselves."
-    )
-    lines = [
-        f"{HEADS[device]} {', '.join(sorted({o.example.tier for o in outcomes}))}", "", *textwrap.wrap(told, 115), "",
-        "| tier | needs | right | of |", "| --- | --- | ---: | ---: |",
-    ]  # fmt: skip
+    told = f"""`scripts/run_cutedsl_examples.py` ran them on {date.today()} with tilewright {version} {HOW[device]}
+        Their text is unchanged. An example is right where it ends without an error, or with the one that it shows; most
+        check their results themselves."""
+    tiers = ", ".join(sorted({outcome.example.tier for outcome in outcomes}))
+    lines = [f"{HEADS[device]} {tiers}", "", *textwrap.wrap(" ".join(told.split()), 115), ""]
+    lines += ["| tier | needs | right | of |", "| --- | --- | ---: | ---: |"]
     for tier in WORDS:
         own = [o for o in outcomes if o.example.tier == tier and o.example.layer is None]
         if own:

@@ -1,8 +1,9 @@
 """A stand-in for a CUDA device, by which programs written for one run on the CPU, every access of theirs checked.
 
 `stand_in()` makes torch put on the CPU what a program puts on "cuda": a tensor that moves there is copied, so that both
-are apart as they would be. Streams and events are nothing, since all is done when a call returns. Nothing else of torch
-changes, and CUDA graphs and the driver's own functions are not there.
+are apart as they would be. Streams and events are nothing, since all is done when a call returns. torch.bmm and
+torch.einsum add products of 16-bit numbers in the order of k. Nothing else of torch changes, and CUDA graphs and the
+driver's own functions are not there.
 
 `note_kernels(path)` compiles each kernel that runs for sm_90a and appends a line of JSON for it to a file.
 """
@@ -31,6 +32,20 @@ def _on_cpu(value: Any) -> Any:
     return "cpu" if isinstance(value, str) and value.split(":")[0] == "cuda" else value
 
 
+def _in_order(equation: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """A product of 16-bit matrices, added in float32 in the order of k, as the kernels' products are on the CPU.
+
+    Programs compare it bit for bit with theirs: another order would differ by a rounding here and there.
+    """
+    of_a, of_b = (part.strip() for part in equation.partition("->")[0].split(","))
+    (k,) = set(of_a) & set(of_b) - set(equation.partition("->")[2])
+    places = of_a.index(k), of_b.index(k)
+    total: Any = 0
+    for i in range(a.shape[places[0]]):
+        total += torch.einsum(equation, *(x.narrow(at, i, 1).float() for x, at in zip((a, b), places, strict=True)))
+    return total.to(a.dtype)  # type: ignore[no-any-return]
+
+
 _LASTING = ExitStack()  # until the process ends
 
 
@@ -45,6 +60,10 @@ class _Moved(TorchFunctionMode):
         given = [_on_cpu(value) for value in args]
         named = {name: _on_cpu(value) for name, value in (kwargs or {}).items()}
         moves = function is torch.Tensor.to and ([*args[1:]] != given[1:] or named != (kwargs or {}))
+        if function in (torch.bmm, torch.einsum):
+            equation, *operands = ("lmk,lkn->lmn", *given) if function is torch.bmm else given
+            if len(operands) == 2 and all(x.dtype in (torch.float16, torch.bfloat16) for x in operands):
+                return _in_order(equation, *operands)
         result = function(*given, **named)
         return result.clone(memory_format=torch.preserve_format) if moves and result is args[0] else result
 

@@ -299,6 +299,25 @@ def test_mma_fields_round_a_loop():
     text = text_of(f)
     assert "bool" in next(x for x in text.splitlines() if "body(" in x)
 
+    def begin(mma, i):
+        mma.set(accumulate, i != 0)
+
+    accumulate = cute.nvgpu.warpgroup.Field.ACCUMULATE
+
+    def in_a_function(tensor, n):
+        """What a function that the loop calls sets goes round, too."""
+        mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (1, 1, 1))
+        mma.set(accumulate, False)
+        while n > 0:
+            n -= 1
+            tensor[n] = 1.0 if mma.get(accumulate) else 2.0
+            begin(mma, n)
+        tensor[n] = 3.0 if mma.get(accumulate) else 4.0
+
+    text = text_of(in_a_function)
+    assert text.count("while") == 1
+    assert "bool" in next(x for x in text.splitlines() if "body(" in x)
+
     def only_read(tensor, n):
         mma = cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(Float32), (1, 1, 1))
         for i in range(n):

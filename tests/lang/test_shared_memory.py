@@ -103,3 +103,48 @@ def test_a_copy_of_a_number_of_tiles_known_at_run_time_only_says_what_to_do():
 
     with pytest.raises(TypeError, match=r"^copy: the size of mode 1 of src .* src\[None, k\] in a loop over k"):
         kernel(np.zeros(100, np.float32)).launch(grid=[1, 1, 1], block=[64, 1, 1])
+
+
+SWIZZLED = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((8, 64), stride=(64, 1)))
+
+
+@cute.kernel
+def swizzles_kernel(x: cute.Tensor, dtype: cutlass.Constexpr, layout: cutlass.Constexpr):
+    """Through one layout in, by its parts out: its swizzle on the pointer."""
+    i, _, _ = cute.arch.thread_idx()
+    memory = cutlass.utils.SmemAllocator().allocate_array(dtype, 512)
+    whole = cute.make_tensor(memory, layout)
+    parts = cute.make_tensor(cute.recast_ptr(memory, layout.inner, dtype), layout.outer)
+    for j in cutlass.range_constexpr(64):
+        whole[i, j] = dtype(x[i, j])
+    cute.arch.sync_threads()
+    for j in cutlass.range_constexpr(64):
+        x[7 - i, j] = parts[7 - i, j].to(Float32)
+
+
+@pytest.mark.parametrize("dtype", [Float32, Float16, Int8])
+def test_the_swizzle_of_a_layout_on_a_pointer_counts_elements(dtype):
+    x = np.arange(512, dtype=np.float32).reshape(8, 64) % 100
+    wanted = x.copy()
+    swizzles_kernel(x, dtype, SWIZZLED).launch(block=8)
+    np.testing.assert_array_equal(x, wanted)
+
+
+@cute.kernel
+def byte_swizzle_kernel(x: cute.Tensor, swizzle: cutlass.Constexpr):
+    memory = cutlass.utils.SmemAllocator().allocate_array(Float16, 512)
+    parts = cute.make_tensor(cute.recast_ptr(memory, swizzle), SWIZZLED.outer)
+    whole = cute.make_tensor(memory, SWIZZLED)
+    for i in cutlass.range(512):
+        whole[i] = Float16(i)
+    for i in cutlass.range(512):
+        x[i] = parts[i].to(Float32)
+
+
+def test_a_swizzle_that_is_made_counts_bytes():
+    found = {}
+    for swizzle in (SWIZZLED.inner, cute.make_swizzle(3, 4, 3), cute.make_swizzle(3, 3, 3)):
+        x = np.zeros(512, np.float32)
+        byte_swizzle_kernel(x, swizzle).launch(block=1)
+        found[str(type(swizzle).__name__), str(swizzle)] = np.array_equal(x, np.arange(512))
+    assert found == {("LayoutSwizzle", "S<3,3,3>"): True, ("Swizzle", "S<3,4,3>"): True, ("Swizzle", "S<3,3,3>"): False}

@@ -276,3 +276,39 @@ def test_a_loop_without_rewriting():
     assert x.tolist() == [10, 5]
     with pytest.raises(RuntimeError, match=r"for_generate is an operation of a kernel"):
         next(iter(cutlass.for_generate(3)))
+
+
+class Extents:
+    """Numbers of the host function that an object passes on: it has the protocol of values."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __extract_mlir_values__(self):
+        return extract_mlir_values(self.n)
+
+    def __new_from_mlir_values__(self, values):
+        return Extents(new_from_mlir_values(self.n, values))
+
+
+class Counting:
+    """A program whose host function leaves numbers of its own in the object, where its kernel can mention them."""
+
+    @cute.jit
+    def __call__(self, x: cute.Tensor):
+        self.step = 2
+        self.extents = Extents(x.shape[0] + 1)
+        self.kernel(x, x.shape[0]).launch(block=1)
+
+    @cute.kernel
+    def kernel(self, x: cute.Tensor, n: cutlass.Int32):
+        i = cutlass.Int32(0)
+        while i < n:
+            x[i] = i * self.step
+            i += 1
+
+
+def test_numbers_of_the_host_function_do_not_go_round_a_kernels_loop():
+    x = numpy.zeros(5, numpy.int32)
+    Counting()(x)
+    assert x.tolist() == [0, 2, 4, 6, 8]

@@ -260,8 +260,9 @@ def recast_ptr(
     """The same address seen as another element type.
 
     In a kernel a swizzle is one of the address in bytes, S<B,M,S> as of make_swizzle, and every access through the
-    pointer is at the swizzled address. The `inner` of a layout counts elements of the pointer's new type. Elsewhere a swizzle belongs into the layout (make_composed_layout), and passing
-    one is a TypeError. Source: CuTeDSL `cute.recast_ptr`.
+    pointer is at the swizzled address. The `inner` of a layout counts elements of the pointer's new type. Elsewhere a
+    swizzle belongs into the layout (make_composed_layout), and passing one is a TypeError.
+    Source: CuTeDSL `cute.recast_ptr`.
 
     >>> from tilewright import Float16, Float32, cute
     >>> print(cute.recast_ptr(cute.make_ptr(Float32, 64, assumed_align=16), dtype=Float16))

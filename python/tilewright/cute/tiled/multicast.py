@@ -34,4 +34,5 @@ def make_layout_image_mask(
         return _core.make_layout_image_mask(layout, coord, mode)
     others = tuple(None if i == mode else c for i, c in enumerate(coord))
     _, offset = _core.slice_and_offset(others, layout)
-    return Int32(_core.make_layout_image_mask(layout, (0,) * len(others), mode)) << Int32(offset)
+    at_zero: Int32 = Int32(_core.make_layout_image_mask(layout, (0,) * len(others), mode))
+    return at_zero << Int32(offset)  # type: ignore[no-any-return]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright.lang.carry.registry import Mismatch, describe, leaf_of, parts_of
+from tilewright.lang.carry.registry import Mismatch, describe, is_dynamic, leaf_of, parts_of, symbol_of
 from tilewright.lang.carry.rounds import Round
 from tilewright.lang.carry.undefined import UNBOUND, Undefined
 from tilewright.lang.control.site import display_name, is_bound, read_path
@@ -30,8 +30,12 @@ class Carried:
         watch: Watch,
         stores: Sequence[tuple[Any, str | None]],
         entries: Sequence[Any] = (),
+        objects: Sequence[Any] | None = None,
     ) -> None:
-        """`entries`: what goes round has these values when the loop begins, and not those that it is found with."""
+        """`entries`: what goes round has these values when the loop begins, and not those that it is found with.
+
+        `objects`: those of the watched ones that go round whole, by default all whose values are known here.
+        """
         self.site = site
         self.names = names
         self._is_bound = [is_bound(value) for value in values]
@@ -40,6 +44,7 @@ class Carried:
         self._stores = stores
         self._round = Round()
         self._entries = iter(entries)
+        self._more: list[tuple[Any, str | None]] = []  # objects that functions called here change by their methods
         self._now: list[Any] = []
         self._paths: list[str] = []
         self._cells: list[tuple[Watched, Any]] = []  # a part of an object that goes round
@@ -50,8 +55,8 @@ class Carried:
                 if bound:
                     self._add(value, name)
             for watched in watch.objects:
-                if watched.how.is_carried:
-                    self._add_object(watched)
+                if watched.how.is_carried and (objects is None or any(watched.value is one for one in objects)):
+                    self._add_object(watched, is_known=objects is not None)
             for base, attribute in stores:
                 self._add_store(base, attribute)
         except Mismatch as error:
@@ -61,10 +66,12 @@ class Carried:
         self._round.add(next(self._entries, value), path)
         self._paths.append(path)
 
-    def _add_object(self, watched: Watched) -> None:
+    def _add_object(self, watched: Watched, is_known: bool) -> None:
         parts = parts_of(type(watched.value))
         assert parts is not None
         inside = parts.split(watched.value)[1]
+        if not is_known and not _is_of_this_function(inside):
+            return
         for i, part in enumerate(inside):
             self._add(part, f"{watched.path}[{i}]")
         self._whole.append((watched, len(inside)))
@@ -141,27 +148,34 @@ class Carried:
 
     @property
     def is_too_strong(self) -> bool:
-        """Whether a value was less known when a trip ended than when the loop begins: see `weakened`."""
-        return self._round.is_too_strong
+        """Whether something else has to go round, or less known than when the loop begins: see `weakened`."""
+        return self._round.is_too_strong or bool(self._more)
 
     def weakened(self, builder: Any, depth: int) -> Carried:
         """What goes round the loop instead, as the last trip has ended; its blocks are forgotten."""
         builder.abandon(depth)
         self._watch.restore()
         entries = self._round.weakened(self._now)
-        return Carried(self.site, self.names, self._values, self._watch, self._stores, entries)
+        objects = [watched.value for watched, _ in self._whole]
+        stores = [*self._stores, *self._more]
+        return Carried(self.site, self.names, self._values, self._watch, stores, entries, objects)
 
     def _require_unchanged(self, variables: dict[str, Any]) -> None:
         carried = {(id(watched.value), key) for watched, key in self._cells}
+        whole = {id(watched.value) for watched, _ in self._whole}
         for watched, now in self._watch.changes():
-            if watched.how.is_carried or watched.is_one_of(variables):
+            if id(watched.value) in whole or watched.is_one_of(variables):
                 continue
             if len(now) != len(watched.state) and watched.how.part == "[{!r}]":
                 fix = "that happens once, while the loop is traced: use cutlass.range_constexpr, or a tensor"
                 raise Mismatch(watched.path, f"{len(watched.state)} elements", f"{len(now)} elements", fix)
+            parts = parts_of(type(watched.value))
             for key, value in watched.state.items():
                 if (id(watched.value), key) in carried or now.get(key, UNBOUND) is value:
                     continue
+                if parts is not None and parts.if_called:
+                    self._more.append((watched.value, None))
+                    break
                 new = describe(now[key]) if key in now else "missing"
                 fix = (
                     "that happens once, while the loop is traced, in a function that it calls or under another name: "
@@ -204,6 +218,14 @@ class Carried:
             error.fix
             or "a variable keeps its type and structure in a loop: begin with that type, or convert at the end",
         )
+
+
+def _is_of_this_function(values: Sequence[Any]) -> bool:
+    """Whether the program's values are known here; those of the host function are not in a kernel."""
+    found = Round()
+    for value in values:
+        found.add(value, "")
+    return all(symbol_of(like, like).is_visible for like in found.likes if is_dynamic(like))
 
 
 def stores_of(frame: FrameType, stores: Sequence[Any]) -> list[tuple[Any, str | None]]:
