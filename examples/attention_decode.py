@@ -133,6 +133,8 @@ def decode_kernel(
             stages.consumer_wait(state)
             tSrS.fill(0.0)
             for step in cutlass.range_constexpr(cute.size(tSrQ, mode=[2])):
+                # Q is read again for each block: two CTAs on a multiprocessor have no registers to hold it.
+                cute.copy(copy_Q, tSsQ[None, None, step], tSrQ_view[None, None, step])
                 cute.copy(copy_K, tSsK[None, None, step, state.index], tSrK_view[None, None, step])
                 cute.gemm(tiled_mma, tSrS, tSrQ[None, None, step], tSrK[None, None, step], tSrS)
             cute.copy(copy_V, tOsV[None, None, None, state.index], tOrV_view)
@@ -176,7 +178,6 @@ def decode_kernel(
             end = cutlass.min(stop, base + blocks)
             load_rows(mQ[batch, None, None, None], head, tile, group, sQ, tidx)
             synchronize()
-            cute.copy(copy_Q, tSsQ, tSrQ_view)
             row_max.fill(-math.inf)
             row_sum.fill(0.0)
             tOrO.fill(0.0)
@@ -393,7 +394,7 @@ def decode(
     decode_kernel(
         mQ, load_K, gK, load_V, gV, mTable, mLengths, mO, mL, mSums, mStats, mArrivals, scale, page_layout, sQ_layout,
         tiled_mma,
-    ).launch(grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1])  # fmt: skip
+    ).launch(grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1], min_blocks_per_mp=CTAS)  # fmt: skip
 
 
 def workspace(q, key_heads, processors):
@@ -471,14 +472,25 @@ def arguments(q, k, v, table, lengths, o, lse, space):
     )  # fmt: skip
 
 
+def operands(device, dtype, lengths, page_size, heads, key_heads, queries, depth, processors):
+    """Random ones: Q, K, V, the table, lengths, O and L to be written, the workspace."""
+    k, v, table = paged(dtype, lengths, page_size, key_heads, depth, device)
+    q = torch.randn(len(lengths), heads, queries, depth, device=device).to(dtype)
+    o, lse = torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan, device=device)
+    held = torch.tensor(lengths, device=device, dtype=torch.int32)
+    return q, k, v, table, held, o, lse, workspace(q, key_heads, processors)
+
+
+def problem(device: str):
+    """A small one."""
+    return decode, *arguments(*operands(device, torch.bfloat16, (300, 100), 64, 8, 1, 1, 64, 2)), 0.125
+
+
 def check(device: str) -> None:
-    for dtype, lengths, page_size, heads, key_heads, queries, depth, processors in CASES:
-        k, v, table = paged(dtype, lengths, page_size, key_heads, depth, device)
-        q = torch.randn(len(lengths), heads, queries, depth, device=device).to(dtype)
-        o, lse = torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan, device=device)
-        held = torch.tensor(lengths, device=device, dtype=torch.int32)
-        space, scale = workspace(q, key_heads, processors), depth**-0.5
-        decode(*arguments(q, k, v, table, held, o, lse, space), scale)
+    for dtype, lengths, *others in CASES:
+        q, k, v, table, held, o, lse, space = made = operands(device, dtype, lengths, *others)
+        scale = q.shape[3] ** -0.5
+        decode(*arguments(*made), scale)
         expected, expected_lse = reference(q, k, v, table, lengths, scale)
         torch.testing.assert_close(o, expected.to(dtype), rtol=2e-2, atol=4e-3)
         torch.testing.assert_close(lse, expected_lse.float(), rtol=1e-4, atol=1e-4)
