@@ -86,7 +86,9 @@ def main() -> None:
             arguments = [PROGRAM["arguments"](*each) for each in made]
             begin = time.perf_counter()
             compiled = cute.compile(PROGRAM["decode"], *arguments[0], scale)
-            took = "-" if options.dry else f"{compiled.registers}, {compiled.spills}, {time.perf_counter() - begin:.2f} s"
+            took = (
+                "-" if options.dry else f"{compiled.registers}, {compiled.spills}, {time.perf_counter() - begin:.2f} s"
+            )
 
             def ours(i: int) -> torch.Tensor:
                 compiled(*arguments[i], scale)
@@ -136,7 +138,14 @@ def main() -> None:
             for who, timing in times.items():
                 ratio = times["tilewright"].over(timing)
                 ratios.setdefault(who, []).append(ratio[0])
-                cells = [name, who, gpu.text(timing.rate(size * 1e-9)), gpu.text(ratio, ".2f"), errors.get(who, "-"), took]
+                cells = [
+                    name,
+                    who,
+                    gpu.text(timing.rate(size * 1e-9)),
+                    gpu.text(ratio, ".2f"),
+                    errors.get(who, "-"),
+                    took,
+                ]
                 if who != "tilewright":
                     cells[0] = cells[-1] = ""
                 report.add(f"| {' | '.join(cells)} |")

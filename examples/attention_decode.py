@@ -212,7 +212,9 @@ def decode_kernel(
                         sums = join(sums, read_sums(sSums[row, None, w], sStats[None, row, w], column))
                     if is_partial:
                         slot = 2 * part + (1 if first == base else 0)
-                        write_sums(sums, mSums[slot, head, tile, row, None], mStats[slot, head, tile, row, None], column)
+                        write_sums(
+                            sums, mSums[slot, head, tile, row, None], mStats[slot, head, tile, row, None], column
+                        )
                     else:
                         finish(sums, mO, mL, batch, head, tile, group, row, column)
             cute.arch.fence_proxy("async.shared", space="cta")  # the stage's next bytes come by TMA
@@ -371,7 +373,7 @@ def decode(
     dtype, depth, page_size = mQ.element_type, mQ.shape[3], mK.shape[1]
     if depth not in (64, 128):
         raise ValueError(f"decode: mQ has D = {depth}; expected 64 or 128, known while tracing")
-    if not isinstance(page_size, int) or page_size < 8 or KEYS % page_size and page_size % KEYS:
+    if not isinstance(page_size, int) or page_size < 8 or (KEYS % page_size and page_size % KEYS):
         raise ValueError(
             f"decode: mK has pages of {page_size} keys; expected 8, 16, 32 or a multiple of {KEYS}, known while tracing"
         )

@@ -22,7 +22,7 @@ GROUPS = {
     "Matrix products": """
         article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma
     """,
-    "Attention": "attention_forward",
+    "Attention": "attention_forward attention_decode",
 }
 """In the order in which to read them."""
 
