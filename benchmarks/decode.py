@@ -15,6 +15,7 @@ import runpy
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -66,6 +67,38 @@ def operands(lengths: list[int], heads: int, key_heads: int, device: str, proces
     return q, k, v, table, held, torch.empty_like(q), torch.empty(q.shape[:3], device=device), space
 
 
+def contestants(
+    made: list[Tensors], arguments: list[Any], compiled: Any, lengths: list[int], scale: float, copies: int
+) -> dict[str, Callable[[int], Any]]:
+    """Calls that run on the i-th operands and give O. The copy comes last, for it writes K over V.
+
+    copies: how many of the operands are copied for SDPA, side by side.
+    """
+
+    def ours(i: int) -> torch.Tensor:
+        compiled(*arguments[i], scale)
+        return made[i][5]
+
+    def copy(i: int) -> None:
+        kernels.tiled_copy(made[i][1].flatten(), made[i][2].flatten())
+
+    if len(set(lengths)) > 1:  # SDPA has one length
+        return {"tilewright": ours, "copy": copy}
+    dense = [
+        [
+            x[table.long().flatten()].view(len(lengths), -1, *x.shape[2:])[:, : lengths[0]].transpose(1, 2)
+            for x in (k, v)
+        ]
+        for _, k, v, table, *_ in made[:copies]
+    ]
+
+    def sdpa(i: int) -> torch.Tensor:
+        k, v = dense[i % len(dense)]
+        return torch.nn.functional.scaled_dot_product_attention(made[i][0], k, v, scale=scale, enable_gqa=True)
+
+    return {"tilewright": ours, "torch's SDPA": sdpa, "copy": copy}
+
+
 def main() -> None:
     options = gpu.arguments(__doc__ or "")
     device = "cpu" if options.dry else "cuda"
@@ -90,41 +123,16 @@ def main() -> None:
                 "-" if options.dry else f"{compiled.registers}, {compiled.spills}, {time.perf_counter() - begin:.2f} s"
             )
 
-            def ours(i: int) -> torch.Tensor:
-                compiled(*arguments[i], scale)
-                return made[i][5]
-
-            calls: dict[str, Callable[[int], torch.Tensor | None]] = {"tilewright": ours}
-            if len(set(lengths)) == 1:
-                dense = [
-                    tuple(
-                        x[each[3].long().flatten()].view(len(lengths), -1, key_heads, DEPTH)[:, : lengths[0]]
-                        for x in each[1:3]
-                    )
-                    for each in made[: max(1, (2 * LIMIT - sets * size) // size)]
-                ]
-
-                def sdpa(i: int) -> torch.Tensor:
-                    k, v = (x.transpose(1, 2) for x in dense[i % len(dense)])
-                    return torch.nn.functional.scaled_dot_product_attention(
-                        made[i][0], k, v, scale=scale, enable_gqa=True
-                    )
-
-                calls["torch's SDPA"] = sdpa
-            halves = [[x.flatten()[: x.numel()] for x in each[1:3]] for each in made]
-
-            def copy(i: int) -> None:
-                k, v = halves[i]
-                kernels.tiled_copy(k, v)
-
+            copies = max(1, (2 * LIMIT - sets * size) // size)
+            calls = contestants(made, arguments, compiled, lengths, scale, copies)
             q, k, v, table, *_ = made[0]
             some = slice(0, 2)
             expected, _ = PROGRAM["reference"](q[some], k, v, table[some], lengths[some], scale)
             errors = {
                 who: f"{float((call(0)[some].double() - expected).norm() / expected.norm()):.1e}"
                 for who, call in calls.items()
+                if who != "copy"
             }
-            calls["copy"] = copy  # last: it overwrites V
 
             def issue(call: Callable[[int], object], sets: int = sets) -> Callable[[int], None]:
                 def repeat(count: int) -> None:

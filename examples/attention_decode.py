@@ -2,13 +2,13 @@
 
 What to learn: each key is read once and used little, so what counts is that all multiprocessors read all the time. The
 blocks of keys of all sequences are one list, cut into equal parts whatever the lengths are. A part that begins or ends
-inside a sequence has partial sums. They go to a workspace, and who arrives last at a sequence combines what is there, in
-the order of the keys: so the bits are the same at every run. Several heads of Q share one of K and V; they and the new
-queries are the 16 rows of mma.sync. TMA fetches pages, and each warp attends to keys of its own of every block.
+inside a sequence has partial sums. They go to a workspace, and who arrives last at a sequence combines what is there,
+in the order of the keys: so the bits are the same at every run. Several heads of Q share one of K and V; they and the
+new queries are the 16 rows of mma.sync. TMA fetches pages, and each warp attends to keys of its own of every block.
 
-For each head O = softmax(scale Q K^T) V. The n queries of a sequence are its last positions: query i sees the keys up to
-length - n + i. Keys and values lie in pages (pages, page size, heads, D); row b of the table has the pages of sequence
-b. A query that sees no key has O = 0 and L = -inf. Partial sums are those of "Flash-Decoding for long-context
+For each head O = softmax(scale Q K^T) V. The n queries of a sequence are its last positions: query i sees the keys up
+to length - n + i. Keys and values lie in pages (pages, page size, heads, D); row b of the table has the pages of
+sequence b. A query that sees no key has O = 0 and L = -inf. Partial sums are those of "Flash-Decoding for long-context
 inference" (Dao, Haziza, Massa, Sizov, 2023), equal parts those of "Stream-K" (Osama et al., 2023).
 """
 
@@ -490,7 +490,7 @@ def problem(device: str):
 
 def check(device: str) -> None:
     for dtype, lengths, *others in CASES:
-        q, k, v, table, held, o, lse, space = made = operands(device, dtype, lengths, *others)
+        q, k, v, table, _, o, lse, space = made = operands(device, dtype, lengths, *others)
         scale = q.shape[3] ** -0.5
         decode(*arguments(*made), scale)
         expected, expected_lse = reference(q, k, v, table, lengths, scale)

@@ -1,4 +1,4 @@
-"""The example of decoding: as right as torch's, no spills, all of K and V read once, and each of its waits is needed."""
+"""The example of decoding: as right as torch's, no spills, K and V read once, and each of its waits is needed."""
 
 from __future__ import annotations
 
