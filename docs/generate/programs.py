@@ -23,6 +23,7 @@ GROUPS = {
         article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm
     """,
     "Attention": "attention_mma_sync attention_forward attention_backward attention_decode",
+    "Attention": "attention_forward attention_decode",
 }
 """In the order in which to read them."""
 
