@@ -163,7 +163,7 @@ def stores(halves, sC, store_C, gC, warp_idx, tidx):
     layout = cute.make_layout((cute.size(held), of_half))
     sums = [cute.make_tensor(half.iterator, layout) for half in halves]
     parts = cute.local_tile(gC, PART, (None, None))
-    rows = cute.size(parts, mode=[2])
+    rows, columns = (cute.size(parts, mode=[i]) for i in (2, 3))
     tCsC, tCgC = cpasync.tma_partition(
         store_C, 0, cute.make_layout(1), cute.group_modes(sC, 0, 2), cute.group_modes(parts, 0, 2)
     )
@@ -182,7 +182,7 @@ def stores(halves, sC, store_C, gC, warp_idx, tidx):
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
             row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
             if asks:
-                if row < rows:  # the last CTA of a cluster may have no tile of C
+                if row < rows and column < columns:  # the last tile may have parts that C has not
                     cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
                 cute.arch.cp_async_bulk_commit_group()
 
