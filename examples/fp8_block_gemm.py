@@ -8,8 +8,8 @@ registers of sums and 64 of accumulators fit, each half has one scale of B, and 
 cores multiply for the other. The scales of the next block are on their way meanwhile. Else it is gemm_tma_wgmma.
 
 C (M, N) = sum over blocks b of K: SA (M, b) * SB (N / 128, b) * (A (M, K) B (N, K)^T over the block). A and B are e4m3
-and contiguous along K, C is bf16 and contiguous along N. The scales are Float32 in any order: torch's scaled_mm wants SA
-with the stride 1 along M and SB along K. A last block of less than 128 has scales, too.
+and contiguous along K, C is bf16 and contiguous along N. The scales are Float32 in any order: torch's scaled_mm wants
+SA with the stride 1 along M and SB along K. A last block of less than 128 has scales, too.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def gemm_kernel(
             following = scales(mSA, mSB, m, n, own_row, 0)
             for step in cutlass.range(steps, unroll=1):
                 of_rows, of_columns = following
-                following = scales(mSA, mSB, m, n, own_row, cutlass.min(step + 1, steps - 1))  # while this block is multiplied
+                following = scales(
+                    mSA, mSB, m, n, own_row, cutlass.min(step + 1, steps - 1)
+                )  # while this block is multiplied
                 stages.consumer_wait(state)
                 at = (None, None, None, state.index)
                 for half in cutlass.range_constexpr(HALVES):
@@ -247,6 +249,14 @@ def arguments(a, scales_a, b, scales_b, c):
 
 
 CASES = ((128, 256, 256), (200, 136, 144), (72, 264, 128))
+
+
+def problem(device: str):
+    """A small one: two blocks of K."""
+    a, scales_a = quantized(torch.randn(256, 256, device=device), 1)
+    b, scales_b = quantized(torch.randn(256, 256, device=device), BLOCK)
+    c = torch.empty(256, 256, device=device, dtype=torch.bfloat16)
+    return gemm, *arguments(a, scales_a.T.contiguous().T, b, scales_b.contiguous(), c), 1
 
 
 def check(device: str) -> None:

@@ -45,7 +45,7 @@ class Found(NamedTuple):
 
 
 class Groups:
-    """Where the groups' tiles are. Clusters are counted through all groups; each asks for its own in ascending order."""
+    """Where the groups' tiles are. Clusters are counted through all groups and ask for tiles in ascending order."""
 
     def __init__(self, ends, columns, cluster, is_masked):
         self.ends, self.is_masked, self.cluster = ends, is_masked, cluster
@@ -342,6 +342,14 @@ CASES = (
 
 def argument(tensor):
     return cute.runtime.from_dlpack(tensor, assumed_align=16)
+
+
+def problem(device: str):
+    """A small one: two groups, of which one ends inside of a tile."""
+    a, c = (torch.randn(256, 256, device=device).bfloat16() for _ in range(2))
+    b = torch.randn(2, 256, 256, device=device).bfloat16()
+    ends = torch.tensor([100, 256], dtype=torch.int32, device=device)
+    return grouped_gemm, *map(argument, (a, b, c)), cute.runtime.from_dlpack(ends), 2
 
 
 def check(device: str) -> None:
