@@ -32,8 +32,8 @@ CASES = (
 DRY = ((2, 64, 264, 128), (3, 100, 256, 64))
 RIVAL = "torch._grouped_mm"
 HOW = """\
-TFLOP/s: median (10th to 90th percentile) of samples. A sample is about 2.5 ms of launches between two events; contestants
-in turn, every second round the other way round. Random normal data; each result is compared with float64 first: its error
+TFLOP/s: median (10th to 90th percentile). A sample is about 2.5 ms of launches between two events; contestants
+in turn, every second round the other way round. Random normal data; each result is compared with float64: its error
 is the norm of the difference over the norm. Ratios say how many times faster ours is."""
 
 
