@@ -2,7 +2,7 @@
 
 python benchmarks/grouped.py [--quick] [--dry] [--only REGEX] [--out FOLDER]
 
-Groups x rows of each x N x K in bf16, equal ones and ragged ones with as many rows in all. `--dry` runs small problems on
+Groups x rows of each x N x K in bf16, equal ones and ragged ones with as many rows in all. `--dry` runs small ones on
 the CPU: it tries the script, not the speed.
 """
 
