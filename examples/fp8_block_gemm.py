@@ -8,8 +8,8 @@ registers of sums and 64 of accumulators fit, each half has one scale of B, and 
 cores multiply for the other. The scales of the next block are on their way meanwhile. Else it is gemm_tma_wgmma.
 
 C (M, N) = sum over blocks b of K: SA (M, b) * SB (N / 128, b) * (A (M, K) B (N, K)^T over the block). A and B are e4m3
-and contiguous along K, C is bf16 and contiguous along N. The scales are Float32 in any order: torch's scaled_mm wants SA
-with the stride 1 along M and SB along K. A last block of less than 128 has scales, too.
+and contiguous along K, C is bf16 and contiguous along N. The scales are Float32 in any order: torch's scaled_mm wants
+SA with the stride 1 along M and SB along K. A last block of less than 128 has scales, too.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def gemm_kernel(
             following = scales(mSA, mSB, m, n, own_row, 0)
             for step in cutlass.range(steps, unroll=1):
                 of_rows, of_columns = following
-                following = scales(mSA, mSB, m, n, own_row, cutlass.min(step + 1, steps - 1))  # while this block is multiplied
+                following = scales(
+                    mSA, mSB, m, n, own_row, cutlass.min(step + 1, steps - 1)
+                )  # while this block is multiplied
                 stages.consumer_wait(state)
                 at = (None, None, None, state.index)
                 for half in cutlass.range_constexpr(HALVES):
@@ -163,7 +165,7 @@ def stores(halves, sC, store_C, gC, warp_idx, tidx):
     layout = cute.make_layout((cute.size(held), of_half))
     sums = [cute.make_tensor(half.iterator, layout) for half in halves]
     parts = cute.local_tile(gC, PART, (None, None))
-    rows = cute.size(parts, mode=[2])
+    rows, columns = (cute.size(parts, mode=[i]) for i in (2, 3))
     tCsC, tCgC = cpasync.tma_partition(
         store_C, 0, cute.make_layout(1), cute.group_modes(sC, 0, 2), cute.group_modes(parts, 0, 2)
     )
@@ -182,7 +184,7 @@ def stores(halves, sC, store_C, gC, warp_idx, tidx):
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
             row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
             if asks:
-                if row < rows:  # the last CTA of a cluster may have no tile of C
+                if row < rows and column < columns:  # the last tile may have parts that C has not
                     cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
                 cute.arch.cp_async_bulk_commit_group()
 
@@ -247,6 +249,14 @@ def arguments(a, scales_a, b, scales_b, c):
 
 
 CASES = ((128, 256, 256), (200, 136, 144), (72, 264, 128))
+
+
+def problem(device: str):
+    """A small one: two blocks of K."""
+    a, scales_a = quantized(torch.randn(256, 256, device=device), 1)
+    b, scales_b = quantized(torch.randn(256, 256, device=device), BLOCK)
+    c = torch.empty(256, 256, device=device, dtype=torch.bfloat16)
+    return gemm, *arguments(a, scales_a.T.contiguous().T, b, scales_b.contiguous(), c), 1
 
 
 def check(device: str) -> None:
