@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # Every file and folder that goes into the package: a change to one of them rebuilds what changed of it. The build tools
 # are installed in the virtual environment, not in a new place for every build, so that the C++ build is incremental.
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
-  $(shell find cpp kernels python \( -name fuzz -o -name '*.so' -o -name '.*_cache' -o -name __pycache__ \) -prune -o -print)
+  $(shell find cpp examples kernels python \( -name fuzz -o -name '*.so' -o -name '.*_cache' -o -name __pycache__ \) -prune -o -print)
 BUILD_REQUIRES := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml)
 CPP_FILES = $(shell find benchmarks cpp kernels tests -name third_party -prune -o \( -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cuh' \) -print)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -113,7 +113,7 @@ tsan: $(VENV)/tools
 	  setarch -R $(BIN)/python scripts/stress_threads.py
 
 clean:
-	rm -rf $(VENV) build docs/performance docs/project docs/reference
+	rm -rf $(VENV) build docs/examples docs/performance docs/project docs/reference
 
 # Stamps: each file says when its step was last done.
 $(VENV)/tools: scripts/check_machine.py pyproject.toml

@@ -93,6 +93,12 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
     )
 
 
+def problem(device: str):
+    """A small one."""
+    a, b, c = (torch.randn(*x, device=device) for x in ((128, 64), (64, 128), (128, 128)))
+    return gemm, *(cute.runtime.from_dlpack(x, assumed_align=16) for x in (a, b.T, c))
+
+
 def check(device: str) -> None:
     for m, n, k in ((128, 128, 16), (150, 132, 20)):
         a = torch.randn(m, k, device=device)

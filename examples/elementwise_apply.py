@@ -53,6 +53,12 @@ def apply(op: cutlass.Constexpr, mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tens
     )
 
 
+def problem(device: str):
+    """A small one."""
+    tensors = (torch.randn(64, 256, device=device) for _ in range(3))
+    return apply, operator.mul, *(cute.runtime.from_dlpack(x, assumed_align=16) for x in tensors)
+
+
 def check(device: str) -> None:
     a, b = (torch.randn(70, 304, device=device)[:, :301] for _ in range(2))  # rows begin at multiples of 16 bytes
     for op in (operator.mul, lambda x, y: x * 2 - y):

@@ -202,6 +202,12 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
 CASES = ((torch.bfloat16, 72, 72, 168), (torch.float16, 136, 264, 40), (torch.bfloat16, 131, 67, 13))
 
 
+def problem(device: str):
+    """A small one."""
+    tensors = (torch.randn(256, 256, device=device).bfloat16() for _ in range(3))
+    return gemm, *(cute.runtime.from_dlpack(x, assumed_align=16) for x in tensors)
+
+
 def check(device: str) -> None:
     for dtype, m, n, k in CASES:
         for along_k_A, along_k_B in ((False, False), (False, True), (True, False), (True, True)):

@@ -187,6 +187,12 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, clusters: cutlass.Co
     )  # fmt: skip
 
 
+def problem(device: str):
+    """A small one."""
+    tensors = (torch.randn(256, 256, device=device).bfloat16() for _ in range(3))
+    return gemm, *(cute.runtime.from_dlpack(x, assumed_align=16) for x in tensors), 1
+
+
 def check(device: str) -> None:
     is_gpu = device == "cuda"
     clusters = cutlass.utils.HardwareInfo().get_max_active_clusters(CLUSTER[0]) if is_gpu else 2

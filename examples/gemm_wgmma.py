@@ -102,6 +102,12 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
     )
 
 
+def problem(device: str):
+    """A small one."""
+    tensors = (torch.randn(256, 256, device=device).bfloat16() for _ in range(3))
+    return gemm, *(cute.runtime.from_dlpack(x, assumed_align=16) for x in tensors)
+
+
 def check(device: str) -> None:
     for dtype, m, n, k in ((torch.bfloat16, 256, 128, 320), (torch.float16, 128, 128, 64)):
         for along_k_A, along_k_B in ((False, False), (False, True), (True, False), (True, True)):

@@ -33,6 +33,12 @@ def histogram(src: cute.Tensor, dst: cute.Tensor):
     histogram_kernel(src, dst).launch(grid=[4, 1, 1], block=[THREADS, 1, 1])
 
 
+def problem(device: str):
+    """A small one."""
+    src = torch.randint(0, 256, (4096,), device=device, dtype=torch.uint8)
+    return histogram, src, torch.zeros(BINS, device=device, dtype=torch.int32)
+
+
 def check(device: str) -> None:
     src = torch.randint(0, 256, (5000,), device=device, dtype=torch.uint8)
     dst = torch.zeros(BINS, device=device, dtype=torch.int32)

@@ -131,6 +131,12 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
     )  # fmt: skip
 
 
+def problem(device: str):
+    """A small one."""
+    tensors = (torch.randn(128, 128, device=device) for _ in range(3))
+    return gemm, *(cute.runtime.from_dlpack(x, assumed_align=16) for x in tensors)
+
+
 def check(device: str) -> None:
     for m, n, k in ((128, 128, 32), (132, 20, 40), (131, 67, 13)):
         for along_k_A, along_k_B in ((False, False), (False, True), (True, False), (True, True)):

@@ -47,6 +47,12 @@ def scan(src: cute.Tensor, dst: cute.Tensor):
     scan_kernel(src, dst).launch(grid=[1, 1, 1], block=[THREADS, 1, 1])
 
 
+def problem(device: str):
+    """A small one."""
+    src = torch.randint(-100, 100, (THREADS,), device=device, dtype=torch.int32)
+    return scan, src, torch.empty_like(src)
+
+
 def check(device: str) -> None:
     for n in (1, 33, 200, 256):
         src = torch.randint(-100, 100, (n,), device=device, dtype=torch.int32)

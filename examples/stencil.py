@@ -42,6 +42,12 @@ def stencil(src: cute.Tensor, dst: cute.Tensor):
     stencil_kernel(src, dst).launch(grid=[cute.ceil_div(n, TILE), cute.ceil_div(m, TILE), 1], block=[TILE, TILE, 1])
 
 
+def problem(device: str):
+    """A small one."""
+    src = torch.randn(64, 64, device=device)
+    return stencil, src, torch.empty_like(src)
+
+
 def check(device: str) -> None:
     for m, n in ((16, 16), (37, 50)):
         src = torch.randn(m, n, device=device)

@@ -57,6 +57,12 @@ def copy(x: cute.Tensor, y: cute.Tensor):
     copy_tiles(load, gX, store, gY, smem_layout).launch(grid=[grid[0], grid[1], 1], block=[32, 1, 1])
 
 
+def problem(device: str):
+    """A small one."""
+    tensors = (torch.randn(128, 128, device=device).half() for _ in range(2))
+    return copy, *(cute.from_dlpack(x, assumed_align=16) for x in tensors)
+
+
 def check(device="cuda"):
     for rows, columns in ((200, 136), (64, 64), (1, 8)):
         x = torch.randn(rows, columns, device=device).half()

@@ -91,6 +91,12 @@ def transpose(src: cute.Tensor, dst: cute.Tensor, kind: cutlass.Constexpr):
     )
 
 
+def problem(device: str):
+    """A small one."""
+    src, dst = torch.randn(128, 256, device=device), torch.empty(256, 128, device=device)
+    return transpose, *(cute.runtime.from_dlpack(x, assumed_align=16) for x in (src, dst)), "swizzled"
+
+
 def check(device: str) -> None:
     for kind in LAYOUTS:
         for dtype, m, n in (

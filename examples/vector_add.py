@@ -46,6 +46,12 @@ def add(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
     add_kernel(*parts, cute.size(mC)).launch(grid=[blocks, 1, 1], block=[THREADS, 1, 1])
 
 
+def problem(device: str):
+    """A small one."""
+    tensors = (torch.randn(4096, device=device) for _ in range(3))
+    return add, *(cute.runtime.from_dlpack(x, assumed_align=16) for x in tensors)
+
+
 def check(device: str) -> None:
     for n in (1, 511, 512, 4099):
         a, b = torch.randn(n, device=device), torch.randn(n, device=device)

@@ -32,6 +32,12 @@ def visualize_tv_layout(mA: cute.Tensor, owned: cute.Tensor):
     )
 
 
+def problem(device: str):
+    """A small one."""
+    a, owned = torch.arange(24, device=device, dtype=torch.int32), torch.empty(4, 6, device=device, dtype=torch.int32)
+    return visualize_tv_layout, from_dlpack(a.reshape(24, 1), assumed_align=16), from_dlpack(owned)
+
+
 def check(device: str) -> None:
     a = torch.arange(24, device=device, dtype=torch.int32).reshape(24, 1)
     owned = torch.full((4, 6), -1, device=device, dtype=torch.int32)

@@ -43,7 +43,8 @@ def main() -> None:
     if strange:
         sys.exit(f"does not belong into the wheel: {strange}")
     stubs = [f"tilewright/{path.relative_to(PACKAGE)}" for path in (PACKAGE / "_core").iterdir()]
-    for name in ("tilewright/py.typed", "tilewright/_kernels/tiled_copy.cuh", *stubs, *page):
+    examples = [f"tilewright/examples/{path.name}" for path in (ROOT / "examples").glob("*.py")]
+    for name in ("tilewright/py.typed", "tilewright/_kernels/tiled_copy.cuh", *stubs, *page, *examples):
         if name not in names:
             sys.exit(f"missing in the wheel: {name}")
     check_requirements(wheel)

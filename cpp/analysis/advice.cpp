@@ -23,7 +23,8 @@ std::string wider(const Cost& x) {
 std::string against_conflicts(const Cost& x) {
   const std::string conflict = concat(x.ways, "-way bank conflict");
   const std::optional<BestSwizzle> best = x.best_swizzle();
-  if (!best || best->wavefronts >= x.wavefronts)
+  // An asynchronous copy may be counted by the cache's banks too; of those no swizzle, but the identity, is the best.
+  if (!best || best->swizzle.bits() == 0 || best->wavefronts >= x.wavefronts)
     return conflict + ": lanes want different words of one bank; pad the stride between them";
   const Swizzle& swizzle = best->swizzle;
   return concat(conflict, "; composition with Swizzle<", swizzle.bits(), ",", swizzle.base(), ",", swizzle.shift(),

@@ -74,7 +74,8 @@ const Code& code_of(PyCodeObject* code) {
     return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(code)).attr(name).cast<std::string>();
   };
   const std::string file = text("co_filename");
-  Code made{!file.starts_with(own), file, text("co_name")};
+  // The examples are installed with the package, but are programs as a user's are.
+  Code made{!file.starts_with(own) || file.starts_with(own + "examples/"), file, text("co_name")};
   const std::lock_guard lock(mutex);
   return known->emplace(code, std::move(made)).first->second;
 }

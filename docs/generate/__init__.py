@@ -1,4 +1,4 @@
-"""What the site generates: pages of the reference, of results and of the project, links to names, notebooks to take."""
+"""What the site generates: pages of names, examples, results and the project, links to names, notebooks to take."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from myst_nb.core import render
 
-from generate import links, looks, notebooks, project, reference, results
+from generate import links, looks, notebooks, programs, project, reference, results
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["setup", "write"]
 
-PARTS = {"reference": reference.pages, "performance": results.pages, "project": project.pages}
+PARTS = {
+    "reference": reference.pages,
+    "examples": programs.pages,
+    "performance": results.pages,
+    "project": project.pages,
+}
 
 
 def write(docs: Path) -> None:

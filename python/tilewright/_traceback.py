@@ -19,11 +19,21 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 T = TypeVar("T")
 
-__all__ = ["REFUSALS", "short", "short_trace", "shorten", "warn"]
+__all__ = ["REFUSALS", "is_package", "short", "short_trace", "shorten", "warn"]
 
 # What says that a call is refused. Of other errors, which are our own mistakes, all is shown.
 REFUSALS = (BufferError, OSError, RuntimeError, TypeError, ValueError)
 PACKAGE = __name__.partition(".")[0]
+EXAMPLES = f"{PACKAGE}.examples"
+
+
+def is_package(module: str) -> bool:
+    """Whether a module of this name is the package's own code: its examples are programs as a user's are.
+
+    >>> [is_package(name) for name in ("tilewright.cute", "tilewright.examples.scan", "__main__")]
+    [True, False, False]
+    """
+    return module.partition(".")[0] == PACKAGE and not module.startswith(EXAMPLES)
 
 
 def shorten(error: BaseException, kinds: tuple[type[BaseException], ...] = REFUSALS) -> None:
@@ -46,7 +56,7 @@ def shorten(error: BaseException, kinds: tuple[type[BaseException], ...] = REFUS
 
 
 def _is_ours(traceback: TracebackType) -> bool:
-    return bool(traceback.tb_frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE)
+    return is_package(traceback.tb_frame.f_globals.get("__name__", ""))
 
 
 def _without_package(traceback: TracebackType | None) -> TracebackType | None:
@@ -130,6 +140,6 @@ def short(function: Callable[P, T]) -> Callable[P, T]:
 def warn(message: str) -> None:
     """Give a RuntimeWarning at the line of the caller that is not of this package, however deep it was called."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+    while frame.f_back is not None and is_package(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, RuntimeWarning, stacklevel=level)

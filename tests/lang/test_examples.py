@@ -32,6 +32,16 @@ def test_an_example_says_what_to_learn_and_has_a_picture(path):
     assert "<svg" in cute.show(cute.parse(program["PICTURE"])).svg()
 
 
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_profiled(path):
+    """The site's pages show this; what mends a line is something else than the line as it stands."""
+    function, *arguments = runpy.run_path(str(path))["problem"]("cpu")
+    profile = cute.profile(function, *arguments)
+    assert {line.file for line in profile.lines} == {str(path)}
+    assert profile.total.executed > 0
+    assert not any("Swizzle<0" in line.hint for line in profile.worst)
+
+
 @nvrtc
 @pytest.mark.parametrize(("order", "bytes_"), [("m", 16), ("k", 4)])
 def test_the_pipelined_gemm_multiplies_between_registers(order, bytes_):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 
 import numpy as np
 import pytest
@@ -242,3 +243,16 @@ def test_the_instructions_are_compiled(matrices, transpose):
 def test_stmatrix_is_refused_by_its_line_where_the_device_lacks_it():
     with pytest.raises(ValueError, match=r"stmatrix.* \(.*warp_gemms\.py:\d+\) needs sm_90 or later, but .* for sm_80"):
         compiled_matrices(4, False, "sm_80").ptx  # noqa: B018
+
+
+def test_addresses_are_a_base_and_distances():
+    """In 32 bits, of one variable: the compiler then has constant distances in the instructions, not in registers."""
+    x = tensor(np.zeros((32, 96), np.uint16), cutlass.BFloat16)
+    compiled = cute.compile(
+        warp_gemms.staged, x, x, cute.from_dlpack(np.zeros((32, 32), np.float32)), SWIZZLED, "",
+        options="--gpu-arch sm_90a",
+    )  # fmt: skip
+    addresses = re.findall(r"shared_address\(.*?\)[ ,)]", compiled.source)
+    assert len(addresses) == 4
+    assert compiled.source.count(") + 2u * uint32(") == 7
+    assert all(re.fullmatch(r"shared_address\(\w+\) ", address) for address in addresses)

@@ -29,8 +29,8 @@ void Emitter::copy_piece(const Operation& operation, int64_t count, const std::s
         operation.accesses.size() > 2
             ? read(operation.accesses[2], offset(operation.accesses[2], operation.accesses[2].modes, index))
             : "";
-    line(cp_async(pointer_at(to, offset(to, (*out)[1], index)), pointer_at(from, offset(from, (*in)[1], index)), bytes,
-                  cache, is_read));
+    line(cp_async(shared_address_at(to, offset(to, (*out)[1], index)), pointer_at(from, offset(from, (*in)[1], index)),
+                  bytes, cache, is_read));
     return;
   }
   if (count > 1 && copied_together(program_, operation) == count) {
@@ -73,7 +73,7 @@ std::string Emitter::cp_async(const std::string& to, const std::string& from, in
     throw ProgramError(concat("copy by cp.async: one instruction moves 4, 8 or 16 bytes, not ", bytes));
   }
   const_cast<Emitter*>(this)->arithmetic_.need("tilewright/lang_pointer.cuh");
-  const std::string addresses = concat("\"r\"(shared_address(", to, ")), \"l\"(global_address(", from, "))");
+  const std::string addresses = concat("\"r\"(", to, "), \"l\"(global_address(", from, "))");
   const bool is_past_l1 = cache == 1 && bytes == 16;
   // The number of bytes is an operand where it is not always 16.
   std::vector<std::string> more;

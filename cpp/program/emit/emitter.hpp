@@ -80,6 +80,7 @@ class Emitter {
   // One element as an lvalue, and a pointer to `count` neighbours.
   std::string element_at(const Access& access, const std::string& offset);
   std::string pointer_at(const Access& access, const std::string& offset);
+  std::string shared_address_at(const Access& access, const std::string& offset);
   std::string read(const Access& access, const std::string& offset);
   std::string written(const Access& access, const std::string& offset, const Expr& value);
   void load(const Operation& operation);

@@ -131,8 +131,7 @@ void Emitter::matrices(const Operation& operation) {
       const std::string at = fragment_place(*parts, j * together(scalar), {index == "0" ? "" : index});
       append(registers, concat("\"", is_load ? "=" : "", fragment_register(held, at, false)));
     }
-    const std::string address =
-        concat("\"r\"(shared_address(", pointer_at(memory, offset(memory, (*rows)[1], index)), "))");
+    const std::string address = concat("\"r\"(", shared_address_at(memory, offset(memory, (*rows)[1], index)), ")");
     line(is_load ? concat("asm volatile(\"", name, numbered(0, matrices), ", [%", matrices, "];\" : ", registers, " : ",
                           address, " : \"memory\");")
                  : concat("asm volatile(\"", name, "[%0], ", numbered(1, matrices), ";\" :: ", address, ", ", registers,

@@ -186,6 +186,28 @@ std::string Emitter::pointer_at(const Access& access, const std::string& offset)
   return swizzled(at, pointer).text;
 }
 
+// As PTX takes it, of shared memory: what the pointer's sum begins with, and the bytes of each term in 32 bits. So the
+// compiler sees constant distances from one address, which instructions have as immediates.
+std::string Emitter::shared_address_at(const Access& access, const std::string& offset) {
+  arithmetic_.need("tilewright/lang_pointer.cuh");
+  const Type& at = type(access.pointer);
+  if (at.swizzle.bits != 0 || is_sub_byte(at.scalar)) return concat("shared_address(", pointer_at(access, offset), ")");
+  const int64_t bytes = facts(at.scalar).bits / 8;
+  std::string terms;
+  const auto add = [&](const Expr& term) {
+    terms = concat(" + ", bytes == 1 ? "" : concat(bytes, "u * "), "uint32(", term.text, ")", terms);
+  };
+  if (offset != "0") add({offset});
+  ValueId begin = access.pointer;
+  while (inlined_.count(begin) != 0) {
+    const Operation* producer = uses_.producer(begin);
+    if (producer == nullptr || producer->code != Opcode::kOffset) break;
+    add(value(producer->operands[1]));
+    begin = producer->operands[0];
+  }
+  return concat("shared_address(", value(begin).text, ")", terms);
+}
+
 std::string Emitter::element_at(const Access& access, const std::string& offset) {
   const Type& at = type(access.pointer);
   if (at.swizzle.bits != 0) return "*" + pointer_at(access, offset);

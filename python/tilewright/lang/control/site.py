@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright._traceback import is_package
 from tilewright.lang.carry.undefined import UNBOUND, Undefined
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Site(NamedTuple):
     @classmethod
     def of(cls, frame: FrameType) -> Site:
         """The line that a frame is at; of the function that called this package, where the frame is of the package."""
-        while frame.f_globals.get("__name__", "").startswith("tilewright.") and frame.f_back is not None:
+        while is_package(frame.f_globals.get("__name__", "")) and frame.f_back is not None:
             frame = frame.f_back
         return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 

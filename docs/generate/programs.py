@@ -1,0 +1,107 @@
+"""Pages of the programs in examples/: what each says of itself, its picture, what its lines cost, its text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from generate.docstrings import markdown
+from tilewright import cute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["GROUPS", "pages"]
+
+GROUPS = {
+    "Elements, rows and tiles": """
+        visualize_tv vector_add elementwise_apply transpose reduction rows scan histogram stencil tma_copy
+    """,
+    "Matrix products": """
+        article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma
+    """,
+    "Attention": "attention_forward",
+}
+"""In the order in which to read them."""
+
+HEAD = """# Examples
+
+Programs in Python that run on a GPU and on a CPU, one idea each. They come with the package:
+`python -m tilewright.examples.vector_add` runs one and checks its results against torch's. A page has the program, the
+layout that it stands on, and what each of its lines costs, which was counted on a CPU when the page was built.
+
+"""
+
+FRONT = """---
+file_format: mystnb
+kernelspec:
+  name: python3
+---
+"""
+
+PROFILE = """## What its lines cost
+
+Sectors of global memory and wavefronts of shared memory, beside the least that the bytes need; the problem is small.
+
+```{{code-cell}} ipython3
+from tilewright import cute
+from tilewright.examples import {name}
+
+function, *arguments = {name}.problem("cpu")
+cute.profile(function, *arguments)
+```
+
+"""
+
+
+class Program:
+    """What a page needs of an example, read from its text: nothing of it runs here."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.stem
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        first, _, self.rest = (ast.get_docstring(tree) or "").partition("\n\n")
+        self.title, _, after = " ".join(first.split()).partition(". ")
+        self.title, self.lead = self.title.rstrip("."), after
+        found = re.search(r'^PICTURE = "(.*)"(?:  # (.*))?$', text, re.M)
+        assert found is not None, f"{path} has no PICTURE"
+        self.layout, self.about = found[1], found[2] or "what the program's threads or tiles are"
+        self.has_problem = any(isinstance(node, ast.FunctionDef) and node.name == "problem" for node in tree.body)
+
+    def page(self) -> str:
+        name = self.name
+        about = markdown(f"{self.lead}\n\n{self.rest}" if self.lead else self.rest)
+        cost = PROFILE.format(name=name) if self.has_problem else ""
+        return (
+            f"{FRONT}# {self.title}\n\n{about}\n\n"
+            f"`{self.layout}`: {self.about}.\n\n"
+            f"```{{image}} {name}.svg\n:alt: {self.layout}\n:class: picture\n```\n\n"
+            f"{cost}"
+            f"## The program\n\n"
+            f"`examples/{name}.py`; `python -m tilewright.examples.{name}` runs it.\n\n"
+            f"```{{literalinclude}} ../../examples/{name}.py\n:language: python\n:start-after: from __future__\n```\n"
+        )
+
+    def picture(self) -> str:
+        return cute.show(cute.parse(self.layout)).svg()
+
+
+def pages(root: Path) -> Iterator[tuple[str, str]]:
+    """(file, text) of each page, and of each picture."""
+    index, toctree = [HEAD], []
+    for title, names in GROUPS.items():
+        entries = []
+        for name in names.split():
+            program = Program(root / f"examples/{name}.py")
+            yield f"{name}.md", program.page()
+            yield f"{name}.svg", program.picture()
+            entries.append(
+                f"- [![{program.title}]({name}.svg)]({name}.md)\n  **[{program.title}]({name}.md)**\\\n  `{name}.py`"
+            )
+            toctree.append(name)
+        index.append(f"## {title}\n\n" + "\n".join(entries) + "\n\n")
+    listed = "\n".join(toctree)
+    yield "index.md", "".join(index) + f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
