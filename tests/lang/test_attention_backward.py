@@ -1,4 +1,4 @@
-"""The example of attention's backward pass: as right as torch's, the same bits always, and each of its waits is needed."""
+"""The example of attention's backward pass: errors of torch's, the same bits always, and each wait is needed."""
 
 from __future__ import annotations
 
@@ -88,8 +88,10 @@ def test_queries_and_keys_that_see_nothing():
     """Their gradients are zero, whatever the workspace had."""
     tensors, _ = PROGRAM["operands"](torch.float16, 1, 1, 1, 200, 300, 64, None, -150, "cpu")
     dq, dk, dv = gradients(tensors, 0.125, None, -150)
-    assert not dq[:, :, :150].any() and dq[:, :, 150:].any()
-    assert not dk[:, :, 50:].any() and not dv[:, :, 50:].any()
+    assert not dq[:, :, :150].any()
+    assert dq[:, :, 150:].any()
+    assert not dk[:, :, 50:].any()
+    assert not dv[:, :, 50:].any()
 
 
 def test_blocks_in_turn_and_in_any_order_add_the_same_terms():
