@@ -147,3 +147,15 @@ def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
     with pytest.raises(KernelError) as info:
         gradients(tensors, 0.125, None, None, runpy.run_path(str(path)))
     assert {finding.kind for finding in info.value.findings} & kinds
+
+
+@pytest.mark.parametrize("depth", [64, 128])
+def test_no_banks_conflict(depth):
+    """Only the last stores take more than the least: four lanes have 16 bytes of a row, and L2 joins the halves."""
+    tensors, _ = PROGRAM["operands"](torch.bfloat16, 1, 1, 1, 128, 256, depth, None, None, "cpu")
+    found = [torch.empty_like(x) for x in tensors[:3]]
+    arguments = map(argument, (*tensors, *found, *PROGRAM["workspace"](tensors[0])))
+    profile = cute.profile(PROGRAM["attention_backward"], *arguments, 0.125, None, None)
+    assert all(line.wavefronts == line.ideal_wavefronts for line in profile.worst)
+    assert {line.text.strip() for line in profile.worst} == {"cute.autovec_copy(rounded[r, None], to[r, None])"}
+    assert profile.total.flops >= 10 * 128 * 256 * depth
