@@ -204,9 +204,11 @@ def backward_kernel(
             before = cutlass.Int32(1)
             if cutlass.const_expr(is_ordered):
                 before = block - blocks.blocks_seen_by(tile)[0]
-                while cute.arch.atomic_add(mTurns.iterator + at, 0) < before:
-                    pass
-                cute.arch.fence_acq_rel_gpu()
+                if cute.arch.lane_idx() == 0:
+                    while cute.arch.atomic_add(mTurns.iterator + at, 0) < before:
+                        pass
+                    cute.arch.fence_acq_rel_gpu()
+                cute.arch.sync_warp()
                 cute.arch.fence_proxy("async.global")
             for each in cutlass.range_constexpr(WARPGROUPS):
                 cute.arch.barrier(barrier_id=ADD + each, number_of_threads=160)
