@@ -43,6 +43,12 @@ def test_errors_are_those_of_rounding(seed):
     assert errors[0] <= 1.1 * errors[1] + 1e-9
 
 
+def test_no_access_takes_more_than_the_least():
+    """No bank conflicts, and no more sectors than the bytes need."""
+    gemm, *arguments = PROGRAM["problem"]("cpu")
+    assert cute.profile(gemm, *arguments).worst == []
+
+
 @nvrtc
 def test_the_sums_stay_in_registers():
     m, n, k = 4096, 7168, 2048

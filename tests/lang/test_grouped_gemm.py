@@ -70,6 +70,12 @@ def test_gates_and_values_are_multiplied_where_they_are():
     assert (c[200:] == 7).all()
 
 
+def test_no_access_takes_more_than_the_least():
+    """No bank conflicts, and no more sectors than the bytes need."""
+    gemm, *arguments = PROGRAM["problem"]("cpu")
+    assert cute.profile(gemm, *arguments).worst == []
+
+
 @nvrtc
 @pytest.mark.parametrize("is_masked", [False, True])
 @pytest.mark.parametrize("cluster", CLUSTERS)
