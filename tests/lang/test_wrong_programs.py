@@ -895,7 +895,8 @@ SAID = {
     ),
     "undefined_after": (
         UnboundLocalError,
-        f"{__file__}:{line_of_if(undefined_after)}, in k: v has no value behind this `if`, which is decided at run time, for only one branch assigns it;",
+        f"{__file__}:{line_of_if(undefined_after)}, in k: v has no value behind this `if`, which is decided at run "
+        "time, for only one branch assigns it;",
     ),
     "store_wrong_vector": (
         TypeError,
