@@ -20,6 +20,7 @@ import torch
 import tilewright as cutlass
 from tilewright import cute, pipeline
 from tilewright.cute.nvgpu import cpasync, warpgroup
+from tilewright.utils.accumulators import rows_and_columns
 
 PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K, V, dO or dS in shared memory
 KEYS = 128  # of a block of threads, 64 for each of two warpgroups
@@ -355,13 +356,6 @@ def mask(tW, at, blocks, block, tile):
             if cutlass.const_expr(blocks.left is not None):
                 is_seen = cutlass.and_(is_seen, key >= query - blocks.left)
             tW[r, c] = cute.where(is_seen, tW[r, c], 0.0)
-
-
-def rows_and_columns(acc):
-    """Accumulators ((2 columns, 2 rows, tiles), 1, 1) of wgmma as a matrix (rows, columns) of the thread."""
-    (columns, rows, tiles), _, _ = acc.shape
-    (across, down, far), _, _ = acc.stride
-    return cute.make_tensor(acc.iterator, cute.make_layout((rows, (columns, tiles)), stride=(down, (across, far))))
 
 
 def fours(acc):

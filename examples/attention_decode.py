@@ -21,6 +21,7 @@ import torch
 import tilewright as cutlass
 from tilewright import cute, pipeline
 from tilewright.cute.nvgpu import cpasync, warp, warpgroup
+from tilewright.utils.accumulators import as_operand_a, rows_and_columns
 
 PICTURE = "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"  # 64 keys of 64 elements in shared memory
 ROWS, KEYS = 16, 64  # of a tile: heads and queries; of a block
@@ -159,7 +160,7 @@ def decode_kernel(
                     tOrV[i] = cute.where(begin + key_of[i][1] < keys, tOrV[i], dtype(0.0))
             P = cute.make_fragment_like(tSrS, dtype)
             P.store(tSrS.load().to(dtype))
-            cute.gemm(tiled_mma, tOrO, as_operand_A(P), tOrV, tOrO)
+            cute.gemm(tiled_mma, tOrO, as_operand_a(P), tOrV, tOrO)
             if not is_last:
                 stages.consumer_release(state)
                 state.advance()
@@ -347,22 +348,6 @@ def finish(sums, mO, mL, batch, head, tile, group, row, column):
     to.store((values * inverse).to(mO.element_type))
     if column == 0:
         mL[batch, head * group + which, query] = (highest + cute.math.log2(weight)) / LOG2_E
-
-
-def rows_and_columns(acc):
-    """Accumulators ((2 columns, 2 rows), tiles along M, tiles along N) as a matrix (rows, columns) of the thread."""
-    (columns, rows), tiles_m, tiles_n = acc.shape
-    (across, down), tile_m, tile_n = acc.stride
-    layout = cute.make_layout(((rows, tiles_m), (columns, tiles_n)), stride=((down, tile_m), (across, tile_n)))
-    return cute.make_tensor(acc.iterator, layout)
-
-
-def as_operand_A(acc):
-    """Accumulators of 16 x 8 as operands of 16 x 16: two neighbours along N are one step along K."""
-    two_by_two, tiles_m, tiles_n = cute.logical_divide(acc.layout, (None, None, 2))
-    pair, steps = tiles_n
-    layout = cute.append(cute.append(cute.flatten(cute.append(two_by_two, pair)), tiles_m), steps)
-    return cute.make_tensor(acc.iterator, cute.group_modes(layout, 0, 3))
 
 
 @cute.jit

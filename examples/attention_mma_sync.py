@@ -18,6 +18,7 @@ import torch
 
 import tilewright as cutlass
 from tilewright import cute
+from tilewright.utils.accumulators import as_operand_a, rows_and_columns
 
 PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K or V in shared memory
 QUERIES, KEYS = 128, 64  # of a block of threads; of a round of its loop
@@ -125,7 +126,7 @@ def attention_kernel(
             tS[r, None].store(weights)
         P = cute.make_fragment_like(tSrS, dtype)
         P.store(tSrS.load().to(dtype))
-        tOrP = as_operand_A(P)
+        tOrP = as_operand_a(P)
         for step in cutlass.range_constexpr(cute.size(tOrP, mode=[2])):
             read_V(step)
             cute.gemm(tiled_mma, tOrO, tOrP[None, None, step], tOrV[None, None, step], tOrO)
@@ -154,22 +155,6 @@ def attention_kernel(
 def quad_max(value):
     """The greatest of four lanes, which have a row of a tile together."""
     return cute.arch.warp_reduction(value, cute.arch.fmax, threads_in_group=4)
-
-
-def rows_and_columns(acc):
-    """Accumulators ((2 columns, 2 rows), tiles along M, tiles along N) as a matrix (rows, columns) of the thread."""
-    (columns, rows), tiles_m, tiles_n = acc.shape
-    (across, down), tile_m, tile_n = acc.stride
-    layout = cute.make_layout(((rows, tiles_m), (columns, tiles_n)), stride=((down, tile_m), (across, tile_n)))
-    return cute.make_tensor(acc.iterator, layout)
-
-
-def as_operand_A(acc):
-    """Accumulators of 16 x 8 as operands of 16 x 16: two neighbours along N are one step along K."""
-    two_by_two, tiles_m, tiles_n = cute.logical_divide(acc.layout, (None, None, 2))
-    pair, steps = tiles_n
-    layout = cute.append(cute.append(cute.flatten(cute.append(two_by_two, pair)), tiles_m), steps)
-    return cute.make_tensor(acc.iterator, cute.group_modes(layout, 0, 3))
 
 
 def store(tOrO, sO, tensor, tile, copy_out, tiled_mma, tidx):
