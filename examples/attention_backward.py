@@ -20,7 +20,6 @@ import torch
 import tilewright as cutlass
 from tilewright import cute, pipeline
 from tilewright.cute.nvgpu import cpasync, warpgroup
-from tilewright.utils import LayoutEnum, hopper_helpers
 
 PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K, V, dO or dS in shared memory
 KEYS = 128  # of a block of threads, 64 for each of two warpgroups
@@ -102,7 +101,8 @@ def prepare_kernel(
             log2_sum, delta = cutlass.Float32(math.inf), cutlass.Float32(0.0)
             if query < blocks.queries:
                 line = (blocks.batch, head, blocks.first_q + query)
-                o, do = (cute.local_tile(x[*line, None], (8,), (column,)).load().to(cutlass.Float32) for x in (mO, mdO))
+                rows = (cute.local_tile(x[(*line, None)], (8,), (column,)) for x in (mO, mdO))
+                o, do = (x.load().to(cutlass.Float32) for x in rows)
                 delta = (o * do).reduce(cute.ReductionOp.ADD, 0.0, 0)
                 logarithm = mL[line]
                 if logarithm > -math.inf:
@@ -132,10 +132,9 @@ def backward_kernel(
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     block, key_head, batch = cute.arch.block_idx()
-    dtype = load_Q.value_type
-    _, depth, _ = cute.product_each(sQ_layout.shape)
+    dtype, depth = load_Q.value_type, mQ.shape[3]
     blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
-    group = mQ.shape[1] // mK.shape[1]
+    group = mQ.shape[1] // mK.shape[1]  # heads of queries that share one of keys, whose dK and dV are summed here
     first, last = blocks.tiles_that_see(block)
     rounds = cutlass.max(0, last - first + 1)
 
@@ -143,170 +142,73 @@ def backward_kernel(
     sK, sV = (storage.allocate_tensor(dtype, sK_layout, 1024) for _ in range(2))
     sQ, sdO = (storage.allocate_tensor(dtype, sQ_layout, 1024) for _ in range(2))
     sdS = storage.allocate_tensor(dtype, sdS_layout, 1024)
-    part = QUERIES * depth // ROW // WARPGROUPS  # rows of the workspace that a warpgroup has of a tile
-    sSums = storage.allocate_tensor(
-        cutlass.Float32, cute.make_layout((part, ROW, WARPGROUPS), stride=(ROW, 1, part * ROW)), 128
-    )
+    part = (QUERIES * depth // ROW // WARPGROUPS, ROW)  # of the workspace's rows, what a warpgroup has of a tile
+    sSums = cute.make_layout((*part, WARPGROUPS), stride=(ROW, 1, part[0] * ROW))
+    sSums = storage.allocate_tensor(cutlass.Float32, sSums, 128)
     sRows = storage.allocate_tensor(cutlass.Float32, cute.make_layout((QUERIES, 2, STAGES)), 128)
     barriers = storage.allocate_array(cutlass.Int64, 4 * STAGES + 2)
 
-    agents = pipeline.CooperativeGroup
-    row_bytes = 4 * QUERIES
-    loads_Q, loads_dO, loads_KV = (
-        pipeline.PipelineTmaAsync.create(
-            num_stages=count, producer_group=agents(pipeline.Agent.Thread),
-            consumer_group=agents(pipeline.Agent.Thread, 4 * WARPGROUPS), barrier_storage=barriers + offset,
-            tx_count=size,
-        )
-        for count, offset, size in (
-            (STAGES, 0, cute.size_in_bytes(dtype, sQ_layout) // STAGES + row_bytes),
-            (STAGES, 2 * STAGES, cute.size_in_bytes(dtype, sQ_layout) // STAGES + row_bytes),
-            (1, 4 * STAGES, 2 * cute.size_in_bytes(dtype, sK_layout)),
-        )
-    )  # fmt: skip
+    def stages(count, first_barrier, size):
+        one = pipeline.Agent.Thread
+        return pipeline.PipelineTmaAsync.create(
+            num_stages=count, producer_group=pipeline.CooperativeGroup(one), tx_count=size,
+            consumer_group=pipeline.CooperativeGroup(one, 4 * WARPGROUPS), barrier_storage=barriers + first_barrier,
+        )  # fmt: skip
 
-    if block * KEYS < blocks.keys:
-        if warp_idx >= 4 * WARPGROUPS:
-            cute.arch.setmaxregister_decrease(24)
-            if warp_idx == 4 * WARPGROUPS:
-                load(
-                    load_Q,
-                    gQ,
-                    sQ,
-                    load_dO,
-                    gdO,
-                    sdO,
-                    load_K,
-                    gK,
-                    sK,
-                    load_V,
-                    gV,
-                    sV,
-                    mRows,
-                    sRows,
-                    loads_Q,
-                    loads_dO,
-                    loads_KV,
-                    blocks,
-                    block,
-                    key_head,
-                    group,
-                    last,
-                    rounds,
-                )
-            if warp_idx == 4 * WARPGROUPS + 1:
-                add_up(put_dQ, add_dQ, gSums, sSums, mTurns, blocks, block, key_head, group, last, rounds, is_ordered)
-        else:
-            cute.arch.setmaxregister_increase(240)
-            multiply(
-                sQ,
-                sdO,
-                sK,
-                sV,
-                sdS,
-                sSums,
-                sRows,
-                loads_Q,
-                loads_dO,
-                loads_KV,
-                mdK,
-                mdV,
-                blocks,
-                block,
-                key_head,
-                group,
-                last,
-                rounds,
-                scale,
-                mma_S,
-                mma_dV,
-                mma_dQ,
-                tidx,
-                warp_idx // 4,
-            )
-
-
-@cute.jit
-def load(
-    load_Q,
-    gQ,
-    sQ,
-    load_dO,
-    gdO,
-    sdO,
-    load_K,
-    gK,
-    sK,
-    load_V,
-    gV,
-    sV,
-    mRows,
-    sRows,
-    loads_Q,
-    loads_dO,
-    loads_KV,
-    blocks,
-    block,
-    key_head,
-    group,
-    last,
-    rounds,
-):
-    """A warp brings K and V once, and Q and dO with their rows' numbers for each round."""
+    round_bytes = cute.size_in_bytes(dtype, sQ_layout) // STAGES + 4 * QUERIES
+    loads_Q, loads_dO = stages(STAGES, 0, round_bytes), stages(STAGES, 2 * STAGES, round_bytes)
+    loads_KV = stages(1, 4 * STAGES, 2 * cute.size_in_bytes(dtype, sK_layout))
     alone = cute.make_layout(1)
 
-    def tiles(atom, tensor, shared, first, head):
-        shape = cute.product_each(shared.shape)[:2]
-        tensor = cute.domain_offset((first, 0), tensor[None, None, head, blocks.batch])
-        tensor = cute.local_tile(tensor, shape, (None, 0))
-        return cpasync.tma_partition(atom, 0, alone, cute.group_modes(shared, 0, 2), cute.group_modes(tensor, 0, 2))
+    def load():
+        """A warp brings K and V once, and Q and dO with their rows' numbers for each round."""
 
-    start = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
-    loads_KV.producer_acquire(start)
-    for load, tensor, shared in ((load_K, gK, sK), (load_V, gV, sV)):
-        whole, there = tiles(load, tensor, shared, blocks.first_k, key_head)
-        cute.copy(load, there[None, block], whole, tma_bar_ptr=loads_KV.producer_get_barrier(start))
-    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
-    numbers = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
+        def tiles(atom, tensor, shared, first, head):
+            tensor = cute.domain_offset((first, 0), tensor[None, None, head, blocks.batch])
+            tensor = cute.local_tile(tensor, cute.product_each(shared.shape)[:2], (None, 0))
+            return cpasync.tma_partition(atom, 0, alone, cute.group_modes(shared, 0, 2), cute.group_modes(tensor, 0, 2))
 
-    def fetch(stages, load, to, at, which, tile, row, state):
-        stages.producer_acquire(state)
-        barrier = stages.producer_get_barrier(state)
-        cute.copy(load, at[None, tile], to[None, state.index], tma_bar_ptr=barrier)
-        cute.copy(numbers, mRows[row, which, None], sRows[None, which, state.index], mbar_ptr=barrier)
+        start = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
+        loads_KV.producer_acquire(start)
+        for once, tensor, shared in ((load_K, gK, sK), (load_V, gV, sV)):
+            whole, there = tiles(once, tensor, shared, blocks.first_k, key_head)
+            cute.copy(once, there[None, block], whole, tma_bar_ptr=loads_KV.producer_get_barrier(start))
+        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+        numbers = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
 
-    for member in cutlass.range(group, unroll=1):
-        head = key_head * group + member
-        sQ_to, sQ_at = tiles(load_Q, gQ, sQ, blocks.first_q, head)
-        sdO_to, sdO_at = tiles(load_dO, gdO, sdO, blocks.first_q, head)
-        for i in cutlass.range(rounds, unroll=1):
-            tile = last - i
-            row = blocks.workspace_tile(head, tile)
-            fetch(loads_Q, load_Q, sQ_to, sQ_at, 0, tile, row, state)
-            fetch(loads_dO, load_dO, sdO_to, sdO_at, 1, tile, row, state)
-            state.advance()
+        def fetch(pipe, atom, to, at, which, tile, row, state):
+            pipe.producer_acquire(state)
+            barrier = pipe.producer_get_barrier(state)
+            cute.copy(atom, at[None, tile], to[None, state.index], tma_bar_ptr=barrier)
+            cute.copy(numbers, mRows[row, which, None], sRows[None, which, state.index], mbar_ptr=barrier)
 
+        for member in cutlass.range(group, unroll=1):
+            head = key_head * group + member
+            sQ_to, sQ_at = tiles(load_Q, gQ, sQ, blocks.first_q, head)
+            sdO_to, sdO_at = tiles(load_dO, gdO, sdO, blocks.first_q, head)
+            for i in cutlass.range(rounds, unroll=1):
+                row = blocks.workspace_tile(head, last - i)
+                fetch(loads_Q, load_Q, sQ_to, sQ_at, 0, last - i, row, state)
+                fetch(loads_dO, load_dO, sdO_to, sdO_at, 1, last - i, row, state)
+                state.advance()
 
-@cute.jit
-def add_up(put_dQ, add_dQ, gSums, sSums, mTurns, blocks, block, key_head, group, last, rounds, is_ordered):
-    """A warp adds what this block gives to dQ to the sums in the workspace: blocks of keys in turn, the first one stores."""
-    alone = cute.make_layout(1)
-    rows = cute.local_tile(gSums, cute.product_each(sSums.shape)[:2], (None, 0))
-    src, dst = cpasync.tma_partition(put_dQ, 0, alone, cute.group_modes(sSums, 0, 2), cute.group_modes(rows, 0, 2))
-    for each in cutlass.range_constexpr(WARPGROUPS):
-        cute.arch.barrier_arrive(ADDED + each, 160)
-    for member in cutlass.range(group, unroll=1):
-        for i in cutlass.range(rounds, unroll=1):
-            tile = last - i
-            at = blocks.workspace_tile(key_head * group + member, tile)
+    def add_up():
+        """A warp adds this block's part of dQ to the sums in the workspace: in turn, and the first block stores."""
+        rows = cute.local_tile(gSums, part, (None, 0))
+        src, dst = cpasync.tma_partition(put_dQ, 0, alone, cute.group_modes(sSums, 0, 2), cute.group_modes(rows, 0, 2))
+        for each in cutlass.range_constexpr(WARPGROUPS):
+            cute.arch.barrier_arrive(ADDED + each, 160)
+        for i in cutlass.range(group * rounds, unroll=1):
+            tile = last - i % rounds
+            at = blocks.workspace_tile(key_head * group + i // rounds, tile)
             before = cutlass.Int32(1)
             if cutlass.const_expr(is_ordered):
-                first_block, _ = blocks.blocks_seen_by(tile)
-                before = block - first_block
-                turn = mTurns.iterator + at
-                while cute.arch.atomic_add(turn, 0) < before:
-                    pass
-                cute.arch.fence_acq_rel_gpu()
+                before = block - blocks.blocks_seen_by(tile)[0]
+                if cute.arch.lane_idx() == 0:
+                    while cute.arch.atomic_add(mTurns.iterator + at, 0) < before:
+                        pass
+                    cute.arch.fence_acq_rel_gpu()
+                cute.arch.sync_warp()
                 cute.arch.fence_proxy("async.global")
             for each in cutlass.range_constexpr(WARPGROUPS):
                 cute.arch.barrier(barrier_id=ADD + each, number_of_threads=160)
@@ -318,178 +220,141 @@ def add_up(put_dQ, add_dQ, gSums, sSums, mTurns, blocks, block, key_head, group,
             for each in cutlass.range_constexpr(WARPGROUPS):
                 cute.arch.cp_async_bulk_wait_group(WARPGROUPS - 1 - each, read=True)
                 cute.arch.sync_warp()
-                if member * rounds + i + 1 < group * rounds:
+                if i + 1 < group * rounds:
                     cute.arch.barrier_arrive(ADDED + each, 160)
             if cutlass.const_expr(is_ordered):
                 cute.arch.cp_async_bulk_wait_group(0)
                 cute.arch.sync_warp()
                 with cute.arch.elect_one():
                     cute.arch.fence_acq_rel_gpu()
-                    cute.arch.atomic_add(turn, 1)
-    cute.arch.cp_async_bulk_wait_group(0)
+                    cute.arch.atomic_add(mTurns.iterator + at, 1)
+        cute.arch.cp_async_bulk_wait_group(0)
 
+    def multiply():
+        """A warpgroup has 64 of the keys: the five products of a round, and the sums dV and dK at the end."""
+        group_idx = warp_idx // 4
+        thr_S, thr_dV, thr_dQ = (mma.get_slice(group_idx * 128) for mma in (mma_S, mma_dV, mma_dQ))
+        tSrK, tPrV = (mma_S.make_fragment_A(thr_S.partition_A(x)) for x in (sK, sV))
+        tSrQ, tPrdO = (mma_S.make_fragment_B(thr_S.partition_B(x)) for x in (sQ, sdO))
+        tVrdO, tKrQ = (mma_dV.make_fragment_B(thr_dV.partition_B(transposed(x))) for x in (sdO, sQ))
+        tQrdS = mma_dQ.make_fragment_A(thr_dQ.partition_A(transposed(sdS)))
+        tQrK = mma_dQ.make_fragment_B(thr_dQ.partition_B(transposed(sK)))
+        S, dP = (mma_S.make_fragment_C(mma_S.partition_shape_C((KEYS, QUERIES))) for _ in range(2))
+        dV, dK = (mma_dV.make_fragment_C(mma_dV.partition_shape_C((KEYS, depth))) for _ in range(2))
+        dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, depth)))
+        P, dS = (cute.make_fragment_like(S, dtype) for _ in range(2))
+        as_A = cute.make_layout(((2, 2, 2), 1, QUERIES // 16))  # accumulators lie as operand A has them
+        tVrP, tKrdS = (cute.make_tensor(x.iterator, as_A) for x in (P, dS))
+        # Accumulators are written by wgmma alone: else the compiler would run the products one by one.
+        weights = cute.make_fragment_like(S)
+        tS, tdP, tW = (rows_and_columns(x) for x in (S, dP, weights))
 
-@cute.jit
-def multiply(
-    sQ,
-    sdO,
-    sK,
-    sV,
-    sdS,
-    sSums,
-    sRows,
-    loads_Q,
-    loads_dO,
-    loads_KV,
-    mdK,
-    mdV,
-    blocks,
-    block,
-    key_head,
-    group,
-    last,
-    rounds,
-    scale,
-    mma_S,
-    mma_dV,
-    mma_dQ,
-    tidx,
-    group_idx,
-):
-    """A warpgroup has 64 of the keys; scores are transposed, (keys, queries), so that they are operands A of dV and dK."""
-    dtype = mdK.element_type
-    _, depth, _ = cute.product_each(sQ.shape)
-    lane = tidx % 128
+        own = mma_S.get_slice(tidx)
+        at = rows_and_columns(own.partition_C(cute.make_identity_tensor((KEYS, QUERIES))))
+        store_op = cute.nvgpu.warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4)
+        store_dS = cute.make_tiled_copy_C(cute.make_copy_atom(store_op, dtype), mma_S)
+        dS_to = store_dS.get_slice(tidx).partition_D(sdS)
+        sums, sums_to = fours(dQ), of_thread(sSums, dQ, tidx)
+        # The numbers of queries are the same for each key.
+        spread = cute.make_layout((KEYS, QUERIES, 2, STAGES), stride=(0, 1, QUERIES, 2 * QUERIES))
+        spread = own.partition_C(cute.make_tensor(sRows.iterator, spread))
 
-    def transposed(shared):
-        rows, columns, *more = cute.product_each(shared.shape)
-        order = cute.make_layout((columns, rows, *more), stride=(rows, 1, *(rows * columns for _ in more)))
-        return cute.composition(shared, order)
+        def numbers(which, stage, pair):
+            """log2(e) L or delta of two of the thread's columns."""
+            row = rows_and_columns(spread[None, None, None, which, stage])[0, (None, pair)]
+            held = cute.make_fragment_like(row)
+            cute.autovec_copy(row, held)
+            return held.load()
 
-    uniform = group_idx * 128
-    thr_S, thr_dV, thr_dQ = (mma.get_slice(uniform) for mma in (mma_S, mma_dV, mma_dQ))
-    tSrK, tPrV = (mma_S.make_fragment_A(thr_S.partition_A(x)) for x in (sK, sV))
-    tSrQ, tPrdO = (mma_S.make_fragment_B(thr_S.partition_B(x)) for x in (sQ, sdO))
-    tVrdO, tKrQ = (mma_dV.make_fragment_B(thr_dV.partition_B(transposed(x))) for x in (sdO, sQ))
-    tQrdS = mma_dQ.make_fragment_A(thr_dQ.partition_A(transposed(sdS)))
-    tQrK = mma_dQ.make_fragment_B(thr_dQ.partition_B(transposed(sK)))
-    S, dP = (mma_S.make_fragment_C(mma_S.partition_shape_C((KEYS, QUERIES))) for _ in range(2))
-    dV, dK = (mma_dV.make_fragment_C(mma_dV.partition_shape_C((KEYS, depth))) for _ in range(2))
-    dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, depth)))
-    P, dS = (cute.make_fragment_like(S, dtype) for _ in range(2))
-    as_A = cute.make_layout(((2, 2, 2), 1, QUERIES // 16))  # accumulators lie as operand A has them
-    tVrP, tKrdS = (cute.make_tensor(x.iterator, as_A) for x in (P, dS))
-
-    # Registers of a product that is under way elsewhere are not written, or the compiler puts products one by one.
-    weights = cute.make_fragment_like(S)
-    tS, tdP, tW = (rows_and_columns(x) for x in (S, dP, weights))
-    own = mma_S.get_slice(tidx)
-    at = rows_and_columns(own.partition_C(cute.make_identity_tensor((KEYS, QUERIES))))
-    # The numbers of queries, for each key the same.
-    spread = cute.make_tensor(
-        sRows.iterator, cute.make_layout((KEYS, QUERIES, 2, STAGES), stride=(0, 1, QUERIES, 2 * QUERIES))
-    )
-    spread = own.partition_C(spread)
-    store_op = cute.make_copy_atom(cute.nvgpu.warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), dtype)
-    store_dS = cute.make_tiled_copy_C(store_op, mma_S)
-    dS_to = store_dS.get_slice(tidx).partition_D(sdS)
-    sums_to = cute.make_tensor(
-        sSums.iterator,
-        cute.make_layout((4, cute.size(dQ) // 4, 128, WARPGROUPS), stride=(1, 512, 4, cute.size(dQ) * 128)),
-    )[None, None, lane, group_idx]
-    sums = cute.make_tensor(dQ.iterator, cute.make_layout((4, cute.size(dQ) // 4)))
-    scale_log2 = scale * LOG2_E
-
-    def numbers(which, stage, pair):
-        """log2(e) L or delta of two of the thread's columns."""
-        row = rows_and_columns(spread[None, None, None, which, stage])[0, (None, pair)]
-        held = cute.make_fragment_like(row)
-        cute.autovec_copy(row, held)
-        return held.load()
-
-    start = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)
-    loads_KV.consumer_wait(start)
-    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
-    done = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
-    for i in cutlass.range(group * rounds, unroll=1):
-        tile = last - i % rounds
-        stage, buffer = (None, None, None, state.index), i % 2
+        loads_KV.consumer_wait(pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1))
+        state, done = (pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES) for _ in range(2))
         mma_S.set(warpgroup.Field.ACCUMULATE, False)
-        loads_Q.consumer_wait(state)
-        loads_dO.consumer_wait(state)
-        warpgroup.fence()
-        cute.gemm(mma_S, S, tSrK, tSrQ[stage], S)
-        warpgroup.commit_group()
-        cute.gemm(mma_S, dP, tPrV, tPrdO[stage], dP)
-        warpgroup.commit_group()
-        warpgroup.wait_group(1)  # S, and dK of the round before
-        if i != 0:
-            loads_Q.consumer_release(done)
-            done.advance()
-        for c in cutlass.range_constexpr(cute.size(tS.shape[1], mode=[1])):
-            log2_sums = numbers(0, state.index, c)
-            for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
-                scores = cute.math.fma(tS[r, (None, c)].load(), scale_log2, -log2_sums)
-                tW[r, (None, c)].store(cute.math.exp2(scores, fastmath=True))
-        mask(tW, at, blocks, block, tile)
-        P.store(weights.load().to(dtype))
-        warpgroup.fence()
-        mma_dV.set(warpgroup.Field.ACCUMULATE, i != 0)
-        cute.gemm(mma_dV, dV, tVrP, tVrdO[stage], dV)
-        warpgroup.commit_group()
-        warpgroup.wait_group(1)  # dP
-        for c in cutlass.range_constexpr(cute.size(tS.shape[1], mode=[1])):
-            deltas = numbers(1, state.index, c)
-            for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
-                tW[r, (None, c)].store(tW[r, (None, c)].load() * (tdP[r, (None, c)].load() - deltas))
-        dS.store(weights.load().to(dtype))
-        cute.copy(store_dS, store_dS.retile(dS), dS_to[None, None, None, buffer])
-        cute.arch.fence_proxy("async.shared", space="cta")
-        cute.arch.barrier(barrier_id=DS_IS_THERE, number_of_threads=128 * WARPGROUPS)
-        warpgroup.fence()
         mma_dQ.set(warpgroup.Field.ACCUMULATE, False)
-        cute.gemm(mma_dQ, dQ, tQrdS[None, None, None, buffer], tQrK, dQ)
-        warpgroup.commit_group()
-        cute.gemm(mma_dV, dK, tKrdS, tKrQ[stage], dK)
-        warpgroup.commit_group()
-        warpgroup.wait_group(1)  # dQ and dV
-        loads_dO.consumer_release(state)
-        state.advance()
-        cute.arch.barrier(barrier_id=ADDED + group_idx, number_of_threads=160)
-        cute.autovec_copy(sums, sums_to)
-        cute.arch.fence_proxy("async.shared", space="cta")
-        cute.arch.barrier_arrive(barrier_id=ADD + group_idx, number_of_threads=160)
-    warpgroup.wait_group(0)
-    if group * rounds == 0:
-        dV.fill(0.0)
-        dK.fill(0.0)
-    own = mma_dV.get_slice(tidx)
-    for acc, tensor, factor in ((dV, mdV, 1.0), (dK, mdK, scale)):
-        found = cute.domain_offset((blocks.first_k, 0), tensor[blocks.batch, key_head, None, None])
-        found = rows_and_columns(own.partition_C(cute.local_tile(found, (KEYS, depth), (block, 0))))
-        coords = rows_and_columns(own.partition_C(cute.make_identity_tensor((KEYS, depth))))
-        rounded = cute.make_fragment_like(acc, dtype)
-        rounded.store((acc.load() * factor).to(dtype))
-        rounded = rows_and_columns(rounded)
-        for r in cutlass.range_constexpr(cute.size(rounded.shape[0])):
-            if block * KEYS + coords[r, 0][0] < blocks.keys:
-                cute.autovec_copy(rounded[r, None], found[r, None])
+        for i in cutlass.range(group * rounds, unroll=1):
+            stage, buffer = (None, None, None, state.index), i % 2
+            loads_Q.consumer_wait(state)
+            loads_dO.consumer_wait(state)
+            warpgroup.fence()
+            cute.gemm(mma_S, S, tSrK, tSrQ[stage], S)
+            warpgroup.commit_group()
+            cute.gemm(mma_S, dP, tPrV, tPrdO[stage], dP)
+            warpgroup.commit_group()
+            warpgroup.wait_group(1)  # for S, and dK of the round before
+            if i != 0:
+                loads_Q.consumer_release(done)
+                done.advance()
+            for c in cutlass.range_constexpr(cute.size(tS.shape[1], mode=[1])):
+                log2_sums = numbers(0, state.index, c)
+                for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
+                    scores = cute.math.fma(tS[r, (None, c)].load(), scale * LOG2_E, -log2_sums)
+                    tW[r, (None, c)].store(cute.math.exp2(scores, fastmath=True))
+            mask(tW, at, blocks, block, last - i % rounds)
+            P.store(weights.load().to(dtype))
+            mma_dV.set(warpgroup.Field.ACCUMULATE, i != 0)
+            warpgroup.fence()
+            cute.gemm(mma_dV, dV, tVrP, tVrdO[stage], dV)
+            warpgroup.commit_group()
+            warpgroup.wait_group(1)  # for dP
+            for c in cutlass.range_constexpr(cute.size(tS.shape[1], mode=[1])):
+                deltas = numbers(1, state.index, c)
+                for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
+                    tW[r, (None, c)].store(tW[r, (None, c)].load() * (tdP[r, (None, c)].load() - deltas))
+            dS.store(weights.load().to(dtype))
+            # All keys are summed for dQ. The other buffer may still be read by the other warpgroup.
+            cute.copy(store_dS, store_dS.retile(dS), dS_to[None, None, None, buffer])
+            cute.arch.fence_proxy("async.shared", space="cta")
+            cute.arch.barrier(barrier_id=DS_IS_THERE, number_of_threads=128 * WARPGROUPS)
+            warpgroup.fence()
+            cute.gemm(mma_dQ, dQ, tQrdS[None, None, None, buffer], tQrK, dQ)
+            warpgroup.commit_group()
+            cute.gemm(mma_dV, dK, tKrdS, tKrQ[stage], dK)
+            warpgroup.commit_group()
+            warpgroup.wait_group(1)  # for dQ and dV
+            loads_dO.consumer_release(state)
+            state.advance()
+            cute.arch.barrier(barrier_id=ADDED + group_idx, number_of_threads=160)
+            cute.autovec_copy(sums, sums_to)
+            cute.arch.fence_proxy("async.shared", space="cta")
+            cute.arch.barrier_arrive(barrier_id=ADD + group_idx, number_of_threads=160)
+        warpgroup.wait_group(0)
+        if group * rounds == 0:
+            dV.fill(0.0)
+            dK.fill(0.0)
+        for acc, tensor, factor in ((dV, mdV, 1.0), (dK, mdK, scale)):
+            found = cute.domain_offset((blocks.first_k, 0), tensor[blocks.batch, key_head, None, None])
+            store(acc, factor, found, block, (KEYS, depth), blocks.keys, mma_dV.get_slice(tidx))
+
+    if block < blocks.tiles_k:
+        if warp_idx >= 4 * WARPGROUPS:
+            cute.arch.setmaxregister_decrease(24)
+            if warp_idx == 4 * WARPGROUPS:
+                load()
+            if warp_idx == 4 * WARPGROUPS + 1:
+                add_up()
+        else:
+            cute.arch.setmaxregister_increase(240)
+            multiply()
 
 
-def mask(tS, at, blocks, block, tile):
+def transposed(shared):
+    """Matrices (rows, columns, stages..) in shared memory as (columns, rows, stages..)."""
+    rows, columns, *more = cute.product_each(shared.shape)
+    order = cute.make_layout((columns, rows, *more), stride=(rows, 1, *(rows * columns for _ in more)))
+    return cute.composition(shared, order)
+
+
+def mask(tW, at, blocks, block, tile):
     """Zero for what a query does not see."""
-    key, query = at[0, 0]
-    key, query = key + block * KEYS, query + tile * QUERIES
-    for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
-        for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
-            j, i = at[r, c]
-            j, i = j + block * KEYS, i + tile * QUERIES + blocks.shift
-            is_seen = j < blocks.keys
+    for r in cutlass.range_constexpr(cute.size(tW.shape[0])):
+        for c in cutlass.range_constexpr(cute.size(tW.shape[1])):
+            key, query = at[r, c]
+            key, query = key + block * KEYS, query + tile * QUERIES + blocks.shift
+            is_seen = key < blocks.keys
             if cutlass.const_expr(blocks.right is not None):
-                is_seen = cutlass.and_(is_seen, j <= i + blocks.right)
+                is_seen = cutlass.and_(is_seen, key <= query + blocks.right)
             if cutlass.const_expr(blocks.left is not None):
-                is_seen = cutlass.and_(is_seen, j >= i - blocks.left)
-            tS[r, c] = cute.where(is_seen, tS[r, c], 0.0)
+                is_seen = cutlass.and_(is_seen, key >= query - blocks.left)
+            tW[r, c] = cute.where(is_seen, tW[r, c], 0.0)
 
 
 def rows_and_columns(acc):
@@ -499,49 +364,50 @@ def rows_and_columns(acc):
     return cute.make_tensor(acc.iterator, cute.make_layout((rows, (columns, tiles)), stride=(down, (across, far))))
 
 
+def fours(acc):
+    """Accumulators as vectors of 16 bytes."""
+    return cute.make_tensor(acc.iterator, cute.make_layout((4, cute.size(acc) // 4)))
+
+
+def of_thread(sums, acc, tidx):
+    """Where a thread's vectors lie in a tile of the workspace: beside its neighbours', so no banks conflict."""
+    shape = (4, cute.size(acc) // 4, 128, WARPGROUPS)
+    layout = cute.make_layout(shape, stride=(1, 4 * 128, 4, 128 * cute.size(acc)))
+    return cute.make_tensor(sums.iterator, layout)[None, None, tidx % 128, tidx // 128]
+
+
+@cute.jit
+def store(acc, factor, tensor, tile, shape, extent, own):
+    """Sums by a factor, rounded, to the rows of a tile that exist."""
+    to = rows_and_columns(own.partition_C(cute.local_tile(tensor, shape, (tile, 0))))
+    at = rows_and_columns(own.partition_C(cute.make_identity_tensor(shape)))
+    rounded = cute.make_fragment_like(acc, tensor.element_type)
+    rounded.store((acc.load() * factor).to(tensor.element_type))
+    rounded = rows_and_columns(rounded)
+    for r in cutlass.range_constexpr(cute.size(rounded.shape[0])):
+        if tile * shape[0] + at[r, 0][0] < extent:
+            cute.autovec_copy(rounded[r, None], to[r, None])
+
+
 @cute.kernel
 def finish_kernel(
-    mSums: cute.Tensor,
-    mdQ: cute.Tensor,
-    mQ: cute.Tensor,
-    mK: cute.Tensor,
-    scale: cutlass.Float32,
-    left,
-    right,
-    starts_q,
-    starts_k,
-    mma_dQ: cute.TiledMma,
-):
+    mSums: cute.Tensor, mdQ: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor, scale: cutlass.Float32, left, right,
+    starts_q, starts_k, mma_dQ: cute.TiledMma,
+):  # fmt: skip
     """dQ from its sums, which lie as the threads of the product had them."""
     tidx, _, _ = cute.arch.thread_idx()
     tile, head, batch = cute.arch.block_idx()
-    depth = mdQ.shape[3]
+    shape = (QUERIES, mdQ.shape[3])
     blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
     if tile < blocks.tiles_q:
-        at = blocks.workspace_tile(head, tile)
-        own = mma_dQ.get_slice(tidx)
-        dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, depth)))
+        sums = cute.local_tile(mSums, (shape[0] * shape[1] // ROW, ROW), (blocks.workspace_tile(head, tile), 0))
+        dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C(shape))
         dQ.fill(0.0)
-        sums = cute.local_tile(mSums, (QUERIES * depth // ROW, ROW), (at, 0))
-        sums = cute.make_tensor(
-            sums.iterator,
-            cute.make_layout((4, cute.size(dQ) // 4, 128, WARPGROUPS), stride=(1, 512, 4, cute.size(dQ) * 128)),
-        )
         first_block, last_block = blocks.blocks_seen_by(tile)
         if first_block <= last_block:
-            cute.autovec_copy(
-                sums[None, None, tidx % 128, tidx // 128],
-                cute.make_tensor(dQ.iterator, cute.make_layout((4, cute.size(dQ) // 4))),
-            )
+            cute.autovec_copy(of_thread(sums, dQ, tidx), fours(dQ))
         found = cute.domain_offset((blocks.first_q, 0), mdQ[blocks.batch, head, None, None])
-        found = rows_and_columns(own.partition_C(cute.local_tile(found, (QUERIES, depth), (tile, 0))))
-        coords = rows_and_columns(own.partition_C(cute.make_identity_tensor((QUERIES, depth))))
-        rounded = cute.make_fragment_like(dQ, mdQ.element_type)
-        rounded.store((dQ.load() * scale).to(mdQ.element_type))
-        rounded = rows_and_columns(rounded)
-        for r in cutlass.range_constexpr(cute.size(rounded.shape[0])):
-            if tile * QUERIES + coords[r, 0][0] < blocks.queries:
-                cute.autovec_copy(rounded[r, None], found[r, None])
+        store(dQ, scale, found, tile, shape, blocks.queries, mma_dQ.get_slice(tidx))
 
 
 @cute.jit
@@ -551,6 +417,7 @@ def attention_backward(
     scale: cutlass.Float32, left, right, starts_q=None, starts_k=None, max_q=None, max_k=None,
     is_ordered: cutlass.Constexpr = True,
 ):  # fmt: skip
+    """left, right: Int32 or None, as attention_forward has them; max_q, max_k: of the lengths that starts tell."""
     dtype, depth = mQ.element_type, mQ.shape[3]
     if depth not in (64, 128):
         raise ValueError(f"attention_backward: mQ has D = {depth}; expected 64 or 128, known while tracing")
@@ -563,40 +430,38 @@ def attention_backward(
         op = warpgroup.MmaF16BF16Op(dtype, cutlass.Float32, (64, n, 16), source, a, b)
         return cute.make_tiled_mma(op, atoms)
 
-    mma_S = product((2, 1, 1), QUERIES, K, b=K)
-    mma_dV = product((2, 1, 1), depth, K, RMEM)
+    mma_S = product((WARPGROUPS, 1, 1), QUERIES, K, b=K)
+    mma_dV = product((WARPGROUPS, 1, 1), depth, K, RMEM)
     mma_dQ = product((1, WARPGROUPS, 1), depth // WARPGROUPS, MN)
-
-    def rows_first(tensor):
-        return cute.make_tensor(tensor.iterator, cute.select(tensor.layout, [2, 3, 1, 0]))
 
     def loads(tensor, layout):
         layout = cute.slice_(layout, (None, None, 0)) if cute.rank(layout) == 3 else layout
-        return cpasync.make_tiled_tma_atom(
-            cpasync.CopyBulkTensorTileG2SOp(), rows_first(tensor), layout, cute.product_each(layout.shape)
-        )
+        rows_first = cute.make_tensor(tensor.iterator, cute.select(tensor.layout, [2, 3, 1, 0]))
+        op = cpasync.CopyBulkTensorTileG2SOp()
+        return cpasync.make_tiled_tma_atom(op, rows_first, layout, cute.product_each(layout.shape))
 
     load_Q, gQ = loads(mQ, sQ_layout)
     load_dO, gdO = loads(mdO, sQ_layout)
     load_K, gK = loads(mK, sK_layout)
     load_V, gV = loads(mV, sK_layout)
-    part = (QUERIES * depth // ROW // WARPGROUPS, ROW)
-    part_layout = cute.make_layout(part, stride=(ROW, 1))
-    put_dQ, gSums = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mSums, part_layout, part)
-    add_dQ, _ = cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), mSums, part_layout, part)
+    part = cute.make_layout((QUERIES * depth // ROW // WARPGROUPS, ROW), stride=(ROW, 1))
+    put_dQ, gSums = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mSums, part, part.shape)
+    add_dQ, _ = cpasync.make_tiled_tma_atom(cpasync.CopyReduceBulkTensorTileS2GOp(), mSums, part, part.shape)
 
-    batches, heads, queries, _ = mQ.shape
-    _, key_heads, keys, _ = mK.shape
+    (batches, heads, queries, _), (_, key_heads, keys, _) = mQ.shape, mK.shape
     if cutlass.const_expr(starts_q is not None):
         batches, queries, keys = cute.size(starts_q) - 1, max_q, max_k
     tiles = [cute.ceil_div(queries, QUERIES), heads, batches]
     prepare_kernel(mO, mdO, mL, mRows, mSums, mTurns, mQ, mK, starts_q, starts_k, is_ordered).launch(
         grid=tiles, block=[256, 1, 1]
     )
-    backward_kernel(
+    arguments = (
         load_Q, gQ, load_dO, gdO, load_K, gK, load_V, gV, mRows, put_dQ, add_dQ, gSums, mTurns, mQ, mK, mdK, mdV,
         scale, left, right, starts_q, starts_k, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ, is_ordered,
-    ).launch(grid=[cute.ceil_div(keys, KEYS), key_heads, batches], block=[THREADS, 1, 1], min_blocks_per_mp=1)  # fmt: skip
+    )  # fmt: skip
+    backward_kernel(*arguments).launch(
+        grid=[cute.ceil_div(keys, KEYS), key_heads, batches], block=[THREADS, 1, 1], min_blocks_per_mp=1
+    )
     finish_kernel(mSums, mdQ, mQ, mK, scale, left, right, starts_q, starts_k, mma_dQ).launch(
         grid=tiles, block=[256, 1, 1]
     )
@@ -614,3 +479,60 @@ def workspace(q, starts_q=None):
         torch.empty(tiles * QUERIES * depth // ROW, ROW, device=q.device),
         torch.empty(tiles, device=q.device, dtype=torch.int32),
     )
+
+
+def reference(q, k, v, do, scale, left, right):
+    """O, L, dQ, dK and dV in float64, from the matrix of scores."""
+    q, k, v = (x.double().requires_grad_() for x in (q, k, v))
+    group = q.shape[1] // k.shape[1]
+    ahead = torch.arange(k.shape[2], device=q.device) - torch.arange(q.shape[2], device=q.device)[:, None]
+    hidden = (ahead > (k.shape[2] if right is None else right)) | (ahead < -(q.shape[2] if left is None else left))
+    scores = (scale * q @ k.repeat_interleave(group, 1).mT).masked_fill(hidden, -math.inf)
+    o = scores.softmax(-1).nan_to_num(0) @ v.repeat_interleave(group, 1)
+    return o.detach(), scores.detach().logsumexp(-1), *torch.autograd.grad(o, (q, k, v), do.double())
+
+
+# dtype, batches, heads, heads of keys, queries, keys, depth, left, right
+CASES = (
+    (torch.bfloat16, 1, 2, 1, 200, 200, 64, None, 0),
+    (torch.float16, 1, 1, 1, 130, 300, 128, None, None),
+    (torch.bfloat16, 2, 1, 1, 150, 150, 128, 40, 10),
+)
+
+
+def argument(tensor):
+    """A tensor of which all but the last extent may be another at a later call of what was compiled."""
+    made = cute.runtime.from_dlpack(tensor, assumed_align=16)
+    for mode in range(max(tensor.ndim - 1, 1)):
+        made.mark_compact_shape_dynamic(mode, stride_order=tensor.dim_order())
+    return made
+
+
+def operands(dtype, batches, heads, key_heads, queries, keys, depth, left, right, device):
+    """Random Q, K, V and dO, and what a forward pass gives for them."""
+    shapes = (heads, queries), (key_heads, keys), (key_heads, keys), (heads, queries)
+    q, k, v, do = (torch.randn(batches, *shape, depth, device=device).to(dtype) for shape in shapes)
+    o, lse, *expected = reference(q, k, v, do, depth**-0.5, left, right)
+    return (q, k, v, o.to(dtype), do, lse.float()), expected
+
+
+def problem(device):
+    """A small call of the host function, for a look at it."""
+    tensors, _ = operands(*CASES[0], device)
+    gradients = [torch.empty_like(x) for x in tensors[:3]]
+    arguments = map(argument, (*tensors, *gradients, *workspace(tensors[0])))
+    return attention_backward, *arguments, CASES[0][6] ** -0.5, None, 0
+
+
+def check(device: str) -> None:
+    for case in CASES:
+        (q, *_), expected = tensors, expected = operands(*case, device)
+        gradients = [torch.full_like(x, math.nan) for x in tensors[:3]]
+        arguments = map(argument, (*tensors, *gradients, *workspace(q)))
+        attention_backward(*arguments, case[6] ** -0.5, *case[7:])
+        for found, wanted in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(found, wanted.to(found.dtype), rtol=2e-2, atol=1e-2)
+
+
+if __name__ == "__main__":
+    check("cuda" if torch.cuda.is_available() else "cpu")

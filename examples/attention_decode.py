@@ -2,13 +2,13 @@
 
 What to learn: each key is read once and used little, so what counts is that all multiprocessors read all the time. The
 blocks of keys of all sequences are one list, cut into equal parts whatever the lengths are. A part that begins or ends
-inside a sequence has partial sums. They go to a workspace, and who arrives last at a sequence combines what is there, in
-the order of the keys: so the bits are the same at every run. Several heads of Q share one of K and V; they and the new
-queries are the 16 rows of mma.sync. TMA fetches pages, and each warp attends to keys of its own of every block.
+inside a sequence has partial sums. They go to a workspace, and who arrives last at a sequence combines what is there,
+in the order of the keys: so the bits are the same at every run. Several heads of Q share one of K and V; they and the
+new queries are the 16 rows of mma.sync. TMA fetches pages, and each warp attends to keys of its own of every block.
 
-For each head O = softmax(scale Q K^T) V. The n queries of a sequence are its last positions: query i sees the keys up to
-length - n + i. Keys and values lie in pages (pages, page size, heads, D); row b of the table has the pages of sequence
-b. A query that sees no key has O = 0 and L = -inf. Partial sums are those of "Flash-Decoding for long-context
+For each head O = softmax(scale Q K^T) V. The n queries of a sequence are its last positions: query i sees the keys up
+to length - n + i. Keys and values lie in pages (pages, page size, heads, D); row b of the table has the pages of
+sequence b. A query that sees no key has O = 0 and L = -inf. Partial sums are those of "Flash-Decoding for long-context
 inference" (Dao, Haziza, Massa, Sizov, 2023), equal parts those of "Stream-K" (Osama et al., 2023).
 """
 
@@ -133,6 +133,8 @@ def decode_kernel(
             stages.consumer_wait(state)
             tSrS.fill(0.0)
             for step in cutlass.range_constexpr(cute.size(tSrQ, mode=[2])):
+                # Q is read again for each block: two CTAs on a multiprocessor have no registers to hold it.
+                cute.copy(copy_Q, tSsQ[None, None, step], tSrQ_view[None, None, step])
                 cute.copy(copy_K, tSsK[None, None, step, state.index], tSrK_view[None, None, step])
                 cute.gemm(tiled_mma, tSrS, tSrQ[None, None, step], tSrK[None, None, step], tSrS)
             cute.copy(copy_V, tOsV[None, None, None, state.index], tOrV_view)
@@ -176,7 +178,6 @@ def decode_kernel(
             end = cutlass.min(stop, base + blocks)
             load_rows(mQ[batch, None, None, None], head, tile, group, sQ, tidx)
             synchronize()
-            cute.copy(copy_Q, tSsQ, tSrQ_view)
             row_max.fill(-math.inf)
             row_sum.fill(0.0)
             tOrO.fill(0.0)
@@ -211,7 +212,9 @@ def decode_kernel(
                         sums = join(sums, read_sums(sSums[row, None, w], sStats[None, row, w], column))
                     if is_partial:
                         slot = 2 * part + (1 if first == base else 0)
-                        write_sums(sums, mSums[slot, head, tile, row, None], mStats[slot, head, tile, row, None], column)
+                        write_sums(
+                            sums, mSums[slot, head, tile, row, None], mStats[slot, head, tile, row, None], column
+                        )
                     else:
                         finish(sums, mO, mL, batch, head, tile, group, row, column)
             cute.arch.fence_proxy("async.shared", space="cta")  # the stage's next bytes come by TMA
@@ -370,7 +373,7 @@ def decode(
     dtype, depth, page_size = mQ.element_type, mQ.shape[3], mK.shape[1]
     if depth not in (64, 128):
         raise ValueError(f"decode: mQ has D = {depth}; expected 64 or 128, known while tracing")
-    if not isinstance(page_size, int) or page_size < 8 or KEYS % page_size and page_size % KEYS:
+    if not isinstance(page_size, int) or page_size < 8 or (KEYS % page_size and page_size % KEYS):
         raise ValueError(
             f"decode: mK has pages of {page_size} keys; expected 8, 16, 32 or a multiple of {KEYS}, known while tracing"
         )
@@ -393,7 +396,7 @@ def decode(
     decode_kernel(
         mQ, load_K, gK, load_V, gV, mTable, mLengths, mO, mL, mSums, mStats, mArrivals, scale, page_layout, sQ_layout,
         tiled_mma,
-    ).launch(grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1])  # fmt: skip
+    ).launch(grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1], min_blocks_per_mp=CTAS)  # fmt: skip
 
 
 def workspace(q, key_heads, processors):
@@ -471,14 +474,25 @@ def arguments(q, k, v, table, lengths, o, lse, space):
     )  # fmt: skip
 
 
+def operands(device, dtype, lengths, page_size, heads, key_heads, queries, depth, processors):
+    """Random ones: Q, K, V, the table, lengths, O and L to be written, the workspace."""
+    k, v, table = paged(dtype, lengths, page_size, key_heads, depth, device)
+    q = torch.randn(len(lengths), heads, queries, depth, device=device).to(dtype)
+    o, lse = torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan, device=device)
+    held = torch.tensor(lengths, device=device, dtype=torch.int32)
+    return q, k, v, table, held, o, lse, workspace(q, key_heads, processors)
+
+
+def problem(device: str):
+    """A small one."""
+    return decode, *arguments(*operands(device, torch.bfloat16, (300, 100), 64, 8, 1, 1, 64, 2)), 0.125
+
+
 def check(device: str) -> None:
-    for dtype, lengths, page_size, heads, key_heads, queries, depth, processors in CASES:
-        k, v, table = paged(dtype, lengths, page_size, key_heads, depth, device)
-        q = torch.randn(len(lengths), heads, queries, depth, device=device).to(dtype)
-        o, lse = torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan, device=device)
-        held = torch.tensor(lengths, device=device, dtype=torch.int32)
-        space, scale = workspace(q, key_heads, processors), depth**-0.5
-        decode(*arguments(q, k, v, table, held, o, lse, space), scale)
+    for dtype, lengths, *others in CASES:
+        q, k, v, table, _, o, lse, space = made = operands(device, dtype, lengths, *others)
+        scale = q.shape[3] ** -0.5
+        decode(*arguments(*made), scale)
         expected, expected_lse = reference(q, k, v, table, lengths, scale)
         torch.testing.assert_close(o, expected.to(dtype), rtol=2e-2, atol=4e-3)
         torch.testing.assert_close(lse, expected_lse.float(), rtol=1e-4, atol=1e-4)

@@ -41,7 +41,7 @@ class Plan(NamedTuple):
 
 
 PLANS = {64: Plan(3, 128, 4, True, True), 128: Plan(2, 128, 2, True, True), 256: Plan(2, 80, 2, False, False)}
-REGISTERS = {2: (40, 232), 3: (32, 160)}  # of a thread that fetches, and of one that computes
+REGISTERS = {2: (24, 240), 3: (32, 160)}  # of a thread that fetches, and of one that computes
 
 
 class Problem(NamedTuple):
@@ -210,6 +210,9 @@ def attention_kernel(
             stages_K.consumer_release(state_K)
             state_K.advance()
             weigh(block, first, keys, below, above)
+            # V came long ago. This keeps ptxas from waiting for O before the exponentials: it moves that wait up, but
+            # not over a branch.
+            stages_V.consumer_wait(state_V)
             warpgroup.wait_group(0)
             stages_V.consumer_release(state_V)
             state_V.advance()
@@ -280,9 +283,8 @@ def attention_kernel(
             if cutlass.const_expr(not plan.has_own_O):
                 stages_Q.consumer_release(state_Q)
 
-        if cutlass.const_expr(plan.takes_turns):
-            if group == warpgroups - 1:
-                cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
+        if cutlass.const_expr(plan.takes_turns) and group == warpgroups - 1:
+            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
         for_each_tile(problem, plan, compute)
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
@@ -421,9 +423,10 @@ def reference(q, k, v, scale, left=None, right=None):
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     scores = scale * q @ k.mT
     distance = torch.arange(k.shape[2], device=q.device) - torch.arange(q.shape[2], device=q.device)[:, None]
-    for bound, hidden in ((left, left is not None and distance < -left), (right, right is not None and distance > right)):
-        if bound is not None:
-            scores = scores.masked_fill(hidden, -math.inf)
+    if left is not None:
+        scores = scores.masked_fill(distance < -left, -math.inf)
+    if right is not None:
+        scores = scores.masked_fill(distance > right, -math.inf)
     return scores.softmax(-1).nan_to_num() @ v, scores.logsumexp(-1)
 
 
@@ -448,18 +451,12 @@ def arguments(q, k, v, o, lse, scale, left=None, right=None, starts_q=None, star
     return *map(argument, (q, k, v, o, lse)), scale, left, right, *starts, max_q or q.shape[2], ctas, q.shape[3]
 
 
-def problem(device):
+def problem(device: str):
     """A small one: causal, with two heads of queries for one of keys."""
     q = torch.randn(1, 2, 256, 128, device=device).bfloat16()
     k, v = (torch.randn(1, 1, 256, 128, device=device).bfloat16() for _ in range(2))
     o, lse = torch.empty_like(q), torch.empty(q.shape[:3], device=device)
     return attention, *arguments(q, k, v, o, lse, 128**-0.5, None, 0)
-
-
-def problem(device: str):
-    """A small one."""
-    q, k, v, o = (torch.randn(1, 2, 256, 64, device=device).bfloat16() for _ in range(4))
-    return attention, *map(argument, (q, k, v, o, torch.empty(1, 2, 256, device=device))), 0.125, True
 
 
 def check(device: str) -> None:

@@ -246,6 +246,12 @@ def argument(tensor):
     return made
 
 
+def problem(device: str):
+    """A small one."""
+    q, k, v, o = (torch.randn(1, 2, 256, 64, device=device).bfloat16() for _ in range(4))
+    return attention, *map(argument, (q, k, v, o, torch.empty(1, 2, 256, device=device))), 0.125, True
+
+
 def check(device: str) -> None:
     for dtype, batches, heads, key_heads, queries, keys, depth, is_causal in CASES:
         q = torch.randn(batches, heads, queries, depth, device=device).to(dtype)

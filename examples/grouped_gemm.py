@@ -45,7 +45,7 @@ class Found(NamedTuple):
 
 
 class Groups:
-    """Where the groups' tiles are. Clusters are counted through all groups; each asks for its own in ascending order."""
+    """Where the groups' tiles are. Clusters are counted through all groups and ask for tiles in ascending order."""
 
     def __init__(self, ends, columns, cluster, is_masked):
         self.ends, self.is_masked, self.cluster = ends, is_masked, cluster
@@ -230,7 +230,7 @@ def stores(tCrC, sC, store_C, gC, mC, mma, warp_idx, tidx, is_gated):
             column = n * count + part
             is_whole = left >= PART[0]
             if asks:
-                if is_whole:
+                if is_whole and column * PART[1] < mC.shape[1]:
                     there = cute.group_modes(
                         cute.local_tile(cute.domain_offset((row, 0, 0), gC), PART, (0, None, group)), 0, 2
                     )
@@ -292,9 +292,14 @@ def grouped_gemm(
     load_A, gA = cpasync.make_tiled_tma_atom(
         load(cluster[1]), mA, stage(sA_layout), (TILE[0], TILE[2]), num_multicast=cluster[1]
     )
-    load_B, gB = cpasync.make_tiled_tma_atom(
-        load(cluster[0]), mB, stage(sB_layout), TILE[1:], num_multicast=cluster[0]
-    )
+    tile_B, stage_B = TILE[1:], stage(sB_layout)
+    if is_gated:  # (N, gates or values, K, group), of which a tile has as many of both
+        n, k, count = mB.shape
+        along, across, group = mB.stride
+        halves = cute.make_layout((n // 2, 2, k, count), stride=(along, n // 2 * along, across, group))
+        mB, tile_B = cute.make_tensor(mB.iterator, halves), (TILE[1] // 2, 2, TILE[2])
+        stage_B = cute.composition(stage_B, cute.make_layout(tile_B))
+    load_B, gB = cpasync.make_tiled_tma_atom(load(cluster[0]), mB, stage_B, tile_B, num_multicast=cluster[0])
     store_C, gC = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mC, stage(sC_layout), PART)
     columns = cute.ceil_div(mC.shape[1], TILE[1] // 2 if is_gated else TILE[1])
     grouped_kernel(
@@ -337,6 +342,14 @@ CASES = (
 
 def argument(tensor):
     return cute.runtime.from_dlpack(tensor, assumed_align=16)
+
+
+def problem(device: str):
+    """A small one: two groups, of which one ends inside of a tile."""
+    a, c = (torch.randn(256, 256, device=device).bfloat16() for _ in range(2))
+    b = torch.randn(2, 256, 256, device=device).bfloat16()
+    ends = torch.tensor([100, 256], dtype=torch.int32, device=device)
+    return grouped_gemm, *map(argument, (a, b, c)), cute.runtime.from_dlpack(ends), 2
 
 
 def check(device: str) -> None:

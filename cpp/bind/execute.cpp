@@ -7,6 +7,7 @@
 
 #include "convert.hpp"
 #include "host/execute/profile/profile.hpp"
+#include "host/execute/profile/timeline.hpp"
 #include "module.hpp"
 #include "program.hpp"
 #include "program/evaluate.hpp"
@@ -242,6 +243,22 @@ py::object profile_kernel(const std::shared_ptr<Program>& program, std::size_t k
   return rows;
 }
 
+py::object timeline_kernel(const std::shared_ptr<Program>& program, std::size_t kernel,
+                           const std::vector<int64_t>& grid, const std::vector<int64_t>& block,
+                           const std::vector<int64_t>& cluster, int64_t shared_bytes,
+                           const std::vector<uint64_t>& arguments, uint64_t cta,
+                           const std::vector<std::pair<uint64_t, program::MapOfTensor>>& maps) {
+  Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
+  launch.maps = maps_of(maps);
+  launch.timed = cta;
+  py::list spans;
+  for (const execute::Span& span : outcome_of(launch).timeline) {
+    spans.append(py::make_tuple(span.warp, std::string(execute::text_of(span.kind)), span.begin, span.end,
+                                program->places[span.place].line, span.barrier));
+  }
+  return spans;
+}
+
 void bind_profile(py::module_& m) {
   const auto number = [](auto&& get) { return [get](const BoundRow& b) { return get(b.row); }; };
   py::class_<BoundRow>(m, "ProfileRow", "What one operation, or its requests to one memory, cost in a launch.")
@@ -322,6 +339,12 @@ void bind_execute(py::module_& module) {
         py::arg("maps") = std::vector<std::pair<uint64_t, program::MapOfTensor>>(),
         "Run a kernel on the CPU and count what it costs: rows of operations and requests, sorted by line. `warp`: "
         "(block, warp in it) that alone is counted.");
+  m.def("timeline_kernel", &timeline_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
+        py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
+        py::arg("arguments") = std::vector<uint64_t>(), py::arg("cta") = 0,
+        py::arg("maps") = std::vector<std::pair<uint64_t, program::MapOfTensor>>(),
+        "Run a kernel on the CPU and note what the warps of one block do when: (warp, what, first step, the step after "
+        "the last, line, barrier or -1). A warp executes one instruction of the executor a step.");
 }
 
 }  // namespace tilewright::bind

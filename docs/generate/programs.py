@@ -20,7 +20,7 @@ GROUPS = {
         visualize_tv vector_add elementwise_apply transpose reduction rows scan histogram stencil tma_copy
     """,
     "Matrix products": """
-        article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm
+        article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm fp8_block_gemm
     """,
     "Attention": "attention_mma_sync attention_forward attention_backward attention_decode",
 }
@@ -55,6 +55,17 @@ cute.profile(function, *arguments)
 
 """
 
+TIMELINE = """## Who does what when
+
+The warps of the first block, in steps of the CPU's execution, which are not cycles: a row is a warp or some that do the
+same, and what was asked for is under way until the first wait for it has ended.
+
+```{code-cell} ipython3
+cute.show(cute.timeline(function, *arguments))
+```
+
+"""
+
 
 class Program:
     """What a page needs of an example, read from its text: nothing of it runs here."""
@@ -69,17 +80,19 @@ class Program:
         found = re.search(r'^PICTURE = "(.*)"(?:  # (.*))?$', text, re.M)
         assert found is not None, f"{path} has no PICTURE"
         self.layout, self.about = found[1], found[2] or "what the program's threads or tiles are"
-        self.has_problem = any(isinstance(node, ast.FunctionDef) and node.name == "problem" for node in tree.body)
+        # Where warps have roles, it matters who waits for whom.
+        self.is_specialized = "setmaxregister" in text or "pipeline" in text
 
     def page(self) -> str:
         name = self.name
         about = markdown(f"{self.lead}\n\n{self.rest}" if self.lead else self.rest)
-        cost = PROFILE.format(name=name) if self.has_problem else ""
+        cost = PROFILE.format(name=name)
+        when = TIMELINE if self.is_specialized else ""
         return (
             f"{FRONT}# {self.title}\n\n{about}\n\n"
             f"`{self.layout}`: {self.about}.\n\n"
             f"```{{image}} {name}.svg\n:alt: {self.layout}\n:class: picture\n```\n\n"
-            f"{cost}"
+            f"{cost}{when}"
             f"## The program\n\n"
             f"`examples/{name}.py`; `python -m tilewright.examples.{name}` runs it.\n\n"
             f"```{{literalinclude}} ../../examples/{name}.py\n:language: python\n:start-after: from __future__\n```\n"

@@ -11,8 +11,8 @@ __all__ = ["imported_torch"]
 def imported_torch() -> Any:
     """torch, if it is imported to its end, else None.
 
-    A file or folder of that name beside the program is imported in its place, and another thread may be on its way through
-    torch's own import: both have the name, and not what torch has.
+    A file or folder of that name beside the program is imported in its place. Another thread may be on its way through
+    torch's own import. Both have the name, and not what torch has.
 
     >>> imported_torch() is None or hasattr(imported_torch(), "Tensor")
     True

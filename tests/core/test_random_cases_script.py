@@ -12,11 +12,9 @@ from places import ROOT
 
 
 def ran(state, cases, *, status=0):
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts/random_cases.py", "--state", state, "--cases", str(cases)]
-        + ["--only", "right_inverse", "product"],
-        text=True, stdout=subprocess.PIPE, check=False,
-    )  # fmt: skip
+    command = [sys.executable, ROOT / "scripts/random_cases.py", "--state", state, "--cases", str(cases)]
+    kinds = ["--only", "right_inverse", "product"]
+    done = subprocess.run([*command, *kinds], text=True, stdout=subprocess.PIPE, check=False)
     assert done.returncode == status, done.stdout
     return done.stdout, json.loads(state.read_text(encoding="utf-8"))
 

@@ -18,13 +18,9 @@ pytestmark = [
 PROGRAM = runpy.run_path(str(ROOT / "examples" / "attention_decode.py"))
 
 
-def problem(dtype, lengths, page_size, heads, key_heads, queries, depth):
-    k, v, table = PROGRAM["paged"](dtype, lengths, page_size, key_heads, depth, "cuda")
-    q = torch.randn(len(lengths), heads, queries, depth, device="cuda").to(dtype)
-    o, lse = torch.full_like(q, float("nan")), torch.full(q.shape[:3], float("nan"), device="cuda")
+def problem(*facts):
     processors = torch.cuda.get_device_properties(0).multi_processor_count
-    held = torch.tensor(lengths, device="cuda", dtype=torch.int32)
-    return q, k, v, table, held, o, lse, PROGRAM["workspace"](q, key_heads, processors)
+    return PROGRAM["operands"]("cuda", *facts, processors)
 
 
 def torchs(q, k, v, table, lengths, scale):

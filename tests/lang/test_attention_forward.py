@@ -128,6 +128,21 @@ def test_nothing_is_spilled(depth, registers, left, right):
     compiled = cute.compile(PROGRAM["attention"], *arguments, options="--gpu-arch sm_90a")
     assert (compiled.spills, compiled.registers) == (0, registers)
     assert ".local" not in compiled.ptx
+    (kernel,) = compiled.kernels
+    assert "serialized" not in kernel.binary.log
+
+
+@nvrtc
+@pytest.mark.parametrize("depth", [64, 128, 256])
+def test_exponentials_stand_before_the_wait_for_o(depth):
+    """In the main loop: S is waited for, the softmax follows, then a branch, which ptxas moves no wait over, then O."""
+    arguments = PROGRAM["arguments"](*operands(torch.bfloat16, 1, 2, 1, 256, 256, depth), 1.0)
+    ptx = cute.compile(PROGRAM["attention"], *arguments, options="--gpu-arch sm_90a").ptx
+    loop = ptx[ptx.index("wgmma.wait_group.sync.aligned 1") :]
+    softmax = loop[: loop.index("wgmma.wait_group.sync.aligned 0")]
+    columns = PROGRAM["PLANS"][depth].keys // 4
+    assert softmax.count("ex2.approx") == 2 * (columns + 1)
+    assert "mbarrier.try_wait" in softmax[softmax.rindex("ex2.approx") :]
 
 
 @pytest.mark.parametrize(

@@ -486,11 +486,16 @@ def type_changes():
 def undefined_after():
     @cute.kernel
     def k(a: cute.Tensor, n: Int32):
-        if n > 2:  # here
+        if n > 2:
             v = a[0]
-        a[1] = v
+        a[1] = v  # here
 
     k(x, 4).launch()
+
+
+def line_of_if(function):
+    """The line of a case's `if`: its error stands at the use, and names that line."""
+    return function.__code__.co_firstlineno + 4
 
 
 @case
@@ -890,7 +895,8 @@ SAID = {
     ),
     "undefined_after": (
         UnboundLocalError,
-        "@, in k: v has no value behind this `if`, which is decided at run time, for only one branch assigns it;",
+        f"{__file__}:{line_of_if(undefined_after)}, in k: v has no value behind this `if`, which is decided at run "
+        "time, for only one branch assigns it;",
     ),
     "store_wrong_vector": (
         TypeError,

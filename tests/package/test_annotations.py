@@ -7,6 +7,8 @@ import inspect
 
 import pytest
 
+pytest.importorskip("torch", reason="tilewright.torch is among what is looked at")
+
 NAMESPACES = (
     *("tilewright", "tilewright.analysis", "tilewright.cute", "tilewright.cute.arch", "tilewright.cute.runtime"),
     *("tilewright.cute.nvgpu.warpgroup", "tilewright.kernels", "tilewright.torch"),

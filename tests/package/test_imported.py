@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.machinery import PathFinder
+
 USE = """
 import numpy as np
 import torch
@@ -29,5 +30,5 @@ def test_a_file_called_torch(tmp_path):
 def test_the_tests_of_torch_are_not_torch():
     """Else a Python without torch, as 3.14 is, would fail tests that it has to skip."""
     found = PathFinder.find_spec("torch")
-    assert found is None or found.loader is not None and found.origin is not None
+    assert found is None or (found.loader is not None and found.origin is not None)
     assert not [place for place in sys.path if place.endswith("/tests")]

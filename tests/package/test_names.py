@@ -5,16 +5,20 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
 from tilewright._names import did_you_mean
 
+NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
 NAMESPACES = (
-    *("tilewright", "tilewright.analysis", "tilewright.cute", "tilewright.cute.arch", "tilewright.cute.runtime"),
+    pytest.param("tilewright", marks=NEEDS_TORCH),
+    *("tilewright.analysis", "tilewright.cute", "tilewright.cute.arch", "tilewright.cute.runtime"),
     *("tilewright.cute.nvgpu", "tilewright.cute.nvgpu.common", "tilewright.cute.nvgpu.cpasync"),
     *("tilewright.cute.nvgpu.warp", "tilewright.cute.nvgpu.warpgroup"),
-    *("tilewright.kernels", "tilewright.numeric", "tilewright.show", "tilewright.torch"),
+    *("tilewright.kernels", "tilewright.numeric", "tilewright.show"),
+    pytest.param("tilewright.torch", marks=NEEDS_TORCH),
 )
 
 

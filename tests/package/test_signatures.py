@@ -14,6 +14,7 @@ import tilewright
 from hostile import PLACES, public
 from tilewright import _core, cute
 
+pytest.importorskip("torch", reason="tilewright.torch is among what is looked at")
 CALLABLES = dict(pair for place in (*PLACES, "tilewright.numeric", "tilewright.show") for pair in public(place))
 # Instances come from functions alone.
 WITHOUT_CONSTRUCTOR = {"ComposedLayout", "Layout", "DriverError"}

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "host/execute/async/bulk.hpp"
 #include "host/execute/profile/profile.hpp"
+#include "host/execute/profile/timeline.hpp"
 #include "host/execute/shadow/shadow.hpp"
 
 namespace tilewright::execute {
@@ -48,13 +49,14 @@ uint64_t mixed(uint64_t x) {  // SplitMix64
   return x ^ x >> 31;
 }
 
-Block::Block(const Launch& launch, Shadow* shadow, Profile* profile, FindingTable& findings,
+Block::Block(const Launch& launch, Shadow* shadow, Profile* profile, Timeline* timeline, FindingTable& findings,
              std::vector<Printed>& printed) {
   const Code& code = *launch.code;
   cta_.launch = &launch;
   cta_.code = &code;
   cta_.shadow = shadow;
   cta_.profile = profile;
+  cta_.timeline = timeline;
   cta_.findings = &findings;
   cta_.printed = &printed;
   cta_.threads = static_cast<uint32_t>(launch.block[0] * launch.block[1] * launch.block[2]);
@@ -97,6 +99,7 @@ void Block::begin(uint64_t linear) {
   for (Barrier& barrier : cta_.barriers) barrier = Barrier{};
   for (Warp& warp : cta_.warps) {
     warp.pc = 0;
+    warp.clock = 0;
     warp.mask = warp.live;
     warp.state = State::kReady;
     warp.masks.clear();
@@ -134,7 +137,10 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
     warp->budget = kTurn;
     resume(*warp);
     if (cta_.is_stopped) return end();
-    if (warp->state == State::kDone) complete_cluster_barrier(*cta_.cluster);
+    if (warp->state == State::kDone) {
+      if (cta_.timeline != nullptr) cta_.timeline->end(*warp);
+      complete_cluster_barrier(*cta_.cluster);
+    }
     if (warp->state == State::kReady) {
       if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return within_limit(*warp) ? Progress::kTurn : end();
       if (is_stopped()) return Progress::kTurn;
@@ -233,6 +239,13 @@ void Block::resume(Warp& warp) {
       const Instruction& i = code[warp.pc++];
       if (warp.has_undefined) Shadow::flow(warp, i);
       i.checked(warp, i);
+    }
+  } else if (Timeline* const timeline = warp.cta->timeline; timeline != nullptr) {
+    while (warp.running) {
+      const Instruction& i = code[warp.pc++];
+      ++warp.clock;
+      i.run(warp, i);
+      timeline->after(warp, i);
     }
   } else if (Profile* const profile = warp.cta->profile; profile != nullptr) {
     while (warp.running) {

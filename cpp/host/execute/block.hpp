@@ -10,7 +10,8 @@ uint64_t mixed(uint64_t x);  // SplitMix64
 // Memory and warps of a CTA; used again for the next one.
 class Block {
  public:
-  Block(const Launch& launch, Shadow* shadow, Profile* profile, FindingTable& findings, std::vector<Printed>& printed);
+  Block(const Launch& launch, Shadow* shadow, Profile* profile, Timeline* timeline, FindingTable& findings,
+        std::vector<Printed>& printed);
 
   Cta& cta() { return cta_; }
 

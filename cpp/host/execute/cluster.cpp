@@ -22,12 +22,12 @@ std::string counted_of(int64_t count, int64_t of, const char* what) { return con
 
 }  // namespace
 
-Cluster::Cluster(const Launch& launch, Shadow* shadow, Profile* profile, FindingTable& findings,
+Cluster::Cluster(const Launch& launch, Shadow* shadow, Profile* profile, Timeline* timeline, FindingTable& findings,
                  std::vector<Printed>& printed)
     : launch_(launch) {
   const int64_t count = launch.cluster[0] * launch.cluster[1] * launch.cluster[2];
   for (int64_t rank = 0; rank < count; ++rank) {
-    blocks_.push_back(std::make_unique<Block>(launch, shadow, profile, findings, printed));
+    blocks_.push_back(std::make_unique<Block>(launch, shadow, profile, timeline, findings, printed));
     Cta& cta = blocks_.back()->cta();
     cta.cluster = &state_;
     cta.rank = static_cast<uint32_t>(rank);
@@ -37,6 +37,7 @@ Cluster::Cluster(const Launch& launch, Shadow* shadow, Profile* profile, Finding
 
 void Cluster::begin(uint64_t linear) {
   state_.generation = state_.changes = 0;
+  state_.arriving = state_.complete = 0;
   state_.loads.clear();
   int64_t first[3], rest = static_cast<int64_t>(linear);
   for (int d = 0; d < 3; ++d) {

@@ -7,7 +7,7 @@ namespace tilewright::execute {
 
 class Cluster {
  public:
-  Cluster(const Launch& launch, Shadow* shadow, Profile* profile, FindingTable& findings,
+  Cluster(const Launch& launch, Shadow* shadow, Profile* profile, Timeline* timeline, FindingTable& findings,
           std::vector<Printed>& printed);
 
   // The CTAs of a cluster by its number in the grid.

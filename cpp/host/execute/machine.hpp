@@ -18,6 +18,7 @@ struct CtaMemory;
 struct ClusterState;
 class Profile;
 class Shadow;
+class Timeline;
 
 // Frames are interleaved: 4 bytes of a lane lie beside the same 4 bytes of the next one.
 inline constexpr uint64_t kFrameRow = 4 * kLanes;
@@ -75,6 +76,9 @@ struct BulkCopy {
   // From shared memory: the thread's group, and whether it has read all.
   uint32_t group = 0;
   bool has_read = false;
+  // Of a timeline: when it was asked for, and its span.
+  uint64_t step = 0;
+  uint32_t span = ~uint32_t{0};
 };
 
 enum class State : uint8_t { kReady, kAtBarrier, kAtMbarrier, kAtClusterBarrier, kDone };
@@ -103,6 +107,7 @@ struct Warp {
   int64_t budget = 0;          // jumps back until other warps have their turn
   bool running = false;
   uint64_t executed = 0;
+  uint64_t clock = 0;    // steps of a timeline
   int32_t barrier = -1;  // that it waits at
   const Instruction* waits = nullptr;
   std::vector<PhaseWait> phases;  // that it waits for
@@ -128,6 +133,7 @@ struct Barrier {
   uint32_t expected = 0;  // threads; 0: none has come yet
   uint32_t place = 0;
   std::vector<uint32_t> waiting;  // warps
+  uint64_t step = 0;              // of the last arrival, on a timeline
 };
 
 // In shared memory: a phase is complete when no arrivals and no bytes lack.
@@ -140,16 +146,20 @@ struct Mbarrier {
   uint32_t place = 0;        // where it was initialised
   uint32_t expected_at = 0;  // the last place where bytes were expected in this phase
   std::string name;
+  // Of a timeline: the step of the last arrival in this phase, and in the one that is complete; the copies of both.
+  uint64_t arriving = 0, complete = 0;
+  std::vector<uint32_t> landing, landed;
 
   bool is_complete(uint32_t parity) const { return (phase & 1) != parity; }
 };
 
 // What the CTAs of a cluster share.
 struct ClusterState {
-  std::vector<BulkCopy> loads;  // that are under way
-  std::vector<Cta*> ctas;       // by their rank
-  uint64_t generation = 0;      // of the barrier of all their threads
-  uint64_t changes = 0;         // of mbarriers, so far
+  std::vector<BulkCopy> loads;          // that are under way
+  std::vector<Cta*> ctas;               // by their rank
+  uint64_t generation = 0;              // of the barrier of all their threads
+  uint64_t changes = 0;                 // of mbarriers, so far
+  uint64_t arriving = 0, complete = 0;  // of a timeline: the steps of the last arrivals at the barrier of all
 };
 
 inline constexpr int kBarriers = 16;
@@ -182,6 +192,7 @@ struct Cta {
   FindingTable* findings = nullptr;
   Shadow* shadow = nullptr;
   Profile* profile = nullptr;
+  Timeline* timeline = nullptr;
   std::shared_ptr<CtaMemory> memory;  // the shadow's
   std::vector<Printed>* printed = nullptr;
 

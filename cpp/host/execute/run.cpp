@@ -13,6 +13,7 @@
 #include "cluster.hpp"
 #include "core/wide.hpp"
 #include "host/execute/profile/profile.hpp"
+#include "host/execute/profile/timeline.hpp"
 #include "host/execute/shadow/shadow.hpp"
 
 namespace tilewright::execute {
@@ -50,6 +51,7 @@ class Worker {
   Worker(const Launch& launch, const Order& order, Shadow* shadow, std::atomic<bool>& stop)
       : launch_(launch), order_(order), shadow_(shadow), stop_(stop) {
     if (launch.profile) profile = std::make_unique<Profile>(*launch.code, launch.profiled);
+    if (launch.timed) timeline = std::make_unique<Timeline>(*launch.timed);
   }
 
   template <class Next>
@@ -60,7 +62,9 @@ class Worker {
       std::unique_ptr<Cluster> cluster;
       uint64_t i = 0;
       if (more && waiting.size() < kMostClusters && (more = next(i))) {
-        if (idle.empty()) idle.push_back(std::make_unique<Cluster>(launch_, shadow_, profile.get(), findings, printed));
+        if (idle.empty()) {
+          idle.push_back(std::make_unique<Cluster>(launch_, shadow_, profile.get(), timeline.get(), findings, printed));
+        }
         cluster = std::move(idle.front());
         idle.pop_front();
         cluster->begin(order_(i));
@@ -90,6 +94,7 @@ class Worker {
   FindingTable findings;
   std::vector<Printed> printed;
   std::unique_ptr<Profile> profile;
+  std::unique_ptr<Timeline> timeline;
   bool asks = false;  // whether to give up
   std::exception_ptr failure;
 
@@ -190,6 +195,11 @@ Outcome run(const Launch& launch) {
   if (launch.profile) {
     for (std::size_t i = 1; i < workers.size(); ++i) workers[0].profile->merge(*workers[i].profile);
     outcome.profile = workers[0].profile->rows();
+  }
+  if (launch.timed) {
+    for (const Worker& worker : workers) {
+      outcome.timeline.insert(outcome.timeline.end(), worker.timeline->spans.begin(), worker.timeline->spans.end());
+    }
   }
   return outcome;
 }

@@ -53,6 +53,7 @@ struct Launch {
   bool check = false;
   bool profile = false;                // without check
   std::optional<WarpOfGrid> profiled;  // none: all warps
+  std::optional<uint64_t> timed;       // the CTA whose timeline is wanted, and no costs
   uint64_t seed = 0;
   int threads = 0;                      // 0: as the CPU likes
   int64_t limit = 0;                    // jumps back of a CTA's warps; 0: without limit
@@ -123,10 +124,12 @@ class FindingTable {
 };
 
 struct ProfileRow;  // profile/profile.hpp
+struct Span;        // profile/timeline.hpp
 
 struct Outcome {
   std::vector<Finding> findings;
   std::vector<ProfileRow> profile;
+  std::vector<Span> timeline;
   std::string output;  // of printf
   bool is_interrupted = false;
 

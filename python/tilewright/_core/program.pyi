@@ -33,6 +33,7 @@ __all__: list[str] = [
     "profile_kernel",
     "run_kernel",
     "tensor_map",
+    "timeline_kernel",
 ]
 
 class ProgramError(RuntimeError):
@@ -593,4 +594,20 @@ def run_kernel(
 def tensor_map() -> Type:
     """
     The type of a tensor map: which boxes of a tensor TMA copies.
+    """
+
+def timeline_kernel(
+    program: Program,
+    kernel: typing.SupportsInt | typing.SupportsIndex,
+    grid: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    block: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex],
+    *,
+    cluster: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+    shared_bytes: typing.SupportsInt | typing.SupportsIndex = 0,
+    arguments: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex] = [],
+    cta: typing.SupportsInt | typing.SupportsIndex = 0,
+    maps: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, MapOfTensor]] = [],
+) -> typing.Any:
+    """
+    Run a kernel on the CPU and note what the warps of one block do when: (warp, what, first step, the step after the last, line, barrier or -1). A warp executes one instruction of the executor a step.
     """

@@ -249,6 +249,7 @@ if TYPE_CHECKING:
         PtxasOptions,
     )
     from tilewright.lang.profiling.profile import profile
+    from tilewright.lang.profiling.timeline import timeline
     from tilewright.lang.run import on_device
     from tilewright.show.registry import show
 
@@ -516,6 +517,7 @@ __all__ = [
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "timeline",
     "transform_apply",
     "transform_leaf",
     "tuple_cat",
@@ -613,6 +615,7 @@ _LAZY = {
     "pretty_str": "tilewright.cute.text.printing",
     "print_latex": "tilewright.cute.text.printing",
     "profile": "tilewright.lang.profiling.profile",
+    "timeline": "tilewright.lang.profiling.timeline",
     "print_latex_tiled_copy": "tilewright.cute.text.print_tv",
     "print_latex_tiled_mma": "tilewright.cute.text.print_tv",
     "print_latex_tv": "tilewright.cute.text.print_tv",

@@ -40,6 +40,7 @@ OBJECTS: dict[str, str] = {
     "tilewright.analysis.boxes.BoxAccess": "tilewright.show.analysis.requests:box_picture",
     "tilewright.analysis.cp_async.AsyncAccess": "tilewright.show.analysis.requests:async_picture",
     "tilewright.lang.profiling.profile.Line": "tilewright.show.analysis.profiles:line_picture",
+    "tilewright.lang.profiling.timeline.Timeline": "tilewright.show.analysis.timelines:timeline_picture",
     "tilewright.lang.profiling.profile.Profile": "tilewright.show.analysis.profiles:profile_picture",
     "tilewright.analysis.swizzle_modes.SwizzleMode": f"{_HERE}.subjects.swizzle_modes:tile_mode_picture",
     "tilewright.cute.atoms.modifiers.SwizzleMode": f"{_HERE}.subjects.swizzle_modes:box_mode_picture",

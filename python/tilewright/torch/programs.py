@@ -36,6 +36,7 @@ TYPES = {
     torch.float16: numeric.Float16,
     torch.bfloat16: numeric.BFloat16,
     torch.float32: numeric.Float32,
+    torch.float8_e4m3fn: numeric.Float8E4M3FN,
     torch.int32: numeric.Int32,
 }
 
@@ -43,7 +44,7 @@ TYPES = {
 @cache
 def capability(device: torch.device) -> tuple[int, int]:
     """The compute capability of a device; the CPU executes the programs of 9.0."""
-    return (9, 0) if device.type == "cpu" else torch.cuda.get_device_capability(device)
+    return torch.cuda.get_device_capability(device) if device.type == "cuda" else (9, 0)
 
 
 @cache
@@ -120,6 +121,20 @@ def _grouped_gemm(order_a: int, order_b: int, ctas: int, cluster: tuple[int, int
     a, b, c = (_matrices(torch.bfloat16, *x) for x in ((2, order_a), (3, order_b), (2, 1)))
     program = load("tilewright.examples.grouped_gemm:grouped_gemm")
     return compile(program, a, b, c, _numbers(torch.int32, 1), ctas, cluster)
+
+
+def fp8_block_gemm(device: torch.device) -> Compiled:
+    """C of A, the scales of its rows' blocks, B (N, K), and those of its blocks."""
+    return _fp8_block_gemm(ctas(device) // 2)
+
+
+@cache
+def _fp8_block_gemm(clusters: int) -> Compiled:
+    a, b = (_rows(torch.float8_e4m3fn, None, None) for _ in range(2))
+    numbers = [sym_int(64) for _ in range(2)]
+    scales = make_fake_tensor(numeric.Float32, [sym_int() for _ in range(2)], numbers)
+    c = _rows(torch.bfloat16, None, None)
+    return compile(load("tilewright.examples.fp8_block_gemm:gemm"), a, scales, b, scales, c, clusters)
 
 
 def _matrices(dtype: torch.dtype, rank: int, contiguous: int) -> Any:

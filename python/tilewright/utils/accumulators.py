@@ -30,7 +30,7 @@ def _modes(function: str, acc: Tensor) -> tuple[_core.Layout, _core.Layout, _cor
 def rows_and_columns(acc: Tensor) -> Tensor:
     """The accumulators of a thread as a matrix (rows, columns): tile by tile along M, and along N.
 
-    The columns are (pair, tiles of 8 columns): column (e,t) of a thread is column 8t + 2 (lane mod 4) + e of the product.
+    The columns are (pair, tiles of 8 columns): (e,t) of a thread is column 8t + 2 (lane mod 4) + e of the product.
     Raises ValueError for other tensors than accumulators of mma.sync or wgmma.
 
     >>> from tilewright import Float32, cute

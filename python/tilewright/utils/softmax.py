@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tilewright import _core
 from tilewright.cute import math as cute_math
 from tilewright.cute.tensors.rmem import make_rmem_tensor
 from tilewright.cute.vectors.choose import where
@@ -24,10 +23,10 @@ _LANES = 4  # that have a row together
 class OnlineSoftmax:
     """Each row's maximum m and sum l of exponentials, from one block of scores to the next.
 
-    Algorithm 1 of FlashAttention-2: m' = max(m, max s), w = exp(scale (s - m')), l' = exp(scale (m - m')) l + sum w. The
-    exponentials are powers of 2 of one multiplication and addition, for scale_log2 = scale log2(e) above 0. A thread
-    sums its own columns; `finish` adds those of the lanes with which it shares its rows. It is used in a kernel, by a
-    matrix of scores that `rows_and_columns` has made, with so many rows.
+    Algorithm 1 of FlashAttention-2: m' = max(m, max s), w = exp(scale (s - m')), l' = exp(scale (m - m')) l + sum w.
+    The exponentials are powers of 2 of one multiplication and addition, for scale_log2 = scale log2(e) above 0. A
+    thread sums its own columns; `finish` adds those of the lanes with which it shares its rows. It is used in a
+    kernel, by a matrix of scores that `rows_and_columns` has made, with so many rows.
     """
 
     def __init__(self, rows: int, scale_log2: Any) -> None:

@@ -168,7 +168,9 @@ def test_there_and_back(modes, cut):
         layout = cute.make_layout(nested, stride=(tuple(strides[:cut]), tuple(strides[cut:])))
         tensor = cute.make_tensor(tensor.iterator, layout)
     again, copy = np.from_dlpack(tensor), np.from_dlpack(tensor, copy=True)
-    assert (again.ctypes.data, again.shape, again.strides) == (array.ctypes.data, array.shape, array.strides)
+    assert (again.ctypes.data, again.shape) == (array.ctypes.data, array.shape)
+    # The stride of an extent of 1 reaches nothing; NumPy 2.2 makes one of its own.
+    assert all(extent == 1 or x == y for extent, x, y in zip(array.shape, again.strides, array.strides, strict=True))
     assert again.tolist() == copy.tolist() == array.tolist()
     assert not np.shares_memory(copy, base)
 

@@ -9,6 +9,7 @@
 #include "host/execute/lanes/handlers.hpp"
 #include "host/execute/lanes/numbers.hpp"
 #include "host/execute/profile/profile.hpp"
+#include "host/execute/profile/timeline.hpp"
 #include "host/execute/shadow/shadow.hpp"
 
 namespace tilewright::execute {
@@ -147,6 +148,10 @@ void load(Warp& warp, const Instruction& i, uint32_t lane, std::vector<BulkPiece
   if (copy.targets.empty()) return;
   if (warp.shadow != nullptr) warp.shadow->look_at_bulk(copy, nullptr, at_barrier);
   ClusterState& cluster = *warp.cta->cluster;
+  copy.step = warp.clock;
+  if (Timeline* const timeline = warp.cta->timeline; timeline != nullptr) {
+    copy.span = timeline->open(warp, i, SpanKind::kBulkLoad, copy.barrier);
+  }
   cluster.loads.push_back(std::move(copy));
   if (warp.cta->random != 0 && warp.cta->next_random() % 2 != 0) land_one(cluster);
 }
@@ -298,7 +303,10 @@ bool land_one(ClusterState& cluster) {
       }
     }
     if (cta->shadow != nullptr) cta->shadow->land_load(copy, *cta);
-    cta->mbarriers.at(copy.barrier).bytes -= copy.bytes;
+    Mbarrier& barrier = cta->mbarriers.at(copy.barrier);
+    barrier.bytes -= copy.bytes;
+    barrier.arriving = std::max(barrier.arriving, copy.step);
+    if (copy.span != kNoSpan) barrier.landing.push_back(copy.span);
     complete_phases(*cta, copy.barrier);
   }
   return true;

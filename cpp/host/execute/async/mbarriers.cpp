@@ -1,12 +1,14 @@
 // mbarriers, and the barrier of all threads of a cluster.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "bulk.hpp"
 #include "core/error.hpp"
 #include "host/execute/lanes/address.hpp"
 #include "host/execute/lanes/handlers.hpp"
 #include "host/execute/machine.hpp"
+#include "host/execute/profile/timeline.hpp"
 #include "host/execute/shadow/shadow.hpp"
 
 namespace tilewright::execute {
@@ -32,6 +34,11 @@ void wake(Cta& cta) {
         warp.shadow->hear(warp, wait.lanes, told_by(cta, wait.barrier).complete);
       }
     }
+    if (cta.timeline != nullptr) {
+      for (const PhaseWait& wait : warp.phases) {
+        cta.timeline->pass(warp, wait.barrier, cta.mbarriers.at(wait.barrier));
+      }
+    }
     warp.phases.clear();
     warp.state = State::kReady;
   }
@@ -47,6 +54,8 @@ void complete_phases(Cta& cta, uint32_t at) {
   barrier.expected = 0;
   barrier.expected_at = 0;
   ++barrier.phase;
+  barrier.complete = std::exchange(barrier.arriving, 0);
+  barrier.landed = std::exchange(barrier.landing, {});
   if (cta.shadow != nullptr) {
     CtaMemory::Phases& told = told_by(cta, at);
     join(told.complete, told.arriving);
@@ -155,6 +164,7 @@ void arrive(Warp& warp, const Instruction& i) {
       });
     }
     barrier.pending -= arrivals;
+    barrier.arriving = std::max(barrier.arriving, warp.clock);
     if (warp.shadow != nullptr && arrivals != 0) {
       // Who waits for the phase knows of the visit, too.
       if (found.cta != warp.cta) warp.shadow->note_visit(warp, i, *found.cta, lane);
@@ -198,6 +208,13 @@ Mask phases_of(Warp& warp, const Instruction& i, Mask mask, std::vector<PhaseWai
 }
 
 void hear(Warp& warp, const std::vector<PhaseWait>& phases, Mask complete) {
+  Cta& cta = *warp.cta;
+  for (const PhaseWait& phase : phases) {
+    const bool is_heard = (phase.lanes & complete) != 0;
+    if (cta.timeline != nullptr && is_heard) {
+      cta.timeline->pass(warp, phase.barrier, cta.mbarriers.at(phase.barrier));
+    }
+  }
   if (warp.shadow == nullptr) return;
   for (const PhaseWait& phase : phases) {
     const Mask lanes = phase.lanes & complete;
@@ -267,6 +284,7 @@ void cluster_arrive(Warp& warp, const Instruction& i) {
     return;
   }
   warp.has_arrived = true;
+  cluster.arriving = std::max(cluster.arriving, warp.clock);
   warp.generation = cluster.generation;
   if (warp.shadow != nullptr) {
     Told& told = told_in(cluster, false);
@@ -286,6 +304,9 @@ void cluster_wait(Warp& warp, const Instruction& i) {
   }
   if (warp.generation != cluster.generation) {
     warp.has_arrived = false;
+    if (Timeline* const timeline = warp.cta->timeline; timeline != nullptr) {
+      timeline->catch_up(warp, cluster.complete, SpanKind::kClusterBarrier, -1);
+    }
     if (warp.shadow != nullptr) warp.shadow->hear(warp, warp.live, told_in(cluster, true));
     return;
   }
@@ -304,6 +325,7 @@ void complete_cluster_barrier(ClusterState& cluster) {
     }
   }
   ++cluster.generation;
+  cluster.complete = std::exchange(cluster.arriving, 0);
   ++cluster.changes;
   Shadow* const shadow = cluster.ctas[0]->shadow;
   if (shadow != nullptr) {
@@ -316,6 +338,7 @@ void complete_cluster_barrier(ClusterState& cluster) {
       if (warp.state != State::kAtClusterBarrier) continue;
       warp.state = State::kReady;
       warp.has_arrived = false;
+      if (cta->timeline != nullptr) cta->timeline->catch_up(warp, cluster.complete, SpanKind::kClusterBarrier, -1);
       if (shadow != nullptr) shadow->hear(warp, warp.live, cluster.ctas[0]->memory->cluster.complete);
     }
   }

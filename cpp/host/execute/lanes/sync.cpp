@@ -1,8 +1,10 @@
 // Barriers: sync_threads and named ones.
+#include <algorithm>
 #include <bit>
 
 #include "handlers.hpp"
 #include "host/execute/machine.hpp"
+#include "host/execute/profile/timeline.hpp"
 #include "host/execute/shadow/shadow.hpp"
 
 namespace tilewright::execute {
@@ -14,6 +16,7 @@ void complete(Cta& cta, Barrier& barrier, int id) {
   for (const uint32_t index : barrier.waiting) {
     Warp& warp = cta.warps[index];
     warp.state = State::kReady;
+    if (cta.timeline != nullptr) cta.timeline->catch_up(warp, barrier.step, SpanKind::kBarrier, id);
     if (warp.shadow != nullptr) warp.shadow->leave(warp, id);
   }
   if (cta.shadow != nullptr) cta.shadow->reset(cta, id);
@@ -50,6 +53,7 @@ void arrive(Warp& warp, const Instruction& i, int id, uint32_t threads, bool wai
   }
   barrier.expected = threads;
   barrier.place = i.place;
+  barrier.step = std::max(barrier.step, warp.clock);
   // A warp counts as a whole, as its last one does that is not full.
   barrier.arrived += static_cast<uint32_t>(std::popcount(warp.live));
   if (warp.shadow != nullptr) warp.shadow->arrive(warp, id);

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tilewright.lang.arguments import Leaves, Memory
     from tilewright.lang.calls.decorated import Traced
 
-__all__ = ["ALIGNMENT", "Counted", "count", "whole_memory_of"]
+__all__ = ["ALIGNMENT", "Counted", "Timed", "count", "time", "whole_memory_of"]
 
 ALIGNMENT = 256  # bytes; of what a GPU allocates
 LEAST = 16  # bytes; of what allocators of the host do
@@ -32,6 +32,13 @@ class Counted(NamedTuple):
     grid: tuple[int, ...]
     block: tuple[int, ...]
     rows: list[Any]
+
+
+class Timed(NamedTuple):
+    """A launch and what a block's warps did: (warp, what, first step, one after the last, line, barrier)."""
+
+    kernel: str
+    spans: list[tuple[int, str, int, int, int, int]]
 
 
 class Whole(NamedTuple):
@@ -57,25 +64,38 @@ def count(
     that. `warp`: (block, warp in it) that alone is counted.
     """
     values, kept = _redirected(leaves, list(wholes), read, alignment)
-    launches, _, _ = traced.program.evaluate(traced.host, values)
     functions = traced.program.functions
     counted = []
-    for launch in launches:
-        rows = program.profile_kernel(
-            traced.program,
-            launch.kernel,
-            launch.grid,
-            launch.block,
-            cluster=launch.cluster,
-            shared_bytes=launch.shared_bytes,
-            arguments=[argument_of(values, given) for given in launch.arguments],
-            warp=warp,
-            maps=[(argument_of(values, map_.address), map_) for map_ in launch.maps],
-        )
+    for launch in traced.program.evaluate(traced.host, values)[0]:
+        rows = program.profile_kernel(*_where(traced, launch), **_with(launch, values), warp=warp)
         name, symbol = functions[launch.kernel].name, program.cuda_name(traced.program, launch.kernel)
         counted.append(Counted(name, symbol, tuple(launch.grid), tuple(launch.block), rows))
     del kept
     return counted
+
+
+def time(traced: Traced, leaves: Leaves, wholes: Iterable[Whole], block: int) -> list[Timed]:
+    """What the warps of one block of each launch do when, on copies of the call's memory."""
+    values, kept = _redirected(leaves, list(wholes), ctypes.memmove, LEAST)
+    timed = []
+    for launch in traced.program.evaluate(traced.host, values)[0]:
+        spans = program.timeline_kernel(*_where(traced, launch), **_with(launch, values), cta=block)
+        timed.append(Timed(traced.program.functions[launch.kernel].name, spans))
+    del kept
+    return timed
+
+
+def _where(traced: Traced, launch: Any) -> tuple[Any, ...]:
+    return traced.program, launch.kernel, launch.grid, launch.block
+
+
+def _with(launch: Any, values: list[Any]) -> dict[str, Any]:
+    return {
+        "cluster": launch.cluster,
+        "shared_bytes": launch.shared_bytes,
+        "arguments": [argument_of(values, given) for given in launch.arguments],
+        "maps": [(argument_of(values, map_.address), map_) for map_ in launch.maps],
+    }
 
 
 def whole_memory_of(arguments: Iterable[Any]) -> list[Whole]:

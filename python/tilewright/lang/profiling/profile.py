@@ -25,9 +25,11 @@ from tilewright.lang.trace import leaves_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tilewright.lang.arguments import Leaves
+    from tilewright.lang.calls.decorated import Traced
     from tilewright.lang.profiling.launches import Counted
 
-__all__ = ["Line", "Profile", "profile"]
+__all__ = ["Line", "Profile", "profile", "traced_call"]
 
 MEMORIES = {"gmem": "global", "smem": "shared"}
 LINE = 128  # bytes
@@ -279,15 +281,20 @@ def profile(function: Callable[..., object], *args: object, **kwargs: object) ->
     >>> found.worst[0].hint
     'load x: neighbouring lanes are 8 bytes apart but access 4: let them access neighbouring elements'
     """
-    if isinstance(function, Compiled):
-        traced, leaves = function.traced, function.leaves(args, kwargs)
-    elif isinstance(function, Jit):
-        bound = function.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        forms = function.forms(bound)
-        traced = function.trace(forms)
-        leaves = leaves_of((form, bound.arguments[name]) for name, form in forms.items())
-    else:
-        raise TypeError(f"profile: expected a function decorated with @cute.jit, but got {shown(function)}")
+    traced, leaves = traced_call("profile", function, args, kwargs)
     wholes = whole_memory_of((*args, *kwargs.values()))
     return Profile(count(traced, leaves, wholes), lambda warp: count(traced, leaves, wholes, warp=warp))
+
+
+def traced_call(
+    name: str, function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[Traced, Leaves]:
+    """The program of a call, and the leaves of its arguments. Raises TypeError for what is no @cute.jit function."""
+    if isinstance(function, Compiled):
+        return function.traced, function.leaves(args, kwargs)
+    if not isinstance(function, Jit):
+        raise TypeError(f"{name}: expected a function decorated with @cute.jit, but got {shown(function)}")
+    bound = function.signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    forms = function.forms(bound)
+    return function.trace(forms), leaves_of((form, bound.arguments[name]) for name, form in forms.items())

@@ -194,7 +194,7 @@ class Names:
             self.captured |= bit
         for part in ast.walk(node):
             if part.__class__ is ast.Nonlocal:
-                for name in part.names:  # type: ignore[attr-defined]
+                for name in part.names:
                     self.shared |= self.bit(name)
         if node.__class__ is not ast.Lambda:
             bit = self.bit(node.name)

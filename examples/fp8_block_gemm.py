@@ -1,0 +1,275 @@
+"""A GEMM of fp8 whose scales belong to blocks: each 128 of K are summed by wgmma, scaled, and added in fp32.
+
+What to learn: 8 bits have too few values for a whole matrix, so each row of A has a scale for every 128 columns, and B
+one for every 128 x 128 elements. Scales vary along K, so sums of one block of K are accumulators of their own; when
+they are there, each is multiplied by its scale and added to the sum in fp32 (accumulator promotion), which also keeps
+more bits than wgmma's adders of fp8 do. A warpgroup has 64 x 256 sums but multiplies half of the columns at a time: 128
+registers of sums and 64 of accumulators fit, each half has one scale of B, and while one warpgroup promotes, the tensor
+cores multiply for the other. The scales of the next block are on their way meanwhile. Else it is gemm_tma_wgmma.
+
+C (M, N) = sum over blocks b of K: SA (M, b) * SB (N / 128, b) * (A (M, K) B (N, K)^T over the block). A and B are e4m3
+and contiguous along K, C is bf16 and contiguous along N. The scales are Float32 in any order: torch's scaled_mm wants
+SA with the stride 1 along M and SB along K. A last block of less than 128 has scales, too.
+"""
+
+from __future__ import annotations
+
+import torch
+
+import tilewright as cutlass
+from tilewright import cute, pipeline
+from tilewright.cute.nvgpu import cpasync, warp, warpgroup
+from tilewright.utils import LayoutEnum, PersistentTileSchedulerParams, StaticPersistentTileScheduler, hopper_helpers
+
+PICTURE = "S<3,4,3> o 0 o ((8,8),128):((128,1024),1)"  # 64 rows of a stage of A
+BLOCK = 128  # elements that share a scale: along K, and of B along N
+TILE, STAGES = (128, 2 * BLOCK, BLOCK), 4
+WARPGROUPS, CLUSTER = 2, (2, 1)  # that multiply; CTAs along M that share tiles of B
+THREADS = 128 * (WARPGROUPS + 1)
+PART, BUFFERS = (64, 64), 2  # of a warpgroup's sums that go out at once, and how many of these are under way
+HALVES = TILE[1] // BLOCK
+BAND = 8  # tiles along N that clusters take before those of the next rows
+K_MAJOR = warpgroup.OperandMajorMode.K
+
+Scheduler = StaticPersistentTileScheduler
+
+
+@cute.kernel
+def gemm_kernel(
+    load_A: cute.CopyAtom, gA: cute.Tensor, mSA: cute.Tensor, load_B: cute.CopyAtom, gB: cute.Tensor, mSB: cute.Tensor,
+    store_C: cute.CopyAtom, gC: cute.Tensor, sA_layout: cute.ComposedLayout, sB_layout: cute.ComposedLayout,
+    sC_layout: cute.ComposedLayout, tiled_mma: cute.TiledMma, tiles: PersistentTileSchedulerParams,
+):  # fmt: skip
+    tidx, _, _ = cute.arch.thread_idx()
+    warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    storage = cutlass.utils.SmemAllocator()
+    sA = storage.allocate_tensor(load_A.value_type, sA_layout, 1024)
+    sB = storage.allocate_tensor(load_B.value_type, sB_layout, 1024)
+    sC = storage.allocate_tensor(store_C.value_type, sC_layout, 1024)
+    barriers = storage.allocate_array(cutlass.Int64, 2 * STAGES)
+
+    group = pipeline.CooperativeGroup
+    stages = pipeline.PipelineTmaAsync.create(
+        num_stages=STAGES, producer_group=group(pipeline.Agent.Thread),
+        consumer_group=group(pipeline.Agent.Thread, 4 * WARPGROUPS * CLUSTER[0]), barrier_storage=barriers,
+        tx_count=(TILE[0] + TILE[1]) * TILE[2], cta_layout_vmnk=cute.make_layout((1, *CLUSTER, 1)),
+    )  # fmt: skip
+    steps = cute.ceil_div(gA.shape[1], TILE[2])
+    scheduler = Scheduler.create(tiles, cute.arch.block_idx(), cute.arch.grid_dim())
+    work = scheduler.initial_work_tile_info()
+
+    if warp_idx >= 4 * WARPGROUPS:
+        cute.arch.setmaxregister_decrease(40)
+        if warp_idx == 4 * WARPGROUPS:
+            # (box, tile along M or N, tile along K), (box, stage)
+            rank = cute.arch.block_idx_in_cluster()
+            alone, pair = cute.make_layout(1), cute.make_layout(CLUSTER[0])
+            tA = cute.local_tile(gA, TILE, (None, None, None), proj=(1, None, 1))
+            tB = cute.local_tile(gB, TILE, (None, None, None), proj=(None, 1, 1))
+            first, second = cute.group_modes(sA, 0, 2), cute.group_modes(sB, 0, 2)
+            tAsA, tAgA = cpasync.tma_partition(load_A, 0, alone, first, cute.group_modes(tA, 0, 2))
+            tBsB, tBgB = cpasync.tma_partition(load_B, rank, pair, second, cute.group_modes(tB, 0, 2))
+            cpasync.prefetch_descriptor(load_A)
+            cpasync.prefetch_descriptor(load_B)
+            state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
+            while work.is_valid_tile:
+                m, n, _ = work.tile_idx
+                for step in cutlass.range(steps, unroll=1):
+                    stages.producer_acquire(state)
+                    barrier = stages.producer_get_barrier(state)
+                    cute.copy(load_A, tAgA[None, m, step], tAsA[None, state.index], tma_bar_ptr=barrier)
+                    cute.copy(
+                        load_B, tBgB[None, n, step], tBsB[None, state.index], tma_bar_ptr=barrier,
+                        mcast_mask=(1 << CLUSTER[0]) - 1,
+                    )  # fmt: skip
+                    state.advance()
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
+            stages.producer_tail(state)
+    else:
+        cute.arch.setmaxregister_increase(232)
+        group_idx = warp_idx // 4
+        thr_mma = tiled_mma.get_slice(group_idx * 128)
+        tCrA = tiled_mma.make_fragment_A(thr_mma.partition_A(sA))
+        shape = tiled_mma.partition_shape_C((TILE[0], BLOCK))
+        products = tiled_mma.make_fragment_C(shape)
+        tCrB, sums = [], []
+        for half in cutlass.range_constexpr(HALVES):
+            columns = cute.local_tile(sB, (BLOCK, TILE[2]), (half, 0, None))
+            tCrB.append(tiled_mma.make_fragment_B(thr_mma.partition_B(columns)))
+            sums.append(tiled_mma.make_fragment_C(shape))
+        own_row = tiled_mma.get_slice(tidx).partition_C(cute.make_identity_tensor((TILE[0], BLOCK)))[0][0]
+        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+        store = stores(sums, sC, store_C, gC, warp_idx, tidx % 128)
+
+        while work.is_valid_tile:
+            m, n, _ = work.tile_idx
+            for half in cutlass.range_constexpr(HALVES):
+                sums[half].fill(0.0)
+            following = scales(mSA, mSB, m, n, own_row, 0)
+            for step in cutlass.range(steps, unroll=1):
+                of_rows, of_columns = following
+                following = scales(
+                    mSA, mSB, m, n, own_row, cutlass.min(step + 1, steps - 1)
+                )  # while this block is multiplied
+                stages.consumer_wait(state)
+                at = (None, None, None, state.index)
+                for half in cutlass.range_constexpr(HALVES):
+                    tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
+                    warpgroup.fence()
+                    cute.gemm(tiled_mma, products, tCrA[at], tCrB[half][at], products)
+                    warpgroup.commit_group()
+                    warpgroup.wait_group(0)
+                    if cutlass.const_expr(half == HALVES - 1):
+                        stages.consumer_release(state)
+                    promote(products, sums[half], [x * of_columns[half] for x in of_rows])
+                state.advance()
+            store(m, n)
+            scheduler.advance_to_next_work()
+            work = scheduler.get_current_work()
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+def scales(mSA, mSB, m, n, own_row, block):
+    """Of a thread's two rows and of both halves' columns, for a block of K; those of what lies outside are not used."""
+    rows = [cutlass.min(m * TILE[0] + own_row + 8 * i, mSA.shape[0] - 1) for i in range(2)]
+    columns = [cutlass.min(n * HALVES + i, mSB.shape[0] - 1) for i in range(HALVES)]
+    return [mSA[row, block] for row in rows], [mSB[column, block] for column in columns]
+
+
+def promote(products, sums, scales):
+    """Add what a block of K gives to the sums, each of the thread's rows by its scale."""
+    # Accumulators ((2 columns, 2 rows, tiles of 8 columns), 1, 1) as (rows, columns).
+    layout = cute.make_layout((2, (2, BLOCK // 8)), stride=(2, (1, 4)))
+    new, old = (cute.make_tensor(x.iterator, layout) for x in (products, sums))
+    for row in cutlass.range_constexpr(2):
+        old[row, None].store(cute.math.fma(new[row, None].load(), scales[row], old[row, None].load()))
+
+
+def stores(halves, sC, store_C, gC, warp_idx, tidx):
+    """What brings a warpgroup's sums of tile (m, n) to C, part after part through buffers of its own."""
+    group_idx = warp_idx // 4
+    asks = warp_idx % 4 == 0  # one warp of the group, as the compiler sees
+    dtype = store_C.value_type
+    # As the instruction that has as many columns as a part: its threads hold the same elements.
+    part_mma = cute.make_tiled_mma(
+        warpgroup.MmaF16BF16Op(dtype, cutlass.Float32, (*PART, 16), warpgroup.OperandSource.SMEM, K_MAJOR, K_MAJOR)
+    )
+    atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), dtype)
+    tiled_copy = cute.make_tiled_copy_C(atom, part_mma)
+    buffers = tiled_copy.get_slice(tidx).partition_D(sC)
+    held = part_mma.make_fragment_C(part_mma.partition_shape_C(PART))
+    rounded = cute.make_fragment_like(held, dtype)
+    of_half = BLOCK // PART[1]
+    count = TILE[1] // PART[1]
+    layout = cute.make_layout((cute.size(held), of_half))
+    sums = [cute.make_tensor(half.iterator, layout) for half in halves]
+    parts = cute.local_tile(gC, PART, (None, None))
+    rows, columns = (cute.size(parts, mode=[i]) for i in (2, 3))
+    tCsC, tCgC = cpasync.tma_partition(
+        store_C, 0, cute.make_layout(1), cute.group_modes(sC, 0, 2), cute.group_modes(parts, 0, 2)
+    )
+
+    @cute.jit
+    def store(m, n):
+        for part in cutlass.range_constexpr(count):
+            buffer = group_idx * BUFFERS + part % BUFFERS
+            if asks:
+                cute.arch.cp_async_bulk_wait_group(BUFFERS - 1, read=True)
+            cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
+            own = sums[part // of_half][None, part % of_half]
+            rounded.store(cute.make_tensor(own.iterator, held.layout).load().to(dtype))
+            cute.copy(tiled_copy, tiled_copy.retile(rounded), buffers[None, None, None, buffer])
+            cute.arch.fence_proxy("async.shared", space="cta")
+            cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
+            row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
+            if asks:
+                if row < rows and column < columns:  # the last tile may have parts that C has not
+                    cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
+                cute.arch.cp_async_bulk_commit_group()
+
+    return store
+
+
+@cute.jit
+def gemm(
+    mA: cute.Tensor, mSA: cute.Tensor, mB: cute.Tensor, mSB: cute.Tensor, mC: cute.Tensor, clusters: cutlass.Constexpr
+):
+    """clusters: how many of them the device runs at a time."""
+    order = LayoutEnum.ROW_MAJOR
+    sA_layout = hopper_helpers.make_smem_layout_a(order, TILE, mA.element_type, STAGES)
+    sB_layout = hopper_helpers.make_smem_layout_b(order, TILE, mB.element_type, STAGES)
+    sC_layout = hopper_helpers.make_smem_layout_epi(mC.element_type, order, PART, BUFFERS * WARPGROUPS)
+    tiled_mma = hopper_helpers.make_trivial_tiled_mma(
+        mA.element_type, mB.element_type, K_MAJOR, K_MAJOR, cutlass.Float32, (WARPGROUPS, 1, 1), (64, BLOCK)
+    )
+
+    def stage(layout):
+        return cute.slice_(layout, (None, None, 0))
+
+    load_A, gA = cpasync.make_tiled_tma_atom(
+        cpasync.CopyBulkTensorTileG2SOp(), mA, stage(sA_layout), (TILE[0], TILE[2])
+    )
+    load_B, gB = cpasync.make_tiled_tma_atom(
+        cpasync.CopyBulkTensorTileG2SMulticastOp(), mB, stage(sB_layout), TILE[1:], num_multicast=CLUSTER[0]
+    )
+    store_C, gC = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mC, stage(sC_layout), PART)
+    extents = (cute.ceil_div(mC.shape[0], TILE[0]), cute.ceil_div(mC.shape[1], TILE[1]), 1)
+    tiles = PersistentTileSchedulerParams(extents, (*CLUSTER, 1), swizzle_size=BAND)
+    gemm_kernel(
+        load_A, gA, mSA, load_B, gB, mSB, store_C, gC, sA_layout, sB_layout, sC_layout, tiled_mma, tiles
+    ).launch(
+        grid=Scheduler.get_grid_shape(tiles, clusters), block=[THREADS, 1, 1], cluster=[*CLUSTER, 1],
+        min_blocks_per_mp=1,
+    )  # fmt: skip
+
+
+def quantized(x, rows):
+    """x as e4m3 and scales, (extent / rows, K / 128), such that the largest of each block becomes 448."""
+    padded = torch.nn.functional.pad(x, (0, -x.shape[1] % BLOCK, 0, -x.shape[0] % rows))
+    blocks = padded.unflatten(1, (-1, BLOCK)).unflatten(0, (-1, rows))  # (blocks, rows, blocks, 128)
+    scales = blocks.abs().amax((1, 3), keepdim=True).clamp(min=1e-12) / 448
+    values = (blocks / scales).flatten(2).flatten(0, 1)[: x.shape[0], : x.shape[1]]
+    return values.contiguous().to(torch.float8_e4m3fn), scales[:, 0, :, 0]
+
+
+def reference(a, scales_a, b, scales_b):
+    """C in float64, of the elements as they were rounded to e4m3."""
+    n, k = b.shape
+    scales_a = scales_a.double().repeat_interleave(BLOCK, 1)[:, :k]
+    scales_b = scales_b.double().repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)[:n, :k]
+    return (a.double() * scales_a) @ (b.double() * scales_b).T
+
+
+def arguments(a, scales_a, b, scales_b, c):
+    """The tensors of torch as those of a kernel: A, its scales, B, its scales, C."""
+    aligned = {"assumed_align": 16}  # what TMA copies
+    made = ((a, aligned), (scales_a, {}), (b, aligned), (scales_b, {}), (c, aligned))
+    return tuple(cute.runtime.from_dlpack(x, **how) for x, how in made)
+
+
+CASES = ((128, 256, 256), (200, 136, 144), (72, 264, 128))
+
+
+def problem(device: str):
+    """A small one: two blocks of K."""
+    a, scales_a = quantized(torch.randn(256, 256, device=device), 1)
+    b, scales_b = quantized(torch.randn(256, 256, device=device), BLOCK)
+    c = torch.empty(256, 256, device=device, dtype=torch.bfloat16)
+    return gemm, *arguments(a, scales_a.T.contiguous().T, b, scales_b.contiguous(), c), 1
+
+
+def check(device: str) -> None:
+    is_gpu = device == "cuda"
+    clusters = cutlass.utils.HardwareInfo().get_max_active_clusters(CLUSTER[0]) if is_gpu else 2
+    for m, n, k in CASES:
+        a, scales_a = quantized(torch.randn(m, k, device=device), 1)
+        b, scales_b = quantized(torch.randn(n, k, device=device), BLOCK)
+        scales_a = scales_a.T.contiguous().T  # neighbouring rows' scales side by side
+        c = torch.full((m, n), float("nan"), device=device, dtype=torch.bfloat16)
+        gemm(*arguments(a, scales_a, b, scales_b, c), clusters)
+        torch.testing.assert_close(c, reference(a, scales_a, b, scales_b).bfloat16(), rtol=1e-2, atol=2e-2)
+
+
+if __name__ == "__main__":
+    check("cuda" if torch.cuda.is_available() else "cpu")
