@@ -261,7 +261,8 @@ HOW = {
     "cpu": """on the CPU with every access checked: torch put there what the programs put on a CUDA device, and added
         products of 16-bit matrices in the order of k (`scripts/torch_on_cpu.py`); the programs' own arguments made
         large problems small. Where the checks find something, the outcome is the one without them, and says what they
-        find. The last column has what the kernels that ran take, compiled for sm_90a by NVRTC.""",
+        find. The last column has what the kernels that ran take, compiled for sm_90a by NVRTC. What asks the driver
+        itself, for graphs, events or cooperative launches, needs a GPU.""",
 }
 
 
@@ -290,8 +291,8 @@ TITLE = "# Compatibility with CuTeDSL's public examples\n"
 
 
 def joined(page: str, part: str) -> str:
-    """The page with a part in the place of the one with the same heading, or at its end."""
-    parts = [text for text in re.split(r"(?m)^(?=## )", page)[1:] if text.partition("\n")[0] != part.partition("\n")[0]]
+    """The page with a part in the place of the one of the same device, or at its end."""
+    parts = [text for text in re.split(r"(?m)^(?=## )", page)[1:] if text.partition(":")[0] != part.partition(":")[0]]
     return "\n".join([TITLE, *(text.strip() + "\n" for text in sorted([*parts, part]))])
 
 

@@ -289,6 +289,37 @@ def test_a_wrong_count_of_bytes_is_explained():
     assert f"which line {line_of(stages_kernel, 'expect')} expects" in deadlock.message
 
 
+@cute.kernel
+def leaving_kernel(atom: cute.CopyAtom, gY: cute.Tensor, x: cute.Tensor, layout: cutlass.Constexpr):
+    """A store that nobody waits for: the CTA leaves."""
+    tidx, _, _ = cute.arch.thread_idx()
+    shared = cutlass.utils.SmemAllocator().allocate_tensor(x.element_type, layout, 1024)
+    tile = cute.local_tile(gY, (4, 8), (0, 0))
+    to, boxes = cute.nvgpu.cpasync.tma_partition(
+        atom, 0, cute.make_layout(1), cute.group_modes(shared, 0, 2), cute.group_modes(tile, 0, 2)
+    )
+    shared[tidx // 8, tidx % 8] = x[tidx // 8, tidx % 8]
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_warp()
+    cute.copy(atom, to, boxes)
+
+
+@cute.jit
+def run_leaving(x: cute.Tensor, y: cute.Tensor, layout: cutlass.Constexpr):
+    atom, gY = cute.nvgpu.cpasync.make_tiled_tma_atom(cute.nvgpu.cpasync.CopyBulkTensorTileS2GOp(), y, layout, (4, 8))
+    leaving_kernel(atom, gY, x, layout).launch(block=[32, 1, 1])
+
+
+def test_a_store_that_nobody_waits_for_is_found_by_the_checks_alone():
+    x, y = numbers((4, 8)), np.zeros((4, 8), np.float16)
+    layout = cute.make_ordered_layout((4, 8), order=(1, 0))
+    assert {f.kind for f in findings_of(run_leaving, dynamic(x), dynamic(y), layout)} == {"not landed"}
+    y[:] = 0
+    with cute.on_cpu(check=False):
+        run_leaving(dynamic(x), dynamic(y), layout)
+    np.testing.assert_array_equal(y, x)
+
+
 # ---- clusters ----
 
 

@@ -22,6 +22,7 @@ __all__: list[str] = [
     "IntTuple",
     "Layout",
     "LayoutError",
+    "LayoutSwizzle",
     "Memory",
     "ScaledBasis",
     "Swizzle",
@@ -379,6 +380,19 @@ class Swizzle:
         """
         The bits that are changed.
         """
+
+class LayoutSwizzle(Swizzle):
+    """
+    The swizzle of a ComposedLayout, its `inner`: it counts the elements of that layout.
+
+    A pointer's swizzle counts bytes. As `swizzle=` of a pointer to elements of 2^k bytes S<b,m,s> is S<b,m+k,s>, so that
+    the pointer with it and the layout's outer part reach what the whole layout reaches.
+
+    Examples:
+        >>> layout = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((8, 64), stride=(64, 1)))
+        >>> layout.inner, layout.inner == cute.make_swizzle(3, 3, 3)
+        (S<3,3,3>, True)
+    """
 
 class ComposedLayout:
     """

@@ -10,12 +10,13 @@ from tilewright.numeric.traced import is_traced
 
 if TYPE_CHECKING:
     from tilewright._core import Layout
+    from tilewright.cute.int_tuple import Coord
 
 __all__ = ["make_layout_image_mask"]
 
 
 def make_layout_image_mask(
-    layout: Layout | str, coord: Any, mode: int, *, loc: object = None, ip: object = None
+    layout: Layout | str, coord: Coord, mode: int, *, loc: object = None, ip: object = None
 ) -> int | Int32:
     """The set of offsets of one mode as a bit mask of 16 bits: the CTAs of a multicast.
 
@@ -32,7 +33,8 @@ def make_layout_image_mask(
     """
     if not any(is_traced(leaf) for leaf in _core.flatten_to_tuple(coord)):
         return _core.make_layout_image_mask(layout, coord, mode)
-    others = tuple(None if i == mode else c for i, c in enumerate(coord))
+    modes: tuple[Any, ...] = tuple(coord)  # type: ignore[arg-type]
+    others = tuple(None if i == mode else c for i, c in enumerate(modes))
     _, offset = _core.slice_and_offset(others, layout)
     at_zero: Int32 = Int32(_core.make_layout_image_mask(layout, (0,) * len(others), mode))
     return at_zero << Int32(offset)  # type: ignore[no-any-return]
