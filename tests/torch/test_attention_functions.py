@@ -179,9 +179,20 @@ def test_sequences_of_several_lengths(lengths, window):
     expected = varlen(*(x.double() for x in (q, k, v)), *lengths, window)
     require_close(got, expected, varlen(q, k, v, *lengths, window))
     assert lse.shape == (2, len(q))
-    assert not lse.requires_grad
     alone = tt.varlen_attention(q, k, v, *given, window_size=window, enable_gqa=True)
     assert torch.equal(alone, got)
+
+
+def test_logarithms_of_the_sums():
+    q, k = operands((9, 2, 64), (9, 2, 64), grad=True)
+    aux = AuxRequest(lse=True)
+    out, lse = tt.varlen_attention(q, k, k, starts([4, 5]), starts([4, 5]), 5, 5, return_aux=aux)
+    parts = [
+        (0.125 * x @ y.mT).logsumexp(-1)
+        for x, y in zip(*(t.double().transpose(0, 1).split([4, 5], 1) for t in (q, k)), strict=True)
+    ]
+    torch.testing.assert_close(lse, torch.cat(parts, 1).float(), rtol=1e-4, atol=1e-4)
+    assert (out.requires_grad, lse.requires_grad) == (True, False)
 
 
 @pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (3, 4)])
