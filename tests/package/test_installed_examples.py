@@ -45,7 +45,9 @@ def test_its_lines_are_a_users():
     pytest.importorskip("torch")
     program = importlib.import_module("tilewright.examples.scan")
     function, *arguments = program.problem("cpu")
-    assert {line.file for line in cute.profile(function, *arguments).lines} == {program.__file__}
+    profile = cute.profile(function, *arguments)
+    assert {line.file for line in profile.lines} == {program.__file__}
+    assert os.path.join("  tilewright", "examples", "scan.py") in str(profile)
     with pytest.raises(TypeError) as info:
         function(*arguments, 1)
     assert info.traceback[-1].path == Path(__file__)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
+import tilewright
 from tilewright._cells import cell_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ SHOWN = 5  # hints
 NARROWEST = 24  # characters of a line of source
 WIDTH = 120  # characters, where there is no terminal
 LITTLE = 8  # times of which what is said has to be a part
+EXAMPLES = os.path.join(os.path.dirname(tilewright.__file__), "examples", "")
 HALF = 2  # times the ideal, from which on a line is marked
 
 
@@ -137,11 +139,13 @@ def _hints(profile: Profile) -> list[str]:
 
 
 def _shown_path(file: str) -> str:
-    """Relative to the working folder where it lies below it; the name of a notebook's cell."""
+    """Relative to the working folder or the package's where it lies below them; the name of a notebook's cell."""
     cell = cell_of(file)
     if cell is not None:
         return cell
     below = os.path.join(os.getcwd(), "")
+    if file.startswith(EXAMPLES):
+        return os.path.join("tilewright", "examples", file[len(EXAMPLES) :])
     return file[len(below) :] if file.startswith(below) else file
 
 

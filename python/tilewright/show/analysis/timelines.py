@@ -81,7 +81,10 @@ def _panel(launch: TimelineLaunch, block: int) -> Panel:
                 owners.add(doing)
             row += 1
         rules.append(Rule(row))
-    axis = tuple(Label(str(first * each), min(LABELLED, columns - first)) for first in range(0, columns, LABELLED))
+    steps_of = [(first, min(first + LABELLED, columns)) for first in range(0, columns, LABELLED)]
+    axis = tuple(
+        Label(f"{first * each} to {min(end * each, launch.steps) - 1}", end - first) for first, end in steps_of
+    )
     legend = tuple(Entry(owner, text) for doing, (owner, text) in COLOURS.items() if doing in owners)
     return Panel(
         f"{launch.kernel}, block {block}", f"{launch.steps} steps, {each} in a column; n: so many at once",
