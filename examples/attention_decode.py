@@ -52,7 +52,8 @@ def decode_kernel(
     sKV_layout = cute.tile_to_shape(page_layout, (KEYS, depth, 2, STAGES), (0, 1, 2, 3))
     sKV = storage.allocate_tensor(dtype, sKV_layout, 1024)
     sQ = storage.allocate_tensor(dtype, sQ_layout, 1024)
-    sStats = storage.allocate_tensor(cutlass.Float32, cute.make_layout((2, ROWS, WARPS)), 16)
+    sStats_layout = cute.make_layout((2, ROWS, WARPS), stride=(ROWS, 1, 2 * ROWS))
+    sStats = storage.allocate_tensor(cutlass.Float32, sStats_layout, 16)
     sArrived = storage.allocate_tensor(cutlass.Int32, cute.make_layout(1), 4)
     agents = pipeline.CooperativeGroup
     stages = pipeline.PipelineTmaAsync.create(

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 pytestmark = nvrtc
 
 MEMORIES = {"gmem": "global", "smem": "shared"}
-ACCESS = re.compile(r"\s*(?:@!?%p\d+ )?(ld|st|atom|red|cp\.async|ldmatrix|stmatrix)\.([\w.:]+)\s+(.*)")
+ACCESS = re.compile(r"\s*(?:@!?%p\d+ )?(ld|st|atom|red|cp\.(?:reduce\.)?async|ldmatrix|stmatrix)\.([\w.:]+)\s+(.*)")
 
 
 class Access(NamedTuple):
