@@ -6,8 +6,8 @@ next: dV += P^T dO, dP = dO V^T, dS = P (dP - delta), dK += dS^T Q. A block of t
 therefore gets a part from each block, which a warp of its own adds to a workspace by TMA while the products go on.
 
 Every order of these sums gives other bits. So blocks take turns: a tile of queries counts how many have added to it.
-Blocks of keys begin in ascending order and go through their queries in descending order, so that each finds its turn
-come when it is one step behind the block before. A second kernel for dQ would need no turns, but computes P and dP
+Blocks of keys are numbered as they begin, and go through their queries in descending order, so that each finds its
+turn come when it is one step behind the block before. A second kernel for dQ would need no turns, but computes P and dP
 again, 7 products for 5. `is_ordered=False` adds in any order.
 """
 
@@ -95,6 +95,8 @@ def prepare_kernel(
     depth = mO.shape[3]
     lanes = depth // 8
     at = blocks.workspace_tile(head, tile)
+    if tidx + tile + head + batch == 0:
+        mTurns[cute.size(mTurns) - 1] = 0
     if tile < blocks.tiles_q:
         for i in cutlass.range_constexpr(QUERIES * lanes // 256):
             row, column = (tidx + 256 * i) // lanes, (tidx + 256 * i) % lanes
@@ -132,12 +134,8 @@ def backward_kernel(
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
-    block, key_head, batch = cute.arch.block_idx()
     dtype, depth = load_Q.value_type, mQ.shape[3]
-    blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
     group = mQ.shape[1] // mK.shape[1]  # heads of queries that share one of keys, whose dK and dV are summed here
-    first, last = blocks.tiles_that_see(block)
-    rounds = cutlass.max(0, last - first + 1)
 
     storage = cutlass.utils.SmemAllocator()
     sK, sV = (storage.allocate_tensor(dtype, sK_layout, 1024) for _ in range(2))
@@ -148,6 +146,21 @@ def backward_kernel(
     sSums = storage.allocate_tensor(cutlass.Float32, sSums, 128)
     sRows = storage.allocate_tensor(cutlass.Float32, cute.make_layout((QUERIES, 2, STAGES)), 128)
     barriers = storage.allocate_array(cutlass.Int64, 4 * STAGES + 2)
+
+    block, key_head, batch = cute.arch.block_idx()
+    if cutlass.const_expr(is_ordered):
+        # In whatever order a device starts blocks: those whose turn is before have begun, so nobody waits for ever.
+        ticket = storage.allocate_tensor(cutlass.Int32, cute.make_layout(1))
+        if tidx == 0:
+            ticket[0] = cute.arch.atomic_add(mTurns.iterator + (cute.size(mTurns) - 1), cutlass.Int32(1))
+        cute.arch.sync_threads()
+        number = cute.arch.make_warp_uniform(ticket[0])
+        blocks_k, key_heads, _ = cute.arch.grid_dim()
+        block, number = number % blocks_k, number // blocks_k
+        key_head, batch = number % key_heads, number // key_heads
+    blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
+    first, last = blocks.tiles_that_see(block)
+    rounds = cutlass.max(0, last - first + 1)
 
     def stages(count, first_barrier, size):
         one = pipeline.Agent.Thread
@@ -462,7 +475,7 @@ def attention_backward(
 
 
 def workspace(q, starts_q=None):
-    """What the kernels keep between them: numbers of queries, sums of dQ, and whose turn it is to add to them."""
+    """What the kernels keep between them: numbers of queries, sums of dQ, whose turn it is to add, who has begun."""
     batches, heads, queries, depth = q.shape
     if starts_q is None:
         tiles = heads * batches * -(-queries // QUERIES)
@@ -471,7 +484,7 @@ def workspace(q, starts_q=None):
     return (
         torch.empty(tiles, 2, QUERIES, device=q.device),
         torch.empty(tiles * QUERIES * depth // ROW, ROW, device=q.device),
-        torch.empty(tiles, device=q.device, dtype=torch.int32),
+        torch.empty(tiles + 1, device=q.device, dtype=torch.int32),
     )
 
 

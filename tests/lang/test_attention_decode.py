@@ -72,7 +72,7 @@ def test_many_sequences_of_any_length_are_found():
     torch.testing.assert_close(o, expected.half(), rtol=1e-2, atol=2e-3)
 
 
-def test_the_bits_are_the_same_in_any_order_of_blocks():
+def test_the_bits_are_the_same_in_any_order_of_warps():
     torch.manual_seed(1)
     tensors = operands(torch.bfloat16, (1000, 200), 64, 8, 1, 1, 64, 5)
     found = []
