@@ -170,8 +170,8 @@ def _export(array: Any, where: str, stream: int | None = None, differentiable: s
     A versioned capsule is asked for first: it can say that the memory is read-only. `differentiable` names a function
     that does the same and of which autograd is told.
     """
-    torch = imported_torch()
-    is_torch = torch is not None and isinstance(array, torch.Tensor)
+    torch: Any = sys.modules.get("torch")  # whatever has that name: what is no tensor of it needs nothing of it
+    is_torch = isinstance(array, getattr(torch, "Tensor", ()))
     if is_torch and array.requires_grad:
         instead = f"use {differentiable}, which is differentiable, or pass" if differentiable else "pass"
         raise BufferError(
@@ -183,7 +183,7 @@ def _export(array: Any, where: str, stream: int | None = None, differentiable: s
     options: dict[str, Any] = {}
     try:
         device = array.__dlpack_device__() if hasattr(array, "__dlpack_device__") else (1, 0)
-        if torch is not None and is_torch:
+        if is_torch:
             if array.is_neg():
                 raise BufferError("torch has yet to negate this view (is_neg()); call resolve_neg() first")
             if array.is_cuda and torch.cuda.current_device() != device[1]:
