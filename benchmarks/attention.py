@@ -64,7 +64,7 @@ def main() -> None:
     device = "cpu" if options.dry else "cuda"
     tokens, hidden = (256, 128) if options.dry else (16384, 2048)
     lengths = (128, 256) if options.dry else (1024, 4096) if options.quick else (1024, 4096, 8192)
-    ratios: dict[str, list[float]] = {name: [] for name in BACKENDS}
+    ratios: list[dict[str, float]] = []
     with gpu.Report("attention", options) as report:
         report.add("# Attention forward, bf16", "", *gpu.machine(options), "", HOW, "")
         report.add("| case | contestant | TFLOP/s | ours is faster by | error | registers, spills, first call |")
@@ -93,28 +93,10 @@ def main() -> None:
                         for who, call in calls.items()
                     }
 
-                    def issue(call: Callable[[int], torch.Tensor], sets: int = sets) -> Callable[[int], None]:
-                        def repeat(count: int) -> None:
-                            for i in range(count):
-                                call(i % sets)
-
-                        return repeat
-
-                    field = [Contestant(who, issue(call)) for who, call in calls.items()]
+                    field = [Contestant(who, gpu.by_number(call, sets)) for who, call in calls.items()]
                     times = gpu.race(field, sets, 8 * math.prod(shape), options, guess=flops / 4e14)
-                    for who, timing in times.items():
-                        ratio = times["tilewright"].over(timing)
-                        if who in ratios:
-                            ratios[who].append(ratio[0])
-                        speed = gpu.text(timing.rate(flops * 1e-12))
-                        cells = [name, who, speed, gpu.text(ratio, ".2f"), f"{errors[who]:.1e}", took]
-                        if who != "tilewright":
-                            cells[0] = cells[-1] = ""
-                        report.add(f"| {' | '.join(cells)} |")
-        for who, found in ratios.items():
-            if found:
-                mean = math.exp(sum(map(math.log, found)) / len(found))
-                report.add("", f"Beside {who}: geometric mean {mean:.2f}, least {min(found):.2f}.")
+                    ratios.append(gpu.add_case(report, name, times, flops * 1e-12, errors, took))
+        gpu.add_means(report, ratios)
 
 
 if __name__ == "__main__":

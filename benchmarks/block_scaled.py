@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import math
 import runpy
 import time
 from collections.abc import Callable
@@ -70,7 +69,7 @@ def main() -> None:
     options = gpu.arguments(__doc__ or "")
     device = "cpu" if options.dry else "cuda"
     clusters = 2 if options.dry else cutlass.utils.HardwareInfo().get_max_active_clusters(2)
-    ratios: dict[str, list[float]] = {}
+    ratios: list[dict[str, float]] = []
     with gpu.Report("block_scaled", options) as report:
         report.add("# fp8 with scales of blocks", "", *gpu.machine(options), "", HOW, "")
         report.add("| case | contestant | TFLOP/s | ours is faster by | error | registers, spills, first call |")
@@ -92,30 +91,16 @@ def main() -> None:
                 compiled(*each[i])  # noqa: B023 - called before the next case
                 return tensors[i][4]  # noqa: B023
 
-            def issue(call: Callable[[int], torch.Tensor], sets: int = sets) -> Callable[[int], None]:
-                def repeat(count: int) -> None:
-                    for i in range(count):
-                        call(i % sets)
-
-                return repeat
-
             calls = {"tilewright": ours, **rivals(tensors, options.dry)}
             a, scales_a, b, scales_b, _ = tensors[0]
             expected = PROGRAM["reference"](a[:256], scales_a[:256], b, scales_b)
             errors = {
                 who: float((call(0)[:256].double() - expected).norm() / expected.norm()) for who, call in calls.items()
             }
-            field = [Contestant(who, issue(call)) for who, call in calls.items()]
+            field = [Contestant(who, gpu.by_number(call, sets)) for who, call in calls.items()]
             times = gpu.race(field, sets, moved, options, guess=flops / 1e15)
-            for who, timing in times.items():
-                ratio = times["tilewright"].over(timing)
-                if who != "tilewright":
-                    ratios.setdefault(who, []).append(ratio[0])
-                cells = [name, who, gpu.text(timing.rate(flops * 1e-12)), gpu.text(ratio, ".2f")]
-                report.add(f"| {' | '.join([*cells, f'{errors[who]:.1e}', took])} |")
-        for who, found in ratios.items():
-            mean = math.exp(sum(map(math.log, found)) / len(found))
-            report.add("", f"Beside {who}: geometric mean {mean:.2f}, least {min(found):.2f}.")
+            ratios.append(gpu.add_case(report, name, times, flops * 1e-12, errors, took))
+        gpu.add_means(report, ratios)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ script, not the speed.
 from __future__ import annotations
 
 import argparse
-import math
 import runpy
 import time
 from collections.abc import Callable
@@ -105,7 +104,7 @@ def main() -> None:
     heads, key_heads = (8, 2) if options.dry else (HEADS, KEY_HEADS)
     processors = 2 if options.dry else torch.cuda.get_device_properties(0).multi_processor_count
     scale = DEPTH**-0.5
-    ratios: dict[str, list[float]] = {}
+    ratios: list[dict[str, float]] = []
     with gpu.Report("decode", options) as report:
         report.add("# Decoding, bf16, D 128, 8 heads of Q for one of K and V", "", *gpu.machine(options), "", HOW, "")
         report.add("| case | contestant | GB/s | ours is faster by | error | registers, spills, first call |")
@@ -129,38 +128,15 @@ def main() -> None:
             some = slice(0, 2)
             expected, _ = PROGRAM["reference"](q[some], k, v, table[some], lengths[some], scale)
             errors = {
-                who: f"{float((call(0)[some].double() - expected).norm() / expected.norm()):.1e}"
+                who: float((call(0)[some].double() - expected).norm() / expected.norm())
                 for who, call in calls.items()
                 if who != "copy"
             }
 
-            def issue(call: Callable[[int], object], sets: int = sets) -> Callable[[int], None]:
-                def repeat(count: int) -> None:
-                    for i in range(count):
-                        call(i % sets)
-
-                return repeat
-
-            field = [Contestant(who, issue(call)) for who, call in calls.items()]
+            field = [Contestant(who, gpu.by_number(call, sets)) for who, call in calls.items()]
             times = gpu.race(field, sets, size, options, guess=size / 4e12)
-            for who, timing in times.items():
-                ratio = times["tilewright"].over(timing)
-                ratios.setdefault(who, []).append(ratio[0])
-                cells = [
-                    name,
-                    who,
-                    gpu.text(timing.rate(size * 1e-9)),
-                    gpu.text(ratio, ".2f"),
-                    errors.get(who, "-"),
-                    took,
-                ]
-                if who != "tilewright":
-                    cells[0] = cells[-1] = ""
-                report.add(f"| {' | '.join(cells)} |")
-        for who, found in ratios.items():
-            if who != "tilewright":
-                mean = math.exp(sum(map(math.log, found)) / len(found))
-                report.add("", f"Beside {who}: geometric mean {mean:.2f}, least {min(found):.2f}.")
+            ratios.append(gpu.add_case(report, name, times, size * 1e-9, errors, took))
+        gpu.add_means(report, ratios)
 
 
 if __name__ == "__main__":

@@ -157,6 +157,16 @@ def rotating(call: Callable[..., object], *operands: Sequence[torch.Tensor]) -> 
     return issue
 
 
+def by_number(call: Callable[[int], object], sets: int) -> Callable[[int], None]:
+    """`issue` for a function of a set's number: launch i takes set i modulo `sets`."""
+
+    def issue(count: int) -> None:
+        for i in range(count):
+            call(i % sets)
+
+    return issue
+
+
 @dataclass(frozen=True)
 class Timing:
     """Seconds of one launch in each round. The rounds of contestants of one race belong together."""
@@ -222,6 +232,34 @@ def race(
     torch.cuda.synchronize()
     seconds = [tuple(begin.elapsed_time(end) * 1e-3 / count for begin, end in kept) for kept in events]
     return {c.name: Timing(kept) for c, kept in zip(contestants, seconds, strict=True)}
+
+
+def add_case(
+    report: Report, name: str, times: dict[str, Timing], amount: float, errors: dict[str, float], took: str
+) -> dict[str, float]:
+    """Rows of a case: contestant, speed in `amount` a second, ours over it, error. Returns the ratios to the rivals.
+
+    Ours is "tilewright", the first; `took` is what its compilation took.
+    """
+    found = {}
+    for who, timing in times.items():
+        ratio = times["tilewright"].over(timing)
+        is_ours = who == "tilewright"
+        cells = [name if is_ours else "", who, text(timing.rate(amount)), text(ratio, ".2f")]
+        cells.append(f"{errors[who]:.1e}" if who in errors else "-")
+        report.add(f"| {' | '.join([*cells, took if is_ours else ''])} |")
+        if not is_ours:
+            found[who] = ratio[0]
+    return found
+
+
+def add_means(report: Report, ratios: list[dict[str, float]]) -> None:
+    """A line for each rival: the geometric mean of our ratios to it over the cases, and the least."""
+    for who in dict.fromkeys(who for each in ratios for who in each):
+        of_one = [each[who] for each in ratios if who in each]
+        report.add(
+            "", f"Beside {who}: geometric mean {statistics.geometric_mean(of_one):.2f}, least {min(of_one):.2f}."
+        )
 
 
 def _run(contestant: Contestant, count: int) -> Callable[[], object]:

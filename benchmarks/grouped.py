@@ -8,10 +8,8 @@ the CPU: it tries the script, not the speed.
 
 from __future__ import annotations
 
-import math
 import runpy
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -49,7 +47,7 @@ def main() -> None:
     options = gpu.arguments(__doc__ or "")
     device = "cpu" if options.dry else "cuda"
     torch.manual_seed(0)
-    ratios = []
+    ratios: list[dict[str, float]] = []
     with gpu.Report("grouped", options) as report:
         report.add("# Grouped products, bf16", "", *gpu.machine(options), "", HOW, "")
         report.add("| case | contestant | TFLOP/s | ours is faster by | error | registers, spills, first call |")
@@ -85,29 +83,16 @@ def main() -> None:
                     a, b, _ = tensors[i]  # noqa: B023
                     return torch._grouped_mm(a, b.mT, offs=ends)  # type: ignore[no-any-return] # noqa: B023
 
-                def issue(call: Callable[[int], torch.Tensor], sets: int = sets) -> Callable[[int], None]:
-                    def repeat(count: int) -> None:
-                        for i in range(count):
-                            call(i % sets)
-
-                    return repeat
-
                 calls = {"tilewright": ours, RIVAL: theirs}
                 expected = PROGRAM["reference"](*tensors[0][:2], ends)
                 errors = {
                     who: float((call(0).double() - expected).norm() / expected.norm()) for who, call in calls.items()
                 }
                 del expected
-                field = [Contestant(who, issue(call)) for who, call in calls.items()]
+                field = [Contestant(who, gpu.by_number(call, sets)) for who, call in calls.items()]
                 times = gpu.race(field, sets, moved, options, guess=flops / 5e14)
-                for who, timing in times.items():
-                    ratio = times["tilewright"].over(timing)
-                    cells = [name, who, gpu.text(timing.rate(flops * 1e-12)), gpu.text(ratio, ".2f")]
-                    report.add(f"| {' | '.join([*cells, f'{errors[who]:.1e}', took])} |")
-                ratios.append(times["tilewright"].over(times[RIVAL])[0])
-        if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            report.add("", f"Beside {RIVAL}: geometric mean {mean:.2f}, least {min(ratios):.2f}.")
+                ratios.append(gpu.add_case(report, name, times, flops * 1e-12, errors, took))
+        gpu.add_means(report, ratios)
 
 
 if __name__ == "__main__":

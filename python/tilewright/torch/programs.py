@@ -27,8 +27,12 @@ __all__ = [
     "attention_backward",
     "attention_sm80",
     "capability",
+    "contiguous_mode",
     "ctas",
     "empty_rows",
+    "fp8_block_gemm",
+    "grouped_gemm",
+    "require_sm90",
     "workspace",
 ]
 
