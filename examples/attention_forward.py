@@ -2,7 +2,8 @@
 
 What to learn: while the tensor cores compute the scores of the next block of keys, the other units compute the softmax
 of this one. That happens within a warpgroup, whose wgmma are asynchronous, and between the warpgroups, which take turns
-(ping-pong). One warp asks TMA for Q, K and V; CTAs stay and take tile after tile, those with the most keys first.
+(ping-pong). At a tile's end the first scores of the next tile take the place of the next block's. One warp asks TMA for
+Q, K and V; CTAs stay and take tile after tile, those with the most keys first, by tickets: who is done takes the next.
 
 For each head O = softmax(scale Q K^T) V, with Q (S, D), K and V (T, D); several heads of Q may share one of K and V.
 Query i sees the keys i + o - left to i + o + right. o is 0, or T - S for sequences of several lengths in one tensor. L
@@ -33,14 +34,19 @@ L2_BYTES = 32 << 20  # of keys and values that CTAs running at a time may share 
 class Plan(NamedTuple):
     """How a depth is computed."""
 
+    depth: int
     warpgroups: int
     keys: int  # of a block
     stages: int  # of K, and of V
     takes_turns: bool
-    has_own_O: bool  # shared memory for O beside that for Q: the next Q comes while O is computed
+    overlaps: bool  # tiles: there is shared memory for the next Q beside this one, and for O
 
 
-PLANS = {64: Plan(3, 128, 4, True, True), 128: Plan(2, 128, 2, True, True), 256: Plan(2, 80, 2, False, False)}
+PLANS = {
+    64: Plan(64, 3, 128, 4, True, True),
+    128: Plan(128, 2, 128, 2, True, True),
+    256: Plan(256, 2, 80, 2, False, False),
+}
 REGISTERS = {2: (24, 240), 3: (32, 160)}  # of a thread that fetches, and of one that computes
 
 
@@ -58,6 +64,15 @@ class Problem(NamedTuple):
     queries: cutlass.Int32
     keys: cutlass.Int32
 
+    def sequence(self, batch):
+        if cutlass.const_expr(self.starts_q is None):
+            return Sequence(0, self.queries, 0, self.keys)
+        start_q, start_k = self.starts_q[batch], self.starts_k[batch]
+        return Sequence(start_q, self.starts_q[batch + 1] - start_q, start_k, self.starts_k[batch + 1] - start_k)
+
+    def batch_of_tensors(self, batch):
+        return batch if self.starts_q is None else 0
+
 
 class Sequence(NamedTuple):
     """Where a sequence lies in its tensors: its first rows there, and how many."""
@@ -68,57 +83,53 @@ class Sequence(NamedTuple):
     keys: cutlass.Int32
 
 
-@cute.jit
-def for_each_tile(problem, plan, visit):
-    """visit(tile, head, batch, sequence, key at the first row's place, blocks of keys from, to) for a CTA's tiles.
+class Tile(NamedTuple):
+    """Rows of a head, and the blocks of keys that some of them see."""
 
-    Of some heads those with the most keys come first, then those of the next heads. CTAs take them to and fro.
-    """
-    bidx, _, _ = cute.arch.block_idx()
-    ctas, _, _ = cute.arch.grid_dim()
+    number: cutlass.Int32  # within the sequence
+    head: cutlass.Int32
+    batch: cutlass.Int32
+    first: cutlass.Int32  # the key at the first row's place
+    low: cutlass.Int32  # blocks of keys from here
+    high: cutlass.Int32  # to here; at least one, so that no case is a special one
+
+
+def tile_of(problem, plan, ticket):
+    """Of some heads the tiles with the most keys come first, then those of the next heads."""
     rows = ROWS * plan.warpgroups
-    all_heads = problem.heads * problem.batches
     band = problem.together * problem.tiles
-    for turn in cutlass.range(cute.ceil_div(problem.tiles * all_heads, ctas), unroll=1):
-        index = turn * ctas + (bidx if turn % 2 == 0 else ctas - 1 - bidx)
-        if index < problem.tiles * all_heads:
-            begin, within = index // band * problem.together, index % band
-            count = cutlass.min(problem.together, all_heads - begin)
-            tile, number = problem.tiles - 1 - within // count, begin + within % count
-            head, batch, offset = number % problem.heads, number // problem.heads, 0
-            sequence = Sequence(0, problem.queries, 0, problem.keys)
-            if cutlass.const_expr(problem.starts_q is not None):
-                start_q, start_k = problem.starts_q[batch], problem.starts_k[batch]
-                sequence = Sequence(
-                    start_q, problem.starts_q[batch + 1] - start_q, start_k, problem.starts_k[batch + 1] - start_k
-                )
-                batch, offset = 0, sequence.keys - sequence.queries
-            if tile * rows < sequence.queries:
-                # Blocks of keys that some of these rows see; at least one, so that no case is a special one.
-                first, low, high = tile * rows + offset, cutlass.Int32(0), sequence.keys
-                if cutlass.const_expr(problem.right is not None):
-                    high = cutlass.min(high, first + rows + problem.right)
-                if cutlass.const_expr(problem.left is not None):
-                    low = cutlass.max(first - problem.left, 0) // plan.keys
-                high = cutlass.max(cute.ceil_div(cutlass.max(high, 0), plan.keys), low + 1)
-                visit(tile, head, batch, sequence, first, low, high)
+    begin, within = ticket // band * problem.together, ticket % band
+    count = cutlass.min(problem.together, problem.heads * problem.batches - begin)
+    number, head = problem.tiles - 1 - within // count, begin + within % count
+    batch, head = head // problem.heads, head % problem.heads
+    sequence = problem.sequence(batch)
+    offset = 0 if problem.starts_q is None else sequence.keys - sequence.queries
+    first, low, high = number * rows + offset, cutlass.Int32(0), sequence.keys
+    if cutlass.const_expr(problem.right is not None):
+        high = cutlass.min(high, first + rows + problem.right)
+    if cutlass.const_expr(problem.left is not None):
+        low = cutlass.max(first - problem.left, 0) // plan.keys
+    high = cutlass.max(cute.ceil_div(cutlass.max(high, 0), plan.keys), low + 1)
+    return Tile(number, head, batch, first, low, high)
 
 
 @cute.kernel
 def attention_kernel(
     load_Q: cute.CopyAtom, gQ: cute.Tensor, load_K: cute.CopyAtom, gK: cute.Tensor, load_V: cute.CopyAtom,
-    gV: cute.Tensor, store_O: cute.CopyAtom, gO: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, scale: cutlass.Float32,
-    problem: Problem, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout, sV_layout: cute.ComposedLayout,
-    qk_mma: cute.TiledMma, pv_mma: cute.TiledMma, plan: cutlass.Constexpr,
+    gV: cute.Tensor, store_O: cute.CopyAtom, gO: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, tickets: cute.Tensor,
+    scale: cutlass.Float32, problem: Problem, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout, sV_layout: cute.ComposedLayout,
+    sO_layout: cute.ComposedLayout, qk_mma: cute.TiledMma, pv_mma: cute.TiledMma, plan: cutlass.Constexpr,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
-    dtype, warpgroups, depth = load_Q.value_type, plan.warpgroups, cute.size(sQ_layout, mode=[1])
+    dtype, warpgroups, depth = load_Q.value_type, plan.warpgroups, plan.depth
+    buffers = 2 if plan.overlaps else 1  # of Q, for each warpgroup
     storage = cutlass.utils.SmemAllocator()
     sQ = storage.allocate_tensor(dtype, sQ_layout, 1024)
     sK = storage.allocate_tensor(dtype, sK_layout, 1024)
     sV = storage.allocate_tensor(dtype, sV_layout, 1024)
-    sO = storage.allocate_tensor(dtype, sQ_layout, 1024) if plan.has_own_O else sQ
+    sO = storage.allocate_tensor(dtype, sO_layout, 1024) if plan.overlaps else sQ
+    sTickets = storage.allocate_tensor(cutlass.Int32, cute.make_layout(2))
 
     def stages(count, layout, warpgroups):
         """Stages that TMA fills, with the bytes of one, and so many warpgroups empty."""
@@ -130,13 +141,20 @@ def attention_kernel(
             tx_count=cute.size_in_bytes(dtype, cute.slice_(layout, (None, None, 0))),
         )  # fmt: skip
 
-    stages_Q = stages(warpgroups, sQ_layout, 1)  # stage g is that of warpgroup g
+    stages_Q = stages(buffers * warpgroups, sQ_layout, 1)  # of warpgroup 0, 1, .., then 0 again
     stages_K = stages(plan.stages, sK_layout, warpgroups)
     stages_V = stages(plan.stages, sV_layout, warpgroups)
+    handed = pipeline.PipelineAsync.create(
+        num_stages=2, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 4 * warpgroups),
+        barrier_storage=storage.allocate_array(cutlass.Int64, 4),
+    )  # fmt: skip
+    ctas, _, _ = cute.arch.grid_dim()
 
     def produce():
-        """One warp asks for Q, K and V."""
-        state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, warpgroups)
+        """One warp takes tickets, and asks for Q, K and V."""
+        state_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2)
+        state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, buffers * warpgroups)
         state_K = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
         state_V = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
         for atom in (load_Q, load_K, load_V):
@@ -159,20 +177,46 @@ def attention_kernel(
 
             return load
 
-        def fetch(tile, head, batch, sequence, first, low, high):
+        def hand_on(ticket):
+            handed.producer_acquire(state_T)
+            if cute.arch.lane_idx() == 0:
+                sTickets[state_T.index] = ticket
+                handed.producer_commit(state_T)
+            state_T.advance()
+
+        def fetch(tile, sequence):
+            head, batch, low, high = tile.head, problem.batch_of_tensors(tile.batch), tile.low, tile.high
             key_head = head // (gQ.shape[2] // gK.shape[2])
             get_Q = loads(load_Q, gQ[None, None, head, batch], sQ, sequence.start_q, 0)
             get_K = loads(load_K, gK[None, None, key_head, batch], sK, sequence.start_k, 0)
             get_V = loads(load_V, gV[None, None, key_head, batch], sV, sequence.start_k, 1)
             for part in cutlass.range_constexpr(warpgroups):
-                get_Q(stages_Q, state_Q, tile * warpgroups + part)
+                get_Q(stages_Q, state_Q, tile.number * warpgroups + part)
             get_K(stages_K, state_K, high - 1)
             for i in cutlass.range(high - 1 - low, unroll=1):
                 get_K(stages_K, state_K, high - 2 - i)
                 get_V(stages_V, state_V, high - 1 - i)
             get_V(stages_V, state_V, low)
 
-        for_each_tile(problem, plan, fetch)
+        ticket, _, _ = cute.arch.block_idx()
+        while ticket < problem.tiles * problem.heads * problem.batches:
+            following = cutlass.Int32(0)
+            if cute.arch.lane_idx() == 0:
+                following = ctas + cute.arch.atomic_add(tickets.iterator, cutlass.Int32(1))
+            tile = tile_of(problem, plan, ticket)
+            sequence = problem.sequence(tile.batch)
+            if tile.number * ROWS * warpgroups < sequence.queries:
+                hand_on(ticket)
+                fetch(tile, sequence)
+            ticket = cute.arch.make_warp_uniform(following)
+        hand_on(cutlass.Int32(-1))
+        # The last CTA to come here leaves the tickets as they were.
+        if cute.arch.lane_idx() == 0:
+            cute.arch.fence_acq_rel_gpu()
+            if cute.arch.atomic_add(tickets.iterator + 1, cutlass.Int32(1)) == ctas - 1:
+                cute.arch.fence_acq_rel_gpu()
+                cute.arch.atomic_exch(tickets.iterator, cutlass.Int32(0))
+                cute.arch.atomic_exch(tickets.iterator + 1, cutlass.Int32(0))
         stages_K.producer_tail(state_K)
         stages_V.producer_tail(state_V)
 
@@ -181,9 +225,10 @@ def attention_kernel(
         group = warp_idx // 4
         state_K = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
         state_V = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
-        visits = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)  # of tiles
+        state_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
+        visits = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, buffers)  # of tiles
 
-        tSrQ = qk_mma.make_fragment_A(qk_mma.get_slice(0).partition_A(sQ))[None, None, None, group]
+        tSrQ = qk_mma.make_fragment_A(qk_mma.get_slice(0).partition_A(sQ))
         tSrK = qk_mma.make_fragment_B(qk_mma.get_slice(0).partition_B(sK))
         tOrV = pv_mma.make_fragment_B(pv_mma.get_slice(0).partition_B(sV))
         tSrS = qk_mma.make_fragment_C(qk_mma.partition_shape_C((ROWS, plan.keys)))
@@ -196,34 +241,67 @@ def attention_kernel(
         softmax = OnlineSoftmax(2, scale * math.log2(math.e))
         store = stores(tOrO, sO, store_O, gO, mO, pv_mma, problem, group, warp_idx, tidx % 128, plan)
 
-        def attend(block, high, first, keys, below, above):
+        def own_Q():
+            return pipeline.PipelineState(buffers * warpgroups, 0, visits.index * warpgroups + group, visits.phase)
+
+        def take():
+            """The next ticket, or -1."""
+            handed.consumer_wait(state_T)
+            ticket = cute.arch.make_warp_uniform(sTickets[state_T.index])
+            cute.arch.sync_warp()
+            with cute.arch.elect_one():
+                handed.consumer_release(state_T)
+            state_T.advance()
+            return ticket
+
+        def begin(tile):
+            """The weights of a tile's first block, alone."""
+            stages_Q.consumer_wait(own_Q())
+            stages_K.consumer_wait(state_K)
+            multiply(qk_mma, tSrS, tSrQ[None, None, None, own_Q().index], tSrK, state_K, False)
+            warpgroup.wait_group(0)
+            stages_K.consumer_release(state_K)
+            state_K.advance()
+            softmax.reset()
+            weigh(tile.high - 1, tile, True, True)
+            P.store(tSrS.load().to(dtype))
+
+        def attend(block, tile, accumulate, below, above, middle=None):
             """The scores of a block and the weighted values of the one before, then the softmax of these scores."""
             stages_K.consumer_wait(state_K)
             if cutlass.const_expr(plan.takes_turns):
                 cute.arch.barrier(barrier_id=1 + group, number_of_threads=256)
-            multiply(qk_mma, tSrS, tSrQ, tSrK, state_K, False)
+            multiply(qk_mma, tSrS, tSrQ[None, None, None, own_Q().index], tSrK, state_K, False)
             stages_V.consumer_wait(state_V)
-            multiply(pv_mma, tOrO, tOrP, tOrV, state_V, block != high - 2)
+            multiply(pv_mma, tOrO, tOrP, tOrV, state_V, accumulate)
             if cutlass.const_expr(plan.takes_turns):
                 cute.arch.barrier_arrive(barrier_id=1 + (group + 1) % warpgroups, number_of_threads=256)
             warpgroup.wait_group(1)
             stages_K.consumer_release(state_K)
             state_K.advance()
-            weigh(block, first, keys, below, above)
+            if cutlass.const_expr(middle is not None):
+                middle()
+            weigh(block, tile, below, above)
             # V came long ago. This keeps ptxas from waiting for O before the exponentials: it moves that wait up, but
             # not over a branch.
             stages_V.consumer_wait(state_V)
             warpgroup.wait_group(0)
             stages_V.consumer_release(state_V)
             state_V.advance()
-            softmax.rescale(tO)
-            P.store(tSrS.load().to(dtype))
 
-        def weigh(block, first, keys, below, above):
+        def end(accumulate):
+            """The weighted values of a tile's last block, alone."""
+            stages_V.consumer_wait(state_V)
+            multiply(pv_mma, tOrO, tOrP, tOrV, state_V, accumulate)
+            warpgroup.wait_group(0)
+            stages_V.consumer_release(state_V)
+            state_V.advance()
+
+        def weigh(block, tile, below, above):
             """The softmax of a block's scores; of queries that do not see all of its keys, with a mask."""
             for r in cutlass.range_constexpr(2):
-                query = first + row_0 + 8 * r
-                highest = keys - 1
+                query = tile.first + group * ROWS + row_0 + 8 * r
+                highest = problem.sequence(tile.batch).keys - 1
                 if cutlass.const_expr(above and problem.right is not None):
                     highest = cutlass.min(highest, query + problem.right)
                 begin = block * plan.keys + column_0
@@ -235,9 +313,9 @@ def attention_kernel(
                         tS[r, c] = cute.where(column >= query - problem.left - begin, tS[r, c], -math.inf)
             softmax.step(tS, below or above)
 
-        def compute(tile, head, batch, sequence, first, low, high):
-            keys = sequence.keys
-            first += group * ROWS  # of this warpgroup
+        def main_blocks(tile):
+            """All blocks of a tile but the first."""
+            first, low, high = tile.first + group * ROWS, tile.low, tile.high  # of this warpgroup
             # Blocks from `above` on have a key that some query is before, those up to `below` one that some is past.
             above, below = high - 1, low
             if cutlass.const_expr(problem.right is not None):
@@ -246,46 +324,63 @@ def attention_kernel(
             if cutlass.const_expr(problem.left is not None):
                 below = cute.ceil_div(cutlass.max(first + ROWS - 1 - problem.left, 0), plan.keys)
                 below = cutlass.max(cutlass.min(below, above), low)
-            state_Q = pipeline.PipelineState(warpgroups, 0, group, visits.phase)
-            visits.advance()
-            softmax.reset()
 
-            stages_Q.consumer_wait(state_Q)
-            stages_K.consumer_wait(state_K)
-            multiply(qk_mma, tSrS, tSrQ, tSrK, state_K, False)
-            warpgroup.wait_group(0)
-            stages_K.consumer_release(state_K)
-            state_K.advance()
-            weigh(high - 1, first, keys, True, True)
-            P.store(tSrS.load().to(dtype))
+            def next_block(block, below, above):
+                attend(block, tile, block != high - 2, below, above)
+                softmax.rescale(tO)
+                P.store(tSrS.load().to(dtype))
+
             for i in cutlass.range(high - 1 - above, unroll=1):
-                attend(high - 2 - i, high, first, keys, True, True)
+                next_block(high - 2 - i, True, True)
             for i in cutlass.range(above - below, unroll=1):
-                attend(above - 1 - i, high, first, keys, False, False)
+                next_block(above - 1 - i, False, False)
             for i in cutlass.range(below - low, unroll=1):
-                attend(below - 1 - i, high, first, keys, True, False)
-            if cutlass.const_expr(plan.has_own_O):
-                stages_Q.consumer_release(state_Q)
-            stages_V.consumer_wait(state_V)
-            multiply(pv_mma, tOrO, tOrP, tOrV, state_V, low != high - 1)
-            warpgroup.wait_group(0)
-            stages_V.consumer_release(state_V)
-            state_V.advance()
+                next_block(below - 1 - i, True, False)
 
-            block = tile * warpgroups + group
+        def finish(tile, factors):
+            """Divide O by the sums of weights, and send it."""
+            sequence, batch = problem.sequence(tile.batch), problem.batch_of_tensors(tile.batch)
+            block = tile.number * warpgroups + group
             for r in cutlass.range_constexpr(2):
-                inverse, logarithm = softmax.finish(r)
+                inverse, logarithm = factors[r]
                 tO[r, None].store(tO[r, None].load() * inverse)
                 row = block * ROWS + row_0 + 8 * r
                 if column_0 == 0 and row < sequence.queries:
-                    mL[batch, head, sequence.start_q + row] = logarithm * math.log(2)
-            store(block, head, batch, sequence)
-            if cutlass.const_expr(not plan.has_own_O):
-                stages_Q.consumer_release(state_Q)
+                    mL[batch, tile.head, sequence.start_q + row] = logarithm * math.log(2)
+            store(block, tile.head, batch, sequence)
 
         if cutlass.const_expr(plan.takes_turns) and group == warpgroups - 1:
             cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
-        for_each_tile(problem, plan, compute)
+        ticket = take()
+        if ticket >= 0:
+            begin(tile_of(problem, plan, ticket))
+        while ticket >= 0:
+            tile = tile_of(problem, plan, ticket)
+            main_blocks(tile)
+            is_first = tile.low == tile.high - 1  # block, too
+            ticket = take()
+            if cutlass.const_expr(plan.overlaps):
+                stages_Q.consumer_release(own_Q())
+                visits.advance()
+            if cutlass.const_expr(plan.overlaps) and ticket >= 0:
+                following, factors = tile_of(problem, plan, ticket), []
+
+                def turn_over():
+                    factors.extend(softmax.finish(r) for r in range(2))
+                    softmax.reset()
+
+                stages_Q.consumer_wait(own_Q())
+                attend(following.high - 1, following, not is_first, True, True, turn_over)
+                P.store(tSrS.load().to(dtype))
+                finish(tile, factors)
+            else:
+                end(not is_first)
+                finish(tile, [softmax.finish(r) for r in range(2)])
+            if cutlass.const_expr(not plan.overlaps):
+                stages_Q.consumer_release(own_Q())
+                visits.advance()
+                if ticket >= 0:
+                    begin(tile_of(problem, plan, ticket))
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
     if warp_idx >= 4 * warpgroups:
@@ -358,7 +453,7 @@ def stores(tOrO, sO, store_O, gO, mO, tiled_mma, problem, group, warp_idx, tidx,
                 cute.copy(copy_rows, by_rows.partition_S(sO[None, None, group]), dst, pred=exists)
         if asks:
             cute.arch.cp_async_bulk_commit_group()
-            if cutlass.const_expr(not plan.has_own_O):
+            if cutlass.const_expr(not plan.overlaps):
                 cute.arch.cp_async_bulk_wait_group(0, read=True)
 
     return store
@@ -368,15 +463,19 @@ def stores(tOrO, sO, store_O, gO, mO, tiled_mma, problem, group, warp_idx, tidx,
 def attention(
     mQ: cute.Tensor, mK: cute.Tensor, mV: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, scale: cutlass.Float32,
     left: cutlass.Int32, right: cutlass.Int32, starts_q: cute.Tensor, starts_k: cute.Tensor, max_q: cutlass.Int32,
-    ctas: cutlass.Int32, depth: cutlass.Constexpr,
+    tickets: cute.Tensor, ctas: cutlass.Int32, plan: cutlass.Constexpr,
 ):  # fmt: skip
-    """left, right, starts_q, starts_k: or None. max_q: the queries of the longest sequence. ctas run at a time."""
-    if depth not in PLANS:
-        raise ValueError(f"attention: depth is {depth}; expected one of {', '.join(map(str, PLANS))}")
-    plan, dtype = PLANS[depth], mQ.element_type
+    """left, right, starts_q, starts_k: or None. max_q: the queries of the longest sequence. ctas run at a time.
+
+    tickets: two zeros, which are zeros again at the end; calls that may run at a time need their own.
+    """
+    dtype, depth = mQ.element_type, plan.depth
     row_major, column_major = LayoutEnum.ROW_MAJOR, LayoutEnum.COL_MAJOR
     q_tile, k_tile = (ROWS, ROWS, depth), (ROWS, plan.keys, depth)
-    sQ_layout = hopper_helpers.make_smem_layout_a(row_major, q_tile, dtype, plan.warpgroups)
+    sQ_layout, sO_layout = (
+        hopper_helpers.make_smem_layout_a(row_major, q_tile, dtype, count * plan.warpgroups)
+        for count in (2 if plan.overlaps else 1, 1)
+    )
     sK_layout = hopper_helpers.make_smem_layout_b(row_major, k_tile, dtype, plan.stages)
     sV_layout = hopper_helpers.make_smem_layout_b(column_major, (ROWS, depth, plan.keys), dtype, plan.stages)
     k, mn, source = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN, warpgroup.OperandSource
@@ -409,8 +508,8 @@ def attention(
     shared = cutlass.max(L2_BYTES // (cutlass.max(keys, 1) * depth * 4), 1) * (heads // mK.shape[1])
     problem = Problem(left, right, starts_q, starts_k, tiles, heads, batches, shared, mQ.shape[2], keys)
     attention_kernel(
-        load_Q, gQ, load_K, gK, load_V, gV, store_O, gO, rows_O, mL, scale, problem, sQ_layout, sK_layout, sV_layout,
-        qk_mma, pv_mma, plan,
+        load_Q, gQ, load_K, gK, load_V, gV, store_O, gO, rows_O, mL, tickets, scale, problem, sQ_layout, sK_layout,
+        sV_layout, sO_layout, qk_mma, pv_mma, plan,
     ).launch(
         grid=[cutlass.min(ctas, tiles * heads * batches), 1, 1], block=[128 * (plan.warpgroups + 1), 1, 1],
         min_blocks_per_mp=1,
@@ -444,11 +543,20 @@ def argument(tensor):
     return cute.runtime.from_dlpack(tensor, assumed_align=16).mark_layout_dynamic(leading_dim=tensor.ndim - 1)
 
 
+def choose_plan(depth, queries):
+    if depth not in PLANS:
+        raise ValueError(f"attention: depth is {depth}; expected one of {', '.join(map(str, PLANS))}")
+    return PLANS[depth]
+
+
 def arguments(q, k, v, o, lse, scale, left=None, right=None, starts_q=None, starts_k=None, max_q=None):
     """What attention takes for these tensors, on all of the device's multiprocessors."""
+    max_q = max_q or q.shape[2]
+    plan = choose_plan(q.shape[3], max_q)
+    tickets = cute.runtime.from_dlpack(torch.zeros(2, device=q.device, dtype=torch.int32))
     ctas = cutlass.utils.HardwareInfo().get_device_multiprocessor_count() if q.is_cuda else 2
     starts = (None if x is None else cute.runtime.from_dlpack(x).mark_layout_dynamic() for x in (starts_q, starts_k))
-    return *map(argument, (q, k, v, o, lse)), scale, left, right, *starts, max_q or q.shape[2], ctas, q.shape[3]
+    return *map(argument, (q, k, v, o, lse)), scale, left, right, *starts, max_q, tickets, ctas, plan
 
 
 def problem(device: str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import runpy
 
+import numpy
 import pytest
 
 from compiling import nvrtc
@@ -143,6 +144,20 @@ def test_exponentials_stand_before_the_wait_for_o(depth):
     columns = PROGRAM["PLANS"][depth].keys // 4
     assert softmax.count("ex2.approx") == 2 * (columns + 1)
     assert "mbarrier.try_wait" in softmax[softmax.rindex("ex2.approx") :]
+
+
+def test_a_cta_takes_tiles_until_none_is_left():
+    """Tickets are zeros again at the end. One CTA alone, or more than there are tiles, compute the same."""
+    tensors = operands(torch.bfloat16, 2, 2, 1, 500, 300, 64)
+    found = []
+    for ctas in (1, 2, 5, 100):
+        *given, tickets, _, plan = PROGRAM["arguments"](*tensors, 0.125, None, 0)
+        with cute.on_cpu(check=True):
+            PROGRAM["attention"](*given, tickets, ctas, plan)
+        assert list(numpy.from_dlpack(tickets)) == [0, 0]
+        found.append(tensors[3].clone())
+    assert_as_right(tensors, 0.125, None, 0)
+    assert all(torch.equal(found[0], x) for x in found)
 
 
 @pytest.mark.parametrize(

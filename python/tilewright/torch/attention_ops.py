@@ -65,8 +65,9 @@ def _forward(
     operands = [_modes(programs.aligned(x)) for x in (q, k, v)]
     o, rows, depth = _modes(out), lse if q.dim() == 4 else lse[None], q.shape[-1]
     if programs.capability(q.device) == (9, 0):
-        run = programs.attention(q.dtype, depth, left is not None, right is not None, starts_q is not None)
-        run(*operands, o, rows, scale, left, right, starts_q, starts_k, max_q, programs.ctas(q.device))
+        run = programs.attention(q.dtype, depth, left is not None, right is not None, starts_q is not None, max_q)
+        last = programs.tickets(q.device), programs.ctas(q.device)
+        run(*operands, o, rows, scale, left, right, starts_q, starts_k, max_q, *last)
         return out, lse
     if programs.capability(q.device) < (8, 0):
         raise NotImplementedError("tilewright.torch: attention needs a device of compute capability 8.0 or newer")

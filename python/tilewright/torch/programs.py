@@ -85,13 +85,41 @@ def attention_sm80(dtype: torch.dtype, depth: int, is_causal: bool) -> Compiled:
     return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, is_causal)
 
 
+def attention(
+    dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool, max_q: int
+) -> Compiled:
+    """O and L of Q, K, V, scale, window, where sequences begin, the longest one, tickets, and the CTAs.
+
+    By TMA and wgmma, by the plan that is good for so many queries.
+    """
+    plan = load("tilewright.examples.attention_forward:choose_plan")(depth, max_q)
+    return _attention(dtype, depth, has_left, has_right, is_varlen, plan)
+
+
 @cache
-def attention(dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool) -> Compiled:
-    """O and L of Q, K, V, scale, window, where sequences begin, the longest one, and the CTAs, by TMA and wgmma."""
+def _attention(
+    dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool, plan: tuple[Any, ...]
+) -> Compiled:
     q, k, v, o = (_rows(dtype, None, None, None, depth) for _ in range(4))
     program = load("tilewright.examples.attention_forward:attention")
     mask = _mask(has_left, has_right, is_varlen)
-    return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, *mask, 1, 1, depth)
+    return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, *mask, 1, _numbers(torch.int32, 1), 1, plan)
+
+
+_tickets: dict[tuple[torch.device, int], torch.Tensor] = {}
+
+
+def tickets(device: torch.device) -> torch.Tensor:
+    """Two zeros that no launch uses which may run at the same time as one on the current stream.
+
+    Each launch leaves zeros, so those of a stream share them. What a graph captures may run beside anything.
+    """
+    if device.type != "cuda" or torch.cuda.is_current_stream_capturing():
+        return torch.zeros(2, device=device, dtype=torch.int32)
+    key = device, torch.cuda.current_stream(device).cuda_stream
+    if key not in _tickets:
+        _tickets[key] = torch.zeros(2, device=device, dtype=torch.int32)
+    return _tickets[key]
 
 
 @cache

@@ -10,6 +10,8 @@ from tilewright.cute.tensors.rmem import make_rmem_tensor
 from tilewright.cute.vectors.choose import where
 from tilewright.cute.vectors.tensor_ssa import ReductionOp
 from tilewright.lang import arch
+from tilewright.lang.calls.jit import jit
+from tilewright.lang.functions import or_, range_constexpr
 from tilewright.numeric import Float32
 
 if TYPE_CHECKING:
@@ -42,22 +44,34 @@ class OnlineSoftmax:
     def step(self, scores: Tensor, is_masked: bool) -> None:
         """Replace the scores by their weights w; with is_masked, a row may have seen no score above -inf yet."""
         for r in range(self._rows):
-            found = scores[r, None].load()
-            highest = found.reduce(ReductionOp.MAX, -math.inf, 0)
+            # Even and odd columns have chains of their own: half as many dependent instructions.
+            columns = [scores[r, (parity, None)] for parity in range(2)]
+            highest = arch.fmax(*(x.load().reduce(ReductionOp.MAX, -math.inf, 0) for x in columns))
             highest = arch.fmax(self._max[r], arch.warp_reduction(highest, arch.fmax, threads_in_group=_LANES))
             finite: Any = where(highest == -math.inf, Float32(0.0), highest) if is_masked else highest
             shift = -(finite * self._scale)
-            weights = cute_math.exp2(cute_math.fma(found, self._scale, shift), fastmath=True)
-            shrink = cute_math.exp2(cute_math.fma(self._max[r], self._scale, shift), fastmath=True)
+            shrink = cute_math.exp2((self._max[r] - finite) * self._scale, fastmath=True)
             self._max[r] = highest
-            self._sum[r] = weights.reduce(ReductionOp.ADD, self._sum[r] * shrink, 0)
             self._shrink[r] = shrink
-            scores[r, None].store(weights)
+            total = self._sum[r] * shrink
+            for column in columns:
+                weights = cute_math.exp2(cute_math.fma(column.load(), self._scale, shift), fastmath=True)
+                column.store(weights)
+                total += weights.reduce(ReductionOp.ADD, Float32(0.0), 0)
+            self._sum[r] = total
 
+    @jit
     def rescale(self, sums: Tensor) -> None:
-        """Bring weighted sums of the rows from the maximum before the last step to that after it."""
-        for r in range(self._rows):
-            sums[r, None].store(sums[r, None].load() * self._shrink[r])
+        """Bring weighted sums of the rows from the maximum before the last step to that after it.
+
+        Few blocks but the first have a new maximum: a warp whose rows keep theirs multiplies nothing.
+        """
+        changes: Any = self._shrink[0] != 1.0
+        for r in range_constexpr(1, self._rows):
+            changes = or_(changes, self._shrink[r] != 1.0)
+        if arch.vote_any_sync(changes):
+            for r in range_constexpr(self._rows):
+                sums[r, None].store(sums[r, None].load() * self._shrink[r])
 
     def finish(self, r: int) -> tuple[Any, Any]:
         """(1 / l, m scale log2(e) + log2(l)) of row r; (0, -inf) of one that has seen no score above -inf."""
