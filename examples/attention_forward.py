@@ -40,12 +40,13 @@ class Plan(NamedTuple):
     stages: int  # of K, and of V
     takes_turns: bool
     overlaps: bool  # tiles: there is shared memory for the next Q beside this one, and for O
+    by_polynomial: int | None  # one of so many tiles of weights
 
 
 PLANS = {
-    64: Plan(64, 3, 128, 4, True, True),
-    128: Plan(128, 2, 128, 2, True, True),
-    256: Plan(256, 2, 80, 2, False, False),
+    64: Plan(64, 3, 128, 4, True, True, 4),
+    128: Plan(128, 2, 128, 2, True, True, 4),
+    256: Plan(256, 2, 80, 2, False, False, None),
 }
 REGISTERS = {2: (24, 240), 3: (32, 160)}  # of a thread that fetches, and of one that computes
 
@@ -238,7 +239,7 @@ def attention_kernel(
         tS, tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
         own = qk_mma.get_slice(tidx % 128).partition_C(cute.make_identity_tensor((ROWS, plan.keys)))
         row_0, column_0 = rows_and_columns(own)[0, 0]
-        softmax = OnlineSoftmax(2, scale * math.log2(math.e))
+        softmax = OnlineSoftmax(2, scale * math.log2(math.e), plan.by_polynomial)
         store = stores(tOrO, sO, store_O, gO, mO, pv_mma, problem, group, warp_idx, tidx % 128, plan)
 
         def own_Q():
@@ -263,10 +264,11 @@ def attention_kernel(
             stages_K.consumer_release(state_K)
             state_K.advance()
             softmax.reset()
-            weigh(tile.high - 1, tile, True, True)
+            weigh(tile.high - 1, tile)
             P.store(tSrS.load().to(dtype))
 
-        def attend(block, tile, accumulate, below, above, middle=None):
+        @cute.jit
+        def attend(block, tile, accumulate, middle=None):
             """The scores of a block and the weighted values of the one before, then the softmax of these scores."""
             stages_K.consumer_wait(state_K)
             if cutlass.const_expr(plan.takes_turns):
@@ -281,10 +283,11 @@ def attention_kernel(
             state_K.advance()
             if cutlass.const_expr(middle is not None):
                 middle()
-            weigh(block, tile, below, above)
-            # V came long ago. This keeps ptxas from waiting for O before the exponentials: it moves that wait up, but
-            # not over a branch.
-            stages_V.consumer_wait(state_V)
+            weigh(block, tile)
+            # Sums of exponentials are never below 0. This keeps ptxas from waiting for O before the exponentials: it
+            # moves that wait up, but not over a branch, which needs them.
+            if softmax.sums < 0.0:
+                stages_V.consumer_wait(state_V)
             warpgroup.wait_group(0)
             stages_V.consumer_release(state_V)
             state_V.advance()
@@ -297,45 +300,28 @@ def attention_kernel(
             stages_V.consumer_release(state_V)
             state_V.advance()
 
-        def weigh(block, tile, below, above):
-            """The softmax of a block's scores; of queries that do not see all of its keys, with a mask."""
-            for r in cutlass.range_constexpr(2):
-                query = tile.first + group * ROWS + row_0 + 8 * r
-                highest = problem.sequence(tile.batch).keys - 1
-                if cutlass.const_expr(above and problem.right is not None):
-                    highest = cutlass.min(highest, query + problem.right)
-                begin = block * plan.keys + column_0
-                for c in cutlass.range_constexpr(cute.size(tS, mode=[1])):
-                    column = c % 2 + c // 2 * 8
-                    if cutlass.const_expr(above):
-                        tS[r, c] = cute.where(column <= highest - begin, tS[r, c], -math.inf)
-                    if cutlass.const_expr(below and problem.left is not None):
-                        tS[r, c] = cute.where(column >= query - problem.left - begin, tS[r, c], -math.inf)
-            softmax.step(tS, below or above)
-
-        def main_blocks(tile):
-            """All blocks of a tile but the first."""
-            first, low, high = tile.first + group * ROWS, tile.low, tile.high  # of this warpgroup
-            # Blocks from `above` on have a key that some query is before, those up to `below` one that some is past.
-            above, below = high - 1, low
+        @cute.jit
+        def weigh(block, tile):
+            """The softmax of a block's scores."""
+            begin, keys = block * plan.keys, problem.sequence(tile.batch).keys
+            query = tile.first + group * ROWS
+            hides = begin + plan.keys > keys  # some key from some query of this warpgroup
             if cutlass.const_expr(problem.right is not None):
-                above = cutlass.min(above, cutlass.max(first + problem.right + 1, 0) // plan.keys)
-                above = cutlass.max(above, low)
+                hides = cutlass.or_(hides, begin + plan.keys - 1 > query + problem.right)
             if cutlass.const_expr(problem.left is not None):
-                below = cute.ceil_div(cutlass.max(first + ROWS - 1 - problem.left, 0), plan.keys)
-                below = cutlass.max(cutlass.min(below, above), low)
-
-            def next_block(block, below, above):
-                attend(block, tile, block != high - 2, below, above)
-                softmax.rescale(tO)
-                P.store(tSrS.load().to(dtype))
-
-            for i in cutlass.range(high - 1 - above, unroll=1):
-                next_block(high - 2 - i, True, True)
-            for i in cutlass.range(above - below, unroll=1):
-                next_block(above - 1 - i, False, False)
-            for i in cutlass.range(below - low, unroll=1):
-                next_block(below - 1 - i, True, False)
+                hides = cutlass.or_(hides, begin < query + ROWS - 1 - problem.left)
+            if hides:
+                for r in cutlass.range_constexpr(2):
+                    seen = query + row_0 + 8 * r - begin - column_0  # where the query's own key is
+                    last = keys - 1 - begin - column_0
+                    if cutlass.const_expr(problem.right is not None):
+                        last = cutlass.min(last, seen + problem.right)
+                    for c in cutlass.range_constexpr(cute.size(tS, mode=[1])):
+                        column = c % 2 + c // 2 * 8
+                        tS[r, c] = cute.where(column <= last, tS[r, c], -math.inf)
+                        if cutlass.const_expr(problem.left is not None):
+                            tS[r, c] = cute.where(column >= seen - problem.left, tS[r, c], -math.inf)
+            softmax.step(tS, True)
 
         def finish(tile, factors):
             """Divide O by the sums of weights, and send it."""
@@ -356,7 +342,10 @@ def attention_kernel(
             begin(tile_of(problem, plan, ticket))
         while ticket >= 0:
             tile = tile_of(problem, plan, ticket)
-            main_blocks(tile)
+            for i in cutlass.range(tile.high - 1 - tile.low, unroll=1):
+                attend(tile.high - 2 - i, tile, i != 0)
+                softmax.rescale(tO)
+                P.store(tSrS.load().to(dtype))
             is_first = tile.low == tile.high - 1  # block, too
             ticket = take()
             if cutlass.const_expr(plan.overlaps):
@@ -370,7 +359,7 @@ def attention_kernel(
                     softmax.reset()
 
                 stages_Q.consumer_wait(own_Q())
-                attend(following.high - 1, following, not is_first, True, True, turn_over)
+                attend(following.high - 1, following, not is_first, turn_over)
                 P.store(tSrS.load().to(dtype))
                 finish(tile, factors)
             else:
