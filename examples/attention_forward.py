@@ -40,13 +40,12 @@ class Plan(NamedTuple):
     stages: int  # of K, and of V
     takes_turns: bool
     overlaps: bool  # tiles: there is shared memory for the next Q beside this one, and for O
-    by_polynomial: int | None  # one of so many tiles of weights
 
 
 PLANS = {
-    64: Plan(64, 3, 128, 4, True, True, 4),
-    128: Plan(128, 2, 128, 2, True, True, 4),
-    256: Plan(256, 2, 80, 2, False, False, None),
+    64: Plan(64, 3, 128, 4, True, True),
+    128: Plan(128, 2, 128, 2, True, True),
+    256: Plan(256, 2, 80, 2, False, False),
 }
 REGISTERS = {2: (24, 240), 3: (32, 160)}  # of a thread that fetches, and of one that computes
 
@@ -92,7 +91,7 @@ class Tile(NamedTuple):
     batch: cutlass.Int32
     first: cutlass.Int32  # the key at the first row's place
     low: cutlass.Int32  # blocks of keys from here
-    high: cutlass.Int32  # to here; at least one, so that no case is a special one
+    high: cutlass.Int32  # to here; at least one, so that no case is a special one; 0 behind the last tile
 
 
 def tile_of(problem, plan, ticket):
@@ -130,7 +129,7 @@ def attention_kernel(
     sK = storage.allocate_tensor(dtype, sK_layout, 1024)
     sV = storage.allocate_tensor(dtype, sV_layout, 1024)
     sO = storage.allocate_tensor(dtype, sO_layout, 1024) if plan.overlaps else sQ
-    sTickets = storage.allocate_tensor(cutlass.Int32, cute.make_layout(2))
+    sTiles = storage.allocate_tensor(cutlass.Int32, cute.make_layout((8, 2)), 16)
 
     def stages(count, layout, warpgroups):
         """Stages that TMA fills, with the bytes of one, and so many warpgroups empty."""
@@ -178,10 +177,11 @@ def attention_kernel(
 
             return load
 
-        def hand_on(ticket):
+        def hand_on(tile):
             handed.producer_acquire(state_T)
             if cute.arch.lane_idx() == 0:
-                sTickets[state_T.index] = ticket
+                for i, value in enumerate(tile):
+                    sTiles[i, state_T.index] = value
                 handed.producer_commit(state_T)
             state_T.advance()
 
@@ -207,10 +207,10 @@ def attention_kernel(
             tile = tile_of(problem, plan, ticket)
             sequence = problem.sequence(tile.batch)
             if tile.number * ROWS * warpgroups < sequence.queries:
-                hand_on(ticket)
+                hand_on(tile)
                 fetch(tile, sequence)
             ticket = cute.arch.make_warp_uniform(following)
-        hand_on(cutlass.Int32(-1))
+        hand_on(Tile(*[cutlass.Int32(0)] * 6))
         # The last CTA to come here leaves the tickets as they were.
         if cute.arch.lane_idx() == 0:
             cute.arch.fence_acq_rel_gpu()
@@ -227,6 +227,8 @@ def attention_kernel(
         state_K = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
         state_V = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
         state_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
+        next_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
+        next_T.advance()
         visits = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, buffers)  # of tiles
 
         tSrQ = qk_mma.make_fragment_A(qk_mma.get_slice(0).partition_A(sQ))
@@ -239,21 +241,17 @@ def attention_kernel(
         tS, tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
         own = qk_mma.get_slice(tidx % 128).partition_C(cute.make_identity_tensor((ROWS, plan.keys)))
         row_0, column_0 = rows_and_columns(own)[0, 0]
-        softmax = OnlineSoftmax(2, scale * math.log2(math.e), plan.by_polynomial)
+        softmax = OnlineSoftmax(2, scale * math.log2(math.e))
         store = stores(tOrO, sO, store_O, gO, mO, pv_mma, problem, group, warp_idx, tidx % 128, plan)
 
         def own_Q():
             return pipeline.PipelineState(buffers * warpgroups, 0, visits.index * warpgroups + group, visits.phase)
 
-        def take():
-            """The next ticket, or -1."""
-            handed.consumer_wait(state_T)
-            ticket = cute.arch.make_warp_uniform(sTickets[state_T.index])
-            cute.arch.sync_warp()
-            with cute.arch.elect_one():
-                handed.consumer_release(state_T)
-            state_T.advance()
-            return ticket
+        def tile_at(state):
+            """The tile that a stage holds. It is read wherever it is needed: registers are few."""
+            held = cute.make_rmem_tensor(8, cutlass.Int32)
+            cute.autovec_copy(sTiles[None, state.index], held)
+            return Tile(*(held[i] for i in range(6)))
 
         def begin(tile):
             """The weights of a tile's first block, alone."""
@@ -268,7 +266,7 @@ def attention_kernel(
             P.store(tSrS.load().to(dtype))
 
         @cute.jit
-        def attend(block, tile, accumulate, middle=None):
+        def attend(block, tile, accumulate):
             """The scores of a block and the weighted values of the one before, then the softmax of these scores."""
             stages_K.consumer_wait(state_K)
             if cutlass.const_expr(plan.takes_turns):
@@ -281,8 +279,6 @@ def attention_kernel(
             warpgroup.wait_group(1)
             stages_K.consumer_release(state_K)
             state_K.advance()
-            if cutlass.const_expr(middle is not None):
-                middle()
             weigh(block, tile)
             # Sums of exponentials are never below 0. This keeps ptxas from waiting for O before the exponentials: it
             # moves that wait up, but not over a branch, which needs them.
@@ -323,12 +319,12 @@ def attention_kernel(
                             tS[r, c] = cute.where(column >= seen - problem.left, tS[r, c], -math.inf)
             softmax.step(tS, True)
 
-        def finish(tile, factors):
+        def finish(tile, softmax):
             """Divide O by the sums of weights, and send it."""
             sequence, batch = problem.sequence(tile.batch), problem.batch_of_tensors(tile.batch)
             block = tile.number * warpgroups + group
             for r in cutlass.range_constexpr(2):
-                inverse, logarithm = factors[r]
+                inverse, logarithm = softmax.finish(r)
                 tO[r, None].store(tO[r, None].load() * inverse)
                 row = block * ROWS + row_0 + 8 * r
                 if column_0 == 0 and row < sequence.queries:
@@ -337,39 +333,42 @@ def attention_kernel(
 
         if cutlass.const_expr(plan.takes_turns) and group == warpgroups - 1:
             cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
-        ticket = take()
-        if ticket >= 0:
-            begin(tile_of(problem, plan, ticket))
-        while ticket >= 0:
-            tile = tile_of(problem, plan, ticket)
+        handed.consumer_wait(state_T)
+        more = tile_at(state_T).high > 0
+        if more:
+            begin(tile_at(state_T))
+        while more:
+            tile = tile_at(state_T)
             for i in cutlass.range(tile.high - 1 - tile.low, unroll=1):
                 attend(tile.high - 2 - i, tile, i != 0)
                 softmax.rescale(tO)
                 P.store(tSrS.load().to(dtype))
             is_first = tile.low == tile.high - 1  # block, too
-            ticket = take()
+            handed.consumer_wait(next_T)
+            more = tile_at(next_T).high > 0
             if cutlass.const_expr(plan.overlaps):
                 stages_Q.consumer_release(own_Q())
                 visits.advance()
-            if cutlass.const_expr(plan.overlaps) and ticket >= 0:
-                following, factors = tile_of(problem, plan, ticket), []
-
-                def turn_over():
-                    factors.extend(softmax.finish(r) for r in range(2))
-                    softmax.reset()
-
+            if cutlass.const_expr(plan.overlaps) and more:
                 stages_Q.consumer_wait(own_Q())
-                attend(following.high - 1, following, not is_first, turn_over)
+                before = softmax.copy()
+                softmax.reset()
+                attend(tile_at(next_T).high - 1, tile_at(next_T), not is_first)
                 P.store(tSrS.load().to(dtype))
-                finish(tile, factors)
+                finish(tile_at(state_T), before)
             else:
                 end(not is_first)
-                finish(tile, [softmax.finish(r) for r in range(2)])
+                finish(tile_at(state_T), softmax)
             if cutlass.const_expr(not plan.overlaps):
                 stages_Q.consumer_release(own_Q())
                 visits.advance()
-                if ticket >= 0:
-                    begin(tile_of(problem, plan, ticket))
+                if more:
+                    begin(tile_at(next_T))
+            cute.arch.sync_warp()
+            with cute.arch.elect_one():
+                handed.consumer_release(state_T)
+            state_T.advance()
+            next_T.advance()
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
     if warp_idx >= 4 * warpgroups:

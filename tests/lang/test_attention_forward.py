@@ -141,10 +141,8 @@ def test_exponentials_stand_before_the_wait_for_o(depth):
     ptx = cute.compile(PROGRAM["attention"], *arguments, options="--gpu-arch sm_90a").ptx
     loop = ptx[ptx.index("wgmma.wait_group.sync.aligned 1") :]
     softmax = loop[: loop.index("wgmma.wait_group.sync.aligned 0")]
-    plan = PROGRAM["PLANS"][depth]
-    tiles = plan.keys // 8
-    polynomials = 0 if plan.by_polynomial is None else tiles // plan.by_polynomial
-    assert softmax.count("ex2.approx") == 2 * (2 * (tiles - polynomials) + 1)
+    columns = PROGRAM["PLANS"][depth].keys // 4
+    assert softmax.count("ex2.approx") == 2 * (columns + 1)
     assert "mbarrier.try_wait" in softmax[softmax.rindex("ex2.approx") :]
 
 
