@@ -3,7 +3,7 @@
 What to learn: scores are not kept by the forward pass but computed anew, P = exp(scale Q K^T - L). They are computed
 transposed, a warpgroup's 64 keys by a tile of queries, so that the accumulators of one product are operand A of the
 next: dV += P^T dO, dP = dO V^T, dS = P (dP - delta), dK += dS^T Q. A block of threads has a block of keys; dQ += dS K
-therefore gets a part from each block, which a warp of its own adds to a workspace by TMA while the products go on.
+therefore gets a part from each block, which warps of their own add to a workspace by TMA while the products go on.
 
 Every order of these sums gives other bits. So blocks take turns: a tile of queries counts how many have added to it.
 Blocks of keys are numbered as they begin, and go through their queries in descending order, so that each finds its
@@ -25,7 +25,8 @@ from tilewright.utils.accumulators import rows_and_columns
 PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K, V, dO or dS in shared memory
 KEYS = 128  # of a block of threads, 64 for each of two warpgroups
 QUERIES = 64  # of a round of its loop: with 128, D 64 would want more registers than there are
-WARPGROUPS = 2  # that multiply; a third one has the warp that loads and the one that adds up dQ
+WARPGROUPS = 2  # that multiply; a third one has the warps that load, that watch turns, and two that add up dQ
+ADDERS = 2  # warps that take rounds in turn: while one waits until its sums are there, the other asks for the next
 THREADS = 128 * (WARPGROUPS + 1)
 STAGES = 2
 ROW = 256  # sums of dQ in a row of the workspace, which TMA adds up
@@ -33,7 +34,7 @@ LOG2_E = math.log2(math.e)
 
 K, MN = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
 SMEM, RMEM = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
-DS_IS_THERE, ADD, ADDED = 1, 2, 4  # named barriers; one each for the warpgroups
+DS_IS_THERE, ADD, ADDED = 1, 2, 2 + ADDERS * WARPGROUPS  # named barriers; of the others each adder has its own
 
 
 class Blocks:
@@ -145,7 +146,7 @@ def backward_kernel(
     sSums = cute.make_layout((*part, WARPGROUPS), stride=(ROW, 1, part[0] * ROW))
     sSums = storage.allocate_tensor(cutlass.Float32, sSums, 128)
     sRows = storage.allocate_tensor(cutlass.Float32, cute.make_layout((QUERIES, 2, STAGES)), 128)
-    barriers = storage.allocate_array(cutlass.Int64, 4 * STAGES + 2)
+    barriers = storage.allocate_array(cutlass.Int64, 4 * STAGES + 2 + 2 * ADDERS)
 
     block, key_head, batch = cute.arch.block_idx()
     if cutlass.const_expr(is_ordered):
@@ -206,26 +207,48 @@ def backward_kernel(
                 fetch(loads_dO, load_dO, sdO_to, sdO_at, 1, last - i, row, state)
                 state.advance()
 
-    def add_up():
+    turns = pipeline.PipelineAsync.create(
+        num_stages=ADDERS, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 32),
+        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 32),
+        barrier_storage=barriers + (4 * STAGES + 2),
+    )  # fmt: skip
+
+    def added_by(i):
+        """Which part of the workspace round i adds to, and how many blocks add before this one."""
+        tile = last - i % rounds
+        at = blocks.workspace_tile(key_head * group + i // rounds, tile)
+        return at, block - blocks.blocks_seen_by(tile)[0] if is_ordered else cutlass.Int32(1)
+
+    def watch():
+        """A warp waits for the turn of each round, and tells the adder."""
+        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, ADDERS)
+        for i in cutlass.range(group * rounds, unroll=1):
+            at, before = added_by(i)
+            turns.producer_acquire(state)
+            if cute.arch.lane_idx() == 0:
+                while cute.arch.atomic_add(mTurns.iterator + at, 0) < before:
+                    pass
+                cute.arch.fence_acq_rel_gpu()
+            cute.arch.sync_warp()
+            turns.producer_commit(state)
+            state.advance()
+
+    def add_up(adder):
         """A warp adds this block's part of dQ to the sums in the workspace: in turn, and the first block stores."""
         rows = cute.local_tile(gSums, part, (None, 0))
         src, dst = cpasync.tma_partition(put_dQ, 0, alone, cute.group_modes(sSums, 0, 2), cute.group_modes(rows, 0, 2))
         for each in cutlass.range_constexpr(WARPGROUPS):
-            cute.arch.barrier_arrive(ADDED + each, 160)
-        for i in cutlass.range(group * rounds, unroll=1):
-            tile = last - i % rounds
-            at = blocks.workspace_tile(key_head * group + i // rounds, tile)
-            before = cutlass.Int32(1)
+            if adder == 0:
+                cute.arch.barrier_arrive(ADDED + each, 160)
+        for i in cutlass.range(adder, group * rounds, ADDERS, unroll=1):
+            at, before = added_by(i)
             if cutlass.const_expr(is_ordered):
-                before = block - blocks.blocks_seen_by(tile)[0]
-                if cute.arch.lane_idx() == 0:
-                    while cute.arch.atomic_add(mTurns.iterator + at, 0) < before:
-                        pass
-                    cute.arch.fence_acq_rel_gpu()
-                cute.arch.sync_warp()
+                state = pipeline.PipelineState(ADDERS, 0, adder, i // ADDERS % 2)
+                turns.consumer_wait(state)
+                turns.consumer_release(state)
                 cute.arch.fence_proxy("async.global")
             for each in cutlass.range_constexpr(WARPGROUPS):
-                cute.arch.barrier(barrier_id=ADD + each, number_of_threads=160)
+                cute.arch.barrier(barrier_id=ADD + adder * WARPGROUPS + each, number_of_threads=160)
                 if before == 0:
                     cute.copy(put_dQ, src[None, each], dst[None, at * WARPGROUPS + each])
                 else:
@@ -235,7 +258,7 @@ def backward_kernel(
                 cute.arch.cp_async_bulk_wait_group(WARPGROUPS - 1 - each, read=True)
                 cute.arch.sync_warp()
                 if i + 1 < group * rounds:
-                    cute.arch.barrier_arrive(ADDED + each, 160)
+                    cute.arch.barrier_arrive(ADDED + (adder + 1) % ADDERS * WARPGROUPS + each, 160)
             if cutlass.const_expr(is_ordered):
                 cute.arch.cp_async_bulk_wait_group(0)
                 cute.arch.sync_warp()
@@ -326,10 +349,11 @@ def backward_kernel(
             warpgroup.wait_group(1)  # for dQ and dV
             loads_dO.consumer_release(state)
             state.advance()
-            cute.arch.barrier(barrier_id=ADDED + group_idx, number_of_threads=160)
+            turn = i % ADDERS * WARPGROUPS + group_idx
+            cute.arch.barrier(barrier_id=ADDED + turn, number_of_threads=160)
             cute.autovec_copy(sums, sums_to)
             cute.arch.fence_proxy("async.shared", space="cta")
-            cute.arch.barrier_arrive(barrier_id=ADD + group_idx, number_of_threads=160)
+            cute.arch.barrier_arrive(barrier_id=ADD + turn, number_of_threads=160)
         warpgroup.wait_group(0)
         if group * rounds == 0:
             dV.fill(0.0)
@@ -343,8 +367,10 @@ def backward_kernel(
             cute.arch.setmaxregister_decrease(24)
             if warp_idx == 4 * WARPGROUPS:
                 load()
-            if warp_idx == 4 * WARPGROUPS + 1:
-                add_up()
+            if cutlass.const_expr(is_ordered) and warp_idx == 4 * WARPGROUPS + 1:
+                watch()
+            if warp_idx >= 4 * WARPGROUPS + 2:
+                add_up(warp_idx - (4 * WARPGROUPS + 2))
         else:
             cute.arch.setmaxregister_increase(240)
             multiply()
