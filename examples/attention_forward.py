@@ -117,8 +117,9 @@ def tile_of(problem, plan, ticket):
 def attention_kernel(
     load_Q: cute.CopyAtom, gQ: cute.Tensor, load_K: cute.CopyAtom, gK: cute.Tensor, load_V: cute.CopyAtom,
     gV: cute.Tensor, store_O: cute.CopyAtom, gO: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, tickets: cute.Tensor,
-    scale: cutlass.Float32, problem: Problem, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout, sV_layout: cute.ComposedLayout,
-    sO_layout: cute.ComposedLayout, qk_mma: cute.TiledMma, pv_mma: cute.TiledMma, plan: cutlass.Constexpr,
+    scale: cutlass.Float32, problem: Problem, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout,
+    sV_layout: cute.ComposedLayout, sO_layout: cute.ComposedLayout, qk_mma: cute.TiledMma, pv_mma: cute.TiledMma,
+    plan: cutlass.Constexpr,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -280,9 +281,9 @@ def attention_kernel(
             stages_K.consumer_release(state_K)
             state_K.advance()
             weigh(block, tile)
-            # Sums of exponentials are never below 0. This keeps ptxas from waiting for O before the exponentials: it
-            # moves that wait up, but not over a branch, which needs them.
-            if softmax.sums < 0.0:
+            # V came long ago. This keeps ptxas from waiting for O before the exponentials: it moves that wait up, but
+            # not over a branch. Where two other warpgroups fill that time, the branch costs more than it gains.
+            if cutlass.const_expr(warpgroups == 2):
                 stages_V.consumer_wait(state_V)
             warpgroup.wait_group(0)
             stages_V.consumer_release(state_V)

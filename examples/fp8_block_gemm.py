@@ -3,9 +3,10 @@
 What to learn: 8 bits have too few values for a whole matrix, so each row of A has a scale for every 128 columns, and B
 one for every 128 x 128 elements. Scales vary along K, so sums of one block of K are accumulators of their own; when
 they are there, each is multiplied by its scale and added to the sum in fp32 (accumulator promotion), which also keeps
-more bits than wgmma's adders of fp8 do. A warpgroup has 64 x 256 sums but multiplies half of the columns at a time: 128
-registers of sums and 64 of accumulators fit, each half has one scale of B, and while one warpgroup promotes, the tensor
-cores multiply for the other. The scales of the next block are on their way meanwhile. Else it is gemm_tma_wgmma.
+more bits than wgmma's adders of fp8 do. A warpgroup has 64 x 256 sums but multiplies a quarter of the columns at a
+time, by two sets of accumulators in turn: while the tensor cores multiply one quarter, the one before is promoted, also
+from one block of K to the next. 128 registers of sums and 64 of accumulators fit. The scales of the next block are on
+their way meanwhile. Else it is gemm_tma_wgmma.
 
 C (M, N) = sum over blocks b of K: SA (M, b) * SB (N / 128, b) * (A (M, K) B (N, K)^T over the block). A and B are e4m3
 and contiguous along K, C is bf16 and contiguous along N. The scales are Float32 in any order: torch's scaled_mm wants
@@ -26,8 +27,9 @@ BLOCK = 128  # elements that share a scale: along K, and of B along N
 TILE, STAGES = (128, 2 * BLOCK, BLOCK), 4
 WARPGROUPS, CLUSTER = 2, (2, 1)  # that multiply; CTAs along M that share tiles of B
 THREADS = 128 * (WARPGROUPS + 1)
-PART, BUFFERS = (64, 64), 2  # of a warpgroup's sums that go out at once, and how many of these are under way
-HALVES = TILE[1] // BLOCK
+PART, BUFFERS = (64, 64), 2  # of a warpgroup's sums that are multiplied and go out at once; how many are under way
+PARTS = TILE[1] // PART[1]
+OF_BLOCK = BLOCK // PART[1]  # parts that share a scale of B
 BAND = 8  # tiles along N that clusters take before those of the next rows
 K_MAJOR = warpgroup.OperandMajorMode.K
 
@@ -59,7 +61,7 @@ def gemm_kernel(
     work = scheduler.initial_work_tile_info()
 
     if warp_idx >= 4 * WARPGROUPS:
-        cute.arch.setmaxregister_decrease(40)
+        cute.arch.setmaxregister_decrease(24)
         if warp_idx == 4 * WARPGROUPS:
             # (box, tile along M or N, tile along K), (box, stage)
             rank = cute.arch.block_idx_in_cluster()
@@ -87,25 +89,29 @@ def gemm_kernel(
                 work = scheduler.get_current_work()
             stages.producer_tail(state)
     else:
-        cute.arch.setmaxregister_increase(232)
+        cute.arch.setmaxregister_increase(240)
         group_idx = warp_idx // 4
         thr_mma = tiled_mma.get_slice(group_idx * 128)
         tCrA = tiled_mma.make_fragment_A(thr_mma.partition_A(sA))
-        shape = tiled_mma.partition_shape_C((TILE[0], BLOCK))
-        products = tiled_mma.make_fragment_C(shape)
+        shape = tiled_mma.partition_shape_C((TILE[0], PART[1]))
+        products = [tiled_mma.make_fragment_C(shape) for _ in range(2)]
         tCrB, sums = [], []
-        for half in cutlass.range_constexpr(HALVES):
-            columns = cute.local_tile(sB, (BLOCK, TILE[2]), (half, 0, None))
+        for part in cutlass.range_constexpr(PARTS):
+            columns = cute.local_tile(sB, (PART[1], TILE[2]), (part, 0, None))
             tCrB.append(tiled_mma.make_fragment_B(thr_mma.partition_B(columns)))
             sums.append(tiled_mma.make_fragment_C(shape))
-        own_row = tiled_mma.get_slice(tidx).partition_C(cute.make_identity_tensor((TILE[0], BLOCK)))[0][0]
+        own_row = tiled_mma.get_slice(tidx).partition_C(cute.make_identity_tensor((TILE[0], PART[1])))[0][0]
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+        done = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # one block behind
         store = stores(sums, sC, store_C, gC, warp_idx, tidx % 128)
 
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
-            for half in cutlass.range_constexpr(HALVES):
-                sums[half].fill(0.0)
+            for part in cutlass.range_constexpr(PARTS):
+                sums[part].fill(0.0)
+            # Before the first block, the last part of the one before adds nothing.
+            products[1].fill(0.0)
+            factors = [cutlass.Float32(0.0), cutlass.Float32(0.0)]
             following = scales(mSA, mSB, m, n, own_row, 0)
             for step in cutlass.range(steps, unroll=1):
                 of_rows, of_columns = following
@@ -113,17 +119,26 @@ def gemm_kernel(
                     mSA, mSB, m, n, own_row, cutlass.min(step + 1, steps - 1)
                 )  # while this block is multiplied
                 stages.consumer_wait(state)
+                warpgroup.wait_group(0)
+                if step != 0:
+                    stages.consumer_release(done)
+                    done.advance()
                 at = (None, None, None, state.index)
-                for half in cutlass.range_constexpr(HALVES):
+                for part in cutlass.range_constexpr(PARTS):
+                    own = products[part % 2]
                     tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
                     warpgroup.fence()
-                    cute.gemm(tiled_mma, products, tCrA[at], tCrB[half][at], products)
+                    cute.gemm(tiled_mma, own, tCrA[at], tCrB[part][at], own)
                     warpgroup.commit_group()
-                    warpgroup.wait_group(0)
-                    if cutlass.const_expr(half == HALVES - 1):
-                        stages.consumer_release(state)
-                    promote(products, sums[half], [x * of_columns[half] for x in of_rows])
+                    if cutlass.const_expr(part > 0):
+                        warpgroup.wait_group(1)
+                    promote(products[(part + 1) % 2], sums[(part - 1) % PARTS], factors)
+                    factors = [x * of_columns[part // OF_BLOCK] for x in of_rows]
                 state.advance()
+            warpgroup.wait_group(0)
+            stages.consumer_release(done)
+            done.advance()
+            promote(products[1], sums[-1], factors)
             store(m, n)
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
@@ -131,22 +146,23 @@ def gemm_kernel(
 
 
 def scales(mSA, mSB, m, n, own_row, block):
-    """Of a thread's two rows and of both halves' columns, for a block of K; those of what lies outside are not used."""
+    """Of a thread's two rows and of the tile's columns, for a block of K; those of what lies outside are not used."""
     rows = [cutlass.min(m * TILE[0] + own_row + 8 * i, mSA.shape[0] - 1) for i in range(2)]
-    columns = [cutlass.min(n * HALVES + i, mSB.shape[0] - 1) for i in range(HALVES)]
+    count = TILE[1] // BLOCK
+    columns = [cutlass.min(n * count + i, mSB.shape[0] - 1) for i in range(count)]
     return [mSA[row, block] for row in rows], [mSB[column, block] for column in columns]
 
 
 def promote(products, sums, scales):
-    """Add what a block of K gives to the sums, each of the thread's rows by its scale."""
+    """Add what a block of K gives to a part's sums, each of the thread's rows by its scale."""
     # Accumulators ((2 columns, 2 rows, tiles of 8 columns), 1, 1) as (rows, columns).
-    layout = cute.make_layout((2, (2, BLOCK // 8)), stride=(2, (1, 4)))
+    layout = cute.make_layout((2, (2, PART[1] // 8)), stride=(2, (1, 4)))
     new, old = (cute.make_tensor(x.iterator, layout) for x in (products, sums))
     for row in cutlass.range_constexpr(2):
         old[row, None].store(cute.math.fma(new[row, None].load(), scales[row], old[row, None].load()))
 
 
-def stores(halves, sC, store_C, gC, warp_idx, tidx):
+def stores(sums, sC, store_C, gC, warp_idx, tidx):
     """What brings a warpgroup's sums of tile (m, n) to C, part after part through buffers of its own."""
     group_idx = warp_idx // 4
     asks = warp_idx % 4 == 0  # one warp of the group, as the compiler sees
@@ -160,10 +176,6 @@ def stores(halves, sC, store_C, gC, warp_idx, tidx):
     buffers = tiled_copy.get_slice(tidx).partition_D(sC)
     held = part_mma.make_fragment_C(part_mma.partition_shape_C(PART))
     rounded = cute.make_fragment_like(held, dtype)
-    of_half = BLOCK // PART[1]
-    count = TILE[1] // PART[1]
-    layout = cute.make_layout((cute.size(held), of_half))
-    sums = [cute.make_tensor(half.iterator, layout) for half in halves]
     parts = cute.local_tile(gC, PART, (None, None))
     rows, columns = (cute.size(parts, mode=[i]) for i in (2, 3))
     tCsC, tCgC = cpasync.tma_partition(
@@ -172,17 +184,16 @@ def stores(halves, sC, store_C, gC, warp_idx, tidx):
 
     @cute.jit
     def store(m, n):
-        for part in cutlass.range_constexpr(count):
+        for part in cutlass.range_constexpr(PARTS):
             buffer = group_idx * BUFFERS + part % BUFFERS
             if asks:
                 cute.arch.cp_async_bulk_wait_group(BUFFERS - 1, read=True)
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
-            own = sums[part // of_half][None, part % of_half]
-            rounded.store(cute.make_tensor(own.iterator, held.layout).load().to(dtype))
+            rounded.store(cute.make_tensor(sums[part].iterator, held.layout).load().to(dtype))
             cute.copy(tiled_copy, tiled_copy.retile(rounded), buffers[None, None, None, buffer])
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
-            row, column = m * (TILE[0] // PART[0]) + group_idx, n * count + part
+            row, column = m * (TILE[0] // PART[0]) + group_idx, n * PARTS + part
             if asks:
                 if row < rows and column < columns:  # the last tile may have parts that C has not
                     cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
@@ -201,7 +212,7 @@ def gemm(
     sB_layout = hopper_helpers.make_smem_layout_b(order, TILE, mB.element_type, STAGES)
     sC_layout = hopper_helpers.make_smem_layout_epi(mC.element_type, order, PART, BUFFERS * WARPGROUPS)
     tiled_mma = hopper_helpers.make_trivial_tiled_mma(
-        mA.element_type, mB.element_type, K_MAJOR, K_MAJOR, cutlass.Float32, (WARPGROUPS, 1, 1), (64, BLOCK)
+        mA.element_type, mB.element_type, K_MAJOR, K_MAJOR, cutlass.Float32, (WARPGROUPS, 1, 1), PART
     )
 
     def stage(layout):

@@ -62,7 +62,8 @@ def test_gradients_and_their_bits(depth, is_causal):
         got = gradients(tt.scaled_dot_product_attention, q, k, v)
         expected = gradients(theirs, *(x.detach().double().requires_grad_() for x in (q, k, v)))
         for ours, right, other in zip(got, expected, gradients(theirs, q, k, v), strict=True):
-            assert error(ours, right) <= 1.1 * error(other, right) + 1e-9
+            # A query that sees one key has no gradient: all that there is of it is rounding.
+            assert error(ours, right) <= 1.1 * error(other, right) + 1e-6 * float(grad.double().norm())
         assert all(map(torch.equal, got, gradients(tt.scaled_dot_product_attention, q, k, v)))
 
 
@@ -76,7 +77,8 @@ def test_sequences_are_as_if_each_were_alone(window):
         total, longest = int(lengths.sum()), int(lengths.max())
         q, k, v = operands((total, 4, 128), (total, 2, 128), (total, 2, 128))
         got = tt.varlen_attention(q, k, v, starts, starts, longest, longest, window_size=window, enable_gqa=True)
-        expected = varlen_attn(q, k, v, starts, starts, longest, longest, window_size=window, enable_gqa=True)
+        k, v = (x.repeat_interleave(2, 1) for x in (k, v))  # not every release knows enable_gqa
+        expected = varlen_attn(q, k, v, starts, starts, longest, longest, window_size=window)
         torch.testing.assert_close(got, expected, rtol=2e-2, atol=4e-3)
 
 

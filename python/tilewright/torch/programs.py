@@ -85,9 +85,7 @@ def attention_sm80(dtype: torch.dtype, depth: int, is_causal: bool) -> Compiled:
     return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, is_causal)
 
 
-def attention(
-    dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool, max_q: int
-) -> Compiled:
+def attention(dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool, max_q: int) -> Compiled:
     """O and L of Q, K, V, scale, window, where sequences begin, the longest one, tickets, and the CTAs.
 
     By TMA and wgmma, by the plan that is good for so many queries.

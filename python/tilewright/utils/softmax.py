@@ -61,11 +61,6 @@ class OnlineSoftmax:
             self._sum[r] = weights.reduce(ReductionOp.ADD, self._sum[r] * shrink, 0)
             scores[r, None].store(weights)
 
-    @property
-    def sums(self) -> Any:
-        """The sum of l over the thread's rows, which every exponential is in."""
-        return self._sum.load().reduce(ReductionOp.ADD, Float32(0.0), 0)
-
     def rescale(self, sums: Tensor) -> None:
         """Bring weighted sums of the rows from the maximum before the last step to that after it."""
         for r in range(self._rows):
