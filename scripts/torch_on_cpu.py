@@ -47,6 +47,7 @@ def _in_order(equation: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 _LASTING = ExitStack()  # until the process ends
+_ADDRESSED: list[torch.Tensor] = []  # tensors whose address a program asked for, by which kernels may reach them
 
 
 class _Moved(TorchFunctionMode):
@@ -57,6 +58,8 @@ class _Moved(TorchFunctionMode):
             return args[0].clone(memory_format=torch.preserve_format)
         if function is torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
             return True
+        if function is torch.Tensor.data_ptr:
+            _ADDRESSED.append(args[0])
         given = [_on_cpu(value) for value in args]
         named = {name: _on_cpu(value) for name, value in (kwargs or {}).items()}
         moves = function is torch.Tensor.to and ([*args[1:]] != given[1:] or named != (kwargs or {}))
@@ -132,7 +135,7 @@ def stand_in(check: bool = True) -> None:
     cuda.get_device_name = lambda device=None: _Properties.name
     cuda.get_device_properties = lambda device=None: _Properties
     cuda.manual_seed = cuda.manual_seed_all = lambda seed: None
-    for lasting in (_Moved(), cute.on_cpu(check=check)):
+    for lasting in (_Moved(), cute.on_cpu(check=check, memory=_ADDRESSED)):
         _LASTING.enter_context(lasting)
 
 
