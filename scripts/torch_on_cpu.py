@@ -71,7 +71,7 @@ class _Moved(TorchFunctionMode):
         return result.clone(memory_format=torch.preserve_format) if moves and result is args[0] else result
 
 
-class _Stream:
+class Stream:
     """A stream on which all work is done."""
 
     cuda_stream = 0
@@ -79,7 +79,7 @@ class _Stream:
     def __init__(self, *args: object, **kwargs: object) -> None:
         pass
 
-    def __enter__(self) -> _Stream:
+    def __enter__(self) -> Stream:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -127,9 +127,9 @@ def stand_in(check: bool = True) -> None:
     cuda.current_device = lambda: 0
     cuda.init = cuda.empty_cache = lambda: None
     cuda.set_device = cuda.synchronize = lambda device=None: None
-    cuda.current_stream = cuda.default_stream = lambda device=None: _Stream()
-    cuda.stream = lambda stream: _Stream()
-    cuda.Stream = _Stream
+    cuda.current_stream = cuda.default_stream = lambda device=None: Stream()
+    cuda.stream = lambda stream: Stream()
+    cuda.Stream = Stream
     cuda.Event = _Event
     cuda.get_device_capability = lambda device=None: (9, 0)
     cuda.get_device_name = lambda device=None: _Properties.name

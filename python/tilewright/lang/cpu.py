@@ -132,10 +132,11 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         host_prints.before(number)
         function = functions[launch.kernel]
         named = zip(function.parameters, launch.arguments, strict=True)
-        ranges = [_range(memory[base], name) for name, (_, base) in named if base in memory]
+        given = [(memory[base], name) for name, (_, base) in named if base in memory]
         bases = {map_.address[1] for map_ in launch.maps}
-        ranges += [_range(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
-        ranges += _reached(ranges)
+        given += [(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
+        given += [(one, one.name) for one in _reached([one for one, _ in given])]
+        ranges = [_range(one, name) for one, name in given]
         clusters = prod(launch.grid) // max(1, prod(launch.cluster))
         findings, output = _run(
             function.name,
@@ -145,7 +146,7 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             launch.block,
             cluster=launch.cluster,
             shared_bytes=launch.shared_bytes,
-            arguments=[argument_of(leaves.values, given) for given in launch.arguments],
+            arguments=[argument_of(leaves.values, one) for one in launch.arguments],
             memory=ranges,
             check=_is_checked(prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,
@@ -222,23 +223,23 @@ def _formatted(text: str, values: list[Any]) -> str:
     return re.sub(r"\{\}|%%|%[-+ #0]*\d*(?:\.\d+)?[hlqjzt]*[a-zA-Z]", one, text)
 
 
-def _reached(known: list[Any]) -> list[Any]:
+def _reached(known: list[Memory]) -> list[Memory]:
     """The memory of the tensors that on_cpu was told of, as far as no argument has it."""
-    found: list[Any] = []
+    found: list[Memory] = []
     for number, given in enumerate(_settings.memory):
         tensor = given if isinstance(given, Tensor) else import_array(given, f"memory[{number}]")
         memory = tensor.iterator._memory
         if memory is None:
             raise ValueError(f"on_cpu: memory[{number}] has no memory of its own: {tensor}")
-        bounds = memory.begin, memory.end
-        if any(one.address <= bounds[0] and bounds[1] <= one.address + one.bytes for one in [*known, *found]):
+        begin, end = memory.begin, memory.end
+        if any(one.begin <= begin and end <= one.begin + one.bytes for one in [*known, *found]):
             continue
-        layout, bits = tensor.layout, tensor.iterator.dtype.bits
-        whole = Memory(
-            -1, bounds[0], bounds[1] - bounds[0], memory.dlpack_device, memory.read_only, f"memory[{number}]",
-            tensor.iterator.toint(), bits, layout, memory,
-        )  # fmt: skip
-        found.append(_range(whole, whole.name))
+        found.append(
+            Memory(
+                -1, begin, end - begin, memory.dlpack_device, memory.read_only, f"memory[{number}]",
+                tensor.iterator.toint(), tensor.iterator.dtype.bits, tensor.layout, memory,
+            )  # fmt: skip
+        )
     return found
 
 

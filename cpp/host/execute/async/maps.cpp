@@ -155,8 +155,7 @@ void publish(Warp& warp, const Instruction& i) {
   const bool is_right = touch(warp, i, memory.accesses[1], Use::kRead, from, lane) &&
                         touch(warp, i, memory.accesses[0], Use::kWrite, to, lane);
   const Packed map = read(warp, from);
-  if (!is_right || !is_there(warp, i, map, lane)) return;
-  std::memcpy(bytes_at(warp, to), &map, sizeof map);
+  if (is_right && is_there(warp, i, map, lane)) std::memcpy(bytes_at(warp, to), &map, sizeof map);
   if (warp.shadow == nullptr) return;
   warp.shadow->fence(warp, "proxy.tensormap");
   warp.shadow->sync_lanes(warp, warp.mask);
