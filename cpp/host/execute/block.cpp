@@ -148,6 +148,7 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
       return all_done ? end() : Progress::kWaits;
     }
     warp->budget = kTurn;
+    const uint64_t changes = cta_.shadow == nullptr ? 0 : cta_.shadow->changes();
     resume(*warp);
     if (cta_.is_stopped) return end();
     if (warp->state == State::kDone) {
@@ -156,6 +157,8 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
     }
     if (warp->state == State::kReady) {
       if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return within_limit(*warp) ? Progress::kTurn : end();
+      // A loop in which nothing changes waits for another CTA.
+      if (cta_.shadow != nullptr && cta_.shadow->changes() == changes) return Progress::kTurn;
       if (is_stopped()) return Progress::kTurn;
     }
   }

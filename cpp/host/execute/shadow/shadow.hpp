@@ -215,8 +215,8 @@ class Shadow {
                   int64_t bytes, uint32_t lane);
   void touch(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
              const Place& place, uint32_t lane, uint32_t event, Mask& undefined, Record same = 0);
-  Record same_write(const AccessCode& access, const uint64_t* addresses, Mask mask, const Place& place, uint32_t lane,
-                    uint32_t event, const void* written, const uint8_t* there) const;
+  static Record same_write(const AccessCode& access, const uint64_t* addresses, const Place& place, uint32_t lane,
+                           uint32_t event, const void* written);
   void land_as(const Warp& warp, const PendingCopy& copy, Mask mask, uint32_t event);
   // Other code touches registers: whether no wgmma owns them.
   static bool touch_registers(const Warp& warp, const AccessCode& access, uint32_t first, uint32_t elements);

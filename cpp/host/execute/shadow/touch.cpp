@@ -132,19 +132,16 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
 }
 
 // The record of a lane that writes what this one writes, to the same place and in the same instruction: whichever of
-// them the hardware lets win, what stands there is that. None: 0. `there`: where the lane writes.
-Record Shadow::same_write(const AccessCode& access, const uint64_t* addresses, Mask mask, const Place& place,
-                          uint32_t lane, uint32_t event, const void* written, const uint8_t* there) const {
-  const bool is_spread =
-      place.segment == nullptr || place.segment->lines[place.first >> (kLineShift - global_shift_)].write == kSpread;
-  const Record record = is_spread ? place.cells->write[place.first] : 0;
-  if ((record & kUnderWay) != 0 || event_of(record) != event || lane_of(record) == lane) return 0;
-  const auto* values = static_cast<const uint8_t*>(written);
+// them the hardware lets win, what stands there is that. None: 0. Vectors are aligned, so that lanes which meet write
+// the same element of theirs.
+Record Shadow::same_write(const AccessCode& access, const uint64_t* addresses, const Place& place, uint32_t lane,
+                          uint32_t event, const void* written) {
+  const Record record = place.cells->write[place.first];
   const uint32_t other = lane_of(record);
-  const bool is_of_row = (mask >> other & 1) != 0 && addresses[other] == addresses[lane];
-  // What an element before wrote stands there already.
-  const uint8_t* theirs = is_of_row ? values + std::size_t{other} * access.bytes : there;
-  return std::memcmp(theirs, values + std::size_t{lane} * access.bytes, access.bytes) == 0 ? record : 0;
+  if ((record & kUnderWay) != 0 || event_of(record) != event || other == lane) return 0;
+  const auto* values = static_cast<const uint8_t*>(written);
+  const auto value = [&](uint32_t l) { return values + std::size_t{l} * access.bytes; };
+  return addresses[other] == addresses[lane] && std::memcmp(value(other), value(lane), access.bytes) == 0 ? record : 0;
 }
 
 Mask Shadow::look(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
@@ -185,8 +182,7 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
       if (is_right && place->cells != nullptr) {
         Record same = 0;
         if (written != nullptr && !access.is_half) {
-          same = same_write(access, addresses, mask, *place, lane, event, written,
-                            space == Space::kShared ? of->shared + address : reinterpret_cast<const uint8_t*>(address));
+          same = same_write(access, addresses, *place, lane, event, written);
         }
         touch(warp, instruction, access, use, address, *place, lane, event, undefined, same);
       }
