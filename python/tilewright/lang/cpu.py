@@ -99,10 +99,10 @@ def on_cpu(
         vars(_settings).update(before)
 
 
-def _resident(clusters: int, cooperative: bool) -> int:
-    """How many clusters checks let run at once; 0: as many as the executor likes."""
-    if cooperative:
-        return clusters
+def _resident(launch: Any) -> int:
+    """How many clusters of a launch checks let run at once; 0: as many as the executor likes."""
+    if launch.ints[_COOPERATIVE]:
+        return prod(launch.grid)
     if _settings.resident is not None:
         return _settings.resident
     return 1 + random.Random(_settings.seed).randrange(_MOST_BY_SEED) if _settings.seed else 0
@@ -135,9 +135,9 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         given = [(memory[base], name) for name, (_, base) in named if base in memory]
         bases = {map_.address[1] for map_ in launch.maps}
         given += [(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
-        given += [(one, one.name) for one in _reached([one for one, _ in given])]
+        if _settings.memory:
+            given += [(one, one.name) for one in _reached([one for one, _ in given])]
         ranges = [_range(one, name) for one, name in given]
-        clusters = prod(launch.grid) // max(1, prod(launch.cluster))
         findings, output = _run(
             function.name,
             traced.program,
@@ -150,7 +150,7 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             memory=ranges,
             check=_is_checked(prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,
-            resident=_resident(clusters, bool(launch.ints[_COOPERATIVE])),
+            resident=_resident(launch),
             maps=[(argument_of(leaves.values, map_.address), map_) for map_ in launch.maps],
         )
         _report(function.name, findings, output)
