@@ -76,7 +76,9 @@ def test_a_block_that_waits_for_one_that_has_not_begun_is_found(seed):
     assert found.kind == "deadlock"
     assert "the thread loops for ever" in found.message
     assert "take its number from a counter in global memory" in found.message
-    assert found.line in range(in_turn.__wrapped__.__code__.co_firstlineno + 5, in_turn.__wrapped__.__code__.co_firstlineno + 8)
+    assert found.line in range(
+        in_turn.__wrapped__.__code__.co_firstlineno + 5, in_turn.__wrapped__.__code__.co_firstlineno + 8
+    )
 
 
 def test_more_blocks_at_once_let_it_pass():

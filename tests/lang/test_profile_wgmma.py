@@ -1,4 +1,4 @@
-"""What wgmma reads of shared memory, in a profile: the bytes of its operands, 128 a wavefront, in swizzles of 128 bytes."""
+"""What wgmma reads of shared memory, in a profile: the bytes of operands in swizzles of 128 bytes, 128 a wavefront."""
 
 from __future__ import annotations
 

@@ -148,7 +148,11 @@ def traced(body):
     ("body", "error", "words"),
     [
         (lambda atom, gX, x, maps: cpasync.copy_tensormap(x, maps.iterator), TypeError, "make_tiled_tma_atom"),
-        (lambda atom, gX, x, maps: cpasync.copy_tensormap(atom, maps), TypeError, "tensormap_ptr to point to 128 bytes"),
+        (
+            lambda atom, gX, x, maps: cpasync.copy_tensormap(atom, maps),
+            TypeError,
+            "tensormap_ptr to point to 128 bytes",
+        ),
         (lambda atom, gX, x, maps: cpasync.update_tma_descriptor(atom, maps, maps.iterator), TypeError, "Float16"),
         (
             lambda atom, gX, x, maps: cpasync.update_tma_descriptor(

@@ -1,4 +1,4 @@
-"""A kernel whose blocks put tensors of their own into tensor maps, for the CPU and a GPU; it takes the defect to plant."""
+"""A kernel whose blocks put their own tensors into tensor maps, for the CPU and a GPU; it takes a defect to plant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def double_kernel(
     load: cute.CopyAtom, gX: cute.Tensor, store: cute.CopyAtom, gY: cute.Tensor, addresses: cute.Tensor,
     rows: cute.Tensor, strides: cute.Tensor, maps: cute.Tensor, mode: cutlass.Constexpr, defect: cutlass.Constexpr,
 ):  # fmt: skip
-    """Block b takes the pairs of tensors b, b + blocks, ..: of each the first (up to 64, 64) comes twice in the second."""
+    """Block b takes the pairs of tensors b, b + blocks, ..: twice the first, up to (64, 64), goes to the second."""
     bidx, _, _ = cute.arch.block_idx()
     blocks, _, _ = cute.arch.grid_dim()
     lane = cute.arch.lane_idx()
@@ -53,7 +53,7 @@ def double_kernel(
     for group in range(bidx, addresses.shape[0], blocks):
         tensors = tuple(tensor_of(group, addresses[None, i], rows, strides[None, i]) for i in range(2))
         if cutlass.const_expr(defect in ("no release", "no sync_warp")):
-            for tensor, atom, place in zip(tensors, (load, store), (x_init, y_init)):
+            for tensor, atom, place in zip(tensors, (load, store), (x_init, y_init), strict=True):
                 cpasync.update_tma_descriptor(atom, tensor, place)
             if cutlass.const_expr(in_shared):
                 cpasync.cp_fence_tma_desc_release(x_map, x_init)
@@ -87,7 +87,7 @@ def double(
     x: cute.Tensor, y: cute.Tensor, addresses: cute.Tensor, rows: cute.Tensor, strides: cute.Tensor, maps: cute.Tensor,
     mode: cutlass.Constexpr, defect: cutlass.Constexpr,
 ):  # fmt: skip
-    """Twice the tensors whose addresses, rows and strides are given; x and y stand for their elements and their order."""
+    """Twice the tensors whose addresses, rows and strides are given; x and y stand for their elements and order."""
     load, gX = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, LAYOUT, (ROWS, COLUMNS))
     store, gY = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), y, LAYOUT, (ROWS, COLUMNS))
     double_kernel(load, gX, store, gY, addresses, rows, strides, maps, mode, defect).launch(

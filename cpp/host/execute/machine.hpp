@@ -49,6 +49,7 @@ struct PendingArrival {
   Mask lanes;
   uint64_t before;  // copies with smaller numbers
   uint32_t barrier[kLanes];
+  uint32_t span;  // of a timeline
 };
 
 // A wgmma that no wait has let finish: where its matrices in shared memory begin.

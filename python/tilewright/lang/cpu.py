@@ -234,12 +234,11 @@ def _reached(known: list[Memory]) -> list[Memory]:
         begin, end = memory.begin, memory.end
         if any(one.begin <= begin and end <= one.begin + one.bytes for one in [*known, *found]):
             continue
-        found.append(
-            Memory(
-                -1, begin, end - begin, memory.dlpack_device, memory.read_only, f"memory[{number}]",
-                tensor.iterator.toint(), tensor.iterator.dtype.bits, tensor.layout, memory,
-            )  # fmt: skip
-        )
+        one = Memory(
+            -1, begin, end - begin, memory.dlpack_device, memory.read_only, f"memory[{number}]",
+            tensor.iterator.toint(), tensor.iterator.dtype.bits, tensor.layout, memory,
+        )  # fmt: skip
+        found.append(one)
     return found
 
 

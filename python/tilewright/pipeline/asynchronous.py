@@ -186,12 +186,12 @@ class PipelineCpAsync(PipelineAsync):
     """A pipeline that producers fill by cp.async: this thread's copies arrive when they have landed.
 
     Committing does not wait, so that copies of several stages are under way at once. What consumers read by wgmma needs
-    a fence_proxy("async.shared", space="cta") after their consumer_wait. Stages are filled by their own block's threads.
+    a fence_proxy("async.shared", space="cta") after their consumer_wait. Threads of the same block fill the stages.
     Source: CuTeDSL `cutlass.pipeline.PipelineCpAsync`.
     """
 
     def producer_commit(self, state: PipelineState, *, loc: object = None, ip: object = None) -> None:
-        """Let the asynchronous copies that this thread has begun say that the stage is filled, when they have landed."""
+        """Let the asynchronous copies that this thread has begun say that the stage is filled, when they land."""
         if self._producer_mask is not None:
             raise ValueError("PipelineCpAsync: copies by cp.async arrive in their own block; leave producer_mask out")
         arch.cp_async_mbarrier_arrive_noinc(self._full + state.index)

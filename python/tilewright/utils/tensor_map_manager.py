@@ -6,7 +6,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from tilewright.cute.nvgpu import cpasync
-from tilewright.cute.tensors.pointer import AddressSpace, Pointer
+from tilewright.cute.tensors.pointer import AddressSpace
+from tilewright.cute.tensors.traced_pointer import TracedPointer
 from tilewright.lang import arch
 from tilewright.lang.library.generate import if_generate
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tilewright.cute.atoms.tma_atom import TmaAtom
+    from tilewright.cute.tensors.pointer import Pointer
     from tilewright.cute.tensors.tensor import Tensor
 
 __all__ = ["TensorMapManager", "TensorMapUpdateMode"]
@@ -55,10 +57,8 @@ class TensorMapManager:
         self, ptr: Pointer, address_space: AddressSpace = AddressSpace.gmem, *, loc: object = None, ip: object = None
     ) -> Pointer:
         """A pointer to global memory as one to a tensor map there: aligned to 128 bytes, in that address space."""
-        if ptr.memspace not in (AddressSpace.gmem, AddressSpace.generic) or address_space not in (
-            AddressSpace.gmem,
-            AddressSpace.generic,
-        ):
+        spaces = (AddressSpace.gmem, AddressSpace.generic)
+        if not isinstance(ptr, TracedPointer) or ptr.memspace not in spaces or address_space not in spaces:
             raise ValueError(
                 f"get_tensormap_ptr: TMA takes tensor maps from global memory, but got {ptr} for {address_space}"
             )
@@ -118,9 +118,7 @@ class TensorMapManager:
 
         _in_warp(warp_id, update)
 
-    def fence_tensormap_update(
-        self, tensormap_ptr: Pointer, *, loc: object = None, ip: object = None
-    ) -> None:
+    def fence_tensormap_update(self, tensormap_ptr: Pointer, *, loc: object = None, ip: object = None) -> None:
         """Let the copies of this warp that follow see what was last released of a tensor map."""
         cpasync.fence_tma_desc_acquire(tensormap_ptr)
 

@@ -178,7 +178,8 @@ void arrive(Warp& warp, const Instruction& i) {
 
 // The lanes arrive when what they have copied so far has landed.
 void arrive_async(Warp& warp, const Instruction& i) {
-  PendingArrival arrival{&i, 0, warp.copies, {}};
+  PendingArrival arrival{&i, 0, warp.copies, {}, kNoSpan};
+  if (warp.cta->timeline != nullptr) arrival.span = warp.cta->timeline->take_copies(warp);
   uint64_t addresses[kLanes];
   row_addresses(warp, memory_of(warp, i).accesses[0], 0, addresses);
   each_lane(warp.mask, [&](uint32_t lane) {
@@ -346,6 +347,7 @@ void arrive_by_copies(Warp& warp) {
     const auto found = cta.mbarriers.find(at);
     if (found == cta.mbarriers.end()) continue;
     Mbarrier& barrier = found->second;
+    if (arrival.span != kNoSpan) barrier.landing.push_back(arrival.span);
     each_lane(together, [&](uint32_t lane) {
       if (barrier.pending == 0) {
         cta.report(warp, *arrival.instruction, FindingKind::kBarrier, static_cast<int>(lane), [&] {

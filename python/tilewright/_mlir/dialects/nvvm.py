@@ -30,12 +30,12 @@ class TMALoadMode(Enum):
     TILE = 0
 
 
-def CpAsyncBulkTensorGlobalToSharedClusterOp(  # noqa: N802 - the name is MLIR's
-    dstMem: Any,  # noqa: N803
-    tmaDescriptor: Any,  # noqa: N803
+def CpAsyncBulkTensorGlobalToSharedClusterOp(
+    dstMem: Any,
+    tmaDescriptor: Any,
     coordinates: Sequence[Any],
     mbar: Any,
-    im2colOffsets: Sequence[Any] = (),  # noqa: N803
+    im2colOffsets: Sequence[Any] = (),
     predicate: Any = None,
     *,
     mode: TMALoadMode = TMALoadMode.TILE,

@@ -30,9 +30,7 @@ _GLOBAL = (AddressSpace.gmem, AddressSpace.generic)
 _WRITABLE = (AddressSpace.gmem, AddressSpace.smem)
 
 
-def copy_tensormap(
-    tma_atom: TmaAtom, tensormap_ptr: Pointer, *, loc: object = None, ip: object = None
-) -> None:
+def copy_tensormap(tma_atom: TmaAtom, tensormap_ptr: Pointer, *, loc: object = None, ip: object = None) -> None:
     """Copy the tensor map of an atom to 128 bytes of global or shared memory: each thread that is here does it.
 
     TypeError for what is no atom of make_tiled_tma_atom, or no pointer to such memory.
@@ -126,8 +124,8 @@ def _atom(name: str, atom: Any) -> TmaAtom:
 def _map(name: str, what: str, pointer: Any, spaces: tuple[AddressSpace, ...]) -> Any:
     if not isinstance(pointer, Pointer) or not is_traced(pointer) or pointer.memspace not in spaces:
         raise TypeError(
-            f"{name}: expected {what} to point to 128 bytes of {' or '.join(map(str, spaces))} for a tensor map, but got "
-            f"{pointer}"
+            f"{name}: expected {what} to point to 128 bytes of {' or '.join(map(str, spaces))} for a tensor map, "
+            f"but got {pointer}"
         )
     return pointer.symbol  # type: ignore[attr-defined]
 
