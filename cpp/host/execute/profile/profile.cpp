@@ -224,7 +224,10 @@ void Profile::count_bulk(const Warp& warp, const Instruction& instruction, const
   }
   std::sort(sectors.begin(), sectors.end());
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
-  const auto width = static_cast<uint32_t>(code_->memory[instruction.side].ints[0]);
+  auto width = static_cast<uint32_t>(code_->memory[instruction.side].ints[0]);
+  if (width == 0) {  // the tensor map says it
+    for (const BulkPiece& piece : pieces) width += piece.bytes;
+  }
   ProfileRow& to = row(instruction, &code_->memory[instruction.side].accesses[0], Space::kGlobal,
                        is_load ? RequestKind::kBulkLoad : RequestKind::kBulkStore, width);
   ++to.executed;

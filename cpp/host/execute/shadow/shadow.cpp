@@ -239,7 +239,11 @@ std::optional<Shadow::Place> Shadow::global_place(const Warp& warp, const Instru
     const FindingKind kind = is_inside ? FindingKind::kReadOnly : FindingKind::kOutOfBounds;
     Finding* finding = warp.cta->report(warp, instruction, kind, static_cast<int>(lane), [&] {
       if (is_inside) return concat("the memory of ", place.range->name, " may not be written");
-      if (place.range == nullptr) return std::string("the address is in the memory of no argument");
+      if (place.range == nullptr) {
+        return std::string(
+            "the address is in the memory of no argument; on_cpu(memory=[..]) names tensors that are reached by "
+            "addresses");
+      }
       const auto offset = static_cast<int64_t>(address - place.range->address);
       return concat(is_read(use) ? "reads" : "writes", " byte ", offset, " of ", place.range->name, ", which has ",
                     counted(static_cast<int64_t>(place.range->bytes), "byte"));
