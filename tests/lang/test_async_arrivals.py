@@ -70,3 +70,12 @@ def test_the_text_lets_the_copies_arrive():
     assert "cp.async.mbarrier.arrive.noinc.shared::cta.b64" in compiled.ptx
     assert "cp.async.wait_group" not in compiled.ptx
     assert compiled.spills == 0
+
+
+def test_a_timeline_shows_copies_of_several_stages_at_once():
+    (found,) = cute.timeline(rows, *given(*arrays()), LANES, "").launches
+    spans = [span for span in found.spans if span.doing == "cp.async"]
+    assert len(spans) == ITEMS
+    at_once = [sum(other.begin <= span.begin < other.end for other in spans) for span in spans]
+    assert max(at_once) > 1
+    assert max(span.end for span in spans) < max(span.end for span in found.spans)
