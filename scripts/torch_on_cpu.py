@@ -47,6 +47,7 @@ def _in_order(equation: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 _LASTING = ExitStack()  # until the process ends
+_ADDRESSED: list[torch.Tensor] = []  # tensors whose address a program asked for, by which kernels may reach them
 
 
 class _Moved(TorchFunctionMode):
@@ -57,6 +58,8 @@ class _Moved(TorchFunctionMode):
             return args[0].clone(memory_format=torch.preserve_format)
         if function is torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
             return True
+        if function is torch.Tensor.data_ptr:
+            _ADDRESSED.append(args[0])
         given = [_on_cpu(value) for value in args]
         named = {name: _on_cpu(value) for name, value in (kwargs or {}).items()}
         moves = function is torch.Tensor.to and ([*args[1:]] != given[1:] or named != (kwargs or {}))
@@ -68,7 +71,7 @@ class _Moved(TorchFunctionMode):
         return result.clone(memory_format=torch.preserve_format) if moves and result is args[0] else result
 
 
-class _Stream:
+class Stream:
     """A stream on which all work is done."""
 
     cuda_stream = 0
@@ -76,7 +79,7 @@ class _Stream:
     def __init__(self, *args: object, **kwargs: object) -> None:
         pass
 
-    def __enter__(self) -> _Stream:
+    def __enter__(self) -> Stream:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -124,15 +127,15 @@ def stand_in(check: bool = True) -> None:
     cuda.current_device = lambda: 0
     cuda.init = cuda.empty_cache = lambda: None
     cuda.set_device = cuda.synchronize = lambda device=None: None
-    cuda.current_stream = cuda.default_stream = lambda device=None: _Stream()
-    cuda.stream = lambda stream: _Stream()
-    cuda.Stream = _Stream
+    cuda.current_stream = cuda.default_stream = lambda device=None: Stream()
+    cuda.stream = lambda stream: Stream()
+    cuda.Stream = Stream
     cuda.Event = _Event
     cuda.get_device_capability = lambda device=None: (9, 0)
     cuda.get_device_name = lambda device=None: _Properties.name
     cuda.get_device_properties = lambda device=None: _Properties
     cuda.manual_seed = cuda.manual_seed_all = lambda seed: None
-    for lasting in (_Moved(), cute.on_cpu(check=check)):
+    for lasting in (_Moved(), cute.on_cpu(check=check, memory=_ADDRESSED)):
         _LASTING.enter_context(lasting)
 
 

@@ -201,8 +201,9 @@ py::object run_kernel(const std::shared_ptr<Program>& program, std::size_t kerne
                       const std::vector<int64_t>& block, const std::vector<int64_t>& cluster, int64_t shared_bytes,
                       const std::vector<uint64_t>& arguments, const std::vector<MemoryRange>& memory, bool check,
                       uint64_t seed, int threads, int64_t limit, uint32_t events,
-                      const std::vector<std::pair<uint64_t, program::MapOfTensor>>& maps) {
+                      const std::vector<std::pair<uint64_t, program::MapOfTensor>>& maps, uint64_t resident) {
   Launch launch = launch_of(program, kernel, grid, block, cluster, shared_bytes, arguments);
+  launch.resident = resident;
   launch.memory = memory;
   launch.maps = maps_of(maps);
   launch.check = check;
@@ -330,9 +331,11 @@ void bind_execute(py::module_& module) {
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("memory") = std::vector<MemoryRange>(),
         py::arg("check") = true, py::arg("seed") = 0, py::arg("threads") = 0, py::arg("limit") = 0,
         py::arg("events") = Launch{}.events, py::arg("maps") = std::vector<std::pair<uint64_t, program::MapOfTensor>>(),
+        py::arg("resident") = 0,
         "Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; "
         "`limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that "
-        "the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address.");
+        "the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address; "
+        "`resident`: clusters, or CTAs without clusters, that checks let run at once, 0 for many.");
   m.def("profile_kernel", &profile_kernel, py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
         py::kw_only(), py::arg("cluster") = std::vector<int64_t>(), py::arg("shared_bytes") = 0,
         py::arg("arguments") = std::vector<uint64_t>(), py::arg("threads") = 0, py::arg("warp") = py::none(),

@@ -341,12 +341,26 @@ class Check {
       case Opcode::kMbarrierWait:
         return mbarrier(0);
       case Opcode::kTmaLoad:
-        boxes();
+        boxes(request_.ints.size() > 2 && request_.ints[2] != 0);
         return is_mbarrier(1);
       case Opcode::kTmaStore:
-        return boxes();
+        return boxes(false);
       case Opcode::kTmaPrefetch:
-        return map();
+      case Opcode::kMapCopy:
+        if (!operand(0).is_tensor_map()) refuse("expected a tensor map");
+        if (request_.code == Opcode::kMapCopy) map_in_memory(0, true);
+        return;
+      case Opcode::kMapReplace:
+        return replaced_map();
+      case Opcode::kMapPublish:
+        map_in_memory(0, false);
+        if (pointed(1).space != Space::kShared) refuse(concat(to_string(pointed(1)), " is not in shared memory"));
+        return;
+      case Opcode::kMapAcquire:
+        return map_in_memory(0, false);
+      case Opcode::kCpAsyncArrive:
+        if (request_.ints.empty() || request_.ints[0] == 0) refuse("it arrives as one that the barrier's count has");
+        return mbarrier(0);
       case Opcode::kBulkLoad:
         whole_lines(Space::kGlobal, Space::kShared);
         return is_mbarrier(2);
@@ -357,19 +371,39 @@ class Check {
     }
   }
 
-  void map() const {
-    if (!operand(0).is_tensor_map()) refuse("expected a tensor map");
+  // Where a tensor map is that threads change: in global memory, or before it goes there in shared memory.
+  void map_in_memory(std::size_t i, bool may_be_shared) const {
+    const Space space = pointed(i).space;
+    if (space == Space::kGlobal || space == Space::kGeneric || (may_be_shared && space == Space::kShared)) return;
+    refuse(concat("a tensor map is in global memory", may_be_shared ? " or shared memory" : "", ", but the pointer is ",
+                  to_string(pointed(i))));
+  }
+
+  void replaced_map() const {
+    const auto rank = request_.ints.empty() ? 0 : static_cast<std::size_t>(request_.ints[0]);
+    map_in_memory(0, true);
+    if (rank < 1 || rank > kMostModes) refuse(concat("a tensor map has 1 to ", kMostModes, " modes"));
+    if (request_.operands.size() != 1 + 2 * rank) refuse("expected a pointer, the extents and the strides");
+    if (!operand(0).is_pointer()) refuse("expected a pointer");
+    for (std::size_t i = 1; i < request_.operands.size(); ++i) {
+      if (!(operand(i) == number(Scalar::kInt64))) refuse("expected extents and strides of Int64");
+    }
   }
 
   // A box of a tensor, in shared memory and by its coordinates.
-  void boxes() const {
-    map();
+  void boxes(bool has_condition) const {
+    const bool is_map = operand(0).is_tensor_map();
+    if (!is_map && !(operand(0).is_pointer() && operand(0).space != Space::kShared)) {
+      refuse("expected a tensor map, or a pointer to one in global memory");
+    }
     if (pointed(0).space != Space::kShared) refuse(concat(to_string(pointed(0)), " is not in shared memory"));
-    for (std::size_t i = 1; i < request_.operands.size(); ++i) {
+    const std::size_t last = request_.operands.size() - (has_condition ? 1 : 0);
+    for (std::size_t i = 1; i < last; ++i) {
       if (!(operand(i) == number(Scalar::kInt32))) refuse("expected coordinates of Int32");
     }
-    if (request_.operands.size() > kMostModes + 2) refuse(concat("a tensor map has at most ", kMostModes, " modes"));
-    if (request_.ints.empty() || request_.ints[0] < 1) refuse("expected the bytes of a box");
+    if (has_condition && !(operand(last) == number(Scalar::kBoolean))) refuse("expected the condition to be a Boolean");
+    if (last > kMostModes + 2) refuse(concat("a tensor map has at most ", kMostModes, " modes"));
+    if (request_.ints.empty() || request_.ints[0] < (is_map ? 1 : 0)) refuse("expected the bytes of a box");
   }
 
   void whole_lines(Space from, Space to) const {

@@ -48,6 +48,11 @@ Need need_of(const Operation& operation) {
     case Opcode::kTmaLoad:
     case Opcode::kTmaStore:
       return {90, "TMA", operation.place};
+    case Opcode::kMapReplace:
+    case Opcode::kMapPublish:
+      return {90, "a tensor map that is changed on the device", operation.place};
+    case Opcode::kCpAsyncArrive:
+      return {80, "cp.async", operation.place};
     case Opcode::kBulkLoad:
     case Opcode::kBulkStore:
       return {90, "a copy in bulk", operation.place};

@@ -171,14 +171,25 @@ enum class Family : uint8_t {
   X(kMbarrierWait, "mbarrier_wait", kSync, false) /* Int32 parity of the phase that is to be complete */               \
   X(kMbarrierTest, "mbarrier_test", kWarp, false) /* Int32 parity [, Boolean condition] -> Boolean, true where the     \
                                                      condition is not; text: try_wait, test_wait */                    \
+  X(kCpAsyncArrive, "cp_async_mbarrier_arrive", kSync, false) /* an arrival when this thread's cp.async so far have    \
+                                                                 landed; ints[0]: whether the barrier's count has it */ \
   X(kClusterArrive, "cluster_arrive", kSync, false) /* text: release, relaxed */                                       \
   X(kClusterWait, "cluster_wait", kSync, false)                                                                        \
   /* asynchronous copies in bulk, which one thread of the warp asks for */                                             \
-  X(kTmaLoad, "tma_load", kSync, false) /* tensor map, Int32 coordinates, [Int32 mask of CTAs]; accesses: to shared    \
-                                           memory, the mbarrier; ints: bytes, whether there is a mask */               \
-  X(kTmaStore, "tma_store", kSync, false) /* tensor map, Int32 coordinates; accesses: from shared memory; ints: bytes; \
-                                             text: "", or add, min, max, and, or, xor of what is there */              \
+  X(kTmaLoad, "tma_load", kSync, false) /* tensor map, or a pointer to one in global memory, Int32 coordinates, [Int32 \
+                                           mask of CTAs], [Boolean: whether this thread asks]; accesses: to shared     \
+                                           memory, the mbarrier; ints: bytes (0: what the tensor map says), whether    \
+                                           there is a mask, whether there is a Boolean */                              \
+  X(kTmaStore, "tma_store", kSync, false) /* tensor map or pointer, Int32 coordinates; accesses: from shared memory;   \
+                                             ints: bytes; text: "", or add, min, max, and, or, xor of what is there */ \
   X(kTmaPrefetch, "tma_prefetch", kSync, false) /* tensor map */                                                       \
+  /* tensor maps in memory, 128 bytes each. The release of a change is the fence proxy.tensormap::generic.release.gpu */ \
+  X(kMapCopy, "copy_tensormap", kSync, false) /* tensor map; accesses: to global or shared memory */                   \
+  X(kMapReplace, "update_tma_descriptor", kSync, false) /* pointer, then the extents and all strides in elements, the  \
+                                                           fastest mode first (Int64); accesses: the tensor map;       \
+                                                           ints: modes. One thread of the warp does it */              \
+  X(kMapPublish, "cp_fence_tma_desc_release", kSync, false) /* accesses: to global, from shared memory; and a release */ \
+  X(kMapAcquire, "fence_tma_desc_acquire", kSync, false) /* accesses: the tensor map, in global memory */              \
   X(kBulkLoad, "bulk_load", kSync, false)   /* accesses: from global, to shared memory, the mbarrier; ints: bytes */   \
   X(kBulkStore, "bulk_store", kSync, false) /* accesses: from shared, to global memory; ints: bytes */                 \
   X(kBulkCommit, "cp_async_bulk_commit_group", kSync, false)                                                           \

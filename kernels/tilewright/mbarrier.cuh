@@ -33,6 +33,10 @@ __device__ inline void barrier_arrive(Barrier* barrier) {
 __device__ inline void barrier_arrive(Barrier* barrier, int arrivals) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
 }
+// One arrival, when all that this thread has copied by cp.async so far has landed.
+__device__ inline void barrier_arrive_by_copies(Barrier* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
 
 // The same at the barrier that lies at this place in another CTA of the cluster.
 __device__ inline void barrier_arrive_at(Barrier* barrier, int cta) {

@@ -19,6 +19,8 @@ pytestmark = nvrtc
 
 MEMORIES = {"gmem": "global", "smem": "shared"}
 ACCESS = re.compile(r"\s*(?:@!?%p\d+ )?(ld|st|atom|red|cp\.(?:reduce\.)?async|ldmatrix|stmatrix)\.([\w.:]+)\s+(.*)")
+# N of a wgmma, and whether A comes from registers. An instruction reads 32 bytes of each row along K.
+WGMMA = re.compile(r"wgmma\.mma_async\S+\.m64n(\d+)k\S+ +\{[^}]*\}, *(\{)?")
 
 
 class Access(NamedTuple):
@@ -45,8 +47,11 @@ def accesses_of(ptx: str) -> set[Access]:
         if at := re.match(r"\s*\.loc\s+(\d+) (\d+)(?:.*inlined_at (\d+) (\d+))?", text.replace("\t", " ")):
             own = at.group(3, 4) if at[3] else at.group(1, 2)
             place = files[int(own[0])], int(own[1])
+        if product := WGMMA.search(text):
+            operands = {"B": int(product[1]), **({} if product[2] else {"A": 64})}
+            found |= {Access(*place, "wgmma", "shared", rows * 32) for rows in operands.values()}
         access = ACCESS.match(text)
-        if access is None or re.match(r"(param|local|const)|.*(commit|wait)_group", access[2]):
+        if access is None or re.match(r"(param|local|const)|.*((commit|wait)_group|mbarrier\.arrive)", access[2]):
             continue
         operation, modifiers, operands = access.groups()
         kind = {"ld": "load", "st": "store", "cp.async": "cp.async"}.get(operation, "atomic")
@@ -107,7 +112,8 @@ def test_an_example_moves_as_many_bytes_in_an_instruction_as_are_counted(name):
         assert counted, "a program that accesses no memory tests nothing"
         left, expected = by_the_rules(ptx, counted)
         assert expected <= left
-        assert left <= everything
+        # Of wgmma only operands in swizzles of 128 bytes are counted, which the instruction does not say.
+        assert {x for x in left if x.kind != "wgmma"} <= everything
 
 
 def test_only_loads_of_shared_memory_are_merged_or_split():

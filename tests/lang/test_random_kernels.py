@@ -51,12 +51,13 @@ def test_random_kernels(tmp_path_factory, capfd):
 ELSEWHERE = {
     "acos", "address", "asin", "assert", "atan", "atan2", "barrier_arrive", "block_idx_in_cluster",
     "block_in_cluster_idx", "bulk_load", "bulk_store", "clock", "cluster_arrive", "cluster_dim", "cluster_idx",
-    "cluster_wait", "cos", "cp_async_bulk_commit_group", "cp_async_bulk_wait_group", "cp_async_commit_group",
-    "cp_async_wait_group", "dynamic_smem_size", "erf", "exp", "exp2", "fence", "fma_tile", "griddepcontrol",
-    "inline_asm", "insert", "ldmatrix", "log", "log10", "log2", "mapa", "match", "mbarrier_arrive", "mbarrier_init",
-    "mbarrier_test", "mbarrier_wait", "mma", "printf", "rsqrt", "setmaxregister", "sin", "stmatrix", "sync_warp",
-    "tan", "tanh", "tensor_map", "tma_load", "tma_prefetch", "tma_store", "to_pointer", "trap", "wgmma",
-    "wgmma_commit_group", "wgmma_fence", "wgmma_wait_group",
+    "cluster_wait", "copy_tensormap", "cos", "cp_async_bulk_commit_group", "cp_async_bulk_wait_group",
+    "cp_async_commit_group", "cp_async_mbarrier_arrive", "cp_async_wait_group", "cp_fence_tma_desc_release",
+    "dynamic_smem_size", "erf", "exp", "exp2", "fence", "fence_tma_desc_acquire", "fma_tile", "griddepcontrol",
+    "inline_asm", "insert", "ldmatrix", "log", "log10", "log2", "mapa", "match", "mbarrier_arrive",
+    "mbarrier_init", "mbarrier_test", "mbarrier_wait", "mma", "printf", "rsqrt", "setmaxregister", "sin",
+    "stmatrix", "sync_warp", "tan", "tanh", "tensor_map", "tma_load", "tma_prefetch", "tma_store", "to_pointer",
+    "trap", "update_tma_descriptor", "wgmma", "wgmma_commit_group", "wgmma_fence", "wgmma_wait_group",
 }  # fmt: skip
 
 

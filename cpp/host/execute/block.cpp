@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "host/execute/async/bulk.hpp"
+#include "host/execute/lanes/handlers.hpp"
 #include "host/execute/profile/profile.hpp"
 #include "host/execute/profile/timeline.hpp"
 #include "host/execute/shadow/shadow.hpp"
@@ -94,6 +95,7 @@ void Block::begin(uint64_t linear) {
   cta_.index[2] = static_cast<int64_t>(linear) / launch.grid[0] / launch.grid[1];
   cta_.is_stopped = cta_.has_ended = false;
   cta_.mbarriers.clear();
+  cta_.warpgroups.assign((cta_.warps.size() + kWarpsOfGroup - 1) / kWarpsOfGroup, Warpgroup{});
   cta_.random = launch.seed == 0 ? 0 : mixed(launch.seed ^ mixed(linear)) | 1;
   cta_.clock = 0;
   for (Barrier& barrier : cta_.barriers) barrier = Barrier{};
@@ -104,6 +106,8 @@ void Block::begin(uint64_t linear) {
     warp.state = State::kReady;
     warp.masks.clear();
     warp.pending.clear();
+    warp.arrivals.clear();
+    warp.copies = warp.in_group = 0;
     warp.multiplying.clear();
     warp.committed_wgmma = 0;
     warp.phases.clear();
@@ -119,8 +123,17 @@ void Block::begin(uint64_t linear) {
   last_ = ~std::size_t{0};
 }
 
+const Warp* Block::looping() const {
+  const auto loops =
+      std::find_if(cta_.warps.begin(), cta_.warps.end(), [](const Warp& warp) { return warp.state == State::kReady; });
+  return loops == cta_.warps.end() ? nullptr : &*loops;
+}
+
 Block::Progress Block::end() {
-  if (!cta_.is_stopped && !cta_.has_ended) finish_bulk_copies(cta_);
+  if (!cta_.is_stopped && !cta_.has_ended) {
+    finish_bulk_copies(cta_);
+    if (cta_.shadow != nullptr) find_unfinished_warpgroups(cta_);
+  }
   cta_.has_ended = true;
   return Progress::kOver;
 }
@@ -135,6 +148,7 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
       return all_done ? end() : Progress::kWaits;
     }
     warp->budget = kTurn;
+    const uint64_t changes = cta_.shadow == nullptr ? 0 : cta_.shadow->changes();
     resume(*warp);
     if (cta_.is_stopped) return end();
     if (warp->state == State::kDone) {
@@ -143,6 +157,8 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
     }
     if (warp->state == State::kReady) {
       if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return within_limit(*warp) ? Progress::kTurn : end();
+      // A loop in which nothing changes waits for another CTA.
+      if (cta_.shadow != nullptr && cta_.shadow->changes() == changes) return Progress::kTurn;
       if (is_stopped()) return Progress::kTurn;
     }
   }

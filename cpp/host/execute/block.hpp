@@ -26,6 +26,8 @@ class Block {
   bool can_go_on() const;
   // Nobody can go on: whether somebody waits at a named barrier, who is told about and let go.
   bool find_deadlock();
+  // A warp that can go on, where there is one.
+  const Warp* looping() const;
 
  private:
   void set_fixed(const Warp& warp) const;

@@ -85,6 +85,14 @@ bool Cluster::advance(const std::function<bool()>& is_stopped) {
   }
 }
 
+const Warp* Cluster::looping() const {
+  for (const auto& block : blocks_) {
+    const Warp* warp = block->is_over() ? nullptr : block->looping();
+    if (warp != nullptr) return warp;
+  }
+  return nullptr;
+}
+
 bool Cluster::find_deadlock() {
   if (report_waiting()) return false;
   for (const auto& block : blocks_) {

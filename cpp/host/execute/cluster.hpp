@@ -14,6 +14,8 @@ class Cluster {
   void begin(uint64_t linear);
   // Whether all came to their end; otherwise other clusters have their turn.
   bool advance(const std::function<bool()>& is_stopped);
+  // A warp that loops, where there is one.
+  const Warp* looping() const;
 
  private:
   // Each CTA in turn: whether one of them took all of its turn.

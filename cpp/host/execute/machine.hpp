@@ -35,11 +35,21 @@ inline constexpr uint64_t kRemoteMask = uint64_t{0xFF} << kRemoteShift;
 // One element of cp.async: each lane's copy is under way until a wait of that lane lets it land.
 struct PendingCopy {
   const Instruction* instruction;
+  uint64_t number;  // counts the warp's
   Mask left;
   Mask zeros;  // lanes that write zeros
   uint32_t group[kLanes];
   uint64_t from[kLanes];
   uint64_t to[kLanes];
+};
+
+// Lanes that arrive at mbarriers of their CTA when what they have copied so far has landed.
+struct PendingArrival {
+  const Instruction* instruction;
+  Mask lanes;
+  uint64_t before;  // copies with smaller numbers
+  uint32_t barrier[kLanes];
+  uint32_t span;  // of a timeline
 };
 
 // A wgmma that no wait has let finish: where its matrices in shared memory begin.
@@ -50,6 +60,8 @@ struct PendingWgmma {
   uint64_t registers_d, registers_a;         // where they are in the frame
   std::vector<uint64_t> begins_a, begins_b;  // none of A in registers
 };
+
+inline constexpr uint32_t kMapBytes = 128;  // of a tensor map in memory
 
 // Bytes of a copy in bulk that lie side by side in both memories; without a place in global memory zeros.
 struct BulkPiece {
@@ -116,6 +128,9 @@ struct Warp {
   bool has_arrived = false;       // at the cluster's barrier
   uint64_t generation = 0;        // of that barrier, when it arrived
   std::deque<PendingCopy> pending;
+  uint64_t copies = 0;  // of cp.async so far
+  std::deque<PendingArrival> arrivals;
+  uint64_t in_group = 0;            // instructions of its warpgroup that it has executed
   uint32_t committed[kLanes] = {};  // groups of cp.async
   std::vector<PendingWgmma> multiplying;
   uint32_t committed_wgmma = 0;  // groups
@@ -162,6 +177,17 @@ struct ClusterState {
   uint64_t arriving = 0, complete = 0;  // of a timeline: the steps of the last arrivals at the barrier of all
 };
 
+// What four warps execute together: the instructions since the one that all have come to.
+struct Warpgroup {
+  struct Step {
+    const Instruction* instruction;
+    uint32_t warp;  // that came first
+  };
+  std::deque<Step> steps;
+  uint64_t first = 0;  // the number of the first of them
+};
+inline constexpr uint32_t kWarpsOfGroup = 4;
+
 inline constexpr int kBarriers = 16;
 inline constexpr uint32_t kRowsAtOnce =
     16;  // elements of one instruction of a copy that are read before any is written
@@ -182,6 +208,7 @@ struct Cta {
   uint8_t* shared = nullptr;
   Barrier barriers[kBarriers];
   std::map<uint32_t, Mbarrier> mbarriers;  // by their byte in shared memory
+  std::vector<Warpgroup> warpgroups;
   ClusterState* cluster = nullptr;
   uint32_t rank = 0;  // in the cluster
   uint32_t threads = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <list>
@@ -11,6 +12,7 @@
 #include <tuple>
 
 #include "cluster.hpp"
+#include "core/error.hpp"
 #include "core/wide.hpp"
 #include "host/execute/profile/profile.hpp"
 #include "host/execute/profile/timeline.hpp"
@@ -21,6 +23,7 @@ namespace tilewright::execute {
 namespace {
 
 constexpr std::size_t kMostClusters = 256;  // that are under way at once
+constexpr uint64_t kRounds = 64;            // of turns in which nothing changed, after which nothing will
 constexpr int64_t kSharesOfWorker = 16;
 constexpr int64_t kWorkOfWorker = int64_t{1} << 14;  // instructions of warps; less does not pay for a thread's start
 constexpr std::chrono::milliseconds kBetweenQuestions{100};
@@ -49,7 +52,7 @@ class Order {
 class Worker {
  public:
   Worker(const Launch& launch, const Order& order, Shadow* shadow, std::atomic<bool>& stop)
-      : launch_(launch), order_(order), shadow_(shadow), stop_(stop) {
+      : launch_(launch), order_(order), shadow_(shadow), stop_(stop), most_(resident(launch)) {
     if (launch.profile) profile = std::make_unique<Profile>(*launch.code, launch.profiled);
     if (launch.timed) timeline = std::make_unique<Timeline>(*launch.timed);
   }
@@ -58,10 +61,16 @@ class Worker {
   void work(Next&& next) {
     std::list<std::unique_ptr<Cluster>> waiting, idle;
     bool more = true;
+    uint64_t turns = 0, changes = 0;  // without an end or a change, and the changes until then
     while ((more || !waiting.empty()) && !stop_) {
+      if (more && shadow_ != nullptr && waiting.size() >= most_) {
+        if (shadow_->changes() != changes) turns = 0;
+        changes = shadow_->changes();
+        if (++turns > kRounds * waiting.size() && find_starved(*waiting.front(), waiting.size())) return;
+      }
       std::unique_ptr<Cluster> cluster;
       uint64_t i = 0;
-      if (more && waiting.size() < kMostClusters && (more = next(i))) {
+      if (more && waiting.size() < most_ && (more = next(i))) {
         if (idle.empty()) {
           idle.push_back(std::make_unique<Cluster>(launch_, shadow_, profile.get(), timeline.get(), findings, printed));
         }
@@ -75,6 +84,7 @@ class Worker {
         break;
       }
       const bool is_over = cluster->advance([this] { return is_stopped(); });
+      if (is_over) turns = 0;
       (is_over ? idle : waiting).push_back(std::move(cluster));
       is_stopped();
     }
@@ -99,6 +109,27 @@ class Worker {
   std::exception_ptr failure;
 
  private:
+  static uint64_t resident(const Launch& launch) {
+    return launch.check && launch.resident != 0 ? launch.resident : kMostClusters;
+  }
+
+  // All clusters that are under way loop, and nothing changes: they wait for one that has not begun.
+  bool find_starved(const Cluster& cluster, std::size_t under_way) {
+    const Warp* warp = cluster.looping();
+    if (warp == nullptr) return false;
+    warp->cta->report(
+        *warp, warp->code->instructions[warp->pc], FindingKind::kDeadlock, std::countr_zero(warp->live), [&] {
+          const bool one = under_way == 1;
+          return concat("the thread loops for ever: ", under_way, one ? " cluster or CTA is" : " clusters or CTAs are",
+                        " under way, nothing changes any more, and the others begin only when ",
+                        one ? "it has" : "one of them has",
+                        " come to its end. CUDA promises neither the order in which CTAs begin nor how many run at "
+                        "once: let each take its number from a counter in global memory when it begins, or launch "
+                        "them with cooperative=True");
+        });
+    return true;
+  }
+
   bool is_stopped() {
     if (asks && is_interrupted()) stop_ = true;
     return stop_;
@@ -115,6 +146,7 @@ class Worker {
   const Order& order_;
   Shadow* shadow_;
   std::atomic<bool>& stop_;
+  uint64_t most_;  // clusters that are under way at once
   std::chrono::steady_clock::time_point next_question_ = std::chrono::steady_clock::now() + kBetweenQuestions;
 };
 

@@ -55,6 +55,7 @@ struct Launch {
   std::optional<WarpOfGrid> profiled;  // none: all warps
   std::optional<uint64_t> timed;       // the CTA whose timeline is wanted, and no costs
   uint64_t seed = 0;
+  uint64_t resident = 0;                // clusters under way at once, with check; 0: many
   int threads = 0;                      // 0: as the CPU likes
   int64_t limit = 0;                    // jumps back of a CTA's warps; 0: without limit
   uint32_t events = uint32_t{1} << 23;  // accesses of warps that the checks tell apart; at least 2

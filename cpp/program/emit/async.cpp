@@ -18,6 +18,8 @@ void Emitter::mbarrier(const Operation& operation) {
       return line(concat("barrier_init(", barrier, ", ", value(x[0]).text, ");"));
     case Opcode::kMbarrierWait:
       return line(concat("barrier_wait(", barrier, ", ", value(x[0]).text, ");"));
+    case Opcode::kCpAsyncArrive:
+      return line(concat("barrier_arrive_by_copies(", barrier, ");"));
     case Opcode::kMbarrierArrive: {
       const int64_t arrivals = operation.ints[0];
       const bool expects = operation.ints[1] != 0, is_there = x.size() > 1;
@@ -61,27 +63,30 @@ void Emitter::bulk(const Operation& operation) {
     return concat("[", input("r", concat("shared_address(", address(i), ")")), "]");
   };
   const auto global = [&](std::size_t i) { return concat("[", input("l", address(i)), "]"); };
-  const auto map = [&] { return input("l", concat("&", variables_.at(x[0]))); };
+  const auto map = [&] {
+    return input("l", type(x[0]).is_tensor_map() ? concat("&", variables_.at(x[0])) : value(x[0]).text);
+  };
   const auto box = [&](std::size_t end) {
     std::string text = concat("[", map(), ", {");
     for (std::size_t i = 1; i < end; ++i) text += concat(i == 1 ? "" : ", ", input("r", value(x[i]).text));
     return text + "}]";
   };
   const auto tensor = [&](std::size_t end) { return concat(".tensor.", end - 1, "d"); };
-  std::string text;
+  std::string text, condition;
   switch (operation.code) {
     case Opcode::kTmaPrefetch:
       text = concat("prefetch.tensormap [", map(), "]");
       break;
     case Opcode::kTmaLoad: {
       const bool has_mask = operation.ints[1] != 0;
-      const std::size_t end = x.size() - (has_mask ? 1 : 0);
+      if (operation.ints.size() > 2 && operation.ints[2] != 0) condition = value(x.back()).text;
+      const std::size_t end = x.size() - (has_mask ? 1 : 0) - (condition.empty() ? 0 : 1);
       text = concat("cp.async.bulk", tensor(end), ".shared::cluster.global.tile.mbarrier::complete_tx::bytes",
                     has_mask ? ".multicast::cluster " : " ");
       text += shared(0) + ", ";
       text += box(end) + ", ";
       text += shared(1);
-      if (has_mask) text += ", " + input("h", concat("static_cast<unsigned short>(", value(x.back()).text, ")"));
+      if (has_mask) text += ", " + input("h", concat("static_cast<unsigned short>(", value(x[end]).text, ")"));
       break;
     }
     case Opcode::kTmaStore: {
@@ -107,9 +112,48 @@ void Emitter::bulk(const Operation& operation) {
       break;
   }
   // Whoever comes here may say what it will need.
-  const bool elects = operation.code != Opcode::kTmaPrefetch;
-  if (elects) arithmetic_.need("tilewright/lang_special.cuh");
-  line(concat(elects ? "if (elect_one()) " : "", "asm volatile(\"", text, ";\" :: ", inputs, " : \"memory\");"));
+  const bool elects = operation.code != Opcode::kTmaPrefetch && condition.empty();
+  if (elects) {
+    arithmetic_.need("tilewright/lang_special.cuh");
+    condition = "elect_one()";
+  }
+  if (!condition.empty()) condition = concat("if (", condition, ") ");
+  line(concat(condition, "asm volatile(\"", text, ";\" :: ", inputs, " : \"memory\");"));
+}
+
+// Tensor maps that threads change in memory.
+void Emitter::tensor_map(const Operation& operation) {
+  const auto& x = operation.operands;
+  arithmetic_.need("tilewright/tensor_map.cuh");
+  const auto address = [&](std::size_t i) {
+    const Access& access = operation.accesses[i];
+    return pointer_at(access, offset(access, access.modes, "0"));
+  };
+  switch (operation.code) {
+    case Opcode::kMapCopy:
+      return line(concat("tensor_map_copy(", variables_.at(x[0]), ", ", address(0), ");"));
+    case Opcode::kMapPublish:
+      return line(concat("tensor_map_publish(", address(0), ", ", address(1), ");"));
+    case Opcode::kMapAcquire:
+      return line(concat("tensor_map_acquire(", address(0), ");"));
+    default:
+      break;
+  }
+  const auto rank = static_cast<std::size_t>(operation.ints[0]);
+  const bool is_shared = type(operation.accesses[0].pointer).space == Space::kShared;
+  const std::string at = "changed_map", map = is_shared ? "SharedTensorMap{" : "GlobalTensorMap{";
+  arithmetic_.need("tilewright/lang_special.cuh");
+  open("if (elect_one()) {");
+  line(concat("const auto ", at, " = ", map, is_shared ? "shared_address(" : "global_address(", address(0), ")};"));
+  line(concat(at, ".set_address(", value(x[0]).text, ");"));
+  for (std::size_t m = 0; m < rank; ++m) {
+    line(concat(at, ".set_extent<", m, ">(", value(x[1 + m]).text, ");"));
+    if (m == 0) continue;
+    const int bits = facts(type(x[0]).scalar).bits;
+    const std::string bytes = bits == 8 ? "" : bits < 8 ? concat(" / ", 8 / bits) : concat(" * ", bits / 8);
+    line(concat(at, ".set_stride<", m - 1, ">(", within(value(x[1 + rank + m]), Level::kPrimary), bytes, ");"));
+  }
+  close();
 }
 
 }  // namespace tilewright::program

@@ -100,7 +100,13 @@ void Emitter::emit(OpId id) {
     case Opcode::kMbarrierArrive:
     case Opcode::kMbarrierWait:
     case Opcode::kMbarrierTest:
+    case Opcode::kCpAsyncArrive:
       return mbarrier(operation);
+    case Opcode::kMapCopy:
+    case Opcode::kMapReplace:
+    case Opcode::kMapPublish:
+    case Opcode::kMapAcquire:
+      return tensor_map(operation);
     case Opcode::kTmaLoad:
     case Opcode::kTmaStore:
     case Opcode::kTmaPrefetch:

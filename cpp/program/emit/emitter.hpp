@@ -115,6 +115,7 @@ class Emitter {
   std::string shared_word(const Access& access);
   void mbarrier(const Operation& operation);
   void bulk(const Operation& operation);
+  void tensor_map(const Operation& operation);
 
   // ---- threads (threads.cpp), text (print.cpp) ----
   void warp(const Operation& operation);

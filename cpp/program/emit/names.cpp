@@ -25,7 +25,8 @@ constexpr std::string_view kReserved =
     "fast_sqrt fast_rsqrt fast_rcp fast_tanh alignment_of AtomicWord atomic_change atomic_combine kIsNarrow "
     "ToInteger ToNarrow Unsigned UnsignedOf negated permuted_bytes floored_quotient floored_remainder word "
     "sum_to_odd reduce_sync HalfByte hold moved matrix_descriptor TensorMap Barrier barrier_init barrier_wait "
-    "barrier_arrive barrier_arrive_at "
+    "barrier_arrive barrier_arrive_at barrier_arrive_by_copies tensor_map_copy tensor_map_publish tensor_map_acquire "
+    "GlobalTensorMap SharedTensorMap changed_map "
     "barrier_expect barrier_expect_at barrier_expect_only barrier_expect_only_at barrier_try_wait barrier_test_wait ";
 
 bool is_reserved(const std::string& name) {

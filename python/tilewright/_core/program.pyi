@@ -586,9 +586,10 @@ def run_kernel(
     limit: typing.SupportsInt | typing.SupportsIndex = 0,
     events: typing.SupportsInt | typing.SupportsIndex = 8388608,
     maps: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, MapOfTensor]] = [],
+    resident: typing.SupportsInt | typing.SupportsIndex = 0,
 ) -> typing.Any:
     """
-    Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; `limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address.
+    Run a kernel on the CPU: (findings, what printf wrote). `arguments`: a pattern of 64 bits for each parameter; `limit`: iterations after which a loop is said to have no end, 0 for none; `events`: accesses of warps that the checks tell apart at a time; `maps`: each tensor map that is an argument, with the tensor's address; `resident`: clusters, or CTAs without clusters, that checks let run at once, 0 for many.
     """
 
 def tensor_map() -> Type:

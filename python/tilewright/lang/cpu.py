@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import sys
 import threading
@@ -12,19 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core, numeric
 from tilewright._core import program
-from tilewright.lang.arguments import Static
+from tilewright.cute.runtime import import_array
+from tilewright.cute.tensors.tensor import Tensor
+from tilewright.lang.arguments import Memory, Static
 from tilewright.lang.leaves import argument_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from tilewright.lang.arguments import Leaves, Memory
+    from tilewright.lang.arguments import Leaves
     from tilewright.lang.calls.decorated import Traced
 
 __all__ = ["KernelError", "is_on_cpu", "on_cpu", "run_on_cpu"]
 
 CHECKED_THREADS = 1 << 16  # launches of so many threads are checked, where nothing else is said
 _SHOWN = 8  # findings of an error
+_MOST_BY_SEED = 4  # CTAs that run at once, where a seed says how many
+_COOPERATIVE = 2  # among the numbers of a launch
 
 
 class KernelError(RuntimeError):
@@ -60,27 +65,47 @@ class _Settings(threading.local):
     is_inside = False
     check: bool | None = None
     seed = 0
+    resident: int | None = None
+    memory: Sequence[Any] = ()
 
 
 _settings = _Settings()
 
 
 @contextlib.contextmanager
-def on_cpu(*, check: bool | None = None, seed: int = 0) -> Iterator[None]:
+def on_cpu(
+    *, check: bool | None = None, seed: int = 0, resident: int | None = None, memory: Sequence[Any] = ()
+) -> Iterator[None]:
     """How the CPU runs kernels inside of this `with`; kernels without tensors run there.
 
     check: whether every access is checked; by default launches of up to 65,536 threads are, or what the variable
-    TILEWRIGHT_CHECK says (0 or 1). seed: the order in which warps take turns; the same seed gives the same order.
+    TILEWRIGHT_CHECK says (0 or 1). seed: the order in which CTAs begin, in which warps take turns and in which copies
+    land; the same seed gives the same order. resident: how many CTAs, or clusters, checks let run at once; by default
+    one to four, as the seed chooses, and without a seed up to 256; of a cooperative launch all. Where those that run
+    wait for one that has not begun, that is found as a deadlock. memory: tensors that kernels reach by addresses which
+    they read from memory.
 
     >>> with on_cpu(check=False, seed=7):
     ...     pass
     """
-    before = _settings.check, _settings.seed, _settings.is_inside
-    _settings.check, _settings.seed, _settings.is_inside = check, seed, True
+    if resident is not None and resident < 1:
+        raise ValueError(f"on_cpu: resident is {resident}; expected at least one CTA")
+    before = dict(vars(_settings))
+    vars(_settings).update(check=check, seed=seed, resident=resident, memory=memory, is_inside=True)
     try:
         yield
     finally:
-        _settings.check, _settings.seed, _settings.is_inside = before
+        vars(_settings).clear()
+        vars(_settings).update(before)
+
+
+def _resident(launch: Any) -> int:
+    """How many clusters of a launch checks let run at once; 0: as many as the executor likes."""
+    if launch.ints[_COOPERATIVE]:
+        return prod(launch.grid)
+    if _settings.resident is not None:
+        return _settings.resident
+    return 1 + random.Random(_settings.seed).randrange(_MOST_BY_SEED) if _settings.seed else 0
 
 
 def is_on_cpu() -> bool:
@@ -107,9 +132,12 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
         host_prints.before(number)
         function = functions[launch.kernel]
         named = zip(function.parameters, launch.arguments, strict=True)
-        ranges = [_range(memory[base], name) for name, (_, base) in named if base in memory]
+        given = [(memory[base], name) for name, (_, base) in named if base in memory]
         bases = {map_.address[1] for map_ in launch.maps}
-        ranges += [_range(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
+        given += [(memory[base], memory[base].name) for base in sorted(bases) if base in memory]
+        if _settings.memory:
+            given += [(one, one.name) for one in _reached([one for one, _ in given])]
+        ranges = [_range(one, name) for one, name in given]
         findings, output = _run(
             function.name,
             traced.program,
@@ -118,10 +146,11 @@ def run_on_cpu(traced: Traced, leaves: Leaves) -> tuple[tuple[int, int], ...]:
             launch.block,
             cluster=launch.cluster,
             shared_bytes=launch.shared_bytes,
-            arguments=[argument_of(leaves.values, given) for given in launch.arguments],
+            arguments=[argument_of(leaves.values, one) for one in launch.arguments],
             memory=ranges,
             check=_is_checked(prod(launch.grid) * prod(launch.block)),
             seed=_settings.seed,
+            resident=_resident(launch),
             maps=[(argument_of(leaves.values, map_.address), map_) for map_ in launch.maps],
         )
         _report(function.name, findings, output)
@@ -192,6 +221,25 @@ def _formatted(text: str, values: list[Any]) -> str:
         return f"{value:f}" if isinstance(value, float) else str(int(value))
 
     return re.sub(r"\{\}|%%|%[-+ #0]*\d*(?:\.\d+)?[hlqjzt]*[a-zA-Z]", one, text)
+
+
+def _reached(known: list[Memory]) -> list[Memory]:
+    """The memory of the tensors that on_cpu was told of, as far as no argument has it."""
+    found: list[Memory] = []
+    for number, given in enumerate(_settings.memory):
+        tensor = given if isinstance(given, Tensor) else import_array(given, f"memory[{number}]")
+        memory = tensor.iterator._memory
+        if memory is None:
+            raise ValueError(f"on_cpu: memory[{number}] has no memory of its own: {tensor}")
+        begin, end = memory.begin, memory.end
+        if any(one.begin <= begin and end <= one.begin + one.bytes for one in [*known, *found]):
+            continue
+        one = Memory(
+            -1, begin, end - begin, memory.dlpack_device, memory.read_only, f"memory[{number}]",
+            tensor.iterator.toint(), tensor.iterator.dtype.bits, tensor.layout, memory,
+        )  # fmt: skip
+        found.append(one)
+    return found
 
 
 def _range(memory: Memory, name: str) -> Any:

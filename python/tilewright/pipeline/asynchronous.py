@@ -183,14 +183,15 @@ class PipelineAsync(Pipeline):
 
 
 class PipelineCpAsync(PipelineAsync):
-    """A pipeline that producers fill by cp.async: committing waits for this thread's copies, and then arrives.
+    """A pipeline that producers fill by cp.async: this thread's copies arrive when they have landed.
 
-    Source: CuTeDSL `cutlass.pipeline.PipelineCpAsync`, where the copies themselves arrive when they end. Here a
-    producer's next copies begin when its last ones have ended; with several producing warps copies overlap.
+    Committing does not wait, so that copies of several stages are under way at once. What consumers read by wgmma needs
+    a fence_proxy("async.shared", space="cta") after their consumer_wait. Threads of the same block fill the stages.
+    Source: CuTeDSL `cutlass.pipeline.PipelineCpAsync`.
     """
 
     def producer_commit(self, state: PipelineState, *, loc: object = None, ip: object = None) -> None:
-        """Wait for the asynchronous copies that this thread has begun, and say that the stage is filled by them."""
-        arch.cp_async_commit_group()
-        arch.cp_async_wait_group(0)
-        super().producer_commit(state)
+        """Let the asynchronous copies that this thread has begun say that the stage is filled, when they land."""
+        if self._producer_mask is not None:
+            raise ValueError("PipelineCpAsync: copies by cp.async arrive in their own block; leave producer_mask out")
+        arch.cp_async_mbarrier_arrive_noinc(self._full + state.index)

@@ -18,6 +18,7 @@ from tilewright.utils.grouped_scheduler import (
     create_initial_search_state,
 )
 from tilewright.utils.hardware_info import HardwareInfo
+from tilewright.utils.tensor_map_manager import TensorMapManager, TensorMapUpdateMode
 from tilewright.utils.tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentTileScheduler,
@@ -35,6 +36,8 @@ __all__ = [
     "PersistentTileSchedulerParams",
     "SmemAllocator",
     "StaticPersistentTileScheduler",
+    "TensorMapManager",
+    "TensorMapUpdateMode",
     "WorkTileInfo",
     "create_initial_search_state",
     "get_smem_capacity_in_bytes",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "core/error.hpp"
 #include "host/execute/lanes/address.hpp"
@@ -11,6 +13,7 @@
 #include "host/execute/profile/profile.hpp"
 #include "host/execute/profile/timeline.hpp"
 #include "host/execute/shadow/shadow.hpp"
+#include "maps.hpp"
 
 namespace tilewright::execute {
 
@@ -27,7 +30,8 @@ uint64_t swizzled(uint64_t address, int64_t span) {
   return address ^ (address >> 7 & mask) << 4;
 }
 
-// The thread that asks: the first one of the warp, all of which come here.
+}  // namespace
+
 uint32_t elected(const Warp& warp, const Instruction& i) {
   const auto lane = static_cast<uint32_t>(std::countr_zero(warp.mask));
   if (warp.shadow == nullptr || warp.mask == warp.live) return lane;
@@ -41,6 +45,8 @@ uint32_t elected(const Warp& warp, const Instruction& i) {
   }
   return lane;
 }
+
+namespace {
 
 uint64_t address_of(const Warp& warp, const AccessCode& access, uint32_t lane) {
   uint64_t addresses[kLanes];
@@ -99,9 +105,9 @@ class Box {
   uint64_t shared_;
 };
 
-std::vector<BulkPiece> pieces_of_box(const Warp& warp, const Instruction& i, uint32_t lane, std::size_t coordinates) {
+std::vector<BulkPiece> pieces_of_box(const Warp& warp, const Instruction& i, const TensorMap& map, uint32_t lane,
+                                     std::size_t coordinates) {
   const MemoryCode& memory = memory_of(warp, i);
-  const auto& map = *reinterpret_cast<const TensorMap*>(warp.at<uint64_t>(memory.slots[0])[lane]);
   std::vector<int64_t> at(map.box.size(), 0);
   for (std::size_t m = 0; m < std::min(coordinates, at.size()); ++m)
     at[m] = warp.at<int32_t>(memory.slots[1 + m])[lane];
@@ -121,7 +127,7 @@ void look_at_alignment(const Warp& warp, const Instruction& i, const AccessCode&
 // ---- to shared memory ----
 
 void load(Warp& warp, const Instruction& i, uint32_t lane, std::vector<BulkPiece> pieces, std::vector<Cta*> targets,
-          const AccessCode& to, const AccessCode& at_barrier) {
+          const AccessCode& to, const AccessCode& at_barrier, int64_t bytes) {
   BulkCopy copy;
   copy.instruction = &i;
   copy.access = &to;
@@ -129,7 +135,7 @@ void load(Warp& warp, const Instruction& i, uint32_t lane, std::vector<BulkPiece
   copy.lane = lane;
   copy.pieces = std::move(pieces);
   copy.barrier = static_cast<uint32_t>(address_of(warp, at_barrier, lane));
-  copy.bytes = memory_of(warp, i).ints[0];
+  copy.bytes = bytes;
   for (Cta* cta : targets) {
     if (cta->has_ended) {
       if (warp.shadow != nullptr) warp.shadow->find_early_exit(warp, i, *cta, lane);
@@ -156,13 +162,14 @@ void load(Warp& warp, const Instruction& i, uint32_t lane, std::vector<BulkPiece
   if (warp.cta->random != 0 && warp.cta->next_random() % 2 != 0) land_one(cluster);
 }
 
-void tma_load(Warp& warp, const Instruction& i) {
-  const uint32_t lane = elected(warp, i);
+void load_box(Warp& warp, const Instruction& i, uint32_t lane, std::size_t coordinates) {
   const MemoryCode& memory = memory_of(warp, i);
   const bool has_mask = memory.ints[1] != 0;
+  const std::optional<TensorMap> map = map_of(warp, i, lane);
+  if (!map) return;
   std::vector<Cta*> targets;
   if (has_mask) {
-    const uint32_t mask = warp.at<uint32_t>(memory.slots.back())[lane];
+    const uint32_t mask = warp.at<uint32_t>(memory.slots[1 + coordinates])[lane];
     const std::vector<Cta*>& ctas = warp.cta->cluster->ctas;
     for (std::size_t rank = 0; rank < ctas.size(); ++rank) {
       if ((mask >> rank & 1) != 0) targets.push_back(ctas[rank]);
@@ -177,9 +184,22 @@ void tma_load(Warp& warp, const Instruction& i) {
     targets.push_back(warp.cta);
   }
   look_at_alignment(warp, i, memory.accesses[0], lane, kBoxAlignment);
-  std::vector<BulkPiece> pieces = pieces_of_box(warp, i, lane, memory.slots.size() - 1 - (has_mask ? 1 : 0));
+  std::vector<BulkPiece> pieces = pieces_of_box(warp, i, *map, lane, coordinates);
   if (warp.cta->profile != nullptr) warp.cta->profile->count_bulk(warp, i, pieces, true);
-  load(warp, i, lane, std::move(pieces), std::move(targets), memory.accesses[0], memory.accesses[1]);
+  int64_t bytes = memory.ints[0];
+  if (bytes == 0) bytes = std::accumulate(map->box.begin(), map->box.end(), map->bytes, std::multiplies<>());
+  load(warp, i, lane, std::move(pieces), std::move(targets), memory.accesses[0], memory.accesses[1], bytes);
+}
+
+void tma_load(Warp& warp, const Instruction& i) {
+  const MemoryCode& memory = memory_of(warp, i);
+  const bool has_mask = memory.ints[1] != 0, has_condition = memory.ints.size() > 2 && memory.ints[2] != 0;
+  const std::size_t coordinates = memory.slots.size() - 1 - (has_mask ? 1 : 0) - (has_condition ? 1 : 0);
+  if (!has_condition) return load_box(warp, i, elected(warp, i), coordinates);
+  for (Mask left = warp.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    if (warp.at<uint8_t>(memory.slots.back())[lane] != 0) load_box(warp, i, lane, coordinates);
+  }
 }
 
 void bulk_load(Warp& warp, const Instruction& i) {
@@ -190,7 +210,7 @@ void bulk_load(Warp& warp, const Instruction& i) {
   std::vector<BulkPiece> pieces{{address_of(warp, memory.accesses[1], lane), address_of(warp, memory.accesses[0], lane),
                                  static_cast<uint32_t>(memory.ints[0])}};
   if (warp.cta->profile != nullptr) warp.cta->profile->count_bulk(warp, i, pieces, true);
-  load(warp, i, lane, std::move(pieces), {warp.cta}, memory.accesses[1], memory.accesses[2]);
+  load(warp, i, lane, std::move(pieces), {warp.cta}, memory.accesses[1], memory.accesses[2], memory.ints[0]);
 }
 
 // ---- from shared memory ----
@@ -213,7 +233,9 @@ void tma_store(Warp& warp, const Instruction& i) {
   const uint32_t lane = elected(warp, i);
   const MemoryCode& memory = memory_of(warp, i);
   look_at_alignment(warp, i, memory.accesses[0], lane, kBoxAlignment);
-  store(warp, i, lane, pieces_of_box(warp, i, lane, memory.slots.size() - 1), memory.accesses[0]);
+  const std::optional<TensorMap> map = map_of(warp, i, lane);
+  if (!map) return;
+  store(warp, i, lane, pieces_of_box(warp, i, *map, lane, memory.slots.size() - 1), memory.accesses[0]);
 }
 
 void bulk_store(Warp& warp, const Instruction& i) {
@@ -287,9 +309,20 @@ void wait(Warp& warp, const Instruction& i) {
 }  // namespace
 
 bool land_one(ClusterState& cluster) {
-  if (cluster.loads.empty()) return false;
+  std::vector<Warp*> arriving;
+  for (Cta* cta : cluster.ctas) {
+    for (Warp& warp : cta->warps) {
+      if (!warp.arrivals.empty() && !cta->has_ended) arriving.push_back(&warp);
+    }
+  }
+  const std::size_t count = cluster.loads.size() + arriving.size();
+  if (count == 0) return false;
   Cta& leader = *cluster.ctas[0];
-  const std::size_t which = leader.random == 0 ? 0 : leader.next_random() % cluster.loads.size();
+  const std::size_t which = leader.random == 0 ? 0 : leader.next_random() % count;
+  if (which >= cluster.loads.size()) {
+    arrive_by_copies(*arriving[which - cluster.loads.size()]);
+    return true;
+  }
   const BulkCopy copy = std::move(cluster.loads[which]);
   cluster.loads.erase(cluster.loads.begin() + static_cast<std::ptrdiff_t>(which));
   for (Cta* cta : copy.targets) {

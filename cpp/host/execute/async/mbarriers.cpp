@@ -176,6 +176,23 @@ void arrive(Warp& warp, const Instruction& i) {
   if (warp.cta->random != 0 && warp.cta->next_random() % 2 != 0) warp.running = false;
 }
 
+// The lanes arrive when what they have copied so far has landed.
+void arrive_async(Warp& warp, const Instruction& i) {
+  PendingArrival arrival{&i, 0, warp.copies, {}, kNoSpan};
+  if (warp.cta->timeline != nullptr) arrival.span = warp.cta->timeline->take_copies(warp);
+  uint64_t addresses[kLanes];
+  row_addresses(warp, memory_of(warp, i).accesses[0], 0, addresses);
+  each_lane(warp.mask, [&](uint32_t lane) {
+    const Found found = find(warp, i, addresses[lane], warp.cta->rank, lane);
+    if (found.barrier == nullptr) return;
+    arrival.lanes |= Mask{1} << lane;
+    arrival.barrier[lane] = found.at;
+  });
+  if (arrival.lanes == 0) return;
+  warp.arrivals.push_back(arrival);
+  if (warp.cta->random != 0 && warp.cta->next_random() % 2 != 0) land_one(*warp.cta->cluster);
+}
+
 // Of each active lane the phase that it waits for; the lanes for which it is complete.
 Mask phases_of(Warp& warp, const Instruction& i, Mask mask, std::vector<PhaseWait>& phases) {
   uint64_t addresses[kLanes];
@@ -317,6 +334,35 @@ void cluster_wait(Warp& warp, const Instruction& i) {
 
 }  // namespace
 
+void arrive_by_copies(Warp& warp) {
+  const PendingArrival arrival = warp.arrivals.front();
+  warp.arrivals.pop_front();
+  Cta& cta = *warp.cta;
+  for (Mask left = arrival.lanes; left != 0;) {
+    const uint32_t at = arrival.barrier[std::countr_zero(left)];
+    Mask together = 0;
+    each_lane(left, [&](uint32_t lane) { together |= Mask{arrival.barrier[lane] == at} << lane; });
+    left &= ~together;
+    land_for_barrier(warp, together, arrival.before, at);
+    const auto found = cta.mbarriers.find(at);
+    if (found == cta.mbarriers.end()) continue;
+    Mbarrier& barrier = found->second;
+    if (arrival.span != kNoSpan) barrier.landing.push_back(arrival.span);
+    each_lane(together, [&](uint32_t lane) {
+      if (barrier.pending == 0) {
+        cta.report(warp, *arrival.instruction, FindingKind::kBarrier, static_cast<int>(lane), [&] {
+          return concat("phase ", barrier.phase, " of the mbarrier at byte ", at, " is for ",
+                        counted(barrier.count, "arrival"), ", all of which have come, and another comes");
+        });
+        return;
+      }
+      --barrier.pending;
+      barrier.arriving = std::max(barrier.arriving, warp.clock);
+      complete_phases(cta, at);
+    });
+  }
+}
+
 void complete_cluster_barrier(ClusterState& cluster) {
   for (const Cta* cta : cluster.ctas) {
     for (const Warp& warp : cta->warps) {
@@ -346,6 +392,7 @@ void complete_cluster_barrier(ClusterState& cluster) {
 
 Handler mbarrier_init_handler() { return &init; }
 Handler mbarrier_arrive_handler() { return &arrive; }
+Handler async_arrive_handler() { return &arrive_async; }
 Handler mbarrier_wait_handler() { return &wait; }
 Handler mbarrier_test_handler() { return &test; }
 Handler cluster_arrive_handler(bool releases) { return releases ? &cluster_arrive<true> : &cluster_arrive<false>; }

@@ -109,7 +109,8 @@ struct MemoryCode {
   std::vector<AccessCode> accesses;
   std::vector<int64_t> ints;
   std::string text;
-  std::vector<Slot> slots;  // of the operands, where the instruction has no room for them
+  std::vector<Slot> slots;        // of the operands, where the instruction has no room for them
+  bool is_map_in_memory = false;  // of a copy of boxes: the first operand points to a tensor map
 };
 
 struct Allocation {  // in a thread's frame

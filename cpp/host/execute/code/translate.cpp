@@ -206,11 +206,16 @@ void Translator::compute_sync(const Operation& operation) {
     case Opcode::kMbarrierInit:
     case Opcode::kMbarrierArrive:
     case Opcode::kMbarrierWait:
+    case Opcode::kCpAsyncArrive:
       return compute_mbarrier(operation);
     case Opcode::kTmaLoad:
     case Opcode::kTmaStore:
     case Opcode::kBulkLoad:
     case Opcode::kBulkStore:
+    case Opcode::kMapCopy:
+    case Opcode::kMapReplace:
+    case Opcode::kMapPublish:
+    case Opcode::kMapAcquire:
       return compute_bulk(operation);
     case Opcode::kBulkCommit:
       out_.add(bulk_commit_handler(), kNone);
@@ -247,7 +252,10 @@ void Translator::compute_sync(const Operation& operation) {
       out_.add(nothing_handler(), kNone, {}, 1, wgmma_wait_handler()).side =
           static_cast<uint32_t>(operation.ints.at(0));
       return;
-    default:  // griddepcontrol: launches follow each other; setmaxregister: threads have all that they need
+    case Opcode::kSetMaxRegister:  // threads have all that they need
+      out_.add(nothing_handler(), kNone, {}, 1, set_max_register_handler());
+      return;
+    default:  // griddepcontrol: launches follow each other
       return;
   }
 }

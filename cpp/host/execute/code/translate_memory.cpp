@@ -168,6 +168,7 @@ void Translator::compute_mbarrier(const Operation& operation) {
   const Handler handler = operation.code == Opcode::kMbarrierInit     ? mbarrier_init_handler()
                           : operation.code == Opcode::kMbarrierArrive ? mbarrier_arrive_handler()
                           : operation.code == Opcode::kMbarrierWait   ? mbarrier_wait_handler()
+                          : operation.code == Opcode::kCpAsyncArrive  ? async_arrive_handler()
                                                                       : mbarrier_test_handler();
   const Register to = operation.results.empty() ? kNone : result(operation).reg;
   out_.add_memory(handler, nullptr, to, {slot(0), slot(1), kNone}, memory(operation));
@@ -178,10 +179,12 @@ void Translator::compute_bulk(const Operation& operation) {
   MemoryCode code = memory(operation);
   for (std::size_t i = 0; i < operation.operands.size(); ++i) code.slots.push_back(operand(operation, i).reg);
   // Elements that TMA moves are told apart as far as the kernel's own accesses tell them apart.
-  const Handler handler = operation.code == Opcode::kTmaLoad    ? tma_load_handler()
-                          : operation.code == Opcode::kTmaStore ? tma_store_handler()
-                          : operation.code == Opcode::kBulkLoad ? bulk_load_handler()
-                                                                : bulk_store_handler();
+  const Handler handler = operation.code == Opcode::kTmaLoad     ? tma_load_handler()
+                          : operation.code == Opcode::kTmaStore  ? tma_store_handler()
+                          : operation.code == Opcode::kBulkLoad  ? bulk_load_handler()
+                          : operation.code == Opcode::kBulkStore ? bulk_store_handler()
+                                                                 : tensor_map_handler(operation.code);
+  code.is_map_in_memory = !operation.operands.empty() && program_.type(operation.operands[0]).is_pointer();
   out_.add_memory(handler, nullptr, kNone, {}, std::move(code));
   out_.set_flow(Flow::kBarrier);
 }

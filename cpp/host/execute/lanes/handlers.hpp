@@ -7,6 +7,8 @@
 
 namespace tilewright::execute {
 
+struct Cta;
+
 // What arithmetic computes with. Smaller types are widened before and narrowed after.
 enum class Kind : uint8_t { kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kF32, kF64 };
 
@@ -50,6 +52,8 @@ Handler async_copy_handler(bool checked);
 Mask copied_lanes(const Warp& warp, const Instruction& instruction, uint32_t which);
 Handler commit_handler();
 Handler wait_handler();
+// What some lanes copied before number `before` lands, and the mbarrier at a byte of shared memory tells of it.
+void land_for_barrier(Warp& warp, Mask lanes, uint64_t before, uint32_t barrier);
 Handler offset_handler(bool is_wide);
 Handler frame_handler();
 
@@ -66,6 +70,13 @@ Handler wgmma_handler(const MemoryCode& memory, bool checked);
 Handler wgmma_fence_handler();
 Handler wgmma_commit_handler();
 Handler wgmma_wait_handler();
+
+// warpgroups.cpp
+Handler set_max_register_handler();
+// The warp comes to an instruction of its warpgroup: whether the others of it do.
+void look_at_warpgroup(Warp& warp, const Instruction& i);
+// All warps have come to their end: those that left some out are found.
+void find_unfinished_warpgroups(Cta& cta);
 
 // warps.cpp
 Handler shuffle_sync_handler();
@@ -87,6 +98,7 @@ Handler nothing_handler();
 Handler mbarrier_init_handler();
 Handler mbarrier_arrive_handler();
 Handler mbarrier_wait_handler();
+Handler async_arrive_handler();
 Handler mbarrier_test_handler();
 Handler cluster_arrive_handler(bool releases);
 Handler cluster_wait_handler();
@@ -98,6 +110,9 @@ Handler bulk_load_handler();
 Handler bulk_store_handler();
 Handler bulk_commit_handler();
 Handler bulk_wait_handler(bool is_read);
+
+// async/maps.cpp
+Handler tensor_map_handler(program::Opcode code);
 
 // control.cpp
 Handler if_handler();

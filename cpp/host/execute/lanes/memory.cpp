@@ -88,9 +88,9 @@ void write_fragment(const Warp& warp, const AccessCode& access, uint32_t element
 // The addresses of a row and the lanes that may touch it.
 template <bool kChecked>
 Mask row(const Warp& warp, const Instruction& i, const AccessCode& access, uint32_t element, Use use, Mask mask,
-         uint64_t* addresses, Mask& undefined) {
+         uint64_t* addresses, Mask& undefined, const void* written = nullptr) {
   row_addresses(warp, access, element, addresses);
-  if constexpr (kChecked) return warp.shadow->look(warp, i, access, use, addresses, mask, undefined);
+  if constexpr (kChecked) return warp.shadow->look(warp, i, access, use, addresses, mask, undefined, written);
   return mask;
 }
 
@@ -126,7 +126,7 @@ void write_one(const Warp& warp, const Instruction& i, const AccessCode& access,
                const void* from, Mask undefined) {
   uint64_t addresses[kLanes];
   if (!access.is_fragment) {
-    const Mask writable = row<kChecked>(warp, i, access, element, Use::kWrite, mask, addresses, undefined);
+    const Mask writable = row<kChecked>(warp, i, access, element, Use::kWrite, mask, addresses, undefined, from);
     return write_row(warp, access, addresses, writable, from);
   }
   if (kChecked && !look_at_fragment(warp, i, access, element, Use::kWrite, mask, undefined)) return;
@@ -266,6 +266,7 @@ void copy_async(Warp& warp, const Instruction& i) {
     for (uint32_t e = first; e < first + elements; ++e) {
       PendingCopy copy{};
       copy.instruction = &i;
+      copy.number = warp.copies++;
       Mask undefined = 0;
       // Where the predicate is false nothing is read, and zeros land.
       copy.zeros = warp.mask & ~mask;
@@ -277,16 +278,13 @@ void copy_async(Warp& warp, const Instruction& i) {
   }
 }
 
-// The groups of a lane but the last `allowed` ones land, in an order that the seed chooses.
-void land(Warp& warp, uint32_t allowed) {
+// What lanes_of(copy) says lands, in an order that the seed chooses.
+template <class Lanes, class Landed>
+void land(Warp& warp, Lanes&& lanes_of, Landed&& landed) {
   std::vector<PendingCopy*> ready;
   std::vector<Mask> masks;
   for (PendingCopy& copy : warp.pending) {
-    Mask now = 0;
-    for (Mask left = copy.left & warp.mask; left != 0; left &= left - 1) {
-      const int l = std::countr_zero(left);
-      if (copy.group[l] + allowed < warp.committed[l]) now |= Mask{1} << l;
-    }
+    const Mask now = lanes_of(copy);
     if (now == 0) continue;
     ready.push_back(&copy);
     masks.push_back(now);
@@ -303,7 +301,7 @@ void land(Warp& warp, uint32_t allowed) {
     if ((masks[n] & copy.zeros) != 0) std::memset(values, 0, sizeof values);
     read_row(warp, memory.accesses[0], copy.from, masks[n] & ~copy.zeros, values);
     write_row(warp, memory.accesses[1], copy.to, masks[n], values);
-    if (warp.shadow != nullptr) warp.shadow->land(warp, copy, masks[n]);
+    if (warp.shadow != nullptr) landed(copy, masks[n]);
     copy.left &= ~masks[n];
   }
   std::erase_if(warp.pending, [](const PendingCopy& copy) { return copy.left == 0; });
@@ -313,7 +311,19 @@ void commit(Warp& warp, const Instruction&) {
   for (uint32_t l = 0; l < kLanes; ++l) warp.committed[l] += warp.mask >> l & 1;
 }
 
-void wait(Warp& warp, const Instruction& i) { land(warp, i.side); }
+// The groups of a lane but the last ones land.
+void wait(Warp& warp, const Instruction& i) {
+  const uint32_t allowed = i.side;
+  const auto lanes_of = [&](const PendingCopy& copy) {
+    Mask now = 0;
+    for (Mask left = copy.left & warp.mask; left != 0; left &= left - 1) {
+      const int l = std::countr_zero(left);
+      if (copy.group[l] + allowed < warp.committed[l]) now |= Mask{1} << l;
+    }
+    return now;
+  };
+  land(warp, lanes_of, [&](const PendingCopy& copy, Mask mask) { warp.shadow->land(warp, copy, mask); });
+}
 
 // ---- pointers ----
 
@@ -332,6 +342,12 @@ void enter_frame(Warp& warp, const Instruction& i) {
 }
 
 }  // namespace
+
+void land_for_barrier(Warp& warp, Mask lanes, uint64_t before, uint32_t barrier) {
+  land(
+      warp, [&](const PendingCopy& copy) { return copy.number < before ? copy.left & lanes : 0; },
+      [&](const PendingCopy& copy, Mask mask) { warp.shadow->land_for_barrier(warp, copy, mask, barrier); });
+}
 
 Handler load_handler(bool checked) { return checked ? &load<true> : &load<false>; }
 Handler store_handler(bool checked) { return checked ? &store<true> : &store<false>; }

@@ -243,6 +243,7 @@ void atomic(Warp& warp, const Instruction& i) {
       combine(access.scalar, how, old + at, value, next + at);
     }
     write_row(warp, access, addresses, Mask{1} << l, next);
+    if (warp.shadow != nullptr && std::memcmp(old + at, next + at, access.bytes) != 0) warp.shadow->note_change();
     std::memcpy(warp.at<uint8_t>(i.to) + at, old + at, access.bytes);
   });
   if (warp.shadow != nullptr) warp.shadow->synchronize(warp, access, addresses, mask, memory.ints);

@@ -267,6 +267,7 @@ void look(Warp& warp, const Instruction& i) {
 template <class T>
 void checked(Warp& warp, const Instruction& i) {
   look_at_lanes(warp, i, "wgmma");
+  look_at_warpgroup(warp, i);
   if (warp.mask != kAllLanes) return;
   look(warp, i);
   handler_of<Multiply<T>>()(warp, i);
@@ -274,17 +275,20 @@ void checked(Warp& warp, const Instruction& i) {
 
 void fence(Warp& warp, const Instruction& i) {
   look_at_lanes(warp, i, "warpgroup.fence");
+  look_at_warpgroup(warp, i);
   Shadow::fence_registers(warp);
 }
 
 void commit(Warp& warp, const Instruction& i) {
   look_at_lanes(warp, i, "warpgroup.commit_group");
+  look_at_warpgroup(warp, i);
   ++warp.committed_wgmma;
 }
 
 // All groups finish but the last ones that may be under way, and what is in no group.
 void wait(Warp& warp, const Instruction& i) {
   look_at_lanes(warp, i, "warpgroup.wait_group");
+  look_at_warpgroup(warp, i);
   std::vector<PendingWgmma> left;
   const auto set_owner = [&](const PendingWgmma& pending, uint32_t place) {
     const MemoryCode& memory = memory_of(warp, *pending.instruction);

@@ -86,8 +86,8 @@ void lane_addresses(const Warp& warp, const AccessCode& access, uint32_t element
 }  // namespace
 
 std::string_view text_of(RequestKind kind) {
-  static constexpr std::string_view kTexts[] = {"load",     "store",    "atomic",    "cp.async",
-                                                "ldmatrix", "stmatrix", "bulk load", "bulk store"};
+  static constexpr std::string_view kTexts[] = {"load",     "store",     "atomic",     "cp.async", "ldmatrix",
+                                                "stmatrix", "bulk load", "bulk store", "wgmma"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -191,8 +191,9 @@ void Profile::count_memory(Warp& warp, const Instruction& instruction, uint32_t 
       }
       return;
     case Opcode::kMma:
-    case Opcode::kWgmma:
       return;
+    case Opcode::kWgmma:
+      return count_wgmma(warp, instruction);
     case Opcode::kLdMatrix:
       return count_matrices(warp, instruction, first, RequestKind::kLdMatrix);
     case Opcode::kStMatrix:
@@ -223,7 +224,10 @@ void Profile::count_bulk(const Warp& warp, const Instruction& instruction, const
   }
   std::sort(sectors.begin(), sectors.end());
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
-  const auto width = static_cast<uint32_t>(code_->memory[instruction.side].ints[0]);
+  auto width = static_cast<uint32_t>(code_->memory[instruction.side].ints[0]);
+  if (width == 0) {  // the tensor map says it
+    for (const BulkPiece& piece : pieces) width += piece.bytes;
+  }
   ProfileRow& to = row(instruction, &code_->memory[instruction.side].accesses[0], Space::kGlobal,
                        is_load ? RequestKind::kBulkLoad : RequestKind::kBulkStore, width);
   ++to.executed;
@@ -258,6 +262,30 @@ void Profile::count_async(const Warp& warp, const Instruction& instruction, uint
       faults ? analysis::AsyncRequest{} : analysis::evaluate(lanes, static_cast<int>(width), is_around_l1);
   if (reads != 0) count(warp, *rows[0], found.source, {}, lanes.source.at.data(), reads);
   count(warp, *rows[1], found.destination, found.counted, lanes.destination.at.data(), warp.mask);
+}
+
+// Each warp makes a request for each instruction and operand; the first one of its warpgroup says what they read.
+void Profile::count_wgmma(const Warp& warp, const Instruction& instruction) {
+  const MemoryCode& memory = code_->memory[instruction.side];
+  const program::Wgmma w(memory.ints);
+  const int64_t instructions = w.rows * w.columns * w.depth;
+  const auto operand = [&](std::size_t which, const program::Wgmma::Form& form, int64_t rows) {
+    if (form.span != kPeriod) return;
+    const AccessCode& access = memory.accesses[which];
+    const int64_t bytes = rows * w.k * access.bytes;
+    ProfileRow& to = row(instruction, &access, Space::kShared, RequestKind::kWgmma, static_cast<uint32_t>(bytes));
+    to.executed += instructions;
+    if (warp.index % kWarpsOfGroup != 0) return;
+    const int64_t wavefronts = instructions * bytes / kPeriod;
+    to.bytes += instructions * bytes;
+    to.total.useful_bytes += instructions * bytes;
+    to.total.wavefronts += wavefronts;
+    to.total.ideal_wavefronts += wavefronts;
+    to.counted.wavefronts += wavefronts;
+    to.counted.ideal += wavefronts;
+  };
+  if (!w.is_a_in_registers) operand(1, w.a, program::Wgmma::kRows);
+  operand(2, w.b, w.n);
 }
 
 // The first eight lanes name the rows of the first matrix, and so on; what the others name is not looked at.

@@ -15,7 +15,17 @@
 namespace tilewright::execute {
 
 // What a request does; of an asynchronous copy each of its two sides is one.
-enum class RequestKind : uint8_t { kLoad, kStore, kAtomic, kAsync, kLdMatrix, kStMatrix, kBulkLoad, kBulkStore };
+enum class RequestKind : uint8_t {
+  kLoad,
+  kStore,
+  kAtomic,
+  kAsync,
+  kLdMatrix,
+  kStMatrix,
+  kBulkLoad,
+  kBulkStore,
+  kWgmma
+};
 
 std::string_view text_of(RequestKind kind);
 
@@ -85,6 +95,8 @@ class Profile {
            uint32_t width);
   void count_memory(Warp& warp, const Instruction& instruction, uint32_t together);
   void count_async(const Warp& warp, const Instruction& instruction, uint32_t first, Mask reads);
+  // What a warpgroup's instructions read of shared memory, where that is known: in swizzles of 128 bytes.
+  void count_wgmma(const Warp& warp, const Instruction& instruction);
   void count_matrices(const Warp& warp, const Instruction& instruction, const AccessCode& access, RequestKind kind);
   void count_access(const Warp& warp, const Instruction& instruction, const AccessCode& access, RequestKind kind,
                     uint32_t element, uint32_t width, Mask mask);

@@ -1,6 +1,7 @@
 #include "timeline.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewright::execute {
 
@@ -26,6 +27,11 @@ void Timeline::close(uint32_t span, uint64_t step) {
 
 void Timeline::ask(const Warp& warp, const Instruction& instruction, SpanKind kind, Groups& groups) {
   if (groups.current == kNoSpan) groups.current = open(warp, instruction, kind, -1);
+}
+
+uint32_t Timeline::take_copies(const Warp& warp) {
+  if (warp.cta->linear != cta_) return kNoSpan;
+  return std::exchange(warps_[warp.index].copies.current, kNoSpan);
 }
 
 void Timeline::commit(Groups& groups) {

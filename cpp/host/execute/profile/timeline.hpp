@@ -42,6 +42,9 @@ class Timeline {
   // A copy in bulk begins; kNoSpan where it is not of this CTA.
   uint32_t open(const Warp& warp, const Instruction& instruction, SpanKind kind, int64_t barrier);
 
+  // The copies by cp.async that the warp has asked for since the last group, for an mbarrier that tells when they land.
+  uint32_t take_copies(const Warp& warp);
+
   std::vector<Span> spans;
 
  private:

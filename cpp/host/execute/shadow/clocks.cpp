@@ -49,6 +49,7 @@ void join(Told& to, const Told& from) {
   join(to.known, from.known);
   join(to.would_be_known, from.would_be_known);
   join(to.proxied, from.proxied);
+  join(to.mapped, from.mapped);
   join(to.inits, from.inits);
 }
 
@@ -76,10 +77,11 @@ uint32_t Clocks::run(const Warp& warp, const Instruction& instruction, uint32_t 
   return static_cast<uint32_t>(events_.size() - 1);
 }
 
-uint32_t Clocks::landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place) {
+uint32_t Clocks::landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place,
+                         bool is_of_proxy) {
   last_ = nullptr;
-  events_.push_back(
-      {linear, place, warp, false, 0, 0, true, false, static_cast<uint16_t>(issuer.index), issuer.cta->linear});
+  events_.push_back({linear, place, warp, false, 0, 0, is_of_proxy, false, static_cast<uint16_t>(issuer.index),
+                     issuer.cta->linear, true});
   const auto number = static_cast<uint32_t>(events_.size() - 1);
   if (cta != nullptr) {
     const std::size_t agent = warp - cta->warps.size();
@@ -206,6 +208,7 @@ void Clocks::arrive(CtaClocks& cta, const Warp& warp, int barrier) {
   raise(joined.known, clock.known);
   join(joined.others, clock.others);
   join(joined.proxied, clock.proxied);
+  join(joined.mapped, clock.mapped);
   join(joined.inits, clock.inits);
   join(joined.would_be_known, clock.would_be_known);
 }
@@ -218,6 +221,7 @@ void Clocks::leave(CtaClocks& cta, const Warp& warp, int barrier) const {
   join(clock.others, joined.others);
   join(clock.would_be_known, joined.would_be_known);
   join(clock.proxied, joined.proxied);
+  join(clock.mapped, joined.mapped);
   join(clock.inits, joined.inits);
 }
 
@@ -261,12 +265,17 @@ void Clocks::fence_inits(CtaClocks& cta, const Warp& warp) const {
   join(cta.warps[warp.index].inits, bounds_of_lanes(cta, warp, warp.mask));
 }
 
+void Clocks::fence_maps(CtaClocks& cta, const Warp& warp) const {
+  join(cta.warps[warp.index].mapped, bounds_of_lanes(cta, warp, warp.mask));
+}
+
 void Clocks::tell(const CtaClocks& cta, const Warp& warp, Mask lanes, Told& to) {
   last_ = nullptr;
   const WarpClock& clock = cta.warps[warp.index];
   join(to.known, bounds_of_lanes(cta, warp, lanes));
   join(to.would_be_known, clock.would_be_known);
   join(to.proxied, clock.proxied);
+  join(to.mapped, clock.mapped);
   join(to.inits, clock.inits);
 }
 
@@ -275,6 +284,7 @@ void Clocks::hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from
   WarpClock& clock = cta.warps[warp.index];
   join(clock.would_be_known, from.would_be_known);
   join(clock.proxied, from.proxied);
+  join(clock.mapped, from.mapped);
   join(clock.inits, from.inits);
   if (from.known.empty()) return;
   if (lanes != warp.live) {

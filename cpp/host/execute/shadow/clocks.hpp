@@ -35,6 +35,7 @@ struct Event {
   bool is_wgmma = false;
   uint16_t issuer = 0;  // of what a copy brought: the warp that asked for it, of CTA `first`
   uint64_t first = 0;
+  bool is_landing = false;  // of what a copy brought
 
   uint32_t lane_at(uint64_t address) const { return lane + static_cast<uint32_t>((address - first) / bytes); }
 };
@@ -54,6 +55,7 @@ struct Told {
   Bounds known;
   Bounds would_be_known;
   Bounds proxied;  // what a fence made visible to the asynchronous proxy
+  Bounds mapped;   // what a fence released for the proxy of tensor maps
   Bounds inits;    // what a fence of mbarriers' initialisation made known to the cluster
 };
 void join(Told& to, const Told& from);
@@ -77,7 +79,8 @@ struct WarpClock {
   std::vector<Partial> partial;         // since all lanes were in order
   Bounds others;                        // of other CTAs, and of single lanes of this one
   Bounds would_be_known;                // if there were fences everywhere
-  Bounds proxied, inits;                // as Told has them
+  Bounds proxied, mapped, inits;        // as Told has them
+  std::map<uint64_t, Bounds> acquired;  // of tensor maps by their addresses: what was released when they were acquired
   std::map<uint32_t, LaneClock> lanes;  // that passed fences, or heard something by atomics
 };
 
@@ -86,7 +89,7 @@ struct CtaClocks {
   std::vector<WarpClock> warps;
   struct Joined {
     std::vector<uint32_t> known;
-    Bounds others, would_be_known, proxied, inits;
+    Bounds others, would_be_known, proxied, mapped, inits;
   };
   Joined barriers[kBarriers];
   std::vector<uint32_t> landings;  // of each agent that brings bytes the last event
@@ -100,8 +103,9 @@ class Clocks {
   uint32_t event(const Warp& warp, const Instruction& instruction, bool is_atomic);
   // The number of a run, which is an event of its own.
   uint32_t run(const Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t first, uint32_t bytes);
-  // The number of what a copy in bulk did: by `warp` of a CTA, or by an agent of it.
-  uint32_t landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place);
+  // The number of what an asynchronous copy did: by `warp` of a CTA, or by an agent of it.
+  uint32_t landing(CtaClocks* cta, uint64_t linear, uint16_t warp, const Warp& issuer, uint32_t place,
+                   bool is_of_proxy);
   uint32_t count() const { return static_cast<uint32_t>(events_.size()); }
   bool is_full() const { return events_.size() >= most_; }
   // Forgets all events; what is recorded as 1 is in order with everything.
@@ -125,6 +129,7 @@ class Clocks {
   // A fence of the active lanes between the generic proxy and the asynchronous one, or of mbarriers they initialised.
   void fence_proxy(CtaClocks& cta, const Warp& warp) const;
   void fence_inits(CtaClocks& cta, const Warp& warp) const;
+  void fence_maps(CtaClocks& cta, const Warp& warp) const;
   // Tells what the lanes of a mask know and did; they hear what was told.
   void tell(const CtaClocks& cta, const Warp& warp, Mask lanes, Told& to);
   void hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from);

@@ -47,6 +47,7 @@ bool Shadow::look_at_runs(const Warp& warp, const Instruction& instruction, cons
   const auto aligned = std::max<uint64_t>(access.bytes, static_cast<uint64_t>(vector));
   uint64_t addresses[kLanes];
   row_addresses(warp, access, first, addresses);
+  changes_ += use == Use::kWrite;
   const CtaClocks& clocks = warp.cta->memory->clocks;
   Asked of_write(clocks_, warp, clocks), of_read(clocks_, warp, clocks), of_other(clocks_, warp, clocks);
   for (uint32_t begin = 0, end = 0; begin < kLanes; begin = end) {

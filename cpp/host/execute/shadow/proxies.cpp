@@ -11,8 +11,7 @@ using program::Space;
 
 Thread Shadow::thread_of(const Cta& cta, const Event& event, Record record) {
   const auto lane = static_cast<int>(lane_of(record));
-  return event.is_of_proxy ? cta.thread_of(event.first, event.issuer, lane)
-                           : cta.thread_of(event.cta, event.warp, lane);
+  return event.is_landing ? cta.thread_of(event.first, event.issuer, lane) : cta.thread_of(event.cta, event.warp, lane);
 }
 
 void Shadow::find_missing_proxy_fence(const Warp& warp, const Instruction& instruction, const AccessCode& access,
@@ -95,6 +94,58 @@ bool Shadow::look_at_bulk(BulkCopy& copy, const Cta* of, const AccessCode& barri
   return is_right;
 }
 
+bool Shadow::touch_map(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
+                       uint64_t address, uint32_t lane) {
+  if (clocks_.is_full()) make_room();
+  const uint32_t event = clocks_.event(warp, instruction, false);
+  const bool is_shared = (address & kSharedWindow) != 0;
+  AccessCode here = access;
+  here.space = is_shared ? Space::kShared : Space::kGlobal;
+  address &= ~kSharedWindow;
+  const MemoryRange* range = is_shared ? nullptr : range_of(here, address);
+  if ((address - (range == nullptr ? 0 : range->address)) % kMapBytes != 0 && (is_shared || range != nullptr)) {
+    Finding* finding = warp.cta->report(warp, instruction, FindingKind::kMisaligned, static_cast<int>(lane),
+                                        "a tensor map begins at a multiple of 128 bytes");
+    if (finding != nullptr) tell(*finding, warp, here, address, range);
+  }
+  return touch_bytes(warp, instruction, here, is_shared ? warp.cta : nullptr, use, address, kMapBytes, lane, event);
+}
+
+bool Shadow::look_at_map(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
+                         uint32_t lane) {
+  if (!touch_map(warp, instruction, access, Use::kRead, address, lane)) return false;
+  if (launch_.memory.empty()) return true;
+  const Segment& segment = segment_of(address);
+  const WarpClock& clock = warp.cta->memory->clocks.warps[warp.index];
+  const auto acquired = clock.acquired.find(address);
+  const uint64_t first = address - segment.first;
+  for (std::size_t g = first >> global_shift_; g <= (first + kMapBytes - 1) >> global_shift_; ++g) {
+    const Record record = segment.cells->write[g];
+    if (event_of(record) <= 1) continue;
+    const Event& event = clocks_[record];
+    if (acquired != clock.acquired.end() && acquired->second.has(event, record)) continue;
+    Finding* finding =
+        warp.cta->count(warp, instruction, FindingKind::kMissingFence, static_cast<int>(lane), event.place);
+    if (finding == nullptr) return true;
+    finding->message =
+        clock.mapped.has(event, record)
+            ? "the tensor map was changed, and this warp has not acquired it since: fence_tma_desc_acquire(pointer)"
+            : "the tensor map was changed, and no fence releases that: whoever changes it calls "
+              "fence_tma_desc_release(), and whoever copies by it fence_tma_desc_acquire(pointer)";
+    finding->other = thread_of(*warp.cta, event, record);
+    AccessCode here = access;
+    here.space = Space::kGlobal;
+    tell(*finding, warp, here, address, range_of(here, address));
+    return true;
+  }
+  return true;
+}
+
+void Shadow::acquire_map(Warp& warp, uint64_t address) {
+  WarpClock& clock = warp.cta->memory->clocks.warps[warp.index];
+  clock.acquired[address] = clock.mapped;
+}
+
 bool Shadow::read_by_proxy(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
                            uint32_t bytes, uint32_t lane) {
   if (clocks_.is_full()) make_room();
@@ -119,29 +170,38 @@ void Shadow::each_cell(const BulkCopy& copy, Cells* shared, F&& f) {
   }
 }
 
+// Who brings what an mbarrier tells of, as a warp behind those of the CTA.
+uint16_t Shadow::bringer_of(const Cta& cta, uint32_t barrier) {
+  const auto next = static_cast<uint16_t>(cta.warps.size() + cta.memory->agents.size());
+  return cta.memory->agents.try_emplace(barrier, next).first->second;
+}
+
+void Shadow::tell_of_landing(CtaMemory::Phases& told, uint64_t cta, uint16_t agent, uint32_t event) {
+  std::vector<uint32_t>& known = told.arriving.known.warps[cta];
+  if (known.size() <= agent) known.resize(agent + std::size_t{1});
+  known[agent] = event + 1;
+}
+
 void Shadow::land_load(const BulkCopy& copy, Cta& to) {
   CtaMemory& memory = *to.memory;
-  const auto next = static_cast<uint16_t>(to.warps.size() + memory.agents.size());
-  const uint16_t agent = memory.agents.try_emplace(copy.barrier, next).first->second;
+  const uint16_t agent = bringer_of(to, copy.barrier);
   if (clocks_.is_full()) make_room();
-  const uint32_t event = clocks_.landing(&memory.clocks, to.linear, agent, *copy.warp, copy.instruction->place);
+  const uint32_t event = clocks_.landing(&memory.clocks, to.linear, agent, *copy.warp, copy.instruction->place, true);
   const Record before = record_of(copy.event, copy.lane) | kUnderWay, after = record_of(event, copy.lane);
   const auto land = [&](Record& record) {
     if (record == before) record = after;
   };
   each_cell(copy, memory.shared.get(), land);
   each_cell(copy, nullptr, land);
-  std::vector<uint32_t>& known = memory.mbarriers[copy.barrier].arriving.known.warps[to.linear];
-  if (known.size() <= agent) known.resize(agent + std::size_t{1});
-  known[agent] = event + 1;
+  tell_of_landing(memory.mbarriers[copy.barrier], to.linear, agent, event);
   memory.visits.push_back({after, copy.instruction, copy.warp});
 }
 
 void Shadow::land_store(const BulkCopy& copy, const Instruction& wait, bool is_read) {
   const Warp& warp = *copy.warp;
   if (clocks_.is_full()) make_room();
-  const uint32_t event =
-      clocks_.landing(nullptr, warp.cta->linear, static_cast<uint16_t>(warp.index), warp, copy.instruction->place);
+  const uint32_t event = clocks_.landing(nullptr, warp.cta->linear, static_cast<uint16_t>(warp.index), warp,
+                                         copy.instruction->place, true);
   const Record before = record_of(copy.event, copy.lane) | kUnderWay, after = record_of(event, copy.lane);
   (void)wait;
   each_cell(copy, is_read ? warp.cta->memory->shared.get() : nullptr, [&](Record& record) {

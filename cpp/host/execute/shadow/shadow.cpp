@@ -239,7 +239,11 @@ std::optional<Shadow::Place> Shadow::global_place(const Warp& warp, const Instru
     const FindingKind kind = is_inside ? FindingKind::kReadOnly : FindingKind::kOutOfBounds;
     Finding* finding = warp.cta->report(warp, instruction, kind, static_cast<int>(lane), [&] {
       if (is_inside) return concat("the memory of ", place.range->name, " may not be written");
-      if (place.range == nullptr) return std::string("the address is in the memory of no argument");
+      if (place.range == nullptr) {
+        return std::string(
+            "the address is in the memory of no argument; on_cpu(memory=[..]) names tensors that are reached by "
+            "addresses");
+      }
       const auto offset = static_cast<int64_t>(address - place.range->address);
       return concat(is_read(use) ? "reads" : "writes", " byte ", offset, " of ", place.range->name, ", which has ",
                     counted(static_cast<int64_t>(place.range->bytes), "byte"));
@@ -286,9 +290,21 @@ void Shadow::look_at_vector(const Warp& warp, const Instruction& instruction, co
 // ---- order ----
 
 void Shadow::land(const Warp& warp, const PendingCopy& copy, Mask mask) {
+  land_as(warp, copy, mask, clocks_.event(warp, *copy.instruction, false));
+}
+
+void Shadow::land_for_barrier(const Warp& warp, const PendingCopy& copy, Mask mask, uint32_t barrier) {
+  if (clocks_.is_full()) make_room();
+  const uint16_t agent = bringer_of(*warp.cta, barrier);
+  CtaMemory& memory = *warp.cta->memory;
+  const uint32_t event = clocks_.landing(&memory.clocks, warp.cta->linear, agent, warp, copy.instruction->place, false);
+  land_as(warp, copy, mask, event);
+  tell_of_landing(memory.mbarriers[barrier], warp.cta->linear, agent, event);
+}
+
+void Shadow::land_as(const Warp& warp, const PendingCopy& copy, Mask mask, uint32_t event) {
   const MemoryCode& memory = warp.code->memory[copy.instruction->side];
   const AccessCode &from = memory.accesses[0], &to = memory.accesses[1];
-  const uint32_t event = clocks_.event(warp, *copy.instruction, false);
   const auto land_in = [&](Record& record, uint32_t lane) {
     if ((record & kUnderWay) == 0 || lane_of(record) != lane) return;
     const Event& before = clocks_[record];
@@ -320,6 +336,7 @@ void Shadow::reset(Cta& cta, int barrier) { Clocks::reset(cta.memory->clocks, ba
 void Shadow::fence(Warp& warp, const std::string& text) {
   if (text.starts_with("proxy.async")) return clocks_.fence_proxy(warp.cta->memory->clocks, warp);
   if (text.starts_with("mbarrier_init")) return clocks_.fence_inits(warp.cta->memory->clocks, warp);
+  if (text.starts_with("proxy.tensormap")) return clocks_.fence_maps(warp.cta->memory->clocks, warp);
   if (text.starts_with("proxy")) return;
   clocks_.fence(warp.cta->memory->clocks, warp, !text.ends_with(".cta"));
 }

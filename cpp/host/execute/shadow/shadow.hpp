@@ -91,9 +91,9 @@ class Shadow {
   void begin(Cta& cta);
 
   // The lanes whose access to the elements of a row is right; findings about the others. What a read finds not written
-  // comes in `undefined`; a write says by it what it does not define.
+  // comes in `undefined`; a write says by it what it does not define. `written`: what it writes, lane after lane.
   Mask look(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
-            const uint64_t* addresses, Mask mask, Mask& undefined);
+            const uint64_t* addresses, Mask mask, Mask& undefined, const void* written = nullptr);
   // The same where all lanes have one address in their frames: all lanes or none.
   bool look_at_fragment(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
                         uint64_t address, Mask mask, Mask& undefined);
@@ -111,7 +111,12 @@ class Shadow {
                       int64_t bytes, Mask mask);
   // A copy lands for some lanes; those of `zeros` have read nothing.
   void land(const Warp& warp, const PendingCopy& copy, Mask mask);
+  // The same where an mbarrier tells of it.
+  void land_for_barrier(const Warp& warp, const PendingCopy& copy, Mask mask, uint32_t barrier);
   void forget(Warp& warp, const Allocation& allocation, Mask mask);
+  // Writes, and atomics that changed something: who loops until something changes waits for ever where nothing does.
+  uint64_t changes() const { return changes_; }
+  void note_change() { ++changes_; }
 
   // ---- wgmma (wgmma.cpp) ----
 
@@ -151,6 +156,13 @@ class Shadow {
   void land_load(const BulkCopy& copy, Cta& to);
   // What was stored has been read, or written, where a thread waited.
   void land_store(const BulkCopy& copy, const Instruction& wait, bool is_read);
+  // A thread touches a tensor map in its shared memory or in global memory: whether it can.
+  bool touch_map(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
+                 uint32_t lane);
+  // A copy reads it, which has to have been released and acquired since it was changed.
+  bool look_at_map(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
+                   uint32_t lane);
+  void acquire_map(Warp& warp, uint64_t address);
   void note_visit(const Warp& warp, const Instruction& instruction, Cta& to, uint32_t lane);
   // A CTA comes to its end: what was done to its shared memory has to be known to it.
   void look_at_visits(Cta& cta);
@@ -202,7 +214,10 @@ class Shadow {
   bool is_aligned(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
                   int64_t bytes, uint32_t lane);
   void touch(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
-             const Place& place, uint32_t lane, uint32_t event, Mask& undefined);
+             const Place& place, uint32_t lane, uint32_t event, Mask& undefined, Record same = 0);
+  static Record same_write(const AccessCode& access, const uint64_t* addresses, const Place& place, uint32_t lane,
+                           uint32_t event, const void* written);
+  void land_as(const Warp& warp, const PendingCopy& copy, Mask mask, uint32_t event);
   // Other code touches registers: whether no wgmma owns them.
   static bool touch_registers(const Warp& warp, const AccessCode& access, uint32_t first, uint32_t elements);
   static void touch_register(const Warp& warp, const Instruction& instruction, Use use, uint64_t granule,
@@ -215,6 +230,8 @@ class Shadow {
                    uint64_t address, uint32_t bytes, uint32_t lane, uint32_t event);
   // The CTA of the cluster whose shared memory a lane touches, which has to be there until it knows of that.
   const Cta* remote(const Warp& warp, const Instruction& instruction, uint64_t address, uint32_t lane);
+  static uint16_t bringer_of(const Cta& cta, uint32_t barrier);
+  static void tell_of_landing(CtaMemory::Phases& told, uint64_t cta, uint16_t agent, uint32_t event);
   template <class F>
   void each_cell(const BulkCopy& copy, Cells* shared, F&& f);
   static Thread thread_of(const Cta& cta, const Event& event, Record record);
@@ -229,6 +246,7 @@ class Shadow {
   std::vector<const MemoryRange*> parameters_;  // the memory of each of the kernel's parameters
   std::vector<const Segment*> parameter_segments_;
   uint32_t shared_shift_, global_shift_, frame_shift_;  // granules are 2^shift bytes
+  uint64_t changes_ = 0;
 };
 
 }  // namespace tilewright::execute

@@ -1,5 +1,6 @@
 // Shadow: every access beside those before it.
 #include <bit>
+#include <cstring>
 
 #include "asked.hpp"
 #include "core/error.hpp"
@@ -41,7 +42,7 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   const FindingKind kind = fence ? FindingKind::kMissingFence : FindingKind::kRace;
   Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place);
   if (finding == nullptr) return;
-  const char* what = event.is_of_proxy                         ? "its mbarrier or group was not waited for"
+  const char* what = event.is_landing                          ? "its mbarrier or group was not waited for"
                      : fence && is_outside                     ? "only an atomic is between, not fenced for all CTAs"
                      : fence                                   ? "only an atomic without fences is between"
                      : is_outside                              ? "the CTAs are in no order"
@@ -49,7 +50,7 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
                      : event_of(record) + 1 == clocks_.count() ? "in one instruction"
                                                                : "no sync_warp is between";
   finding->message = concat("the ", agent_of(warp, instruction, use), verb_of(use),
-                            event.is_of_proxy ? " what a copy " : " what another one ",
+                            event.is_landing ? " what a copy " : " what another one ",
                             event.is_atomic ? "changes atomically"
                             : record_writes ? "writes"
                                             : "reads",
@@ -60,7 +61,7 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
 
 // Looks at the records of the granules, and records the access.
 void Shadow::touch(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
-                   uint64_t address, const Place& place, uint32_t lane, uint32_t event, Mask& undefined) {
+                   uint64_t address, const Place& place, uint32_t lane, uint32_t event, Mask& undefined, Record same) {
   const CtaClocks& clocks = warp.cta->memory->clocks;
   const Record mine = record_of(event, lane);
   Cells& cells = *place.cells;
@@ -69,7 +70,7 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   const bool is_own = is_shared && warp.cta->cluster->ctas.size() == 1;
   const Record safe = is_own ? record_of(clocks.warps[warp.index].all, 0) : 0;
   const auto is_open = [&](Record record) {
-    return record >= safe && record != 0 && record != mine &&
+    return record >= safe && record != 0 && record != mine && record != same &&
            ((record & kUnderWay) != 0 || !clocks_.is_ordered(clocks, warp, lane, record));
   };
   const Asked of_both(clocks_, warp, clocks);
@@ -130,12 +131,26 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   }
 }
 
+// The record of a lane that writes what this one writes, to the same place and in the same instruction: whichever of
+// them the hardware lets win, what stands there is that. None: 0. Vectors are aligned, so that lanes which meet write
+// the same element of theirs.
+Record Shadow::same_write(const AccessCode& access, const uint64_t* addresses, const Place& place, uint32_t lane,
+                          uint32_t event, const void* written) {
+  const Record record = place.cells->write[place.first];
+  const uint32_t other = lane_of(record);
+  if ((record & kUnderWay) != 0 || event_of(record) != event || other == lane) return 0;
+  const auto* values = static_cast<const uint8_t*>(written);
+  const auto value = [&](uint32_t l) { return values + std::size_t{l} * access.bytes; };
+  return addresses[other] == addresses[lane] && std::memcmp(value(other), value(lane), access.bytes) == 0 ? record : 0;
+}
+
 Mask Shadow::look(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
-                  const uint64_t* addresses, Mask mask, Mask& undefined) {
+                  const uint64_t* addresses, Mask mask, Mask& undefined, const void* written) {
   if (clocks_.is_full()) make_room();
   const uint32_t bytes = access.is_half ? 1 : access.bytes;
   const uint32_t event = access.space == Space::kRegister ? 0 : clocks_.event(warp, instruction, use == Use::kAtomic);
   if (use != Use::kWrite) undefined = 0;
+  changes_ += use == Use::kWrite && access.space != Space::kRegister;
   Mask admitted = mask;
   mask &= ~touch_row(warp, access, use, addresses, mask, event, undefined);
   for (Mask left = mask; left != 0; left &= left - 1) {
@@ -165,7 +180,11 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
                                              : global_place(warp, instruction, access, use, address, bytes, lane);
       is_right = place.has_value();
       if (is_right && place->cells != nullptr) {
-        touch(warp, instruction, access, use, address, *place, lane, event, undefined);
+        Record same = 0;
+        if (written != nullptr && !access.is_half) {
+          same = same_write(access, addresses, *place, lane, event, written);
+        }
+        touch(warp, instruction, access, use, address, *place, lane, event, undefined, same);
       }
       if (is_right && space == Space::kGlobal && use == Use::kWrite && (undefined >> lane & 1) != 0) {
         find_undefined(warp, instruction, Mask{1} << lane, origin(warp, instruction.a, access.bytes, 0),

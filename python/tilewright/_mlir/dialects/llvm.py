@@ -17,7 +17,7 @@ from tilewright.numeric.traced import emit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AsmDialect", "PointerType", "StructType", "extractvalue", "inline_asm"]
+__all__ = ["AsmDialect", "PointerType", "StructType", "addrspacecast", "extractvalue", "inline_asm"]
 
 
 class AsmDialect(Enum):
@@ -67,6 +67,12 @@ class StructType:
 
     def __repr__(self) -> str:
         return f"struct<{', '.join(map(str, self.fields))}>"
+
+
+def addrspacecast(res: program.Type, arg: Any, *, loc: object = None, ip: object = None) -> Any:
+    """A pointer as one of the type `res`, of another address space."""
+    traced("llvm.addrspacecast")
+    return emit("recast", [symbol_of(arg)], type=res)
 
 
 def extractvalue(res: Any, container: Value, position: Sequence[int], *, loc: object = None, ip: object = None) -> Any:

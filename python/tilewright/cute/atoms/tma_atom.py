@@ -205,18 +205,21 @@ class TmaAtom(CopyAtom):
     ((64, 128), 1)
     """
 
-    __slots__ = ("symbol", "tile")
+    __slots__ = ("order", "symbol", "tile")
     op: BulkOp
     tile: TmaTile
     symbol: Any
+    order: tuple[int, ...]  # the leaves of the tensor's layout as the tensor map has them, the contiguous one first
 
-    def __init__(self, op: BulkOp, value_type: type[Numeric], tile: TmaTile, symbol: Any) -> None:
+    def __init__(
+        self, op: BulkOp, value_type: type[Numeric], tile: TmaTile, symbol: Any, order: tuple[int, ...]
+    ) -> None:
         super().__init__(op.with_box(tile.box, tile.swizzle), value_type, tile.elements * value_type.bits)
-        self.tile, self.symbol = tile, symbol
+        self.tile, self.symbol, self.order = tile, symbol, order
 
     def with_symbol(self, symbol: Any) -> TmaAtom:
         """The atom with another value as its tensor map."""
-        return TmaAtom(self.op, self.value_type, self.tile, symbol)
+        return TmaAtom(self.op, self.value_type, self.tile, symbol, self.order)
 
     @property
     def box_bytes(self) -> int:
@@ -224,7 +227,7 @@ class TmaAtom(CopyAtom):
         return self.tile.elements * self.value_type.bits // 8
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.op, self.value_type, self.tile)
+        return (self.op, self.value_type, self.tile, self.order)
 
     def __reduce__(self) -> Any:
         raise TypeError("a TMA atom belongs to the function that is traced; make it there")

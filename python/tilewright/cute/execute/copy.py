@@ -42,6 +42,7 @@ def copy(
     tma_bar_ptr: Pointer | None = None,
     mcast_mask: int | Numeric | None = None,
     mbar_ptr: Pointer | None = None,
+    tma_desc_ptr: Pointer | None = None,
     cache_policy: object = None,
     loc: object = None,
     ip: object = None,
@@ -53,7 +54,8 @@ def copy(
     done, but for the copies of CopyG2SOp, which write zeros. A TiledCopy counts as its atom; unroll_factor and
     cache_policy have no effect. An atom of make_tiled_tma_atom copies boxes of what tma_partition gives, in a kernel:
     the whole warp calls, one thread of it is chosen, and the bytes count at the mbarrier tma_bar_ptr (or mbar_ptr); by
-    multicast they go to the CTAs of mcast_mask, a bit each.
+    multicast they go to the CTAs of mcast_mask, a bit each. tma_desc_ptr: a tensor map in global memory instead of the
+    atom's, as copy_tensormap and update_tma_descriptor write it.
 
     Raises TypeError for elements of different width, ValueError where rank or sizes differ, where the atom's vectors
     are not side by side or not known to be aligned, where memories do not fit the operation, and for atoms that move
@@ -70,7 +72,7 @@ def copy(
     barrier = mbar_ptr if tma_bar_ptr is None else tma_bar_ptr
     if isinstance(atom, TmaAtom):
         given = as_tensor(src, "copy", "src"), as_tensor(dst, "copy", "dst")
-        copy_boxes("copy", atom, *given, barrier, mcast_mask, pred)
+        copy_boxes("copy", atom, *given, barrier, mcast_mask, pred, tma_desc_ptr)
         return
     if isinstance(atom, CopyAtom) and isinstance(atom.op, (CopyBulkG2SOp, CopyBulkS2GOp)):
         copy_bytes("copy", atom, memory_tensor("copy", "src", src), memory_tensor("copy", "dst", dst), barrier, pred)

@@ -13,6 +13,13 @@ from tilewright.cute.atoms.copy_ops import (
     CopyReduceBulkTensorTileS2GOp,
 )
 from tilewright.cute.atoms.modifiers import LoadCacheMode, SwizzleMode
+from tilewright.cute.tiled.tensor_maps import (
+    copy_tensormap,
+    cp_fence_tma_desc_release,
+    fence_tma_desc_acquire,
+    fence_tma_desc_release,
+    update_tma_descriptor,
+)
 from tilewright.cute.tiled.tma import make_tiled_tma_atom, prefetch_descriptor, tma_partition
 
 __all__ = [
@@ -25,9 +32,14 @@ __all__ = [
     "CopyReduceBulkTensorTileS2GOp",
     "LoadCacheMode",
     "SwizzleMode",
+    "copy_tensormap",
+    "cp_fence_tma_desc_release",
+    "fence_tma_desc_acquire",
+    "fence_tma_desc_release",
     "make_tiled_tma_atom",
     "prefetch_descriptor",
     "tma_partition",
+    "update_tma_descriptor",
 ]
 
 if not TYPE_CHECKING:

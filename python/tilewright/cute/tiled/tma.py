@@ -10,6 +10,7 @@ from tilewright.cute.atoms.tma_atom import TmaAtom, tma_tile
 from tilewright.cute.tensors.coordinate import Coordinate
 from tilewright.cute.tensors.pointer import AddressSpace
 from tilewright.cute.tensors.tensor import Tensor
+from tilewright.cute.tiled.tensor_maps import tensor_map_of
 from tilewright.numeric import Int32, Int64, Numeric, TFloat32
 from tilewright.numeric.traced import emit, is_traced, symbol_of
 
@@ -84,7 +85,7 @@ def make_tiled_tma_atom(
         ints=(len(order), tile.swizzle.span_bytes or 0, *tile.box),
         text=element,
     )
-    atom = TmaAtom(op, dtype, tile, symbol)
+    atom = TmaAtom(op, dtype, tile, symbol, tuple(order))
     basis = {leaf: _core.ScaledBasis(1, [mode]) for mode, leaf in enumerate(order)}
     numbers = iter(range(len(order)))
     stride = _like(gmem_tensor.layout.shape, lambda _: basis[next(numbers)])
@@ -210,9 +211,9 @@ def prefetch_descriptor(tma_atom: TmaAtom, *, loc: object = None, ip: object = N
 
 
 def copy_boxes(
-    function: str, atom: TmaAtom, src: Tensor, dst: Tensor, tma_bar_ptr: Any, mcast_mask: Any, pred: Any
+    function: str, atom: TmaAtom, src: Tensor, dst: Tensor, tma_bar_ptr: Any, mcast_mask: Any, pred: Any, map_ptr: Any
 ) -> None:
-    """Copy boxes: the warp chooses one of its threads to ask for each."""
+    """Copy boxes: the warp chooses one of its threads to ask for each. map_ptr: a tensor map in global memory."""
     is_load = atom.op.instruction.endswith("g2s")
     name, tensor, coordinates = ("dst", dst, src) if is_load else ("src", src, dst)
     if pred is not None:
@@ -243,9 +244,10 @@ def copy_boxes(
     if has_mask and mcast_mask is None:
         raise ValueError(f"{function}: {atom.op} copies to the CTAs of a mask; pass mcast_mask=")
     mask = [_symbol(Int32(mcast_mask))] if has_mask else []
+    tensor_map = tensor_map_of(function, atom, map_ptr)
     for there, here in zip(others, calls, strict=True):
         coordinate = coordinates.iterator + there
-        operands = [atom.symbol, *(_symbol(Int32(x)) for x in coordinate), *mask]
+        operands = [tensor_map, *(_symbol(Int32(x)) for x in coordinate), *mask]
         accesses = [(pointer + (base + here)).symbol]
         if is_load:
             emit("tma_load", operands, accesses=[*accesses, tma_bar_ptr.symbol], ints=(atom.box_bytes, int(has_mask)))

@@ -27,6 +27,7 @@ __all__ = [
     "cluster_wait",
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
+    "cp_async_mbarrier_arrive_noinc",
     "mapa",
     "mbarrier_arrive",
     "mbarrier_arrive_and_expect_tx",
@@ -63,6 +64,15 @@ def mbarrier_arrive(
 ) -> None:
     """Arrive at an mbarrier, or at the one in the same place of another CTA of the cluster."""
     _arrive("mbarrier_arrive", mbar_ptr, 0, peer_cta_rank_in_cluster, arrive_count, False)
+
+
+def cp_async_mbarrier_arrive_noinc(mbar_ptr: Pointer, *, loc: object = None, ip: object = None) -> None:
+    """Arrive at an mbarrier of this block when all that this thread has copied by cp.async so far has landed.
+
+    The arrival is one of those that the mbarrier was made for. Whoever waits for the phase sees what was copied; what
+    the thread itself wrote is not told by it.
+    """
+    _op("cp_async_mbarrier_arrive", mbar_ptr, [], ints=(1,), name="cp_async_mbarrier_arrive_noinc")
 
 
 def mbarrier_expect_tx(

@@ -248,6 +248,8 @@ def _instruction(space: str, op: str, width: int, name: str, rows: Sequence[Any]
 
 
 def _sass_name(memory: str, op: str, width: int, lanes: int) -> str:
+    if op == "wgmma":  # no lane has an address
+        return "GMMA"
     if op in OF_MATRICES:  # eight lanes name the rows of a matrix
         return sass_name(memory, op, width, lanes // 8)
     if op == "atomic":
