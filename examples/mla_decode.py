@@ -104,7 +104,7 @@ def mla_kernel(
         def partition(atom, who, layout, shared, tiles):
             return cpasync.tma_partition(atom, who, layout, cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2))
 
-        tQsQ, tQgQ = partition(load_Q, 0, alone, sQ, cute.local_tile(gQ, (ROWS, LATENT + ROPE), (None, 0)))
+        tQsQ, tQgQ = partition(load_Q, 0, alone, sQ[None, None, 0], cute.local_tile(gQ, (ROWS, LATENT + ROPE), (None, 0)))
         tCsC, tCgC = partition(load_C, rank, pair, sC, cute.local_tile(gC, (KEYS, HALF), (0, None)))
         tRsR, tRgR = partition(load_R, rank, pair, sR, cute.local_tile(gR, (KEYS, ROPE), (0, None)))
 
@@ -159,15 +159,14 @@ def mla_kernel(
                 qk_mma.make_fragment_B(thr_qk.partition_B(x)),
             )
             for x, at in (
-                (sC[None, None, 0, group], (0, 0)), (sC[None, None, 1, group], (0, 1)),
-                (sR[None, None, group], (0, LATENT // ROPE)),
+                (sC[None, None, 0, None], (0, 0)), (sC[None, None, 1, None], (0, 1)),
+                (sR, (0, LATENT // ROPE)),
             )
         ]  # fmt: skip
         tSrS = qk_mma.make_fragment_C(qk_mma.partition_shape_C((ROWS, KEYS)))
         tOrO = own_mma.make_fragment_C(own_mma.partition_shape_C((ROWS, HALF)))
-        values = [transposed(sC[None, None, group, place]) for place in range(2)]
-        tOrV = [own_mma.make_fragment_B(own_mma.get_slice(0).partition_B(x)) for x in values]
-        tOsP = other_mma.make_fragment_A(other_mma.get_slice(0).partition_A(sR[None, None, other]))
+        tOrV = own_mma.make_fragment_B(own_mma.get_slice(0).partition_B(transposed(sC[None, None, group, None])))
+        tOsP = other_mma.make_fragment_A(other_mma.get_slice(0).partition_A(sR))
         P = cute.make_fragment_like(tSrS, dtype)
         tOrP = as_operand_a(P)
         store_op = warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4)
@@ -183,31 +182,30 @@ def mla_kernel(
 
         def begin_scores(states):
             """The scores of the next block of this warpgroup."""
+            place = opaque(group)
             for i in cutlass.range_constexpr(3):
                 stages[group][i].consumer_wait(states[group])
-                multiply(qk_mma, tSrS, *products[i], i != 0)
+                a, b = products[i]
+                multiply(qk_mma, tSrS, a[None, None, None, place - group], b[None, None, None, place], i != 0)
             warpgroup.commit_group()
 
-        def weigh(block, keys, is_masked):
-            """The softmax of the scores, whose weights go to registers, and to the other warpgroup."""
+        def weigh(left):
+            """The softmax of the scores: weights to registers, and to the other warpgroup. `left` keys from here on."""
             cute.arch.barrier(barrier_id=TOGETHER + group, number_of_threads=128)  # all warps have read the keys
-            if cutlass.const_expr(is_masked):
-                left = keys - block * KEYS
-                if left < KEYS:
-                    for i in cutlass.range_constexpr(cute.size(tS.shape[1])):
-                        for r in cutlass.range_constexpr(2):
-                            tS[r, i] = cute.where(column_0 + i % 2 + i // 2 * 8 < left, tS[r, i], -math.inf)
-                    # What no key was written to may be anything, and 0 times that, too.
+            if left < KEYS:
+                for i in cutlass.range_constexpr(cute.size(tS.shape[1])):
+                    for r in cutlass.range_constexpr(2):
+                        tS[r, i] = cute.where(column_0 + i % 2 + i // 2 * 8 < left, tS[r, i], -math.inf)
+                # What no key was written to may be anything, and 0 times that, too.
+                for key in cutlass.range(left + warp_idx % 4, KEYS, 4, unroll=1):
                     for i in cutlass.range_constexpr(2):
-                        for j in cutlass.range_constexpr(KEYS // 4):
-                            key = 4 * j + tidx % 128 // 32
-                            if key >= left:
-                                cute.local_tile(sC[key, None, i, group], (8,), (lane,)).fill(0.0)
+                        cute.local_tile(sC[key, None, i, group], (8,), (lane,)).fill(0.0)
+                cute.arch.fence_proxy("async.shared", space="cta")
+                cute.arch.barrier(barrier_id=TOGETHER + group, number_of_threads=128)
             for r in cutlass.range_constexpr(2):
                 found = tS[r, None].load()
                 highest = cute.arch.fmax(row_max[r], quad_max(found.reduce(cute.ReductionOp.MAX, -math.inf, 0)))
-                finite = cute.where(highest == -math.inf, cutlass.Float32(0.0), highest) if is_masked else highest
-                shift = -(finite * scale_log2)
+                shift = -(cute.where(highest == -math.inf, cutlass.Float32(0.0), highest) * scale_log2)
                 weights = cute.math.exp2(cute.math.fma(found, scale_log2, shift), fastmath=True)
                 shrink[r] = cute.math.exp2(cute.math.fma(row_max[r], scale_log2, shift), fastmath=True)
                 row_max[r] = highest
@@ -220,17 +218,16 @@ def mla_kernel(
             cute.copy(copy_P, copy_P.retile(P), sP)
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.barrier_arrive(barrier_id=PUBLISHED + group, number_of_threads=256)
-            if cutlass.const_expr(is_masked):
-                cute.arch.barrier(barrier_id=TOGETHER + group, number_of_threads=128)  # zeros of all
 
         def begin_own():
             """The values of this warpgroup's block."""
             for r in cutlass.range_constexpr(2):
                 tO[r, None].store(tO[r, None].load() * shrink[r])
-            multiply(own_mma, tOrO, tOrP, tOrV[group], True)
+            multiply(own_mma, tOrO, tOrP, tOrV[None, None, None, opaque(group)], True)
             warpgroup.commit_group()
 
         def end_own(states):
+            warpgroup.wait_group(0)
             stages[group][group].consumer_release(states[group])
             states[group].advance()
 
@@ -242,7 +239,8 @@ def mla_kernel(
                 factor = sStats[row_0 + 8 * r, 1, other]
                 row_sum[r] = row_sum[r] * factor
                 tO[r, None].store(tO[r, None].load() * factor)
-            multiply(other_mma, tOrO, tOsP, tOrV[other], True)
+            place = opaque(other)
+            multiply(other_mma, tOrO, tOsP[None, None, None, place], tOrV[None, None, None, place], True)
             warpgroup.commit_group()
 
         def end_other(states):
@@ -250,53 +248,38 @@ def mla_kernel(
             stages[other][2].consumer_release(states[other])
             states[other].advance()
 
-        def even(states, block, count, keys):
+        def even(states, keys, count):
             """Warpgroup 0: the blocks 0, 2, .. of so many, each followed by the values of the next one."""
             begin_scores(states)
+            warpgroup.wait_group(0)
+            weigh(keys)
+            begin_own()
+            end_own(states)
             for i in cutlass.range((count - 1) // 2, unroll=1):
-                warpgroup.wait_group(0)
-                weigh(block + 2 * i, keys, False)
-                begin_own()
-                warpgroup.wait_group(0)
-                end_own(states)
                 begin_other()
                 begin_scores(states)
                 warpgroup.wait_group(1)
                 end_other(states)
-            warpgroup.wait_group(0)
-            stage_Q.consumer_release(state_Q)
-            weigh(block + (count - 1) // 2 * 2, keys, True)
-            begin_own()
-            warpgroup.wait_group(0)
-            end_own(states)
+                warpgroup.wait_group(0)
+                weigh(keys - 2 * (i + 1) * KEYS)
+                begin_own()
+                end_own(states)
             if count % 2 == 0:
                 begin_other()
                 warpgroup.wait_group(0)
                 end_other(states)
 
-        def odd(states, block, count, keys):
-            """Warpgroup 1: the blocks 1, 3, .., each after the values of the one before."""
-            if count > 1:
+        def odd(states, keys, count):
+            """Warpgroup 1: the blocks 1, 3, .., and before the values of each those of the block before."""
+            for i in cutlass.range(count // 2, unroll=1):
                 begin_scores(states)
-                for i in cutlass.range((count - 2) // 2, unroll=1):
-                    begin_other()
-                    warpgroup.wait_group(1)
-                    weigh(block + 2 * i + 1, keys, False)
-                    warpgroup.wait_group(0)
-                    end_other(states)
-                    begin_own()
-                    warpgroup.wait_group(0)
-                    end_own(states)
-                    begin_scores(states)
                 begin_other()
                 warpgroup.wait_group(1)
-                weigh(block + (count - 2) // 2 * 2 + 1, keys, True)
+                weigh(keys - (2 * i + 1) * KEYS)
                 warpgroup.wait_group(0)
                 end_other(states)
                 begin_own()
-                warpgroup.wait_group(0)
                 end_own(states)
-            stage_Q.consumer_release(state_Q)
             if count % 2 == 1:
                 begin_other()
                 warpgroup.wait_group(0)
@@ -308,9 +291,10 @@ def mla_kernel(
             tOrO.fill(0.0)
             stage_Q.consumer_wait(state_Q)
             if cutlass.const_expr(group == 0):
-                even(states, first - base, end - first, keys)
+                even(states, keys - (first - base) * KEYS, end - first)
             else:
-                odd(states, first - base, end - first, keys)
+                odd(states, keys - (first - base) * KEYS, end - first)
+            stage_Q.consumer_release(state_Q)
             state_Q.advance()
 
             # Each has summed the weights of its own blocks.
@@ -342,11 +326,11 @@ def mla_kernel(
         for_each_segment(first, item, base, compute)
 
     if warp_idx >= 8:
-        cute.arch.setmaxregister_decrease(24)
+        cute.arch.setmaxregister_decrease(40)
         if warp_idx == 8:
             produce()
     else:
-        cute.arch.setmaxregister_increase(240)
+        cute.arch.setmaxregister_increase(232)
         if warp_idx < 4:
             consume(0)
         else:
@@ -369,10 +353,16 @@ def save(sums, row, column):
         cute.local_tile(row, (2,), (column // 2 + 4 * i,)).store(pair.load())
 
 
+def opaque(place):
+    """A place that the compiler does not know: it would compute descriptors ahead that no registers are left for."""
+    return cute.arch.make_warp_uniform(cutlass.Int32(place))
+
+
 def transposed(shared):
-    """A matrix (rows, columns) in shared memory as (columns, rows)."""
-    rows, columns = cute.product_each(shared.shape)
-    return cute.composition(shared, cute.make_layout((columns, rows), stride=(rows, 1)))
+    """Matrices (rows, columns, places) in shared memory as (columns, rows, places)."""
+    rows, columns, places = cute.product_each(shared.shape)
+    order = cute.make_layout((columns, rows, places), stride=(rows, 1, rows * columns))
+    return cute.composition(shared, order)
 
 
 def quad_max(value):
@@ -469,7 +459,7 @@ def mla_decode(
             f"{LATENT + ROPE}) and (pages, {KEYS}, {LATENT + ROPE}), all but the first of these known while tracing"
         )
     atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, dtype)
-    sQ_layout = cute.tile_to_shape(atom, (ROWS, LATENT + ROPE), (0, 1))
+    sQ_layout = cute.tile_to_shape(atom, (ROWS, LATENT + ROPE, 1), (0, 1, 2))
     sC_layout = cute.tile_to_shape(atom, (KEYS, HALF, 2, 2), (0, 1, 2, 3))
     sR_layout = cute.tile_to_shape(atom, (KEYS, ROPE, 2), (0, 1, 2))
     k, mn, source = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN, warpgroup.OperandSource
@@ -481,7 +471,7 @@ def mla_decode(
     pages = cute.make_tensor(mC.iterator, cute.select(mC.layout, [1, 2, 0]))
     one, several = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
     half, rope = cute.slice_(sC_layout, (None, None, 0, 0)), cute.slice_(sR_layout, (None, None, 0))
-    load_Q, gQ = cpasync.make_tiled_tma_atom(one, rows_Q, sQ_layout, (ROWS, LATENT + ROPE))
+    load_Q, gQ = cpasync.make_tiled_tma_atom(one, rows_Q, cute.slice_(sQ_layout, (None, None, 0)), (ROWS, LATENT + ROPE))
     load_C, gC = cpasync.make_tiled_tma_atom(several, pages, half, (KEYS, HALF), num_multicast=CTAS)
     load_R, gR = cpasync.make_tiled_tma_atom(several, pages, rope, (KEYS, ROPE), num_multicast=CTAS)
     mla_kernel(
