@@ -82,15 +82,19 @@ def mla_kernel(
     parts = cutlass.min(parts, total)  # each has a block at least
     first, stop = (cutlass.min(i * total // parts, total) for i in (part, part + 1))
     item, base = find_item(mLengths, queries, items, first, lane)
+    first, stop, item, base = (cute.arch.make_warp_uniform(x) for x in (first, stop, item, base))
 
     @cute.jit
     def for_each_segment(first, item, base, visit):
-        """visit(item, base, from, to, keys) for this part's blocks of each query."""
+        """visit(sequence, query, from, to, blocks, keys) for this part's blocks of each query."""
         while first < stop:
-            keys = keys_of(mLengths, queries, item)
-            end = cutlass.min(stop, base + blocks_of(keys))
-            visit(item, base, first, end, keys)
-            base += blocks_of(keys)
+            sequence = item // queries
+            query = item - sequence * queries
+            keys = cute.arch.make_warp_uniform(keys_of(mLengths[sequence], queries, query))
+            blocks = blocks_of(keys)
+            end = cutlass.min(stop, base + blocks)
+            visit(sequence, query, first - base, end - base, blocks, keys)
+            base += blocks
             first, item = end, item + 1
 
     def produce():
@@ -127,18 +131,18 @@ def mla_kernel(
                     )  # fmt: skip
             state.advance()
 
-        def fetch(item, base, first, end, keys):
+        def fetch(sequence, query, first, end, blocks, keys):
             stage_Q.producer_acquire(state_Q)
             cute.copy(
-                load_Q, tQgQ[None, rank, item % queries, item // queries], tQsQ,
+                load_Q, tQgQ[None, rank, query, sequence], tQsQ,
                 tma_bar_ptr=stage_Q.producer_get_barrier(state_Q),
             )  # fmt: skip
             state_Q.advance()
             for i in cutlass.range(cute.ceil_div(end - first, 2), unroll=1):
-                block = first - base + 2 * i
-                load(0, states[0], item // queries, block, keys)
-                if block + 1 < end - base:
-                    load(1, states[1], item // queries, block + 1, keys)
+                block = first + 2 * i
+                load(0, states[0], sequence, block, keys)
+                if block + 1 < end:
+                    load(1, states[1], sequence, block + 1, keys)
 
         for_each_segment(first, item, base, fetch)
         for place in cutlass.range_constexpr(2):
@@ -196,12 +200,6 @@ def mla_kernel(
                 for i in cutlass.range_constexpr(cute.size(tS.shape[1])):
                     for r in cutlass.range_constexpr(2):
                         tS[r, i] = cute.where(column_0 + i % 2 + i // 2 * 8 < left, tS[r, i], -math.inf)
-                # What no key was written to may be anything, and 0 times that, too.
-                for key in cutlass.range(left + warp_idx % 4, KEYS, 4, unroll=1):
-                    for i in cutlass.range_constexpr(2):
-                        cute.local_tile(sC[key, None, i, group], (8,), (lane,)).fill(0.0)
-                cute.arch.fence_proxy("async.shared", space="cta")
-                cute.arch.barrier(barrier_id=TOGETHER + group, number_of_threads=128)
             for r in cutlass.range_constexpr(2):
                 found = tS[r, None].load()
                 highest = cute.arch.fmax(row_max[r], quad_max(found.reduce(cute.ReductionOp.MAX, -math.inf, 0)))
@@ -219,6 +217,14 @@ def mla_kernel(
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.barrier_arrive(barrier_id=PUBLISHED + group, number_of_threads=256)
 
+        def clear(place, left):
+            """Zeros where no key was written: there may be anything, and 0 times that, too."""
+            if left < KEYS:
+                for key in cutlass.range(left + warp_idx % 4, KEYS, 4, unroll=1):
+                    cute.local_tile(sC[key, None, group, place], (8,), (lane,)).fill(0.0)
+                cute.arch.fence_proxy("async.shared", space="cta")
+                cute.arch.barrier(barrier_id=TOGETHER + group, number_of_threads=128)
+
         def begin_own():
             """The values of this warpgroup's block."""
             for r in cutlass.range_constexpr(2):
@@ -231,9 +237,11 @@ def mla_kernel(
             stages[group][group].consumer_release(states[group])
             states[group].advance()
 
-        def begin_other():
+        def begin_other(left=None):
             """The values of the other's block."""
             cute.arch.barrier(barrier_id=PUBLISHED + other, number_of_threads=256)
+            if cutlass.const_expr(left is not None):
+                clear(other, left)
             for r in cutlass.range_constexpr(2):
                 row_max[r] = sStats[row_0 + 8 * r, 0, other]
                 factor = sStats[row_0 + 8 * r, 1, other]
@@ -253,6 +261,7 @@ def mla_kernel(
             begin_scores(states)
             warpgroup.wait_group(0)
             weigh(keys)
+            clear(group, keys)
             begin_own()
             end_own(states)
             for i in cutlass.range((count - 1) // 2, unroll=1):
@@ -261,11 +270,13 @@ def mla_kernel(
                 warpgroup.wait_group(1)
                 end_other(states)
                 warpgroup.wait_group(0)
-                weigh(keys - 2 * (i + 1) * KEYS)
+                left = keys - 2 * (i + 1) * KEYS
+                weigh(left)
+                clear(group, left)
                 begin_own()
                 end_own(states)
             if count % 2 == 0:
-                begin_other()
+                begin_other(keys - (count - 1) * KEYS)
                 warpgroup.wait_group(0)
                 end_other(states)
 
@@ -273,27 +284,29 @@ def mla_kernel(
             """Warpgroup 1: the blocks 1, 3, .., and before the values of each those of the block before."""
             for i in cutlass.range(count // 2, unroll=1):
                 begin_scores(states)
+                warpgroup.wait_group(0)
                 begin_other()
-                warpgroup.wait_group(1)
-                weigh(keys - (2 * i + 1) * KEYS)
+                left = keys - (2 * i + 1) * KEYS
+                weigh(left)
                 warpgroup.wait_group(0)
                 end_other(states)
+                clear(group, left)
                 begin_own()
                 end_own(states)
             if count % 2 == 1:
-                begin_other()
+                begin_other(keys - (count - 1) * KEYS)
                 warpgroup.wait_group(0)
                 end_other(states)
 
-        def compute(item, base, first, end, keys):
+        def compute(sequence, query, first, end, blocks, keys):
             row_max.fill(-math.inf)
             row_sum.fill(0.0)
             tOrO.fill(0.0)
             stage_Q.consumer_wait(state_Q)
             if cutlass.const_expr(group == 0):
-                even(states, keys - (first - base) * KEYS, end - first)
+                even(states, keys - first * KEYS, end - first)
             else:
-                odd(states, keys - (first - base) * KEYS, end - first)
+                odd(states, keys - first * KEYS, end - first)
             stage_Q.consumer_release(state_Q)
             state_Q.advance()
 
@@ -303,22 +316,22 @@ def mla_kernel(
                 if column_0 == 0:
                     sStats[row_0 + 8 * r, 2, group] = total
             cute.arch.barrier(barrier_id=ALL, number_of_threads=256)
-            is_whole = first == base and end == base + blocks_of(keys)
-            slot = 2 * part + (1 if first == base else 0)
+            is_whole = end - first == blocks
+            slot = 2 * part + (1 if first == 0 else 0)
             for r in cutlass.range_constexpr(2):
                 row = row_0 + 8 * r
                 weight = sStats[row, 2, 0] + sStats[row, 2, 1]
-                inverse = cute.where(weight == 0.0, cutlass.Float32(0.0), 1.0 / weight)
+                inverse = cute.where(weight == 0.0, cutlass.Float32(0.0), cute.arch.rcp_approx(weight))
                 logarithm = cute.where(weight == 0.0, -math.inf, row_max[r] * scale_log2 + cute.math.log2(weight))
                 tO[r, None].store(tO[r, None].load() * inverse)
                 head = rank * ROWS + row
                 if is_whole:
-                    save(tO[r, None], mO[item // queries, item % queries, head, None], group * HALF + column_0)
+                    save(tO[r, None], mO[sequence, query, head, None], group * HALF + column_0)
                 else:
                     save(tO[r, None], mSums[slot, head, None], group * HALF + column_0)
                 if group == 0 and column_0 == 0:
                     if is_whole:
-                        mL[item // queries, item % queries, head] = logarithm / LOG2_E
+                        mL[sequence, query, head] = logarithm / LOG2_E
                     else:
                         mStats[slot, head] = logarithm
             cute.arch.barrier(barrier_id=ALL, number_of_threads=256)  # before the sums of the next
@@ -346,11 +359,12 @@ def multiply(tiled_mma, acc, a, b, accumulate):
 
 def save(sums, row, column):
     """A thread's pairs of columns of a row, 8 apart."""
+    row = cute.domain_offset((column,), row)
     for i in cutlass.range_constexpr(cute.size(sums) // 2):
         pair = cute.make_rmem_tensor(2, row.element_type)
         for e in cutlass.range_constexpr(2):
             pair[e] = sums[2 * i + e].to(row.element_type)
-        cute.local_tile(row, (2,), (column // 2 + 4 * i,)).store(pair.load())
+        cute.local_tile(row, (2,), (4 * i,)).store(pair.load())
 
 
 def opaque(place):
@@ -370,9 +384,9 @@ def quad_max(value):
     return cute.arch.warp_reduction(value, cute.arch.fmax, threads_in_group=4)
 
 
-def keys_of(mLengths, queries, item):
-    """The keys that a query sees; item = queries * sequence + query."""
-    return cutlass.max(0, mLengths[item // queries] - queries + 1 + item % queries)
+def keys_of(length, queries, query):
+    """The keys that one of a sequence's queries sees."""
+    return cutlass.max(0, length - queries + 1 + query)
 
 
 def blocks_of(keys):
@@ -385,7 +399,7 @@ def count_blocks(mLengths: cute.Tensor, queries: cutlass.Int32, items: cutlass.I
     """The blocks of the first items."""
     count = cutlass.Int32(0)
     for item in cutlass.range(lane, items, 32, unroll=1):
-        count += blocks_of(keys_of(mLengths, queries, item))
+        count += blocks_of(keys_of(mLengths[item // queries], queries, item % queries))
     return cute.arch.warp_reduction_sum(count)
 
 
@@ -398,7 +412,7 @@ def find_item(
     for begin in cutlass.range(0, items, 32, unroll=1):
         end = cutlass.Int32(0)
         if begin + lane < items:
-            end = blocks_of(keys_of(mLengths, queries, begin + lane))
+            end = blocks_of(keys_of(mLengths[(begin + lane) // queries], queries, (begin + lane) % queries))
         for step in cutlass.range_constexpr(5):
             other = cute.arch.shuffle_sync_up(end, 1 << step)
             if lane >= 1 << step:
@@ -423,7 +437,7 @@ def combine_kernel(
     lane, queries = cute.arch.lane_idx(), mO.shape[1]
     total = count_blocks(mLengths, queries, mLengths.shape[0] * queries, lane)
     base = count_blocks(mLengths, queries, item, lane)
-    blocks = blocks_of(keys_of(mLengths, queries, item))
+    blocks = blocks_of(keys_of(mLengths[item // queries], queries, item % queries))
     parts = cutlass.min(parts, total)
     first, last = ((base + 1) * parts - 1) // total, ((base + blocks) * parts - 1) // total
     if first < last:
