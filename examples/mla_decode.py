@@ -32,7 +32,8 @@ KEYS = 64  # of a page, and of a block
 LATENT, ROPE = 512, 64  # numbers of a key: those that are its value, too, and those that rotate with its position
 HALF = LATENT // 2  # columns of O that a warpgroup has
 VECTOR = 4  # columns of a thread that combines
-COMBINED = 4  # heads of a CTA that combines
+COMBINED, THREADS = 16, 256  # heads and threads of a CTA that combines
+SLACK = 8.0  # a maximum that is less than 2**SLACK times too small stays
 LOG2_E = math.log2(math.e)
 PUBLISHED = 1  # named barriers: the weights of a block, by whose place they are in
 TOGETHER, ALL = 3, 5  # those of a warpgroup, of both
@@ -203,6 +204,7 @@ def mla_kernel(
             for r in cutlass.range_constexpr(2):
                 found = tS[r, None].load()
                 highest = cute.arch.fmax(row_max[r], quad_max(found.reduce(cute.ReductionOp.MAX, -math.inf, 0)))
+                highest = cute.where((highest - row_max[r]) * scale_log2 <= SLACK, row_max[r], highest)
                 shift = -(cute.where(highest == -math.inf, cutlass.Float32(0.0), highest) * scale_log2)
                 weights = cute.math.exp2(cute.math.fma(found, scale_log2, shift), fastmath=True)
                 shrink[r] = cute.math.exp2(cute.math.fma(row_max[r], scale_log2, shift), fastmath=True)
@@ -225,10 +227,15 @@ def mla_kernel(
                 cute.arch.fence_proxy("async.shared", space="cta")
                 cute.arch.barrier(barrier_id=TOGETHER + group, number_of_threads=128)
 
+        def rescale(factors):
+            """Bring the sums to new maxima, where a row of the warp has one."""
+            if cute.arch.vote_any_sync(cute.arch.fmin(factors[0], factors[1]) < 1.0):
+                for r in cutlass.range_constexpr(2):
+                    tO[r, None].store(tO[r, None].load() * factors[r])
+
         def begin_own():
             """The values of this warpgroup's block."""
-            for r in cutlass.range_constexpr(2):
-                tO[r, None].store(tO[r, None].load() * shrink[r])
+            rescale(shrink)
             multiply(own_mma, tOrO, tOrP, tOrV[None, None, None, opaque(group)], True)
             warpgroup.commit_group()
 
@@ -244,9 +251,9 @@ def mla_kernel(
                 clear(other, left)
             for r in cutlass.range_constexpr(2):
                 row_max[r] = sStats[row_0 + 8 * r, 0, other]
-                factor = sStats[row_0 + 8 * r, 1, other]
-                row_sum[r] = row_sum[r] * factor
-                tO[r, None].store(tO[r, None].load() * factor)
+                shrink[r] = sStats[row_0 + 8 * r, 1, other]
+                row_sum[r] = row_sum[r] * shrink[r]
+            rescale(shrink)
             place = opaque(other)
             multiply(other_mma, tOrO, tOsP[None, None, None, place], tOrV[None, None, None, place], True)
             warpgroup.commit_group()
@@ -441,23 +448,26 @@ def combine_kernel(
     parts = cutlass.min(parts, total)
     first, last = ((base + 1) * parts - 1) // total, ((base + blocks) * parts - 1) // total
     if first < last:
-        head, column = rows * COMBINED + tidx // (LATENT // VECTOR), tidx % (LATENT // VECTOR)
-        highest, weight = cutlass.Float32(-math.inf), cutlass.Float32(0.0)
-        for other in cutlass.range(first, last + 1, unroll=4):
-            highest = cute.arch.fmax(highest, mStats[2 * other + (1 if other == first else 0), head])
-        shift = cute.where(highest == -math.inf, cutlass.Float32(0.0), highest)
-        sums = cute.make_rmem_tensor(VECTOR, cutlass.Float32)
-        sums.fill(0.0)
-        for other in cutlass.range(first, last + 1, unroll=4):
-            slot = 2 * other + (1 if other == first else 0)
-            share = cute.math.exp2(mStats[slot, head] - shift, fastmath=True)
-            weight += share
-            sums.store(sums.load() + cute.local_tile(mSums[slot, head, None], (VECTOR,), (column,)).load() * share)
-        to = cute.local_tile(mO[item // queries, item % queries, head, None], (VECTOR,), (column,))
-        inverse = cute.where(weight == 0.0, cutlass.Float32(0.0), 1.0 / weight)
-        to.store((sums.load() * inverse).to(mO.element_type))
-        if column == 0:
-            mL[item // queries, item % queries, head] = (highest + cute.math.log2(weight)) / LOG2_E
+        across = LATENT // VECTOR
+        column = tidx % across
+        for i in cutlass.range(COMBINED * across // THREADS, unroll=4):
+            head = rows * COMBINED + tidx // across + i * (THREADS // across)
+            highest, weight = cutlass.Float32(-math.inf), cutlass.Float32(0.0)
+            for other in cutlass.range(first, last + 1, unroll=2):
+                highest = cute.arch.fmax(highest, mStats[2 * other + (1 if other == first else 0), head])
+            shift = cute.where(highest == -math.inf, cutlass.Float32(0.0), highest)
+            sums = cute.make_rmem_tensor(VECTOR, cutlass.Float32)
+            sums.fill(0.0)
+            for other in cutlass.range(first, last + 1, unroll=2):
+                slot = 2 * other + (1 if other == first else 0)
+                share = cute.math.exp2(mStats[slot, head] - shift, fastmath=True)
+                weight += share
+                sums.store(sums.load() + cute.local_tile(mSums[slot, head, None], (VECTOR,), (column,)).load() * share)
+            to = cute.local_tile(mO[item // queries, item % queries, head, None], (VECTOR,), (column,))
+            inverse = cute.where(weight == 0.0, cutlass.Float32(0.0), cute.arch.rcp_approx(weight))
+            to.store((sums.load() * inverse).to(mO.element_type))
+            if column == 0:
+                mL[item // queries, item % queries, head] = (highest + cute.math.log2(weight)) / LOG2_E
 
 
 @cute.jit
@@ -493,7 +503,7 @@ def mla_decode(
         sR_layout, qk_mma, own_mma, other_mma,
     ).launch(grid=[CTAS * parts, 1, 1], block=[384, 1, 1], cluster=[CTAS, 1, 1], min_blocks_per_mp=1)  # fmt: skip
     combine_kernel(mLengths, mO, mL, mSums, mStats, parts).launch(
-        grid=[HEADS // COMBINED, mQ.shape[0] * mQ.shape[1], 1], block=[COMBINED * LATENT // VECTOR, 1, 1]
+        grid=[HEADS // COMBINED, mQ.shape[0] * mQ.shape[1], 1], block=[THREADS, 1, 1]
     )
 
 
