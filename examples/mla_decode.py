@@ -477,10 +477,10 @@ def mla_decode(
 ):  # fmt: skip
     """Q (batches, queries, 128, 576), cache (pages, 64, 576), table (batches, pages of the longest), O as Q, of 512."""
     dtype, parts = mQ.element_type, mSums.shape[0] // 2
-    if mQ.shape[2:] != (HEADS, LATENT + ROPE) or mC.shape[1:] != (KEYS, LATENT + ROPE):
+    if mQ.shape[2:] != (HEADS, LATENT + ROPE):
         raise ValueError(
-            f"mla_decode: Q is {mQ.shape} and the cache {mC.shape}; expected (batches, queries, {HEADS}, "
-            f"{LATENT + ROPE}) and (pages, {KEYS}, {LATENT + ROPE}), all but the first of these known while tracing"
+            f"mla_decode: Q is {mQ.shape}; expected (batches, queries, {HEADS}, {LATENT + ROPE}), the last two known "
+            "while tracing"
         )
     atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, dtype)
     sQ_layout = cute.tile_to_shape(atom, (ROWS, LATENT + ROPE, 1), (0, 1, 2))
@@ -492,7 +492,9 @@ def mla_decode(
         for major, n, src in ((k, KEYS, source.SMEM), (mn, HALF, source.RMEM), (mn, HALF, source.SMEM))
     )
     rows_Q = cute.make_tensor(mQ.iterator, cute.select(mQ.layout, [2, 3, 1, 0]))
-    pages = cute.make_tensor(mC.iterator, cute.select(mC.layout, [1, 2, 0]))
+    steps = [cute.assume(mC.stride[i], divby=8) for i in (1, 0)]  # of a key and of a page, as TMA wants them
+    extents = KEYS, LATENT + ROPE, mC.shape[0]
+    pages = cute.make_tensor(mC.iterator, cute.make_layout(extents, stride=(steps[0], 1, steps[1])))
     one, several = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
     half, rope = cute.slice_(sC_layout, (None, None, 0, 0)), cute.slice_(sR_layout, (None, None, 0))
     load_Q, gQ = cpasync.make_tiled_tma_atom(one, rows_Q, cute.slice_(sQ_layout, (None, None, 0)), (ROWS, LATENT + ROPE))
@@ -557,9 +559,12 @@ def argument(tensor, *modes):
 
 
 def arguments(q, cache, table, lengths, o, lse, space):
-    """The operands of mla_decode."""
+    """The operands of mla_decode. The strides of the cache have 64 bits, for it may have more than 2**31 numbers."""
+    if tuple(cache.shape[1:]) != (KEYS, LATENT + ROPE):
+        raise ValueError(f"mla_decode: the cache is {tuple(cache.shape)}; expected (pages, {KEYS}, {LATENT + ROPE})")
+    keys = cute.runtime.from_dlpack(cache, assumed_align=16).mark_layout_dynamic(leading_dim=2)
     return (
-        argument(q, 0, 1), argument(cache, 0), argument(table, 0, 1), argument(lengths, 0), argument(o, 0, 1),
+        argument(q, 0, 1), keys, argument(table, 0, 1), argument(lengths, 0), argument(o, 0, 1),
         argument(lse, 0, 1), *(argument(x, 0) for x in space),
     )  # fmt: skip
 
