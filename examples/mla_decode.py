@@ -107,9 +107,13 @@ def mla_kernel(
             cpasync.prefetch_descriptor(atom)
 
         def partition(atom, who, layout, shared, tiles):
-            return cpasync.tma_partition(atom, who, layout, cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2))
+            return cpasync.tma_partition(
+                atom, who, layout, cute.group_modes(shared, 0, 2), cute.group_modes(tiles, 0, 2)
+            )
 
-        tQsQ, tQgQ = partition(load_Q, 0, alone, sQ[None, None, 0], cute.local_tile(gQ, (ROWS, LATENT + ROPE), (None, 0)))
+        tQsQ, tQgQ = partition(
+            load_Q, 0, alone, sQ[None, None, 0], cute.local_tile(gQ, (ROWS, LATENT + ROPE), (None, 0))
+        )
         tCsC, tCgC = partition(load_C, rank, pair, sC, cute.local_tile(gC, (KEYS, HALF), (0, None)))
         tRsR, tRgR = partition(load_R, rank, pair, sR, cute.local_tile(gR, (KEYS, ROPE), (0, None)))
 
@@ -497,7 +501,9 @@ def mla_decode(
     pages = cute.make_tensor(mC.iterator, cute.make_layout(extents, stride=(steps[0], 1, steps[1])))
     one, several = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileG2SMulticastOp()
     half, rope = cute.slice_(sC_layout, (None, None, 0, 0)), cute.slice_(sR_layout, (None, None, 0))
-    load_Q, gQ = cpasync.make_tiled_tma_atom(one, rows_Q, cute.slice_(sQ_layout, (None, None, 0)), (ROWS, LATENT + ROPE))
+    load_Q, gQ = cpasync.make_tiled_tma_atom(
+        one, rows_Q, cute.slice_(sQ_layout, (None, None, 0)), (ROWS, LATENT + ROPE)
+    )
     load_C, gC = cpasync.make_tiled_tma_atom(several, pages, half, (KEYS, HALF), num_multicast=CTAS)
     load_R, gR = cpasync.make_tiled_tma_atom(several, pages, rope, (KEYS, ROPE), num_multicast=CTAS)
     mla_kernel(

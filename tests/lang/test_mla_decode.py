@@ -1,4 +1,4 @@
-"""The example of latent attention: right beside float64, no spills, each key fetched once a cluster, each wait needed."""
+"""The example of latent attention: right beside float64, no spills, keys fetched once a cluster, each wait needed."""
 
 from __future__ import annotations
 
