@@ -3,7 +3,7 @@
 python benchmarks/mla.py [--quick] [--dry] [--only REGEX] [--out FOLDER]
 
 bf16, 128 heads of one query, 576 numbers a key, pages of 64 keys, batches 1 to 128, S 4k to 32k and mixed lengths.
-torch has no such attention: its contestant multiplies, takes the softmax and multiplies again, of keys that lie side by side.
+torch has no such attention: its contestant multiplies, takes the softmax and multiplies again, of keys side by side.
 `--dry` runs small problems on the CPU: it tries the script, not the speed.
 """
 

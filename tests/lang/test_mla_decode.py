@@ -129,7 +129,11 @@ def test_nothing_is_spilled_and_products_overlap():
         ("cute.arch.barrier(barrier_id=PUBLISHED + other, number_of_threads=256)", "pass",
          {"race", "missing fence", "uninitialized", "deadlock", "barrier"}),
         ('sP)\n            cute.arch.fence_proxy("async.shared", space="cta")', "sP)", {"missing fence"}),
-        ('.fill(0.0)\n                cute.arch.fence_proxy("async.shared", space="cta")', ".fill(0.0)", {"missing fence"}),
+        (
+            '.fill(0.0)\n                cute.arch.fence_proxy("async.shared", space="cta")',
+            ".fill(0.0)",
+            {"missing fence"},
+        ),
         ("cute.arch.barrier(barrier_id=ALL, number_of_threads=256)\n            is_whole", "is_whole", {"race"}),
         ("            stages[other][2].consumer_release(states[other])\n", "", {"deadlock", "barrier", "early exit"}),
     ],
