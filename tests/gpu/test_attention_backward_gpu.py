@@ -48,7 +48,8 @@ def test_random_shapes(dtype, depth, right):
         for i, (ours, torchs, wanted, same) in enumerate(zip(found, theirs, expected, again, strict=True)):
             errors = [float((x.double() - wanted).norm()) for x in (ours, torchs)]
             squares[i] += torch.tensor(errors) ** 2
-            assert errors[0] <= 1.3 * errors[1] + 1e-6, case
+            chance = 4e-3 if dtype == torch.bfloat16 else 1e-3
+            assert errors[0] <= 1.1 * errors[1] + chance * float(wanted.norm()) + 1e-6, case
             assert torch.equal(ours, same), case
     assert (squares[:, 0].sqrt() <= 1.1 * squares[:, 1].sqrt()).all(), squares.sqrt()
 
