@@ -181,8 +181,11 @@ def attention_kernel(
         def hand_on(tile):
             handed.producer_acquire(state_T)
             if cute.arch.lane_idx() == 0:
+                held = cute.make_rmem_tensor(8, cutlass.Int32)
+                held.fill(0)
                 for i, value in enumerate(tile):
-                    sTiles[i, state_T.index] = value
+                    held[i] = value
+                cute.autovec_copy(held, sTiles[None, state_T.index])
                 handed.producer_commit(state_T)
             state_T.advance()
 
