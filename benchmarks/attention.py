@@ -42,7 +42,7 @@ def contestants(
     compiled = cute.compile(PROGRAM["attention"], *arguments[0])
 
     def ours(i: int) -> torch.Tensor:
-        compiled(*arguments[i][:-1])  # all but the plan, which is compiled in
+        compiled(*arguments[i][:-1])  # all but the depth, which is compiled in
         return tensors[i][3]
 
     took = "-" if options.dry else f"{compiled.registers}, {compiled.spills}, {time.perf_counter() - begin:.2f} s"

@@ -34,7 +34,6 @@ L2_BYTES = 32 << 20  # of keys and values that CTAs running at a time may share 
 class Plan(NamedTuple):
     """How a depth is computed."""
 
-    depth: int
     warpgroups: int
     keys: int  # of a block
     stages: int  # of K, and of V
@@ -42,11 +41,7 @@ class Plan(NamedTuple):
     overlaps: bool  # tiles: there is shared memory for the next Q beside this one, and for O
 
 
-PLANS = {
-    64: Plan(64, 3, 128, 4, True, True),
-    128: Plan(128, 2, 128, 2, True, True),
-    256: Plan(256, 2, 80, 2, False, False),
-}
+PLANS = {64: Plan(3, 128, 4, True, True), 128: Plan(2, 128, 2, True, True), 256: Plan(2, 80, 2, False, False)}
 REGISTERS = {2: (24, 240), 3: (32, 160)}  # of a thread that fetches, and of one that computes
 
 
@@ -73,6 +68,10 @@ class Problem(NamedTuple):
     def batch_of_tensors(self, batch):
         return batch if self.starts_q is None else 0
 
+    def low(self, plan, first):
+        """The first block of keys that a tile's rows see."""
+        return 0 if self.left is None else cutlass.max(first - self.left, 0) // plan.keys
+
 
 class Sequence(NamedTuple):
     """Where a sequence lies in its tensors: its first rows there, and how many."""
@@ -90,8 +89,7 @@ class Tile(NamedTuple):
     head: cutlass.Int32
     batch: cutlass.Int32
     first: cutlass.Int32  # the key at the first row's place
-    low: cutlass.Int32  # blocks of keys from here
-    high: cutlass.Int32  # to here; at least one, so that no case is a special one; 0 behind the last tile
+    high: cutlass.Int32  # the blocks end before this one: at least one, so that no case is special; 0: no tile is left
 
 
 def tile_of(problem, plan, ticket):
@@ -104,13 +102,11 @@ def tile_of(problem, plan, ticket):
     batch, head = head // problem.heads, head % problem.heads
     sequence = problem.sequence(batch)
     offset = 0 if problem.starts_q is None else sequence.keys - sequence.queries
-    first, low, high = number * rows + offset, cutlass.Int32(0), sequence.keys
+    first, high = number * rows + offset, sequence.keys
     if cutlass.const_expr(problem.right is not None):
         high = cutlass.min(high, first + rows + problem.right)
-    if cutlass.const_expr(problem.left is not None):
-        low = cutlass.max(first - problem.left, 0) // plan.keys
-    high = cutlass.max(cute.ceil_div(cutlass.max(high, 0), plan.keys), low + 1)
-    return Tile(number, head, batch, first, low, high)
+    high = cutlass.max(cute.ceil_div(cutlass.max(high, 0), plan.keys), problem.low(plan, first) + 1)
+    return Tile(number, head, batch, first, high)
 
 
 @cute.kernel
@@ -123,14 +119,15 @@ def attention_kernel(
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
-    dtype, warpgroups, depth = load_Q.value_type, plan.warpgroups, plan.depth
+    dtype, warpgroups, depth = load_Q.value_type, plan.warpgroups, cute.size(sQ_layout, mode=[1])
     buffers = 2 if plan.overlaps else 1  # of Q, for each warpgroup
     storage = cutlass.utils.SmemAllocator()
     sQ = storage.allocate_tensor(dtype, sQ_layout, 1024)
     sK = storage.allocate_tensor(dtype, sK_layout, 1024)
     sV = storage.allocate_tensor(dtype, sV_layout, 1024)
     sO = storage.allocate_tensor(dtype, sO_layout, 1024) if plan.overlaps else sQ
-    sTiles = storage.allocate_tensor(cutlass.Int32, cute.make_layout((8, 2)), 16)
+    sTiles = storage.allocate_tensor(cutlass.Int32, cute.make_layout((4, 2)), 16)  # all of a tile but its last block
+    sHighs = storage.allocate_tensor(cutlass.Int32, cute.make_layout(2))
 
     def stages(count, layout, warpgroups):
         """Stages that TMA fills, with the bytes of one, and so many warpgroups empty."""
@@ -181,16 +178,20 @@ def attention_kernel(
         def hand_on(tile):
             handed.producer_acquire(state_T)
             if cute.arch.lane_idx() == 0:
-                held = cute.make_rmem_tensor(8, cutlass.Int32)
-                held.fill(0)
-                for i, value in enumerate(tile):
-                    held[i] = value
-                cute.autovec_copy(held, sTiles[None, state_T.index])
+                if cutlass.const_expr(tile is None):
+                    sHighs[state_T.index] = 0
+                else:
+                    held = cute.make_rmem_tensor(4, cutlass.Int32)
+                    for i in cutlass.range_constexpr(4):
+                        held[i] = tile[i]
+                    cute.autovec_copy(held, sTiles[None, state_T.index])
+                    sHighs[state_T.index] = tile.high
                 handed.producer_commit(state_T)
             state_T.advance()
 
         def fetch(tile, sequence):
-            head, batch, low, high = tile.head, problem.batch_of_tensors(tile.batch), tile.low, tile.high
+            head, batch, high = tile.head, problem.batch_of_tensors(tile.batch), tile.high
+            low = problem.low(plan, tile.first)
             key_head = head // (gQ.shape[2] // gK.shape[2])
             get_Q = loads(load_Q, gQ[None, None, head, batch], sQ, sequence.start_q, 0)
             get_K = loads(load_K, gK[None, None, key_head, batch], sK, sequence.start_k, 0)
@@ -214,7 +215,7 @@ def attention_kernel(
                 hand_on(tile)
                 fetch(tile, sequence)
             ticket = cute.arch.make_warp_uniform(following)
-        hand_on(Tile(*[cutlass.Int32(0)] * 6))
+        hand_on(None)
         # The last CTA to come here leaves the tickets as they were.
         if cute.arch.lane_idx() == 0:
             cute.arch.fence_acq_rel_gpu()
@@ -253,9 +254,9 @@ def attention_kernel(
 
         def tile_at(state):
             """The tile that a stage holds. It is read wherever it is needed: registers are few."""
-            held = cute.make_rmem_tensor(8, cutlass.Int32)
+            held = cute.make_rmem_tensor(4, cutlass.Int32)
             cute.autovec_copy(sTiles[None, state.index], held)
-            return Tile(*(held[i] for i in range(6)))
+            return Tile(*(held[i] for i in range(4)), sHighs[state.index])
 
         def begin(tile):
             """The weights of a tile's first block, alone."""
@@ -343,11 +344,12 @@ def attention_kernel(
             begin(tile_at(state_T))
         while more:
             tile = tile_at(state_T)
-            for i in cutlass.range(tile.high - 1 - tile.low, unroll=1):
+            low = problem.low(plan, tile.first)
+            for i in cutlass.range(tile.high - 1 - low, unroll=1):
                 attend(tile.high - 2 - i, tile, i != 0)
                 softmax.rescale(tO)
                 P.store(tSrS.load().to(dtype))
-            is_first = tile.low == tile.high - 1  # block, too
+            is_first = low == tile.high - 1  # block, too
             handed.consumer_wait(next_T)
             more = tile_at(next_T).high > 0
             if cutlass.const_expr(plan.overlaps):
@@ -455,13 +457,15 @@ def stores(tOrO, sO, store_O, gO, mO, tiled_mma, problem, group, warp_idx, tidx,
 def attention(
     mQ: cute.Tensor, mK: cute.Tensor, mV: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, scale: cutlass.Float32,
     left: cutlass.Int32, right: cutlass.Int32, starts_q: cute.Tensor, starts_k: cute.Tensor, max_q: cutlass.Int32,
-    tickets: cute.Tensor, ctas: cutlass.Int32, plan: cutlass.Constexpr,
+    tickets: cute.Tensor, ctas: cutlass.Int32, depth: cutlass.Constexpr,
 ):  # fmt: skip
     """left, right, starts_q, starts_k: or None. max_q: the queries of the longest sequence. ctas run at a time.
 
     tickets: two zeros, which are zeros again at the end; calls that may run at a time need their own.
     """
-    dtype, depth = mQ.element_type, plan.depth
+    if depth not in PLANS:
+        raise ValueError(f"attention: depth is {depth}; expected one of {', '.join(map(str, PLANS))}")
+    plan, dtype = PLANS[depth], mQ.element_type
     row_major, column_major = LayoutEnum.ROW_MAJOR, LayoutEnum.COL_MAJOR
     q_tile, k_tile = (ROWS, ROWS, depth), (ROWS, plan.keys, depth)
     sQ_layout, sO_layout = (
@@ -535,20 +539,22 @@ def argument(tensor):
     return cute.runtime.from_dlpack(tensor, assumed_align=16).mark_layout_dynamic(leading_dim=tensor.ndim - 1)
 
 
-def choose_plan(depth, queries):
-    if depth not in PLANS:
-        raise ValueError(f"attention: depth is {depth}; expected one of {', '.join(map(str, PLANS))}")
-    return PLANS[depth]
-
-
 def arguments(q, k, v, o, lse, scale, left=None, right=None, starts_q=None, starts_k=None, max_q=None):
     """What attention takes for these tensors, on all of the device's multiprocessors."""
-    max_q = max_q or q.shape[2]
-    plan = choose_plan(q.shape[3], max_q)
     tickets = cute.runtime.from_dlpack(torch.zeros(2, device=q.device, dtype=torch.int32))
     ctas = cutlass.utils.HardwareInfo().get_device_multiprocessor_count() if q.is_cuda else 2
     starts = (None if x is None else cute.runtime.from_dlpack(x).mark_layout_dynamic() for x in (starts_q, starts_k))
-    return *map(argument, (q, k, v, o, lse)), scale, left, right, *starts, max_q, tickets, ctas, plan
+    return (
+        *map(argument, (q, k, v, o, lse)),
+        scale,
+        left,
+        right,
+        *starts,
+        max_q or q.shape[2],
+        tickets,
+        ctas,
+        q.shape[3],
+    )
 
 
 def problem(device: str):

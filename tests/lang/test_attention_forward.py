@@ -151,9 +151,9 @@ def test_a_cta_takes_tiles_until_none_is_left():
     tensors = operands(torch.bfloat16, 2, 2, 1, 500, 300, 64)
     found = []
     for ctas in (1, 2, 5, 100):
-        *given, tickets, _, plan = PROGRAM["arguments"](*tensors, 0.125, None, 0)
+        *given, tickets, _, depth = PROGRAM["arguments"](*tensors, 0.125, None, 0)
         with cute.on_cpu(check=True):
-            PROGRAM["attention"](*given, tickets, ctas, plan)
+            PROGRAM["attention"](*given, tickets, ctas, depth)
         assert list(numpy.from_dlpack(tickets)) == [0, 0]
         found.append(tensors[3].clone())
     assert_as_right(tensors, 0.125, None, 0)

@@ -82,17 +82,14 @@ def by_the_rules(ptx: set[Access], counted: set[Access]) -> tuple[set[Access], s
     """Both but for what the compiler makes of neighbouring loads of shared memory of which it knows the addresses.
 
     It merges some: one line has the wider access then, and others may have none. And it splits some: an element of a
-    vector is loaded besides, at a line that uses it. docs/ncu.md has both. A vector that is stored at a line with
-    numbers that it knows in one call and not in another goes out in parts.
+    vector is loaded besides, at a line that uses it. docs/ncu.md has both.
     """
     loads = {x for x in ptx - counted if (x.kind, x.memory) == ("load", "shared")}
     same = {x: [y for y in counted if (x.file, x.kind, x.memory) == (y.file, y.kind, y.memory)] for x in loads}
     wider = {x for x in loads if any(x.line == y.line and x.width in (2 * y.width, 4 * y.width) for y in same[x])}
     split = {x for x in loads if any(y in ptx and x.width < y.width for y in same[x])}
     merged = {y for x in wider for y in same[x]}
-    stores = {y for y in counted if (y.kind, y.memory) == ("store", "shared")}
-    parts = {x for y in stores for x in ptx - counted if x == y._replace(width=x.width) and x.width < y.width}
-    return ptx - wider - split - merged - parts, counted - merged
+    return ptx - wider - split - merged, counted - merged
 
 
 def programs_of(name: str):
@@ -119,13 +116,13 @@ def test_an_example_moves_as_many_bytes_in_an_instruction_as_are_counted(name):
         assert {x for x in left if x.kind != "wgmma"} <= everything
 
 
-def test_only_accesses_of_shared_memory_are_merged_or_split():
+def test_only_loads_of_shared_memory_are_merged_or_split():
     """As docs/ncu.md says."""
     found = set()
     for name in EXAMPLES:
         everything = set().union(*(counted for _, counted in programs_of(name)))
         found |= {(x.kind, x.memory) for ptx, _ in programs_of(name) for x in ptx - everything}
-    assert found == {("load", "shared"), ("store", "shared")}
+    assert found == {("load", "shared")}
 
 
 def test_the_ptx_is_read_line_by_line():

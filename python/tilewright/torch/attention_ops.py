@@ -65,7 +65,7 @@ def _forward(
     operands = [_modes(programs.aligned(x)) for x in (q, k, v)]
     o, rows, depth = _modes(out), lse if q.dim() == 4 else lse[None], q.shape[-1]
     if programs.capability(q.device) == (9, 0):
-        run = programs.attention(q.dtype, depth, left is not None, right is not None, starts_q is not None, max_q)
+        run = programs.attention(q.dtype, depth, left is not None, right is not None, starts_q is not None)
         last = programs.tickets(q.device), programs.ctas(q.device)
         run(*operands, o, rows, scale, left, right, starts_q, starts_k, max_q, *last)
         return out, lse

@@ -85,23 +85,13 @@ def attention_sm80(dtype: torch.dtype, depth: int, is_causal: bool) -> Compiled:
     return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, is_causal)
 
 
-def attention(dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool, max_q: int) -> Compiled:
-    """O and L of Q, K, V, scale, window, where sequences begin, the longest one, tickets, and the CTAs.
-
-    By TMA and wgmma, by the plan that is good for so many queries.
-    """
-    plan = load("tilewright.examples.attention_forward:choose_plan")(depth, max_q)
-    return _attention(dtype, depth, has_left, has_right, is_varlen, plan)
-
-
 @cache
-def _attention(
-    dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool, plan: tuple[Any, ...]
-) -> Compiled:
+def attention(dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool) -> Compiled:
+    """O and L of Q, K, V, scale, window, where sequences begin, the longest one, tickets, CTAs, by TMA and wgmma."""
     q, k, v, o = (_rows(dtype, None, None, None, depth) for _ in range(4))
     program = load("tilewright.examples.attention_forward:attention")
     mask = _mask(has_left, has_right, is_varlen)
-    return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, *mask, 1, _numbers(torch.int32, 1), 1, plan)
+    return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, *mask, 1, _numbers(torch.int32, 1), 1, depth)
 
 
 _tickets: dict[tuple[torch.device, int], torch.Tensor] = {}
