@@ -78,3 +78,23 @@ def test_vectors_are_compared_element_by_element(differs):
         else:
             vectors(tensor, differs).launch(grid=1, block=32)
             assert y.tolist() == [n for i in range(8) for n in (3 * i, 7)]
+
+
+@cute.kernel
+def after(y: cute.Tensor, z: cute.Tensor, before: cutlass.Constexpr, owner: cutlass.Constexpr):
+    """One lane touches an element, then all lanes write the same there."""
+    if cute.arch.lane_idx() == owner:
+        if cutlass.const_expr(before == "read"):
+            z[0] = y[0]
+        else:
+            y[0] = 7
+    y[0] = 5
+
+
+@pytest.mark.parametrize("owner", [0, 2, 31])
+@pytest.mark.parametrize("before", ["read", "write"])
+def test_equal_values_do_not_hide_what_one_lane_did_before(before, owner):
+    y, z = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    with cute.on_cpu(check=True), pytest.raises(cute.KernelError) as error:
+        after(y, z, before, owner).launch(grid=1, block=32)
+    assert f"what another one {before}s, and no sync_warp is between" in error.value.findings[0].message

@@ -29,7 +29,7 @@ PATTERNS = {
     "behind": (4, 0, 512, 4),
 }
 touches = st.tuples(
-    st.sampled_from(["read", "write", "read", "write", "atomic"]),
+    st.sampled_from(["read", "write", "read", "write", "number", "atomic"]),  # number: each thread writes its own
     st.sampled_from(["gmem", "smem"]),
     st.sampled_from(sorted(PATTERNS)),
     st.sampled_from([THREADS, THREADS, THREADS, WARP, 7]),  # only threads below do so
@@ -43,10 +43,13 @@ def places(pattern: str, thread: int) -> list[int]:
 
 
 def is_race(program, own: bool) -> bool:
-    """Whether two threads touch one place in no order; `own`: each CTA has its part of global memory."""
+    """Whether two threads touch one place in no order; `own`: each CTA has its part of global memory.
+
+    Equal values that lanes of a warp write in one instruction are none.
+    """
     touched: dict[tuple, set] = {}
     barriers = warps = 0
-    for step in program:
+    for number, step in enumerate(program):
         if step[0] in ("sync", "warp"):
             barriers += step[0] == "sync"
             warps += 1
@@ -57,11 +60,13 @@ def is_race(program, own: bool) -> bool:
                 i = t if own or space == "smem" else cta * THREADS + t
                 for place in places(pattern, i):
                     key = (space, cta if own or space == "smem" else 0, place)
-                    touched.setdefault(key, set()).add((how, cta, t, barriers, warps))
+                    touched.setdefault(key, set()).add((how, cta, t, barriers, warps, number))
     for accesses in touched.values():
         for x in accesses:
             for y in accesses:
-                if x[1:3] == y[1:3] or x[0] == y[0] != "write":
+                if x[1:3] == y[1:3] or (x[0] == y[0] and x[0] in ("read", "atomic")):
+                    continue
+                if x[0] == "write" and (x[1], x[2] // WARP, x[5]) == (y[1], y[2] // WARP, y[5]):
                     continue
                 if x[1] == y[1] and (x[3] != y[3] or (x[2] // WARP == y[2] // WARP and x[4] != y[4])):
                     continue
@@ -99,6 +104,8 @@ def written(program, own: bool):
                         k.load(place, layout(count, 1))
                     elif how == "write":
                         k.store(k.int32(3), place, layout(count, 1))
+                    elif how == "number":
+                        k.store(t, place, layout(count, 1))
                     else:
                         k.op("atomic", k.int32(1), accesses=[place], text="add")
 
@@ -108,8 +115,8 @@ def written(program, own: bool):
 
 
 def single(step):
-    """Atomics touch one element."""
-    return step if step[0] != "atomic" or PATTERNS[step[2]][3] == 1 else (*step[:2], "run", step[3])
+    """Atomics and numbers of threads touch one element."""
+    return step if step[0] not in ("number", "atomic") or PATTERNS[step[2]][3] == 1 else (*step[:2], "run", step[3])
 
 
 @given(st.lists(steps, min_size=1, max_size=9), st.booleans(), st.integers(0, 3), st.sampled_from([0, 4, 5]))

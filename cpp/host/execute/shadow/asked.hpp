@@ -29,10 +29,12 @@ class Asked {
     ask(record);
     return !is_before_ && !is_own_;
   }
-  // Whether one other warp did both.
+  // Whether one other warp did both, or one other CTA: then this one tells more, as to be in order with that CTA is not
+  // to be so with this one.
   bool is_of_one_other(Record record, Record second) const {
     const Event &a = clocks_[record], &b = clocks_[second];
-    return a.warp == b.warp && a.cta == b.cta && (a.warp != warp_.index || a.cta != warp_.cta->linear);
+    if (a.cta != b.cta) return false;
+    return a.cta != warp_.cta->linear || (a.warp == b.warp && a.warp != warp_.index);
   }
 
  private:

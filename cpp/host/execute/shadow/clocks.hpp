@@ -36,6 +36,7 @@ struct Event {
   uint16_t issuer = 0;  // of what a copy brought: the warp that asked for it, of CTA `first`
   uint64_t first = 0;
   bool is_landing = false;  // of what a copy brought
+  bool is_store = false;    // it wrote and read nothing
 
   uint32_t lane_at(uint64_t address) const { return lane + static_cast<uint32_t>((address - first) / bytes); }
 };
@@ -111,6 +112,7 @@ class Clocks {
   // Forgets all events; what is recorded as 1 is in order with everything.
   void clear();
   const Event& operator[](Record record) const { return events_[event_of(record)]; }
+  void note_store(uint32_t event) { events_[event].is_store = true; }
   void set_wgmma(uint32_t event) { events_[event].is_wgmma = true; }
 
   void begin(CtaClocks& cta, std::size_t warps) const;

@@ -72,7 +72,8 @@ Mask read_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_rea
   return done;
 }
 
-// The same of a write. Of lanes that write one granule only one is right.
+// The same of a write. Of lanes that write one granule only one is right, and none if one of them is wrong with what
+// was there before, which the record of another would hide.
 Mask write_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_read, Asked& of_other) {
   Record *const write = cells.write.get(), *const read = cells.read.get(), *const other = cells.other_read.get();
   Record newest = 0;
@@ -89,6 +90,10 @@ Mask write_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_re
                             (read[g] < row.safe || of_read.is_in_order(read[g], l)) &&
                             (other[g] < row.safe || of_other.is_in_order(other[g], l));
       if (!is_right) done &= ~(Mask{1} << l);
+    }
+    for (Mask bad = row.mask & ~done; bad != 0; bad &= bad - 1) {
+      const uint32_t g = row.granule[std::countr_zero(bad)];
+      for (uint32_t l = 0; l < kLanes; ++l) done &= ~(Mask{row.granule[l] == g} << l);
     }
   }
   const auto each = [&](auto&& f) {

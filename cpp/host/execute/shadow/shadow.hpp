@@ -213,8 +213,11 @@ class Shadow {
   const Segment& segment_of(uint64_t address) const;
   bool is_aligned(const Warp& warp, const Instruction& instruction, const AccessCode& access, uint64_t address,
                   int64_t bytes, uint32_t lane);
+  // A look at what other instructions did; the record, with a look at what other lanes of this one did; or both.
+  enum class Step { kAll, kLook, kRecord };
   void touch(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use, uint64_t address,
-             const Place& place, uint32_t lane, uint32_t event, Mask& undefined, Record same = 0);
+             const Place& place, uint32_t lane, uint32_t event, Mask& undefined, Step step = Step::kAll,
+             Record same = 0);
   static Record same_write(const AccessCode& access, const uint64_t* addresses, const Place& place, uint32_t lane,
                            uint32_t event, const void* written);
   void land_as(const Warp& warp, const PendingCopy& copy, Mask mask, uint32_t event);

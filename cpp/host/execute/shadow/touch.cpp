@@ -51,9 +51,9 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
                                                                : "no sync_warp is between";
   finding->message = concat("the ", agent_of(warp, instruction, use), verb_of(use),
                             event.is_landing ? " what a copy " : " what another one ",
-                            event.is_atomic ? "changes atomically"
-                            : record_writes ? "writes"
-                                            : "reads",
+                            event.is_atomic                   ? "changes atomically"
+                            : record_writes || event.is_store ? "writes"
+                                                              : "reads",
                             ", and ", what);
   finding->other = thread_of(cta, event, record);
   tell(*finding, warp, access, address, place.range);
@@ -61,7 +61,8 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
 
 // Looks at the records of the granules, and records the access.
 void Shadow::touch(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,
-                   uint64_t address, const Place& place, uint32_t lane, uint32_t event, Mask& undefined, Record same) {
+                   uint64_t address, const Place& place, uint32_t lane, uint32_t event, Mask& undefined, Step step,
+                   Record same) {
   const CtaClocks& clocks = warp.cta->memory->clocks;
   const Record mine = record_of(event, lane);
   Cells& cells = *place.cells;
@@ -70,6 +71,7 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   const bool is_own = is_shared && warp.cta->cluster->ctas.size() == 1;
   const Record safe = is_own ? record_of(clocks.warps[warp.index].all, 0) : 0;
   const auto is_open = [&](Record record) {
+    if (step != Step::kAll && (event_of(record) == event) != (step == Step::kRecord)) return false;
     return record >= safe && record != 0 && record != mine && record != same &&
            ((record & kUnderWay) != 0 || !clocks_.is_ordered(clocks, warp, lane, record));
   };
@@ -105,15 +107,23 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
       }
       continue;
     }
-    if (!is_written_open && lacks_proxy_fence(written)) fence(written);
+    if (step != Step::kRecord && !is_written_open && lacks_proxy_fence(written)) fence(written);
     const bool both_atomic = use == Use::kAtomic && clocks_[written].is_atomic;
     if (is_written_open && !both_atomic) race(written, true);
-    if (is_open(first)) race(first, false);
+    const bool is_first_open = is_open(first);
+    if (is_first_open) race(first, false);
     if (is_second_open && !(use == Use::kAtomic && is_second_atomic)) race(second, false);
+    if (step == Step::kLook) continue;
     if (use == Use::kAtomic && is_shared && written == 0) undefined |= Mask{1} << lane;
     cells.write[g] = use == Use::kAsyncWrite || use == Use::kProxyWrite ? mine | kUnderWay : mine;
     if (use == Use::kWrite && is_shared && (undefined >> lane & 1) != 0) cells.write[g] = 0;
-    cells.read[g] = 0;
+    // Another atomic in no order with this one does not race with it, but may with what was done before: what was read
+    // since it was written, or else what wrote it.
+    if (use != Use::kAtomic || is_first_open || (is_written_open && !both_atomic)) {
+      cells.read[g] = 0;
+    } else if (first == 0 && !both_atomic) {
+      cells.read[g] = written;
+    }
     // Of atomics in no order two are known: the last one, and the one that is the least related to it.
     const auto distance = [&](Record record) {
       const Event& event = clocks_[record];
@@ -151,8 +161,13 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
   const uint32_t event = access.space == Space::kRegister ? 0 : clocks_.event(warp, instruction, use == Use::kAtomic);
   if (use != Use::kWrite) undefined = 0;
   changes_ += use == Use::kWrite && access.space != Space::kRegister;
+  if (written != nullptr && access.space != Space::kRegister) clocks_.note_store(event);
   Mask admitted = mask;
   mask &= ~touch_row(warp, access, use, addresses, mask, event, undefined);
+  // All lanes look at what was there before the first of them is recorded: what it did itself before is in order with
+  // it alone.
+  const bool are_compared = written != nullptr && !access.is_half;
+  std::optional<std::pair<Place, uint64_t>> places[kLanes];
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
     uint64_t address = access.is_half ? addresses[lane] >> 1 : addresses[lane];
@@ -180,11 +195,9 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
                                              : global_place(warp, instruction, access, use, address, bytes, lane);
       is_right = place.has_value();
       if (is_right && place->cells != nullptr) {
-        Record same = 0;
-        if (written != nullptr && !access.is_half) {
-          same = same_write(access, addresses, *place, lane, event, written);
-        }
-        touch(warp, instruction, access, use, address, *place, lane, event, undefined, same);
+        touch(warp, instruction, access, use, address, *place, lane, event, undefined,
+              are_compared ? Step::kLook : Step::kAll);
+        if (are_compared) places[lane] = {*place, address};
       }
       if (is_right && space == Space::kGlobal && use == Use::kWrite && (undefined >> lane & 1) != 0) {
         find_undefined(warp, instruction, Mask{1} << lane, origin(warp, instruction.a, access.bytes, 0),
@@ -192,6 +205,12 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
       }
     }
     if (!is_right) admitted &= ~(Mask{1} << lane);
+  }
+  for (uint32_t lane = 0; are_compared && mask != 0 && lane < kLanes; ++lane) {
+    if (!places[lane]) continue;
+    const auto& [place, address] = *places[lane];
+    const Record same = same_write(access, addresses, place, lane, event, written);
+    touch(warp, instruction, access, use, address, place, lane, event, undefined, Step::kRecord, same);
   }
   return admitted;
 }
