@@ -26,6 +26,15 @@ GROUPS = {
 }
 """In the order in which to read them."""
 
+MEASURED = {
+    "attention_forward": "attention",
+    "attention_backward": "attention_backward",
+    "attention_decode": "decode",
+    "grouped_gemm": "grouped",
+    "fp8_block_gemm": "block_scaled",
+}
+"""Examples whose speed has a result of its own."""
+
 HEAD = """# Examples
 
 Programs in Python that run on a GPU and on a CPU, one idea each. They come with the package:
@@ -80,6 +89,9 @@ class Program:
         found = re.search(r'^PICTURE = "(.*)"(?:  # (.*))?$', text, re.M)
         assert found is not None, f"{path} has no PICTURE"
         self.layout, self.about = found[1], found[2] or "what the program's threads or tiles are"
+        kind = MEASURED.get(self.name, "")
+        results = sorted((path.parents[1] / "benchmarks/results").glob(f"{kind}-????-??-??.md")) if kind else []
+        self.result = results[-1] if results else None
         # Where warps have roles, it matters who waits for whom.
         self.is_specialized = "setmaxregister" in text or "pipeline" in text
 
@@ -88,11 +100,15 @@ class Program:
         about = markdown(f"{self.lead}\n\n{self.rest}" if self.lead else self.rest)
         cost = PROFILE.format(name=name)
         when = TIMELINE if self.is_specialized else ""
+        speed = ""
+        if self.result is not None:
+            title = self.result.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+            speed = f"Its speed beside other libraries: [{title}](../performance/{self.result.name}).\n\n"
         return (
             f"{FRONT}# {self.title}\n\n{about}\n\n"
             f"`{self.layout}`: {self.about}.\n\n"
             f"```{{image}} {name}.svg\n:alt: {self.layout}\n:class: picture\n```\n\n"
-            f"{cost}{when}"
+            f"{speed}{cost}{when}"
             f"## The program\n\n"
             f"`examples/{name}.py`; `python -m tilewright.examples.{name}` runs it.\n\n"
             f"```{{literalinclude}} ../../examples/{name}.py\n:language: python\n:start-after: from __future__\n```\n"
