@@ -11,6 +11,7 @@ from chromium import contrast, luminance
 from lab_server import choose_theme, server
 from notebooks import bundle_of
 from tilewright import Float32, cute
+from tilewright.show.formats.html import DARK_INK, INK
 
 VALUES = {
     "small": lambda: cute.make_layout((4, 8), stride=(8, 1)),
@@ -71,7 +72,8 @@ def test_an_untrusted_notebook_shows_pictures_in_jupyterlab(browser, jupyterlab,
         assert 40 < seen["height"] <= HIGHEST, name
         assert seen["ratio"] == pytest.approx(1, abs=0.01), name
         assert (seen["text"], seen["scripts"], seen["drawn"]) == ("", 0, 0), name
-    assert contrast("rgb(119,119,119)", ground) >= 4
+    ink = tuple(int((DARK_INK if dark else INK)[i : i + 2], 16) for i in (1, 3, 5))
+    assert contrast(f"rgb{ink}", ground) >= 4.5
 
 
 def test_a_notebook_has_each_picture_once(tmp_path):

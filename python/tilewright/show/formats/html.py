@@ -92,6 +92,12 @@ STYLE = (
 )
 
 
+# An image knows of the page's colours only whether its scheme is dark. No one grey has a contrast of 4.5 on both.
+INK, DARK_INK = "#727272", "#8f8f8f"
+CAPTIONS = ".tw-show :is(.t,.h,.u,.g,.l)"
+INKS = f"{CAPTIONS}{{fill:{INK}}}@media(prefers-color-scheme:dark){{{CAPTIONS}{{fill:{DARK_INK}}}}}"
+
+
 def image(picture: Picture) -> str:
     """The picture as an image of a page, as wide as there is room for: shown where neither scripts nor SVG are allowed.
 
@@ -99,7 +105,7 @@ def image(picture: Picture) -> str:
     >>> image(cute.show("(4,8):(8,1)"))[:37]
     '<img src="data:image/svg+xml;base64,P'
     """
-    drawing = picture.svg()
+    drawing = picture.svg().replace("</style>", f"{INKS}</style>", 1)
     width, height = (float(x) for x in re.findall(r' (?:width|height)="([\d.]+)"', drawing)[:2])
     shown = min(width, width * HIGHEST / height)  # of a page that drops the style, the attribute keeps the limit
     title = _core.picture.escape(picture.title)
