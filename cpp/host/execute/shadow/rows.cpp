@@ -59,6 +59,7 @@ Mask read_row(const Row& row, const Cells& cells, Asked& of_write, Asked& of_rea
     const Record mine = row.mine | l;
     if (is_open) {
       if (write[g] < row.least || !(write[g] < row.safe || of_write.is_in_order(write[g], l))) continue;
+      if (write[g] >= row.safe && event_of(write[g]) == event_of(other[g])) continue;  // two lanes wrote the same
     }
     done |= Mask{1} << l;
     if ((other[g] ^ mine) < kLanes) continue;  // another lane of this row has said it

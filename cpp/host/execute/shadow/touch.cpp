@@ -71,8 +71,9 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
   const bool is_own = is_shared && warp.cta->cluster->ctas.size() == 1;
   const Record safe = is_own ? record_of(clocks.warps[warp.index].all, 0) : 0;
   const auto is_open = [&](Record record) {
-    if (step != Step::kAll && (event_of(record) == event) != (step == Step::kRecord)) return false;
-    return record >= safe && record != 0 && record != mine && record != same &&
+    if (step == Step::kLook && event_of(record) == event) return false;
+    if (step == Step::kRecord && (event_of(record) != event || same != 0)) return false;
+    return record >= safe && record != 0 && record != mine &&
            ((record & kUnderWay) != 0 || !clocks_.is_ordered(clocks, warp, lane, record));
   };
   const Asked of_both(clocks_, warp, clocks);
@@ -96,7 +97,7 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
     const bool is_second_atomic = clocks_[second].is_atomic;
     if (is_read(use)) {
       if (is_written_open) race(written, true);
-      if (is_second_open && is_second_atomic) race(second, true);
+      if (is_second_open && (is_second_atomic || clocks_[second].is_store)) race(second, true);
       if (written == 0 && is_shared) undefined |= Mask{1} << lane;
       if (!is_written_open && lacks_proxy_fence(written)) fence(written);
       const Record reads = use == Use::kAsyncRead || use == Use::kProxyRead ? mine | kUnderWay : mine;
@@ -132,7 +133,7 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
     const bool keeps_second = is_second_open && is_second_atomic;
     const bool keeps_written = is_written_open && !(keeps_second && distance(second) >= distance(written));
     if (!both_atomic) {
-      cells.other_read[g] = 0;
+      cells.other_read[g] = same;  // both wrote the same, and either may be in no order with who reads it
     } else if (keeps_written) {
       cells.other_read[g] = written;
     } else if (!keeps_second) {
