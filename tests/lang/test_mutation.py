@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import tilewright as cutlass
 from traced_numbers import I32, require_python, trace
 
 SMALL = range(-2, 4)
@@ -162,6 +163,24 @@ def test_functions_inside_that_assign_outer_variables():
             step(x)
         step(1)
         return count
+
+    require_python(f, SMALL)
+
+
+@pytest.mark.parametrize("deep", [3, 8, 200])
+def test_an_object_at_the_end_of_a_chain(deep):
+    def end_of(node):
+        while node.next is not None:
+            node = node.next
+        return node
+
+    def f(x):
+        chain = SimpleNamespace(count=0, next=None)
+        for _ in cutlass.range_constexpr(deep):
+            chain = SimpleNamespace(count=0, next=chain)
+        if x > 0:
+            end_of(chain).count += x
+        return end_of(chain).count
 
     require_python(f, SMALL)
 

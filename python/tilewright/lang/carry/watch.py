@@ -30,14 +30,13 @@ from tilewright.lang.carry.state import (
 from tilewright.lang.carry.undefined import Undefined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tilewright.lang.carry.join import Join
 
 __all__ = ["Watch", "Watched", "join_states"]
 
 _LONGEST = 4096  # elements of a container that is looked at
-_DEEPEST = 6
 
 
 class Watched(NamedTuple):
@@ -88,23 +87,29 @@ class Watch:
         self.objects: list[Watched] = []
         self._seen: set[int] = set()
         for name, value in values:
-            self._look(name, value, 0)
+            self._walk(name, value)
 
-    def _look(self, path: _Path, value: Any, depth: int) -> None:
+    def _walk(self, path: _Path, value: Any) -> None:
+        """Look at an object and at all that it leads to, however deep."""
+        left = [(path, value)]
+        while left:
+            left += reversed(list(self._look(*left.pop())))
+
+    def _look(self, path: _Path, value: Any) -> Iterator[tuple[_Path, Any]]:
+        """What an object leads to; the object itself is noted if it can change."""
         how = kind_of(value.__class__)
-        if how is SKIP or depth > _DEEPEST or id(value) in self._seen:
+        if how is SKIP or id(value) in self._seen:
             return
         if how is CLASS and not is_users_class(value):
             return
         if how is INSIDE:
             for i, part in enumerate(value):
                 if kind_of(part.__class__) is not SKIP:
-                    self._look((path, "[{}]", i), part, depth + 1)
+                    yield (path, "[{}]", i), part
             return
         if how is CALLABLE:  # what is called here may change what it sees
             self._seen.add(id(value))
-            for name, part in seen_by(value):
-                self._look(name, part, depth + 1)
+            yield from seen_by(value)
             if value.__class__ is not FunctionType:
                 return
         if how in (LIST, DICT, SET) and len(value) > _LONGEST:
@@ -114,7 +119,7 @@ class Watch:
         self.objects.append(watched)
         for key, part in watched.state.items():
             if kind_of(part.__class__) is not SKIP:
-                self._look((watched.path, how.part, key), part, depth + 1)
+                yield (watched.path, how.part, key), part
 
     def again(self) -> None:
         """Take the states of now as those to compare with."""
