@@ -20,7 +20,7 @@ GROUPS = {
         visualize_tv vector_add elementwise_apply transpose reduction rows scan histogram stencil tma_copy
     """,
     "Matrix products": """
-        article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm fp8_block_gemm
+        article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm moe fp8_block_gemm
     """,
     "Attention": "attention_mma_sync attention_forward attention_backward attention_decode mla_decode",
 }
