@@ -137,9 +137,9 @@ def place_kernel(chosen: cute.Tensor, rows: cute.Tensor, ends: cute.Tensor):
 # ---- there and back ----
 
 
-def vectors(tensor):
-    """A matrix in rows of vectors, for any number of elements: (vector, row, vectors of a row)."""
-    return cute.logical_divide(tensor, (None, VECTOR))
+def words(tensor):
+    """What is moved and not looked at, in words: (row, (word, 16 bytes of a row))."""
+    return cute.logical_divide(cute.recast_tensor(tensor, cutlass.Int32), (None, 4))
 
 
 @cute.kernel
@@ -147,10 +147,10 @@ def spread_kernel(x: cute.Tensor, rows: cute.Tensor, inputs: cute.Tensor):
     """A token is read once, and written for each of its experts."""
     tidx, _, _ = cute.arch.thread_idx()
     token, _, _ = cute.arch.block_idx()
-    src, dst = vectors(x), vectors(inputs)
+    src, dst = (words(tensor) for tensor in (x, inputs))
     there = [cutlass.Int64(rows[token, j]) for j in range(rows.shape[1])]
-    held = cute.make_rmem_tensor(VECTOR, x.element_type)
-    for i in cutlass.range(tidx, x.shape[1] // VECTOR, COPIERS, unroll=1):
+    held = cute.make_rmem_tensor(4, cutlass.Int32)
+    for i in cutlass.range(tidx, x.shape[1] // VECTOR, COPIERS):
         cute.autovec_copy(src[token, (None, i)], held)
         for row in there:
             cute.autovec_copy(held, dst[row, (None, i)])
@@ -161,11 +161,11 @@ def combine_kernel(outputs: cute.Tensor, rows: cute.Tensor, weights: cute.Tensor
     """The sum of what a token's experts say, by their weights, always in the same order."""
     tidx, _, _ = cute.arch.thread_idx()
     token, _, _ = cute.arch.block_idx()
-    src, dst = vectors(outputs), vectors(y)
+    src, dst = (cute.logical_divide(tensor, (None, VECTOR)) for tensor in (outputs, y))
     top = rows.shape[1]
     there = [cutlass.Int64(rows[token, j]) for j in range(top)]
     own = [weights[token, j] for j in range(top)]
-    for i in cutlass.range(tidx, y.shape[1] // VECTOR, COPIERS, unroll=1):
+    for i in cutlass.range(tidx, y.shape[1] // VECTOR, COPIERS):
         parts = [cute.make_rmem_tensor(VECTOR, outputs.element_type) for _ in there]
         for part, row in zip(parts, there, strict=True):
             cute.autovec_copy(src[row, (None, i)], part)
