@@ -1,4 +1,4 @@
-"""A mixture of experts: each token goes through the few networks that its router chose, all in one pass without a sort.
+"""A mixture of experts: each token goes through the few networks that its router chose.
 
 What to learn: rows of one expert have to lie side by side, so that a product of groups can take them. A CTA for each
 expert reads all choices and counts: choices of experts before its own say where its rows begin, those of its own where
@@ -20,7 +20,7 @@ from tilewright.examples.grouped_gemm import argument, choose_cluster, grouped_g
 import tilewright as cutlass
 from tilewright import cute
 
-PICTURE = "(32,4,32):(1,32,128)"  # (lane, its choices, warp): the choices that a CTA counts at a time
+PICTURE = "(32,4):(1,32)"  # the choices that each lane of a warp looks at, at a time
 ROUTERS = 4  # warps of a CTA, each with a token
 COUNTERS, OWN = 1024, 4  # threads that count for an expert, and choices of each at a time
 COPIERS = 128  # threads that bring a token to its experts, or their results together
