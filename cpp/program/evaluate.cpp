@@ -321,9 +321,7 @@ class Run {
     }
   }
 
-  // What the hardware does not take is refused here: the same on every device.
   void tensor_map(const Operation& operation) {
-    constexpr int64_t kAligned = 16, kMostExtent = int64_t{1} << 32, kStrideLimit = int64_t{1} << 40;
     const auto& ids = operation.operands;
     const auto rank = static_cast<std::size_t>(operation.ints.at(0));
     MapOfTensor map;
@@ -334,19 +332,16 @@ class Run {
     for (std::size_t i = 0; i < rank; ++i) {
       map.shape.push_back(integer(ids[1 + i]));
       map.box.push_back(operation.ints.at(2 + i));
-      if (map.shape[i] < 1 || map.shape[i] > kMostExtent) {
-        refuse(operation, concat("extent ", i, " of the tensor is ", map.shape[i], "; TMA takes 1 to 2^32"));
+      if (map.shape[i] < 1 || map.shape[i] > kMostMapExtent) {
+        refuse(operation, beyond_map_extent(i, std::to_string(map.shape[i])));
       }
     }
     for (std::size_t i = 1; i < rank; ++i) {
       int64_t bytes = integer(ids[rank + i]) * bits / 8;
       // The stride of one element is never taken.
-      if (map.shape[i] == 1) bytes = (std::max<int64_t>(bytes, 0) + kAligned - 1) / kAligned * kAligned;
-      if (bytes % kAligned != 0 || bytes < 0 || bytes >= kStrideLimit) {
-        refuse(operation, concat("stride ", i, " of the tensor is ", bytes,
-                                 " bytes (the fastest mode is 0); TMA takes "
-                                 "multiples of ",
-                                 kAligned, " below 2^40: pad the rows"));
+      if (map.shape[i] == 1) bytes = (std::max<int64_t>(bytes, 0) + kMapAlignment - 1) / kMapAlignment * kMapAlignment;
+      if (bytes % kMapAlignment != 0 || bytes < 0 || bytes >= kMapStrideLimit) {
+        refuse(operation, beyond_map_stride(i, std::to_string(bytes)));
       }
       map.strides.push_back(bytes);
     }
@@ -363,6 +358,15 @@ class Run {
 };
 
 }  // namespace
+
+std::string beyond_map_extent(std::size_t mode, const std::string& extent) {
+  return concat("extent ", mode, " of the tensor is ", extent, "; TMA takes 1 to 2^32");
+}
+
+std::string beyond_map_stride(std::size_t mode, const std::string& bytes) {
+  return concat("stride ", mode, " of the tensor is ", bytes, " bytes (the fastest mode is 0); TMA takes multiples of ",
+                kMapAlignment, " below 2^40: pad the rows");
+}
 
 namespace {
 

@@ -29,6 +29,12 @@ struct MapOfTensor {
   int64_t swizzle = 0;           // bytes that it spans, 0 for none
 };
 
+// Limits of TMA, and what is said where a tensor is beyond them: the same on every device.
+constexpr int64_t kMapAlignment = 16;  // of addresses and strides, in bytes
+constexpr int64_t kMostMapExtent = int64_t{1} << 32, kMapStrideLimit = int64_t{1} << 40;
+std::string beyond_map_extent(std::size_t mode, const std::string& extent);
+std::string beyond_map_stride(std::size_t mode, const std::string& bytes);
+
 struct Launched {
   std::size_t kernel = 0;  // an index into Program::functions
   int64_t grid[3], block[3], cluster[3];

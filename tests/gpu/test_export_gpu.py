@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import runpy
 import shutil
 import subprocess
@@ -149,6 +150,34 @@ def test_loaded_in_python(exported, name):
         torch.testing.assert_close(total, (c + c).flatten(), rtol=0, atol=0)
     with pytest.raises(ValueError, match="but the function was compiled for"):
         modules[1].gemm(a.T.contiguous().T, b, c)
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available() or torch.cuda.get_device_capability()[0] != 9, reason="wgmma is Hopper's"
+)
+def test_a_gemm_by_tma_called_from_c(tmp_path):
+    """The library makes its own tensor maps, of other memory at each call."""
+    gemm = runpy.run_path(str(ROOT / "examples/gemm_tma_wgmma.py"))["gemm"]
+    shapes = ((384, 192), (256, 192), (384, 256))  # A (M,K), B (N,K), C (M,N)
+    tensors = [cute.runtime.from_dlpack(torch.empty(x, dtype=torch.bfloat16), assumed_align=16) for x in shapes]
+    compiled = cute.compile(gemm, *tensors, 66, options="--gpu-arch sm_90a")
+    _, made = compiled.export_to_c(tmp_path, "gemm", "gemm")
+    subprocess.run([cc, "-shared", "-o", tmp_path / "gemm.so", made], check=True)
+    library = ctypes.CDLL(str(tmp_path / "gemm.so"))
+    library.gemm_error.restype = ctypes.c_char_p
+    module = (ctypes.c_void_p * 16)()
+    torch.cuda.init()
+    assert library.gemm_Kernel_Module_Load(module) == 0, library.gemm_error()
+    for seed in range(2):
+        torch.manual_seed(seed)
+        a, b = (torch.randn(x, device="cuda").bfloat16() for x in shapes[:2])
+        c = torch.full(shapes[2], float("nan"), device="cuda").bfloat16()
+        torch.cuda.synchronize()
+        structs = [(ctypes.c_void_p * 1)(x.data_ptr()) for x in (a, b, c)]
+        assert library.cute_dsl_gemm_wrapper(module, *structs) == 0, library.gemm_error()
+        torch.cuda.synchronize()
+        torch.testing.assert_close(c, (a.double() @ b.double().T).bfloat16(), rtol=1e-2, atol=1e-3)
+    assert library.gemm_Kernel_Module_Unload(module) == 0
 
 
 def test_called_by_tvm_ffi(tmp_path):

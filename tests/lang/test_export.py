@@ -10,7 +10,6 @@ import re
 import runpy
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,14 +18,13 @@ from hypothesis import strategies as st
 
 import tilewright as cutlass
 from compiling import nvrtc
+from exported_programs import Program, cc, make_driver
 from places import ROOT
 from recorded import Device
 from tilewright import Constexpr, Float16, Float32, Float64, Int32, Int64, Uint8, cute
 from tilewright.lang import compile as compiling_module
 
-cc = shutil.which("cc")
 pytestmark = [nvrtc, pytest.mark.skipif(cc is None, reason="no C compiler")]
-FAKE = Path(__file__).parents[1] / "runtime/fake_driver.c"
 
 
 @cute.kernel
@@ -62,49 +60,7 @@ def exported(compiled, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("driver")
-    subprocess.run([cc, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", FAKE], check=True)
-    return folder
-
-
-MAIN = """
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-{includes}
-static void log_driver(void) {{
-  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-  const char *(*text)(void) = (const char *(*)(void))dlsym(driver, "fake_log");
-  void (*clear)(void) = (void (*)(void))dlsym(driver, "fake_clear");
-  printf("%s", text());
-  clear();
-}}
-int main(int count, char **words) {{
-  (void)count, (void)words, (void)log_driver;
-  {body}
-  return 0;
-}}
-"""
-
-
-class Program:
-    """A C program that is linked with exported objects and nothing else."""
-
-    def __init__(self, folder, driver, names, body, compiler=cc, suffix="c"):
-        self.folder, self.driver = folder, driver
-        includes = "\n".join(f'#include "{name}.h"' for name in names)
-        (folder / f"main.{suffix}").write_text(MAIN.format(includes=includes, body=body))
-        objects = [f"{name}.o" for name in names]
-        command = [compiler, "-Wall", "-Wextra", "-Werror", "-o", "main", f"main.{suffix}", *objects, "-ldl"]
-        subprocess.run(command, cwd=folder, check=True)
-
-    def run(self, *words, parameters=0, **environment):
-        # No Python, and no library but the driver.
-        environment = {"LD_LIBRARY_PATH": str(self.driver), "FAKE_PARAMETERS": str(parameters), **environment}
-        done = subprocess.run(
-            [self.folder / "main", *map(str, words)], env=environment, capture_output=True, text=True, check=True
-        )
-        return done.stdout.splitlines()
+    return make_driver(tmp_path_factory.mktemp("driver"))
 
 
 CALL_AXPY = """

@@ -406,10 +406,3 @@ def test_it_compiles_to_the_instructions():
     assert "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" in bulk.ptx
     assert "cp.async.bulk.global.shared::cta.bulk_group" in bulk.ptx
     assert load.spills == store.spills == multicast.spills == 0
-
-
-def test_what_is_exported_makes_no_tensor_maps(tmp_path):
-    x = dynamic(numbers((64, 64)))
-    compiled = cute.compile(run_load, x, x, LAYOUTS["128"]((64, 64), cutlass.Float16), (64, 64))
-    with pytest.raises(RuntimeError, match="makes no tensor maps yet"):
-        compiled.export_to_c(tmp_path, "load", "load")

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "emit.hpp"
+#include "program/evaluate.hpp"
 #include "program/fold.hpp"
 #include "text.hpp"
 #include "uses.hpp"
@@ -50,6 +51,7 @@ class HostText {
   std::string c_type(ValueId id) const {
     const Type& type = program_.type(id);
     if (type.is_pointer()) return "uint64_t";
+    if (type.is_tensor_map()) return "tw_tensor_map";
     if (type.is_vector() || is_sub_byte(type.scalar)) {
       throw ProgramError(concat(function_.name, ": a value of type ", to_string(type), " is a kernel's"));
     }
@@ -356,13 +358,52 @@ class HostText {
       case Opcode::kPrintf:
         refuse(operation, "what is exported prints in kernels only");
       case Opcode::kTensorMap:
-        refuse(operation, "what is exported makes no tensor maps yet; pass tensors that threads copy");
+        return tensor_map(operation);
       case Opcode::kLaunch:
         return launch(operation);
       default:
         refuse(operation, concat(facts(operation.code).text,
                                  " is a kernel's operation; a host function that launches kernels touches no memory"));
     }
+  }
+
+  // As evaluate.cpp makes it, and with what the driver's encoder is asked for there.
+  void tensor_map(const Operation& operation) {
+    const auto& ids = operation.operands;
+    const auto rank = static_cast<std::size_t>(operation.ints.at(0));
+    const int64_t swizzle = operation.ints.at(1);
+    const int bits = facts(scalar(ids[0])).bits;
+    const auto fail = [&](const std::string& condition, const std::string& why, const std::string& value) {
+      line(concat("if (", condition, ") return tw_fail(", kErrorInvalidValue, ", \"%s", why, "\", ",
+                  quoted(where(operation)), ", (long long)", value, ");"));
+    };
+    declare(operation.results);
+    line("{");
+    ++depth_;
+    std::string shape, strides, box;
+    for (std::size_t i = 0; i < rank; ++i) {
+      const std::string extent = variable(ids[1 + i]);
+      fail(concat(extent, " < 1 || ", extent, " > INT64_C(", kMostMapExtent, ")"), beyond_map_extent(i, "%lld"),
+           extent);
+      shape += concat(i == 0 ? "" : ", ", "(uint64_t)", extent);
+      box += concat(i == 0 ? "" : ", ", operation.ints.at(2 + i));
+    }
+    for (std::size_t i = 1; i < rank; ++i) {
+      const std::string bytes = concat("stride", i);
+      line(concat("const int64_t ", bytes, " = tw_map_stride(", variable(ids[1 + i]), ", (int64_t)",
+                  variable(ids[rank + i]), " * ", bits, " / 8);"));
+      fail(concat(bytes, " % ", kMapAlignment, " != 0 || ", bytes, " < 0 || ", bytes, " >= INT64_C(", kMapStrideLimit,
+                  ")"),
+           beyond_map_stride(i, "%lld"), bytes);
+      strides += concat(i == 1 ? "" : ", ", "(uint64_t)", bytes);
+    }
+    line(concat("const uint64_t shape[] = {", shape, "}, strides[] = {", rank == 1 ? "0" : strides, "};"));
+    line(concat("const unsigned box[] = {", box, "};"));
+    line(concat("const int error = tw_encode(&", variable(operation.results.at(0)), ", TW_", operation.text, ", ", rank,
+                ", ", variable(ids[0]), ", shape, strides, box, ", swizzle, ");"));
+    line("if (error != 0) return error;");
+    --depth_;
+    line("}");
   }
 
   void launch(const Operation& operation) {

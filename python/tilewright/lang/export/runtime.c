@@ -88,6 +88,11 @@ typedef struct {
   unsigned count;
 } tw_config;
 
+/* What TMA copies: the driver makes it, and its bits are its own affair. */
+typedef struct {
+  uint64_t words[16];
+} __attribute__((aligned(64))) tw_tensor_map;
+
 static struct {
   int (*init)(unsigned);
   int (*error_string)(int, const char**);
@@ -100,6 +105,8 @@ static struct {
   int (*kernel)(void**, void*, const char*);
   int (*set_kernel)(int, int, void*, int);
   int (*launch)(const tw_config*, void*, void**, void**);
+  int (*encode)(tw_tensor_map*, int, unsigned, void*, const uint64_t*, const uint64_t*, const unsigned*,
+                const unsigned*, int, int, int, int);
 } tw_driver;
 
 TW int tw_check(int code, const char* call) {
@@ -121,7 +128,7 @@ TW int tw_open(void) {
       {"cuCtxGetDevice", &tw_driver.device},         {"cuDevicePrimaryCtxRetain", &tw_driver.retain},
       {"cuLibraryLoadData", &tw_driver.load},        {"cuLibraryUnload", &tw_driver.unload},
       {"cuLibraryGetKernel", &tw_driver.kernel},     {"cuKernelSetAttribute", &tw_driver.set_kernel},
-      {"cuLaunchKernelEx", &tw_driver.launch},
+      {"cuLaunchKernelEx", &tw_driver.launch},       {"cuTensorMapEncodeTiled", &tw_driver.encode},
   };
   typedef int (*find_function)(const char*, void**, int, uint64_t, int*);
   void *library, *address;
@@ -233,4 +240,46 @@ TW int tw_launch(const tw_kernel* kernel, void* handle, const int64_t* sizes, in
   }
   error = tw_driver.launch(&config, handle, arguments, 0);
   return error == 0 ? 0 : tw_check(error, kernel->name);
+}
+
+/* ---- tensor maps ---- */
+
+/* In the order of CUtensorMapDataType. */
+enum {
+  TW_uint8,
+  TW_uint16,
+  TW_uint32,
+  TW_int32,
+  TW_uint64,
+  TW_int64,
+  TW_float16,
+  TW_float32,
+  TW_float64,
+  TW_bfloat16,
+  TW_float32_ftz,
+  TW_tfloat32,
+  TW_tfloat32_ftz
+};
+
+/* The stride of one element is never taken. */
+TW int64_t tw_map_stride(int64_t extent, int64_t bytes) {
+  return extent != 1 ? bytes : bytes < 0 ? 0 : (bytes + 15) / 16 * 16;
+}
+
+/* Strides are in bytes, without the first one; swizzle is of 0, 32, 64 or 128 bytes. */
+TW int tw_encode(tw_tensor_map* map, int type, unsigned modes, uint64_t address, const uint64_t* shape,
+                 const uint64_t* strides, const unsigned* box, int swizzle) {
+  static const unsigned steps[] = {1, 1, 1, 1, 1};
+  const int pattern = swizzle / 32 - swizzle / 128; /* in the order of CUtensorMapSwizzle */
+  const int zeros = 0, not_interleaved = 0, fetch_128_bytes = 2;
+  int error;
+  if (tw_driver.encode == 0) return tw_fail(TW_INVALID_VALUE, "the module is not loaded");
+  if (address % 16 != 0) {
+    return tw_fail(TW_INVALID_VALUE, "the address %p is no multiple of 16 bytes, as TMA needs it", (void*)address);
+  }
+  error = tw_enter();
+  if (error != 0) return error;
+  error = tw_driver.encode(map, type, modes, (void*)address, shape, strides, box, steps, not_interleaved, pattern,
+                           fetch_128_bytes, zeros);
+  return tw_check(error, "cuTensorMapEncodeTiled");
 }
