@@ -78,13 +78,9 @@ def route_kernel(logits: cute.Tensor, chosen: cute.Tensor, weights: cute.Tensor)
             if index % 32 == lane:
                 taken = taken | 1 << index // 32
         if lane == 0:
-            total = cutlass.Float32(0.0)
-            most = logits[token, found[0]].to(cutlass.Float32)
-            powers = cute.make_rmem_tensor(top, cutlass.Float32)
-            for j in cutlass.range_constexpr(top):
-                difference = logits[token, found[j]].to(cutlass.Float32) - most
-                powers[j] = cute.math.exp2(difference * LOG2_E, fastmath=True)
-                total += powers[j]
+            largest = [logits[token, found[j]].to(cutlass.Float32) for j in range(top)]
+            powers = [cute.math.exp2((value - largest[0]) * LOG2_E, fastmath=True) for value in largest]
+            total = sum(powers, cutlass.Float32(0.0))
             for j in cutlass.range_constexpr(top):
                 chosen[token, j] = found[j]
                 weights[token, j] = powers[j] / total
@@ -137,44 +133,39 @@ def place_kernel(chosen: cute.Tensor, rows: cute.Tensor, ends: cute.Tensor):
 # ---- there and back ----
 
 
-def words(tensor):
-    """What is moved and not looked at, in words: (row, (word, 16 bytes of a row))."""
-    return cute.logical_divide(cute.recast_tensor(tensor, cutlass.Int32), (None, 4))
+def vectors(tensor):
+    """(row, (element, vector of the row))"""
+    return cute.logical_divide(tensor, (None, VECTOR))
+
+
+def own_vector():
+    """The token and the vector of it that are a thread's: without a loop, since any number of CTAs fits."""
+    token, part, _ = cute.arch.block_idx()
+    return token, part * COPIERS + cute.arch.thread_idx()[0]
 
 
 @cute.kernel
 def spread_kernel(x: cute.Tensor, rows: cute.Tensor, inputs: cute.Tensor):
     """A token is read once, and written for each of its experts."""
-    tidx, _, _ = cute.arch.thread_idx()
-    token, _, _ = cute.arch.block_idx()
-    src, dst = (words(tensor) for tensor in (x, inputs))
-    there = [cutlass.Int64(rows[token, j]) for j in range(rows.shape[1])]
-    held = cute.make_rmem_tensor(4, cutlass.Int32)
-    for i in cutlass.range(tidx, x.shape[1] // VECTOR, COPIERS):
-        cute.autovec_copy(src[token, (None, i)], held)
-        for row in there:
-            cute.autovec_copy(held, dst[row, (None, i)])
+    token, i = own_vector()
+    if i < x.shape[1] // VECTOR:
+        src, dst = vectors(x), vectors(inputs)
+        values = src[token, (None, i)].load()
+        for j in cutlass.range_constexpr(rows.shape[1]):
+            dst[cutlass.Int64(rows[token, j]), (None, i)].store(values)
 
 
 @cute.kernel
 def combine_kernel(outputs: cute.Tensor, rows: cute.Tensor, weights: cute.Tensor, y: cute.Tensor):
     """The sum of what a token's experts say, by their weights, always in the same order."""
-    tidx, _, _ = cute.arch.thread_idx()
-    token, _, _ = cute.arch.block_idx()
-    src, dst = (cute.logical_divide(tensor, (None, VECTOR)) for tensor in (outputs, y))
-    top = rows.shape[1]
-    there = [cutlass.Int64(rows[token, j]) for j in range(top)]
-    own = [weights[token, j] for j in range(top)]
-    for i in cutlass.range(tidx, y.shape[1] // VECTOR, COPIERS):
-        parts = [cute.make_rmem_tensor(VECTOR, outputs.element_type) for _ in there]
-        for part, row in zip(parts, there, strict=True):
-            cute.autovec_copy(src[row, (None, i)], part)
+    token, i = own_vector()
+    if i < y.shape[1] // VECTOR:
+        src, dst = vectors(outputs), vectors(y)
+        parts = [src[cutlass.Int64(rows[token, j]), (None, i)].load() for j in range(rows.shape[1])]
         sums = cute.full(VECTOR, 0.0, cutlass.Float32)
-        for part, weight in zip(parts, own, strict=True):
-            sums = sums + part.load().to(cutlass.Float32) * weight
-        result = cute.make_rmem_tensor(VECTOR, y.element_type)
-        result.store(sums.to(y.element_type))
-        cute.autovec_copy(result, dst[token, (None, i)])
+        for j in cutlass.range_constexpr(rows.shape[1]):
+            sums = sums + parts[j].to(cutlass.Float32) * weights[token, j]
+        dst[token, (None, i)].store(sums.to(y.element_type))
 
 
 @cute.jit
@@ -184,14 +175,15 @@ def moe(
 ):  # fmt: skip
     """ctas: how many of the products' the device runs at a time. clusters: of both products, by choose_cluster."""
     tokens, experts = logits.shape
+    vectors_of = [tokens, cute.ceil_div(x.shape[1], VECTOR * COPIERS), 1]
     route_kernel(logits, space.chosen, space.weights).launch(
         grid=[cute.ceil_div(tokens, ROUTERS), 1, 1], block=[32 * ROUTERS, 1, 1]
     )
     place_kernel(space.chosen, space.rows, space.ends).launch(grid=[experts, 1, 1], block=[COUNTERS, 1, 1])
-    spread_kernel(x, space.rows, space.inputs).launch(grid=[tokens, 1, 1], block=[COPIERS, 1, 1])
+    spread_kernel(x, space.rows, space.inputs).launch(grid=vectors_of, block=[COPIERS, 1, 1])
     grouped_gemm(space.inputs, w1, space.hidden, space.ends, ctas, clusters[0], True)
     grouped_gemm(space.hidden, w2, space.outputs, space.ends, ctas, clusters[1])
-    combine_kernel(space.outputs, space.rows, space.weights, y).launch(grid=[tokens, 1, 1], block=[COPIERS, 1, 1])
+    combine_kernel(space.outputs, space.rows, space.weights, y).launch(grid=vectors_of, block=[COPIERS, 1, 1])
 
 
 def workspace(x, logits, w2, top: int) -> Workspace:

@@ -114,6 +114,9 @@ def test_nothing_is_spilled(top):
     assert compiled.spills == 0
     assert len(compiled.kernels) == 6
     assert all("serialized" not in kernel.binary.log for kernel in compiled.kernels)
+    spread, combine = (next(k.ptx for k in compiled.kernels if name in k.name) for name in ("spread", "combine"))
+    assert [ptx.count("ld.global.v4") for ptx in (spread, combine)] == [1, top]
+    assert [ptx.count("st.global.v4") for ptx in (spread, combine)] == [top, 1]
 
 
 @pytest.mark.parametrize("barrier", [0, 1, 2])
