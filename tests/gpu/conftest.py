@@ -10,6 +10,8 @@ SANITIZED = ("test_device_layouts", "test_visualize_tv_gpu")
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "sanitized: runs under compute-sanitizer too; see scripts/gpu_check.sh")
+    # torch 2.11 says so where its thread for gradients is the first to multiply.
+    config.addinivalue_line("filterwarnings", "ignore:Attempting to run cuBLAS:UserWarning")
 
 
 def pytest_collection_modifyitems(items):

@@ -6,7 +6,7 @@ Each process takes 200 kernels at a time: it writes them, runs them in plain Pyt
 and compiles one module by NVRTC. When all of its share are compiled it launches them. What fails is printed, and the
 exit status says whether anything did. A kernel takes about 20 ms of one core for Python and the CPU, and 110 ms for
 NVRTC, or 50 with --quick, by which it optimizes less; the launches take little. `--after FILE` leaves the GPU to
-others until that file is there.
+others until that file is there; then what is compiled is launched, and the last line says which seeds are left.
 """
 
 from __future__ import annotations
@@ -61,12 +61,16 @@ def launched_batch(made: Any, expected: list[Any]) -> list[str]:
 
 
 def share(
-    starts: list[int], last: int, together: int, arch: str, runs: bool, options: tuple[str, ...], after: str, said: Any
+    taken: Any, last: int, together: int, arch: str, runs: bool, options: tuple[str, ...], after: str, said: Any
 ) -> None:
-    """A process's part: all batches are compiled, then launched. Each says how many kernels, and what failed."""
+    """A process's part: batches are taken and compiled, then launched. Each says how many kernels, and what failed."""
     warnings.simplefilter("ignore")
     compiled = []
-    for start in starts:
+    while not (after and Path(after).exists()):
+        with taken.get_lock():
+            start, taken.value = taken.value, min(taken.value + together, last)
+        if start == last:
+            break
         count = min(together, last - start)
         made, expected, failures = compiled_batch(start, count, arch, runs, options)
         compiled.append((made, expected))
@@ -96,11 +100,10 @@ def main() -> int:
     arch = arch_of(0) if runs else options.arch or "sm_90a"
     print(f"{options.count} kernels, {'run on the GPU' if runs else 'compiled only, no GPU'}, {arch}", flush=True)
     last = options.first + options.count
-    starts = list(range(options.first, last, options.together))
     context = multiprocessing.get_context("spawn")
-    said = context.Queue()
-    rest = (last, options.together, arch, runs, compiling_options, options.after, said)
-    processes = [context.Process(target=share, args=(starts[i :: options.jobs], *rest)) for i in range(options.jobs)]
+    said, taken = context.Queue(), context.Value("q", options.first)
+    given = (taken, last, options.together, arch, runs, compiling_options, options.after, said)
+    processes = [context.Process(target=share, args=given) for _ in range(options.jobs)]
     for process in processes:
         process.start()
     begin, done, failed = time.perf_counter(), {"compiled": 0, "launched": 0}, 0
@@ -117,6 +120,8 @@ def main() -> int:
     died = [process.exitcode for process in processes if process.exitcode != 0]
     if died:
         print(f"{len(died)} processes ended with {died}")
+    if taken.value < last:
+        print(f"left: --first {taken.value} --count {last - taken.value}")
     return int(failed > 0 or bool(died))
 
 

@@ -16,7 +16,6 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
     # A thread of autograd is the first to call cuBLAS.
-    pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS:UserWarning"),
 ]
 PROGRAM = runpy.run_path(str(ROOT / "examples" / "attention_backward.py"))
 

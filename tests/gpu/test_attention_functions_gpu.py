@@ -13,7 +13,6 @@ pytestmark = [
     pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
     # What torch says of itself: which thread is the first to call cuBLAS, on which streams leaves were made, that it
     # does not see all that waits, and that its compiler calls what is deprecated.
-    pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS:UserWarning"),
     pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream:UserWarning"),
     pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning"),
     pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"),

@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.skipif(not HOPPER, reason="needs compute capability 9.0"),
     # Torch says so when it is asked to refuse what waits.
     pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning"),
-    pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS:UserWarning"),
 ]
 E4M3 = torch.float8_e4m3fn
 RECIPES = torch.nn.functional.ScalingType.BlockWise1x128, torch.nn.functional.ScalingType.BlockWise128x128

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import plain_numbers as plain
@@ -130,6 +131,8 @@ class Expressions:
         result = under(symbol, scalar)
         other = self.of_type(result, depth - 1)
         y = self.leaf() if y.plain != y.kernel else y
+        if re.search(r"\bg\d+\(", x.kernel):  # it may set the divisor after the condition has looked at it
+            x = self.leaf()
         scalar = common(x.type, y.type)
         quotient = self.operate(symbol, x, y, scalar)
         other = self.to(other, quotient.type)
