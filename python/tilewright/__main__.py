@@ -65,7 +65,8 @@ no GPU is wanted, 1 is no failure.
     "cache": """\
 What NVRTC compiled is kept on disk, so that the next process launches it at once. The folder is $TILEWRIGHT_CACHE_DIR
 ("off": none), else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright; it holds $TILEWRIGHT_CACHE_SIZE MiB (512), and
-what was used least recently goes first. It can be removed at any time; it only costs compiling again.
+what was used least recently goes first. It can be removed at any time; it only costs compiling again. Folders named by
+$TILEWRIGHT_CACHE_PATH, separated as in PATH, are read too, and never written.
 
 list        a line an entry: the first digits of its key, its size, when it was used, its kernel
 show KEY    registers, spills and shared memory of one; --source, --ptx: its texts; --cubin FILE writes its machine code

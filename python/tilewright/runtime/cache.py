@@ -6,6 +6,8 @@ the same folder, synced and renamed: whoever reads sees all of it or nothing. A 
 written is removed and counts as a miss, and so is what is no file at all, or larger than all entries may be together.
 Whatever the file system refuses makes a miss, and one warning.
 
+Shared folders (TILEWRIGHT_CACHE_PATH) are looked up after one's own. Nothing in them is written, touched or removed.
+
 Files: KEY.entry; KEY.lock, empty, while it is being compiled; KEY.RANDOM.tmp, while it is written. The writer holds a
 lock on the temporary file too, so that one left behind by a killed process is told from one that is needed.
 """
@@ -27,7 +29,7 @@ if sys.platform != "win32":  # there is no cache there
     import fcntl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tilewright.runtime.upkeep import Listed
 
@@ -48,7 +50,7 @@ class Cache:
     """A folder of entries, each of named sections of bytes.
 
     `limit_bytes` bounds the folder: the entries used least recently go first. `lock_seconds` is how long to wait for
-    another process that makes the same entry.
+    another process that makes the same entry. Entries of the `shared` folders are read where this one has none.
 
     >>> import tempfile
     >>> cache = Cache(tempfile.mkdtemp())
@@ -60,23 +62,33 @@ class Cache:
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], limit_bytes: int = DEFAULT_MIB << 20, lock_seconds: float = LOCK_SECONDS
+        self,
+        folder: str | os.PathLike[str],
+        limit_bytes: int = DEFAULT_MIB << 20,
+        lock_seconds: float = LOCK_SECONDS,
+        shared: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self.folder = os.fspath(folder)
         self.limit_bytes = limit_bytes
         self.lock_seconds = lock_seconds
+        self.shared = tuple(os.fspath(path) for path in shared)
 
     def get(self, key: str) -> dict[str, bytes] | None:
-        """The entry of a key; None if there is none that can be trusted."""
+        """The entry of a key, of this folder or a shared one; None if there is none that can be trusted."""
         _check_key(key)
+        found = None
         try:
             with folders.opened(self.folder) as folder:
-                return _read(folder, key, self.limit_bytes)
+                found = _read(folder, key, self.limit_bytes)
         except folders.Refused as error:
             self._warn(error)
         except OSError:
             pass  # no folder yet, or a file system out of order: a miss
-        return None
+        for path in self.shared if found is None else ():
+            found = _shared(path, key, self.limit_bytes)
+            if found is not None:
+                break
+        return found
 
     def put(self, key: str, sections: Mapping[str, bytes]) -> bool:
         """Keep an entry; False if that was not possible."""
@@ -184,7 +196,7 @@ def default_cache() -> Cache | None:
     True
     """
     folder = folders.place()
-    return Cache(folder, limit()) if folder is not None else None
+    return Cache(folder, limit(), shared=folders.shared_places()) if folder is not None else None
 
 
 def limit() -> int:
@@ -227,10 +239,7 @@ def _read(folder: int, key: str, most: int) -> dict[str, bytes] | None:
         raise
     try:
         found = os.fstat(file)
-        sections = None
-        if _is_private_file(found) and found.st_size <= most:
-            with contextlib.suppress(MemoryError), open(file, "rb", closefd=False) as stream:
-                sections = unseal(key, stream.read(found.st_size + 1))
+        sections = _unsealed(file, found, key, most) if folders.is_trusted(found) else None
         if sections is None:
             folders.remove(folder, name)
         elif time.time() - found.st_mtime > TOUCH_SECONDS:
@@ -241,9 +250,32 @@ def _read(folder: int, key: str, most: int) -> dict[str, bytes] | None:
         os.close(file)
 
 
-def _is_private_file(found: os.stat_result) -> bool:
-    ours = found.st_uid == os.geteuid() and not found.st_mode & folders.WRITABLE_BY_OTHERS
-    return ours and stat.S_ISREG(found.st_mode)
+def _shared(path: str, key: str, most: int) -> dict[str, bytes] | None:
+    """An entry of a folder that is only read; what cannot be trusted there is left as it is."""
+    try:
+        with folders.opened(path, shared=True) as folder:
+            file = os.open(f"{key}.entry", READ, dir_fd=folder)
+            try:
+                found = os.fstat(file)
+                return _unsealed(file, found, key, most) if folders.is_trusted(found, shared=True) else None
+            finally:
+                os.close(file)
+    except folders.Refused as error:
+        if path not in _warned:
+            _warned.add(path)
+            _say(f"compiled kernels of TILEWRIGHT_CACHE_PATH are not used: {error}")
+    except OSError:
+        pass  # no such entry, or no such folder
+    return None
+
+
+def _unsealed(file: int, found: os.stat_result, key: str, most: int) -> dict[str, bytes] | None:
+    """The sections of an entry's file; None where it is none, larger than allowed, or not what was written."""
+    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+        return None
+    with contextlib.suppress(MemoryError), open(file, "rb", closefd=False) as stream:
+        return unseal(key, stream.read(found.st_size + 1))
+    return None
 
 
 def _write(folder: int, key: str, data: bytes) -> None:

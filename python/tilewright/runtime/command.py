@@ -10,6 +10,7 @@ from tilewright._program import program
 from tilewright.runtime import folder as folders
 from tilewright.runtime.cache import default_cache
 from tilewright.runtime.program import Program, from_sections
+from tilewright.runtime.upkeep import entries as entries_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,6 +95,14 @@ def _list(cache: Cache) -> int:
         print(f"{entry.key[:SHOWN]}  {entry.bytes:>9,} bytes  {used}  {title}")
     size = sum(entry.bytes for entry in entries) / 2**20
     print(f"{len(entries)} entries, {size:.1f} of {cache.limit_bytes >> 20} MiB, in {cache.folder}")
+    for path in cache.shared:
+        try:
+            with folders.opened(path, shared=True) as folder:
+                shared = entries_of(folder)
+            print(f"{len(shared)} entries, {sum(x.bytes for x in shared) / 2**20:.1f} MiB, shared in {path}")
+        except OSError as error:
+            reason = str(error) if isinstance(error, folders.Refused) else f"{path}: {error.strerror}"
+            print(f"shared folder not used: {reason}")
     return 0
 
 

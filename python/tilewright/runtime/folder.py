@@ -46,15 +46,27 @@ def place() -> str | None:
     return os.path.join(base, "tilewright")
 
 
+def shared_places() -> tuple[str, ...]:
+    """The folders of entries that are read and never written: those of TILEWRIGHT_CACHE_PATH, separated as in PATH.
+
+    >>> isinstance(shared_places(), tuple)
+    True
+    """
+    if not IS_POSIX:
+        return ()
+    chosen = os.environ.get("TILEWRIGHT_CACHE_PATH", "")
+    return tuple(os.path.expanduser(path) for path in chosen.split(os.pathsep) if path)
+
+
 @contextlib.contextmanager
-def opened(path: str, create: bool = False) -> Iterator[int]:
+def opened(path: str, create: bool = False, shared: bool = False) -> Iterator[int]:
     """A descriptor of the folder, checked: OSError where there is none, Refused where it cannot be trusted.
 
-    With create=True it is made, with mode 0700, if it does not exist.
+    With create=True it is made, with mode 0700, if it does not exist. A shared one may be root's, too.
     """
     folder = _open(path, create)
     try:
-        _check(path, os.fstat(folder))
+        _check(path, os.fstat(folder), shared)
         yield folder
     finally:
         os.close(folder)
@@ -78,6 +90,11 @@ def remove(folder: int, name: str) -> bool:
     except (OSError, RecursionError):
         return False
     return True
+
+
+def is_trusted(found: os.stat_result, shared: bool = False) -> bool:
+    """Whether only this user can have written there, or where it is shared, root."""
+    return _is_owned(found, shared) and not found.st_mode & WRITABLE_BY_OTHERS
 
 
 def is_named(folder: int, name: str, file: int) -> bool:
@@ -120,9 +137,13 @@ def _target(path: str) -> str | None:
     return os.path.realpath(path)
 
 
-def _check(path: str, found: os.stat_result) -> None:
-    if found.st_uid != os.geteuid():
+def _check(path: str, found: os.stat_result, shared: bool) -> None:
+    if not _is_owned(found, shared):
         raise Refused(f"{path} belongs to another user (uid {found.st_uid}, this process runs as {os.geteuid()})")
     if found.st_mode & WRITABLE_BY_OTHERS:
         mode = stat.S_IMODE(found.st_mode)
-        raise Refused(f"{path} is writable by others (mode {mode:04o}); `chmod go-w {path}` makes it yours alone")
+        raise Refused(f"{path} is writable by others (mode {mode:04o}); `chmod go-w {path}` makes it its owner's alone")
+
+
+def _is_owned(found: os.stat_result, shared: bool) -> bool:
+    return found.st_uid in ((os.geteuid(), 0) if shared else (os.geteuid(),))
