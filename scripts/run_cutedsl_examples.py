@@ -58,7 +58,7 @@ WORDS = {
     "T2": "cp.async, ldmatrix, mma.sync: GEMM and attention",
     "T3": "mbarriers, pipelines, clusters, TMA, wgmma",
 }
-# Other layers of CuTeDSL, which tilewright does not have; see the table's last lines.
+# Other layers of CuTeDSL, which tilewright does not have, or only where an optional package is; the last lines.
 OTHER_LAYERS = {"primitives": "cutlass.experimental.primitives", "jax": "cutlass.jax", "tvm-ffi": "tvm_ffi"}
 # What an example that shows an error ends with.
 SHOWN_ERRORS = {"dsl_tutorials/tvm_ffi/error_reporting.py": r"ValueError: .*shape\[0\] is 5, but .* compiled for 10"}

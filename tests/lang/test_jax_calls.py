@@ -10,7 +10,8 @@ from tilewright import cute
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
-cutlass_call = pytest.importorskip("tilewright.jax").cutlass_call
+cutlass_jax = pytest.importorskip("tilewright.jax")
+cutlass_call = cutlass_jax.cutlass_call
 
 THREADS = 64
 
@@ -84,3 +85,99 @@ def test_elements_that_the_language_lacks():
     one = jax.ShapeDtypeStruct((4,), jnp.complex64)
     with pytest.raises(TypeError, match="elements of type complex64, which the language does not have"):
         cutlass_call(axpy, output_shape_dtype=one, a=1)(jnp.zeros(4), jnp.zeros(4))
+
+
+@cute.kernel
+def copy_kernel(x: cute.Tensor, out: cute.Tensor):
+    row, _, _ = cute.arch.block_idx()
+    column, _, _ = cute.arch.thread_idx()
+    out[row, column] = x[row, column]
+
+
+@cute.jit
+def copy(stream, x: cute.Tensor, out: cute.Tensor):
+    copy_kernel(x, out).launch(grid=[out.shape[0], 1, 1], block=[out.shape[1], 1, 1])
+
+
+def like(x):
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def test_a_function_without_decorator_takes_trees_and_keywords():
+    x = jnp.arange(100, dtype=jnp.float32)
+    call = cutlass_call(
+        lambda stream, pair, out, *, a: axpy(stream, pair["x"], pair["y"], out, a=a), output_shape_dtype=like(x), a=3
+    )
+    np.testing.assert_array_equal(jax.jit(call)({"y": x, "x": x + 1}), 4 * x + 3)
+
+
+def test_a_spec_says_modes():
+    x = jnp.arange(24, dtype=jnp.float32).reshape(4, 6)
+    turned = cutlass_call(
+        copy,
+        output_shape_dtype=jax.ShapeDtypeStruct((6, 4), x.dtype),
+        input_spec=(cutlass_jax.TensorSpec(mode=(1, 0), static=True),),
+    )
+    np.testing.assert_array_equal(jax.jit(turned)(x), x.T)
+
+
+def test_what_a_spec_says_is_known_while_tracing():
+    seen = []
+
+    def look(stream, x, out):
+        seen.append((cute.is_static(x.layout), str(x.layout), str(out.layout)))
+
+    x = jnp.zeros((32, 16))
+    spec = cutlass_jax.TensorSpec
+    cutlass_call(
+        look, output_shape_dtype=like(x), input_spec=spec(static=True), output_spec=spec(divisibility=(32, 16))
+    )(x)
+    assert seen == [(True, "(32,16):(16,1)", "(?{div=32},?{div=16}):(?{i64 div=16},1)")]
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ({"mode": (0, 2)}, r"mode \(0, 2\) is no order of the 2 modes"),
+        ({"divisibility": (4,)}, r"divisibility \(4,\) is not of the 2 modes"),
+    ],
+)
+def test_a_spec_that_is_not_of_its_array(spec, error):
+    x = jnp.zeros((4, 6))
+    with pytest.raises(ValueError, match=error):
+        cutlass_call(copy, output_shape_dtype=like(x), input_spec=cutlass_jax.TensorSpec(**spec))(x)
+
+
+def test_an_output_in_the_memory_of_an_input_is_not_passed():
+    def double(stream, x):
+        axpy(stream, x, x, x, a=1)
+
+    call = cutlass_call(
+        double, output_shape_dtype=jax.ShapeDtypeStruct((100,), np.float32), input_output_aliases={0: 0}
+    )
+    x = jnp.arange(100, dtype=jnp.float32)
+    np.testing.assert_array_equal(jax.jit(call, donate_argnums=0)(x + 0), 2 * x)
+
+
+def test_an_exported_computation_takes_other_sizes():
+    pytest.importorskip("flatbuffers")
+    export = pytest.importorskip("jax.export")
+    rows, columns = export.symbolic_shape("a, 2*b")
+    function = jax.jit(lambda x: cutlass_call(copy, output_shape_dtype=x)(x) + 1)
+    checks = cutlass_jax.get_export_disabled_safety_checks()
+    made = export.export(function, disabled_checks=checks)(jax.ShapeDtypeStruct((rows, columns), jnp.float32))
+    for shape in (4, 6), (3, 10):
+        x = cutlass_jax.testing.create_tensor(shape, jnp.float32, jax.random.key(0))
+        np.testing.assert_array_equal(export.deserialize(made.serialize()).call(x), x + 1)
+    static = jax.jit(lambda x: cutlass_call(copy, output_shape_dtype=x, use_static_tensors=True)(x))
+    exported = export.export(static, disabled_checks=checks)
+    symbols = jax.ShapeDtypeStruct((rows, columns), jnp.float32)
+    with pytest.raises(ValueError, match="are symbols, but the tensor is to be static"):
+        exported(symbols)
+
+
+def test_names_of_types_are_one_to_one():
+    for dtype in (cutlass.Boolean, cutlass.Int8, cutlass.Uint32, cutlass.Float16, cutlass.BFloat16, cutlass.Float8E5M2):
+        assert cutlass_jax.jax_to_cutlass_dtype(cutlass_jax.cutlass_to_jax_dtype(dtype)) is dtype
+    with pytest.raises(TypeError, match="JAX has no elements of type"):
+        cutlass_jax.cutlass_to_jax_dtype(cutlass.TFloat32)

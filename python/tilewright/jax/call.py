@@ -2,87 +2,51 @@
 
 from __future__ import annotations
 
-import ctypes
-import itertools
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from tilewright import _core, numeric
+from tilewright import cute
 from tilewright._boundary import shown
-from tilewright.cute.runtime import from_dlpack, make_ptr
-from tilewright.cute.tensors.pointer import AddressSpace, recast_ptr
-from tilewright.cute.tensors.tensor import Tensor
-from tilewright.jax.ffi import Frame, register
+from tilewright.jax.arrays import Array, specs_of
+from tilewright.jax.ffi import TARGET, Frame, register
 from tilewright.lang.calls.jit import compile as compile_function
-from tilewright.lang.fake import make_fake_compact_tensor, make_fake_stream, sym_int
+from tilewright.lang.calls.jit import jit
+from tilewright.lang.fake import make_fake_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["cutlass_call"]
+    from tilewright.jax.arrays import TensorSpec
 
-ALIGNMENT = 16  # bytes, which buffers of XLA have
-# The types of JAX by their names: float8_e4m3fn is Float8E4M3FN.
-_TYPES = {name.lower(): getattr(numeric, name) for name in numeric.__all__}
-_numbers = itertools.count()
-
-
-class _Array(NamedTuple):
-    """What is known of an array while JAX traces."""
-
-    shape: tuple[int, ...]
-    dtype: Any  # of the language
-    name: str  # of its type in JAX
-
-    @classmethod
-    def of(cls, array: Any) -> _Array:
-        name = np.dtype(array.dtype).name
-        dtype = numeric.Boolean if name == "bool" else _TYPES.get(name.replace("_", ""))
-        if dtype is None:
-            raise TypeError(f"cutlass_call: an array has elements of type {name}, which the language does not have")
-        return cls(tuple(array.shape) or (1,), dtype, name)
-
-    def fake(self, is_static: bool) -> Any:
-        """A tensor to compile with."""
-        shape = self.shape if is_static else tuple(sym_int() for _ in self.shape)
-        order = tuple(reversed(range(len(self.shape))))
-        return make_fake_compact_tensor(self.dtype, shape, stride_order=order, assumed_align=ALIGNMENT)
-
-    def at(self, address: int, platform: str) -> Tensor:
-        """The tensor of a buffer."""
-        if platform != "cpu":
-            pointer = make_ptr(self.dtype, address, AddressSpace.gmem, assumed_align=ALIGNMENT)
-            stride = [math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))]
-            return Tensor(pointer, _core.make_layout(self.shape, stride=tuple(stride)))
-        width = np.dtype(self.name).itemsize
-        memory = (ctypes.c_uint8 * (math.prod(self.shape) * width)).from_address(address)
-        kind = self.name if self.name in ("bool", "float16", "float32", "float64") else f"uint{8 * width}"
-        tensor = from_dlpack(np.frombuffer(memoryview(memory), kind).reshape(self.shape), assumed_align=ALIGNMENT)
-        return Tensor(recast_ptr(tensor.iterator, dtype=self.dtype), tensor.layout)
+__all__ = ["cutlass_call", "get_export_disabled_safety_checks"]
 
 
 def cutlass_call(
     fn: Callable[..., Any],
     *,
     output_shape_dtype: Any,
+    input_spec: Any = None,
+    output_spec: Any = None,
     use_static_tensors: bool = False,
     input_output_aliases: Mapping[int, int] | None = None,
     compile_options: str | None = None,
     **kwargs: Any,
 ) -> Callable[..., Any]:
-    """Make an operation of JAX of a @cute.jit function whose parameters are (stream, inputs, outputs, static keywords).
+    """Make an operation of JAX of a function whose parameters are (stream, inputs, outputs, static keywords).
 
-    It takes arrays, allocates the outputs, a pytree of what has a shape and a dtype, and returns them. The function is
-    compiled when JAX traces the operation, for the ranks and types of the arrays, or with use_static_tensors for their
-    shapes. Tensors are row-major. Keywords are passed on as compile-time constants. On a GPU kernels are launched on
-    XLA's stream; on the CPU they run there. input_output_aliases: output by input whose memory it has. It goes with
-    jax.jit and vmap (one call after the other), but has no derivative, and is not exported by jax.export.
+    fn: a @cute.jit function, or one that calls such, as a lambda that changes the order of arguments. An input that is
+    a tree of arrays comes as such a tree of tensors; outputs come one by one. The operation takes arrays, allocates
+    the outputs, a pytree of what has a shape and a dtype, and returns them. It is compiled when JAX traces it, for the
+    ranks and types of the arrays, or with use_static_tensors for their shapes. Tensors are row-major; input_spec and
+    output_spec, TensorSpecs in trees as the arrays', say what else they are. Keywords are passed on as compile-time
+    constants. On a GPU kernels are launched on XLA's stream; on the CPU they run there. input_output_aliases: the
+    output that has the memory of an input, by input; fn does not get it. It goes with jax.jit, shard_map, vmap (one
+    call after the other) and jax.export, whose computations run in this process; it has no derivative.
 
-    TypeError for an array whose elements the language does not have. An error of a run is JAX's JaxRuntimeError with
-    the text of ours. Source: CuTeDSL `cutlass.jax.cutlass_call`.
+    TypeError for an array whose elements the language does not have, ValueError for a spec that is not of its array. An
+    error of a run is JAX's JaxRuntimeError with the text of ours. Source: CuTeDSL `cutlass.jax.cutlass_call`.
 
     >>> import jax
     >>> from tilewright import cute
@@ -99,34 +63,69 @@ def cutlass_call(
     """
     if not callable(fn):
         raise TypeError(f"cutlass_call: expected a @cute.jit function, but got {shown(fn)}")
+    aliases = dict(input_output_aliases or {})
     outputs, structure = jax.tree.flatten(output_shape_dtype)
     results = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in outputs]
-    targets: dict[tuple[_Array, ...], str] = {}
+    own = [i for i in range(len(results)) if i not in aliases.values()]  # outputs with memory of their own
+    arrays_of_results = [
+        Array.of(x, spec)
+        for x, spec in zip(results, specs_of("output_spec", output_spec, output_shape_dtype), strict=True)
+    ]
+    numbers: dict[Any, int] = {}
 
-    def target_of(arrays: tuple[_Array, ...]) -> str:
-        """The custom call that runs the function for such arrays."""
-        if arrays not in targets:
+    def number_of(arrays: tuple[Array, ...], inputs: Any) -> int:
+        """Which call runs the function for such arrays, the inputs in a tree."""
+        if (arrays, inputs) not in numbers:
+            specs = [array.spec for array in arrays]
+
+            @jit
+            def launched(stream: Any, *tensors: Any) -> None:
+                seen = [_reordered(tensor, spec) for tensor, spec in zip(tensors, specs, strict=True)]
+                given = jax.tree.unflatten(inputs, seen[: inputs.num_leaves])
+                fn(stream, *given, *seen[inputs.num_leaves :], **kwargs)
+
             stream = make_fake_stream()
-            given = (stream, *(array.fake(use_static_tensors) for array in arrays))
             options = {} if compile_options is None else {"options": compile_options}
-            compiled = compile_function(fn, *given, **kwargs, **options)
+            fakes = (array.fake(use_static_tensors) for array in arrays)
+            compiled = compile_function(launched, stream, *fakes, **options)
 
             def run(frame: Frame, platform: str) -> None:
                 where = stream if platform == "cpu" else frame.stream
-                tensors = (array.at(x, platform) for array, x in zip(arrays, frame.addresses, strict=True))
-                compiled(where, *tensors)
+                buffers = frame.buffers
+                kept = buffers[: inputs.num_leaves] + [buffers[inputs.num_leaves + i] for i in own]
+                compiled(
+                    where,
+                    *(array.at(address, shape, platform) for array, (address, shape) in zip(arrays, kept, strict=True)),
+                )
 
-            name = f"tilewright_{getattr(fn, '__name__', 'call')}_{next(_numbers)}"
-            register(name, run)
-            targets[arrays] = name
-        return targets[arrays]
+            numbers[arrays, inputs] = register(run)
+        return numbers[arrays, inputs]
 
     def call(*arrays: Any) -> Any:
-        leaves = [x if hasattr(x, "dtype") else jax.numpy.asarray(x) for x in jax.tree.leaves(arrays)]
-        name = target_of(tuple(map(_Array.of, (*leaves, *results))))
-        found = jax.ffi.ffi_call(
-            name, results, input_output_aliases=dict(input_output_aliases or {}), vmap_method="sequential"
-        )(*leaves)
-        return jax.tree.unflatten(structure, found)
+        leaves, inputs = jax.tree.flatten(arrays)
+        leaves = [x if hasattr(x, "dtype") else jax.numpy.asarray(x) for x in leaves]
+        known = map(Array.of, leaves, specs_of("input_spec", input_spec, arrays))
+        number = number_of((*known, *(arrays_of_results[i] for i in own)), inputs)
+        operation = jax.ffi.ffi_call(TARGET, results, input_output_aliases=aliases, vmap_method="sequential")
+        return jax.tree.unflatten(structure, operation(*leaves, number=np.int64(number)))
 
     return call
+
+
+def _reordered(tensor: Any, spec: TensorSpec) -> Any:
+    if spec.mode is None:
+        return tensor
+    return cute.make_tensor(tensor.iterator, cute.select(tensor.layout, list(spec.mode)))
+
+
+def get_export_disabled_safety_checks() -> list[Any]:
+    """What jax.export.export takes as disabled_checks, so that it exports these operations.
+
+    Source: CuTeDSL `cutlass.jax.get_export_disabled_safety_checks`.
+
+    >>> get_export_disabled_safety_checks()
+    [custom_call:tilewright_call]
+    """
+    import jax.export
+
+    return [jax.export.DisabledSafetyCheck.custom_call(TARGET)]

@@ -11,11 +11,12 @@ import jax
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Frame", "register"]
+__all__ = ["TARGET", "Frame", "register"]
 
 MAJOR, MINOR = 0, 1  # of XLA's interface, of which this module reads what these versions have
 METADATA, EXECUTE, INTERNAL = 1, 3, 13  # an extension, a stage, an error's code
 PLATFORMS = ("cpu", "CUDA")
+TARGET = "tilewright_call"  # of all custom calls: an exported computation names it
 
 
 def _struct(name: str, *fields: tuple[str, Any]) -> Any:
@@ -24,10 +25,16 @@ def _struct(name: str, *fields: tuple[str, Any]) -> Any:
     return type(name, (Structure,), {"_fields_": [*head, *fields]})
 
 
+class _Scalar(Structure):
+    _fields_ = (("dtype", c_int), ("value", POINTER(c_int64)))
+
+
 _Version = _struct("_Version", ("major", c_int), ("minor", c_int))
 _Buffer = _struct("_Buffer", ("dtype", c_int), ("data", c_void_p), ("rank", c_int64), ("dims", POINTER(c_int64)))
 _Buffers = _struct("_Buffers", ("size", c_int64), ("kinds", c_void_p), ("buffers", POINTER(POINTER(_Buffer))))
-_Attributes = _struct("_Attributes", ("size", c_int64), ("kinds", c_void_p), ("names", c_void_p), ("values", c_void_p))
+_Attributes = _struct(
+    "_Attributes", ("size", c_int64), ("kinds", c_void_p), ("names", c_void_p), ("values", POINTER(POINTER(_Scalar)))
+)
 _Error = _struct("_Error", ("message", c_char_p), ("code", c_int))
 _Stream = _struct("_Stream", ("context", c_void_p), ("stream", c_void_p))
 _MakeError = ctypes.CFUNCTYPE(c_void_p, POINTER(_Error))
@@ -52,16 +59,22 @@ class _Extension(Structure):
 
 
 class Frame:
-    """A call: the addresses of its arguments' and results' buffers, and the stream, on a GPU."""
+    """A call: its number, the buffers of its arguments and results, and the stream, on a GPU."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
 
     @property
-    def addresses(self) -> list[int]:
-        """The addresses of the arguments' buffers, then the results'."""
+    def number(self) -> int:
+        """The call's only attribute."""
+        return int(self._frame.attributes.values[0].contents.value[0])
+
+    @property
+    def buffers(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Addresses and shapes of the arguments, then of the results."""
         both = (self._frame.arguments, self._frame.results)
-        return [x.buffers[i].contents.data or 0 for x in both for i in range(x.size)]
+        found = (x.buffers[i].contents for x in both for i in range(x.size))
+        return [(buffer.data or 0, tuple(buffer.dims[: buffer.rank])) for buffer in found]
 
     @property
     def stream(self) -> int:
@@ -72,18 +85,33 @@ class Frame:
         return int(asked.stream or 0)
 
 
+_runs: dict[int, Callable[[Frame, str], None]] = {}
 _handlers: list[Any] = []  # XLA keeps their addresses for as long as the process lives
 
 
-def register(name: str, run: Callable[[Frame, str], None]) -> None:
-    """Make a Python function the target of custom calls: run(frame, platform), "cpu" or "CUDA"."""
-    for platform in PLATFORMS:
-        handler = _handler(run, platform)
-        _handlers.append(handler)
-        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform=platform)
+def register(run: Callable[[Frame, str], None]) -> int:
+    """Make a Python function the target of custom calls, run(frame, platform) with "cpu" or "CUDA"; their number."""
+    if not _handlers:
+        for platform in PLATFORMS:
+            handler = _handler(platform)
+            _handlers.append(handler)
+            jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(handler), platform=platform)
+    number = len(_runs)
+    _runs[number] = run
+    return number
 
 
-def _handler(run: Callable[[Frame, str], None], platform: str) -> Any:
+def _run(frame: Frame, platform: str) -> None:
+    run = _runs.get(frame.number)
+    if run is None:
+        raise RuntimeError(
+            "this computation was exported by another process; it runs where its cutlass_call was traced: trace it "
+            "here too, or export the kernel with export_to_c"
+        )
+    run(frame, platform)
+
+
+def _handler(platform: str) -> Any:
     def handle(pointer: Any) -> int | None:
         frame = pointer.contents
         if frame.extension:
@@ -95,7 +123,7 @@ def _handler(run: Callable[[Frame, str], None], platform: str) -> Any:
         if frame.stage != EXECUTE:
             return None
         try:
-            run(Frame(frame), platform)
+            _run(Frame(frame), platform)
         except BaseException as error:  # none may go through XLA's C++
             text = f"{type(error).__name__}: {error}".encode()
             made = _Error(ctypes.sizeof(_Error), None, text, INTERNAL)
