@@ -111,6 +111,7 @@ struct MemoryCode {
   std::string text;
   std::vector<Slot> slots;        // of the operands, where the instruction has no room for them
   bool is_map_in_memory = false;  // of a copy of boxes: the first operand points to a tensor map
+  bool is_result_used = false;    // of an atomic
 };
 
 struct Allocation {  // in a thread's frame

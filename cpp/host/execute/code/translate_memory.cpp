@@ -240,6 +240,7 @@ void Translator::compute_memory(const Operation& operation) {
       if (at.space != Space::kShared) code_.has_global_atomics = true;
       const Register compare = operation.operands.size() > 1 ? operand(operation, 1).reg : kNone;
       const uint32_t bytes = at.bytes;
+      code.is_result_used = uses_.is_live_value(operation.results.at(0));
       out_.add_memory(atomic_handler(), nullptr, result(operation).reg, {operand(operation, 0).reg, compare, kNone},
                       std::move(code));
       return out_.set_flow(Flow::kAtomic, bytes, bytes, bytes);

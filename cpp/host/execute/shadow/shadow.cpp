@@ -372,15 +372,17 @@ void Shadow::tell_inits(const Warp& warp, Told& to) {
   join(to.inits, warp.cta->memory->clocks.warps[warp.index].inits);
 }
 
-// ints[0] of an atomic: 1 acquires, 2 releases, 3 does both.
+// ints of an atomic: 1 acquires, 2 releases, 3 does both; and the scope, of which 1 is the CTA.
 void Shadow::synchronize(Warp& warp, const AccessCode& access, const uint64_t* addresses, Mask mask,
                          const std::vector<int64_t>& order) {
   const int64_t meaning = order.empty() ? 0 : order[0];
+  const bool for_all = order.size() < 2 || order[1] != 1;
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
     uint64_t variable = addresses[lane];
     if (access.space == Space::kShared) variable = kSharedWindow | warp.cta->linear << 32 | variable;
-    clocks_.synchronize(warp.cta->memory->clocks, warp, lane, variable, (meaning & 1) != 0, (meaning & 2) != 0);
+    clocks_.synchronize(warp.cta->memory->clocks, warp, lane, variable, (meaning & 1) != 0, (meaning & 2) != 0,
+                        for_all);
   }
 }
 
