@@ -13,7 +13,15 @@ from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
-from tilewright.lang.arguments import Form, array_form, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.arguments import (
+    Form,
+    array_form,
+    form_of,
+    is_constexpr,
+    numeric_annotation,
+    plain_number,
+    signature_of,
+)
 from tilewright.lang.carry import register_wrapper
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.trace import current
@@ -147,7 +155,8 @@ class Decorated:
                 continue
             parameter = self.signature.parameters[name]
             annotation, where = parameter.annotation, f"{self.name}: argument {name}"
-            if annotation is Tensor and isinstance(value, _NO_TENSORS) and parameter.kind != parameter.VAR_POSITIONAL:
+            is_no_tensor = isinstance(plain_number(value), _NO_TENSORS)
+            if annotation is Tensor and is_no_tensor and parameter.kind != parameter.VAR_POSITIONAL:
                 raise TypeError(
                     f"{where}: expected a tensor, or an array with __dlpack__ such as NumPy's and torch's, but got "
                     f"{shown(value)}"
