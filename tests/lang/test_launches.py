@@ -120,7 +120,13 @@ def test_too_little_shared_memory_is_said_and_mended(smem, is_warned):
         launch(x)
     assert x[0] == 5
     texts = [str(one.message) for one in caught]
+    assert {one.filename for one in caught} <= {__file__}
     assert texts == (["launch: smem=16 bytes of shared memory, but fill allocates 256, which it gets"] * is_warned)
+
+
+def test_less_than_no_shared_memory_is_refused():
+    with pytest.raises(ValueError, match="smem=-1 bytes of shared memory; expected at least 0"):
+        _add(_tensor(0), 1).launch(smem=-1)
 
 
 def test_names_have_a_prefix():
