@@ -165,14 +165,14 @@ def test_a_function_behind_a_decorator_is_compiled():
 
 
 def test_a_call_that_traces_anew():
-    factor = 2
+    factors = [2]
 
     @cute.jit
     def scaled(n: cutlass.Int32):
-        return n * factor
+        return n * factors[0]
 
     assert int(scaled(5)) == 10
-    factor = 3
+    factors[0] = 3
     assert int(scaled(5)) == 10
     assert int(scaled(5, no_cache=False)) == 10
     assert int(scaled(5, no_cache=True)) == 15

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from tilewright.lang.arguments import (
     plain_number,
     signature_of,
 )
+from tilewright.lang.calls.watch import has_changed, watched
 from tilewright.lang.carry import register_wrapper
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.trace import current
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from tilewright.lang.compile import CompiledKernel
+    from tilewright.lang.trace import Trace
 
 __all__ = ["Decorated", "Traced", "called", "stepped"]
 
@@ -80,6 +83,7 @@ class Decorated:
         self.__wrapped__ = function
         self.function: Callable[..., Any] = function
         self.options = options
+        self.watched: tuple[Any, ...] | None = None  # names whose values are in the programs
         self._programs: dict[Hashable, Traced] = {}
         self._users: weakref.WeakSet[Decorated] = weakref.WeakSet()  # whose programs have this function in them
         if "<locals>" not in function.__qualname__:
@@ -101,6 +105,7 @@ class Decorated:
     def forget(self) -> None:
         """Trace anew at the next call."""
         self._programs.clear()
+        self.watched = None
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
@@ -136,6 +141,19 @@ class Decorated:
         trace = current()
         if trace is not None and trace.owner is not None:
             self._users.add(trace.owner)
+            trace.used.append(self)
+
+    def _forget_where_names_changed(self) -> None:
+        """Trace anew what was traced with other values of the names that it reads."""
+        if self.watched and has_changed(self.watched):
+            self.forget()
+
+    def _watch(self, trace: Trace, forms: dict[str, Form]) -> None:
+        """Remember the values of the names that the functions of a trace read, and those in its Constexpr values."""
+        functions = [one.function for one in trace.used]
+        functions += [x.value for x in forms.values() if isinstance(getattr(x, "value", None), types.FunctionType)]
+        before = self.watched or ()
+        self.watched = before + watched(functions)
 
     def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
         """The forms of arguments, by parameter; *args and **kwargs are one each."""

@@ -48,6 +48,7 @@ class Jit(Decorated, _core.cuda.Launcher):
             return self._slow(*args, **kwargs)[0], None
         bound = self.bind(args, kwargs)
         bound.apply_defaults()
+        self._forget_where_names_changed()
         forms, values = self.forms_and_values(bound)
         key = tuple([form.key() for form in forms.values()])
         traced = self._programs.get(key)
@@ -89,11 +90,13 @@ class Jit(Decorated, _core.cuda.Launcher):
     def trace(self, forms: dict[str, Form], parameters: tuple[str, ...] | None = None) -> Traced:
         """The program for arguments of these forms. `parameters` are what calls give, by default all."""
         names = list(forms)
+        self._forget_where_names_changed()
         with Trace(self) as trace:
             host, returned = trace.function(
                 self.name, False, forms.values(), lambda values: called(self.body, self.signature, names, values)
             )
             given = self.parameters if parameters is None else parameters
+            self._watch(trace, forms)
             return Traced(trace.builder.finish(), host, forms, returned, given, trace.events, trace.stream)
 
 
@@ -149,7 +152,7 @@ def jit(
 
     Arrays with __dlpack__ become tensors with a dynamic layout, as if marked by mark_layout_dynamic; numbers become
     parameters of the program, unless they are `Constexpr`. What it returns is given to Python. A call with
-    no_cache=True traces anew, so that it sees globals that have changed.
+    no_cache=True traces anew, so that it sees what has changed inside of objects.
 
     >>> from tilewright import Int32
     >>> @jit

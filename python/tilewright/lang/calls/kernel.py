@@ -113,6 +113,7 @@ class KernelCall:
         forms, values = kernel.forms_and_values(bound)
         names = list(forms)
         fixed = (sizes, smem, facts)
+        kernel._forget_where_names_changed()
         key = (fixed, *[form.key() for form in forms.values()])
         traced = kernel._programs.get(key)
         if traced is None:
@@ -123,6 +124,7 @@ class KernelCall:
                     KernelCall(kernel, again)._add(made, sizes, smem, facts)
 
                 host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
+                kernel._watch(made, forms)
                 traced = Traced(made.builder.finish(), host, forms, returned, tuple(names))
             kernel._programs[key] = traced
         leaves = leaves_of([(form, values[name]) for name, form in forms.items()])
