@@ -153,7 +153,9 @@ void Block::note_turn(const Warp& warp) {
 bool Block::is_stuck() const {
   return std::all_of(cta_.warps.begin(), cta_.warps.end(), [this](const Warp& warp) {
     const Loop& loop = loops_[warp.index];
-    return warp.state != State::kReady || warp.spins >= kSpins || (loop.is_stuck && loop.changes == changes());
+    // Who tests an mbarrier is told for what it waits.
+    if (warp.state != State::kReady || warp.spins != 0) return warp.state != State::kReady || warp.spins >= kSpins;
+    return loop.is_stuck && loop.changes == changes();
   });
 }
 
@@ -184,7 +186,7 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
       complete_cluster_barrier(*cta_.cluster);
     }
     if (warp->state == State::kReady) {
-      if (cta_.shadow != nullptr) note_turn(*warp);
+      if (cta_.shadow != nullptr && cta_.launch->limit == 0) note_turn(*warp);
       if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return within_limit(*warp) ? Progress::kTurn : end();
       // A loop in which nothing changes waits for another CTA.
       if (cta_.shadow != nullptr && cta_.shadow->changes() == changes) return Progress::kTurn;
