@@ -16,6 +16,11 @@ void Translator::compute_pointer(const Operation& operation) {
     case Opcode::kFrame:
       return allocate(operation, type, half);
     case Opcode::kShared:
+      if (operation.ints.size() > 1) {
+        allocations_[id_] = static_cast<int32_t>(code_.allocations.size());
+        code_.allocations.push_back({static_cast<uint32_t>(operation.ints[0]), static_cast<uint32_t>(operation.ints[1]),
+                                     program_.values[operation.results[0]].name});
+      }
       return set_constant(operation, static_cast<uint64_t>(operation.ints[0]) << (half ? 1 : 0));
     case Opcode::kOffset: {
       const Operand pointer = operand(operation, 0), by = operand(operation, 1);

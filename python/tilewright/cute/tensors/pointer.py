@@ -74,6 +74,10 @@ class Pointer:
         """The element type, as `dtype`."""
         return self.dtype
 
+    def under(self, layout: Any) -> Pointer:
+        """The pointer of a tensor of this layout."""
+        return self
+
     @property
     def is_traced(self) -> bool:
         """Whether the address is known at run time only."""
