@@ -72,6 +72,29 @@ def test_the_second_call_runs_no_python(device, is_compiled):
     assert pointers(device.last[4])[::2] == (b.data_ptr(), c.data_ptr(), a.data_ptr())
 
 
+@pytest.mark.parametrize("make", [torch.full, lambda shape, value: [value], lambda *x: {"table": torch.full(*x)}])
+def test_what_a_constexpr_array_holds_is_compared_at_each_call(device, make):
+    @cute.kernel
+    def set_kernel(x: cute.Tensor):
+        x[cute.arch.thread_idx()[0]] = 1
+
+    @cute.jit
+    def launch(x: cute.Tensor, table: cutlass.Constexpr):
+        (number,) = table["table"] if isinstance(table, dict) else table
+        set_kernel(x).launch(block=[int(number), 1, 1])
+
+    x, seen = torch.zeros(64), []
+    for value in (32, 32, 64, 32, 96):
+        launch(x, make((1,), value))
+        seen.append(device.last[1][0])
+    table = make((1,), 32)
+    for value in (64, 128):
+        (table["table"] if isinstance(table, dict) else table)[0] = value
+        launch(x, table)
+        seen.append(device.last[1][0])
+    assert seen == [32, 32, 64, 32, 96, 64, 128]
+
+
 THREADS = 32
 
 

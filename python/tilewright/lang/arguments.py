@@ -115,7 +115,14 @@ class Static(Form):
             hash(self.value)
         except TypeError:
             return ("contents", _contents(self.value))
+        if _is_array(self.value):  # which has a hash, but for where it lies
+            return ("contents", _contents(self.value))
         return ("static", type(self.value), self.value)
+
+    @property
+    def holds_arrays(self) -> bool:
+        """Whether it has arrays, whose elements are in the program."""
+        return _has_arrays(self.value)
 
     def build(self, symbols: Iterator[Any]) -> Any:
         return self.value
@@ -145,11 +152,32 @@ def _contents(value: Any) -> Hashable:
         return kind, frozenset(value)
     if dataclasses.is_dataclass(value):
         return kind, tuple([_contents(getattr(value, field.name)) for field in dataclasses.fields(value)])
+    if isinstance(value, bytearray):
+        return kind, bytes(value)
+    if _is_array(value):
+        return kind, str(value.dtype), tuple(value.shape), _bytes(value)
     try:
         hash(value)
     except TypeError:
         return kind, id(value)
     return kind, value
+
+
+def _has_arrays(value: Any) -> bool:
+    parts = _parts(value)
+    return _is_array(value) if parts is None else any(_has_arrays(part) for _, part in parts[0](value))
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__dlpack__") and hasattr(value, "dtype") and not isinstance(value, Tensor)
+
+
+def _bytes(array: Any) -> Hashable:
+    """What an array of NumPy or torch holds; of another one, which it is."""
+    try:
+        return (array if hasattr(array, "tobytes") else array.detach().cpu().numpy()).tobytes()
+    except (AttributeError, TypeError, RuntimeError):
+        return id(array)
 
 
 class StreamForm(Form):

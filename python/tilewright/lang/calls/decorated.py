@@ -16,6 +16,7 @@ from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
 from tilewright.lang.arguments import (
     Form,
+    Static,
     array_form,
     form_of,
     is_constexpr,
@@ -23,7 +24,7 @@ from tilewright.lang.arguments import (
     plain_number,
     signature_of,
 )
-from tilewright.lang.calls.watch import has_changed, watched
+from tilewright.lang.calls.watch import watched
 from tilewright.lang.carry import register_wrapper
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.trace import current
@@ -43,7 +44,7 @@ class Traced:
 
     `parameters` are the names of what calls give, in order. `compiled` has its kernels by architecture, `loaded` its
     host function by device, `addresses` which of its parameters is the address of which argument, `events` the names of
-    the events that its launches record.
+    the events that its launches record. `holds_arrays`: whether elements of arrays are fixed in it.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Traced:
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
         self.loaded: dict[int, _core.cuda.HostFunction] = {}
         self.addresses: list[tuple[int, int]] = []
+        self.holds_arrays = any(isinstance(form, Static) and form.holds_arrays for form in forms.values())
 
 
 _NO_TENSORS = (bool, int, float, complex, str, bytes, tuple, list, dict, set, Numeric)
@@ -143,15 +145,11 @@ class Decorated:
             self._users.add(trace.owner)
             trace.used.append(self)
 
-    def _forget_where_names_changed(self) -> None:
-        """Trace anew what was traced with other values of the names that it reads."""
-        if self.watched and has_changed(self.watched):
-            self.forget()
-
     def _watch(self, trace: Trace, forms: dict[str, Form]) -> None:
         """Remember the values of the names that the functions of a trace read, and those in its Constexpr values."""
         functions = [one.function for one in trace.used]
-        functions += [x.value for x in forms.values() if isinstance(getattr(x, "value", None), types.FunctionType)]
+        fixed = [form.value for form in forms.values() if isinstance(form, Static)]
+        functions += [value for value in fixed if isinstance(value, types.FunctionType)]
         before = self.watched or ()
         self.watched = before + watched(functions)
 

@@ -17,6 +17,7 @@ from tilewright.lang.arguments import Form, numeric_annotation
 from tilewright.lang.calls.compiled import Compiled
 from tilewright.lang.calls.decorated import Decorated, Traced, called, stepped
 from tilewright.lang.calls.kernel import Kernel
+from tilewright.lang.calls.watch import has_changed
 from tilewright.lang.options import options_of
 from tilewright.lang.run import run
 from tilewright.lang.trace import Trace, current, leaves_of
@@ -48,13 +49,16 @@ class Jit(Decorated, _core.cuda.Launcher):
             return self._slow(*args, **kwargs)[0], None
         bound = self.bind(args, kwargs)
         bound.apply_defaults()
-        self._forget_where_names_changed()
+        if self.watched and has_changed(self.watched):
+            self.forget()
         forms, values = self.forms_and_values(bound)
         key = tuple([form.key() for form in forms.values()])
         traced = self._programs.get(key)
         if traced is None:
             traced = self._programs[key] = self.trace(forms)
-        return run(traced, leaves_of([(form, values[name]) for name, form in forms.items()]))
+        result, prepared = run(traced, leaves_of([(form, values[name]) for name, form in forms.items()]))
+        # C++ would compare where arrays lie that are in the program, not what they hold.
+        return result, None if traced.holds_arrays else prepared
 
     @short
     def __getitem__(self, sizes: Any) -> Any:
@@ -90,7 +94,8 @@ class Jit(Decorated, _core.cuda.Launcher):
     def trace(self, forms: dict[str, Form], parameters: tuple[str, ...] | None = None) -> Traced:
         """The program for arguments of these forms. `parameters` are what calls give, by default all."""
         names = list(forms)
-        self._forget_where_names_changed()
+        if self.watched and has_changed(self.watched):
+            self.forget()
         with Trace(self) as trace:
             host, returned = trace.function(
                 self.name, False, forms.values(), lambda values: called(self.body, self.signature, names, values)

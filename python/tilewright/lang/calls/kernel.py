@@ -13,6 +13,7 @@ from tilewright._traceback import short, short_trace, warn
 from tilewright.lang import debug
 from tilewright.lang.arguments import StreamForm
 from tilewright.lang.calls.decorated import Decorated, Traced, called, stepped
+from tilewright.lang.calls.watch import has_changed
 from tilewright.lang.run import run
 from tilewright.lang.trace import Trace, as_symbols, captured_stream, current, dimension, event_number, leaves_of
 
@@ -113,7 +114,8 @@ class KernelCall:
         forms, values = kernel.forms_and_values(bound)
         names = list(forms)
         fixed = (sizes, smem, facts)
-        kernel._forget_where_names_changed()
+        if kernel.watched and has_changed(kernel.watched):
+            kernel.forget()
         key = (fixed, *[form.key() for form in forms.values()])
         traced = kernel._programs.get(key)
         if traced is None:
