@@ -172,7 +172,7 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "__dlpack__") and hasattr(value, "dtype") and not isinstance(value, Tensor)
 
 
-def _bytes(array: Any) -> Hashable:
+def _bytes(array: Any) -> Any:
     """What an array of NumPy or torch holds; of another one, which it is."""
     try:
         return (array if hasattr(array, "tobytes") else array.detach().cpu().numpy()).tobytes()

@@ -16,6 +16,7 @@ from tilewright.numeric.traced import is_tracing
 
 if TYPE_CHECKING:
     from tilewright._core import Swizzle
+    from tilewright._typing import AnyLayout
 
 __all__ = ["AddressSpace", "Pointer", "aligned_after", "make_ptr", "recast_ptr", "require_alignment"]
 
@@ -74,7 +75,7 @@ class Pointer:
         """The element type, as `dtype`."""
         return self.dtype
 
-    def under(self, layout: Any) -> Pointer:
+    def under(self, layout: AnyLayout) -> Pointer:
         """The pointer of a tensor of this layout."""
         return self
 

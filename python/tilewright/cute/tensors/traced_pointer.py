@@ -14,6 +14,7 @@ from tilewright.numeric.traced import emit, symbol_of
 
 if TYPE_CHECKING:
     from tilewright._core import Swizzle
+    from tilewright._typing import AnyLayout
 
 __all__ = ["TracedPointer", "address_pointer", "frame_pointer", "pointer_type", "shared_pointer"]
 
@@ -83,15 +84,16 @@ class TracedPointer(Pointer):
         symbol = emit("recast", (self.symbol,), type=pointer_type(dtype, memspace, alignment, swizzle))
         return TracedPointer(dtype, symbol, memspace, alignment, swizzle, self.room)
 
-    def under(self, layout: Any) -> Pointer:
+    def under(self, layout: AnyLayout) -> Pointer:
         """The pointer of a tensor of this layout.
 
         It stays within the allocation that it begins, if that has room for the layout. Elsewhere it may reach into the
         next one, as a tensor does that is laid over the memory of several others.
         """
-        is_known = self.room is not None and _core.is_static(layout)
-        has_room = is_known and int(_core.cosize(layout)) * self.dtype.bits <= 8 * self.room
-        if has_room or self.memspace is not AddressSpace.smem:
+        if self.memspace is not AddressSpace.smem:
+            return self
+        room = self.room if self.room is not None and _core.is_static(layout) else 0
+        if room and int(_core.cosize(layout)) * self.dtype.bits <= 8 * room:
             return self
         kind = pointer_type(self.dtype, self.memspace, self.alignment, self.swizzle)
         return self.with_symbol(emit("recast", (self.symbol,), type=kind, ints=(1,)))
