@@ -92,6 +92,7 @@ struct Launcher {
       vectorcallfunc call;
   PyObject* slow;        // nullptr: the method _slow of a subclass
   PyObject* parameters;  // a tuple of names
+  PyObject* watched;     // nullptr, or a tuple: a namespace, a name in it and the value that it had, for each name
   PyObject* dict;
   PyObject* weak;
   Table table;
@@ -158,6 +159,24 @@ PyObject* call_python(Launcher* self, PyObject* const* args, size_t positional, 
   return PyObject_VectorcallMethod(name, all.data(), positional + 1, keywords);
 }
 
+// Whether a name means another value than when it was watched. A cell is a namespace without names.
+bool has_changed(PyObject* watched) {
+  if (watched == nullptr || !PyTuple_CheckExact(watched)) return false;
+  for (Py_ssize_t i = 0; i + 2 < PyTuple_GET_SIZE(watched); i += 3) {
+    PyObject* const space = PyTuple_GET_ITEM(watched, i);
+    PyObject* const now =
+        PyCell_Check(space) ? PyCell_GET(space) : PyDict_GetItemWithError(space, PyTuple_GET_ITEM(watched, i + 1));
+    if (now != PyTuple_GET_ITEM(watched, i + 2)) return true;
+  }
+  return false;
+}
+
+void forget_all(Launcher* self) {
+  self->table.clear();
+  const std::vector<std::shared_ptr<Family>> gone = std::move(self->families);
+  self->families.clear();
+}
+
 // Calls slow(). The launch that it returns is remembered where there is a key.
 PyObject* call_slow(Launcher* self, PyObject* const* args, size_t positional, PyObject* keywords, const CallKey* key,
                     uint64_t hash) {
@@ -189,6 +208,11 @@ PyObject* call(PyObject* object, PyObject* const* args, size_t flags, PyObject* 
     // While a function is traced, what it calls is a part of it.
     if (paused != 0 || program::current() != nullptr || !key.read(args, positional, keywords, self->parameters)) {
       return call_slow(self, args, positional, keywords, nullptr, 0);
+    }
+    if (has_changed(self->watched)) {
+      PyErr_Clear();
+      const CriticalSection section{py::handle(object)};
+      forget_all(self);
     }
     const uint64_t hash = key.hash();
     Prepared* found = nullptr;
@@ -262,6 +286,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->slow);
   Py_VISIT(self->dict);
+  Py_VISIT(self->watched);
   for (const Entry* entry = self->table.oldest(); entry != nullptr; entry = entry->newer) {
     Py_VISIT(entry->owner.ptr());
     for (const py::object& kept : entry->kept) Py_VISIT(kept.ptr());
@@ -272,16 +297,11 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
-void forget_all(Launcher* self) {
-  self->table.clear();
-  const std::vector<std::shared_ptr<Family>> gone = std::move(self->families);
-  self->families.clear();
-}
-
 // slow stays: a call must not find it gone. The cycle is broken by the rest, or by what slow refers to.
 int clear(PyObject* object) {
   Launcher* self = self_of(object);
   Py_CLEAR(self->dict);
+  Py_CLEAR(self->watched);
   forget_all(self);
   return 0;
 }
@@ -365,6 +385,7 @@ PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(Launcher, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Launcher, weak), READONLY, nullptr},
     {"slow", T_OBJECT, offsetof(Launcher, slow), READONLY, nullptr},
+    {"watched", T_OBJECT, offsetof(Launcher, watched), 0, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 
@@ -397,7 +418,9 @@ void bind_launcher(py::module_& m) {
       "A callable that launches again, at the addresses of the new tensors, what slow(*args, **kwargs) prepared for "
       "arguments of the same kind: slow returns (result, Prepared or None). parameters are the names of slow's "
       "parameters; without its name there, a tensor given by keyword always goes to slow. A subclass is made with what "
-      "arguments it likes, has its slow path as its method _slow, and sets its parameters.";
+      "arguments it likes, has its slow path as its method _slow, and sets its parameters. watched: None, or a tuple "
+      "of a namespace (a dict, or a cell), a name in it and its value, for each name; where one means another value, "
+      "all launches are forgotten.";
   static PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>(doc)},
       {Py_tp_new, slot(make)},

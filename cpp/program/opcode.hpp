@@ -114,9 +114,10 @@ enum class Family : uint8_t {
                                            ints: of each element the group of the result; in order of elements */      \
   /* pointers */                                                                                                       \
   X(kFrame, "frame", kPointer, false)   /* -> rmem pointer type=; ints: elements, the alignment in bytes */            \
-  X(kShared, "shared", kPointer, true)  /* -> smem pointer type=; ints[0]: byte offset in the CTA's shared memory */   \
+  X(kShared, "shared", kPointer, true)  /* -> smem pointer type=; ints: byte offset in the CTA's shared memory, bytes */\
   X(kOffset, "offset", kPointer, true)  /* pointer, Int32 or Int64 in elements -> type= (its alignment) */             \
-  X(kRecast, "recast", kPointer, true)  /* pointer -> type=: another scalar, space, alignment or swizzle */            \
+  X(kRecast, "recast", kPointer, true)  /* pointer -> type=: another scalar, space, alignment or swizzle; ints: there  \
+                                           if it may reach beyond the allocation that it comes from */                 \
   X(kMapa, "mapa", kPointer, true)      /* pointer to shared memory, Int32 rank of a CTA in the cluster -> type=: the   \
                                            same place there, generic */                                                \
   X(kAddress, "address", kPointer, true)    /* pointer -> Int64 */                                                     \

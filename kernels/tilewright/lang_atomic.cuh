@@ -48,37 +48,38 @@ __device__ T atomic_combine(T* pointer, T x, const Combine& combine) {
   });
 }
 
+// The pointer alone says what T is, as the literals of narrow integers are ints.
 template <class T>
-__device__ T atomic_add(T* pointer, T x) {
+__device__ T atomic_add(T* pointer, decltype(T()) x) {
   return atomic_combine(pointer, x, [](auto a, auto b) { return a + b; });
 }
 // Of a number and NaN it is the number.
 template <class T>
-__device__ T atomic_min(T* pointer, T x) {
+__device__ T atomic_min(T* pointer, decltype(T()) x) {
   return atomic_combine(pointer, x, [](auto a, auto b) { return b < a || a != a ? b : a; });
 }
 template <class T>
-__device__ T atomic_max(T* pointer, T x) {
+__device__ T atomic_max(T* pointer, decltype(T()) x) {
   return atomic_combine(pointer, x, [](auto a, auto b) { return b > a || a != a ? b : a; });
 }
 template <class T>
-__device__ T atomic_and(T* pointer, T x) {
+__device__ T atomic_and(T* pointer, decltype(T()) x) {
   return atomic_combine(pointer, x, [](auto a, auto b) { return a & b; });
 }
 template <class T>
-__device__ T atomic_or(T* pointer, T x) {
+__device__ T atomic_or(T* pointer, decltype(T()) x) {
   return atomic_combine(pointer, x, [](auto a, auto b) { return a | b; });
 }
 template <class T>
-__device__ T atomic_xor(T* pointer, T x) {
+__device__ T atomic_xor(T* pointer, decltype(T()) x) {
   return atomic_combine(pointer, x, [](auto a, auto b) { return a ^ b; });
 }
 template <class T>
-__device__ T atomic_exch(T* pointer, T x) {
+__device__ T atomic_exch(T* pointer, decltype(T()) x) {
   return atomic_change(pointer, [&](T) { return x; });
 }
 template <class T>
-__device__ T atomic_cas(T* pointer, T expected, T x) {
+__device__ T atomic_cas(T* pointer, decltype(T()) expected, decltype(T()) x) {
   using Word = typename AtomicWord<sizeof(T)>::type;
   return __builtin_bit_cast(
       T, atomicCAS(reinterpret_cast<Word*>(pointer), __builtin_bit_cast(Word, expected), __builtin_bit_cast(Word, x)));

@@ -248,3 +248,26 @@ def test_extents_beyond_32_bits_are_refused_at_every_call():
     compiled = cute.compile(f, small)
     with pytest.raises(ValueError, match=r"x.shape\[0\] is 2147483648, beyond the 32 bits that it has"):
         compiled(large)
+
+
+@cute.kernel
+def numbers_kernel(x: cute.Tensor, f: Float32, n: Int32, is_set: cutlass.Boolean, free):
+    x[0] = f + n + free if is_set else Float32(-1)
+
+
+@cute.jit
+def numbers(x: cute.Tensor, f: Float32, n: Int32, is_set: cutlass.Boolean, free):
+    numbers_kernel(x, f, n, is_set, free).launch()
+
+
+def test_scalars_of_numpy_are_numbers():
+    x = np.zeros(1, np.float32)
+    for f in (np.float32(0.5), np.float16(0.5), np.float64(0.5), 0.5):
+        for is_set in (np.bool_(True), True, np.False_):
+            numbers(x, f, np.int64(3), is_set, np.uint8(4))
+            assert x[0] == (7.5 if is_set else -1)
+            numbers(x, f, np.int16(30), is_set, np.uint8(40))
+            assert x[0] == (70.5 if is_set else -1)
+    assert len(numbers._programs) == 1
+    with pytest.raises(TypeError, match="argument x: expected a tensor, or an array with __dlpack__"):
+        numbers(np.float32(3), 0.5, 3, True, 4)

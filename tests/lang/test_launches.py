@@ -120,7 +120,13 @@ def test_too_little_shared_memory_is_said_and_mended(smem, is_warned):
         launch(x)
     assert x[0] == 5
     texts = [str(one.message) for one in caught]
+    assert {one.filename for one in caught} <= {__file__}
     assert texts == (["launch: smem=16 bytes of shared memory, but fill allocates 256, which it gets"] * is_warned)
+
+
+def test_less_than_no_shared_memory_is_refused():
+    with pytest.raises(ValueError, match="smem=-1 bytes of shared memory; expected at least 0"):
+        _add(_tensor(0), 1).launch(smem=-1)
 
 
 def test_names_have_a_prefix():
@@ -159,14 +165,14 @@ def test_a_function_behind_a_decorator_is_compiled():
 
 
 def test_a_call_that_traces_anew():
-    factor = 2
+    factors = [2]
 
     @cute.jit
     def scaled(n: cutlass.Int32):
-        return n * factor
+        return n * factors[0]
 
     assert int(scaled(5)) == 10
-    factor = 3
+    factors[0] = 3
     assert int(scaled(5)) == 10
     assert int(scaled(5, no_cache=False)) == 10
     assert int(scaled(5, no_cache=True)) == 15

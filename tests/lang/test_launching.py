@@ -72,6 +72,60 @@ def test_the_second_call_runs_no_python(device, is_compiled):
     assert pointers(device.last[4])[::2] == (b.data_ptr(), c.data_ptr(), a.data_ptr())
 
 
+@pytest.mark.parametrize("make", [torch.full, lambda shape, value: [value], lambda *x: {"table": torch.full(*x)}])
+def test_what_a_constexpr_array_holds_is_compared_at_each_call(device, make):
+    @cute.kernel
+    def set_kernel(x: cute.Tensor):
+        x[cute.arch.thread_idx()[0]] = 1
+
+    @cute.jit
+    def launch(x: cute.Tensor, table: cutlass.Constexpr):
+        (number,) = table["table"] if isinstance(table, dict) else table
+        set_kernel(x).launch(block=[int(number), 1, 1])
+
+    x, seen = torch.zeros(64), []
+    for value in (32, 32, 64, 32, 96):
+        launch(x, make((1,), value))
+        seen.append(device.last[1][0])
+    table = make((1,), 32)
+    for value in (64, 128):
+        (table["table"] if isinstance(table, dict) else table)[0] = value
+        launch(x, table)
+        seen.append(device.last[1][0])
+    assert seen == [32, 32, 64, 32, 96, 64, 128]
+
+
+THREADS = 32
+
+
+@pytest.mark.parametrize("where", ["module", "closure"])
+def test_launches_are_repeated_until_a_name_has_another_value(device, monkeypatch, where):
+    threads = 32
+
+    @cute.kernel
+    def set_kernel(x: cute.Tensor):
+        x[cute.arch.thread_idx()[0]] = 1
+
+    @cute.jit
+    def launch_by_closure(x: cute.Tensor):
+        set_kernel(x).launch(block=[threads, 1, 1])
+
+    @cute.jit
+    def launch_by_module(x: cute.Tensor):
+        set_kernel(x).launch(block=[THREADS, 1, 1])
+
+    x = torch.zeros(64)
+    launch = launch_by_module if where == "module" else launch_by_closure
+    launch(x)
+    launch(x)
+    assert (device.counts, device.last[1]) == ((1, 2), (32, 1, 1))
+    threads = 64
+    monkeypatch.setitem(globals(), "THREADS", 64)
+    launch(x)
+    launch(x)
+    assert (device.counts, device.last[1]) == ((2, 4), (64, 1, 1))
+
+
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_a_new_size_runs_no_python(device, is_compiled):
     f = called(make_add(), vectors(1000), is_compiled=is_compiled)

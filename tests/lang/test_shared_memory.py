@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -148,3 +150,55 @@ def test_a_swizzle_that_is_made_counts_bytes():
         byte_swizzle_kernel(x, swizzle).launch(block=1)
         found[str(type(swizzle).__name__), str(swizzle)] = np.array_equal(x, np.arange(512))
     assert found == {("LayoutSwizzle", "S<3,3,3>"): True, ("Swizzle", "S<3,4,3>"): True, ("Swizzle", "S<3,3,3>"): False}
+
+
+# ---- allocations ----
+
+
+@cute.kernel
+def neighbours(x: cute.Tensor, how: cutlass.Constexpr):
+    i, _, _ = cute.arch.thread_idx()
+    memory = cutlass.utils.SmemAllocator()
+    first = memory.allocate_tensor(cutlass.Int32, cute.make_layout((8, 4)))
+    second = memory.allocate_tensor(cutlass.Int32, cute.make_layout(32))
+    first[i], second[i] = x[i], x[i]
+    cute.arch.sync_threads()
+    if cutlass.const_expr(how == "element"):
+        x[i] = first[i + 1]  # beyond
+    if cutlass.const_expr(how == "slice"):
+        x[i] = first[None, i // 8 + 1][i % 8]  # beyond
+    if cutlass.const_expr(how == "atomic"):
+        cute.arch.atomic_add(first.iterator + (i + 1), 1)  # beyond
+    if cutlass.const_expr(how == "before"):
+        x[i] = second[i - 1]  # beyond
+    if cutlass.const_expr(how == "over both"):
+        both = cute.make_tensor(first.iterator, cute.make_layout(64))
+        x[i] = both[63 - i]
+    if cutlass.const_expr(how == "pointer"):
+        x[i] = cute.make_tensor(first.iterator + 16, cute.make_layout(32))[i]
+    if cutlass.const_expr(how == "recast"):
+        halves = cute.recast_ptr(first.iterator, dtype=cutlass.Int16)
+        x[i] = cute.make_tensor(halves, cute.make_layout(64))[2 * i].to(cutlass.Int32)
+
+
+@pytest.mark.parametrize(("how", "byte"), [("element", 128), ("slice", 128), ("atomic", 128), ("before", -4)])
+def test_who_leaves_an_allocation_for_the_next_one_is_out_of_bounds(how, byte):
+    with pytest.raises(cute.KernelError) as info:
+        neighbours(np.arange(32, dtype=np.int32), how).launch(block=[32, 1, 1])
+    (finding,) = info.value.findings
+    assert finding.kind == "out of bounds"
+    assert finding.message == f"byte {byte} of an allocation of 128 bytes of shared memory"
+    lines, start = inspect.getsourcelines(neighbours.function)
+    assert finding.line in [n for n, line in enumerate(lines, start) if line.endswith("# beyond\n")]
+
+
+@pytest.mark.parametrize("how", ["over both", "pointer", "recast"])
+def test_a_tensor_may_be_laid_over_several_allocations(how):
+    x = np.arange(32, dtype=np.int32)
+    neighbours(x, how).launch(block=[32, 1, 1])
+    expected = {
+        "over both": [31 - i for i in range(32)],
+        "pointer": [*range(16, 32), *range(16)],
+        "recast": list(range(32)),
+    }
+    assert x.tolist() == expected[how]

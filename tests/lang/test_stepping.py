@@ -89,3 +89,21 @@ def test_a_deadlock_says_who_waits():
 
     with pytest.raises(RuntimeError, match=r"^deadlock: 3 of 4 threads wait at sync_threads; thread 2 is not there"):
         wait().debug(block=4)
+
+
+def test_compiling_traces_where_all_calls_step(monkeypatch):
+    monkeypatch.setattr("tilewright.lang.debug.ALWAYS", True)
+
+    @cute.kernel
+    def double_kernel(x: cute.Tensor):
+        i, _, _ = cute.arch.thread_idx()
+        x[i] = x[i] * 2
+
+    @cute.jit
+    def double(x: cute.Tensor):
+        double_kernel(x).launch(block=[x.shape[0], 1, 1])
+
+    x = np.arange(4, dtype=np.int32)
+    cute.compile(double, x)(x)
+    double(x)
+    assert x.tolist() == [0, 4, 8, 12]

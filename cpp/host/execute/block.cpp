@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "host/execute/async/bulk.hpp"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr int64_t kTurn = int64_t{1} << 14;  // jumps back of a warp before others have their turn
 constexpr int kTurnsOfCta = 4;               // turns that a warp takes to the end before other CTAs have theirs
+constexpr std::size_t kStates = 64;          // of a warp that are compared
 constexpr uint64_t kSpins = 10000;  // failed tests of mbarriers in which nothing changed, after which nothing will
 constexpr std::size_t kPadding = 64;
 
@@ -121,12 +124,39 @@ void Block::begin(uint64_t linear) {
   if (cta_.shadow != nullptr) cta_.shadow->begin(cta_);
   turns_ = 0;
   last_ = ~std::size_t{0};
+  loops_.assign(cta_.warps.size(), Loop{});
 }
 
 const Warp* Block::looping() const {
   const auto loops =
       std::find_if(cta_.warps.begin(), cta_.warps.end(), [](const Warp& warp) { return warp.state == State::kReady; });
   return loops == cta_.warps.end() ? nullptr : &*loops;
+}
+
+uint64_t Block::changes() const { return cta_.shadow->changes() + cta_.cluster->changes; }
+
+void Block::note_turn(const Warp& warp) {
+  Loop& loop = loops_[warp.index];
+  const uint64_t now = changes();
+  if (loop.changes != now || loop.states.size() == kStates) loop = {now, {}, false};
+  const auto text = [](const void* first, std::size_t bytes) {
+    return std::hash<std::string_view>{}({static_cast<const char*>(first), bytes});
+  };
+  uint64_t state = mixed(uint64_t{warp.pc} << 32 | warp.mask);
+  state = mixed(state ^ text(warp.masks.data(), warp.masks.size() * sizeof(Mask)));
+  state = mixed(state ^ text(warp.registers, cta_.code->register_bytes));
+  state = mixed(state ^ text(warp.frame, std::size_t{cta_.code->frame_bytes} * kLanes));
+  loop.is_stuck = loop.is_stuck || std::find(loop.states.begin(), loop.states.end(), state) != loop.states.end();
+  loop.states.push_back(state);
+}
+
+bool Block::is_stuck() const {
+  return std::all_of(cta_.warps.begin(), cta_.warps.end(), [this](const Warp& warp) {
+    const Loop& loop = loops_[warp.index];
+    // Who tests an mbarrier is told for what it waits.
+    if (warp.state != State::kReady || warp.spins != 0) return warp.state != State::kReady || warp.spins >= kSpins;
+    return loop.is_stuck && loop.changes == changes();
+  });
 }
 
 Block::Progress Block::end() {
@@ -156,6 +186,7 @@ Block::Progress Block::advance(const std::function<bool()>& is_stopped) {
       complete_cluster_barrier(*cta_.cluster);
     }
     if (warp->state == State::kReady) {
+      if (cta_.shadow != nullptr && cta_.launch->limit == 0) note_turn(*warp);
       if (++turns_ % (kTurnsOfCta * cta_.warps.size()) == 0) return within_limit(*warp) ? Progress::kTurn : end();
       // A loop in which nothing changes waits for another CTA.
       if (cta_.shadow != nullptr && cta_.shadow->changes() == changes) return Progress::kTurn;

@@ -28,6 +28,8 @@ class Block {
   bool find_deadlock();
   // A warp that can go on, where there is one.
   const Warp* looping() const;
+  // Whether each warp that can go on has come back to a state in which it was before, and nothing has changed since.
+  bool is_stuck() const;
 
  private:
   void set_fixed(const Warp& warp) const;
@@ -41,10 +43,19 @@ class Block {
   Progress end();
 
   bool within_limit(const Warp& warp);
+  // Compares the warp's state at the end of a turn with those since the last change of memory.
+  void note_turn(const Warp& warp);
+  uint64_t changes() const;
 
+  struct Loop {
+    uint64_t changes = 0;
+    std::vector<uint64_t> states;  // hashes
+    bool is_stuck = false;
+  };
   Cta cta_;
   std::size_t last_ = ~std::size_t{0};
   std::size_t turns_ = 0;
+  std::vector<Loop> loops_;  // of warps
 };
 
 }  // namespace tilewright::execute

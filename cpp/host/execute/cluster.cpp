@@ -93,6 +93,11 @@ const Warp* Cluster::looping() const {
   return nullptr;
 }
 
+bool Cluster::is_stuck() {
+  const auto is_stuck = [](const auto& block) { return block->is_over() || block->is_stuck(); };
+  return std::all_of(blocks_.begin(), blocks_.end(), is_stuck) && !land_one(state_);
+}
+
 bool Cluster::find_deadlock() {
   if (report_waiting()) return false;
   for (const auto& block : blocks_) {

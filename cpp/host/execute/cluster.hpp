@@ -16,6 +16,8 @@ class Cluster {
   bool advance(const std::function<bool()>& is_stopped);
   // A warp that loops, where there is one.
   const Warp* looping() const;
+  // Whether nothing will change any more by what its CTAs do.
+  bool is_stuck();
 
  private:
   // Each CTA in turn: whether one of them took all of its turn.

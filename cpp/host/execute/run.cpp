@@ -23,7 +23,7 @@ namespace tilewright::execute {
 namespace {
 
 constexpr std::size_t kMostClusters = 256;  // that are under way at once
-constexpr uint64_t kRounds = 64;            // of turns in which nothing changed, after which nothing will
+constexpr uint64_t kRounds = 1024;          // of turns in which nothing changed, after which nothing will
 constexpr int64_t kSharesOfWorker = 16;
 constexpr int64_t kWorkOfWorker = int64_t{1} << 14;  // instructions of warps; less does not pay for a thread's start
 constexpr std::chrono::milliseconds kBetweenQuestions{100};
@@ -66,7 +66,7 @@ class Worker {
       if (more && shadow_ != nullptr && waiting.size() >= most_) {
         if (shadow_->changes() != changes) turns = 0;
         changes = shadow_->changes();
-        if (++turns > kRounds * waiting.size() && find_starved(*waiting.front(), waiting.size())) return;
+        if (++turns > kRounds * waiting.size() && find_starved(*waiting.front(), waiting.size(), true)) return;
       }
       std::unique_ptr<Cluster> cluster;
       uint64_t i = 0;
@@ -86,6 +86,12 @@ class Worker {
       const bool is_over = cluster->advance([this] { return is_stopped(); });
       if (is_over) turns = 0;
       (is_over ? idle : waiting).push_back(std::move(cluster));
+      const auto is_stuck = [](const auto& each) { return each->is_stuck(); };
+      if (shadow_ != nullptr && !is_over && (!more || waiting.size() >= most_) && waiting.back()->is_stuck() &&
+          std::all_of(waiting.begin(), waiting.end(), is_stuck) &&
+          find_starved(*waiting.front(), waiting.size(), more)) {
+        return;
+      }
       is_stopped();
     }
   }
@@ -113,12 +119,13 @@ class Worker {
     return launch.check && launch.resident != 0 ? launch.resident : kMostClusters;
   }
 
-  // All clusters that are under way loop, and nothing changes: they wait for one that has not begun.
-  bool find_starved(const Cluster& cluster, std::size_t under_way) {
+  // All clusters that are under way loop, and nothing changes: they wait for one that has not begun, or for nothing.
+  bool find_starved(const Cluster& cluster, std::size_t under_way, bool more) {
     const Warp* warp = cluster.looping();
     if (warp == nullptr) return false;
     warp->cta->report(
         *warp, warp->code->instructions[warp->pc], FindingKind::kDeadlock, std::countr_zero(warp->live), [&] {
+          if (!more) return std::string("the thread loops for ever: nothing that it reads changes any more");
           const bool one = under_way == 1;
           return concat("the thread loops for ever: ", under_way, one ? " cluster or CTA is" : " clusters or CTAs are",
                         " under way, nothing changes any more, and the others begin only when ",

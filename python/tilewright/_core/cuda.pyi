@@ -500,7 +500,7 @@ class Bound:
 
 class Launcher:
     """
-    A callable that launches again, at the addresses of the new tensors, what slow(*args, **kwargs) prepared for arguments of the same kind: slow returns (result, Prepared or None). parameters are the names of slow's parameters; without its name there, a tensor given by keyword always goes to slow. A subclass is made with what arguments it likes, has its slow path as its method _slow, and sets its parameters.
+    A callable that launches again, at the addresses of the new tensors, what slow(*args, **kwargs) prepared for arguments of the same kind: slow returns (result, Prepared or None). parameters are the names of slow's parameters; without its name there, a tensor given by keyword always goes to slow. A subclass is made with what arguments it likes, has its slow path as its method _slow, and sets its parameters. watched: None, or a tuple of a namespace (a dict, or a cell), a name in it and its value, for each name; where one means another value, all launches are forgotten.
     """
 
     def __init__(
@@ -522,6 +522,10 @@ class Launcher:
     def parameters(self, names: tuple[str, ...]) -> None: ...
     @property
     def slow(self) -> collections.abc.Callable[..., tuple[typing.Any, Prepared | None]] | None: ...
+    @property
+    def watched(self) -> tuple[typing.Any, ...] | None: ...
+    @watched.setter
+    def watched(self, names: tuple[typing.Any, ...] | None) -> None: ...
 
 def allocate_async(
     device: typing.SupportsInt | typing.SupportsIndex,

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tilewright.cute.tensors.pointer import Pointer
 from tilewright.lang import debug, stepping
 from tilewright.lang.control.branches import Predicated
+from tilewright.lang.library.atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_exch,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_xor,
+)
 from tilewright.lang.library.barriers import (
     cluster_arrive,
     cluster_arrive_relaxed,
@@ -39,8 +48,6 @@ from tilewright.numeric.traced import symbol_of as _symbol_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias, TypeVar
-
-    from tilewright.cute.tensors.tensor import Tensor
 
     Coord: TypeAlias = tuple[Int32, Int32, Int32]
     Index: TypeAlias = Int32 | int  # an integer of the kernel, or a Python one
@@ -493,67 +500,6 @@ def clock64(*, loc: object = None, ip: object = None) -> Int64:
 def globaltimer(*, loc: object = None, ip: object = None) -> Int64:
     """The device's time in nanoseconds."""
     return _op("clock", (), Int64, text="globaltimer")
-
-
-# ---- atomics ----
-
-
-def atomic_add(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
-    """Add to an element in one step; the value before."""
-    return _atomic("add", ptr, val)
-
-
-def atomic_min(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
-    """Keep the smaller of an element and a value; the value before."""
-    return _atomic("min", ptr, val)
-
-
-def atomic_max(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
-    """Keep the greater of an element and a value; the value before."""
-    return _atomic("max", ptr, val)
-
-
-def atomic_and(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
-    """Keep the bits that a value has, too; the value before."""
-    return _atomic("and", ptr, val)
-
-
-def atomic_or(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
-    """Set the bits of a value; the value before."""
-    return _atomic("or", ptr, val)
-
-
-def atomic_xor(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
-    """Flip the bits of a value; the value before."""
-    return _atomic("xor", ptr, val)
-
-
-def atomic_exch(ptr: Pointer | Tensor, val: Value, **options: object) -> Numeric:
-    """Store a value; the value before."""
-    return _atomic("exch", ptr, val)
-
-
-def atomic_cas(ptr: Pointer | Tensor, cmp: Value, val: Value, **options: object) -> Numeric:
-    """Store a value where the element is equal to `cmp`; the value before."""
-    return _atomic("cas", ptr, val, cmp)
-
-
-def _atomic(kind: str, ptr: Any, val: Any, *more: Any) -> Numeric:
-    pointer = getattr(ptr, "iterator", ptr)
-    if not isinstance(pointer, Pointer):
-        raise TypeError(
-            f"atomic_{kind}: expected a pointer or a tensor of memory, but got {ptr!r}; element (i, j) of t lies at "
-            "t.iterator + t.layout((i, j))"
-        )
-    dtype = pointer.dtype
-    values = [_value(x, dtype) for x in (val, *more)]
-    if current() is None:
-        before: Numeric = stepping.atomic(kind, pointer, *values)
-        return before
-    access = getattr(pointer, "symbol", None)
-    if access is None:
-        raise TypeError(f"atomic_{kind}: {pointer} is not memory of this kernel")
-    return dtype._of(_emit("atomic", [_symbol(x) for x in values], accesses=[access], text=kind))
 
 
 # ---- operations and their operands ----

@@ -39,6 +39,7 @@ __all__ = [
     "form_of",
     "is_constexpr",
     "numeric_annotation",
+    "plain_number",
     "register_jit_arg_adapter",
     "signature_of",
 ]
@@ -114,7 +115,14 @@ class Static(Form):
             hash(self.value)
         except TypeError:
             return ("contents", _contents(self.value))
+        if _is_array(self.value):  # which has a hash, but for where it lies
+            return ("contents", _contents(self.value))
         return ("static", type(self.value), self.value)
+
+    @property
+    def holds_arrays(self) -> bool:
+        """Whether it has arrays, whose elements are in the program."""
+        return _has_arrays(self.value)
 
     def build(self, symbols: Iterator[Any]) -> Any:
         return self.value
@@ -144,11 +152,32 @@ def _contents(value: Any) -> Hashable:
         return kind, frozenset(value)
     if dataclasses.is_dataclass(value):
         return kind, tuple([_contents(getattr(value, field.name)) for field in dataclasses.fields(value)])
+    if isinstance(value, bytearray):
+        return kind, bytes(value)
+    if _is_array(value):
+        return kind, str(value.dtype), tuple(value.shape), _bytes(value)
     try:
         hash(value)
     except TypeError:
         return kind, id(value)
     return kind, value
+
+
+def _has_arrays(value: Any) -> bool:
+    parts = _parts(value)
+    return _is_array(value) if parts is None else any(_has_arrays(part) for _, part in parts[0](value))
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__dlpack__") and hasattr(value, "dtype") and not isinstance(value, Tensor)
+
+
+def _bytes(array: Any) -> Any:
+    """What an array of NumPy or torch holds; of another one, which it is."""
+    try:
+        return (array if hasattr(array, "tobytes") else array.detach().cpu().numpy()).tobytes()
+    except (AttributeError, TypeError, RuntimeError):
+        return id(array)
 
 
 class StreamForm(Form):
@@ -232,6 +261,7 @@ class Number(Form):
             leaves.add(value._value)
             return
         # A number that is known while tracing, and one of a call.
+        value = plain_number(value)
         if not isinstance(value, (bool, int, float, Numeric)) and not hasattr(value, "__index__"):
             raise TypeError(f"{self.name}: expected {self.dtype}, but got {value!r} of type {type(value).__name__}")
         number = value if type(value) is self.dtype else self.dtype(value)
@@ -487,7 +517,7 @@ def form_of(
 ) -> Form:
     """The form of an argument, which its annotation may tell: `n: Int32`, `tile: Constexpr[int]`.
 
-    `where` names the argument in errors. Numbers of Python and arrays of other libraries become
+    `where` names the argument in errors. Numbers of Python and NumPy and arrays of other libraries become
     parameters, but where what is Python's is fixed.
     """
     if is_constexpr(annotation) or value is None:
@@ -497,6 +527,7 @@ def form_of(
                 f"time: annotate the parameter so ({name}: {type(value)}), or make it Constexpr where it comes from"
             )
         return Static(name, value)
+    value = plain_number(value)
     dtype = numeric_annotation(annotation)
     if dtype is not None and type(value) not in _adapters:
         return _number(value, dtype, name, where)
@@ -583,6 +614,19 @@ def numeric_annotation(annotation: Any) -> type[Numeric] | None:
 
 def is_symbol(value: Any) -> bool:
     return isinstance(value, program.Symbol)
+
+
+def plain_number(value: Any) -> Any:
+    """A scalar of NumPy as Python's number; anything else as it is.
+
+    >>> import numpy
+    >>> plain_number(numpy.float32(0.5)), plain_number(numpy.bool_(True))
+    (0.5, True)
+    """
+    if type(value).__module__ != "numpy" or not hasattr(value, "item") or hasattr(value, "__dlpack__"):
+        return value
+    number = value.item()
+    return number if isinstance(number, (bool, int, float)) else value
 
 
 def _number(value: Any, dtype: type[Numeric], name: str, where: str = "") -> Number:

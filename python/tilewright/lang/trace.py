@@ -45,6 +45,7 @@ class Trace:
 
     def __init__(self, owner: Any = None) -> None:
         self.owner = owner
+        self.used = [] if owner is None else [owner]  # the decorated functions that are traced
         self.builder = program.Builder()
         self.in_kernel = False
         self.shared = Shared()

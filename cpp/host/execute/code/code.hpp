@@ -101,7 +101,7 @@ struct AccessCode {
   uint32_t vector = 1;           // neighbouring elements that one instruction of the GPU moves
   uint32_t vector_step = 1;      // from element to element of these, in the order of the access
   int32_t parameter = -1;        // the kernel's parameter that the pointer comes from, where that is known
-  int32_t allocation = -1;       // the frame that it comes from
+  int32_t allocation = -1;       // the frame, or the allocation of shared memory, that it comes from
   std::string name;              // the user's, of the pointer
 };
 
@@ -111,9 +111,10 @@ struct MemoryCode {
   std::string text;
   std::vector<Slot> slots;        // of the operands, where the instruction has no room for them
   bool is_map_in_memory = false;  // of a copy of boxes: the first operand points to a tensor map
+  bool is_result_used = false;    // of an atomic
 };
 
-struct Allocation {  // in a thread's frame
+struct Allocation {  // in a thread's frame, or in shared memory
   uint32_t offset;
   uint32_t bytes;
   std::string name;

@@ -77,7 +77,8 @@ class Facts {
     if (is_frame || operation.code == Opcode::kShared) fact.allocation = id;
     if (operation.code == Opcode::kOffset || operation.code == Opcode::kRecast) {
       fact.parameter = facts_[operation.operands[0]].parameter;
-      fact.allocation = facts_[operation.operands[0]].allocation;
+      const bool is_apart = operation.code == Opcode::kRecast && !operation.ints.empty();
+      if (!is_apart) fact.allocation = facts_[operation.operands[0]].allocation;
     }
     if (operation.code == Opcode::kSelect && program_.type(operation.results[0]).is_pointer()) {
       ValueFacts both = facts_[operation.operands[1]];

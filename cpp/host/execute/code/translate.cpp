@@ -121,7 +121,7 @@ void Translator::compute_for(const Operation& operation) {
   block(body);
   at(operation);
   carry(carried, body.yields, 0, masked);
-  binary(binary_handler(Opcode::kAdd, kind), index, index, step);
+  binary(for_advance_handler(kind), index, index, step);
   const uint32_t last = out_.position();
   out_.add(jump_handler(), kNone).target = test;
   out_.set_target(test, last + 1);

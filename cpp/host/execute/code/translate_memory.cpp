@@ -16,6 +16,11 @@ void Translator::compute_pointer(const Operation& operation) {
     case Opcode::kFrame:
       return allocate(operation, type, half);
     case Opcode::kShared:
+      if (operation.ints.size() > 1) {
+        allocations_[id_] = static_cast<int32_t>(code_.allocations.size());
+        code_.allocations.push_back({static_cast<uint32_t>(operation.ints[0]), static_cast<uint32_t>(operation.ints[1]),
+                                     program_.values[operation.results[0]].name});
+      }
       return set_constant(operation, static_cast<uint64_t>(operation.ints[0]) << (half ? 1 : 0));
     case Opcode::kOffset: {
       const Operand pointer = operand(operation, 0), by = operand(operation, 1);
@@ -240,6 +245,7 @@ void Translator::compute_memory(const Operation& operation) {
       if (at.space != Space::kShared) code_.has_global_atomics = true;
       const Register compare = operation.operands.size() > 1 ? operand(operation, 1).reg : kNone;
       const uint32_t bytes = at.bytes;
+      code.is_result_used = uses_.is_live_value(operation.results.at(0));
       out_.add_memory(atomic_handler(), nullptr, result(operation).reg, {operand(operation, 0).reg, compare, kNone},
                       std::move(code));
       return out_.set_flow(Flow::kAtomic, bytes, bytes, bytes);

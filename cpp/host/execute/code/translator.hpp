@@ -217,7 +217,7 @@ class Translator {
   program::Ranges ranges_;
   std::vector<ValueFacts> facts_;
   std::vector<Register> registers_;   // of values
-  std::vector<int32_t> allocations_;  // of operations frame
+  std::vector<int32_t> allocations_;  // of operations frame and shared
   std::size_t id_ = 0;                // of the operation that is translated
 };
 

@@ -1,6 +1,8 @@
 // Branches and loops, by masks.
 #include <bit>
+#include <limits>
 
+#include "core/error.hpp"
 #include "handlers.hpp"
 #include "host/execute/machine.hpp"
 
@@ -53,6 +55,26 @@ void test_for(Warp& warp, const Instruction& i) {
   }
   warp.mask &= lanes;
   if (warp.mask == 0) leave(warp, i);
+}
+
+// The next index. One beyond the type ends the loop, as it is beyond every bound; a GPU wraps around.
+template <class T>
+void advance_for(Warp& warp, const Instruction& i) {
+  const T *index = warp.at<T>(i.a), *step = warp.at<T>(i.b);
+  T* next = warp.at<T>(i.to);
+  Mask beyond = 0;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    T sum;
+    const bool is_beyond = __builtin_add_overflow(index[l], step[l], &sum);
+    beyond |= Mask{is_beyond} << l;
+    next[l] = !is_beyond ? sum : step[l] > 0 ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min();
+  }
+  if (warp.shadow == nullptr) return;
+  for (beyond &= warp.mask; beyond != 0; beyond &= beyond - 1) {
+    warp.cta->report(warp, i, FindingKind::kOverflow, std::countr_zero(beyond),
+                     concat("the index of the loop goes beyond ", sizeof(T) * 8,
+                            " bits, where a GPU wraps around: make a bound of the range an Int64"));
+  }
 }
 
 void test_while(Warp& warp, const Instruction& i) {
@@ -122,6 +144,28 @@ Handler for_test_handler(Kind kind) {
       return &test_for<uint32_t>;
     case Kind::kU64:
       return &test_for<uint64_t>;
+    default:
+      return nullptr;
+  }
+}
+Handler for_advance_handler(Kind kind) {
+  switch (kind) {
+    case Kind::kI8:
+      return &advance_for<int8_t>;
+    case Kind::kI16:
+      return &advance_for<int16_t>;
+    case Kind::kI32:
+      return &advance_for<int32_t>;
+    case Kind::kI64:
+      return &advance_for<int64_t>;
+    case Kind::kU8:
+      return &advance_for<uint8_t>;
+    case Kind::kU16:
+      return &advance_for<uint16_t>;
+    case Kind::kU32:
+      return &advance_for<uint32_t>;
+    case Kind::kU64:
+      return &advance_for<uint64_t>;
     default:
       return nullptr;
   }

@@ -119,6 +119,7 @@ Handler if_handler();
 Handler else_handler();
 Handler end_if_handler();
 Handler for_test_handler(Kind kind);
+Handler for_advance_handler(Kind kind);
 Handler enter_handler();
 Handler while_test_handler();
 Handler jump_handler();

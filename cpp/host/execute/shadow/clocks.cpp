@@ -134,6 +134,18 @@ bool Clocks::lacks_a_fence(const CtaClocks& cta, const Warp& warp, uint32_t lane
   return own != clock.lanes.end() && own->second.would_be_known.has(event, record);
 }
 
+bool Clocks::is_heard(const CtaClocks& cta, Record record) const {
+  const Event& event = events_[event_of(record)];
+  for (const WarpClock& clock : cta.warps) {
+    for (const auto& [lane, own] : clock.lanes) {
+      for (const Bounds* bounds : {&own.known, &own.heard, &own.heard_inside}) {
+        if (bounds->has(event, record)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 void Clocks::join_lanes(CtaClocks& cta, const Warp& warp) const {
   WarpClock& clock = cta.warps[warp.index];
   for (auto& [lane, own] : clock.lanes) {
@@ -305,7 +317,7 @@ void Clocks::hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from
 }
 
 void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires,
-                         bool releases) {
+                         bool releases, bool for_all) {
   last_ = nullptr;
   WarpClock& clock = cta.warps[warp.index];
   Variable& known = variables_[variable];
@@ -315,8 +327,8 @@ void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64
   join(is_alone ? clock.lanes[lane].would_be_known : clock.would_be_known, known.passed);
   if (!known.released.empty() || !inside.empty()) {
     LaneClock& own = clock.lanes[lane];
-    join(acquires ? own.known : own.heard, known.released);
-    if (!acquires) join(own.heard_inside, inside);
+    join(acquires && for_all ? own.known : own.heard, known.released);
+    join(acquires ? own.known : own.heard_inside, inside);
   }
   const auto own = clock.lanes.find(lane);
   Bounds passed = is_alone ? bounds_of(cta, warp, lane) : bounds_of(cta, warp);
@@ -325,7 +337,7 @@ void Clocks::synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64
   join(known.passed, passed);
   if (releases) {
     const Bounds now = bounds_of(cta, warp, lane);
-    join(known.released, now);
+    if (for_all) join(known.released, now);
     join(inside, now);
   } else if (own != clock.lanes.end()) {
     join(known.released, own->second.fenced);

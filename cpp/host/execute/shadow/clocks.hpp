@@ -37,6 +37,7 @@ struct Event {
   uint64_t first = 0;
   bool is_landing = false;  // of what a copy brought
   bool is_store = false;    // it wrote and read nothing
+  bool has_looked = false;  // an atomic, whose old value is used
 
   uint32_t lane_at(uint64_t address) const { return lane + static_cast<uint32_t>((address - first) / bytes); }
 };
@@ -113,6 +114,7 @@ class Clocks {
   void clear();
   const Event& operator[](Record record) const { return events_[event_of(record)]; }
   void note_store(uint32_t event) { events_[event].is_store = true; }
+  void note_looked(uint32_t event) { events_[event].has_looked = true; }
   void set_wgmma(uint32_t event) { events_[event].is_wgmma = true; }
 
   void begin(CtaClocks& cta, std::size_t warps) const;
@@ -121,6 +123,8 @@ class Clocks {
   bool is_before(const CtaClocks& cta, const Warp& warp, uint32_t number) const;
   // Whether a fence is all that lacks.
   bool lacks_a_fence(const CtaClocks& cta, const Warp& warp, uint32_t lane, Record record) const;
+  // Whether a thread of the CTA heard of it by an atomic.
+  bool is_heard(const CtaClocks& cta, Record record) const;
 
   void sync_lanes(CtaClocks& cta, const Warp& warp, Mask among);
   void arrive(CtaClocks& cta, const Warp& warp, int barrier);
@@ -135,8 +139,9 @@ class Clocks {
   // Tells what the lanes of a mask know and did; they hear what was told.
   void tell(const CtaClocks& cta, const Warp& warp, Mask lanes, Told& to);
   void hear(CtaClocks& cta, const Warp& warp, Mask lanes, const Told& from);
-  // An atomic of a lane at `variable`, with the meaning of an acquire or a release of its own.
-  void synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires, bool releases);
+  // An atomic of a lane at `variable`, with the meaning of an acquire or a release of its own, for all CTAs or its own.
+  void synchronize(CtaClocks& cta, const Warp& warp, uint32_t lane, uint64_t variable, bool acquires, bool releases,
+                   bool for_all);
 
  private:
   // What a lane knows, and what it did itself.

@@ -146,18 +146,19 @@ Mask Shadow::touch_row(const Warp& warp, const AccessCode& access, Use use, cons
     cells = segment->cells.get();
     offset = static_cast<uint32_t>((first - segment->first) >> shift);
   }
-  if (size < access.bytes) return 0;
+  const auto [least, end] = is_shared ? shared_bounds(warp, access) : std::pair<uint64_t, uint64_t>{0, size};
+  if (end - least < access.bytes) return 0;
 
   Row row;
   row.mine = record_of(event, 0);
   row.mask = mask;
   row.safe = is_shared && warp.cta->cluster->ctas.size() == 1 ? record_of(clock.all, 0) : 1;
   row.least = is_shared && use == Use::kRead ? 1 : 0;
-  const uint64_t last = size - access.bytes;
+  const uint64_t last = end - access.bytes;
   uint64_t beyond = 0, between = 0;
   const auto put = [&](uint32_t l, uint32_t lane) {
     const uint64_t at = addresses[lane] - first;
-    beyond |= at | (last - at);
+    beyond |= (at - least) | (last - at);
     between |= at;
     row.granule[l] = offset + static_cast<uint32_t>(at >> shift);
     row.lane[l] = lane;

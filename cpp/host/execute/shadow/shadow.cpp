@@ -204,14 +204,23 @@ bool Shadow::is_aligned(const Warp& warp, const Instruction& instruction, const 
   return false;
 }
 
+// The bytes of shared memory that an access may touch, by the allocation that its pointer comes from.
+std::pair<uint64_t, uint64_t> Shadow::shared_bounds(const Warp& warp, const AccessCode& access) const {
+  if (access.allocation < 0 || access.space != Space::kShared) return {0, launch_.shared_bytes};
+  const Allocation& allocation = warp.code->allocations[static_cast<std::size_t>(access.allocation)];
+  return {allocation.offset, uint64_t{allocation.offset} + allocation.bytes};
+}
+
 std::optional<Shadow::Place> Shadow::shared_place(const Warp& warp, const Instruction& instruction,
                                                   const AccessCode& access, const Cta& of, uint64_t address,
                                                   uint32_t bytes, uint32_t lane) {
-  const auto size = static_cast<uint64_t>(launch_.shared_bytes);
-  if (address > size || size - address < bytes) {
+  const auto [first, end] = shared_bounds(warp, access);
+  if (address < first || address > end || end - address < bytes) {
     Finding* finding = warp.cta->report(warp, instruction, FindingKind::kOutOfBounds, static_cast<int>(lane), [&] {
-      return concat("byte ", static_cast<int64_t>(address), " of shared memory of ",
-                    counted(launch_.shared_bytes, "byte"));
+      const bool is_part = access.allocation >= 0 && access.space == Space::kShared;
+      return concat("byte ", static_cast<int64_t>(address - first),
+                    is_part ? " of an allocation of " : " of shared memory of ",
+                    counted(static_cast<int64_t>(end - first), "byte"), is_part ? " of shared memory" : "");
     });
     if (finding != nullptr) {
       AccessCode here = access;
@@ -372,15 +381,17 @@ void Shadow::tell_inits(const Warp& warp, Told& to) {
   join(to.inits, warp.cta->memory->clocks.warps[warp.index].inits);
 }
 
-// ints[0] of an atomic: 1 acquires, 2 releases, 3 does both.
+// ints of an atomic: 1 acquires, 2 releases, 3 does both; and the scope, of which 1 is the CTA.
 void Shadow::synchronize(Warp& warp, const AccessCode& access, const uint64_t* addresses, Mask mask,
                          const std::vector<int64_t>& order) {
   const int64_t meaning = order.empty() ? 0 : order[0];
+  const bool for_all = order.size() < 2 || order[1] != 1;
   for (Mask left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
     uint64_t variable = addresses[lane];
     if (access.space == Space::kShared) variable = kSharedWindow | warp.cta->linear << 32 | variable;
-    clocks_.synchronize(warp.cta->memory->clocks, warp, lane, variable, (meaning & 1) != 0, (meaning & 2) != 0);
+    clocks_.synchronize(warp.cta->memory->clocks, warp, lane, variable, (meaning & 1) != 0, (meaning & 2) != 0,
+                        for_all);
   }
 }
 

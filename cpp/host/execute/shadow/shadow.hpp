@@ -201,6 +201,7 @@ class Shadow {
     const Segment* segment = nullptr;
   };
 
+  std::pair<uint64_t, uint64_t> shared_bounds(const Warp& warp, const AccessCode& access) const;
   std::optional<Place> shared_place(const Warp& warp, const Instruction& instruction, const AccessCode& access,
                                     const Cta& of, uint64_t address, uint32_t bytes, uint32_t lane);
   std::optional<Place> global_place(const Warp& warp, const Instruction& instruction, const AccessCode& access, Use use,

@@ -39,12 +39,16 @@ void Shadow::find_race(const Warp& warp, const Instruction& instruction, const A
   const bool is_outside = event.cta != cta.linear;
   const bool fence =
       (is_outside || event.warp != warp.index) && clocks_.lacks_a_fence(cta.memory->clocks, warp, lane, record);
+  const bool is_heard = fence && clocks_.is_heard(cta.memory->clocks, record);
   const FindingKind kind = fence ? FindingKind::kMissingFence : FindingKind::kRace;
   Finding* finding = cta.count(warp, instruction, kind, static_cast<int>(lane), event.place);
   if (finding == nullptr) return;
+  const char* behind = is_outside ? "only an atomic is between, and its thread passed no fence for all CTAs behind it"
+                                  : "only an atomic is between, and its thread passed no fence behind it";
+  const char* before = is_outside ? "only an atomic is between, and no fence for all CTAs was before it"
+                                  : "only an atomic is between, and no fence was before it";
   const char* what = event.is_landing                          ? "its mbarrier or group was not waited for"
-                     : fence && is_outside                     ? "only an atomic is between, not fenced for all CTAs"
-                     : fence                                   ? "only an atomic without fences is between"
+                     : fence                                   ? (is_heard ? behind : before)
                      : is_outside                              ? "the CTAs are in no order"
                      : event.warp != warp.index                ? "no barrier is between"
                      : event_of(record) + 1 == clocks_.count() ? "in one instruction"
@@ -95,9 +99,11 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
     const Record written = cells.write[g], first = cells.read[g], second = cells.other_read[g];
     const bool is_written_open = is_open(written), is_second_open = is_open(second);
     const bool is_second_atomic = clocks_[second].is_atomic;
+    // Who uses the old value that the last atomic found has observed the atomics before it.
+    const bool is_second_seen = is_second_atomic && !is_written_open && clocks_[written].has_looked;
     if (is_read(use)) {
       if (is_written_open) race(written, true);
-      if (is_second_open && (is_second_atomic || clocks_[second].is_store)) race(second, true);
+      if (is_second_open && !is_second_seen && (is_second_atomic || clocks_[second].is_store)) race(second, true);
       if (written == 0 && is_shared) undefined |= Mask{1} << lane;
       if (!is_written_open && lacks_proxy_fence(written)) fence(written);
       const Record reads = use == Use::kAsyncRead || use == Use::kProxyRead ? mine | kUnderWay : mine;
@@ -113,7 +119,7 @@ void Shadow::touch(const Warp& warp, const Instruction& instruction, const Acces
     if (is_written_open && !both_atomic) race(written, true);
     const bool is_first_open = is_open(first);
     if (is_first_open) race(first, false);
-    if (is_second_open && !(use == Use::kAtomic && is_second_atomic)) race(second, false);
+    if (is_second_open && !is_second_seen && !(use == Use::kAtomic && is_second_atomic)) race(second, false);
     if (step == Step::kLook) continue;
     if (use == Use::kAtomic && is_shared && written == 0) undefined |= Mask{1} << lane;
     cells.write[g] = use == Use::kAsyncWrite || use == Use::kProxyWrite ? mine | kUnderWay : mine;
@@ -161,6 +167,7 @@ Mask Shadow::look(const Warp& warp, const Instruction& instruction, const Access
   const uint32_t bytes = access.is_half ? 1 : access.bytes;
   const uint32_t event = access.space == Space::kRegister ? 0 : clocks_.event(warp, instruction, use == Use::kAtomic);
   if (use != Use::kWrite) undefined = 0;
+  if (use == Use::kAtomic && warp.code->memory[instruction.side].is_result_used) clocks_.note_looked(event);
   changes_ += use == Use::kWrite && access.space != Space::kRegister;
   if (written != nullptr && access.space != Space::kRegister) clocks_.note_store(event);
   Mask admitted = mask;

@@ -16,6 +16,7 @@ from tilewright.numeric.traced import is_tracing
 
 if TYPE_CHECKING:
     from tilewright._core import Swizzle
+    from tilewright._typing import AnyLayout
 
 __all__ = ["AddressSpace", "Pointer", "aligned_after", "make_ptr", "recast_ptr", "require_alignment"]
 
@@ -73,6 +74,10 @@ class Pointer:
     def value_type(self) -> type[Numeric]:
         """The element type, as `dtype`."""
         return self.dtype
+
+    def under(self, layout: AnyLayout) -> Pointer:
+        """The pointer of a tensor of this layout."""
+        return self
 
     @property
     def is_traced(self) -> bool:

@@ -382,7 +382,8 @@ def make_tensor(
             f"make_tensor: expected the iterator to be a Pointer, an integer or a coordinate, but got "
             f"{type(iterator).__name__}; from_dlpack makes a tensor of an array"
         )
-    return Tensor(iterator, as_layout(layout))
+    over = as_layout(layout)
+    return Tensor(iterator.under(over) if isinstance(iterator, Pointer) else iterator, over)
 
 
 def make_identity_tensor(shape: Shape, *, loc: object = None, ip: object = None) -> Tensor:

@@ -14,6 +14,7 @@ from tilewright.numeric.traced import emit, symbol_of
 
 if TYPE_CHECKING:
     from tilewright._core import Swizzle
+    from tilewright._typing import AnyLayout
 
 __all__ = ["TracedPointer", "address_pointer", "frame_pointer", "pointer_type", "shared_pointer"]
 
@@ -25,9 +26,12 @@ def pointer_type(dtype: type[Numeric], memspace: AddressSpace, alignment: int, s
 
 
 class TracedPointer(Pointer):
-    """A pointer of the program that is traced; a swizzle of its own permutes the bytes of every address."""
+    """A pointer of the program that is traced; a swizzle of its own permutes the bytes of every address.
 
-    __slots__ = ("swizzle", "symbol")
+    `room`: the bytes of the allocation of shared memory that it begins, where it begins one.
+    """
+
+    __slots__ = ("room", "swizzle", "symbol")
 
     def __init__(
         self,
@@ -36,8 +40,10 @@ class TracedPointer(Pointer):
         memspace: AddressSpace,
         alignment: int | None = None,
         swizzle: Swizzle | None = None,
+        room: int | None = None,
     ) -> None:
         super().__init__(dtype, 0, memspace, alignment)
+        self.room = room
         self.symbol = symbol
         self.swizzle = None if swizzle is None or swizzle.num_bits == 0 else swizzle
 
@@ -76,7 +82,21 @@ class TracedPointer(Pointer):
         self, dtype: type[Numeric], memspace: AddressSpace, alignment: int, swizzle: Swizzle | None
     ) -> TracedPointer:
         symbol = emit("recast", (self.symbol,), type=pointer_type(dtype, memspace, alignment, swizzle))
-        return TracedPointer(dtype, symbol, memspace, alignment, swizzle)
+        return TracedPointer(dtype, symbol, memspace, alignment, swizzle, self.room)
+
+    def under(self, layout: AnyLayout) -> Pointer:
+        """The pointer of a tensor of this layout.
+
+        It stays within the allocation that it begins, if that has room for the layout. Elsewhere it may reach into the
+        next one, as a tensor does that is laid over the memory of several others.
+        """
+        if self.memspace is not AddressSpace.smem:
+            return self
+        room = self.room if self.room is not None and _core.is_static(layout) else 0
+        if room and int(_core.cosize(layout)) * self.dtype.bits <= 8 * room:
+            return self
+        kind = pointer_type(self.dtype, self.memspace, self.alignment, self.swizzle)
+        return self.with_symbol(emit("recast", (self.symbol,), type=kind, ints=(1,)))
 
     def recast(self, dtype: type[Numeric], swizzle: Swizzle | None) -> Pointer:
         if isinstance(swizzle, _core.LayoutSwizzle):  # it counts elements
@@ -155,10 +175,11 @@ def frame_pointer(dtype: type[Numeric], elements: int, alignment: int) -> Traced
     return TracedPointer(dtype, emit("frame", type=kind, ints=(elements, alignment)), AddressSpace.rmem, alignment)
 
 
-def shared_pointer(dtype: type[Numeric], offset: int, alignment: int) -> TracedPointer:
-    """The shared memory of the CTA from a byte on."""
+def shared_pointer(dtype: type[Numeric], offset: int, alignment: int, size: int) -> TracedPointer:
+    """The shared memory of the CTA from a byte on, so many bytes."""
     kind = pointer_type(dtype, AddressSpace.smem, alignment)
-    return TracedPointer(dtype, emit("shared", type=kind, ints=(offset,)), AddressSpace.smem, alignment)
+    symbol = emit("shared", type=kind, ints=(offset, size))
+    return TracedPointer(dtype, symbol, AddressSpace.smem, alignment, room=size)
 
 
 def address_pointer(dtype: type[Numeric], address: Any, memspace: AddressSpace, alignment: int) -> TracedPointer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,17 @@ from tilewright.cute.runtime import import_array
 from tilewright.cute.tensors.pointer import Pointer
 from tilewright.cute.tensors.runtime_tensor import RuntimePointer, RuntimeTensor
 from tilewright.cute.tensors.tensor import Tensor
-from tilewright.lang.arguments import Form, array_form, form_of, is_constexpr, numeric_annotation, signature_of
+from tilewright.lang.arguments import (
+    Form,
+    Static,
+    array_form,
+    form_of,
+    is_constexpr,
+    numeric_annotation,
+    plain_number,
+    signature_of,
+)
+from tilewright.lang.calls.watch import watched
 from tilewright.lang.carry import register_wrapper
 from tilewright.lang.rewrite import rewrite
 from tilewright.lang.trace import current
@@ -23,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from tilewright.lang.compile import CompiledKernel
+    from tilewright.lang.trace import Trace
 
 __all__ = ["Decorated", "Traced", "called", "stepped"]
 
@@ -32,7 +44,7 @@ class Traced:
 
     `parameters` are the names of what calls give, in order. `compiled` has its kernels by architecture, `loaded` its
     host function by device, `addresses` which of its parameters is the address of which argument, `events` the names of
-    the events that its launches record.
+    the events that its launches record. `holds_arrays`: whether elements of arrays are fixed in it.
     """
 
     def __init__(
@@ -44,6 +56,7 @@ class Traced:
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
         self.loaded: dict[int, _core.cuda.HostFunction] = {}
         self.addresses: list[tuple[int, int]] = []
+        self.holds_arrays = any(isinstance(form, Static) and form.holds_arrays for form in forms.values())
 
 
 _NO_TENSORS = (bool, int, float, complex, str, bytes, tuple, list, dict, set, Numeric)
@@ -72,6 +85,7 @@ class Decorated:
         self.__wrapped__ = function
         self.function: Callable[..., Any] = function
         self.options = options
+        self.watched: tuple[Any, ...] | None = None  # names whose values are in the programs
         self._programs: dict[Hashable, Traced] = {}
         self._users: weakref.WeakSet[Decorated] = weakref.WeakSet()  # whose programs have this function in them
         if "<locals>" not in function.__qualname__:
@@ -93,6 +107,7 @@ class Decorated:
     def forget(self) -> None:
         """Trace anew at the next call."""
         self._programs.clear()
+        self.watched = None
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
@@ -128,6 +143,15 @@ class Decorated:
         trace = current()
         if trace is not None and trace.owner is not None:
             self._users.add(trace.owner)
+            trace.used.append(self)
+
+    def _watch(self, trace: Trace, forms: dict[str, Form]) -> None:
+        """Remember the values of the names that the functions of a trace read, and those in its Constexpr values."""
+        functions = [one.function for one in trace.used]
+        fixed = [form.value for form in forms.values() if isinstance(form, Static)]
+        functions += [value for value in fixed if isinstance(value, types.FunctionType)]
+        before = self.watched or ()
+        self.watched = before + watched(functions)
 
     def forms(self, bound: inspect.BoundArguments, in_kernel: bool = False) -> dict[str, Form]:
         """The forms of arguments, by parameter; *args and **kwargs are one each."""
@@ -147,7 +171,8 @@ class Decorated:
                 continue
             parameter = self.signature.parameters[name]
             annotation, where = parameter.annotation, f"{self.name}: argument {name}"
-            if annotation is Tensor and isinstance(value, _NO_TENSORS) and parameter.kind != parameter.VAR_POSITIONAL:
+            is_no_tensor = isinstance(plain_number(value), _NO_TENSORS)
+            if annotation is Tensor and is_no_tensor and parameter.kind != parameter.VAR_POSITIONAL:
                 raise TypeError(
                     f"{where}: expected a tensor, or an array with __dlpack__ such as NumPy's and torch's, but got "
                     f"{shown(value)}"

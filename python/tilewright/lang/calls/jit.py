@@ -17,6 +17,7 @@ from tilewright.lang.arguments import Form, numeric_annotation
 from tilewright.lang.calls.compiled import Compiled
 from tilewright.lang.calls.decorated import Decorated, Traced, called, stepped
 from tilewright.lang.calls.kernel import Kernel
+from tilewright.lang.calls.watch import has_changed
 from tilewright.lang.options import options_of
 from tilewright.lang.run import run
 from tilewright.lang.trace import Trace, current, leaves_of
@@ -48,12 +49,16 @@ class Jit(Decorated, _core.cuda.Launcher):
             return self._slow(*args, **kwargs)[0], None
         bound = self.bind(args, kwargs)
         bound.apply_defaults()
+        if self.watched and has_changed(self.watched):
+            self.forget()
         forms, values = self.forms_and_values(bound)
         key = tuple([form.key() for form in forms.values()])
         traced = self._programs.get(key)
         if traced is None:
             traced = self._programs[key] = self.trace(forms)
-        return run(traced, leaves_of([(form, values[name]) for name, form in forms.items()]))
+        result, prepared = run(traced, leaves_of([(form, values[name]) for name, form in forms.items()]))
+        # C++ would compare where arrays lie that are in the program, not what they hold.
+        return result, None if traced.holds_arrays else prepared
 
     @short
     def __getitem__(self, sizes: Any) -> Any:
@@ -89,11 +94,14 @@ class Jit(Decorated, _core.cuda.Launcher):
     def trace(self, forms: dict[str, Form], parameters: tuple[str, ...] | None = None) -> Traced:
         """The program for arguments of these forms. `parameters` are what calls give, by default all."""
         names = list(forms)
+        if self.watched and has_changed(self.watched):
+            self.forget()
         with Trace(self) as trace:
             host, returned = trace.function(
                 self.name, False, forms.values(), lambda values: called(self.body, self.signature, names, values)
             )
             given = self.parameters if parameters is None else parameters
+            self._watch(trace, forms)
             return Traced(trace.builder.finish(), host, forms, returned, given, trace.events, trace.stream)
 
 
@@ -149,7 +157,7 @@ def jit(
 
     Arrays with __dlpack__ become tensors with a dynamic layout, as if marked by mark_layout_dynamic; numbers become
     parameters of the program, unless they are `Constexpr`. What it returns is given to Python. A call with
-    no_cache=True traces anew, so that it sees globals that have changed.
+    no_cache=True traces anew, so that it sees what has changed inside of objects.
 
     >>> from tilewright import Int32
     >>> @jit

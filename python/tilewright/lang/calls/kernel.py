@@ -9,10 +9,11 @@ from typing import Any
 
 from tilewright._core import program
 from tilewright._names import did_you_mean
-from tilewright._traceback import short, short_trace
+from tilewright._traceback import short, short_trace, warn
 from tilewright.lang import debug
 from tilewright.lang.arguments import StreamForm
 from tilewright.lang.calls.decorated import Decorated, Traced, called, stepped
+from tilewright.lang.calls.watch import has_changed
 from tilewright.lang.run import run
 from tilewright.lang.trace import Trace, as_symbols, captured_stream, current, dimension, event_number, leaves_of
 
@@ -89,13 +90,15 @@ class KernelCall:
             meant = did_you_mean(name, known) or "."
             raise TypeError(f"launch: there is no option {name}{meant} There are {', '.join(known)}")
         sizes = tuple(_three(name, x) for name, x in (("grid", grid), ("block", block), ("cluster", cluster or 1)))
-        if debug.is_stepping():
+        trace = current()
+        if trace is None and debug.is_stepping():
             self._step(sizes)
             return
+        if isinstance(smem, int) and smem < 0:
+            raise ValueError(f"launch: smem={smem} bytes of shared memory; expected at least 0")
         if all(isinstance(x, int) for x in sizes[1]) and prod(sizes[1]) > 1024:
             raise ValueError(f"launch: block={block} has {prod(sizes[1])} threads; at most 1024 are allowed")
         facts: tuple[int, ...] = (int(min_blocks_per_mp), int(bool(cooperative)), int(bool(use_pdl)))
-        trace = current()
         if trace is not None:
             trace.stream = trace.stream or captured_stream(stream)
             completion = event_number(trace, launch_completion_event, "launch_completion_event")
@@ -111,6 +114,8 @@ class KernelCall:
         forms, values = kernel.forms_and_values(bound)
         names = list(forms)
         fixed = (sizes, smem, facts)
+        if kernel.watched and has_changed(kernel.watched):
+            kernel.forget()
         key = (fixed, *[form.key() for form in forms.values()])
         traced = kernel._programs.get(key)
         if traced is None:
@@ -121,6 +126,7 @@ class KernelCall:
                     KernelCall(kernel, again)._add(made, sizes, smem, facts)
 
                 host, returned = made.function(f"launch_{kernel.name}", False, forms.values(), body)
+                kernel._watch(made, forms)
                 traced = Traced(made.builder.finish(), host, forms, returned, tuple(names))
             kernel._programs[key] = traced
         leaves = leaves_of([(form, values[name]) for name, form in forms.items()])
@@ -164,10 +170,7 @@ class KernelCall:
 
         index, _ = trace.function(kernel.name, True, forms.values(), body, threads=block, min_blocks=facts[0])
         if isinstance(smem, int) and smem < allocated:
-            warnings.warn(
-                f"launch: smem={smem} bytes of shared memory, but {kernel.name} allocates {allocated}, which it gets",
-                stacklevel=3,
-            )
+            warn(f"launch: smem={smem} bytes of shared memory, but {kernel.name} allocates {allocated}, which it gets")
         operands = [dimension(trace, x, name) for name, three in zip(_SIZES, sizes, strict=True) for x in three]
         operands.append(dimension(trace, 0 if smem is None else smem, "smem"))
         trace.op("launch", operands + as_symbols(trace, leaves, types), ints=[index, *facts])

@@ -74,7 +74,7 @@ class SmemAllocator:
         if not trace.in_kernel:
             raise RuntimeError("SmemAllocator.allocate(): shared memory is a kernel's; allocate it in a @cute.kernel")
         offset = trace.shared.allocate(size, alignment)
-        return shared_pointer(dtype, offset, _known_alignment(offset, trace.shared.BASE_ALIGNMENT))
+        return shared_pointer(dtype, offset, _known_alignment(offset, trace.shared.BASE_ALIGNMENT), size)
 
 
 def _known_alignment(offset: int, base: int) -> int:
