@@ -112,16 +112,24 @@ def compile_without_gpu(what: str, operands: list[torch.Tensor]) -> None:
 
 
 def sample(order: str, folder: Path, dry: bool) -> dict[str, float]:
-    environment = {
-        **os.environ,
-        "TILEWRIGHT_CACHE_DIR": str(folder / "ours"),
-        "TRITON_CACHE_DIR": str(folder / "triton"),
-    }
+    """Of a process with its caches in this folder. The driver's, in which NVRTC has its own, is empty."""
     command = [sys.executable, str(HERE / "lang.py"), "--child", order, *(["--dry"] if dry else [])]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as driver:
+        environment = {
+            **os.environ,
+            "TILEWRIGHT_CACHE_DIR": str(folder / "tilewright"),
+            "TRITON_CACHE_DIR": str(folder / "triton"),
+            "CUDA_CACHE_PATH": driver,
+        }
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{order} failed:\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def cached(folder: Path) -> set[Path]:
+    """The files in the caches but for locks, which a process makes in any case."""
+    return {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"}
 
 
 def section(options: argparse.Namespace, report: gpu.Report) -> list[str]:
@@ -136,14 +144,20 @@ def section(options: argparse.Namespace, report: gpu.Report) -> list[str]:
             if repeat and (library == "triton" or time.perf_counter() - begin > BUDGET):
                 continue
             for what in LIMITS:
-                with tempfile.TemporaryDirectory() as folder:
+                with tempfile.TemporaryDirectory() as name:
+                    folder = Path(name)
                     for state in ("empty", "disk"):  # the second process finds what the first one left
-                        found = sample(f"{library}:{what}", Path(folder), options.dry)
+                        before = cached(folder)
+                        found = sample(f"{library}:{what}", folder, options.dry)
+                        if library == "tilewright" and (cached(folder) == before) != (state == "disk"):
+                            raise RuntimeError(f"{what}: the process did not find the cache as it should be, {state}")
                         samples.setdefault((library, what, state), []).append(found)
     report.add("", "## First call", "")
     report.add(
         "Milliseconds until the call returns and until its result is there: median (range) over processes, which had",
-        "imported the library, made the device's context and written the operands before."
+        "imported the library, made the device's context and written the operands before. 'On disk': the process",
+        "before has left the kernel in the library's own cache. In both cases nothing else has it: we tell NVRTC",
+        "`--no-cache`, and the driver's cache (CUDA_CACHE_PATH) is a new folder for each process."
         + (" Dry: trace and NVRTC for sm_90a." if options.dry else ""),
         "",
         "| library | call | cache | ms until it returns | ms until the result | limit | met |",
