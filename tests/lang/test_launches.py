@@ -123,6 +123,19 @@ def test_too_little_shared_memory_is_said_and_mended(smem, is_warned):
     assert texts == (["launch: smem=16 bytes of shared memory, but fill allocates 256, which it gets"] * is_warned)
 
 
+@pytest.mark.parametrize(("least", "bounds"), [(0, "(64)"), (2, "(64, 2)")])
+def test_blocks_of_a_multiprocessor_bound_the_registers(least, bounds):
+    @cute.kernel
+    def nothing(x: cute.Tensor):
+        x[0] = 1
+
+    @cute.jit
+    def launch(x: cute.Tensor):
+        nothing(x).launch(block=[64, 1, 1], min_blocks_per_mp=least)
+
+    assert f"void __launch_bounds__{bounds} nothing(" in cute.compile(launch, _tensor(0)).source
+
+
 def test_names_have_a_prefix():
     kernel = cute.kernel(lambda x: None)
     kernel.function.__name__ = "named"
