@@ -32,7 +32,7 @@ class Traced:
 
     `parameters` are the names of what calls give, in order. `compiled` has its kernels by architecture, `loaded` its
     host function by device, `addresses` which of its parameters is the address of which argument, `events` the names of
-    the events that its launches record.
+    the events that its launches record, `nvrtc_options` what NVRTC is told beside what it is told of every program.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class Traced:
         self.compiled: dict[str, dict[int, CompiledKernel]] = {}
         self.loaded: dict[int, _core.cuda.HostFunction] = {}
         self.addresses: list[tuple[int, int]] = []
+        self.nvrtc_options: tuple[str, ...] = ()
 
 
 _NO_TENSORS = (bool, int, float, complex, str, bytes, tuple, list, dict, set, Numeric)
