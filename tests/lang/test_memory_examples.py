@@ -220,6 +220,21 @@ def test_rows_at_any_address_take_few_more_sectors(dtype, loads, stores):
     print(profile, [(x.text, x.sectors, x.ideal_sectors) for x in profile.lines if x.ideal_sectors])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_at_any_address_are_moved_16_bytes_at_a_time(dtype):
+    """But for the access in which the source's memory ends, and the ends of the destination's rows."""
+    src = torch.zeros(511, 513, dtype=dtype)
+    dst = torch.empty(513, 511, dtype=dtype)
+    profile = cute.profile(TRANSPOSE["transpose"], *aligned(src, dst), "swizzled")
+    of_global = [line for line in profile.lines if line.sectors]
+    load, last, store, ends = [line.bytes for line in of_global]
+    assert [line.bytes / line.request_lanes for line in of_global] == [16, dtype.itemsize] * 2
+    assert last == src.numel() * dtype.itemsize % 16
+    assert store + ends == src.numel() * dtype.itemsize
+    assert ends <= 2 * 15 * 513
+    assert load <= 1.45 * src.numel() * dtype.itemsize  # rows and columns that several blocks load
+
+
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 130), (66, 62), (100, 260)])
 def test_a_transpose_of_any_size(m, n):
     for dtype in (torch.float32, torch.bfloat16, torch.float64):
