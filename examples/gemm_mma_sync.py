@@ -41,9 +41,12 @@ def gemm_kernel(
 
         def load(tile, stage):
             exists = cute.make_rmem_tensor((1, *dst.shape[1:3]), cutlass.Boolean)
-            for i in cutlass.range_constexpr(cute.size(exists, mode=[1])):
-                for j in cutlass.range_constexpr(cute.size(exists, mode=[2])):
-                    exists[0, i, j] = cute.elem_less(at[0, i, j, tile], tensor.shape)
+            if cutlass.const_expr(is_covered(tensor, layout)):
+                exists.fill(tile < tensor.shape[1] // TILE[2])
+            else:
+                for i in cutlass.range_constexpr(cute.size(exists, mode=[1])):
+                    for j in cutlass.range_constexpr(cute.size(exists, mode=[2])):
+                        exists[0, i, j] = cute.elem_less(at[0, i, j, tile], tensor.shape)
             if cutlass.const_expr(isinstance(tiled_copy.op, cute.nvgpu.cpasync.CopyG2SOp)):
                 cute.copy(tiled_copy, src[None, None, None, tile], dst[None, None, None, stage], pred=exists)
             else:  # single elements of 2 bytes go through registers
@@ -139,6 +142,12 @@ def store(tCrC, mC, memory, cta_coord, copy_C, tiled_mma, tidx):
         for j in cutlass.range_constexpr(cute.size(exists, mode=[2])):
             exists[0, i, j] = cute.elem_less(at[0, i, j], mC.shape)
     cute.copy(copy_C, src, dst, pred=exists)
+
+
+def is_covered(tensor, layout):
+    """Whether tiles of such a layout divide the extents: then all of one exists, or all of it lies behind K."""
+    rows, depth = tensor.shape
+    return cute.is_static(tensor.layout) and rows % cute.size(layout, mode=[0]) == depth % TILE[2] == 0
 
 
 def vector_of(tensor, most=8):

@@ -41,9 +41,12 @@ def gemm_kernel(
 
         def load(tile, stage):
             exists = cute.make_rmem_tensor((1, *dst.shape[1:3]), cutlass.Boolean)
-            for i in cutlass.range_constexpr(cute.size(exists, mode=[1])):
-                for j in cutlass.range_constexpr(cute.size(exists, mode=[2])):
-                    exists[0, i, j] = cute.elem_less(at[0, i, j, tile], tensor.shape)
+            if cutlass.const_expr(is_covered(tensor, layout)):
+                exists.fill(tile < tensor.shape[1] // TILE[2])
+            else:
+                for i in cutlass.range_constexpr(cute.size(exists, mode=[1])):
+                    for j in cutlass.range_constexpr(cute.size(exists, mode=[2])):
+                        exists[0, i, j] = cute.elem_less(at[0, i, j, tile], tensor.shape)
             cute.copy(tiled_copy, src[None, None, None, tile], dst[None, None, None, stage], pred=exists)
 
         return shared, load
@@ -90,11 +93,19 @@ def gemm_kernel(
             cute.gemm(tiled_mma, tCrC, tCrA[None, None, step], tCrB[None, None, step], tCrC)
 
     cC = cute.local_tile(cute.make_identity_tensor(mC.shape), TILE, cta_coord, proj=(1, 1, None))
+    # What one access stores lies in neighbouring registers, even and odd ones in turn. If these were the sums, an FMA
+    # would often read a sum and a factor from the same bank; so they are results of an addition.
     vectors = (1, 1, neighbours(mC, 1))
     at, sums, to = (cute.zipped_divide(x, vectors) for x in (thr_mma.partition_C(cC), tCrC, tCgC))
     for i in cutlass.range(cute.size(sums, mode=[1]), unroll_full=True):
         if cute.elem_less(at[0, i], mC.shape):
-            to[None, i].store(sums[None, i].load())
+            to[None, i].store(sums[None, i].load() + 0.0)
+
+
+def is_covered(tensor, layout):
+    """Whether tiles of such a layout divide the extents: then all of one exists, or all of it lies behind K."""
+    rows, depth = tensor.shape
+    return cute.is_static(tensor.layout) and rows % cute.size(layout, mode=[0]) == depth % TILE[2] == 0
 
 
 def neighbours(tensor, mode):

@@ -2,6 +2,8 @@
 
 What to learn: only the layout of the shared tile differs. Threads write rows of it and read columns, 16 bytes of global
 memory at a time. Plain, lanes that read a column meet in one bank; a padding or a swizzle spreads them over all.
+Rows may begin at any address: a block moves whole accesses of memory, so each row of its tile begins where an access
+does, and it stores one access less of rows and columns than it loads.
 """
 
 from __future__ import annotations
@@ -13,16 +15,16 @@ import torch
 import tilewright as cutlass
 from tilewright import cute
 
-PICTURE = "S<3,2,6> o 0 o (64,64):(64,1)"
-THREADS, BYTES = 256, 16  # of a block, and of an access
-# The tile of so many rows and columns; accesses have so many elements, and a column's lanes read so many of them.
+PICTURE = "S<3,2,7> o 0 o (64,128):(128,1)"
+TILE, THREADS, BYTES = (64, 128), 256, 16  # the tile that is loaded; threads of a block; bytes of an access
+# The tile in shared memory, of which a column's accesses have so many elements, and 8 lanes read neighbouring ones.
 LAYOUTS = {
-    "plain": lambda tile, vector, lanes: cute.make_layout((tile, tile), stride=(tile, 1)),
-    "padded": lambda tile, vector, lanes: cute.make_layout(
-        ((vector, tile // vector), tile), stride=((tile, vector * tile + vector), 1)
+    "plain": lambda m, n, vector, lanes: cute.make_layout((m, n), stride=(n, 1)),
+    "padded": lambda m, n, vector, lanes: cute.make_layout(
+        ((vector, m // vector), n), stride=((n, vector * n + vector), 1)
     ),
-    "swizzled": lambda tile, vector, lanes: cute.make_composed_layout(
-        cute.make_swizzle(log2(lanes), log2(vector), log2(tile)), 0, cute.make_layout((tile, tile), stride=(tile, 1))
+    "swizzled": lambda m, n, vector, lanes: cute.make_composed_layout(
+        cute.make_swizzle(log2(lanes), log2(vector), log2(n)), 0, cute.make_layout((m, n), stride=(n, 1))
     ),
 }
 
@@ -33,61 +35,97 @@ def log2(x: int) -> int:
 
 @cute.kernel
 def transpose_kernel(
-    src: cute.Tensor, dst: cute.Tensor, shared_layout: cute.Layout, load_tv: cute.Layout, store_tv: cute.Layout
-):
+    src: cute.Tensor, dst: cute.Tensor, shared_layout: cute.Layout, load_tv: cute.Layout, store_tv: cute.Layout,
+    steps: cutlass.Constexpr,
+):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     bidx, bidy, _ = cute.arch.block_idx()
-    tile = (cute.size(shared_layout, mode=[0]), cute.size(shared_layout, mode=[1]))
+    vector, passes = load_tv.shape[1:]
     shared = cutlass.utils.SmemAllocator().allocate_tensor(src.element_type, shared_layout, BYTES)
-    transposed = cute.make_tensor(dst.iterator, cute.select(dst.layout, [1, 0]))
-    coordinates = cute.make_identity_tensor(src.shape)
-    is_ragged = cutlass.const_expr(not all(isinstance(x, int) and x % tile[0] == 0 for x in src.shape))
-    bits = cute.size(load_tv, mode=[1]) * src.element_type.width
-    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), src.element_type, num_bits_per_copy=bits)
+    # A row of dst, which is a column of the tile, may begin an access earlier: from there on rows of src are loaded.
+    m0, n0 = bidx * steps[0] - (TILE[0] - steps[0]), bidy * steps[1]
+    divides = all(isinstance(x, int) and x % extent == 0 for x, extent in zip(src.shape, TILE, strict=True))
+    is_whole = cutlass.const_expr(steps == TILE and divides)
 
-    def mine(tensor, tv_layout):
-        return cute.composition(cute.local_tile(tensor, tile, (bidx, bidy)), tv_layout)[tidx, None, None]
+    def memory(tensor):
+        """All elements as they lie in memory, and the same by accesses."""
+        elements = cute.make_tensor(tensor.iterator, cute.make_layout(cute.cosize(tensor.layout)))
+        return elements, cute.zipped_divide(elements, (vector,))
 
-    def inside(tv_layout):
-        if cutlass.const_expr(not is_ragged):
-            return None
-        first = mine(coordinates, tv_layout)[0, None]
-        result = cute.make_rmem_tensor((1, cute.size(first)), cutlass.Boolean)
-        for i in cutlass.range_constexpr(cute.size(first)):
-            result[i] = cute.elem_less(first[i], src.shape)
-        return result
+    def begin(tensor, row):
+        """In which access a row begins, and how many elements behind the access's own first one."""
+        offset = cute.crd2idx((row, 0), tensor.layout)
+        return offset // vector, offset % vector
 
-    rows = cute.make_rmem_tensor(load_tv.shape[1:], src.element_type)
-    cute.copy(atom, mine(src, load_tv), rows, pred=inside(load_tv))
-    cute.autovec_copy(rows, cute.composition(shared, load_tv)[tidx, None, None])
+    def mine(tv_layout):
+        return cute.composition(cute.make_identity_tensor(TILE), tv_layout)[tidx, None, None]
+
+    elements, accesses = memory(src)
+    at, to = mine(load_tv), cute.composition(shared, load_tv)[tidx, None, None]
+    held = cute.make_rmem_tensor((vector, passes), src.element_type)
+    exists = cute.make_rmem_tensor(passes, cutlass.Boolean)
+    for i in cutlass.range_constexpr(passes):
+        row = m0 + at[0, i][0]
+        access = begin(src, row)[0] + (n0 + at[0, i][1]) // vector
+        exists[i] = is_whole or (row >= 0 and row < src.shape[0] and access * vector < cute.size(elements))
+        if exists[i]:
+            if is_whole or (access + 1) * vector <= cute.size(elements):
+                held[None, i].store(accesses[None, access].load())
+            else:  # memory ends inside of this access
+                for j in cutlass.range_constexpr(vector):
+                    if access * vector + j < cute.size(elements):
+                        held[j, i] = elements[access * vector + j]
+    for i in cutlass.range_constexpr(passes):
+        if exists[i]:
+            cute.autovec_copy(held[None, i], to[None, i])
     cute.arch.sync_threads()
-    columns = cute.make_rmem_tensor(store_tv.shape[1:], src.element_type)
-    columns.store(cute.composition(shared, store_tv)[tidx, None, None].load())
-    cute.copy(atom, columns, mine(transposed, store_tv), pred=inside(store_tv))
+
+    _, accesses = memory(dst)
+    at = mine(store_tv)
+    for i in cutlass.range_constexpr(cute.size(at, mode=[1])):
+        row, behind = n0 + at[0, i][1], m0 + (TILE[0] - steps[0]) + at[0, i][0]
+        access, gap = begin(dst, row)
+        first = behind - gap  # the row of src whose element is the first of the access
+        if is_whole or (at[0, i][0] < steps[0] and at[0, i][1] < steps[1] and row < dst.shape[0]):
+            column = cute.make_rmem_tensor(vector, src.element_type)
+            for j in cutlass.range_constexpr(vector):
+                column[j] = shared[first + j - m0, at[0, i][1] + begin(src, first + j)[1]]
+            if is_whole or (first >= 0 and first + vector <= dst.shape[1]):
+                accesses[None, access + behind // vector].store(column.load())
+            else:
+                for j in cutlass.range_constexpr(vector):
+                    if first + j >= 0 and first + j < dst.shape[1]:
+                        dst[row, first + j] = column[j]
 
 
 @cute.jit
 def transpose(src: cute.Tensor, dst: cute.Tensor, kind: cutlass.Constexpr):
-    m, n = src.shape
     width = src.element_type.width // 8
-    vector, tile = 1, 256 // width
-    if cutlass.const_expr(isinstance(m, int) and isinstance(n, int)):
-        vector = math.gcd(BYTES, m * width, n * width, src.iterator.alignment, dst.iterator.alignment) // width
-    # Loads: lanes along a row of the tile. Stores: lanes along a column, and along the rows as many as banks are left.
-    along = tile // vector
+    vector = math.gcd(BYTES, src.iterator.alignment, dst.iterator.alignment) // width
+
+    def step(extent, pitch):
+        """How much of a tile's extent is stored: an access less where the rows of memory begin inside of accesses."""
+        return extent if isinstance(pitch, int) and pitch % vector == 0 else extent - vector
+
+    steps = step(TILE[0], dst.stride[0]), step(TILE[1], src.stride[0])
+    # Loads: lanes along a row of the tile. Stores: 8 lanes along a column, which write 128 bytes, and 4 along a row.
+    along, down = TILE[1] // vector, TILE[0] // vector
+    lanes = min(8, down)
     load_tv = cute.make_layout(
-        ((along, THREADS // along), vector, tile * along // THREADS),
-        stride=((vector * tile, 1), tile, THREADS // along),
+        ((along, THREADS // along), vector, TILE[0] * along // THREADS),
+        stride=((vector * TILE[0], 1), TILE[0], THREADS // along),
     )
-    down, word = min(32, 128 // (vector * width)), max(1, 4 // width)
-    across, warps = 32 // down * word, tile // (down * vector)
-    pass_of = across * (THREADS // 32 // warps)
     store_tv = cute.make_layout(
-        ((down, 32 // down, warps, THREADS // 32 // warps), vector, (word, tile // pass_of)),
-        stride=((vector, word * tile, down * vector, across * tile), 1, (tile, pass_of * tile)),
+        ((lanes, THREADS // down, down // lanes), vector, TILE[1] * down // THREADS),
+        stride=((vector, TILE[0], lanes * vector), 1, THREADS // down * TILE[0]),
     )
-    transpose_kernel(src, dst, LAYOUTS[kind](tile, vector, down), load_tv, store_tv).launch(
-        grid=[cute.ceil_div(m, tile), cute.ceil_div(n, tile), 1], block=[THREADS, 1, 1]
+    transpose_kernel(src, dst, LAYOUTS[kind](*TILE, vector, lanes), load_tv, store_tv, steps).launch(
+        grid=[
+            cute.ceil_div(src.shape[0] + (vector - 1 if steps[0] < TILE[0] else 0), steps[0]),
+            cute.ceil_div(src.shape[1], steps[1]),
+            1,
+        ],
+        block=[THREADS, 1, 1],
     )
 
 

@@ -50,8 +50,8 @@ def benchmark(
     """The time of one call in microseconds, the mean over `iterations` calls that follow the warm-up.
 
     Calls take turns with `workspace_count` sets of arguments from workspace_generator, so that data does not stay in
-    caches. Where torch has a CUDA device in use, events of its current stream take the time, with use_cuda_graphs of
-    one replay of all calls; else the clock of the host does.
+    caches. Where torch has a CUDA device in use, events of `stream`, by default of torch's current one, take the time,
+    with use_cuda_graphs of one replay of all calls; else the clock of the host does.
     Source: CuTeDSL `cute.testing.benchmark`.
     """
     if iterations < 1 or warmup_iterations < 0 or workspace_count < 1:
@@ -77,16 +77,27 @@ def benchmark(
         begin = time.perf_counter()
         calls(iterations)
         return (time.perf_counter() - begin) / iterations * 1e6
-    return _device_time(torch, calls, warmup_iterations, iterations, use_cuda_graphs)
+    on = None if stream is None else _stream_of_torch(torch, stream)
+    with torch.cuda.stream(on):
+        return _device_time(torch, calls, warmup_iterations, iterations, use_cuda_graphs, on)
 
 
-def _device_time(torch: Any, calls: Callable[[int], None], warmup: int, iterations: int, graphs: bool) -> float:
+def _stream_of_torch(torch: Any, stream: Any) -> Any:
+    """A stream of torch or of CUDA's Python bindings, or the number of one."""
+    handle = int(getattr(stream, "cuda_stream", stream))
+    return torch.cuda.default_stream() if handle in (0, 1) else torch.cuda.ExternalStream(handle)
+
+
+def _device_time(
+    torch: Any, calls: Callable[[int], None], warmup: int, iterations: int, graphs: bool, on: Any
+) -> float:
+    """Microseconds by events of torch's current stream; a graph captures `on`, or by default a stream of its own."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     calls(max(warmup, 1 if graphs else 0))
     if graphs:
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=on):
             calls(iterations)
         graph.replay()
         begin.record()

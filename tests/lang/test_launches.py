@@ -10,10 +10,12 @@ import numpy
 import pytest
 
 import tilewright as cutlass
+from compiling import nvrtc
 from tilewright import _core, cute
 from tilewright.cute.runtime import from_dlpack
 from tilewright.lang import gpu
 from tilewright.lang.trace import leaves_of
+from tilewright.runtime.errors import CompileError
 
 
 class CUevent:
@@ -127,6 +129,38 @@ def test_too_little_shared_memory_is_said_and_mended(smem, is_warned):
 def test_less_than_no_shared_memory_is_refused():
     with pytest.raises(ValueError, match="smem=-1 bytes of shared memory; expected at least 0"):
         _add(_tensor(0), 1).launch(smem=-1)
+
+
+@pytest.mark.parametrize(("least", "bounds"), [(0, "(64)"), (2, "(64, 2)")])
+def test_blocks_of_a_multiprocessor_bound_the_registers(least, bounds):
+    @cute.kernel
+    def nothing(x: cute.Tensor):
+        x[0] = 1
+
+    @cute.jit
+    def launch(x: cute.Tensor):
+        nothing(x).launch(block=[64, 1, 1], min_blocks_per_mp=least)
+
+    assert f"void __launch_bounds__{bounds} nothing(" in cute.compile(launch, _tensor(0)).source
+
+
+@nvrtc
+def test_options_of_ptxas_reach_it():
+    @cute.kernel
+    def double(x: cute.Tensor):
+        x[0] = x[0] + x[0]
+
+    @cute.jit
+    def launch(x: cute.Tensor):
+        double(x).launch()
+
+    def compiled(*options):
+        return cute.compile[options](launch, _tensor(0)).kernels[0]
+
+    assert len(compiled(cute.OptLevel(0)).cubin) > len(compiled().cubin)
+    assert compiled(cute.PtxasOptions("-O0")).cubin == compiled(cute.OptLevel(0)).cubin
+    with pytest.raises(CompileError, match="Unknown option '-fewer'"):
+        _ = compiled(cute.PtxasOptions("--fewer")).cubin
 
 
 def test_names_have_a_prefix():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -107,3 +111,42 @@ def test_compiling_traces_where_all_calls_step(monkeypatch):
     cute.compile(double, x)(x)
     double(x)
     assert x.tolist() == [0, 4, 8, 12]
+
+
+STOPS = """
+import numpy as np
+from tilewright import cute
+
+@cute.kernel
+def double(x: cute.Tensor):
+    i, _, _ = cute.arch.thread_idx()
+    value = x[i] * 2
+    if i == 3:
+        breakpoint()
+    cute.arch.sync_threads()
+    x[i] = value
+
+@cute.jit
+def launch(x: cute.Tensor):
+    double(x).launch(block=4)
+
+x = np.arange(4, dtype=np.int32)
+launch(x)
+print(x.tolist())
+"""
+
+
+def test_the_environment_makes_calls_stop_at_breakpoints(tmp_path):
+    program = tmp_path / "stops.py"
+    program.write_text(STOPS)
+    done = subprocess.run(
+        [sys.executable, program],
+        input="print(f'{int(i)}: {int(value)}')\ncontinue\n",
+        text=True,
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "TILEWRIGHT_DEBUG": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "(Pdb) 3: 6\n" in done.stdout
+    assert done.stdout.endswith("[0, 2, 4, 6]\n")

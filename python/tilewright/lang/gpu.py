@@ -39,7 +39,7 @@ def kernels_of(traced: Traced, arch: str) -> dict[int, CompiledKernel]:
     if known is None:
         functions = enumerate(traced.program.functions)
         known = traced.compiled[arch] = {
-            i: CompiledKernel(traced.program, i, arch) for i, f in functions if f.is_kernel
+            i: CompiledKernel(traced.program, i, arch, traced.nvrtc_options) for i, f in functions if f.is_kernel
         }
     return known
 

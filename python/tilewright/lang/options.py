@@ -27,8 +27,8 @@ class Options:
     """What a compilation is asked for.
 
     `opt_level`: 0 to 3. `gpu_arch`: an architecture such as sm_90a; None: that of the device, or sm_90a. PTX and CUBIN
-    are attributes of the compiled function in any case; enable_tvm_ffi asks for torch tensors as arguments, which are
-    taken anyway, and for exports that TVM's FFI calls.
+    are attributes of the compiled function in any case, assertions are checked and lines told in any case;
+    enable_tvm_ffi asks for torch tensors as arguments, which are taken anyway, and for exports that TVM's FFI calls.
     """
 
     opt_level: int = 3
@@ -39,6 +39,21 @@ class Options:
     ptxas_options: str = ""
     gpu_arch: str | None = None
     enable_tvm_ffi: bool = False
+
+    @property
+    def nvrtc_options(self) -> tuple[str, ...]:
+        """What NVRTC is told: options of ptxas, each with its value.
+
+        >>> options_of((), "--opt-level 1 --ptxas-options '--maxrregcount 64 -v'").nvrtc_options
+        ('--ptxas-options=-O1', '--ptxas-options=--maxrregcount=64', '--ptxas-options=-v')
+        """
+        found = [] if self.opt_level == 3 else [f"-O{self.opt_level}"]
+        for word in shlex.split(self.ptxas_options):
+            if word.startswith("-") or not found:
+                found.append(word)
+            else:
+                found[-1] += f"={word}"
+        return tuple(f"--ptxas-options={one}" for one in found)
 
 
 class Option:

@@ -57,6 +57,7 @@ class Compiled(_core.cuda.Launcher):
         }
         signature = function.signature.replace(parameters=[p for p in parameters if p.name not in fixed])
         traced = function.trace(function.forms(bound), tuple(signature.parameters))
+        traced.nvrtc_options = options.nvrtc_options
         return cls(function.function.__name__, function.function.__doc__, signature, fixed, traced, options)
 
     @property

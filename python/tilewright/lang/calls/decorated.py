@@ -44,7 +44,8 @@ class Traced:
 
     `parameters` are the names of what calls give, in order. `compiled` has its kernels by architecture, `loaded` its
     host function by device, `addresses` which of its parameters is the address of which argument, `events` the names of
-    the events that its launches record. `holds_arrays`: whether elements of arrays are fixed in it.
+    the events that its launches record, `nvrtc_options` what NVRTC is told beside what it is told of every program.
+    `holds_arrays`: whether elements of arrays are fixed in it.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Traced:
         self.loaded: dict[int, _core.cuda.HostFunction] = {}
         self.addresses: list[tuple[int, int]] = []
         self.holds_arrays = any(isinstance(form, Static) and form.holds_arrays for form in forms.values())
+        self.nvrtc_options: tuple[str, ...] = ()
 
 
 _NO_TENSORS = (bool, int, float, complex, str, bytes, tuple, list, dict, set, Numeric)
