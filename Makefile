@@ -14,6 +14,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find cpp examples kernels python \( -name fuzz -o -name '*.so' -o -name '.*_cache' -o -name __pycache__ \) -prune -o -print)
 BUILD_REQUIRES := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml)
 CPP_FILES = $(shell find benchmarks cpp kernels tests -name third_party -prune -o \( -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cuh' \) -print)
+WHEEL := build/wheel
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --no-build-isolation
 PYTEST := $(BIN)/python -m pytest
@@ -61,8 +62,9 @@ stubs: $(VENV)/installed $(VENV)/extra-dev
 stubs-check: $(VENV)/installed $(VENV)/extra-dev
 	$(BIN)/python scripts/stubs.py --check
 
-wheel-check: $(VENV)/tools
-	$(BIN)/python scripts/check_wheel.py
+# The wheel that is installed in the virtual environment, where it was built with nothing but what it asks for.
+wheel-check: $(VENV)/installed
+	$(BIN)/python scripts/check_wheel.py $(WHEEL)
 
 # Two builds of the wheel and of the source distribution have the same bytes.
 wheel-twice: $(VENV)/tools
@@ -131,7 +133,11 @@ $(VENV)/tools: scripts/check_machine.py pyproject.toml
 
 $(VENV)/installed: $(VENV)/tools $(SOURCES)
 	@echo "== building and installing tilewright (the first time takes a few minutes)"
-	@SKBUILD_BUILD_DIR=build/release $(INSTALL) .
+	@rm -rf $(WHEEL)
+	@SKBUILD_BUILD_DIR=build/release $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
+	  --no-build-isolation --no-deps --wheel-dir $(WHEEL) .
+	@$(BIN)/python -m pip uninstall -qq --yes tilewright # pip keeps an installed wheel of the same version
+	@$(PIP) $(WHEEL)/*.whl
 	@touch $@
 
 $(VENV)/extra-%: $(VENV)/tools scripts/requirements.py pyproject.toml

@@ -1,4 +1,7 @@
-"""Build the wheel as pip does for a user, look at what is in it, install it with NumPy alone, and use it."""
+"""Look at what is in the wheel in a folder, install it with NumPy alone, and use it.
+
+usage: python scripts/check_wheel.py FOLDER
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python/tilewright"
-FOLDER = ROOT / "build/wheel"
+CLEAN = ROOT / "build/wheel-check"
 LIMIT = 4_000_000
 PAGE = {".css", ".html", ".js", ".wasm"}  # what the interactive page is made of
 EXTRAS = {"cuda12": "nvidia-cuda-nvrtc-cu12", "cuda13": "nvidia-cuda-nvrtc"}
 
 
 def main() -> None:
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
-    subprocess.run([*pip, "--wheel-dir", str(FOLDER), str(ROOT)], check=True)
-    (wheel,) = FOLDER.glob("*.whl")
+    (wheel,) = Path(sys.argv[1]).glob("*.whl")
     size = wheel.stat().st_size
     print(f"{wheel.name}: {size:,} bytes of {LIMIT:,}")
     if size >= LIMIT:
@@ -49,16 +49,16 @@ def main() -> None:
             sys.exit(f"missing in the wheel: {name}")
     check_requirements(wheel)
 
-    clean = FOLDER / "venv"
-    venv.create(clean, with_pip=True)
-    python = str(clean / "bin/python")
+    shutil.rmtree(CLEAN, ignore_errors=True)
+    venv.create(CLEAN, with_pip=True)
+    python = str(CLEAN / "bin/python")
     subprocess.run([python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", str(wheel)], check=True)
     installed = subprocess.run([python, "-m", "pip", "freeze"], check=True, stdout=subprocess.PIPE, text=True).stdout
     packages = sorted(line.split("==")[0].split(" @")[0] for line in installed.split("\n") if line)
     if packages != ["numpy", "tilewright"]:
         sys.exit(f"installing the wheel brings {packages}")
     # No compiler is found there, and no library of NVIDIA's.
-    subprocess.run([python, "-I", str(ROOT / "scripts/use_wheel.py")], check=True, cwd=FOLDER, env={"PATH": ""})
+    subprocess.run([python, "-I", str(ROOT / "scripts/use_wheel.py")], check=True, cwd=CLEAN, env={"PATH": ""})
 
 
 def check_requirements(wheel: Path) -> None:

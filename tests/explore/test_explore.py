@@ -195,6 +195,17 @@ def test_the_compiled_core_is_of_these_sources():
     assert build["recorded_digest"](module) == build["source_digest"]()
 
 
+@pytest.mark.nightly
+def test_the_core_is_what_its_sources_compile_to():
+    """Compiling takes two minutes; that the sources are those it was compiled from is tested above."""
+    build = runpy.run_path(str(ROOT / "scripts/build_page.py"))
+    try:
+        build["compiler"]()
+    except SystemExit as missing:
+        pytest.skip(str(missing))
+    assert build["compiled"]() == build["RESULT"].read_bytes(), "run scripts/build_page.py"
+
+
 def test_the_page_is_one_file_without_other_assets():
     html = page()
     assert html == page()

@@ -2,12 +2,16 @@
 
 A drawn layout is the model's; `as_cute` builds the library's, with some leaves dynamic if asked. Pairs of operands come
 in three kinds: admissible by construction (a call may not refuse them), off by one from that, and free.
+
+A strategy that is made for one draw costs Hypothesis more than the draw, for it is validated and labelled first. So the
+strategies that examples draw from are kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -16,6 +20,23 @@ from model import layouts as m
 from model import values
 from model.layouts import Layout
 from tilewright import cute
+
+T = TypeVar("T")
+
+integers = cache(st.integers)
+orders = cache(lambda count: st.permutations(range(count)))
+booleans = st.booleans()
+
+
+def element(draw: st.DrawFn, elements: Sequence[T]) -> T:
+    """One of these, the first where it can be: sampled_from(elements)."""
+    return elements[draw(integers(0, len(elements) - 1))]
+
+
+def shuffled(draw: st.DrawFn, elements: Sequence[T]) -> list[T]:
+    """These in any order: permutations(elements)."""
+    return [elements[i] for i in draw(orders(len(elements)))]
+
 
 EXTENTS = (1, 2, 3, 4, 5, 6, 7, 8, 16)
 MAX_SIZE = 512
@@ -53,64 +74,65 @@ def profiles(max_leaves: int = 5) -> st.SearchStrategy[Any]:
 
 
 PROFILES = profiles()
-FITTING = {room: st.sampled_from([e for e in EXTENTS if e <= room]) for room in range(1, EXTENTS[-1] + 1)}
+FITTING = {room: [e for e in EXTENTS if e <= room] for room in range(1, EXTENTS[-1] + 1)}
 
 
+@cache
 @st.composite
 def shapes(draw: st.DrawFn, max_size: int = MAX_SIZE) -> Any:
     nesting = draw(PROFILES)
     room, extents = max_size, []
     for _ in m.leaves(nesting):
-        extents.append(draw(FITTING[min(room, EXTENTS[-1])]))
+        extents.append(element(draw, FITTING[min(room, EXTENTS[-1])]))
         room //= extents[-1]
     return m.fill_leaves(nesting, extents)
 
 
-@st.composite
 def compact_strides(draw: st.DrawFn, shape: Any, gaps: bool = False, zeros: bool = False) -> Any:
     """A compact layout in any order of the modes; with gaps between them, with some strides 0."""
     extents = m.leaves(shape)
     strides, reached = [0] * len(extents), 1
-    for i in draw(st.permutations(range(len(extents)))):
-        if zeros and draw(st.booleans()):
+    for i in shuffled(draw, range(len(extents))):
+        if zeros and draw(booleans):
             continue
         if gaps:
-            reached *= draw(st.sampled_from((1, 1, 2, 3)))
+            reached *= element(draw, (1, 1, 2, 3))
         strides[i] = reached
         reached *= extents[i]
     return m.fill_leaves(shape, strides)
 
 
-@st.composite
 def free_strides(draw: st.DrawFn, shape: Any, negative: bool = True) -> Any:
     """0, 1, products of extents, and their neighbours, of either sign."""
     products = sorted({p * e for p in m.leaves(values.compact(shape).stride) for e in EXTENTS if p * e <= 2 * MAX_SIZE})
-    near = [p + step for p in products for step in (1, -1)]
-    pool = st.one_of(st.sampled_from((0, 1)), st.sampled_from(products), st.sampled_from(near))
-    signed = st.one_of(pool, pool.map(lambda d: -d)) if negative else pool
-    return m.fill_leaves(shape, [draw(signed) for _ in m.leaves(shape)])
+    pools = (0, 1), products, [p + step for p in products for step in (1, -1)]
+    strides = []
+    for _ in m.leaves(shape):
+        sign = -1 if negative and draw(booleans) else 1
+        strides.append(sign * element(draw, element(draw, pools)))
+    return m.fill_leaves(shape, strides)
 
 
+@cache
 @st.composite
 def layouts(draw: st.DrawFn, max_size: int = MAX_SIZE, negative: bool = True) -> Layout:
     """Any layout: compact, with gaps, with stride 0, or with arbitrary strides."""
     shape = draw(shapes(max_size))
-    strides = (
-        compact_strides(shape),
-        compact_strides(shape, gaps=True),
-        compact_strides(shape, gaps=True, zeros=True),
-        free_strides(shape, negative=negative),
-    )
-    return Layout(shape, draw(st.one_of(*strides)))
+    kind = draw(integers(0, 3))
+    if kind == 3:
+        return Layout(shape, free_strides(draw, shape, negative))
+    return Layout(shape, compact_strides(draw, shape, gaps=kind > 0, zeros=kind > 1))
 
 
+@cache
 @st.composite
 def injective_layouts(draw: st.DrawFn, max_size: int = MAX_SIZE, gaps: bool = True) -> Layout:
     """Layouts whose sorted modes nest: every stride is a multiple of the extent below it."""
     shape = draw(shapes(max_size))
-    return Layout(shape, draw(compact_strides(shape, gaps=gaps)))
+    return Layout(shape, compact_strides(draw, shape, gaps))
 
 
+@cache
 def divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
 
@@ -122,17 +144,17 @@ def dividing(draw: st.DrawFn, domain: Layout) -> Layout:
     extents, runs, reached = m.leaves(domain.shape), [], 1
     i = 0
     while i < len(extents):
-        j = i + 1 if draw(st.booleans()) else draw(st.integers(i + 1, len(extents)))
+        j = i + 1 if draw(booleans) else draw(integers(i + 1, len(extents)))
         size = m.product(tuple(extents[i:j]))
         if j == i + 1:  # one mode of the domain: any divisor of it, from any multiple of another
-            cut = draw(st.sampled_from(divisors(size)))
+            cut = element(draw, divisors(size))
             runs += [(cut, reached), (size // cut, reached * cut)]
         else:
             runs.append((size, reached))
         reached *= size
         i = j
-    chosen = [Layout(s, d) for s, d in draw(st.permutations(runs))[: draw(st.integers(1, len(runs)))]]
-    inner = draw(st.integers(0, len(chosen) - 1))  # the modes before `inner` stay at the top, the rest is nested
+    chosen = [Layout(s, d) for s, d in shuffled(draw, runs)[: draw(integers(1, len(runs)))]]
+    inner = draw(integers(0, len(chosen) - 1))  # the modes before `inner` stay at the top, the rest is nested
     return m.join([*chosen[:inner], m.join(chosen[inner:])]) if inner else m.join(chosen)
 
 
@@ -140,8 +162,8 @@ def dividing(draw: st.DrawFn, domain: Layout) -> Layout:
 def off_by_one(draw: st.DrawFn, layout: Layout) -> Layout:
     """One extent or one stride moved by one."""
     extents, strides = m.leaves(layout.shape), m.leaves(layout.stride)
-    i, step = draw(st.integers(0, len(extents) - 1)), draw(st.sampled_from((1, -1)))
-    if draw(st.booleans()):
+    i, step = draw(integers(0, len(extents) - 1)), element(draw, (1, -1))
+    if draw(booleans):
         extents[i] = max(1, extents[i] + step)
     else:
         strides[i] += step
@@ -162,12 +184,12 @@ def compositions(draw: st.DrawFn) -> tuple[str, Layout, Layout]:
 def tilers(draw: st.DrawFn, a: Layout, kind: str) -> Any:
     """A tiler for A: an extent or a layout for the whole, or one tiler for each of its first modes."""
     modes = m.modes(a)
-    if isinstance(a.shape, tuple) and draw(st.booleans()):
-        count = draw(st.integers(1, len(modes)))
+    if isinstance(a.shape, tuple) and draw(booleans):
+        count = draw(integers(1, len(modes)))
         return tuple(draw(tilers(mode, kind)) for mode in modes[:count])
-    if draw(st.booleans()):
-        extent = draw(st.sampled_from(divisors(m.leaves(a.shape)[0])))  # a part of the first leaf always fits
-        return extent if kind == ADMISSIBLE else max(1, extent + draw(st.sampled_from((-1, 0, 1, 2))))
+    if draw(booleans):
+        extent = element(draw, divisors(m.leaves(a.shape)[0]))  # a part of the first leaf always fits
+        return extent if kind == ADMISSIBLE else max(1, extent + element(draw, (-1, 0, 1, 2)))
     if kind == FREE:
         return draw(layouts(max_size=32, negative=False))
     tile = draw(dividing(a))
@@ -198,11 +220,11 @@ swizzles = st.tuples(st.integers(0, 4), st.integers(0, 5), st.integers(-5, 5)).f
 @st.composite
 def coordinates(draw: st.DrawFn, shape: Any, underscores: bool = False) -> Any:
     """A coordinate inside the shape, as deep as the shape or less; with None for some modes if asked."""
-    if underscores and draw(st.booleans()):
+    if underscores and draw(booleans):
         return None
-    if isinstance(shape, tuple) and draw(st.booleans()):
+    if isinstance(shape, tuple) and draw(booleans):
         return tuple(draw(coordinates(s, underscores)) for s in shape)
-    return draw(st.integers(0, m.product(shape) - 1))
+    return draw(integers(0, m.product(shape) - 1))
 
 
 # ---- to the library --------------------------------------------------------------------------------------------------
