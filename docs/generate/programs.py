@@ -105,7 +105,7 @@ class Program:
             title = self.result.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
             speed = f"Its speed beside other libraries: [{title}](../performance/{self.result.name}).\n\n"
         return (
-            f"{FRONT}# {self.title}\n\n{about}\n\n"
+            f"{FRONT}# {name}\n\n**{self.title}.** {about}\n\n"
             f"`{self.layout}`: {self.about}.\n\n"
             f"```{{image}} {name}.svg\n:alt: {self.layout}\n:class: picture\n```\n\n"
             f"{speed}{cost}{when}"
