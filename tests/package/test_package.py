@@ -200,12 +200,12 @@ def test_what_readme_says_of_a_program_with_a_race(tmp_path):
     assert status == 1
     assert " ".join(defects.split()) in said
     lines = code.splitlines(keepends=True)
-    lines[10:10] = ["    cute.arch.sync_threads()\n"]
+    lines[11:11] = ["    cute.arch.sync_threads()\n"]
     program.write_text("".join([*lines, "assert (y == x.T).all()\n"]))
     status, said = ends(sys.executable, "-m", "tilewright", "profile", program.name)
     assert status == 0, said
     assert said.endswith(" ".join(profile.split()))
-    program.write_text(program.read_text().replace("(32, 32)))", "(32, 32), stride=(1, 33)))"))
+    program.write_text(program.read_text().replace("(32, 32))\n", "(32, 32), stride=(1, 33))\n", 1))
     assert "ways" not in ends(sys.executable, "-m", "tilewright", "profile", program.name)[1]
 
 
