@@ -37,7 +37,7 @@ MEASURED = {
 
 HEAD = """# Examples
 
-Programs in Python that run on a GPU and on a CPU, one idea each. They come with the package:
+Programs in Python that run on a GPU and on a CPU, one idea each. They come with the package, and need torch:
 `python -m tilewright.examples.vector_add` runs one and checks its results against torch's. A page has the program, the
 layout that it stands on, and what each of its lines costs, which was counted on a CPU when the page was built.
 
