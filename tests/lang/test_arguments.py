@@ -248,3 +248,15 @@ def test_extents_beyond_32_bits_are_refused_at_every_call():
     compiled = cute.compile(f, small)
     with pytest.raises(ValueError, match=r"x.shape\[0\] is 2147483648, beyond the 32 bits that it has"):
         compiled(large)
+
+
+def test_a_tensor_in_registers_is_refused() -> None:
+    """One that was made on the host: to a kernel its memory is none."""
+
+    @cute.kernel
+    def double(x: cute.Tensor):
+        i, _, _ = cute.arch.thread_idx()
+        x[i] = x[i] * 2
+
+    with pytest.raises(TypeError, match="x lies in registers, which is made inside a kernel and ends with it: pass an"):
+        double(cute.make_rmem_tensor(32, cutlass.Int32)).launch(block=32)
