@@ -1,6 +1,6 @@
 """Linear layers of a large language model as DTensors over GPUs: tilewright's and torch's GEMM, the same collectives.
 
-python benchmarks/sharded_gemm.py [--ranks 2] [--quick] [--dry] [--out FOLDER]
+python benchmarks/sharded_gemm.py [--ranks 2] [--quick] [--rounds 40] [--dry] [--out FOLDER]
 
 Each case runs both by turns on all ranks, over NCCL; a time is that of the slowest rank. `--dry` takes small CPU
 tensors and gloo: it tries the script, not the speed.
@@ -52,7 +52,7 @@ class Rank:
     """One process of the run."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.dry, self.rounds = options.dry, 3 if options.dry else 10 if options.quick else 40
+        self.dry, self.rounds = options.dry, 3 if options.dry else 10 if options.quick else options.rounds
         self.device = "cpu" if options.dry else f"cuda:{dist.get_rank()}"
         self.kind = self.device.partition(":")[0]
         self.mesh = init_device_mesh(self.kind, (options.ranks,))
@@ -151,6 +151,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="a prompt's tokens alone, and fewer rounds")
+    parser.add_argument("--rounds", type=int, default=40, help="of a full run: in each both are timed by turns")
     parser.add_argument("--dry", action="store_true", help="small CPU tensors and gloo")
     parser.add_argument("--out", type=Path, default=gpu.HERE / "results", help="folder for the result file")
     options = parser.parse_args()

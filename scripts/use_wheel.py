@@ -73,6 +73,7 @@ def threads() -> None:
 def commands() -> None:
     doctor = said("doctor", status=1)
     assert "works          plans of copies and GEMMs on the CPU" in doctor, doctor
+    assert "works          kernels written in Python on the CPU, every access checked" in doctor, doctor
     assert "missing        launching kernels" in doctor, doctor
     assert "T0V0" in said("demo")
     assert "1*8 + 1*1 = 9" in said("explain", "(4,8):(8,1)", "(1,1)")

@@ -37,7 +37,7 @@ MEASURED = {
 
 HEAD = """# Examples
 
-Programs in Python that run on a GPU and on a CPU, one idea each. They come with the package:
+Programs in Python that run on a GPU and on a CPU, one idea each. They come with the package, and need torch:
 `python -m tilewright.examples.vector_add` runs one and checks its results against torch's. A page has the program, the
 layout that it stands on, and what each of its lines costs, which was counted on a CPU when the page was built.
 
@@ -105,7 +105,7 @@ class Program:
             title = self.result.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
             speed = f"Its speed beside other libraries: [{title}](../performance/{self.result.name}).\n\n"
         return (
-            f"{FRONT}# {self.title}\n\n{about}\n\n"
+            f"{FRONT}# {name}\n\n**{self.title}.** {about}\n\n"
             f"`{self.layout}`: {self.about}.\n\n"
             f"```{{image}} {name}.svg\n:alt: {self.layout}\n:class: picture\n```\n\n"
             f"{speed}{cost}{when}"

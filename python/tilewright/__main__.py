@@ -26,6 +26,8 @@ usage: python -m tilewright demo [--svg FILE]
        python -m tilewright --version
        python -m tilewright --help
 
+Layouts of CuTe, and kernels written in Python, without a GPU. To begin: show '(4,8):(8,1)', explore, doctor.
+
 demo   run the thread-value program: 24 elements of a tensor, read by 4 threads of 6 values each; print what every
        thread reads and a table coloured by thread
        --svg FILE   also write the table as a picture

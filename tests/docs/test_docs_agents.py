@@ -1,4 +1,4 @@
-"""docs/AGENTS.md and docs/start.md: their examples print what they say."""
+"""docs/AGENTS.md, docs/start.md and docs/index.md: their examples print what they say."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ def test_examples(page: str) -> None:
     result = doctest.DocTestRunner().run(test, out=report.append)
     assert result.attempted
     assert not result.failed, "".join(report)
+
+
+def test_the_program_of_the_start_page_is_the_readmes() -> None:
+    """tests/package/test_package.py runs that one, and compares what it prints."""
+    first, page = ((ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/index.md"))
+    blocks = re.findall(r"^```(?:python|text)\n.*?^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    assert all(block in first for block in blocks)

@@ -9,12 +9,11 @@ import pytest
 
 from places import ROOT
 from tilewright import cute
+from tilewright.explore.puzzles import CHECKS, check
 
 NOTEBOOK = (ROOT / "docs/notebooks/puzzles.md").read_text(encoding="utf-8")
 ANSWERS = (ROOT / "docs/notebooks/puzzle_answers.md").read_text(encoding="utf-8")
-CELLS = [
-    re.sub(r"^:.*\n\n", "", cell) for cell in re.findall(r"```\{code-cell\} ipython3\n(.*?)```", NOTEBOOK, re.DOTALL)
-]
+CELLS = re.findall(r"```\{code-cell\} ipython3\n(.*?)```", NOTEBOOK, re.DOTALL)
 ANSWER = {int(n): eval(text) for n, text in re.findall(r"^\| (\d+) \| `(.*?)` \|", ANSWERS, re.MULTILINE)}
 # Answers that a reader may well try first.
 WRONG: dict[int, list[Any]] = {
@@ -29,17 +28,13 @@ WRONG: dict[int, list[Any]] = {
 
 
 def checked(number: int, answer: Any, capsys: pytest.CaptureFixture[str]) -> str:
-    SPACE["check"](number, answer)
+    check(number, answer)
     return capsys.readouterr().out
-
-
-SPACE: dict[str, Any] = {}
-exec(CELLS[0], SPACE)
 
 
 def test_there_are_twenty_puzzles() -> None:
     assert CELLS[1:] == [f"check({n}, ...)\n" for n in range(1, 21)]
-    assert list(ANSWER) == list(WRONG) == list(SPACE["CHECKS"]) == list(range(1, 21))
+    assert list(ANSWER) == list(WRONG) == list(CHECKS) == list(range(1, 21))
 
 
 @pytest.mark.parametrize("number", range(1, 21))

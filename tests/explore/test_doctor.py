@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from tilewright import kernels
+from tilewright import cute, kernels
 from tilewright.__main__ import main
 from tilewright._core import cuda
 from tilewright.explore import doctor as doctor_module
@@ -78,7 +80,7 @@ def examined(expected: int) -> str:
     lines: list[str] = []
     assert doctor(lines.append) == expected
     assert not any("Traceback" in line for line in lines)
-    return "\n".join(lines)
+    return re.sub(r"\d+ ms$", "0 ms", "\n".join(lines), flags=re.MULTILINE)  # however busy the machine is
 
 
 def mending(text: str) -> list[tuple[str, str]]:
@@ -106,6 +108,7 @@ def test_all_is_well(machine):
 
 WORKS = "works          layouts and their algebra, pictures, analyses\n"
 WORKS += "works          plans of copies and GEMMs on the CPU\n"
+WORKS += "works          kernels written in Python on the CPU, every access checked\n"
 
 
 def test_what_works_is_said_first(machine, monkeypatch):
@@ -125,6 +128,16 @@ def test_a_machine_on_which_plans_are_wrong(machine, monkeypatch):
     text = examined(1)
     assert "\nmissing        plans of copies and GEMMs on the CPU: " in text
     assert mending(text)[0][0] == "to mend: on the CPU: a copy by its plan is wrong"
+
+
+def test_a_machine_on_which_kernels_are_not_checked(machine, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CHECK", "0")
+    assert examined(0)  # the user's own wish
+    monkeypatch.setattr(cute, "on_cpu", lambda check: contextlib.nullcontext())
+    text = examined(1)
+    assert "\nmissing        kernels written in Python on the CPU, every access checked: " in text
+    assert mending(text)[0][0] == "to mend: on the CPU: a read beyond a tensor was not found"
+    assert text.endswith("\nkernels can be compiled and launched, but not all is well")
 
 
 def test_a_machine_without_numpy(machine, monkeypatch):
@@ -156,7 +169,7 @@ def test_no_driver(machine, monkeypatch):
         assert mend in command
         assert "docker run --gpus all" in command
         assert "compiling      an empty kernel for sm_90a: 0 ms" in text
-        assert text.endswith("kernels can be compiled but not launched")
+        assert text.endswith("\nall that needs no GPU works; kernels can be compiled for a GPU but not launched")
     assert machine.launched == []
 
 
@@ -182,7 +195,7 @@ def test_no_nvrtc(machine, monkeypatch, driver, package):
     text = examined(1)
     assert mending(text) == [("to mend: NVRTC: none", f"{sys.executable} -m pip install {package}")]
     assert "               CUDA_HOME: none\n               x: none" in text
-    assert text.endswith("kernels can not be compiled")
+    assert text.endswith("\nall that needs no GPU works; kernels cannot be compiled")
 
 
 def test_an_nvrtc_that_is_newer_than_the_driver(machine, monkeypatch):
@@ -215,7 +228,7 @@ def test_launching_fails(machine, monkeypatch):
     text = examined(1)
     assert len(mending(text)) == 2
     assert "launching: device 1: cuCtxSynchronize failed" in mending(text)[1][0]
-    assert text.endswith("kernels can be compiled but not launched")
+    assert text.endswith("\nall that needs no GPU works; kernels can be compiled for a GPU but not launched")
 
 
 def test_the_cache_is_off(machine, monkeypatch):

@@ -271,3 +271,15 @@ def test_scalars_of_numpy_are_numbers():
     assert len(numbers._programs) == 1
     with pytest.raises(TypeError, match="argument x: expected a tensor, or an array with __dlpack__"):
         numbers(np.float32(3), 0.5, 3, True, 4)
+
+
+def test_a_tensor_in_registers_is_refused() -> None:
+    """One that was made on the host: to a kernel its memory is none."""
+
+    @cute.kernel
+    def double(x: cute.Tensor):
+        i, _, _ = cute.arch.thread_idx()
+        x[i] = x[i] * 2
+
+    with pytest.raises(TypeError, match="x lies in registers, which is made inside a kernel and ends with it: pass an"):
+        double(cute.make_rmem_tensor(32, cutlass.Int32)).launch(block=32)

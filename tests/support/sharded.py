@@ -1,8 +1,8 @@
-"""GEMMs of DTensors over two processes on the CPU: run as a program, it writes what each case gave as JSON.
+"""GEMMs of DTensors over two processes: run as a program, it writes what each case gave as JSON.
 
-    python sharded.py OUT
+    python sharded.py OUT [cuda]
 
-The processes meet over a file, so that no port can be taken already.
+On the CPU they talk by gloo, on two GPUs by NCCL. They meet over a file, so that no port can be taken already.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def outcome(module: Any, case: str, mesh: Any) -> tuple[Any, list[Any], Any, dic
     """The result and the gradients, whole; the result's placement; what the forward pass sent."""
     function, shapes, placements = CASES[case]
     torch.manual_seed(0)
-    whole = [torch.randn(shape) for shape in shapes]
+    whole = [torch.randn(shape).to(mesh.device_type) for shape in shapes]
     parts = [distribute_tensor(x, mesh, [place]).requires_grad_() for x, place in zip(whole, placements, strict=True)]
     with CommDebugMode() as sent, torch.no_grad():
         without = function(module, *parts)
@@ -92,7 +92,7 @@ def outcome(module: Any, case: str, mesh: Any) -> tuple[Any, list[Any], Any, dic
     torch.testing.assert_close(without.full_tensor(), result.full_tensor())
     counts = {str(name).rpartition(".")[2]: count for name, count in sent.get_comm_counts().items()}
     full = result.full_tensor()
-    weights = torch.linspace(-1, 1, full.numel()).view_as(full)
+    weights = torch.linspace(-1, 1, full.numel(), device=full.device).view_as(full)
     gradients = torch.autograd.grad((full * weights).sum(), parts)
     return full.detach(), [x.full_tensor() for x in gradients], without.placements, counts
 
@@ -103,9 +103,9 @@ def compare(case: str, mesh: Any) -> dict[str, Any]:
     full, gradients, placements, sent = outcome(twt, case, mesh)
     _, _, torchs_placements, torch_sent = outcome(torch, case, mesh)
     torch.manual_seed(0)
-    plain = [torch.randn(shape).requires_grad_() for shape in shapes]
+    plain = [torch.randn(shape).to(mesh.device_type).requires_grad_() for shape in shapes]
     expected = function(torch, *plain)
-    weights = torch.linspace(-1, 1, full.numel()).view_as(full)
+    weights = torch.linspace(-1, 1, full.numel(), device=full.device).view_as(full)
     torch.testing.assert_close(full, expected.detach())
     for one, other in zip(gradients, torch.autograd.grad((expected * weights).sum(), plain), strict=True):
         torch.testing.assert_close(one, other)
@@ -122,7 +122,7 @@ def compiled(mesh: Any) -> dict[str, Any]:
         return twt.linear(torch.relu(twt.linear(x, up)), down)
 
     torch.manual_seed(0)
-    whole = [torch.randn(shape) for shape in ((6, 8), (12, 8), (8, 12))]
+    whole = [torch.randn(shape).to(mesh.device_type) for shape in ((6, 8), (12, 8), (8, 12))]
     parts = [distribute_tensor(x, mesh, [p]).requires_grad_() for x, p in zip(whole, (R, S(0), S(1)), strict=True)]
     found = torch.compile(layer, backend="aot_eager", fullgraph=True)(*parts)
     expected = layer(*parts)
@@ -133,10 +133,10 @@ def compiled(mesh: Any) -> dict[str, Any]:
     return {"placements": [str(x) for x in found.placements]}
 
 
-def two_meshes() -> dict[str, Any]:
+def two_meshes(kind: str) -> dict[str, Any]:
     """Rules are of one dimension of the mesh; torch combines them for two."""
-    mesh = init_device_mesh("cpu", (RANKS, 1))
-    x, y = torch.randn(6, 8), torch.randn(8, 10)
+    mesh = init_device_mesh(kind, (RANKS, 1))
+    x, y = torch.randn(6, 8, device=kind), torch.randn(8, 10, device=kind)
     for z in (x, y):
         dist.broadcast(z, 0)
     a, b = (distribute_tensor(z, mesh, place) for z, place in ((x, [S(0), R]), (y, [R, S(1)])))
@@ -153,13 +153,16 @@ def attempt(call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return {"error": traceback.format_exc()}
 
 
-def work(rank: int, store: str, out: str) -> None:
+def work(rank: int, store: str, out: str, kind: str) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=RANKS)
-    mesh = init_device_mesh("cpu", (RANKS,))
+    if kind == "cuda":
+        torch.cuda.set_device(rank)
+    over = "nccl" if kind == "cuda" else "gloo"
+    dist.init_process_group(over, init_method=f"file://{store}", rank=rank, world_size=RANKS)
+    mesh = init_device_mesh(kind, (RANKS,))
     seen = {"compiled": attempt(lambda: compiled(mesh))}  # first, so that it finds no rules registered
     seen |= {case: attempt(lambda case=case: compare(case, mesh)) for case in CASES}
-    seen["two meshes"] = attempt(two_meshes)
+    seen["two meshes"] = attempt(lambda: two_meshes(kind))
     Path(f"{out}.{rank}").write_text(json.dumps(seen))
     dist.destroy_process_group()
 
@@ -167,4 +170,5 @@ def work(rank: int, store: str, out: str) -> None:
 if __name__ == "__main__":
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # whatever the network of the machine is
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(work, (f"{folder}/store", sys.argv[1]), nprocs=RANKS)
+        kind = "".join(sys.argv[2:]) or "cpu"
+        torch.multiprocessing.spawn(work, (f"{folder}/store", sys.argv[1], kind), nprocs=RANKS)

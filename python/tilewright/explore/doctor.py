@@ -19,8 +19,9 @@ PROBE = "struct Probe { int value; };\ntemplate <int N> __global__ void probe(Pr
 PROBE_NAME = "probe<1>"
 REPORT = "report this, with all of the output above"
 ALGEBRA, HOST = "layouts and their algebra, pictures, analyses", "plans of copies and GEMMs on the CPU"
+LANGUAGE = "kernels written in Python on the CPU, every access checked"
 COMPILING, LAUNCHING = "compiling kernels", "launching kernels"
-ABILITIES = (ALGEBRA, HOST, COMPILING, LAUNCHING)
+ABILITIES = (ALGEBRA, HOST, LANGUAGE, COMPILING, LAUNCHING)
 ELSEWHERE = {"darwin": "macOS", "win32": "Windows"}
 LINUX = "kernels are launched on Linux only (on Windows that is WSL); all that needs no GPU works here"
 FULL = 1 << 20  # bytes; a file system with less space left holds no cache
@@ -72,9 +73,10 @@ def doctor(write: Callable[[str], None] = print) -> int:
     >>> lines = []
     >>> doctor(lines.append) in (0, 1)
     True
-    >>> print(*lines[:2], sep="\\n")
+    >>> print(*lines[:3], sep="\\n")
     works          layouts and their algebra, pictures, analyses
     works          plans of copies and GEMMs on the CPU
+    works          kernels written in Python on the CPU, every access checked
     """
     found: list[str] = []
     examination = Examination(found.append)
@@ -96,15 +98,19 @@ def doctor(write: Callable[[str], None] = print) -> int:
     if not examination.problems:
         write("kernels can be compiled and launched")
         return 0
-    write(
-        "kernels can be compiled but not launched" if COMPILING in examination.able else "kernels can not be compiled"
-    )
+    able = examination.able
+    if LAUNCHING in able:
+        compiled = "can be compiled and launched, but not all is well"
+    else:
+        compiled = "can be compiled for a GPU but not launched" if COMPILING in able else "cannot be compiled"
+    write(f"{'all that needs no GPU works; ' if {HOST, LANGUAGE} <= able.keys() else ''}kernels {compiled}")
     return 1
 
 
 def _examine(examination: Examination) -> None:
     examination.look("packages", _packages)
     examination.look("on the CPU", _host)
+    examination.look("on the CPU", _language)
     cuda = examination.look("driver", _driver)
     devices = (examination.look("devices", _devices) if cuda else None) or []
     library = examination.look("NVRTC", _nvrtc, cuda)
@@ -142,6 +148,34 @@ def _host(examination: Examination) -> None:
         return
     examination.line("on the CPU", f"a copy of 32 elements by its plan: {seconds * 1000:.0f} ms")
     examination.able[HOST] = ""
+
+
+def _language(examination: Examination) -> None:
+    """A kernel that is right, and one that the checks have to refuse."""
+    import numpy
+
+    from tilewright import Int32, cute
+
+    @cute.kernel
+    def next_one(x: cute.Tensor, y: cute.Tensor, distance: Int32) -> None:
+        thread, _, _ = cute.arch.thread_idx()
+        y[thread] = x[thread + distance] + 1
+
+    src, dst = numpy.arange(32, dtype=numpy.int32), numpy.zeros(32, numpy.int32)
+    with cute.on_cpu(check=True):
+        begin = time.perf_counter()
+        next_one(src, dst, 0).launch(block=32)
+        seconds = time.perf_counter() - begin
+        if (dst != src + 1).any():
+            examination.problem("on the CPU", "a kernel written in Python is wrong", REPORT)
+            return
+        try:
+            next_one(src, dst, 1).launch(block=32)
+        except cute.KernelError:
+            examination.line("on the CPU", f"a kernel written in Python, checked: {seconds * 1000:.0f} ms")
+            examination.able[LANGUAGE] = ""
+        else:
+            examination.problem("on the CPU", "a read beyond a tensor was not found", REPORT)
 
 
 def _packages(examination: Examination) -> None:

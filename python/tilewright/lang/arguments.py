@@ -283,6 +283,12 @@ class PointerForm(Form):
         self.dtype, self.alignment = pointer.dtype, pointer.alignment
         self.memspace = pointer.memspace
         self.swizzle = getattr(pointer, "swizzle", None)
+        if in_kernel and self.memspace in (AddressSpace.rmem, AddressSpace.smem):
+            where = "registers" if self.memspace is AddressSpace.rmem else "shared memory"
+            raise TypeError(
+                f"{name} lies in {where}, which is made inside a kernel and ends with it: pass an array, such as "
+                "NumPy's or torch's"
+            )
         if in_kernel and self.memspace is AddressSpace.generic:
             self.memspace = AddressSpace.gmem
 

@@ -1,0 +1,38 @@
+"""GEMMs of DTensors over two GPUs by NCCL: results, gradients, and that nothing is sent which torch would not send."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from places import SUPPORT
+from tilewright import _core
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        not _core.cuda.driver_path() or _core.cuda.device_count() < 2, reason="fewer than two CUDA devices"
+    ),
+]
+
+
+def test_every_case_is_right_and_sends_what_torch_sends(tmp_path):
+    """tests/support/sharded.py compares each with torch's result on one GPU; tests/torch says what is seen."""
+    out = tmp_path / "seen"
+    command = [sys.executable, str(SUPPORT / "sharded.py"), str(out), "cuda"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = (json.loads(out.with_name(f"seen.{rank}").read_text()) for rank in range(2))
+    assert first == second
+    errors = {case: outcome["error"] for case, outcome in first.items() if "error" in outcome}
+    assert not errors, "\n".join(errors.values())
+    assert first["compiled"]["placements"] == ["P(sum)"]
+    assert first["two meshes"]["placements"] == ["S(0)", "S(1)"]
+    of_torch = [x for case, x in first.items() if case not in ("compiled", "two meshes")]
+    assert len(of_torch) >= 20
+    for outcome in of_torch:
+        assert outcome["placements"] == outcome["torch"]
+        assert outcome["sent"] == outcome["torch sent"]
