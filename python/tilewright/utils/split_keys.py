@@ -83,7 +83,8 @@ class SplitKeys:
 
         The parts' states are added in the order of the keys; so many reads are under way at once.
         """
-        return rewrite(_merge)(self, first_part, last_part, read, at_once)  # type: ignore[arg-type]
+        logarithm, sums = rewrite(_merge)(self, first_part, last_part, read, at_once)  # type: ignore[arg-type]
+        return logarithm, sums
 
     def begin_of(self, part: Any) -> Any:
         """The block of the list with which a part begins; all of them for a part beyond the last."""
@@ -117,7 +118,9 @@ def _measure(blocks_of, items):  # type: ignore[no-untyped-def]
 def _find(blocks_of, items, block):  # type: ignore[no-untyped-def]
     """The item that has a block of the list, and which block of the list is its first: 32 items at a time."""
     lane = arch.lane_idx()
-    item, base, before = (Int32(0) for _ in range(3))
+    base: Any = Int32(0)
+    before: Any = Int32(0)
+    item = Int32(0)
     for begin in dynamic(0, items, _LANES, unroll=1):
         end = Int32(0)
         if begin + lane < items:
