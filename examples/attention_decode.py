@@ -22,12 +22,15 @@ import tilewright as cutlass
 from tilewright import cute, pipeline
 from tilewright.cute.nvgpu import cpasync, warp, warpgroup
 from tilewright.utils.accumulators import as_operand_a, rows_and_columns
+from tilewright.utils.softmax import OnlineSoftmax, merge_states
+from tilewright.utils.split_keys import SplitKeys
 
 PICTURE = "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"  # 64 keys of 64 elements in shared memory
 ROWS, KEYS = 16, 64  # of a tile: heads and queries; of a block
 WARPS, STAGES = 4, 3  # that attend, each to its share of a block's keys; blocks under way
 SHARE = KEYS // WARPS
 CTAS = 2  # on a multiprocessor
+JOINING = 2  # blocks: what it costs a CTA to share a sequence
 VECTOR = 4  # columns of a row of sums that a thread has at the end
 LOG2_E = math.log2(math.e)
 
@@ -45,15 +48,13 @@ def decode_kernel(
     warp_idx, lane = cute.arch.make_warp_uniform(cute.arch.warp_idx()), cute.arch.lane_idx()
     dtype, queries, depth = mQ.element_type, mQ.shape[2], mQ.shape[3]
     group = mQ.shape[1] // gK.shape[3]  # heads of Q that share one of K and V
-    scale_log2 = scale * LOG2_E
     together = cute.product_each(page_layout.shape)[0]  # keys of a block that lie side by side in a page
 
     storage = cutlass.utils.SmemAllocator()
     sKV_layout = cute.tile_to_shape(page_layout, (KEYS, depth, 2, STAGES), (0, 1, 2, 3))
     sKV = storage.allocate_tensor(dtype, sKV_layout, 1024)
     sQ = storage.allocate_tensor(dtype, sQ_layout, 1024)
-    sStats_layout = cute.make_layout((2, ROWS, WARPS), stride=(ROWS, 1, 2 * ROWS))
-    sStats = storage.allocate_tensor(cutlass.Float32, sStats_layout, 16)
+    sStats = storage.allocate_tensor(cutlass.Float32, cute.make_layout((ROWS, WARPS)), 16)
     sArrived = storage.allocate_tensor(cutlass.Int32, cute.make_layout(1), 4)
     agents = pipeline.CooperativeGroup
     stages = pipeline.PipelineTmaAsync.create(
@@ -62,11 +63,12 @@ def decode_kernel(
         barrier_storage=storage.allocate_array(cutlass.Int64, 2 * STAGES), tx_count=2 * KEYS * depth * dtype.width // 8,
     )  # fmt: skip
 
-    # This part of the list, and the sequence in which it begins, whose blocks begin at `base`.
-    total = count_blocks(mLengths, lane)
-    parts = cutlass.min(parts, total)  # each has a block at least
-    first, stop = (cutlass.min(i * total // parts, total) for i in (part, part + 1))
-    batch, base = find_sequence(mLengths, first, lane)
+    if warp_idx == WARPS:
+        for atom in (load_K, load_V):
+            cpasync.prefetch_descriptor(atom)
+    cute.arch.griddepcontrol_wait()  # what comes before may begin while the kernel before this one ends
+    cute.arch.griddepcontrol_launch_dependents()
+    splits = SplitKeys(lambda batch: blocks_of(mLengths[batch]), mLengths.shape[0], parts, JOINING)
 
     if warp_idx == WARPS:
         alone = cute.make_layout(1)
@@ -76,26 +78,26 @@ def decode_kernel(
         tKsK, tKgK = cpasync.tma_partition(load_K, 0, alone, tiles, tKgK)
         tVsV, tVgV = cpasync.tma_partition(load_V, 0, alone, tiles, tVgV)
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, STAGES)
-        while first < stop:
-            length = mLengths[batch]
-            end = cutlass.min(stop, base + blocks_of(length))
-            for index in cutlass.range(first, end, unroll=1):
+
+        def fetch(segment):
+            length = mLengths[segment.item]
+            for block in cutlass.range(segment.begin, segment.end, unroll=1):
                 pages = cute.make_rmem_tensor(KEYS // together, cutlass.Int32)
                 for i in cutlass.range_constexpr(KEYS // together):
-                    key = (index - base) * KEYS + i * together
+                    key = block * KEYS + i * together
                     pages[i] = -1  # what is outside of the tensor comes as zeros
                     if key < length:
-                        pages[i] = mTable[batch, key // gK.shape[0]]
+                        pages[i] = mTable[segment.item, key // gK.shape[0]]
                 stages.producer_acquire(state)
                 barrier = stages.producer_get_barrier(state)
                 for i in cutlass.range_constexpr(KEYS // together):
-                    inside = ((index - base) * (KEYS // together) + i) % (gK.shape[0] // together)
+                    inside = (block * (KEYS // together) + i) % (gK.shape[0] // together)
                     there, here = (None, inside, 0, pages[i], head), (None, i, 0, None, state.index)
                     cute.copy(load_K, tKgK[there], tKsK[here][None, 0], tma_bar_ptr=barrier)
                     cute.copy(load_V, tVgV[there], tVsV[here][None, 1], tma_bar_ptr=barrier)
                 state.advance()
-            base += blocks_of(length)
-            first, batch = end, batch + 1
+
+        splits.for_each(part, fetch)
         stages.producer_tail(state)
     else:
         thr_mma = tiled_mma.get_slice(lane)
@@ -126,8 +128,7 @@ def decode_kernel(
         )
         key_of = thr_mma.partition_B(cute.make_identity_tensor((depth, SHARE)))
         rows = cute.size(tS.shape[0])
-        row_max = cute.make_rmem_tensor(rows, cutlass.Float32)
-        row_sum = cute.make_rmem_tensor(rows, cutlass.Float32)
+        softmax = OnlineSoftmax(rows, scale * LOG2_E)
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
 
         def attend(block, is_last, keys, is_masked):
@@ -141,20 +142,13 @@ def decode_kernel(
                 cute.gemm(tiled_mma, tSrS, tSrQ[None, None, step], tSrK[None, None, step], tSrS)
             cute.copy(copy_V, tOsV[None, None, None, state.index], tOrV_view)
             begin = block * KEYS + warp_idx * SHARE
-            for r in cutlass.range_constexpr(rows):
-                if cutlass.const_expr(is_masked):
+            if cutlass.const_expr(is_masked):
+                for r in cutlass.range_constexpr(rows):
                     seen = keys - queries + (tile * ROWS + at[r, 0][0]) // group
                     for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
                         tS[r, c] = cute.where(begin + at[r, c][1] <= seen, tS[r, c], -math.inf)
-                scores = tS[r, None].load()
-                highest = cute.arch.fmax(row_max[r], quad_max(scores.reduce(cute.ReductionOp.MAX, -math.inf, 0)))
-                scaled = finite(highest) * scale_log2
-                weights = cute.math.exp2(cute.math.fma(scores, scale_log2, -scaled), fastmath=True)
-                shrink = cute.math.exp2(cute.math.fma(row_max[r], scale_log2, -scaled), fastmath=True)
-                row_max[r] = highest
-                row_sum[r] = row_sum[r] * shrink + weights.reduce(cute.ReductionOp.ADD, 0.0, 0)
-                tO[r, None].store(tO[r, None].load() * shrink)
-                tS[r, None].store(weights)
+            softmax.step(tS, is_masked)
+            softmax.rescale(tO)
             if cutlass.const_expr(is_masked):
                 # What no key was written to may be anything, and 0 times that, too.
                 for i in cutlass.range_constexpr(cute.size(tOrV)):
@@ -174,76 +168,67 @@ def decode_kernel(
             cute.make_layout((ROWS, depth, WARPS), stride=(depth, 1, ROWS * depth)),
         )  # fmt: skip
 
-        while first < stop:
-            length = mLengths[batch]
-            blocks = blocks_of(length)
-            end = cutlass.min(stop, base + blocks)
-            load_rows(mQ[batch, None, None, None], head, tile, group, sQ, tidx)
+        def decode_segment(segment):
+            """This part's keys of a sequence, from its Q to its sums."""
+            length = mLengths[segment.item]
+            load_rows(mQ[segment.item, None, None, None], head, tile, group, sQ, tidx)
             synchronize()
-            row_max.fill(-math.inf)
-            row_sum.fill(0.0)
+            softmax.reset()
             tOrO.fill(0.0)
-            whole = cutlass.min(end - base, cutlass.max(first - base, (length - queries + 1) // KEYS))
-            for block in cutlass.range(first - base, whole, unroll=1):
-                attend(block, block + 1 == end - base, length, False)
-            for block in cutlass.range(whole, end - base, unroll=1):
-                attend(block, block + 1 == end - base, length, True)
+            whole = cutlass.min(segment.end, cutlass.max(segment.begin, (length - queries + 1) // KEYS))
+            for block in cutlass.range(segment.begin, whole, unroll=1):
+                attend(block, block + 1 == segment.end, length, False)
+            for block in cutlass.range(whole, segment.end, unroll=1):
+                attend(block, block + 1 == segment.end, length, True)
 
             # The warps meet in the stage that they have read last, which is theirs still.
             synchronize()
             memory = cute.recast_ptr(sKV.iterator + state.index * (2 * KEYS * depth), dtype=cutlass.Float32)
             sSums = cute.make_tensor(memory, sSums_layout)
-            cute.copy(copy_S, copy_S.retile(tOrO), copy_S.get_slice(lane).partition_D(sSums[None, None, warp_idx]))
             for r in cutlass.range_constexpr(rows):
-                summed = cute.arch.warp_reduction_sum(row_sum[r], threads_in_group=4)
+                inverse, logarithm = softmax.finish(r)
+                tO[r, None].store(tO[r, None].load() * inverse)
                 if at[r, 0][1] == 0:
-                    sStats[0, at[r, 0][0], warp_idx] = row_max[r] * scale_log2
-                    sStats[1, at[r, 0][0], warp_idx] = summed
+                    sStats[at[r, 0][0], warp_idx] = logarithm
+            cute.copy(copy_S, copy_S.retile(tOrO), copy_S.get_slice(lane).partition_D(sSums[None, None, warp_idx]))
             synchronize()
 
-            # The parts that share this sequence have partial sums each, two a part at most: of its first sequence,
-            # and of the one that begins in it and goes on in the next.
-            is_partial = first > base or end < base + blocks
-            first_part = ((base + 1) * parts - 1) // total
-            last_part = ((base + blocks) * parts - 1) // total
+            # What a row has seen: a sequence that parts share has such a state of each.
             for i in cutlass.range_constexpr(ROWS * across // (32 * WARPS)):
                 row = tidx // across + i * (32 * WARPS // across)
                 if tile * ROWS + row < queries * group:
-                    sums = read_sums(sSums[row, None, 0], sStats[None, row, 0], column)
-                    for w in cutlass.range_constexpr(1, WARPS):
-                        sums = join(sums, read_sums(sSums[row, None, w], sStats[None, row, w], column))
-                    if is_partial:
-                        slot = 2 * part + (1 if first == base else 0)
-                        write_sums(
-                            sums, mSums[slot, head, tile, row, None], mStats[slot, head, tile, row, None], column
-                        )
+                    logarithm, values = merge_states(
+                        [(sStats[row, w], columns(sSums[row, None, w], column).load()) for w in range(WARPS)]
+                    )
+                    if segment.is_whole:
+                        finish(logarithm, values, mO, mL, segment.item, head, tile, group, row, column)
                     else:
-                        finish(sums, mO, mL, batch, head, tile, group, row, column)
+                        columns(mSums[segment.slot, head, tile, row, None], column).store(values)
+                        if column == 0:
+                            mStats[segment.slot, head, tile, row] = logarithm
             cute.arch.fence_proxy("async.shared", space="cta")  # the stage's next bytes come by TMA
             stages.consumer_release(state)
             state.advance()
 
-            if is_partial:
+            if not segment.is_whole:
                 synchronize()
-                arrivals = mArrivals[first_part, head, None]
+                arrivals = mArrivals[segment.first_part, head, None]
                 if tidx == 0:
                     cute.arch.fence_acq_rel_gpu()  # what the block has written comes before its arrival
                     sArrived[0] = cute.arch.atomic_add(arrivals.iterator + tile, 1)
                     cute.arch.fence_acq_rel_gpu()  # and what it reads behind those of others
                 synchronize()
-                if sArrived[0] == last_part - first_part:
+                if sArrived[0] == segment.last_part - segment.first_part:
                     for i in cutlass.range_constexpr(ROWS * across // (32 * WARPS)):
                         row = tidx // across + i * (32 * WARPS // across)
                         if tile * ROWS + row < queries * group:
-                            theirs, stats = mSums[None, head, tile, row, None], mStats[None, head, tile, row, None]
-                            sums = read_sums(theirs[2 * first_part + 1, None], stats[2 * first_part + 1, None], column)
-                            for other in cutlass.range(first_part + 1, last_part + 1, unroll=4):
-                                sums = join(sums, read_sums(theirs[2 * other, None], stats[2 * other, None], column))
-                            finish(sums, mO, mL, batch, head, tile, group, row, column)
+                            read = read_state(mSums, mStats, head, tile, row, column)
+                            logarithm, values = splits.merge(segment.first_part, segment.last_part, read)
+                            finish(logarithm, values, mO, mL, segment.item, head, tile, group, row, column)
                     if tidx == 0:
                         cute.arch.atomic_exch(arrivals.iterator + tile, 0)  # for the next call
-            base += blocks
-            first, batch = end, batch + 1
+
+        splits.for_each(part, decode_segment)
 
 
 def synchronize():
@@ -254,36 +239,6 @@ def synchronize():
 def blocks_of(length):
     """The blocks of a sequence; one without keys has a block, too, which writes zeros."""
     return cutlass.max(1, cute.ceil_div(length, KEYS))
-
-
-@cute.jit
-def count_blocks(mLengths: cute.Tensor, lane: cutlass.Int32):
-    """The blocks of all sequences."""
-    count = cutlass.Int32(0)
-    for batch in cutlass.range(lane, mLengths.shape[0], 32, unroll=1):
-        count += blocks_of(mLengths[batch])
-    return cute.arch.warp_reduction_sum(count)
-
-
-@cute.jit
-def find_sequence(mLengths: cute.Tensor, block: cutlass.Int32, lane: cutlass.Int32):
-    """The sequence that has a block of the list, and which block of the list is its first: 32 sequences at a time."""
-    batch, base, before = cutlass.Int32(0), cutlass.Int32(0), cutlass.Int32(0)
-    for begin in cutlass.range(0, mLengths.shape[0], 32, unroll=1):
-        end = cutlass.Int32(0)
-        if begin + lane < mLengths.shape[0]:
-            end = blocks_of(mLengths[begin + lane])
-        for step in cutlass.range_constexpr(5):
-            other = cute.arch.shuffle_sync_up(end, 1 << step)
-            if lane >= 1 << step:
-                end += other
-        end += before
-        passed = cute.arch.popc(cute.arch.vote_ballot_sync(begin + lane < mLengths.shape[0] and end <= block))
-        batch += passed
-        if passed > 0:
-            base = cute.arch.shuffle_sync(end, passed - 1)
-        before = cute.arch.shuffle_sync(end, 31)
-    return batch, base
 
 
 @cute.jit
@@ -309,46 +264,23 @@ def divide(row, group):
     return row // group, row % group
 
 
-def quad_max(value):
-    """The greatest of four lanes, which have a row of a tile together."""
-    return cute.arch.warp_reduction(value, cute.arch.fmax, threads_in_group=4)
+def columns(row, column):
+    """Those of a thread at the end."""
+    return cute.local_tile(row, (VECTOR,), (column,))
 
 
-def finite(highest):
-    """The maximum of a row that sees a key, else 0: what is subtracted from scores."""
-    return cute.where(highest == -math.inf, cutlass.Float32(0.0), highest)
-
-
-def read_sums(row, stats, column):
-    """(maximum, sum of weights, some columns of the weighted sum of V) of a row."""
-    return stats[0], stats[1], cute.local_tile(row, (VECTOR,), (column,)).load()
+def read_state(mSums, mStats, head, tile, row, column):
+    """What gives the state of a row that a part has left."""
+    return lambda slot: (mStats[slot, head, tile, row], columns(mSums[slot, head, tile, row, None], column).load())
 
 
 @cute.jit
-def write_sums(sums, row, stats, column):
-    highest, weight, values = sums
-    cute.local_tile(row, (VECTOR,), (column,)).store(values)
-    if column == 0:
-        stats[0], stats[1] = highest, weight
-
-
-def join(one, other):
-    """The sums over the keys of both."""
-    highest = cute.arch.fmax(one[0], other[0])
-    shrink = [cute.math.exp2(x[0] - finite(highest), fastmath=True) for x in (one, other)]
-    return highest, *(one[i] * shrink[0] + other[i] * shrink[1] for i in (1, 2))
-
-
-@cute.jit
-def finish(sums, mO, mL, batch, head, tile, group, row, column):
+def finish(logarithm, values, mO, mL, batch, head, tile, group, row, column):
     """O and L of a row."""
-    highest, weight, values = sums
     query, which = divide(tile * ROWS + row, group)
-    inverse = cute.where(weight == 0.0, cutlass.Float32(0.0), 1.0 / weight)
-    to = cute.local_tile(mO[batch, head * group + which, query, None], (VECTOR,), (column,))
-    to.store((values * inverse).to(mO.element_type))
+    columns(mO[batch, head * group + which, query, None], column).store(values.to(mO.element_type))
     if column == 0:
-        mL[batch, head * group + which, query] = (highest + cute.math.log2(weight)) / LOG2_E
+        mL[batch, head * group + which, query] = logarithm / LOG2_E
 
 
 @cute.jit
@@ -382,18 +314,21 @@ def decode(
     decode_kernel(
         mQ, load_K, gK, load_V, gV, mTable, mLengths, mO, mL, mSums, mStats, mArrivals, scale, page_layout, sQ_layout,
         tiled_mma,
-    ).launch(grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1], min_blocks_per_mp=CTAS)  # fmt: skip
+    ).launch(
+        grid=[heads, tiles, parts], block=[32 * (WARPS + 1), 1, 1], min_blocks_per_mp=CTAS,
+        use_pdl=True,
+    )  # fmt: skip
 
 
 def workspace(q, key_heads, processors):
-    """Partial sums, their maxima and weights, and arrivals, which are zeros before and after a call.
+    """States of parts, sums and logarithms of weights, and arrivals, which are zeros before and after a call.
 
     processors: of the device; a part of the list is for one of the CTAS blocks that each runs at a time.
     """
     tiles = -(-q.shape[1] // key_heads * q.shape[2] // ROWS)
     parts = max(1, CTAS * processors // (key_heads * tiles))
     shape = 2 * parts, key_heads, tiles, ROWS
-    sums, stats = (torch.empty(*shape, n, device=q.device) for n in (q.shape[3], 2))
+    sums, stats = (torch.empty(x, device=q.device) for x in ((*shape, q.shape[3]), shape))
     return sums, stats, torch.zeros(parts, key_heads, tiles, device=q.device, dtype=torch.int32)
 
 

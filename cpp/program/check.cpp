@@ -348,6 +348,7 @@ class Check {
       case Opcode::kTmaPrefetch:
       case Opcode::kMapCopy:
         if (!operand(0).is_tensor_map()) refuse("expected a tensor map");
+        if (request_.code == Opcode::kTmaPrefetch) coordinates(request_.operands.size());
         if (request_.code == Opcode::kMapCopy) map_in_memory(0, true);
         return;
       case Opcode::kMapReplace:
@@ -398,12 +399,16 @@ class Check {
     }
     if (pointed(0).space != Space::kShared) refuse(concat(to_string(pointed(0)), " is not in shared memory"));
     const std::size_t last = request_.operands.size() - (has_condition ? 1 : 0);
-    for (std::size_t i = 1; i < last; ++i) {
-      if (!(operand(i) == number(Scalar::kInt32))) refuse("expected coordinates of Int32");
-    }
+    coordinates(last);
     if (has_condition && !(operand(last) == number(Scalar::kBoolean))) refuse("expected the condition to be a Boolean");
     if (last > kMostModes + 2) refuse(concat("a tensor map has at most ", kMostModes, " modes"));
     if (request_.ints.empty() || request_.ints[0] < (is_map ? 1 : 0)) refuse("expected the bytes of a box");
+  }
+
+  void coordinates(std::size_t last) const {
+    for (std::size_t i = 1; i < last; ++i) {
+      if (!(operand(i) == number(Scalar::kInt32))) refuse("expected coordinates of Int32");
+    }
   }
 
   void whole_lines(Space from, Space to) const {

@@ -40,8 +40,8 @@ GROUPS: dict[str, str] = {
     "Tiled copies and multiplications": """
         make_copy_atom make_tiled_copy make_tiled_copy_tv make_cotiled_copy make_tiled_copy_A make_tiled_copy_B
         make_tiled_copy_C make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S TiledCopy ThrCopy CopyAtom copy
-        copy_atom_call autovec_copy basic_copy basic_copy_if copy_tiled copy_threads make_mma_atom make_tiled_mma
-        TiledMma ThrMma MmaAtom gemm gemm_tiled gemm_threads mma_atom_call
+        copy_atom_call prefetch autovec_copy basic_copy basic_copy_if copy_tiled copy_threads make_mma_atom
+        make_tiled_mma TiledMma ThrMma MmaAtom gemm gemm_tiled gemm_threads mma_atom_call
     """,
     "Types for annotations": "Coord Shape Stride Tile Tiler XTuple",
     "Kernels in Python": """

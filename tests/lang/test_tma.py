@@ -406,3 +406,32 @@ def test_it_compiles_to_the_instructions():
     assert "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" in bulk.ptx
     assert "cp.async.bulk.global.shared::cta.bulk_group" in bulk.ptx
     assert load.spills == store.spills == multicast.spills == 0
+
+
+@cute.kernel
+def fetch_ahead_kernel(atom: cute.CopyAtom, gX: cute.Tensor, sX: cutlass.Constexpr, tile: cutlass.Constexpr):
+    shared = cutlass.utils.SmemAllocator().allocate_tensor(atom.value_type, sX, 128)
+    tiles = cute.group_modes(cute.local_tile(gX, tile, (None, None)), 0, 2)
+    _, tXgX = cpasync.tma_partition(atom, 0, ALONE, cute.group_modes(shared, 0, 2), tiles)
+    cute.prefetch(atom, tXgX[None, cute.arch.block_idx()[0], 1])
+
+
+@cute.jit
+def fetch_ahead(x: cute.Tensor, layout: cutlass.Constexpr, tile: cutlass.Constexpr):
+    atom, gX = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, layout, tile)
+    fetch_ahead_kernel(atom, gX, layout, tile).launch(grid=[2, 1, 1], block=[32, 1, 1])
+
+
+def test_boxes_are_fetched_to_the_cache():
+    """Each of a tile's boxes, by one thread, and without an mbarrier; the CPU executes it as nothing."""
+    tile = (16, 128)
+    arguments = dynamic(numbers((32, 256))), LAYOUTS["128"](tile, cutlass.Float16), tile
+    with cute.on_cpu(check=True):
+        fetch_ahead(*arguments)
+    source = cute.compile(fetch_ahead, *arguments).source
+    assert (
+        source.count('if (elect_one()) asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}]')
+        == 2
+    )
+    with pytest.raises(TypeError, match=r"prefetch: expected an atom of make_tiled_tma_atom that loads"):
+        cute.prefetch(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.Float16), dynamic(numbers((32, 256))))

@@ -75,7 +75,8 @@ void Emitter::bulk(const Operation& operation) {
   std::string text, condition;
   switch (operation.code) {
     case Opcode::kTmaPrefetch:
-      text = concat("prefetch.tensormap [", map(), "]");
+      text = x.size() > 1 ? concat("cp.async.bulk.prefetch", tensor(x.size()), ".L2.global.tile ", box(x.size()))
+                          : concat("prefetch.tensormap [", map(), "]");
       break;
     case Opcode::kTmaLoad: {
       const bool has_mask = operation.ints[1] != 0;
@@ -112,7 +113,7 @@ void Emitter::bulk(const Operation& operation) {
       break;
   }
   // Whoever comes here may say what it will need.
-  const bool elects = operation.code != Opcode::kTmaPrefetch && condition.empty();
+  const bool elects = (operation.code != Opcode::kTmaPrefetch || x.size() > 1) && condition.empty();
   if (elects) {
     arithmetic_.need("tilewright/lang_special.cuh");
     condition = "elect_one()";

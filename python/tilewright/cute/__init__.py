@@ -234,6 +234,7 @@ if TYPE_CHECKING:
     from tilewright.cute.tiled.multicast import make_layout_image_mask
     from tilewright.cute.tiled.tiled_copy import ThrCopy, TiledCopy
     from tilewright.cute.tiled.tiled_mma import ThrMma, TiledMma
+    from tilewright.cute.tiled.tma import prefetch
     from tilewright.explore.widget import explore
     from tilewright.lang.calls.jit import compile, jit, kernel
     from tilewright.lang.cpu import KernelError, on_cpu
@@ -466,6 +467,7 @@ __all__ = [
     "ones_like",
     "outer_partition",
     "parse",
+    "prefetch",
     "prepend",
     "prepend_ones",
     "pretty_str",
@@ -612,6 +614,7 @@ _LAZY = {
     "make_tiled_mma": "tilewright.cute.tiled.make_tiled_mma",
     "mma_atom_call": "tilewright.cute.execute.gemm",
     "nvgpu": "tilewright.cute.nvgpu",
+    "prefetch": "tilewright.cute.tiled.tma",
     "pretty_str": "tilewright.cute.text.printing",
     "print_latex": "tilewright.cute.text.printing",
     "profile": "tilewright.lang.profiling.profile",

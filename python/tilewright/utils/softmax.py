@@ -13,11 +13,31 @@ from tilewright.lang import arch
 from tilewright.numeric import Float32
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tilewright.cute.tensors.tensor import Tensor
 
-__all__ = ["OnlineSoftmax"]
+__all__ = ["OnlineSoftmax", "merge_states"]
 
 _LANES = 4  # that have a row together
+
+
+def merge_states(states: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """The state (L, o) of a row over the keys of all states, which are added in their order.
+
+    L = log2 sum 2^s over scores s, and o = sum 2^(s - L) v: L' = log2 sum 2^L_i and o' = sum 2^(L_i - L') o_i. A state
+    without keys is (-inf, 0). Source: "Cascade inference" (FlashInfer, 2024), which merges states of attention so.
+    """
+    highest = states[0][0]
+    for other, _ in states[1:]:
+        highest = arch.fmax(highest, other)
+    finite: Any = where(highest == -math.inf, Float32(0.0), highest)
+    shares = [cute_math.exp2(logarithm - finite, fastmath=True) for logarithm, _ in states]
+    weight, sums = shares[0], states[0][1] * shares[0]
+    for (_, values), share in zip(states[1:], shares[1:], strict=True):
+        weight, sums = weight + share, sums + values * share
+    inverse = where(weight == 0.0, Float32(0.0), arch.rcp_approx(weight))
+    return highest + cute_math.log2(weight), sums * inverse
 
 
 class OnlineSoftmax:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tilewright.cute.atoms.copy_atom import CopyAtom
 
-__all__ = ["copy_boxes", "copy_bytes", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition"]
+__all__ = ["copy_boxes", "copy_bytes", "make_tiled_tma_atom", "prefetch", "prefetch_descriptor", "tma_partition"]
 
 _ALIGNED = 16  # bytes
 
@@ -208,6 +208,22 @@ def prefetch_descriptor(tma_atom: TmaAtom, *, loc: object = None, ip: object = N
     if not isinstance(tma_atom, TmaAtom):
         raise TypeError(f"prefetch_descriptor: expected an atom of make_tiled_tma_atom, but got {tma_atom!r}")
     emit("tma_prefetch", [tma_atom.symbol])
+
+
+def prefetch(atom: TmaAtom, src: Tensor, *, loc: object = None, ip: object = None) -> None:
+    """Bring boxes of global memory into the L2 cache, before a copy of the same boxes by this atom asks for them.
+
+    src: what `cute.copy` takes of the tensor. The warp chooses one of its threads to ask; nothing waits for it, and on
+    the CPU it changes nothing. TypeError for an atom that loads no boxes. Source: CuTeDSL `cute.prefetch`.
+    """
+    if not isinstance(atom, TmaAtom) or not atom.op.instruction.endswith("g2s"):
+        raise TypeError(f"prefetch: expected an atom of make_tiled_tma_atom that loads, but got {atom!r}")
+    if not isinstance(src.iterator, Coordinate):
+        raise ValueError(
+            f"prefetch: src {src} has no coordinates of boxes; pass what tma_partition gives of the tensor"
+        )
+    for there in _calls("prefetch", atom, "src", src.layout):
+        emit("tma_prefetch", [atom.symbol, *(_symbol(Int32(x)) for x in src.iterator + there)])
 
 
 def copy_boxes(
