@@ -40,15 +40,16 @@ class Plan(NamedTuple):
     stages: int  # of K, and of V
     takes_turns: bool
     overlaps: bool  # tiles: there is shared memory for the next Q beside this one, and for O
+    branches: bool  # between the exponentials and the wait for O
 
 
 PLANS = {  # by depth and the bits of an element
-    (64, 16): Plan(3, 128, 4, True, True),
-    (128, 16): Plan(2, 128, 2, True, True),
-    (256, 16): Plan(2, 80, 2, False, False),
-    (64, 8): Plan(3, 128, 4, True, True),
-    (128, 8): Plan(2, 128, 2, True, True),
-    (256, 8): Plan(2, 64, 2, True, True),
+    (64, 16): Plan(3, 128, 4, True, True, False),
+    (128, 16): Plan(2, 128, 2, True, True, True),
+    (256, 16): Plan(2, 80, 2, False, False, True),
+    (64, 8): Plan(3, 128, 4, True, True, False),
+    (128, 8): Plan(3, 96, 2, True, True, False),
+    (256, 8): Plan(2, 64, 2, True, True, True),
 }
 TURNERS = 2  # warps that transpose values of 8 bits
 REGISTERS = {(2, 16): (24, 240), (3, 16): (32, 160), (2, 8): (56, 224), (3, 8): (32, 160)}
@@ -167,12 +168,69 @@ def attention_kernel(
     stages_K = stages(plan.stages, sK_layout, 4 * warpgroups)
     stages_V = stages(plan.stages, sV_layout, turners if is_8 else 4 * warpgroups)
     stages_T = handed_stages(plan.stages, turners, 4 * warpgroups) if is_8 else stages_V
-    handed = handed_stages(2, 1, 4 * warpgroups + turners)
+    handed = handed_stages(2, 1, 4 * warpgroups + turners + 1)
     ctas, _, _ = cute.arch.grid_dim()
 
-    def produce():
-        """One warp takes tickets, and asks for Q, K and V."""
+    def tile_at(state):
+        """The tile that a stage holds. It is read wherever it is needed: registers are few."""
+        held = cute.make_rmem_tensor(4, cutlass.Int32)
+        cute.autovec_copy(sTiles[None, state.index], held)
+        return Tile(*(held[i] for i in range(4)), sHighs[state.index])
+
+    def release(stages, state):
+        """A warp has read a stage."""
+        if cutlass.const_expr(isinstance(stages, pipeline.PipelineTmaAsync)):
+            stages.consumer_release(state)
+        else:
+            cute.arch.sync_warp()
+            with cute.arch.elect_one():
+                stages.consumer_release(state)
+        state.advance()
+
+    def schedule():
+        """One warp takes tickets and hands on their tiles, early enough that nobody waits for one."""
         state_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2)
+
+        def hand_on(tile):
+            handed.producer_acquire(state_T)
+            if cute.arch.lane_idx() == 0:
+                if cutlass.const_expr(tile is None):
+                    sHighs[state_T.index] = 0
+                else:
+                    held = cute.make_rmem_tensor(4, cutlass.Int32)
+                    for i in cutlass.range_constexpr(4):
+                        held[i] = tile[i]
+                    cute.autovec_copy(held, sTiles[None, state_T.index])
+                    sHighs[state_T.index] = tile.high
+                    if cutlass.const_expr(is_8):
+                        at = tile.batch, tile.head // (gQ.shape[2] // gK.shape[2])
+                        of_q, of_k, of_v = (x[at] for x in problem.scales)
+                        sScales[0, state_T.index] = problem.scale * of_q * of_k * math.log2(math.e)
+                        sScales[1, state_T.index] = of_v
+                handed.producer_commit(state_T)
+            state_T.advance()
+
+        ticket, _, _ = cute.arch.block_idx()
+        while ticket < problem.tiles * problem.heads * problem.batches:
+            taken = cutlass.Int32(0)
+            if cute.arch.lane_idx() == 0:
+                taken = cute.arch.atomic_add(tickets.iterator, cutlass.Int32(1))
+            tile = tile_of(problem, plan, ticket)
+            if tile.number * ROWS * warpgroups < problem.sequence(tile.batch).queries:
+                hand_on(tile)
+            ticket = ctas + cute.arch.make_warp_uniform(taken)
+        hand_on(None)
+        # The last CTA to come here leaves the tickets as they were.
+        if cute.arch.lane_idx() == 0:
+            cute.arch.fence_acq_rel_gpu()
+            if cute.arch.atomic_add(tickets.iterator + 1, cutlass.Int32(1)) == ctas - 1:
+                cute.arch.fence_acq_rel_gpu()
+                cute.arch.atomic_exch(tickets.iterator, cutlass.Int32(0))
+                cute.arch.atomic_exch(tickets.iterator + 1, cutlass.Int32(0))
+
+    def produce():
+        """One warp asks for Q, K and V."""
+        state_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
         state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, buffers * warpgroups)
         state_K = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
         state_V = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
@@ -196,92 +254,45 @@ def attention_kernel(
 
             return load
 
-        def hand_on(tile):
-            handed.producer_acquire(state_T)
-            if cute.arch.lane_idx() == 0:
-                if cutlass.const_expr(tile is None):
-                    sHighs[state_T.index] = 0
-                else:
-                    held = cute.make_rmem_tensor(4, cutlass.Int32)
-                    for i in cutlass.range_constexpr(4):
-                        held[i] = tile[i]
-                    cute.autovec_copy(held, sTiles[None, state_T.index])
-                    sHighs[state_T.index] = tile.high
-                    if cutlass.const_expr(is_8):
-                        at = tile.batch, tile.head // (gQ.shape[2] // gK.shape[2])
-                        of_q, of_k, of_v = (x[at] for x in problem.scales)
-                        sScales[0, state_T.index] = problem.scale * of_q * of_k * math.log2(math.e)
-                        sScales[1, state_T.index] = of_v
-                handed.producer_commit(state_T)
-            state_T.advance()
+        def values_of(tile):
+            """What fetches a tile's values."""
+            key_head, batch = tile.head // (gQ.shape[2] // gK.shape[2]), problem.batch_of_tensors(tile.batch)
+            start = problem.sequence(tile.batch).start_k
+            return loads(load_V, gV[None, None, key_head, batch], sV, start, 0 if is_8 else 1)
 
-        def values_of(head, batch):
-            """What fetches values for a head of queries."""
-            key_head = head // (gQ.shape[2] // gK.shape[2])
-            rows = gV[None, None, key_head, problem.batch_of_tensors(batch)]
-            return loads(load_V, rows, sV, problem.sequence(batch).start_k, 0 if is_8 else 1)
-
-        def fetch(tile, sequence, has_last, last):
+        def fetch(tile, has_last, last):
             """A tile's blocks, and before its second one the values of the last block of the tile before."""
             head, batch, high = tile.head, problem.batch_of_tensors(tile.batch), tile.high
-            low = problem.low(plan, tile.first)
+            sequence, low = problem.sequence(tile.batch), problem.low(plan, tile.first)
             key_head = head // (gQ.shape[2] // gK.shape[2])
             get_Q = loads(load_Q, gQ[None, None, head, batch], sQ, sequence.start_q, 0)
             get_K = loads(load_K, gK[None, None, key_head, batch], sK, sequence.start_k, 0)
-            get_V = values_of(head, tile.batch)
+            get_V = values_of(tile)
             for part in cutlass.range_constexpr(warpgroups):
                 get_Q(stages_Q, state_Q, tile.number * warpgroups + part)
             get_K(stages_K, state_K, high - 1)
             if has_last:
-                values_of(last.head, last.batch)(stages_V, state_V, problem.low(plan, last.first))
+                values_of(last)(stages_V, state_V, problem.low(plan, last.first))
             for i in cutlass.range(high - 1 - low, unroll=1):
                 get_K(stages_K, state_K, high - 2 - i)
                 get_V(stages_V, state_V, high - 1 - i)
             if cutlass.const_expr(not plan.overlaps):
                 get_V(stages_V, state_V, low)
 
-        ticket, _, _ = cute.arch.block_idx()
-        has_last, last = cutlass.Boolean(False), tile_of(problem, plan, ticket)
-        while ticket < problem.tiles * problem.heads * problem.batches:
-            following = cutlass.Int32(0)
-            if cute.arch.lane_idx() == 0:
-                following = ctas + cute.arch.atomic_add(tickets.iterator, cutlass.Int32(1))
-            tile = tile_of(problem, plan, ticket)
-            sequence = problem.sequence(tile.batch)
-            if tile.number * ROWS * warpgroups < sequence.queries:
-                hand_on(tile)
-                fetch(tile, sequence, has_last, last)
-                if cutlass.const_expr(plan.overlaps):
-                    has_last, last = cutlass.Boolean(True), tile
-            ticket = cute.arch.make_warp_uniform(following)
+        handed.consumer_wait(state_T)
+        tile = tile_at(state_T)
+        has_last, last = cutlass.Boolean(False), tile
+        while tile.high > 0:
+            fetch(tile, has_last, last)
+            if cutlass.const_expr(plan.overlaps):
+                has_last, last = cutlass.Boolean(True), tile
+            release(handed, state_T)
+            handed.consumer_wait(state_T)
+            tile = tile_at(state_T)
         if has_last:
-            values_of(last.head, last.batch)(stages_V, state_V, problem.low(plan, last.first))
-        hand_on(None)
-        # The last CTA to come here leaves the tickets as they were.
-        if cute.arch.lane_idx() == 0:
-            cute.arch.fence_acq_rel_gpu()
-            if cute.arch.atomic_add(tickets.iterator + 1, cutlass.Int32(1)) == ctas - 1:
-                cute.arch.fence_acq_rel_gpu()
-                cute.arch.atomic_exch(tickets.iterator, cutlass.Int32(0))
-                cute.arch.atomic_exch(tickets.iterator + 1, cutlass.Int32(0))
+            values_of(last)(stages_V, state_V, problem.low(plan, last.first))
         stages_K.producer_tail(state_K)
         stages_V.producer_tail(state_V)
-
-    def tile_at(state):
-        """The tile that a stage holds. It is read wherever it is needed: registers are few."""
-        held = cute.make_rmem_tensor(4, cutlass.Int32)
-        cute.autovec_copy(sTiles[None, state.index], held)
-        return Tile(*(held[i] for i in range(4)), sHighs[state.index])
-
-    def release(stages, state):
-        """A warp has read a stage."""
-        if cutlass.const_expr(isinstance(stages, pipeline.PipelineTmaAsync)):
-            stages.consumer_release(state)
-        else:
-            cute.arch.sync_warp()
-            with cute.arch.elect_one():
-                stages.consumer_release(state)
-        state.advance()
 
     def turn():
         """Some warps transpose the values: wgmma reads 8-bit operands along K, which are the keys."""
@@ -297,7 +308,7 @@ def attention_kernel(
                 rows = cute.local_tile(sV[None, None, state_V.index], (32, depth), (None, 0))
                 columns = cute.local_tile(sT[None, None, turned.index], (depth, 32), (0, None))
                 for i in cutlass.range(plan.keys // 32, unroll=1):
-                    transpose_bytes(rows[None, None, i], columns[None, None, i], warp_idx % 4 - 1, TURNERS)
+                    transpose_bytes(rows[None, None, i], columns[None, None, i], warp_idx % 4 - 2, TURNERS)
                 release(stages_V, state_V)
                 cute.arch.fence_proxy("async.shared", space="cta")
                 cute.arch.sync_warp()
@@ -347,6 +358,7 @@ def attention_kernel(
             release(stages_K, state_K)
             reset(state)
             weigh(tile.high - 1, tile)
+            softmax.add(tS)
             tOrP.store(weights.load().to(dtype))
 
         @cute.jit
@@ -365,8 +377,9 @@ def attention_kernel(
             weigh(block, tile)
             # V came long ago. This keeps ptxas from waiting for O before the exponentials: it moves that wait up, but
             # not over a branch. Where two other warpgroups fill that time, the branch costs more than it gains.
-            if cutlass.const_expr(warpgroups == 2):
+            if cutlass.const_expr(plan.branches):
                 stages_T.consumer_wait(state_V)
+            softmax.add(tS)
             warpgroup.wait_group(0)
             release(stages_T, state_V)
 
@@ -398,7 +411,7 @@ def attention_kernel(
                         tS[r, c] = cute.where(column <= last, tS[r, c], -math.inf)
                         if cutlass.const_expr(problem.left is not None):
                             tS[r, c] = cute.where(column >= seen - problem.left, tS[r, c], -math.inf)
-            softmax.step(tS, True)
+            softmax.weigh(tS, True)
 
         def finish(state, softmax):
             """Divide O by the sums of weights, and send it."""
@@ -457,7 +470,9 @@ def attention_kernel(
         cute.arch.setmaxregister_decrease(REGISTERS[warpgroups, dtype.bits][0])
         if warp_idx == 4 * warpgroups:
             produce()
-        elif cutlass.const_expr(is_8) and warp_idx <= 4 * warpgroups + turners:
+        elif warp_idx == 4 * warpgroups + 1:
+            schedule()
+        elif cutlass.const_expr(is_8):
             turn()
     else:
         cute.arch.setmaxregister_increase(REGISTERS[warpgroups, dtype.bits][1])
