@@ -58,7 +58,10 @@ def casts(make, source, targets):
 
 def casts_together(make, target, count):
     """Vectors of so many floats, which are cast by pairs and pairs of pairs."""
-    with make.kernel(f"casts_{target}_{count}", x=pointer("Float32", align=4), out=pointer(target, align=1)) as (x, out):
+    with make.kernel(f"casts_{target}_{count}", x=pointer("Float32", align=4), out=pointer(target, align=1)) as (
+        x,
+        out,
+    ):
         begin, vector = make.mul(make.thread(), count), layout(count, 1)
         value = make.load(make.at(x, begin), vector)
         make.store(make.cast(value, type=number(target, count)), make.at(out, begin), vector)

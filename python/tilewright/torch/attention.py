@@ -18,7 +18,7 @@ from tilewright.torch.attention_ops import DEPTHS
 
 __all__ = ["scaled_dot_product_attention", "varlen_attention"]
 
-TYPES = (torch.float16, torch.bfloat16)
+TYPES = (torch.bfloat16, torch.float16)
 
 
 def _cast(query: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
@@ -35,8 +35,10 @@ def _require_operands(
 ) -> None:
     """What both functions ask of types, devices and ranks."""
     if query.dtype not in types:
-        wanted = " or ".join(str(x) for x in types)
-        raise TypeError(f"{function}: query has elements of {query.dtype}, but it must have {wanted}")
+        *first, last = (str(x).removeprefix("torch.") for x in types)
+        raise TypeError(
+            f"{function}: query has elements of {query.dtype}, but it must have torch.{', '.join(first)} or {last}"
+        )
     if query.device.type not in ("cpu", "cuda", "meta"):
         raise ValueError(f"{function}: query is on {query.device}, but it must be on a CUDA device or the CPU")
     for name, x in (("key", key), ("value", value)):

@@ -1,4 +1,4 @@
-"""Attention of fp8: `torch.ops.tilewright.attention_fp8`, and what `scaled_dot_product_attention` asks of its arguments.
+"""Attention of fp8: `torch.ops.tilewright.attention_fp8`, and what `scaled_dot_product_attention` asks of arguments.
 
 A tensor of e4m3 stands for its elements times a float of its batch and head: the descales (N, H) of query, key and
 value, H being the heads of key, as torch's quantized attention has them.
@@ -83,12 +83,6 @@ def attend(
     right: int | None,
 ) -> Tensor:  # fmt: skip
     """O (N, Hq, L, E) in bfloat16 of query (N, Hq, L, E), key and value (N, H, S, E), all of e4m3."""
-    for name, x in (("query", query), ("key", key), ("value", value), *descales.items()):
-        if x is not None and x.requires_grad and torch.is_grad_enabled():
-            raise NotImplementedError(
-                f"{function}: {name} requires a gradient, which attention of fp8 does not have; call it under "
-                "torch.no_grad()"
-            )
     if query.dim() != 4:
         raise ValueError(f"{function}: query {tuple(query.shape)} of {FP8} must have four modes: (N, H, L, E)")
     if not query.shape[0] == key.shape[0] == value.shape[0]:
@@ -97,6 +91,12 @@ def attend(
             "must have as many batches as each other"
         )
     scales = _require_descales(function, query, key, descales)
+    for name, x in (("query", query), ("key", key), ("value", value), *descales.items()):
+        if x is not None and x.requires_grad and torch.is_grad_enabled():
+            raise NotImplementedError(
+                f"{function}: {name} requires a gradient, which attention of fp8 does not have; call it under "
+                "torch.no_grad()"
+            )
     depth = query.shape[3]
     scale = depth**-0.5 if scale is None else float(scale)
     if scale <= 0:  # the program looks for the greatest score before it scales

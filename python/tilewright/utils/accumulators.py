@@ -50,7 +50,7 @@ def as_operand_a(acc: Tensor, dtype: type[Numeric] | None = None) -> Tensor:
 
     A step along K has two neighbouring tiles of 8 columns, or four where dtype, the operand's, has 8 bits. K has the
     order of the columns; of 8 bits, it is within each step that of `transpose_bytes`. Raises ValueError for other
-    tensors than accumulators of mma.sync or wgmma, for elements of other widths, and where the tiles are no whole steps.
+    tensors than accumulators of mma.sync or wgmma, for elements of other widths, and for tiles that are no whole steps.
 
     >>> from tilewright import Float8E4M3FN, Float16, Float32, cute
     >>> print(as_operand_a(cute.make_rmem_tensor(((2, 2, 4), 1, 1), Float16)).layout)

@@ -26,7 +26,7 @@ _EVEN, _ODD = 0x6420, 0x7531  # bytes of two registers
 def transpose_bytes(src: Tensor, dst: Tensor, warp: Any, warps: int) -> None:
     """dst[c, j] = src[k, c] for elements of 8 bits in shared memory, by `warps` warps, of which this one is `warp`.
 
-    src is (K, C) with neighbours along C, dst (C, K) with neighbours along K, as `make_smem_layout_b` makes them. Within
+    src is (K, C) with neighbours along C, dst (C, K) with neighbours along K, as `make_smem_layout_b` makes them. In
     each 32 of K the order is that in which `as_operand_a` has 8-bit accumulators: j = 16 a + 4 t + 2 b + e is row
     k = 16 a + 8 b + 2 t + e, for a, b, e < 2 and t < 4. Raises ValueError unless K is a multiple of 32 and C one of 32
     for each warp.

@@ -29,8 +29,8 @@ class OnlineSoftmax:
     thread sums its own columns; `finish` adds those of the lanes with which it shares its rows. It is used in a
     kernel, by a matrix of scores that `rows_and_columns` has made, with so many rows.
 
-    scale_log2 is None where `reset` gives that of new rows. Weights, and so their sums, are multiplied by 2^weight_log2:
-    those that are converted to 8 bits fill the range of that type, up to 448.
+    scale_log2 is None where `reset` gives that of new rows. Weights, and so their sums, are multiplied by
+    2^weight_log2: those that are converted to 8 bits fill the range of that type, up to 448.
     """
 
     def __init__(self, rows: int, scale_log2: Any, weight_log2: float = 0.0) -> None:
@@ -98,5 +98,5 @@ class OnlineSoftmax:
         total = arch.warp_reduction_sum(self._sum[r], threads_in_group=_LANES)
         is_empty = total == 0.0
         inverse = where(is_empty, Float32(0.0), arch.rcp_approx(total))
-        logarithm = where(is_empty, Float32(-math.inf), self._max[r] * self._scale + cute_math.log2(total) - self._weight)
-        return inverse, logarithm
+        logarithm = self._max[r] * self._scale + cute_math.log2(total) - self._weight
+        return inverse, where(is_empty, Float32(-math.inf), logarithm)
