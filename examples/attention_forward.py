@@ -24,6 +24,7 @@ from tilewright import cute, pipeline
 from tilewright.cute.nvgpu import cpasync, warp, warpgroup
 from tilewright.utils import LayoutEnum, hopper_helpers
 from tilewright.utils.accumulators import as_operand_a, rows_and_columns
+from tilewright.utils.byte_transpose import transpose_bytes
 from tilewright.utils.softmax import OnlineSoftmax
 
 PICTURE = "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"  # a warpgroup's rows of Q, 64 of their elements
@@ -39,10 +40,19 @@ class Plan(NamedTuple):
     stages: int  # of K, and of V
     takes_turns: bool
     overlaps: bool  # tiles: there is shared memory for the next Q beside this one, and for O
+    branches: bool  # between the exponentials and the wait for O
 
 
-PLANS = {64: Plan(3, 128, 4, True, True), 128: Plan(2, 128, 2, True, True), 256: Plan(2, 80, 2, False, False)}
-REGISTERS = {2: (24, 240), 3: (32, 160)}  # of a thread that fetches, and of one that computes
+PLANS = {  # by depth and the bits of an element
+    (64, 16): Plan(3, 128, 4, True, True, False),
+    (128, 16): Plan(2, 128, 2, True, True, True),
+    (256, 16): Plan(2, 80, 2, False, False, True),
+    (64, 8): Plan(3, 128, 4, True, True, False),
+    (128, 8): Plan(3, 96, 2, True, True, False),
+    (256, 8): Plan(2, 64, 2, True, True, True),
+}
+TURNERS = 2  # warps that transpose values of 8 bits
+REGISTERS = {(2, 16): (24, 240), (3, 16): (32, 160), (2, 8): (56, 224), (3, 8): (32, 160)}
 
 
 class Problem(NamedTuple):
@@ -58,6 +68,8 @@ class Problem(NamedTuple):
     together: cutlass.Int32  # heads whose keys and values share the L2 cache
     queries: cutlass.Int32
     keys: cutlass.Int32
+    scale: cutlass.Float32
+    scales: tuple[cute.Tensor | None, ...]  # of Q, K and V: (batches, heads of K)
 
     def sequence(self, batch):
         if cutlass.const_expr(self.starts_q is None):
@@ -113,45 +125,112 @@ def tile_of(problem, plan, ticket):
 def attention_kernel(
     load_Q: cute.CopyAtom, gQ: cute.Tensor, load_K: cute.CopyAtom, gK: cute.Tensor, load_V: cute.CopyAtom,
     gV: cute.Tensor, store_O: cute.CopyAtom, gO: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, tickets: cute.Tensor,
-    scale: cutlass.Float32, problem: Problem, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout,
-    sV_layout: cute.ComposedLayout, sO_layout: cute.ComposedLayout, qk_mma: cute.TiledMma, pv_mma: cute.TiledMma,
+    problem: Problem, sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout, sV_layout: cute.ComposedLayout,
+    sT_layout: cute.ComposedLayout, sO_layout: cute.ComposedLayout, qk_mma: cute.TiledMma, pv_mma: cute.TiledMma,
     plan: cutlass.Constexpr,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     dtype, warpgroups, depth = load_Q.value_type, plan.warpgroups, cute.size(sQ_layout, mode=[1])
     buffers = 2 if plan.overlaps else 1  # of Q, for each warpgroup
+    is_8 = dtype.bits == 8
+    turners = TURNERS if is_8 else 0
     storage = cutlass.utils.SmemAllocator()
     sQ = storage.allocate_tensor(dtype, sQ_layout, 1024)
     sK = storage.allocate_tensor(dtype, sK_layout, 1024)
     sV = storage.allocate_tensor(dtype, sV_layout, 1024)
-    sO = storage.allocate_tensor(dtype, sO_layout, 1024) if plan.overlaps else sQ
+    sT = storage.allocate_tensor(dtype, sT_layout, 1024) if is_8 else sV
+    sO = storage.allocate_tensor(store_O.value_type, sO_layout, 1024) if plan.overlaps else sQ
     sTiles = storage.allocate_tensor(cutlass.Int32, cute.make_layout((4, 2)), 16)  # all of a tile but its last block
     sHighs = storage.allocate_tensor(cutlass.Int32, cute.make_layout(2))
+    sScales = storage.allocate_tensor(cutlass.Float32, cute.make_layout((2, 2)))  # of scores and O, by stage
 
-    def stages(count, layout, warpgroups):
-        """Stages that TMA fills, with the bytes of one, and so many warpgroups empty."""
+    def stages(count, layout, warps):
+        """Stages that TMA fills, with the bytes of one, and so many warps empty."""
         group = pipeline.CooperativeGroup
         return pipeline.PipelineTmaAsync.create(
             num_stages=count, producer_group=group(pipeline.Agent.Thread),
-            consumer_group=group(pipeline.Agent.Thread, 4 * warpgroups),
+            consumer_group=group(pipeline.Agent.Thread, warps),
             barrier_storage=storage.allocate_array(cutlass.Int64, 2 * count),
             tx_count=cute.size_in_bytes(dtype, cute.slice_(layout, (None, None, 0))),
         )  # fmt: skip
 
-    stages_Q = stages(buffers * warpgroups, sQ_layout, 1)  # of warpgroup 0, 1, .., then 0 again
-    stages_K = stages(plan.stages, sK_layout, warpgroups)
-    stages_V = stages(plan.stages, sV_layout, warpgroups)
-    handed = pipeline.PipelineAsync.create(
-        num_stages=2, producer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread),
-        consumer_group=pipeline.CooperativeGroup(pipeline.Agent.Thread, 4 * warpgroups),
-        barrier_storage=storage.allocate_array(cutlass.Int64, 4),
-    )  # fmt: skip
+    def handed_stages(count, producers, consumers):
+        """Stages that warps fill and empty."""
+        group = pipeline.CooperativeGroup
+        return pipeline.PipelineAsync.create(
+            num_stages=count, producer_group=group(pipeline.Agent.Thread, producers),
+            consumer_group=group(pipeline.Agent.Thread, consumers),
+            barrier_storage=storage.allocate_array(cutlass.Int64, 2 * count),
+        )  # fmt: skip
+
+    stages_Q = stages(buffers * warpgroups, sQ_layout, 4)  # of warpgroup 0, 1, .., then 0 again
+    stages_K = stages(plan.stages, sK_layout, 4 * warpgroups)
+    stages_V = stages(plan.stages, sV_layout, turners if is_8 else 4 * warpgroups)
+    stages_T = handed_stages(plan.stages, turners, 4 * warpgroups) if is_8 else stages_V
+    handed = handed_stages(2, 1, 4 * warpgroups + turners + 1)
     ctas, _, _ = cute.arch.grid_dim()
 
-    def produce():
-        """One warp takes tickets, and asks for Q, K and V."""
+    def tile_at(state):
+        """The tile that a stage holds. It is read wherever it is needed: registers are few."""
+        held = cute.make_rmem_tensor(4, cutlass.Int32)
+        cute.autovec_copy(sTiles[None, state.index], held)
+        return Tile(*(held[i] for i in range(4)), sHighs[state.index])
+
+    def release(stages, state):
+        """A warp has read a stage."""
+        if cutlass.const_expr(isinstance(stages, pipeline.PipelineTmaAsync)):
+            stages.consumer_release(state)
+        else:
+            cute.arch.sync_warp()
+            with cute.arch.elect_one():
+                stages.consumer_release(state)
+        state.advance()
+
+    def schedule():
+        """One warp takes tickets and hands on their tiles, early enough that nobody waits for one."""
         state_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2)
+
+        def hand_on(tile):
+            handed.producer_acquire(state_T)
+            if cute.arch.lane_idx() == 0:
+                if cutlass.const_expr(tile is None):
+                    sHighs[state_T.index] = 0
+                else:
+                    held = cute.make_rmem_tensor(4, cutlass.Int32)
+                    for i in cutlass.range_constexpr(4):
+                        held[i] = tile[i]
+                    cute.autovec_copy(held, sTiles[None, state_T.index])
+                    sHighs[state_T.index] = tile.high
+                    if cutlass.const_expr(is_8):
+                        at = tile.batch, tile.head // (gQ.shape[2] // gK.shape[2])
+                        of_q, of_k, of_v = (x[at] for x in problem.scales)
+                        sScales[0, state_T.index] = problem.scale * of_q * of_k * math.log2(math.e)
+                        sScales[1, state_T.index] = of_v
+                handed.producer_commit(state_T)
+            state_T.advance()
+
+        ticket, _, _ = cute.arch.block_idx()
+        while ticket < problem.tiles * problem.heads * problem.batches:
+            taken = cutlass.Int32(0)
+            if cute.arch.lane_idx() == 0:
+                taken = cute.arch.atomic_add(tickets.iterator, cutlass.Int32(1))
+            tile = tile_of(problem, plan, ticket)
+            if tile.number * ROWS * warpgroups < problem.sequence(tile.batch).queries:
+                hand_on(tile)
+            ticket = ctas + cute.arch.make_warp_uniform(taken)
+        hand_on(None)
+        # The last CTA to come here leaves the tickets as they were.
+        if cute.arch.lane_idx() == 0:
+            cute.arch.fence_acq_rel_gpu()
+            if cute.arch.atomic_add(tickets.iterator + 1, cutlass.Int32(1)) == ctas - 1:
+                cute.arch.fence_acq_rel_gpu()
+                cute.arch.atomic_exch(tickets.iterator, cutlass.Int32(0))
+                cute.arch.atomic_exch(tickets.iterator + 1, cutlass.Int32(0))
+
+    def produce():
+        """One warp asks for Q, K and V."""
+        state_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
         state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, buffers * warpgroups)
         state_K = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
         state_V = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
@@ -175,56 +254,70 @@ def attention_kernel(
 
             return load
 
-        def hand_on(tile):
-            handed.producer_acquire(state_T)
-            if cute.arch.lane_idx() == 0:
-                if cutlass.const_expr(tile is None):
-                    sHighs[state_T.index] = 0
-                else:
-                    held = cute.make_rmem_tensor(4, cutlass.Int32)
-                    for i in cutlass.range_constexpr(4):
-                        held[i] = tile[i]
-                    cute.autovec_copy(held, sTiles[None, state_T.index])
-                    sHighs[state_T.index] = tile.high
-                handed.producer_commit(state_T)
-            state_T.advance()
+        def values_of(tile):
+            """What fetches a tile's values."""
+            key_head, batch = tile.head // (gQ.shape[2] // gK.shape[2]), problem.batch_of_tensors(tile.batch)
+            start = problem.sequence(tile.batch).start_k
+            return loads(load_V, gV[None, None, key_head, batch], sV, start, 0 if is_8 else 1)
 
-        def fetch(tile, sequence):
+        def fetch(tile, has_last, last):
+            """A tile's blocks, and before its second one the values of the last block of the tile before."""
             head, batch, high = tile.head, problem.batch_of_tensors(tile.batch), tile.high
-            low = problem.low(plan, tile.first)
+            sequence, low = problem.sequence(tile.batch), problem.low(plan, tile.first)
             key_head = head // (gQ.shape[2] // gK.shape[2])
             get_Q = loads(load_Q, gQ[None, None, head, batch], sQ, sequence.start_q, 0)
             get_K = loads(load_K, gK[None, None, key_head, batch], sK, sequence.start_k, 0)
-            get_V = loads(load_V, gV[None, None, key_head, batch], sV, sequence.start_k, 1)
+            get_V = values_of(tile)
             for part in cutlass.range_constexpr(warpgroups):
                 get_Q(stages_Q, state_Q, tile.number * warpgroups + part)
             get_K(stages_K, state_K, high - 1)
+            if has_last:
+                values_of(last)(stages_V, state_V, problem.low(plan, last.first))
             for i in cutlass.range(high - 1 - low, unroll=1):
                 get_K(stages_K, state_K, high - 2 - i)
                 get_V(stages_V, state_V, high - 1 - i)
-            get_V(stages_V, state_V, low)
+            if cutlass.const_expr(not plan.overlaps):
+                get_V(stages_V, state_V, low)
 
-        ticket, _, _ = cute.arch.block_idx()
-        while ticket < problem.tiles * problem.heads * problem.batches:
-            following = cutlass.Int32(0)
-            if cute.arch.lane_idx() == 0:
-                following = ctas + cute.arch.atomic_add(tickets.iterator, cutlass.Int32(1))
-            tile = tile_of(problem, plan, ticket)
-            sequence = problem.sequence(tile.batch)
-            if tile.number * ROWS * warpgroups < sequence.queries:
-                hand_on(tile)
-                fetch(tile, sequence)
-            ticket = cute.arch.make_warp_uniform(following)
-        hand_on(None)
-        # The last CTA to come here leaves the tickets as they were.
-        if cute.arch.lane_idx() == 0:
-            cute.arch.fence_acq_rel_gpu()
-            if cute.arch.atomic_add(tickets.iterator + 1, cutlass.Int32(1)) == ctas - 1:
-                cute.arch.fence_acq_rel_gpu()
-                cute.arch.atomic_exch(tickets.iterator, cutlass.Int32(0))
-                cute.arch.atomic_exch(tickets.iterator + 1, cutlass.Int32(0))
+        handed.consumer_wait(state_T)
+        tile = tile_at(state_T)
+        has_last, last = cutlass.Boolean(False), tile
+        while tile.high > 0:
+            fetch(tile, has_last, last)
+            if cutlass.const_expr(plan.overlaps):
+                has_last, last = cutlass.Boolean(True), tile
+            release(handed, state_T)
+            handed.consumer_wait(state_T)
+            tile = tile_at(state_T)
+        if has_last:
+            values_of(last)(stages_V, state_V, problem.low(plan, last.first))
         stages_K.producer_tail(state_K)
         stages_V.producer_tail(state_V)
+
+    def turn():
+        """Some warps transpose the values: wgmma reads 8-bit operands along K, which are the keys."""
+        state_T = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 2)
+        state_V = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, plan.stages)
+        turned = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, plan.stages)
+        handed.consumer_wait(state_T)
+        tile = tile_at(state_T)
+        while tile.high > 0:
+            for _ in cutlass.range(tile.high - problem.low(plan, tile.first), unroll=1):
+                stages_V.consumer_wait(state_V)
+                stages_T.producer_acquire(turned)
+                rows = cute.local_tile(sV[None, None, state_V.index], (32, depth), (None, 0))
+                columns = cute.local_tile(sT[None, None, turned.index], (depth, 32), (0, None))
+                for i in cutlass.range(plan.keys // 32, unroll=1):
+                    transpose_bytes(rows[None, None, i], columns[None, None, i], warp_idx % 4 - 2, TURNERS)
+                release(stages_V, state_V)
+                cute.arch.fence_proxy("async.shared", space="cta")
+                cute.arch.sync_warp()
+                with cute.arch.elect_one():
+                    stages_T.producer_commit(turned)
+                turned.advance()
+            release(handed, state_T)
+            handed.consumer_wait(state_T)
+            tile = tile_at(state_T)
 
     def consume():
         """A warpgroup computes its rows of O."""
@@ -238,37 +331,35 @@ def attention_kernel(
 
         tSrQ = qk_mma.make_fragment_A(qk_mma.get_slice(0).partition_A(sQ))
         tSrK = qk_mma.make_fragment_B(qk_mma.get_slice(0).partition_B(sK))
-        tOrV = pv_mma.make_fragment_B(pv_mma.get_slice(0).partition_B(sV))
+        tOrV = pv_mma.make_fragment_B(pv_mma.get_slice(0).partition_B(sT))
         tSrS = qk_mma.make_fragment_C(qk_mma.partition_shape_C((ROWS, plan.keys)))
         tOrO = pv_mma.make_fragment_C(pv_mma.partition_shape_C((ROWS, depth)))
-        P = cute.make_fragment_like(tSrS, dtype)
-        tOrP = as_operand_a(P)
+        weights = as_operand_a(tSrS, dtype)
+        tOrP = cute.make_rmem_tensor(weights.shape, dtype)
         tS, tO = rows_and_columns(tSrS), rows_and_columns(tOrO)
         own = qk_mma.get_slice(tidx % 128).partition_C(cute.make_identity_tensor((ROWS, plan.keys)))
         row_0, column_0 = rows_and_columns(own)[0, 0]
-        softmax = OnlineSoftmax(2, scale * math.log2(math.e))
+        softmax = OnlineSoftmax(2, None if is_8 else problem.scale * math.log2(math.e), 8 if is_8 else 0)
         store = stores(tOrO, sO, store_O, gO, mO, pv_mma, problem, group, warp_idx, tidx % 128, plan)
 
         def own_Q():
             return pipeline.PipelineState(buffers * warpgroups, 0, visits.index * warpgroups + group, visits.phase)
 
-        def tile_at(state):
-            """The tile that a stage holds. It is read wherever it is needed: registers are few."""
-            held = cute.make_rmem_tensor(4, cutlass.Int32)
-            cute.autovec_copy(sTiles[None, state.index], held)
-            return Tile(*(held[i] for i in range(4)), sHighs[state.index])
+        def reset(state):
+            softmax.reset(sScales[0, state.index] if is_8 else None)
 
-        def begin(tile):
+        def begin(state):
             """The weights of a tile's first block, alone."""
+            tile = tile_at(state)
             stages_Q.consumer_wait(own_Q())
             stages_K.consumer_wait(state_K)
             multiply(qk_mma, tSrS, tSrQ[None, None, None, own_Q().index], tSrK, state_K, False)
             warpgroup.wait_group(0)
-            stages_K.consumer_release(state_K)
-            state_K.advance()
-            softmax.reset()
+            release(stages_K, state_K)
+            reset(state)
             weigh(tile.high - 1, tile)
-            P.store(tSrS.load().to(dtype))
+            softmax.add(tS)
+            tOrP.store(weights.load().to(dtype))
 
         @cute.jit
         def attend(block, tile, accumulate):
@@ -277,29 +368,27 @@ def attention_kernel(
             if cutlass.const_expr(plan.takes_turns):
                 cute.arch.barrier(barrier_id=1 + group, number_of_threads=256)
             multiply(qk_mma, tSrS, tSrQ[None, None, None, own_Q().index], tSrK, state_K, False)
-            stages_V.consumer_wait(state_V)
+            stages_T.consumer_wait(state_V)
             multiply(pv_mma, tOrO, tOrP, tOrV, state_V, accumulate)
             if cutlass.const_expr(plan.takes_turns):
                 cute.arch.barrier_arrive(barrier_id=1 + (group + 1) % warpgroups, number_of_threads=256)
             warpgroup.wait_group(1)
-            stages_K.consumer_release(state_K)
-            state_K.advance()
+            release(stages_K, state_K)
             weigh(block, tile)
             # V came long ago. This keeps ptxas from waiting for O before the exponentials: it moves that wait up, but
             # not over a branch. Where two other warpgroups fill that time, the branch costs more than it gains.
-            if cutlass.const_expr(warpgroups == 2):
-                stages_V.consumer_wait(state_V)
+            if cutlass.const_expr(plan.branches):
+                stages_T.consumer_wait(state_V)
+            softmax.add(tS)
             warpgroup.wait_group(0)
-            stages_V.consumer_release(state_V)
-            state_V.advance()
+            release(stages_T, state_V)
 
         def end(accumulate):
             """The weighted values of a tile's last block, alone."""
-            stages_V.consumer_wait(state_V)
+            stages_T.consumer_wait(state_V)
             multiply(pv_mma, tOrO, tOrP, tOrV, state_V, accumulate)
             warpgroup.wait_group(0)
-            stages_V.consumer_release(state_V)
-            state_V.advance()
+            release(stages_T, state_V)
 
         @cute.jit
         def weigh(block, tile):
@@ -322,14 +411,17 @@ def attention_kernel(
                         tS[r, c] = cute.where(column <= last, tS[r, c], -math.inf)
                         if cutlass.const_expr(problem.left is not None):
                             tS[r, c] = cute.where(column >= seen - problem.left, tS[r, c], -math.inf)
-            softmax.step(tS, True)
+            softmax.weigh(tS, True)
 
-        def finish(tile, softmax):
+        def finish(state, softmax):
             """Divide O by the sums of weights, and send it."""
+            tile = tile_at(state)
             sequence, batch = problem.sequence(tile.batch), problem.batch_of_tensors(tile.batch)
             block = tile.number * warpgroups + group
             for r in cutlass.range_constexpr(2):
                 inverse, logarithm = softmax.finish(r)
+                if cutlass.const_expr(is_8):
+                    inverse = inverse * sScales[1, state.index]
                 tO[r, None].store(tO[r, None].load() * inverse)
                 row = block * ROWS + row_0 + 8 * r
                 if column_0 == 0 and row < sequence.queries:
@@ -341,14 +433,14 @@ def attention_kernel(
         handed.consumer_wait(state_T)
         more = tile_at(state_T).high > 0
         if more:
-            begin(tile_at(state_T))
+            begin(state_T)
         while more:
             tile = tile_at(state_T)
             low = problem.low(plan, tile.first)
             for i in cutlass.range(tile.high - 1 - low, unroll=1):
                 attend(tile.high - 2 - i, tile, i != 0)
                 softmax.rescale(tO)
-                P.store(tSrS.load().to(dtype))
+                tOrP.store(weights.load().to(dtype))
             is_first = low == tile.high - 1  # block, too
             handed.consumer_wait(next_T)
             more = tile_at(next_T).high > 0
@@ -358,31 +450,32 @@ def attention_kernel(
             if cutlass.const_expr(plan.overlaps) and more:
                 stages_Q.consumer_wait(own_Q())
                 before = softmax.copy()
-                softmax.reset()
+                reset(next_T)
                 attend(tile_at(next_T).high - 1, tile_at(next_T), not is_first)
-                P.store(tSrS.load().to(dtype))
-                finish(tile_at(state_T), before)
+                tOrP.store(weights.load().to(dtype))
+                finish(state_T, before)
             else:
                 end(not is_first)
-                finish(tile_at(state_T), softmax)
+                finish(state_T, softmax)
             if cutlass.const_expr(not plan.overlaps):
                 stages_Q.consumer_release(own_Q())
                 visits.advance()
                 if more:
-                    begin(tile_at(next_T))
-            cute.arch.sync_warp()
-            with cute.arch.elect_one():
-                handed.consumer_release(state_T)
-            state_T.advance()
+                    begin(next_T)
+            release(handed, state_T)
             next_T.advance()
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
     if warp_idx >= 4 * warpgroups:
-        cute.arch.setmaxregister_decrease(REGISTERS[warpgroups][0])
+        cute.arch.setmaxregister_decrease(REGISTERS[warpgroups, dtype.bits][0])
         if warp_idx == 4 * warpgroups:
             produce()
+        elif warp_idx == 4 * warpgroups + 1:
+            schedule()
+        elif cutlass.const_expr(is_8):
+            turn()
     else:
-        cute.arch.setmaxregister_increase(REGISTERS[warpgroups][1])
+        cute.arch.setmaxregister_increase(REGISTERS[warpgroups, dtype.bits][1])
         consume()
 
 
@@ -457,34 +550,45 @@ def stores(tOrO, sO, store_O, gO, mO, tiled_mma, problem, group, warp_idx, tidx,
 def attention(
     mQ: cute.Tensor, mK: cute.Tensor, mV: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, scale: cutlass.Float32,
     left: cutlass.Int32, right: cutlass.Int32, starts_q: cute.Tensor, starts_k: cute.Tensor, max_q: cutlass.Int32,
-    tickets: cute.Tensor, ctas: cutlass.Int32, depth: cutlass.Constexpr,
+    scale_q: cute.Tensor, scale_k: cute.Tensor, scale_v: cute.Tensor, tickets: cute.Tensor, ctas: cutlass.Int32,
+    depth: cutlass.Constexpr,
 ):  # fmt: skip
     """left, right, starts_q, starts_k: or None. max_q: the queries of the longest sequence. ctas run at a time.
 
+    scale_q, scale_k, scale_v: of 8-bit elements, (batches, heads of keys) that multiply them; else None.
+
     tickets: two zeros, which are zeros again at the end; calls that may run at a time need their own.
     """
-    if depth not in PLANS:
-        raise ValueError(f"attention: depth is {depth}; expected one of {', '.join(map(str, PLANS))}")
-    plan, dtype = PLANS[depth], mQ.element_type
+    dtype, out = mQ.element_type, mO.element_type
+    if (depth, dtype.bits) not in PLANS:
+        depths = ", ".join(str(d) for d, bits in PLANS if bits == dtype.bits)
+        raise ValueError(f"attention: depth is {depth}; expected one of {depths}")
+    plan, is_8 = PLANS[depth, dtype.bits], dtype.bits == 8
     row_major, column_major = LayoutEnum.ROW_MAJOR, LayoutEnum.COL_MAJOR
     q_tile, k_tile = (ROWS, ROWS, depth), (ROWS, plan.keys, depth)
     sQ_layout, sO_layout = (
-        hopper_helpers.make_smem_layout_a(row_major, q_tile, dtype, count * plan.warpgroups)
-        for count in (2 if plan.overlaps else 1, 1)
+        hopper_helpers.make_smem_layout_a(row_major, q_tile, of, count * plan.warpgroups)
+        for of, count in ((dtype, 2 if plan.overlaps else 1), (out, 1))
     )
     sK_layout = hopper_helpers.make_smem_layout_b(row_major, k_tile, dtype, plan.stages)
-    sV_layout = hopper_helpers.make_smem_layout_b(column_major, (ROWS, depth, plan.keys), dtype, plan.stages)
+    # Values of 8 bits come as they lie in memory, and are transposed.
+    sT_layout = hopper_helpers.make_smem_layout_b(
+        row_major if is_8 else column_major, (ROWS, depth, plan.keys), dtype, plan.stages
+    )
+    sV_layout = sK_layout if is_8 else sT_layout
     k, mn, source = warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN, warpgroup.OperandSource
     qk_mma, pv_mma = (
         hopper_helpers.make_trivial_tiled_mma(dtype, dtype, k, major, cutlass.Float32, (1, 1, 1), (ROWS, n), src)
-        for major, n, src in ((k, plan.keys, source.SMEM), (mn, depth, source.RMEM))
+        for major, n, src in ((k, plan.keys, source.SMEM), (k if is_8 else mn, depth, source.RMEM))
     )
 
     def matrices(tensor, order):
         """(rows, depth, heads, batches) with a depth known while tracing, or (depth, rows, ..)."""
         shape, stride = tensor.shape, tensor.stride
         extents = shape[2], depth, shape[1], shape[0]
-        rows, heads, batches = (cute.assume(stride[i], divby=128 // dtype.bits) for i in (2, 1, 0))  # as TMA wants
+        rows, heads, batches = (
+            cute.assume(stride[i], divby=128 // tensor.element_type.bits) for i in (2, 1, 0)
+        )  # as TMA wants
         steps = rows, 1, heads, batches
         return cute.make_tensor(tensor.iterator, cute.select(cute.make_layout(extents, stride=steps), order))
 
@@ -495,17 +599,21 @@ def attention(
     load, save = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
     load_Q, gQ = cpasync.make_tiled_tma_atom(load, matrices(mQ, by_row), one(sQ_layout), (ROWS, depth))
     load_K, gK = cpasync.make_tiled_tma_atom(load, matrices(mK, by_row), one(sK_layout), (plan.keys, depth))
-    load_V, gV = cpasync.make_tiled_tma_atom(load, matrices(mV, by_column), one(sV_layout), (depth, plan.keys))
-    store_O, gO = cpasync.make_tiled_tma_atom(save, matrices(mO, by_row), one(sQ_layout), (ROWS, depth))
+    of_V = (plan.keys, depth) if is_8 else (depth, plan.keys)
+    load_V, gV = cpasync.make_tiled_tma_atom(load, matrices(mV, by_row if is_8 else by_column), one(sV_layout), of_V)
+    store_O, gO = cpasync.make_tiled_tma_atom(save, matrices(mO, by_row), one(sO_layout), (ROWS, depth))
     rows_O = matrices(mO, [3, 2, 0, 1])
     heads, keys = mQ.shape[1], mK.shape[2]
     batches = mQ.shape[0] if starts_q is None else starts_q.shape[0] - 1
     tiles = cute.ceil_div(max_q, ROWS * plan.warpgroups)
-    shared = cutlass.max(L2_BYTES // (cutlass.max(keys, 1) * depth * 4), 1) * (heads // mK.shape[1])
-    problem = Problem(left, right, starts_q, starts_k, tiles, heads, batches, shared, mQ.shape[2], keys)
+    shared = cutlass.max(L2_BYTES // (cutlass.max(keys, 1) * depth * dtype.bits // 4), 1) * (heads // mK.shape[1])
+    scales = scale_q, scale_k, scale_v
+    problem = Problem(
+        left, right, starts_q, starts_k, tiles, heads, batches, shared, mQ.shape[2], keys, scale, scales
+    )
     attention_kernel(
-        load_Q, gQ, load_K, gK, load_V, gV, store_O, gO, rows_O, mL, tickets, scale, problem, sQ_layout, sK_layout,
-        sV_layout, sO_layout, qk_mma, pv_mma, plan,
+        load_Q, gQ, load_K, gK, load_V, gV, store_O, gO, rows_O, mL, tickets, problem, sQ_layout, sK_layout,
+        sV_layout, sT_layout, sO_layout, qk_mma, pv_mma, plan,
     ).launch(
         grid=[cutlass.min(ctas, tiles * heads * batches), 1, 1], block=[128 * (plan.warpgroups + 1), 1, 1],
         min_blocks_per_mp=1,
@@ -539,11 +647,14 @@ def argument(tensor):
     return cute.runtime.from_dlpack(tensor, assumed_align=16).mark_layout_dynamic(leading_dim=tensor.ndim - 1)
 
 
-def arguments(q, k, v, o, lse, scale, left=None, right=None, starts_q=None, starts_k=None, max_q=None):
+def arguments(
+    q, k, v, o, lse, scale, left=None, right=None, starts_q=None, starts_k=None, max_q=None, scales=(None, None, None)
+):
     """What attention takes for these tensors, on all of the device's multiprocessors."""
     tickets = cute.runtime.from_dlpack(torch.zeros(2, device=q.device, dtype=torch.int32))
     ctas = cutlass.utils.HardwareInfo().get_device_multiprocessor_count() if q.is_cuda else 2
     starts = (None if x is None else cute.runtime.from_dlpack(x).mark_layout_dynamic() for x in (starts_q, starts_k))
+    scales = (None if x is None else cute.runtime.from_dlpack(x).mark_layout_dynamic(leading_dim=1) for x in scales)
     return (
         *map(argument, (q, k, v, o, lse)),
         scale,
@@ -551,6 +662,7 @@ def arguments(q, k, v, o, lse, scale, left=None, right=None, starts_q=None, star
         right,
         *starts,
         max_q or q.shape[2],
+        *scales,
         tickets,
         ctas,
         q.shape[3],

@@ -28,6 +28,34 @@ __device__ inline float to_float(Float4E2M1 x) {
   return x.bits & 8 ? -magnitude : magnitude;
 }
 
+// Two numbers of 16 bits as one, the first in the low bits.
+__device__ inline unsigned joined(unsigned low, unsigned high) {
+#ifdef __CUDACC__
+  unsigned result;
+  const auto l = static_cast<unsigned short>(low), h = static_cast<unsigned short>(high);
+  asm("mov.b32 %0, {%1, %2};" : "=r"(result) : "h"(l), "h"(h));
+  return result;
+#else
+  return low | high << 16;
+#endif
+}
+
+// Numbers of 8 bits by pairs, as cvt gives them; pairs of pairs are words, so that registers of four need no bytes put
+// together.
+template <class To, int kCount>
+__device__ Vec<To, kCount> converted(const Vec<float, kCount>& x) {
+  Vec<To, kCount> result;
+  constexpr int kTogether = kCount % 4 == 0 ? 4 : 2;
+#pragma unroll
+  for (int i = 0; i < kCount; i += kTogether) {
+    unsigned bits = convert_pair<To>(x[i], x[i + 1]);
+    if constexpr (kTogether == 4) bits = joined(bits, convert_pair<To>(x[i + 2], x[i + 3]));
+#pragma unroll
+    for (int e = 0; e < kTogether; ++e) result[i + e].bits = static_cast<unsigned char>(bits >> 8 * e);
+  }
+  return result;
+}
+
 // To the nearest power of two, ties upwards; there is no negative one and no 0.
 template <>
 struct Narrow<Float8E8M0> {

@@ -64,6 +64,11 @@ def test_casts(numbers, source):
     lang_numbers.check_casts(numbers, source)
 
 
+@pytest.mark.parametrize("target", lang_numbers.TOGETHER)
+def test_casts_of_vectors(numbers, target):
+    lang_numbers.check_casts_together(numbers, target)
+
+
 def test_special_formats(numbers):
     lang_numbers.check_special_formats(numbers)
 

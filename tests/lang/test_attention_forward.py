@@ -63,6 +63,53 @@ def test_errors_are_those_of_torch(seed):
     assert_as_right(tensors, scale, left, right)
 
 
+def quantized(x):
+    """x as e4m3, and what a batch and head is to be multiplied by: the largest of it becomes 448."""
+    scales = x.abs().amax((2, 3)) / 448
+    return (x / scales[..., None, None]).to(torch.float8_e4m3fn), scales
+
+
+def plain_fp8(q, k, v, scale, right):
+    """Attention whose weights, up to 256, are rounded to e4m3, else in float64."""
+    scores = scale * q @ k.mT
+    if right is not None:
+        distance = torch.arange(k.shape[2]) - torch.arange(q.shape[2])[:, None]
+        scores = scores.masked_fill(distance > right, -math.inf)
+    weights = 256 * (scores - scores.amax(-1, keepdim=True)).exp()
+    return weights.to(torch.float8_e4m3fn).double() @ v / weights.sum(-1, keepdim=True)
+
+
+def fp8_operands(heads, key_heads, queries, keys, depth):
+    """Operands of attention with their scales, and what they stand for, in float64."""
+    shapes = (2, heads, queries, depth), (2, key_heads, keys, depth), (2, key_heads, keys, depth)
+    given = [quantized(torch.randn(shape)) for shape in shapes]
+    scales = [given[0][1][:, :key_heads].contiguous(), given[1][1], given[2][1]]
+    values = []
+    for (x, _), of_x in zip(given, scales, strict=True):
+        wide = x.double() * of_x.repeat_interleave(x.shape[1] // key_heads, 1)[..., None, None].double()
+        values.append(wide.repeat_interleave(heads // wide.shape[1], 1))
+    shape = shapes[0]
+    return (
+        [x for x, _ in given] + [torch.full(shape, math.nan).bfloat16(), torch.full(shape[:3], math.nan)],
+        scales,
+        values,
+    )
+
+
+@pytest.mark.parametrize(("queries", "keys", "right"), [(200, 330, None), (300, 300, 0)])
+@pytest.mark.parametrize("depth", [64, 128, 256])
+def test_fp8_errs_as_its_weights_do(depth, queries, keys, right):
+    torch.manual_seed(depth + keys)
+    tensors, scales, values = fp8_operands(2, 1, queries, keys, depth)
+    with cute.on_cpu(check=True):
+        PROGRAM["attention"](*PROGRAM["arguments"](*tensors, depth**-0.5, None, right, scales=scales))
+    expected, expected_lse = PROGRAM["reference"](*values, depth**-0.5, None, right)
+    found = tensors[3], plain_fp8(*values, depth**-0.5, right)
+    errors = [float((x.double() - expected).norm() / expected.norm()) for x in found]
+    assert errors[0] <= 1.1 * errors[1] < 0.04
+    torch.testing.assert_close(tensors[4], expected_lse.float(), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(("left", "right"), [(None, None), (None, 0), (20, 3)])
 @pytest.mark.parametrize("depth", [64, 128, 256])
 def test_sequences_of_several_lengths(depth, left, right):
@@ -110,23 +157,36 @@ def test_a_depth_that_it_does_not_have():
         run(operands(torch.float16, 1, 1, 1, 16, 16, 96), 1.0)
 
 
-@pytest.mark.parametrize("depth", [64, 128, 256])
-def test_no_access_takes_more_than_the_least(depth):
+def arguments(depth, bits, left=None, right=None):
+    """Of a small problem."""
+    if bits == 16:
+        return PROGRAM["arguments"](*operands(torch.bfloat16, 1, 1, 1, 256, 256, depth), 1.0, left, right)
+    tensors, scales, _ = fp8_operands(1, 1, 256, 256, depth)
+    return PROGRAM["arguments"](*(x[:1] for x in tensors), 1.0, left, right, scales=[x[:1] for x in scales])
+
+
+@pytest.mark.parametrize(("depth", "bits"), [(64, 16), (128, 16), (256, 16), (64, 8), (128, 8), (256, 8)])
+def test_no_access_takes_more_than_the_least(depth, bits):
     """Wavefronts of shared memory are as few as the bytes allow: no bank conflicts."""
-    tensors = operands(torch.bfloat16, 1, 1, 1, 256, 256, depth)
-    profile = cute.profile(PROGRAM["attention"], *PROGRAM["arguments"](*tensors, 1.0, None, 0))
+    profile = cute.profile(PROGRAM["attention"], *arguments(depth, bits, None, 0))
     assert profile.worst == []
     assert profile.total.flops > 4 * 256 * 256 * depth / 2
 
 
 @nvrtc
-@pytest.mark.parametrize(("left", "right"), [(None, None), (None, 0), (100, 0)])
-@pytest.mark.parametrize(("depth", "registers"), [(64, 128), (128, 168), (256, 168)])
-def test_nothing_is_spilled(depth, registers, left, right):
+@pytest.mark.parametrize(
+    ("depth", "bits", "left", "right", "registers"),
+    [
+        (64, 16, None, None, 128), (64, 16, None, 0, 128), (64, 16, 100, 0, 128),
+        (128, 16, None, None, 168), (128, 16, None, 0, 168), (128, 16, 100, 0, 168),
+        (256, 16, None, None, 168), (256, 16, None, 0, 168), (256, 16, 100, 0, 168),
+        (64, 8, None, 0, 128), (128, 8, None, None, 168), (128, 8, None, 0, 168), (256, 8, None, 0, 168),
+    ],
+)  # fmt: skip
+def test_nothing_is_spilled(depth, bits, left, right, registers):
     """ptxas neither spills nor waits after each wgmma. The registers are those of the launch, 65,536 / threads."""
-    tensors = operands(torch.bfloat16, 1, 2, 1, 256, 256, depth)
-    arguments = PROGRAM["arguments"](*tensors, 1.0, left, right)
-    compiled = cute.compile(PROGRAM["attention"], *arguments, options="--gpu-arch sm_90a")
+    given = arguments(depth, bits, left, right)
+    compiled = cute.compile(PROGRAM["attention"], *given, options="--gpu-arch sm_90a")
     assert (compiled.spills, compiled.registers) == (0, registers)
     assert ".local" not in compiled.ptx
     (kernel,) = compiled.kernels
@@ -134,14 +194,13 @@ def test_nothing_is_spilled(depth, registers, left, right):
 
 
 @nvrtc
-@pytest.mark.parametrize("depth", [128, 256])
-def test_exponentials_stand_before_the_wait_for_o(depth):
+@pytest.mark.parametrize(("depth", "bits"), [(128, 16), (256, 16), (128, 8)])
+def test_exponentials_stand_before_the_wait_for_o(depth, bits):
     """In the main loop: S is waited for, the softmax follows, then a branch, which ptxas moves no wait over, then O."""
-    arguments = PROGRAM["arguments"](*operands(torch.bfloat16, 1, 2, 1, 256, 256, depth), 1.0)
-    ptx = cute.compile(PROGRAM["attention"], *arguments, options="--gpu-arch sm_90a").ptx
+    ptx = cute.compile(PROGRAM["attention"], *arguments(depth, bits), options="--gpu-arch sm_90a").ptx
     loop = ptx[ptx.index("wgmma.wait_group.sync.aligned 1") :]
     softmax = loop[: loop.index("wgmma.wait_group.sync.aligned 0")]
-    columns = PROGRAM["PLANS"][depth].keys // 4
+    columns = PROGRAM["PLANS"][depth, bits].keys // 4
     assert softmax.count("ex2.approx") == 2 * (columns + 1)
     assert "mbarrier.try_wait" in softmax[softmax.rindex("ex2.approx") :]
 
@@ -164,19 +223,40 @@ def test_a_cta_takes_tiles_until_none_is_left():
     ("text", "planted", "kinds"),
     [
         ("warpgroup.wait_group(1)", "warpgroup.wait_group(2)", {"not landed"}),
-        ("            warpgroup.wait_group(0)\n            stages_V", "            stages_V", {"not landed"}),
+        ("            warpgroup.wait_group(0)\n            release(stages_T", "            release(stages_T",
+         {"not landed"}),
         ("    warpgroup.fence()\n", "", {"missing fence"}),
         ('cute.arch.fence_proxy("async.shared", space="cta")', "pass", {"missing fence"}),
         ("stages_K.consumer_wait(state_K)\n            if", "if", {"race", "not landed"}),
     ],
 )  # fmt: skip
 def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
+    found = findings_of(text, planted, tmp_path, operands(torch.float16, 1, 1, 1, 130, 400, 64), {})
+    assert {finding.kind for finding in found} & kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "planted", "kinds"),
+    [
+        ('cute.arch.fence_proxy("async.shared", space="cta")\n                cute.arch', "cute.arch", {"missing fence"}),
+        ("                stages_T.producer_acquire(turned)\n", "", {"race"}),
+        ("release(stages_V, state_V)\n", "stages_V.consumer_wait(state_V)\n", {"deadlock"}),
+    ],
+)  # fmt: skip
+def test_a_planted_defect_of_the_transpose_is_found(text, planted, kinds, tmp_path):
+    tensors, scales, _ = fp8_operands(1, 1, 130, 700, 64)
+    found = findings_of(text, planted, tmp_path, tensors, {"scales": scales})
+    assert {finding.kind for finding in found} & kinds
+
+
+def findings_of(text, planted, tmp_path, tensors, options):
+    """What the checks find in the example with one change, in its own lines or in those that it calls."""
     source = PATH.read_text()
     assert text in source
     path = tmp_path / "planted.py"
     path.write_text(source.replace(text, planted))
-    attention = runpy.run_path(str(path))["attention"]
-    with pytest.raises(KernelError) as info:
-        run(operands(torch.float16, 1, 1, 1, 130, 400, 64), 1.0, attention=attention)
-    assert {finding.kind for finding in info.value.findings} & kinds
+    program = runpy.run_path(str(path))
+    with pytest.raises(KernelError) as info, cute.on_cpu(check=True):
+        program["attention"](*program["arguments"](*tensors, 1.0, **options))
     assert all(finding.place[0] == str(path) for finding in info.value.findings)
+    return info.value.findings

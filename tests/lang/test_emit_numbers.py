@@ -47,5 +47,10 @@ def test_casts(kernels, source):
     lang_numbers.check_casts(kernels, source)
 
 
+@pytest.mark.parametrize("target", lang_numbers.TOGETHER)
+def test_casts_of_vectors(kernels, target):
+    lang_numbers.check_casts_together(kernels, target)
+
+
 def test_special_formats(kernels):
     lang_numbers.check_special_formats(kernels)

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 import tilewright as tw
-from lang_programs import Maker, number, pointer
+from lang_programs import Maker, layout, number, pointer
 
 INTEGERS = {
     "Int8": np.int8, "Int16": np.int16, "Int32": np.int32, "Int64": np.int64,
@@ -21,6 +21,7 @@ INTEGERS = {
 FLOATS = {"Float32": np.float32, "Float64": np.float64}
 NARROW = {"Float16": np.uint16, "BFloat16": np.uint16, "Float8E4M3FN": np.uint8, "Float8E5M2": np.uint8}
 STORED = {**INTEGERS, **FLOATS, **NARROW, "TFloat32": np.float32, "Float8E8M0FNU": np.uint8, "Boolean": np.uint8}
+TOGETHER = ["Float8E4M3FN", "Float8E5M2"]  # that an instruction makes two of
 BINARY = ["add", "sub", "mul", "div", "rem", "floor_div", "floor_mod", "min", "max", "and", "or", "xor", "shl", "shr"]
 BINARY += ["pow"]
 UNARY = ["neg", "not", "abs", "popc"]
@@ -55,6 +56,17 @@ def casts(make, source, targets):
             make.store(make.cast(value, type=number(target)), make.at(out, t))
 
 
+def casts_together(make, target, count):
+    """Vectors of so many floats, which are cast by pairs and pairs of pairs."""
+    with make.kernel(f"casts_{target}_{count}", x=pointer("Float32", align=4), out=pointer(target, align=1)) as (
+        x,
+        out,
+    ):
+        begin, vector = make.mul(make.thread(), count), layout(count, 1)
+        value = make.load(make.at(x, begin), vector)
+        make.store(make.cast(value, type=number(target, count)), make.at(out, begin), vector)
+
+
 def fused(make, scalar):
     p = pointer(scalar, align=1)
     with make.kernel(f"fused_{scalar}", x=p, y=p, z=p, out=p) as (x, y, z, out):
@@ -71,6 +83,9 @@ def program():
             fused(make, scalar)
         for source in STORED:
             casts(make, source, [t for t in STORED if t != source])
+        for target in TOGETHER:
+            for count in (2, 4, 5, 6):
+                casts_together(make, target, count)
         return make.finish()
 
 
@@ -364,6 +379,18 @@ def check_casts(kernels, source):
             found = number_of(target, got)
             is_same = found == expected or (found != found and expected != expected)
             assert is_same, (source, target, value, found, expected)
+
+
+def check_casts_together(kernels, target):
+    """Vectors are cast as their elements are."""
+    samples = cast_samples("Float32")
+    for count in (2, 4, 5, 6):
+        padded = np.resize(samples, -(-len(samples) // count) * count)
+        out = np.zeros(len(padded), np.uint8)
+        assert kernels(f"casts_{target}_{count}", padded, out, block=(len(padded) // count,)) == 0
+        for sample, got in zip(padded, out, strict=True):
+            expected, found = cast_to(target, float(sample)), number_of(target, got)
+            assert found == expected or (found != found and expected != expected), (target, count, sample, found)
 
 
 def check_special_formats(kernels):

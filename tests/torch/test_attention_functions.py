@@ -232,7 +232,7 @@ def call_varlen(**changed):
     [
         (call(query=3), TypeError, r"expected query to be a torch.Tensor, but got int"),
         (call(key=Q[0, 0, 0]), ValueError, r"key \(64,\) must have at least 2 modes"),
-        (call(query=Q.float()), TypeError, r"query has elements of torch.float32, but it must have torch.bfloat16 or"),
+        (call(query=Q.float()), TypeError, r"query has elements of torch.float32, but it must have torch.bfloat16"),
         (call(key=Q.half()), TypeError, r"key has elements of torch.float16, but query has torch.bfloat16"),
         (call(value=Q.to("meta")), ValueError, r"value is on meta, but query is on cpu"),
         (call(value=Q[0]), ValueError, r"value \(2, 4, 64\) and query \(1, 2, 4, 64\) differ in modes"),

@@ -33,6 +33,12 @@ bool is_elementwise(const Operation& operation) {
   }
 }
 
+// An instruction makes two numbers of 8 bits at once, and none makes one.
+bool is_narrowed_together(const Type& from, const Type& to) {
+  const bool is_8 = to.scalar == Scalar::kFloat8E4M3FN || to.scalar == Scalar::kFloat8E5M2;
+  return is_8 && from.scalar == Scalar::kFloat32 && from.is_vector() && from.lanes % 2 == 0;
+}
+
 }  // namespace
 
 std::string Emitter::new_name(ValueId id) {
@@ -173,6 +179,12 @@ void Emitter::pure(const Operation& operation) {
     std::vector<Operand> operands;
     for (const ValueId x : operation.operands) operands.push_back(operand(x));
     return define(operation, arithmetic_.apply(operation, operands, result.scalar));
+  }
+  if (operation.code == Opcode::kCast && is_narrowed_together(type(operation.operands[0]), result)) {
+    arithmetic_.need("tilewright/lang_narrow.cuh");
+    const std::string source = variable(operation.operands[0]), name = new_name(id);
+    line(concat(declared_type(result), " ", name, " = converted<", memory_type(result.scalar), ">(", source, ");"));
+    return bind(id, name);
   }
   define_elements(operation, [this, &operation, scalar = result.scalar](const std::string& index) {
     std::vector<Operand> operands;

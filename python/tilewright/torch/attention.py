@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from tilewright._names import names_of
+from tilewright.torch import attention_fp8
 from tilewright.torch.arguments import require_no_tangents, require_tensors
 from tilewright.torch.attention_ops import DEPTHS
 
 __all__ = ["scaled_dot_product_attention", "varlen_attention"]
 
-TYPES = (torch.float16, torch.bfloat16)
+TYPES = (torch.bfloat16, torch.float16)
 
 
 def _cast(query: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
@@ -29,10 +30,15 @@ def _cast(query: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     return tuple(x.to(dtype) if x.dtype == torch.float32 else x for x in (query, *others))
 
 
-def _require_operands(function: str, query: Tensor, key: Tensor, value: Tensor, rank: int) -> None:
+def _require_operands(
+    function: str, query: Tensor, key: Tensor, value: Tensor, rank: int, types: tuple[torch.dtype, ...] = TYPES
+) -> None:
     """What both functions ask of types, devices and ranks."""
-    if query.dtype not in TYPES:
-        raise TypeError(f"{function}: query has elements of {query.dtype}, but it must have torch.bfloat16 or float16")
+    if query.dtype not in types:
+        *first, last = (str(x).removeprefix("torch.") for x in types)
+        raise TypeError(
+            f"{function}: query has elements of {query.dtype}, but it must have torch.{', '.join(first)} or {last}"
+        )
     if query.device.type not in ("cpu", "cuda", "meta"):
         raise ValueError(f"{function}: query is on {query.device}, but it must be on a CUDA device or the CPU")
     for name, x in (("key", key), ("value", value)):
@@ -119,6 +125,9 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
     deterministic: bool = True,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
 ) -> Tensor:
     """Attention by torch's rules, without its matrix of scores: see torch.nn.functional.scaled_dot_product_attention.
 
@@ -127,6 +136,10 @@ def scaled_dot_product_attention(
     other than 64, 128 and 256 it is filled up with zeros in copies. is_causal: query i sees keys 0 to i, as with
     causal_upper_left of torch.nn.attention.bias for attn_mask; causal_lower_right is taken, too. enable_gqa: H divides
     Hq. A query that sees no key gives 0.
+
+    Operands may be of float8_e4m3fn, (N, Hq, L, E) and (N, H, S, E), and give bfloat16 without a gradient. Their
+    elements stand for x[n, h] descale[n, h]: descales are float32 (N, H) above 0, h of key, 1 where none is given, as
+    in torch's _scaled_dot_product_attention_quantized. The weights are rounded to e4m3, too.
 
     Differentiable for E up to 128, traced by torch.compile, captured by CUDA graphs. Gradients have the same bits at
     each run, unless deterministic=False allows faster sums. It needs a GPU of compute capability 9.0; any from 8.0 on
@@ -145,7 +158,12 @@ def scaled_dot_product_attention(
     require_tensors(function, 2, query=query, key=key, value=value)
     require_no_tangents(function, query, key, value)
     query, key, value = _cast(query, key, value)
-    _require_operands(function, query, key, value, -2)
+    descales = {"q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale}
+    is_fp8 = query.dtype == attention_fp8.FP8
+    _require_operands(function, query, key, value, -2, (*TYPES, attention_fp8.FP8))
+    for name, x in descales.items():
+        if x is not None and not is_fp8:
+            raise ValueError(f"{function}: {name} is given, but query has elements of {query.dtype}, not of fp8")
     if dropout_p != 0:
         raise NotImplementedError(f"{function}: dropout_p is {dropout_p}, but it must be 0")
     right = _right_of(function, attn_mask, is_causal, query.shape[-2], key.shape[-2])
@@ -154,6 +172,13 @@ def scaled_dot_product_attention(
         if query.dim() < 3:
             raise ValueError(f"{function}: enable_gqa needs heads, but query is {tuple(shape)}")
         _require_groups(function, query.shape[-3], key, value, -3)
+    if is_fp8:
+        if not enable_gqa and not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+            raise ValueError(
+                f"{function}: query {tuple(shape)}, key {tuple(key.shape)} and value {tuple(value.shape)} of "
+                f"{query.dtype} must have as many batches and heads as each other; enable_gqa=True allows fewer heads"
+            )
+        return attention_fp8.attend(function, query, key, value, descales, scale, right)
     # Modes of extent 1 are repeated; the heads of grouped queries by the program.
     last = -3 if enable_gqa else -2
     outer = [x.shape[:last] for x in (query, key, value)]

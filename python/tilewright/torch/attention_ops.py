@@ -67,7 +67,7 @@ def _forward(
     if programs.capability(q.device) == (9, 0):
         run = programs.attention(q.dtype, depth, left is not None, right is not None, starts_q is not None)
         last = programs.tickets(q.device), programs.ctas(q.device)
-        run(*operands, o, rows, scale, left, right, starts_q, starts_k, max_q, *last)
+        run(*operands, o, rows, scale, left, right, starts_q, starts_k, max_q, None, None, None, *last)
         return out, lse
     if programs.capability(q.device) < (8, 0):
         raise NotImplementedError("tilewright.torch: attention needs a device of compute capability 8.0 or newer")

@@ -25,6 +25,7 @@ __all__ = [
     "aligned",
     "attention",
     "attention_backward",
+    "attention_fp8",
     "attention_sm80",
     "capability",
     "contiguous_mode",
@@ -90,8 +91,20 @@ def attention(dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, i
     """O and L of Q, K, V, scale, window, where sequences begin, the longest one, tickets, CTAs, by TMA and wgmma."""
     q, k, v, o = (_rows(dtype, None, None, None, depth) for _ in range(4))
     program = load("tilewright.examples.attention_forward:attention")
-    mask = _mask(has_left, has_right, is_varlen)
-    return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, *mask, 1, _numbers(torch.int32, 1), 1, depth)
+    mask, scales = _mask(has_left, has_right, is_varlen), (None, None, None)
+    last = _numbers(torch.int32, 1), 1, depth
+    return compile(program, q, k, v, o, _numbers(torch.float32, 3), 1.0, *mask, 1, *scales, *last)
+
+
+@cache
+def attention_fp8(depth: int, has_right: bool) -> Compiled:
+    """The same of Q, K, V of e4m3, with the scales of each."""
+    q, k, v = (_rows(torch.float8_e4m3fn, None, None, None, depth) for _ in range(3))
+    o, lse = _rows(torch.bfloat16, None, None, None, depth), _numbers(torch.float32, 3)
+    program = load("tilewright.examples.attention_forward:attention")
+    mask = _mask(False, has_right, False)
+    scales = [make_fake_tensor(numeric.Float32, [sym_int(), sym_int()], [sym_int(64), sym_int(64)]) for _ in range(3)]
+    return compile(program, q, k, v, o, lse, 1.0, *mask, 1, *scales, _numbers(torch.int32, 1), 1, depth)
 
 
 _tickets: dict[tuple[torch.device, int], torch.Tensor] = {}
@@ -193,8 +206,8 @@ def aligned(x: Tensor) -> Tensor:
     return x.clone(memory_format=torch.contiguous_format)
 
 
-def empty_rows(x: Tensor) -> Tensor:
+def empty_rows(x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """New memory of the tensor's shape, with heads or rows outermost as it has them, and compact."""
     if x.dim() == 4 and x.stride(1) < x.stride(2):
-        return x.new_empty((x.shape[0], x.shape[2], x.shape[1], x.shape[3])).transpose(1, 2)
-    return x.new_empty(x.shape)
+        return x.new_empty((x.shape[0], x.shape[2], x.shape[1], x.shape[3]), dtype=dtype).transpose(1, 2)
+    return x.new_empty(x.shape, dtype=dtype)

@@ -9,6 +9,7 @@ from tilewright.cute.tensors.tensor import make_tensor
 
 if TYPE_CHECKING:
     from tilewright.cute.tensors.tensor import Tensor
+    from tilewright.numeric import Numeric
 
 __all__ = ["as_operand_a", "rows_and_columns"]
 
@@ -44,20 +45,29 @@ def rows_and_columns(acc: Tensor) -> Tensor:
     return make_tensor(acc.iterator, _core.make_layout([rows, columns]))
 
 
-def as_operand_a(acc: Tensor) -> Tensor:
-    """Accumulators, converted to 16 bits, as operand A of the next product: ((2,2,2),M,K).
+def as_operand_a(acc: Tensor, dtype: type[Numeric] | None = None) -> Tensor:
+    """Accumulators as operand A of the next product, converted or before: ((2,2,2),M,K), of 8 bits ((4,2,2),M,K).
 
-    Two neighbouring tiles of 8 columns are a step of 16 along K. Raises ValueError for other tensors than accumulators
-    of mma.sync or wgmma, and for an odd number of tiles.
+    A step along K has two neighbouring tiles of 8 columns, or four where dtype, the operand's, has 8 bits. K has the
+    order of the columns; of 8 bits, it is within each step that of `transpose_bytes`. Raises ValueError for other
+    tensors than accumulators of mma.sync or wgmma, for elements of other widths, and for tiles that are no whole steps.
 
-    >>> from tilewright import Float16, cute
+    >>> from tilewright import Float8E4M3FN, Float16, Float32, cute
     >>> print(as_operand_a(cute.make_rmem_tensor(((2, 2, 4), 1, 1), Float16)).layout)
     ((2,2,2),1,2):((1,2,4),0,8)
+    >>> print(as_operand_a(cute.make_rmem_tensor(((2, 2, 8), 1, 1), Float32), Float8E4M3FN).layout)
+    (((2,2),2,2),1,2):(((1,4),2,8),0,16)
     """
+    bits = 16 if dtype is None else dtype.bits
     pair, down, across, m, n = _modes("as_operand_a", acc)
-    tiles = _core.coalesce(_core.make_layout([across, n]))
-    if _core.size(tiles) % 2:
-        raise ValueError(f"as_operand_a({acc}): {_core.size(tiles)} tiles of 8 columns; expected an even number")
-    both = _core.logical_divide(tiles, 2)
-    values = _core.make_layout([pair, down, both[0]])
-    return make_tensor(acc.iterator, _core.make_layout([values, m, both[1]]))
+    if bits not in (8, 16):
+        raise ValueError(f"as_operand_a({acc}): expected operands of 8 or 16 bits, but got {bits}")
+    tiles, count = _core.coalesce(_core.make_layout([across, n])), 32 // bits  # of a step, which has 32 bytes
+    if _core.size(tiles) % count:
+        wanted = "an even number" if count == 2 else f"a multiple of {count}"
+        raise ValueError(f"as_operand_a({acc}): {_core.size(tiles)} tiles of 8 columns; expected {wanted}")
+    # A register has the pairs of count / 2 neighbouring tiles.
+    step, steps = _core.logical_divide(tiles, count)
+    together, halves = _core.logical_divide(step, count // 2)
+    neighbours = _core.coalesce(_core.make_layout([pair, together]))
+    return make_tensor(acc.iterator, _core.make_layout([_core.make_layout([neighbours, down, halves]), m, steps]))

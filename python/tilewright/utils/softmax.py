@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["OnlineSoftmax", "merge_states"]
 
 _LANES = 4  # that have a row together
+_PAIRS = ((None, 1),)  # of a row: even and odd columns are two chains, of which neither waits for the other
 
 
 def merge_states(states: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -47,39 +48,62 @@ class OnlineSoftmax:
     The exponentials are powers of 2 of one multiplication and addition, for scale_log2 = scale log2(e) above 0. A
     thread sums its own columns; `finish` adds those of the lanes with which it shares its rows. It is used in a
     kernel, by a matrix of scores that `rows_and_columns` has made, with so many rows.
+
+    scale_log2 is None where `reset` gives that of new rows. Weights, and so their sums, are multiplied by
+    2^weight_log2: those that are converted to 8 bits fill the range of that type, up to 448.
     """
 
-    def __init__(self, rows: int, scale_log2: Any) -> None:
-        self._rows, self._scale = rows, scale_log2
+    def __init__(self, rows: int, scale_log2: Any, weight_log2: float = 0.0) -> None:
+        self._rows, self._given, self._weight = rows, scale_log2, weight_log2
+        self._own = make_rmem_tensor(1, Float32) if scale_log2 is None else None
         self._max, self._sum = (make_rmem_tensor(rows, Float32) for _ in range(2))
         self._shrink = make_rmem_tensor(rows, Float32)
 
+    @property
+    def _scale(self) -> Any:
+        return self._given if self._own is None else self._own[0]
+
     def copy(self) -> OnlineSoftmax:
         """The same rows, to be finished when this has begun with new ones."""
-        made = OnlineSoftmax(self._rows, self._scale)
-        for to, of in ((made._max, self._max), (made._sum, self._sum)):
-            to.store(of.load())
+        made = OnlineSoftmax(self._rows, self._given, self._weight)
+        for to, of in ((made._max, self._max), (made._sum, self._sum), (made._own, self._own)):
+            if to is not None and of is not None:
+                to.store(of.load())
         return made
 
-    def reset(self) -> None:
-        """Begin with new rows."""
+    def reset(self, scale_log2: Any = None) -> None:
+        """Begin with new rows, whose scale is given where that of the constructor was None."""
+        if self._own is not None:
+            self._own[0] = scale_log2
         self._max.fill(-math.inf)
         self._sum.fill(0.0)
 
     def step(self, scores: Tensor, is_masked: bool) -> None:
         """Replace the scores by their weights w; with is_masked, a row may have seen no score above -inf yet."""
+        self.weigh(scores, is_masked)
+        self.add(scores)
+
+    def weigh(self, scores: Tensor, is_masked: bool) -> None:
+        """The step without the sums, for which `add` is called."""
         for r in range(self._rows):
             found = scores[r, None].load()
-            highest = found.reduce(ReductionOp.MAX, -math.inf, 0)
-            highest = arch.fmax(self._max[r], arch.warp_reduction(highest, arch.fmax, threads_in_group=_LANES))
+            both = found.reduce(ReductionOp.MAX, -math.inf, _PAIRS)
+            highest = arch.warp_reduction(arch.fmax(both[0], both[1]), arch.fmax, threads_in_group=_LANES)
+            highest = arch.fmax(self._max[r], highest)
             finite: Any = where(highest == -math.inf, Float32(0.0), highest) if is_masked else highest
             shift = -(finite * self._scale)
+            if self._weight:
+                shift = shift + self._weight
             shrink = cute_math.exp2((self._max[r] - finite) * self._scale, fastmath=True)
             self._max[r] = highest
             self._shrink[r] = shrink
-            weights = cute_math.exp2(cute_math.fma(found, self._scale, shift), fastmath=True)
-            self._sum[r] = weights.reduce(ReductionOp.ADD, self._sum[r] * shrink, 0)
-            scores[r, None].store(weights)
+            scores[r, None].store(cute_math.exp2(cute_math.fma(found, self._scale, shift), fastmath=True))
+
+    def add(self, weights: Tensor) -> None:
+        """Add the weights that the last step has given to their rows' sums."""
+        for r in range(self._rows):
+            both = weights[r, None].load().reduce(ReductionOp.ADD, 0.0, _PAIRS)
+            self._sum[r] = cute_math.fma(self._sum[r], self._shrink[r], both[0] + both[1])
 
     def rescale(self, sums: Tensor) -> None:
         """Bring weighted sums of the rows from the maximum before the last step to that after it."""
@@ -87,9 +111,12 @@ class OnlineSoftmax:
             sums[r, None].store(sums[r, None].load() * self._shrink[r])
 
     def finish(self, r: int) -> tuple[Any, Any]:
-        """(1 / l, m scale log2(e) + log2(l)) of row r; (0, -inf) of one that has seen no score above -inf."""
+        """(1 / l, m scale log2(e) + log2(l)) of row r; (0, -inf) of one that has seen no score above -inf.
+
+        l of the first is the sum of the weights as they are, with their 2^weight_log2; that of the second is not.
+        """
         total = arch.warp_reduction_sum(self._sum[r], threads_in_group=_LANES)
         is_empty = total == 0.0
         inverse = where(is_empty, Float32(0.0), arch.rcp_approx(total))
-        logarithm = where(is_empty, Float32(-math.inf), self._max[r] * self._scale + cute_math.log2(total))
-        return inverse, logarithm
+        logarithm = self._max[r] * self._scale + cute_math.log2(total) - self._weight
+        return inverse, where(is_empty, Float32(-math.inf), logarithm)
