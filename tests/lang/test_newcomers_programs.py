@@ -330,3 +330,22 @@ def test_a_tile_that_overhangs_shared_memory(rows, is_too_small):
         k(x).launch(block=32)
     assert caught[0].filename == __file__
     assert "# here" in linecache.getline(__file__, caught[0].lineno)
+
+
+@pytest.mark.parametrize(("exponent", "is_product"), [(2, True), (3, True), (4.0, True), (5, False), (0.5, False)])
+def test_small_powers_are_products(exponent, is_product):
+    @cute.kernel
+    def power_kernel(x: cute.Tensor):
+        i, _, _ = cute.arch.thread_idx()
+        x[i] = x[i] ** exponent
+
+    @cute.jit
+    def power(x: cute.Tensor):
+        power_kernel(x).launch(block=[x.shape[0], 1, 1])
+
+    x = np.linspace(0.1, 3, 64, dtype=np.float32)
+    expected = x.astype(np.float64) ** exponent
+    source = cute.compile(power, x).source
+    power(x)
+    np.testing.assert_allclose(x, expected, rtol=2e-7)
+    assert ("pow" not in source.replace("power", "")) == is_product
