@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import linecache
+import re
 import traceback
 
 import numpy as np
@@ -349,3 +350,21 @@ def test_small_powers_are_products(exponent, is_product):
     power(x)
     np.testing.assert_allclose(x, expected, rtol=2e-7)
     assert ("pow" not in source.replace("power", "")) == is_product
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "said"),
+    [
+        ("%d %d", 1, "'%d %d' prints 2 arguments, but got 1; a percent sign is %%"),
+        ("50% done", 0, "'50% done' prints 1 arguments, but got 0; a percent sign is %%"),
+        ("{:>5}", 1, "'{:>5}' prints 0 arguments, but got 1; the placeholders are {}, and %d and the like of C"),
+        ("100%% {} {}", 1, "'100%% {} {}' has 2 placeholders, but got 1 arguments"),
+    ],
+)
+def test_a_text_that_prints_another_number_of_arguments_is_refused(text, count, said):
+    @cute.kernel
+    def kernel():
+        cute.printf(text, *[cute.arch.thread_idx()[0]] * count)
+
+    with pytest.raises(ValueError, match=re.escape(said)):
+        kernel().launch()
