@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import atomic_kernels
 import tilewright as cutlass
 from tilewright import cute
 
@@ -158,3 +159,9 @@ def test_refused(name, dtype, options, text):
 
     with pytest.raises((TypeError, ValueError), match=text):
         kernel(np.zeros(1, dtype)).launch(block=[1, 1, 1])
+
+
+def test_blocks_hand_over_by_atomics():
+    for seed in range(3):
+        with cute.on_cpu(check=True, seed=seed):
+            atomic_kernels.run(torch, "cpu", 6)

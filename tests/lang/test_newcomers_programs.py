@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import linecache
+import re
 import traceback
 
 import numpy as np
@@ -330,3 +331,40 @@ def test_a_tile_that_overhangs_shared_memory(rows, is_too_small):
         k(x).launch(block=32)
     assert caught[0].filename == __file__
     assert "# here" in linecache.getline(__file__, caught[0].lineno)
+
+
+@pytest.mark.parametrize(("exponent", "is_product"), [(2, True), (3, True), (4.0, True), (5, False), (0.5, False)])
+def test_small_powers_are_products(exponent, is_product):
+    @cute.kernel
+    def power_kernel(x: cute.Tensor):
+        i, _, _ = cute.arch.thread_idx()
+        x[i] = x[i] ** exponent
+
+    @cute.jit
+    def power(x: cute.Tensor):
+        power_kernel(x).launch(block=[x.shape[0], 1, 1])
+
+    x = np.linspace(0.1, 3, 64, dtype=np.float32)
+    expected = x.astype(np.float64) ** exponent
+    source = cute.compile(power, x).source
+    power(x)
+    np.testing.assert_allclose(x, expected, rtol=2e-7)
+    assert ("pow" not in source.replace("power", "")) == is_product
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "said"),
+    [
+        ("%d %d", 1, "'%d %d' prints 2 arguments, but got 1; a percent sign is %%"),
+        ("50% done", 0, "'50% done' prints 1 arguments, but got 0; a percent sign is %%"),
+        ("{:>5}", 1, "'{:>5}' prints 0 arguments, but got 1; the placeholders are {}, and %d and the like of C"),
+        ("100%% {} {}", 1, "'100%% {} {}' has 2 placeholders, but got 1 arguments"),
+    ],
+)
+def test_a_text_that_prints_another_number_of_arguments_is_refused(text, count, said):
+    @cute.kernel
+    def kernel():
+        cute.printf(text, *[cute.arch.thread_idx()[0]] * count)
+
+    with pytest.raises(ValueError, match=re.escape(said)):
+        kernel().launch()

@@ -146,8 +146,8 @@ void Block::note_turn(const Warp& warp) {
   state = mixed(state ^ text(warp.masks.data(), warp.masks.size() * sizeof(Mask)));
   state = mixed(state ^ text(warp.registers, cta_.code->register_bytes));
   state = mixed(state ^ text(warp.frame, std::size_t{cta_.code->frame_bytes} * kLanes));
-  loop.is_stuck = loop.is_stuck || std::find(loop.states.begin(), loop.states.end(), state) != loop.states.end();
-  loop.states.push_back(state);
+  loop.is_stuck = std::find(loop.states.begin(), loop.states.end(), state) != loop.states.end();
+  if (!loop.is_stuck) loop.states.push_back(state);
 }
 
 bool Block::is_stuck() const {

@@ -8,6 +8,7 @@
 #include <exception>
 #include <list>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <tuple>
 
@@ -27,6 +28,7 @@ constexpr uint64_t kRounds = 1024;          // of turns in which nothing changed
 constexpr int64_t kSharesOfWorker = 16;
 constexpr int64_t kWorkOfWorker = int64_t{1} << 14;  // instructions of warps; less does not pay for a thread's start
 constexpr std::chrono::milliseconds kBetweenQuestions{100};
+constexpr std::chrono::milliseconds kForTheHost{1000};  // to change what a kernel waits for
 
 // Which clusters of CTAs follow each other: all of them, in their order or in one that the seed chooses.
 class Order {
@@ -86,10 +88,9 @@ class Worker {
       const bool is_over = cluster->advance([this] { return is_stopped(); });
       if (is_over) turns = 0;
       (is_over ? idle : waiting).push_back(std::move(cluster));
-      const auto is_stuck = [](const auto& each) { return each->is_stuck(); };
-      if (shadow_ != nullptr && !is_over && (!more || waiting.size() >= most_) && waiting.back()->is_stuck() &&
-          std::all_of(waiting.begin(), waiting.end(), is_stuck) &&
-          find_starved(*waiting.front(), waiting.size(), more)) {
+      if (shadow_ == nullptr || is_over || (more && waiting.size() < most_) || !is_stuck(waiting)) {
+        stuck_since_.reset();
+      } else if (is_for_ever(more) && find_starved(*waiting.front(), waiting.size(), more)) {
         return;
       }
       is_stopped();
@@ -117,6 +118,18 @@ class Worker {
  private:
   static uint64_t resident(const Launch& launch) {
     return launch.check && launch.resident != 0 ? launch.resident : kMostClusters;
+  }
+
+  // The newest is asked first, as most often it is not.
+  static bool is_stuck(const std::list<std::unique_ptr<Cluster>>& waiting) {
+    return std::all_of(waiting.rbegin(), waiting.rend(), [](const auto& each) { return each->is_stuck(); });
+  }
+
+  // What loops may wait for the host, which is given some time; who waits for a CTA that has not begun is not.
+  bool is_for_ever(bool more) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!stuck_since_) stuck_since_ = now;
+    return more || now - *stuck_since_ > kForTheHost;
   }
 
   // All clusters that are under way loop, and nothing changes: they wait for one that has not begun, or for nothing.
@@ -154,6 +167,7 @@ class Worker {
   Shadow* shadow_;
   std::atomic<bool>& stop_;
   uint64_t most_;  // clusters that are under way at once
+  std::optional<std::chrono::steady_clock::time_point> stuck_since_;
   std::chrono::steady_clock::time_point next_question_ = std::chrono::steady_clock::now() + kBetweenQuestions;
 };
 

@@ -212,6 +212,9 @@ void sync_warp(Warp& warp, const Instruction& i) {
   }
 }
 
+// An atomic that changes nothing mostly waits for others: so many jumps of the warp's turn.
+constexpr int64_t kPoll = 64;
+
 // Lane after lane, each all at once.
 void atomic(Warp& warp, const Instruction& i) {
   const MemoryCode& memory = warp.code->memory[i.side];
@@ -227,6 +230,7 @@ void atomic(Warp& warp, const Instruction& i) {
     if (undefined != 0) Shadow::find_undefined(warp, i, undefined, 0, "changed by an atomic");
   }
   std::memset(warp.at<uint8_t>(i.to), 0, kLanes * access.bytes);
+  bool has_changed = false;
   each_lane(mask, [&](uint32_t l) {
     const uint32_t at = l * access.bytes;
     read_row(warp, access, addresses, Mask{1} << l, old);
@@ -243,10 +247,13 @@ void atomic(Warp& warp, const Instruction& i) {
       combine(access.scalar, how, old + at, value, next + at);
     }
     write_row(warp, access, addresses, Mask{1} << l, next);
-    if (warp.shadow != nullptr && std::memcmp(old + at, next + at, access.bytes) != 0) warp.shadow->note_change();
+    has_changed |= std::memcmp(old + at, next + at, access.bytes) != 0;
     std::memcpy(warp.at<uint8_t>(i.to) + at, old + at, access.bytes);
   });
-  if (warp.shadow != nullptr) warp.shadow->synchronize(warp, access, addresses, mask, memory.ints);
+  if (!has_changed) warp.budget -= kPoll;
+  if (warp.shadow == nullptr) return;
+  if (has_changed) warp.shadow->note_change();
+  warp.shadow->synchronize(warp, access, addresses, mask, memory.ints);
 }
 
 }  // namespace

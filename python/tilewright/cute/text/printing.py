@@ -6,6 +6,7 @@ Every `print_x(...)` writes what `format_x(...)` returns to standard output.
 
 from __future__ import annotations
 
+import re
 import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -172,12 +173,27 @@ def format_printf(fmt: Any, *args: Any, end: str = "\n") -> str:
     """
     if not isinstance(fmt, str):
         fmt, args = ", ".join(["{}"] * (1 + len(args))), (fmt, *args)
+    _require_as_many(fmt, args)
+    pieces = fmt.split("{}")
+    texts = [*map(run_time_text, args), end]
+    return "".join(piece + text for piece, text in zip(pieces, texts, strict=True))
+
+
+def _require_as_many(fmt: str, args: tuple[Any, ...]) -> None:
     pieces = fmt.split("{}")
     if len(pieces) - 1 != len(args):
         hint = "; the only placeholder is {}" if "{" in "".join(pieces) else ""
         raise ValueError(f"printf: {fmt!r} has {len(pieces) - 1} placeholders, but got {len(args)} arguments{hint}")
-    texts = [*map(run_time_text, args), end]
-    return "".join(piece + text for piece, text in zip(pieces, texts, strict=True))
+
+
+_CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d*)?(?:hh|h|ll|l|j|z|t|L)?[a-zA-Z]")  # of C
+
+
+def _require_conversions(fmt: str, args: tuple[Any, ...]) -> None:
+    count = len(_CONVERSION.findall(fmt.replace("%%", "")))
+    if count != len(args):
+        hint = "a percent sign is %%" if count > len(args) else "the placeholders are {}, and %d and the like of C"
+        raise ValueError(f"printf: {fmt!r} prints {count} arguments, but got {len(args)}; {hint}")
 
 
 def _numeric(x: Any) -> Numeric:
@@ -201,10 +217,12 @@ def printf(fmt: object, *args: object, end: str = "\n", loc: object = None, ip: 
     0.500000 of (8,_)
     """
     if is_tracing() and isinstance(fmt, str) and "{}" not in fmt:
+        _require_conversions(fmt, args)
         fmt += "" if fmt.endswith("\n") else end
         emit_printf(fmt, [x if isinstance(x, Numeric) else _numeric(x) for x in args])  # C's own format
         return
     if is_tracing() and isinstance(fmt, str):
+        _require_as_many(fmt, args)
         fmt = fmt.replace("%", "%%")
     write(lambda: format_printf(fmt, *args, end=end))
 
