@@ -14,7 +14,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
   $(shell find cpp examples kernels python \( -name fuzz -o -name '*.so' -o -name '.*_cache' -o -name __pycache__ \) -prune -o -print)
 BUILD_REQUIRES := $(shell sed -n 's/", "/" "/g; s/^requires = \[\(.*\)\]$$/\1/p' pyproject.toml)
 CPP_FILES = $(shell find benchmarks cpp kernels tests -name third_party -prune -o \( -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cuh' \) -print)
-WHEEL := build/wheel
+WHEEL := $(VENV)/wheel
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) --no-build-isolation
 PYTEST := $(BIN)/python -m pytest
@@ -28,7 +28,7 @@ demo: $(VENV)/installed
 	@$(BIN)/python -m tilewright demo
 
 test: $(VENV)/installed $(VENV)/extra-test
-	@$(PYTEST) $(PARALLEL)
+	@$(PYTEST) $(PARALLEL) --durations=20
 
 # The site in build/docs/html: its notebooks and examples run, and its links are followed. A warning is an error.
 docs: $(VENV)/installed $(VENV)/extra-test $(VENV)/extra-docs
@@ -131,11 +131,15 @@ $(VENV)/tools: scripts/check_machine.py pyproject.toml
 	@$(PIP) $(BUILD_REQUIRES) "cmake>=3.20" ninja
 	@touch $@
 
-$(VENV)/installed: $(VENV)/tools $(SOURCES)
-	@echo "== building and installing tilewright (the first time takes a few minutes)"
+$(VENV)/built: $(VENV)/tools $(SOURCES)
+	@echo "== building tilewright (the first time takes a few minutes)"
 	@rm -rf $(WHEEL)
 	@SKBUILD_BUILD_DIR=build/release $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
 	  --no-build-isolation --no-deps --wheel-dir $(WHEEL) .
+	@touch $@
+
+$(VENV)/installed: $(VENV)/built
+	@echo "== installing tilewright"
 	@$(BIN)/python -m pip uninstall -qq --yes tilewright # pip keeps an installed wheel of the same version
 	@$(PIP) $(WHEEL)/*.whl
 	@touch $@

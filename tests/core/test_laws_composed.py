@@ -17,18 +17,19 @@ from tilewright import LayoutError, cute
 
 OFFSETS = st.sampled_from((0, 0, 0, 1, 2, 4, 8, 16, 3, 24, 33))
 SMALL = gen.layouts(max_size=32, negative=False)
+BIT_EXTENTS = st.lists(st.sampled_from((2, 4, 8, 16, 32, 3)), min_size=1, max_size=4)
 
 
 @st.composite
 def bit_layouts(draw, max_size=1024):
     """Extents that are powers of two, strides too or a little beside: more elements than are compared by value."""
-    extents = draw(st.lists(st.sampled_from((2, 4, 8, 16, 32, 3)), min_size=1, max_size=4))
+    extents = draw(BIT_EXTENTS)
     while m.product(tuple(extents)) > max_size:
         extents.pop()
     strides, reached = [0] * len(extents), 1
-    for i in draw(st.permutations(range(len(extents)))):
-        strides[i] = draw(st.sampled_from((reached, reached, reached, reached // 2, reached + 1, 0)))
-        reached *= extents[i] * draw(st.sampled_from((1, 1, 2)))
+    for i in gen.shuffled(draw, range(len(extents))):
+        strides[i] = gen.element(draw, (reached, reached, reached, reached // 2, reached + 1, 0))
+        reached *= extents[i] * gen.element(draw, (1, 1, 2))
     return Layout(tuple(extents), tuple(strides))
 
 

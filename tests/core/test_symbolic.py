@@ -81,7 +81,7 @@ def compare(function, *operands):
 def marked(draw, layout):
     """A layout, or a shape, with some leaves dynamic, of 32 or 64 bits."""
     whole = gen.as_cute(layout)
-    kinds = [draw(st.sampled_from([None, None, Int32, Int64])) for _ in leaves_of(whole)]
+    kinds = [gen.element(draw, (None, None, Int32, Int64)) for _ in leaves_of(whole)]
     chosen = iter(kinds)
 
     def leaf(x):

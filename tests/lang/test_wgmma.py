@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import tilewright as cutlass
 import warpgroup_gemms
 from compiling import nvrtc
+from counts import one_in
 from tilewright import cute
 from tilewright.cute.nvgpu import warpgroup
 from tilewright.lang.cpu import KernelError
@@ -58,6 +59,7 @@ def test_accumulate_false_begins_anew(accumulate):
     assert_product(op, *multiplied(op, (2, 1), (2, 2, 3), 3, accumulate=accumulate))
 
 
+@one_in(4)  # each is a kernel of its own, which takes 0.15 s to trace and to run
 @given(
     op=st.sampled_from(OPERATIONS),
     atoms=st.sampled_from([(1, 1), (2, 1)]),
