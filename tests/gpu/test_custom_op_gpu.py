@@ -63,6 +63,7 @@ def test_a_cuda_graph(axpy):
     torch.testing.assert_close(x, torch.arange(1000.0, device="cuda") * 11, rtol=0, atol=0)
 
 
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning", "ignore:.*:UserWarning")  # torch's own, of its compiler
 def test_torch_compile_with_its_own_graphs(axpy):
     def function(x):
         y = torch.sin(x)
