@@ -2,8 +2,8 @@
 
 What to learn: only the layout of the shared tile differs. Threads write rows of it and read columns, 16 bytes of global
 memory at a time. Plain, lanes that read a column meet in one bank; a padding or a swizzle spreads them over all.
-Rows may begin at any address: a block moves whole accesses of memory, so each row of its tile begins where an access
-does, and it stores one access less of rows and columns than it loads.
+Rows may begin at any address: a block moves whole accesses and sectors of memory, so a row of its tile begins where one
+does, up to one earlier than the tile, and it stores as much less than it loads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import tilewright as cutlass
 from tilewright import cute
 
 PICTURE = "S<3,2,7> o 0 o (64,128):(128,1)"
-TILE, THREADS, BYTES = (64, 128), 256, 16  # the tile that is loaded; threads of a block; bytes of an access
+TILE, THREADS = (64, 128), 256  # the tile that is loaded, and threads of a block
+BYTES, SECTOR = 16, 32  # of an access, and what memory writes at once
 # The tile in shared memory, of which a column's accesses have so many elements, and 8 lanes read neighbouring ones.
 LAYOUTS = {
     "plain": lambda m, n, vector, lanes: cute.make_layout((m, n), stride=(n, 1)),
@@ -41,8 +42,9 @@ def transpose_kernel(
     tidx, _, _ = cute.arch.thread_idx()
     bidx, bidy, _ = cute.arch.block_idx()
     vector, passes = load_tv.shape[1:]
+    sector = SECTOR * 8 // src.element_type.width
     shared = cutlass.utils.SmemAllocator().allocate_tensor(src.element_type, shared_layout, BYTES)
-    # A row of dst, which is a column of the tile, may begin an access earlier: from there on rows of src are loaded.
+    # A row of dst, which is a column of the tile, may begin a sector earlier: from there on rows of src are loaded.
     m0, n0 = bidx * steps[0] - (TILE[0] - steps[0]), bidy * steps[1]
     divides = all(isinstance(x, int) and x % extent == 0 for x, extent in zip(src.shape, TILE, strict=True))
     is_whole = cutlass.const_expr(steps == TILE and divides)
@@ -52,10 +54,10 @@ def transpose_kernel(
         elements = cute.make_tensor(tensor.iterator, cute.make_layout(cute.cosize(tensor.layout)))
         return elements, cute.zipped_divide(elements, (vector,))
 
-    def begin(tensor, row):
-        """In which access a row begins, and how many elements behind the access's own first one."""
+    def begin(tensor, row, unit):
+        """In which access a row begins, of those at multiples of a unit, and by how many elements behind it."""
         offset = cute.crd2idx((row, 0), tensor.layout)
-        return offset // vector, offset % vector
+        return offset // unit * (unit // vector), offset % unit
 
     def mine(tv_layout):
         return cute.composition(cute.make_identity_tensor(TILE), tv_layout)[tidx, None, None]
@@ -63,33 +65,34 @@ def transpose_kernel(
     elements, accesses = memory(src)
     at, to = mine(load_tv), cute.composition(shared, load_tv)[tidx, None, None]
     held = cute.make_rmem_tensor((vector, passes), src.element_type)
-    exists = cute.make_rmem_tensor(passes, cutlass.Boolean)
+    is_held = cute.make_rmem_tensor(passes, cutlass.Boolean)
     for i in cutlass.range_constexpr(passes):
         row = m0 + at[0, i][0]
-        access = begin(src, row)[0] + (n0 + at[0, i][1]) // vector
-        exists[i] = is_whole or (row >= 0 and row < src.shape[0] and access * vector < cute.size(elements))
-        if exists[i]:
-            if is_whole or (access + 1) * vector <= cute.size(elements):
-                held[None, i].store(accesses[None, access].load())
-            else:  # memory ends inside of this access
-                for j in cutlass.range_constexpr(vector):
-                    if access * vector + j < cute.size(elements):
-                        held[j, i] = elements[access * vector + j]
+        access = begin(src, row, vector)[0] + (n0 + at[0, i][1]) // vector
+        is_held[i] = is_whole or (row >= 0 and row < src.shape[0] and access < cute.size(elements) // vector)
+        if is_held[i]:
+            held[None, i].store(accesses[None, access].load())
     for i in cutlass.range_constexpr(passes):
-        if exists[i]:
+        if is_held[i]:
             cute.autovec_copy(held[None, i], to[None, i])
+        else:  # memory may end inside of this access
+            row = m0 + at[0, i][0]
+            first = n0 + at[0, i][1] - begin(src, row, vector)[1]
+            for j in cutlass.range(vector, unroll=1):
+                if row >= 0 and row < src.shape[0] and first + j >= 0 and first + j < src.shape[1]:
+                    to[j, i] = src[row, first + j]
     cute.arch.sync_threads()
 
     _, accesses = memory(dst)
     at = mine(store_tv)
     for i in cutlass.range_constexpr(cute.size(at, mode=[1])):
         row, behind = n0 + at[0, i][1], m0 + (TILE[0] - steps[0]) + at[0, i][0]
-        access, gap = begin(dst, row)
+        access, gap = begin(dst, row, sector)
         first = behind - gap  # the row of src whose element is the first of the access
         if is_whole or (at[0, i][0] < steps[0] and at[0, i][1] < steps[1] and row < dst.shape[0]):
             column = cute.make_rmem_tensor(vector, src.element_type)
             for j in cutlass.range_constexpr(vector):
-                column[j] = shared[first + j - m0, at[0, i][1] + begin(src, first + j)[1]]
+                column[j] = shared[first + j - m0, at[0, i][1] + begin(src, first + j, vector)[1]]
             if is_whole or (first >= 0 and first + vector <= dst.shape[1]):
                 accesses[None, access + behind // vector].store(column.load())
             else:
@@ -103,11 +106,11 @@ def transpose(src: cute.Tensor, dst: cute.Tensor, kind: cutlass.Constexpr):
     width = src.element_type.width // 8
     vector = math.gcd(BYTES, src.iterator.alignment, dst.iterator.alignment) // width
 
-    def step(extent, pitch):
-        """How much of a tile's extent is stored: an access less where the rows of memory begin inside of accesses."""
-        return extent if isinstance(pitch, int) and pitch % vector == 0 else extent - vector
+    def step(extent, pitch, unit):
+        """How much of a tile's extent is stored: a unit less where the rows of memory begin inside of units."""
+        return extent if isinstance(pitch, int) and pitch % unit == 0 else extent - unit
 
-    steps = step(TILE[0], dst.stride[0]), step(TILE[1], src.stride[0])
+    steps = step(TILE[0], dst.stride[0], SECTOR // width), step(TILE[1], src.stride[0], vector)
     # Loads: lanes along a row of the tile. Stores: 8 lanes along a column, which write 128 bytes, and 4 along a row.
     along, down = TILE[1] // vector, TILE[0] // vector
     lanes = min(8, down)
@@ -116,12 +119,12 @@ def transpose(src: cute.Tensor, dst: cute.Tensor, kind: cutlass.Constexpr):
         stride=((vector * TILE[0], 1), TILE[0], THREADS // along),
     )
     store_tv = cute.make_layout(
-        ((lanes, THREADS // down, down // lanes), vector, TILE[1] * down // THREADS),
-        stride=((vector, TILE[0], lanes * vector), 1, THREADS // down * TILE[0]),
+        ((lanes, 32 // lanes, down // lanes, THREADS * lanes // 32 // down), vector, TILE[1] * down // THREADS),
+        stride=((vector, TILE[0], lanes * vector, 32 // lanes * TILE[0]), 1, THREADS // down * TILE[0]),
     )
     transpose_kernel(src, dst, LAYOUTS[kind](*TILE, vector, lanes), load_tv, store_tv, steps).launch(
         grid=[
-            cute.ceil_div(src.shape[0] + (vector - 1 if steps[0] < TILE[0] else 0), steps[0]),
+            cute.ceil_div(src.shape[0] + max(TILE[0] - steps[0] - 1, 0), steps[0]),
             cute.ceil_div(src.shape[1], steps[1]),
             1,
         ],
