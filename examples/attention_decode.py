@@ -1,10 +1,12 @@
 """Attention of a few new queries to a long paged cache of keys and values: flash decoding, bf16 or fp16, D 64 or 128.
 
 What to learn: each key is read once and used little, so what counts is that all multiprocessors read all the time. The
-blocks of keys of all sequences are one list, cut into equal parts whatever the lengths are. A part that begins or ends
-inside a sequence has partial sums. They go to a workspace, and who arrives last at a sequence combines what is there,
-in the order of the keys: so the bits are the same at every run. Several heads of Q share one of K and V; they and the
-new queries are the 16 rows of mma.sync. TMA fetches pages, and each warp attends to keys of its own of every block.
+blocks of keys of all sequences are one list, cut into equal parts whatever the lengths are; where all are equally long,
+parts end with sequences. A part that begins or ends inside of one has partial sums. They go to a workspace, and who
+arrives last at a sequence combines what is there, in the order of the keys: so the bits are the same at every run.
+Several heads of Q share one of K and V; they and the new queries are the 16 rows of mma.sync. TMA fetches pages, and
+each warp attends to keys of its own of every block. Short sequences are a chain of latencies (lengths, table, keys,
+sums of others), so what needs no memory is done while the kernel before this one ends.
 
 For each head O = softmax(scale Q K^T) V. The n queries of a sequence are its last positions: query i sees the keys up
 to length - n + i. Keys and values lie in pages (pages, page size, heads, D); row b of the table has the pages of
@@ -350,23 +352,22 @@ def reference(q, k, v, table, lengths, scale):
     return o, lse
 
 
-def paged(dtype, lengths, page_size, key_heads, depth, device):
-    """Keys, values and a table of random pages for sequences of these lengths; what has no key is NaN."""
+def paged(dtype, lengths, page_size, shapes, device):
+    """A table of random pages for sequences of these lengths, and caches with elements of these shapes for each key.
+
+    What has no key is NaN, and no page is far outside.
+    """
     counts = [-(-length // page_size) for length in lengths]
     order = torch.randperm(sum(counts) + 1, device=device).int()
     table = torch.full((len(lengths), max(*counts, 1)), 2**30, device=device, dtype=torch.int32)
-    k, v = (
-        torch.full((len(order), page_size, key_heads, depth), math.nan, device=device, dtype=dtype) for _ in range(2)
-    )
-    begin = 0
-    for b, (length, count) in enumerate(zip(lengths, counts, strict=True)):
-        table[b, :count] = order[begin : begin + count]
-        begin += count
-        for i in range(count):
+    caches = [torch.full((len(order), page_size, *shape), math.nan, device=device, dtype=dtype) for shape in shapes]
+    for b, (length, pages) in enumerate(zip(lengths, order[:-1].split(counts), strict=True)):
+        table[b, : len(pages)] = pages
+        for i, page in enumerate(pages):
             keys = min(page_size, length - i * page_size)
-            for x in (k, v):
-                x[table[b, i], :keys] = torch.randn(keys, key_heads, depth, device=device).to(dtype)
-    return k, v, table
+            for cache in caches:
+                cache[page, :keys] = torch.randn(keys, *cache.shape[2:], device=device).to(dtype)
+    return table, *caches
 
 
 # dtype, lengths, page size, heads, heads of keys, queries, depth, multiprocessors
@@ -397,7 +398,7 @@ def arguments(q, k, v, table, lengths, o, lse, space):
 
 def operands(device, dtype, lengths, page_size, heads, key_heads, queries, depth, processors):
     """Random ones: Q, K, V, the table, lengths, O and L to be written, the workspace."""
-    k, v, table = paged(dtype, lengths, page_size, key_heads, depth, device)
+    table, k, v = paged(dtype, lengths, page_size, [(key_heads, depth)] * 2, device)
     q = torch.randn(len(lengths), heads, queries, depth, device=device).to(dtype)
     o, lse = torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan, device=device)
     held = torch.tensor(lengths, device=device, dtype=torch.int32)

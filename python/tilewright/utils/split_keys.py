@@ -69,7 +69,8 @@ class SplitKeys:
     """
 
     def __init__(self, blocks_of: Callable[[Any], Any], items: Any, parts: Any, joining: int = 0) -> None:
-        self._blocks_of, self._items, self.parts, self._joining = blocks_of, Int32(items), Int32(parts), joining
+        self._blocks_of, self._items, self._joining = blocks_of, Int32(items), joining
+        self.parts: Any = Int32(parts)
         # Items of a part, and parts of an item, if none is shared by parts that have others, too; and all such parts.
         self._several, self._share = ceil_div(self._items, self.parts), max_(self.parts // self._items, 1)
         self._aligned = where(self._several > 1, ceil_div(self._items, self._several), self._items * self._share)
