@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 import gpu
+import tilewright as cutlass
 from gpu import Contestant
 from tilewright import cute, kernels
 
@@ -98,6 +99,16 @@ def contestants(
     return {"tilewright": ours, "torch's SDPA": sdpa, "copy": copy}
 
 
+@cute.kernel
+def nothing_kernel() -> None:
+    cute.arch.sync_threads()
+
+
+@cute.jit
+def nothing(blocks: cutlass.Int32) -> None:
+    nothing_kernel().launch(grid=[blocks, 1, 1], block=[160, 1, 1])
+
+
 def main() -> None:
     options = gpu.arguments(__doc__ or "")
     device = "cpu" if options.dry else "cuda"
@@ -105,6 +116,7 @@ def main() -> None:
     processors = 2 if options.dry else torch.cuda.get_device_properties(0).multi_processor_count
     scale = DEPTH**-0.5
     ratios: list[dict[str, float]] = []
+    took_each: list[str] = []
     with gpu.Report("decode", options) as report:
         report.add("# Decoding, bf16, D 128, 8 heads of Q for one of K and V", "", *gpu.machine(options), "", HOW, "")
         report.add("| case | contestant | GB/s | ours is faster by | error | registers, spills, first call |")
@@ -136,7 +148,12 @@ def main() -> None:
             field = [Contestant(who, gpu.by_number(call, sets)) for who, call in calls.items()]
             times = gpu.race(field, sets, size, options, guess=size / 4e12)
             ratios.append(gpu.add_case(report, name, times, size * 1e-9, errors, took))
+            took_each.append(f"{name} {times['tilewright'].median * 1e6:.1f}")
         gpu.add_means(report, ratios)
+        empty = Contestant("empty", gpu.by_number(lambda _: nothing(2 * processors), 1))
+        took_empty = gpu.race([empty], 1, 0, options, guess=1e-6)["empty"].median
+        report.add("", f"Ours in microseconds: {', '.join(took_each)}.")
+        report.add(f"A kernel that does nothing, with as many blocks: {took_empty * 1e6:.2f}.")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """Attention of a few new queries to a long paged cache of keys and values: flash decoding, bf16 or fp16, D 64 or 128.
 
 What to learn: each key is read once and used little, so what counts is that all multiprocessors read all the time. The
-blocks of keys of all sequences are one list, cut into equal parts whatever the lengths are. A part that begins or ends
-inside a sequence has partial sums. They go to a workspace, and who arrives last at a sequence combines what is there,
-in the order of the keys: so the bits are the same at every run. Several heads of Q share one of K and V; they and the
-new queries are the 16 rows of mma.sync. TMA fetches pages, and each warp attends to keys of its own of every block.
+blocks of keys of all sequences are one list, cut into equal parts whatever the lengths are; where all are equally long,
+parts end with sequences. A part that begins or ends inside of one has partial sums. They go to a workspace, and who
+arrives last at a sequence combines what is there, in the order of the keys: so the bits are the same at every run.
+Several heads of Q share one of K and V; they and the new queries are the 16 rows of mma.sync. TMA fetches pages, and
+each warp attends to keys of its own of every block. Short sequences are a chain of latencies (lengths, table, keys,
+sums of others), so what needs no memory is done while the kernel before this one ends.
 
 For each head O = softmax(scale Q K^T) V. The n queries of a sequence are its last positions: query i sees the keys up
 to length - n + i. Keys and values lie in pages (pages, page size, heads, D); row b of the table has the pages of
@@ -31,7 +33,7 @@ WARPS, STAGES = 4, 3  # that attend, each to its share of a block's keys; blocks
 SHARE = KEYS // WARPS
 CTAS = 2  # on a multiprocessor
 JOINING = 2  # blocks: what it costs a CTA to share a sequence
-VECTOR = 4  # columns of a row of sums that a thread has at the end
+VECTOR, WIDE = 4, 8  # columns of a row that a thread has when warps meet, and when parts do: one pass for 8 rows of 128
 LOG2_E = math.log2(math.e)
 
 
@@ -66,9 +68,10 @@ def decode_kernel(
     if warp_idx == WARPS:
         for atom in (load_K, load_V):
             cpasync.prefetch_descriptor(atom)
+    splits = SplitKeys(lambda batch: blocks_of(mLengths[batch]), mLengths.shape[0], parts, JOINING)
     cute.arch.griddepcontrol_wait()  # what comes before may begin while the kernel before this one ends
     cute.arch.griddepcontrol_launch_dependents()
-    splits = SplitKeys(lambda batch: blocks_of(mLengths[batch]), mLengths.shape[0], parts, JOINING)
+    mine = splits.measure().of_part(part)
 
     if warp_idx == WARPS:
         alone = cute.make_layout(1)
@@ -97,7 +100,7 @@ def decode_kernel(
                     cute.copy(load_V, tVgV[there], tVsV[here][None, 1], tma_bar_ptr=barrier)
                 state.advance()
 
-        splits.for_each(part, fetch)
+        splits.for_each(mine, fetch)
         stages.producer_tail(state)
     else:
         thr_mma = tiled_mma.get_slice(lane)
@@ -131,7 +134,7 @@ def decode_kernel(
         softmax = OnlineSoftmax(rows, scale * LOG2_E)
         state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
 
-        def attend(block, is_last, keys, is_masked):
+        def attend(block, is_last, keys):
             """This warp's keys of a block, by a running maximum; the last stage stays ours."""
             stages.consumer_wait(state)
             tSrS.fill(0.0)
@@ -140,17 +143,16 @@ def decode_kernel(
                 cute.copy(copy_Q, tSsQ[None, None, step], tSrQ_view[None, None, step])
                 cute.copy(copy_K, tSsK[None, None, step, state.index], tSrK_view[None, None, step])
                 cute.gemm(tiled_mma, tSrS, tSrQ[None, None, step], tSrK[None, None, step], tSrS)
-            cute.copy(copy_V, tOsV[None, None, None, state.index], tOrV_view)
             begin = block * KEYS + warp_idx * SHARE
-            if cutlass.const_expr(is_masked):
+            if (block + 1) * KEYS > keys - queries + 1:  # some row does not see all of them
                 for r in cutlass.range_constexpr(rows):
                     seen = keys - queries + (tile * ROWS + at[r, 0][0]) // group
                     for c in cutlass.range_constexpr(cute.size(tS.shape[1])):
                         tS[r, c] = cute.where(begin + at[r, c][1] <= seen, tS[r, c], -math.inf)
-            softmax.step(tS, is_masked)
+            softmax.step(tS, True)
             softmax.rescale(tO)
-            if cutlass.const_expr(is_masked):
-                # What no key was written to may be anything, and 0 times that, too.
+            cute.copy(copy_V, tOsV[None, None, None, state.index], tOrV_view)
+            if (block + 1) * KEYS > keys:  # what no key was written to may be anything, and 0 times that, too
                 for i in cutlass.range_constexpr(cute.size(tOrV)):
                     tOrV[i] = cute.where(begin + key_of[i][1] < keys, tOrV[i], dtype(0.0))
             P = cute.make_fragment_like(tSrS, dtype)
@@ -160,8 +162,6 @@ def decode_kernel(
                 stages.consumer_release(state)
                 state.advance()
 
-        across = depth // VECTOR  # threads that have a row at the end, each VECTOR of its columns
-        column = tidx % across
         # Neighbouring rows in banks of their own.
         sSums_layout = cute.make_composed_layout(
             cute.make_swizzle(2, 3, depth.bit_length() - 4), 0,
@@ -175,11 +175,8 @@ def decode_kernel(
             synchronize()
             softmax.reset()
             tOrO.fill(0.0)
-            whole = cutlass.min(segment.end, cutlass.max(segment.begin, (length - queries + 1) // KEYS))
-            for block in cutlass.range(segment.begin, whole, unroll=1):
-                attend(block, block + 1 == segment.end, length, False)
-            for block in cutlass.range(whole, segment.end, unroll=1):
-                attend(block, block + 1 == segment.end, length, True)
+            for block in cutlass.range(segment.begin, segment.end, unroll=1):
+                attend(block, block + 1 == segment.end, length)
 
             # The warps meet in the stage that they have read last, which is theirs still.
             synchronize()
@@ -194,16 +191,16 @@ def decode_kernel(
             synchronize()
 
             # What a row has seen: a sequence that parts share has such a state of each.
-            for i in cutlass.range_constexpr(ROWS * across // (32 * WARPS)):
-                row = tidx // across + i * (32 * WARPS // across)
+            for i in cutlass.range(ROWS * depth // (32 * WARPS * VECTOR), unroll=1):
+                row, column = divide(tidx + i * 32 * WARPS, depth // VECTOR)
                 if tile * ROWS + row < queries * group:
                     logarithm, values = merge_states(
-                        [(sStats[row, w], columns(sSums[row, None, w], column).load()) for w in range(WARPS)]
+                        [(sStats[row, w], columns(sSums[row, None, w], column, VECTOR).load()) for w in range(WARPS)]
                     )
                     if segment.is_whole:
                         finish(logarithm, values, mO, mL, segment.item, head, tile, group, row, column)
                     else:
-                        columns(mSums[segment.slot, head, tile, row, None], column).store(values)
+                        columns(mSums[segment.slot, head, tile, row, None], column, VECTOR).store(values)
                         if column == 0:
                             mStats[segment.slot, head, tile, row] = logarithm
             cute.arch.fence_proxy("async.shared", space="cta")  # the stage's next bytes come by TMA
@@ -219,8 +216,8 @@ def decode_kernel(
                     cute.arch.fence_acq_rel_gpu()  # and what it reads behind those of others
                 synchronize()
                 if sArrived[0] == segment.last_part - segment.first_part:
-                    for i in cutlass.range_constexpr(ROWS * across // (32 * WARPS)):
-                        row = tidx // across + i * (32 * WARPS // across)
+                    for i in cutlass.range(ROWS * depth // (32 * WARPS * WIDE), unroll=1):
+                        row, column = divide(tidx + i * 32 * WARPS, depth // WIDE)
                         if tile * ROWS + row < queries * group:
                             read = read_state(mSums, mStats, head, tile, row, column)
                             logarithm, values = splits.merge(segment.first_part, segment.last_part, read)
@@ -228,7 +225,7 @@ def decode_kernel(
                     if tidx == 0:
                         cute.arch.atomic_exch(arrivals.iterator + tile, 0)  # for the next call
 
-        splits.for_each(part, decode_segment)
+        splits.for_each(mine, decode_segment)
 
 
 def synchronize():
@@ -264,23 +261,28 @@ def divide(row, group):
     return row // group, row % group
 
 
-def columns(row, column):
-    """Those of a thread at the end."""
-    return cute.local_tile(row, (VECTOR,), (column,))
+def columns(row, column, count):
+    """So many columns of a row, in vectors as far apart as they are in the whole row."""
+    vectors = count // VECTOR
+    return cute.local_tile(cute.logical_divide(row, cute.size(row) // vectors), (VECTOR, vectors), (column, 0))
 
 
 def read_state(mSums, mStats, head, tile, row, column):
     """What gives the state of a row that a part has left."""
-    return lambda slot: (mStats[slot, head, tile, row], columns(mSums[slot, head, tile, row, None], column).load())
+    return lambda slot: (
+        mStats[slot, head, tile, row],
+        columns(mSums[slot, head, tile, row, None], column, WIDE).load(),
+    )
 
 
 @cute.jit
 def finish(logarithm, values, mO, mL, batch, head, tile, group, row, column):
     """O and L of a row."""
     query, which = divide(tile * ROWS + row, group)
-    columns(mO[batch, head * group + which, query, None], column).store(values.to(mO.element_type))
+    to = columns(mO[batch, head * group + which, query, None], column, cute.size(values.shape))
+    to.store(values.to(mO.element_type))
     if column == 0:
-        mL[batch, head * group + which, query] = logarithm / LOG2_E
+        mL[batch, head * group + which, query] = logarithm * (1 / LOG2_E)
 
 
 @cute.jit
@@ -350,23 +352,22 @@ def reference(q, k, v, table, lengths, scale):
     return o, lse
 
 
-def paged(dtype, lengths, page_size, key_heads, depth, device):
-    """Keys, values and a table of random pages for sequences of these lengths; what has no key is NaN."""
+def paged(dtype, lengths, page_size, shapes, device):
+    """A table of random pages for sequences of these lengths, and caches with elements of these shapes for each key.
+
+    What has no key is NaN, and no page is far outside.
+    """
     counts = [-(-length // page_size) for length in lengths]
     order = torch.randperm(sum(counts) + 1, device=device).int()
     table = torch.full((len(lengths), max(*counts, 1)), 2**30, device=device, dtype=torch.int32)
-    k, v = (
-        torch.full((len(order), page_size, key_heads, depth), math.nan, device=device, dtype=dtype) for _ in range(2)
-    )
-    begin = 0
-    for b, (length, count) in enumerate(zip(lengths, counts, strict=True)):
-        table[b, :count] = order[begin : begin + count]
-        begin += count
-        for i in range(count):
+    caches = [torch.full((len(order), page_size, *shape), math.nan, device=device, dtype=dtype) for shape in shapes]
+    for b, (length, pages) in enumerate(zip(lengths, order[:-1].split(counts), strict=True)):
+        table[b, : len(pages)] = pages
+        for i, page in enumerate(pages):
             keys = min(page_size, length - i * page_size)
-            for x in (k, v):
-                x[table[b, i], :keys] = torch.randn(keys, key_heads, depth, device=device).to(dtype)
-    return k, v, table
+            for cache in caches:
+                cache[page, :keys] = torch.randn(keys, *cache.shape[2:], device=device).to(dtype)
+    return table, *caches
 
 
 # dtype, lengths, page size, heads, heads of keys, queries, depth, multiprocessors
@@ -386,18 +387,18 @@ def argument(tensor, *modes):
 
 
 def arguments(q, k, v, table, lengths, o, lse, space):
-    """The operands of decode; D and the size of pages are known while tracing."""
+    """The operands of decode; heads, D and the size of pages are known while tracing."""
     sums, stats, arrivals = space
     return (
-        argument(q, 0, 1, 2), argument(k, 0, 2), argument(v, 0, 2), argument(table, 0, 1), argument(lengths, 0),
-        argument(o, 0, 1, 2), argument(lse, 0, 1, 2), argument(sums, 0, 1, 2), argument(stats, 0, 1, 2),
+        argument(q, 0, 2), argument(k, 0), argument(v, 0), argument(table, 0, 1), argument(lengths, 0),
+        argument(o, 0, 2), argument(lse, 0, 2), argument(sums, 0, 1, 2), argument(stats, 0, 1, 2),
         argument(arrivals, 0, 1, 2),
     )  # fmt: skip
 
 
 def operands(device, dtype, lengths, page_size, heads, key_heads, queries, depth, processors):
     """Random ones: Q, K, V, the table, lengths, O and L to be written, the workspace."""
-    k, v, table = paged(dtype, lengths, page_size, key_heads, depth, device)
+    table, k, v = paged(dtype, lengths, page_size, [(key_heads, depth)] * 2, device)
     q = torch.randn(len(lengths), heads, queries, depth, device=device).to(dtype)
     o, lse = torch.full_like(q, math.nan), torch.full(q.shape[:3], math.nan, device=device)
     held = torch.tensor(lengths, device=device, dtype=torch.int32)

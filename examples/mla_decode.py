@@ -81,9 +81,10 @@ def mla_kernel(
     pipeline.pipeline_init_arrive(cute.make_layout(CTAS))
     pipeline.pipeline_init_wait(cute.make_layout(CTAS))
 
+    splits = split(mLengths, queries, parts)
     cute.arch.griddepcontrol_wait()  # what comes before may begin while the kernel before this one ends
     cute.arch.griddepcontrol_launch_dependents()
-    splits = split(mLengths, queries, parts)
+    mine = splits.measure().of_part(part)
 
     def query_of(item):
         """The sequence, which of its queries, and the keys that it sees."""
@@ -141,7 +142,7 @@ def mla_kernel(
                 if block + 1 < segment.end:
                     load(1, states[1], sequence, block + 1, keys)
 
-        splits.for_each(part, fetch)
+        splits.for_each(mine, fetch)
         for place in cutlass.range_constexpr(2):
             for pipe in stages[place]:
                 pipe.producer_tail(states[place])
@@ -339,12 +340,12 @@ def mla_kernel(
                     save(tO[r, None], mSums[segment.slot, head, None], group * HALF + column_0)
                 if group == 0 and column_0 == 0:
                     if segment.is_whole:
-                        mL[sequence, query, head] = logarithm / LOG2_E
+                        mL[sequence, query, head] = logarithm * (1 / LOG2_E)
                     else:
                         mStats[segment.slot, head] = logarithm
             cute.arch.barrier(barrier_id=ALL, number_of_threads=256)  # before the sums of the next
 
-        splits.for_each(part, compute)
+        splits.for_each(mine, compute)
 
     if warp_idx >= 8:
         cute.arch.setmaxregister_decrease(40)
@@ -420,7 +421,7 @@ def combine_kernel(
     rows, part, _ = cute.arch.block_idx()
     queries, across = mO.shape[1], LATENT // VECTOR
     cute.arch.griddepcontrol_launch_dependents()
-    splits = split(mLengths, queries, parts)
+    splits = split(mLengths, queries, parts).measure()
     begin = splits.begin_of(cutlass.min(part + 1, splits.parts - 1))
     item, base = splits.find(begin)
     first, last = splits.sharing(base, blocks_of(keys_of(mLengths[item // queries], queries, item % queries)))
@@ -434,7 +435,7 @@ def combine_kernel(
         to = cute.local_tile(mO[item // queries, item % queries, head, None], (VECTOR,), (column,))
         to.store(values.to(mO.element_type))
         if column == 0:
-            mL[item // queries, item % queries, head] = logarithm / LOG2_E
+            mL[item // queries, item % queries, head] = logarithm * (1 / LOG2_E)
 
 
 @cute.jit

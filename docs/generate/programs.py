@@ -30,6 +30,7 @@ MEASURED = {
     "attention_forward": "attention",
     "attention_backward": "attention_backward",
     "attention_decode": "decode",
+    "mla_decode": "mla",
     "grouped_gemm": "grouped",
     "fp8_block_gemm": "block_scaled",
 }

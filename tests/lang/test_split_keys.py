@@ -19,7 +19,7 @@ def note_segments(counts: cute.Tensor, found: cute.Tensor, taken: cute.Tensor, j
     """found[part, turn]: item, begin, end, blocks, first and last part, slot, and whether it is whole."""
     tidx, _, _ = cute.arch.thread_idx()
     part, _, _ = cute.arch.block_idx()
-    splits = SplitKeys(lambda item: counts[item], counts.shape[0], cute.arch.grid_dim()[0], joining)
+    splits = SplitKeys(lambda item: counts[item], counts.shape[0], cute.arch.grid_dim()[0], joining).measure()
 
     def note(segment):
         if tidx == 0:
@@ -29,7 +29,7 @@ def note_segments(counts: cute.Tensor, found: cute.Tensor, taken: cute.Tensor, j
                 found[part, taken[part], FIELDS - 1] = 1
             taken[part] += 1
 
-    splits.for_each(part, note)
+    splits.for_each(splits.of_part(part), note)
 
 
 @cute.jit
@@ -72,8 +72,8 @@ def test_each_block_is_in_one_part(counts, parts, joining):
 @pytest.mark.parametrize(
     ("counts", "parts", "joining", "longest", "shared"),
     [
-        ((64,) * 128, 66, 3, 128, False),  # two sequences a part, on 64 of 66
-        ((64,) * 128, 66, 2, 125, True),  # more than so many blocks longer than equal parts
+        ((64,) * 128, 66, 4, 128, False),  # two sequences a part, on 64 of 66
+        ((64,) * 128, 66, 3, 125, True),  # more than so many blocks longer than equal parts
         ((16,) * 16, 33, 1, 8, True),  # two parts a sequence
         ((3,) * 101, 66, 2, 6, False),  # the last part has one sequence less
         ((16, 17) * 8, 33, 9, 8, True),  # of different lengths

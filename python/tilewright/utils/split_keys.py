@@ -22,7 +22,7 @@ from tilewright.lang.rewrite import rewrite
 from tilewright.numeric import Float32, Int32
 from tilewright.utils.softmax import merge_states
 
-__all__ = ["KeySegment", "SplitKeys"]
+__all__ = ["KeyBlocks", "KeySegment", "SplitKeys"]
 
 _LANES = 32
 
@@ -48,33 +48,57 @@ class KeySegment(NamedTuple):
         return self.end - self.begin == self.blocks
 
 
+class KeyBlocks(NamedTuple):
+    """Blocks begin .. end - 1 of the list, which are a part, and the item that has the first, whose own is `base`."""
+
+    part: Any
+    begin: Any
+    end: Any
+    item: Any
+    base: Any
+
+
 class SplitKeys:
     """The blocks of all items as one list, cut into `parts` of equal length, or into fewer: each has a block at least.
 
     blocks_of(item): the blocks of item 0 .. items - 1, at least 1, as an Int32. Block b of the list is in part i if
     i n // parts <= b < (i + 1) n // parts, for a list of n. Where all items have the same number of blocks, the parts
-    begin and end with items, or an item is cut into a number of parts of its own, if this makes the longest part no
-    more than `joining` blocks longer: that is what sharing an item costs. All lanes of a warp make it together.
+    begin and end with items, or an item is cut into a number of parts of its own, if a part is then at most `joining`
+    blocks longer than n / parts: that is what sharing an item costs. All lanes of a warp make it together, and read the
+    blocks by `measure`: what comes before may be done before they are written.
     """
 
     def __init__(self, blocks_of: Callable[[Any], Any], items: Any, parts: Any, joining: int = 0) -> None:
-        self._blocks_of, self._items, parts = blocks_of, Int32(items), Int32(parts)
-        total, least, most = rewrite(_measure)(blocks_of, self._items)  # type: ignore[arg-type]
-        # Items of a part, and parts of an item, if none is shared by parts that have others, too.
-        several, share = ceil_div(self._items, parts), max_(parts // self._items, 1)
-        longest = where(several > 1, several * most, ceil_div(most, share))
-        is_aligned = (least == most) & (longest <= ceil_div(total, parts) + joining)
-        aligned = where(several > 1, ceil_div(self._items, several), self._items * share)
-        # Items that are several to a part may not fill the last one.
-        length = where(is_aligned & (several > 1), aligned * longest, total)
-        self.parts = arch.make_warp_uniform(min_(where(is_aligned, aligned, parts), total))
-        self._total, self._length = arch.make_warp_uniform(total), arch.make_warp_uniform(length)
+        self._blocks_of, self._items, self._joining = blocks_of, Int32(items), joining
+        self.parts: Any = Int32(parts)
+        # Items of a part, and parts of an item, if none is shared by parts that have others, too; and all such parts.
+        self._several, self._share = ceil_div(self._items, self.parts), max_(self.parts // self._items, 1)
+        self._aligned = where(self._several > 1, ceil_div(self._items, self._several), self._items * self._share)
+        self._total: Any = None
+        self._length: Any = None
 
-    def for_each(self, part: Any, visit: Callable[[KeySegment], None]) -> None:
-        """visit(segment) for the blocks of each item that a part has; none for a part beyond the last."""
+    def measure(self) -> SplitKeys:
+        """Read how many blocks there are; returns self."""
+        total, least, most = rewrite(_measure)(self._blocks_of, self._items)  # type: ignore[arg-type]
+        equal = total + self._joining * self.parts  # the longest part allowed, times the number of parts
+        fits = where(
+            self._several > 1, self._several * most * self.parts <= equal, most * self.parts <= equal * self._share
+        )
+        is_aligned = (least == most) & fits
+        # Items that are several to a part may not fill the last one.
+        length = where(is_aligned & (self._several > 1), self._aligned * self._several * most, total)
+        self.parts = arch.make_warp_uniform(min_(where(is_aligned, self._aligned, self.parts), total))
+        self._total, self._length = arch.make_warp_uniform(total), arch.make_warp_uniform(length)
+        return self
+
+    def of_part(self, part: Any) -> KeyBlocks:
+        """The blocks of a part; none for a part beyond the last."""
         begin, end = (arch.make_warp_uniform(self.begin_of(i)) for i in (part, part + 1))
-        item, base = self.find(begin)
-        rewrite(_walk)(self, part, begin, end, item, base, visit)  # type: ignore[arg-type]
+        return KeyBlocks(part, begin, end, *self.find(begin))
+
+    def for_each(self, blocks: KeyBlocks, visit: Callable[[KeySegment], None]) -> None:
+        """visit(segment) for each item of which a part has blocks."""
+        rewrite(_walk)(self, *blocks, visit)  # type: ignore[arg-type]
 
     def merge(
         self, first_part: Any, last_part: Any, read: Callable[[Any], tuple[Any, Any]], at_once: int = 8
