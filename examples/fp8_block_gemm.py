@@ -5,8 +5,11 @@ one for every 128 x 128 elements. Scales vary along K, so sums of one block of K
 they are there, each is multiplied by its scale and added to the sum in fp32 (accumulator promotion), which also keeps
 more bits than wgmma's adders of fp8 do. A warpgroup has 64 x 256 sums but multiplies a quarter of the columns at a
 time, by two sets of accumulators in turn: while the tensor cores multiply one quarter, the one before is promoted, also
-from one block of K to the next. 128 registers of sums and 64 of accumulators fit. The scales of the next block are on
-their way meanwhile. Else it is gemm_tma_wgmma.
+from one block of K to the next. 128 registers of sums and 64 of accumulators fit. Three parts, 96, 64 and 96 columns,
+read A once less from shared memory, but end a block with the accumulators that the next one begins with.
+
+The scales of a block come with it, by cp.async of the warp that asks TMA for the rest: warpgroups that read them from
+global memory waited for them at each block, which cost a tenth of the time. Else it is gemm_tma_wgmma.
 
 C (M, N) = sum over blocks b of K: SA (M, b) * SB (N / 128, b) * (A (M, K) B (N, K)^T over the block). A and B are e4m3
 and contiguous along K, C is bf16 and contiguous along N. The scales are Float32 in any order: torch's scaled_mm wants
@@ -24,12 +27,11 @@ from tilewright.utils import LayoutEnum, PersistentTileSchedulerParams, StaticPe
 
 PICTURE = "S<3,4,3> o 0 o ((8,8),128):((128,1024),1)"  # 64 rows of a stage of A
 BLOCK = 128  # elements that share a scale: along K, and of B along N
-TILE, STAGES = (128, 2 * BLOCK, BLOCK), 4
+TILE, STAGES = (128, 2 * BLOCK, BLOCK), 3
 WARPGROUPS, CLUSTER = 2, (2, 1)  # that multiply; CTAs along M that share tiles of B
 THREADS = 128 * (WARPGROUPS + 1)
-PART, BUFFERS = (64, 64), 2  # of a warpgroup's sums that are multiplied and go out at once; how many are under way
-PARTS = TILE[1] // PART[1]
-OF_BLOCK = BLOCK // PART[1]  # parts that share a scale of B
+PARTS = (64, 64, 64, 64)  # columns that a warpgroup multiplies at once, every second by the same accumulators
+OUT = (64, 64)  # of a warpgroup's sums that go out at once
 BAND = 8  # tiles along N that clusters take before those of the next rows
 K_MAJOR = warpgroup.OperandMajorMode.K
 
@@ -40,7 +42,8 @@ Scheduler = StaticPersistentTileScheduler
 def gemm_kernel(
     load_A: cute.CopyAtom, gA: cute.Tensor, mSA: cute.Tensor, load_B: cute.CopyAtom, gB: cute.Tensor, mSB: cute.Tensor,
     store_C: cute.CopyAtom, gC: cute.Tensor, sA_layout: cute.ComposedLayout, sB_layout: cute.ComposedLayout,
-    sC_layout: cute.ComposedLayout, tiled_mma: cute.TiledMma, tiles: PersistentTileSchedulerParams,
+    sC_layout: cute.ComposedLayout, tiles: PersistentTileSchedulerParams,
+    parts: cutlass.Constexpr,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -48,11 +51,12 @@ def gemm_kernel(
     sA = storage.allocate_tensor(load_A.value_type, sA_layout, 1024)
     sB = storage.allocate_tensor(load_B.value_type, sB_layout, 1024)
     sC = storage.allocate_tensor(store_C.value_type, sC_layout, 1024)
+    scales = Scales(storage, STAGES)
     barriers = storage.allocate_array(cutlass.Int64, 2 * STAGES)
 
     group = pipeline.CooperativeGroup
     stages = pipeline.PipelineTmaAsync.create(
-        num_stages=STAGES, producer_group=group(pipeline.Agent.Thread),
+        num_stages=STAGES, producer_group=group(pipeline.Agent.Thread, 1 + Scales.LANES),
         consumer_group=group(pipeline.Agent.Thread, 4 * WARPGROUPS * CLUSTER[0]), barrier_storage=barriers,
         tx_count=(TILE[0] + TILE[1]) * TILE[2], cta_layout_vmnk=cute.make_layout((1, *CLUSTER, 1)),
     )  # fmt: skip
@@ -84,99 +88,172 @@ def gemm_kernel(
                         load_B, tBgB[None, n, step], tBsB[None, state.index], tma_bar_ptr=barrier,
                         mcast_mask=(1 << CLUSTER[0]) - 1,
                     )  # fmt: skip
+                    scales.fetch(mSA, mSB, m * TILE[0], n * Scales.COLUMNS, step, state.index, barrier)
                     state.advance()
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             stages.producer_tail(state)
     else:
         cute.arch.setmaxregister_increase(240)
-        group_idx = warp_idx // 4
-        thr_mma = tiled_mma.get_slice(group_idx * 128)
-        tCrA = tiled_mma.make_fragment_A(thr_mma.partition_A(sA))
-        shape = tiled_mma.partition_shape_C((TILE[0], PART[1]))
-        products = [tiled_mma.make_fragment_C(shape) for _ in range(2)]
-        tCrB, sums = [], []
-        for part in cutlass.range_constexpr(PARTS):
-            columns = cute.local_tile(sB, (PART[1], TILE[2]), (part, 0, None))
-            tCrB.append(tiled_mma.make_fragment_B(thr_mma.partition_B(columns)))
-            sums.append(tiled_mma.make_fragment_C(shape))
-        own_row = tiled_mma.get_slice(tidx).partition_C(cute.make_identity_tensor((TILE[0], PART[1])))[0][0]
-        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
-        done = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # one block behind
-        store = stores(sums, sC, store_C, gC, warp_idx, tidx % 128)
-
+        product = ScaledProduct(sA, sB, scales, stages, tidx, parts)
+        store = stores(product.sums, sC, store_C, gC, warp_idx, tidx % 128)
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
-            for part in cutlass.range_constexpr(PARTS):
-                sums[part].fill(0.0)
-            # Before the first block, the last part of the one before adds nothing.
-            products[1].fill(0.0)
-            factors = [cutlass.Float32(0.0), cutlass.Float32(0.0)]
-            following = scales(mSA, mSB, m, n, own_row, 0)
-            for step in cutlass.range(steps, unroll=1):
-                of_rows, of_columns = following
-                following = scales(
-                    mSA, mSB, m, n, own_row, cutlass.min(step + 1, steps - 1)
-                )  # while this block is multiplied
-                stages.consumer_wait(state)
-                warpgroup.wait_group(0)
-                if step != 0:
-                    stages.consumer_release(done)
-                    done.advance()
-                at = (None, None, None, state.index)
-                for part in cutlass.range_constexpr(PARTS):
-                    own = products[part % 2]
-                    tiled_mma.set(warpgroup.Field.ACCUMULATE, False)
-                    warpgroup.fence()
-                    cute.gemm(tiled_mma, own, tCrA[at], tCrB[part][at], own)
-                    warpgroup.commit_group()
-                    if cutlass.const_expr(part > 0):
-                        warpgroup.wait_group(1)
-                    promote(products[(part + 1) % 2], sums[(part - 1) % PARTS], factors)
-                    factors = [x * of_columns[part // OF_BLOCK] for x in of_rows]
-                state.advance()
-            warpgroup.wait_group(0)
-            stages.consumer_release(done)
-            done.advance()
-            promote(products[1], sums[-1], factors)
+            product.multiply(steps)
             store(m, n)
             scheduler.advance_to_next_work()
             work = scheduler.get_current_work()
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-def scales(mSA, mSB, m, n, own_row, block):
-    """Of a thread's two rows and of the tile's columns, for a block of K; those of what lies outside are not used."""
-    rows = [cutlass.min(m * TILE[0] + own_row + 8 * i, mSA.shape[0] - 1) for i in range(2)]
-    count = TILE[1] // BLOCK
-    columns = [cutlass.min(n * count + i, mSB.shape[0] - 1) for i in range(count)]
-    return [mSA[row, block] for row in rows], [mSB[column, block] for column in columns]
+class Scales:
+    """Stages in shared memory for the scales of a tile's rows, and of its columns, of which 128 share one."""
+
+    LANES = 32  # that fetch them
+    COLUMNS = TILE[1] // BLOCK
+
+    def __init__(self, storage, stages):
+        self.of_rows, self.of_columns = (
+            storage.allocate_tensor(cutlass.Float32, cute.make_layout((count, stages)), 16)
+            for count in (TILE[0], self.COLUMNS)
+        )
+
+    @cute.jit
+    def fetch(self, mSA, mSB, row, column, block, stage, barrier):
+        """A warp begins to copy those of a block of K; each lane's copies arrive at the barrier when they have landed.
+
+        The first of them are at (row, block) and (column, block); those of what lies outside of A and B are not used.
+        """
+        atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cutlass.Float32, num_bits_per_copy=32)
+        for src, dst, first in ((mSA, self.of_rows, row), (mSB, self.of_columns, column)):
+            count, last = dst.shape[0], src.shape[0] - 1
+            for i in cutlass.range_constexpr(0, count, self.LANES):
+                at = cute.arch.lane_idx() + i
+                if cutlass.const_expr(count % self.LANES == 0) or at < count:
+                    cute.copy(atom, element(src, cutlass.min(first + at, last), block), element(dst, at, stage))
+        cute.arch.cp_async_mbarrier_arrive_noinc(barrier)
 
 
-def promote(products, sums, scales):
-    """Add what a block of K gives to a part's sums, each of the thread's rows by its scale."""
-    # Accumulators ((2 columns, 2 rows, tiles of 8 columns), 1, 1) as (rows, columns).
-    layout = cute.make_layout((2, (2, PART[1] // 8)), stride=(2, (1, 4)))
-    new, old = (cute.make_tensor(x.iterator, layout) for x in (products, sums))
-    for row in cutlass.range_constexpr(2):
-        old[row, None].store(cute.math.fma(new[row, None].load(), scales[row], old[row, None].load()))
+def element(tensor, *at):
+    return cute.make_tensor(tensor.iterator + tensor.layout(at), cute.make_layout(1))
+
+
+class ScaledProduct:
+    """A warpgroup's 64 rows of a tile: its sums, and how they come about."""
+
+    def __init__(self, sA, sB, scales, stages, tidx, parts=PARTS):
+        self.scales, self.stages, self.parts = scales, stages, parts
+        self.sums = cute.make_rmem_tensor(TILE[1] // 2, cutlass.Float32)
+        held = [cute.make_rmem_tensor(max(parts[i::2]) // 2, cutlass.Float32) for i in range(2)]
+        # The block that is multiplied, and the one whose stage is given back next.
+        self.state, self.done = (
+            pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, stages.num_stages) for _ in range(2)
+        )
+        self.mmas, self.tCrB, self.products = [], [], []
+        dtype, first = sA.element_type, 0
+        group_idx = cute.arch.make_warp_uniform(tidx // 128)  # as the compiler sees
+        for part, count in enumerate(parts):
+            mma = hopper_helpers.make_trivial_tiled_mma(
+                dtype, dtype, K_MAJOR, K_MAJOR, cutlass.Float32, (WARPGROUPS, 1, 1), (64, count)
+            )
+            thr_mma = mma.get_slice(group_idx * 128)
+            self.mmas.append(mma)
+            self.tCrB.append(mma.make_fragment_B(thr_mma.partition_B(columns_of(sB, first, count))))
+            layout = mma.make_fragment_C(mma.partition_shape_C((TILE[0], count))).layout
+            self.products.append(cute.make_tensor(held[part % 2].iterator, layout))
+            first += count
+        self.tCrA = mma.make_fragment_A(thr_mma.partition_A(sA))
+        self.row = mma.get_slice(tidx).partition_C(cute.make_identity_tensor((TILE[0], count)))[0][0]
+
+    @cute.jit
+    def multiply(self, steps):
+        """The sums of the next tile, over so many blocks of K."""
+        self.sums.fill(0.0)
+        last = len(self.parts) - 1
+        carries = last % 2 == 1  # the next block begins with other accumulators than this one ends with
+        if cutlass.const_expr(carries):
+            self.products[last].fill(0.0)  # before the first block, there is nothing to add
+        zero = cutlass.Float32(0.0)
+        before = [[zero, zero] for _ in range(Scales.COLUMNS)]
+        for step in cutlass.range(steps, unroll=1):
+            stage = self.state.index
+            self.stages.consumer_wait(self.state)
+            if cutlass.const_expr(carries):
+                warpgroup.wait_group(0)
+                if step != 0:
+                    self.release()
+            for part in cutlass.range_constexpr(len(self.parts)):
+                self.begin(part, stage)
+                if cutlass.const_expr(part == 0):
+                    of_rows = [self.scales.of_rows[self.row + 8 * i, stage] for i in range(2)]
+                    of_columns = [self.scales.of_columns[i, stage] for i in range(Scales.COLUMNS)]
+                    factors = [[row * column for row in of_rows] for column in of_columns]
+                    if cutlass.const_expr(carries):
+                        self.promote(last, before)
+                else:
+                    warpgroup.wait_group(1)
+                    self.promote(part - 1, factors)
+            self.state.advance()
+            if cutlass.const_expr(carries):
+                before = factors
+            else:
+                self.end(last, factors)
+        if cutlass.const_expr(carries):
+            self.end(last, before)
+
+    def end(self, part, factors):
+        warpgroup.wait_group(0)
+        self.release()
+        self.promote(part, factors)
+
+    def release(self):
+        self.stages.consumer_release(self.done)
+        self.done.advance()
+
+    def begin(self, part, stage):
+        mma, products, at = self.mmas[part], self.products[part], (None, None, None, stage)
+        mma.set(warpgroup.Field.ACCUMULATE, False)
+        warpgroup.fence()
+        cute.gemm(mma, products, self.tCrA[at], self.tCrB[part][at], products)
+        warpgroup.commit_group()
+
+    def promote(self, part, factors):
+        """Add what a block of K gives to a part's sums, each row by its scale, columns of each block by theirs."""
+        first, end = sum(self.parts[:part]), sum(self.parts[: part + 1])
+        for block in range(first // BLOCK, -(-end // BLOCK)):
+            begin = max(first, block * BLOCK)
+            count = min(end, (block + 1) * BLOCK) - begin
+            # Accumulators ((2 columns, 2 rows, tiles of 8 columns), 1, 1) as (rows, columns).
+            layout = cute.make_layout((2, (2, count // 8)), stride=(2, (1, 4)))
+            new = cute.make_tensor(self.products[part].iterator + (begin - first) // 2, layout)
+            old = cute.make_tensor(self.sums.iterator + begin // 2, layout)
+            for row in range(2):
+                old[row, None].store(cute.math.fma(new[row, None].load(), factors[block][row], old[row, None].load()))
+
+
+def columns_of(sB, first, count):
+    """Columns of the tile from this one on, rows of B: (rows, K, stages). They begin and end as the swizzle does."""
+    shape = (8, count // 8), TILE[2], cute.size(sB, mode=[2])
+    layout = cute.make_layout(shape, stride=((TILE[2], 8 * TILE[2]), 1, TILE[1] * TILE[2]))
+    return cute.make_tensor(sB.iterator + first * TILE[2], cute.make_composed_layout(sB.layout.inner, 0, layout))
 
 
 def stores(sums, sC, store_C, gC, warp_idx, tidx):
-    """What brings a warpgroup's sums of tile (m, n) to C, part after part through buffers of its own."""
+    """What brings a warpgroup's sums of tile (m, n) to C, through buffers of its own."""
     group_idx = warp_idx // 4
     asks = warp_idx % 4 == 0  # one warp of the group, as the compiler sees
     dtype = store_C.value_type
     # As the instruction that has as many columns as a part: its threads hold the same elements.
     part_mma = cute.make_tiled_mma(
-        warpgroup.MmaF16BF16Op(dtype, cutlass.Float32, (*PART, 16), warpgroup.OperandSource.SMEM, K_MAJOR, K_MAJOR)
+        warpgroup.MmaF16BF16Op(dtype, cutlass.Float32, (*OUT, 16), warpgroup.OperandSource.SMEM, K_MAJOR, K_MAJOR)
     )
     atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), dtype)
     tiled_copy = cute.make_tiled_copy_C(atom, part_mma)
     buffers = tiled_copy.get_slice(tidx).partition_D(sC)
-    held = part_mma.make_fragment_C(part_mma.partition_shape_C(PART))
+    held = part_mma.make_fragment_C(part_mma.partition_shape_C(OUT))
     rounded = cute.make_fragment_like(held, dtype)
-    parts = cute.local_tile(gC, PART, (None, None))
+    count = TILE[1] // OUT[1]
+    parts = cute.local_tile(gC, OUT, (None, None))
     rows, columns = (cute.size(parts, mode=[i]) for i in (2, 3))
     tCsC, tCgC = cpasync.tma_partition(
         store_C, 0, cute.make_layout(1), cute.group_modes(sC, 0, 2), cute.group_modes(parts, 0, 2)
@@ -184,36 +261,37 @@ def stores(sums, sC, store_C, gC, warp_idx, tidx):
 
     @cute.jit
     def store(m, n):
-        for part in cutlass.range_constexpr(PARTS):
-            buffer = group_idx * BUFFERS + part % BUFFERS
-            if asks:
-                cute.arch.cp_async_bulk_wait_group(BUFFERS - 1, read=True)
-            cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
-            rounded.store(cute.make_tensor(sums[part].iterator, held.layout).load().to(dtype))
-            cute.copy(tiled_copy, tiled_copy.retile(rounded), buffers[None, None, None, buffer])
-            cute.arch.fence_proxy("async.shared", space="cta")
-            cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
-            row, column = m * (TILE[0] // PART[0]) + group_idx, n * PARTS + part
-            if asks:
+        if asks:
+            cute.arch.cp_async_bulk_wait_group(0, read=True)
+        cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
+        for part in cutlass.range_constexpr(count):
+            own = cute.make_tensor(sums.iterator + part * cute.size(held), held.layout)
+            rounded.store(own.load().to(dtype))
+            buffer = buffers[None, None, None, group_idx * count + part]
+            cute.copy(tiled_copy, tiled_copy.retile(rounded), buffer)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.barrier(barrier_id=1 + group_idx, number_of_threads=128)
+        if asks:
+            row = m * (TILE[0] // OUT[0]) + group_idx
+            for part in cutlass.range_constexpr(count):
+                column = n * count + part
                 if row < rows and column < columns:  # the last tile may have parts that C has not
-                    cute.copy(store_C, tCsC[None, buffer], tCgC[None, row, column])
-                cute.arch.cp_async_bulk_commit_group()
+                    cute.copy(store_C, tCsC[None, group_idx * count + part], tCgC[None, row, column])
+            cute.arch.cp_async_bulk_commit_group()
 
     return store
 
 
 @cute.jit
 def gemm(
-    mA: cute.Tensor, mSA: cute.Tensor, mB: cute.Tensor, mSB: cute.Tensor, mC: cute.Tensor, clusters: cutlass.Constexpr
-):
-    """clusters: how many of them the device runs at a time."""
+    mA: cute.Tensor, mSA: cute.Tensor, mB: cute.Tensor, mSB: cute.Tensor, mC: cute.Tensor,
+    clusters: cutlass.Constexpr, parts: cutlass.Constexpr = PARTS,
+):  # fmt: skip
+    """clusters: how many of them the device runs at a time; parts: as PARTS, multiples of 8."""
     order = LayoutEnum.ROW_MAJOR
     sA_layout = hopper_helpers.make_smem_layout_a(order, TILE, mA.element_type, STAGES)
     sB_layout = hopper_helpers.make_smem_layout_b(order, TILE, mB.element_type, STAGES)
-    sC_layout = hopper_helpers.make_smem_layout_epi(mC.element_type, order, PART, BUFFERS * WARPGROUPS)
-    tiled_mma = hopper_helpers.make_trivial_tiled_mma(
-        mA.element_type, mB.element_type, K_MAJOR, K_MAJOR, cutlass.Float32, (WARPGROUPS, 1, 1), PART
-    )
+    sC_layout = hopper_helpers.make_smem_layout_epi(mC.element_type, order, OUT, TILE[1] // OUT[1] * WARPGROUPS)
 
     def stage(layout):
         return cute.slice_(layout, (None, None, 0))
@@ -224,12 +302,10 @@ def gemm(
     load_B, gB = cpasync.make_tiled_tma_atom(
         cpasync.CopyBulkTensorTileG2SMulticastOp(), mB, stage(sB_layout), TILE[1:], num_multicast=CLUSTER[0]
     )
-    store_C, gC = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mC, stage(sC_layout), PART)
+    store_C, gC = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mC, stage(sC_layout), OUT)
     extents = (cute.ceil_div(mC.shape[0], TILE[0]), cute.ceil_div(mC.shape[1], TILE[1]), 1)
     tiles = PersistentTileSchedulerParams(extents, (*CLUSTER, 1), swizzle_size=BAND)
-    gemm_kernel(
-        load_A, gA, mSA, load_B, gB, mSB, store_C, gC, sA_layout, sB_layout, sC_layout, tiled_mma, tiles
-    ).launch(
+    gemm_kernel(load_A, gA, mSA, load_B, gB, mSB, store_C, gC, sA_layout, sB_layout, sC_layout, tiles, parts).launch(
         grid=Scheduler.get_grid_shape(tiles, clusters), block=[THREADS, 1, 1], cluster=[*CLUSTER, 1],
         min_blocks_per_mp=1,
     )  # fmt: skip

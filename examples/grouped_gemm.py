@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+from tilewright.examples.fp8_block_gemm import ScaledProduct, Scales
 
 import tilewright as cutlass
 from tilewright import cute, pipeline
@@ -25,7 +26,8 @@ from tilewright.cute.nvgpu import cpasync, warp, warpgroup
 from tilewright.utils import LayoutEnum, PersistentTileSchedulerParams, hopper_helpers
 
 PICTURE = "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"  # 64 rows of a stage of A, where A lies along K
-TILE, STAGES = (128, 256, 64), 4
+TILE, STAGES = (128, 256), 4
+ROW = 128  # bytes of a stage along K
 WARPGROUPS = 2  # that multiply
 THREADS = 128 * (WARPGROUPS + 1)
 PART, BUFFERS = (64, 64), 2  # of a warpgroup's sums that go out at once, and how many of these are under way
@@ -89,8 +91,8 @@ class Groups:
 def grouped_kernel(
     load_A: cute.CopyAtom, gA: cute.Tensor, load_B: cute.CopyAtom, gB: cute.Tensor, store_C: cute.CopyAtom,
     gC: cute.Tensor, mC: cute.Tensor, ends: cute.Tensor, sA_layout: cute.ComposedLayout, sB_layout: cute.ComposedLayout,
-    sC_layout: cute.ComposedLayout, tiled_mma: cute.TiledMma, columns: cutlass.Int32, cluster: cutlass.Constexpr,
-    is_masked: cutlass.Constexpr, is_gated: cutlass.Constexpr,
+    sC_layout: cute.ComposedLayout, tiled_mma: cute.TiledMma, columns: cutlass.Int32, scales: tuple | None,
+    cluster: cutlass.Constexpr, is_masked: cutlass.Constexpr, is_gated: cutlass.Constexpr,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -99,24 +101,26 @@ def grouped_kernel(
     sA = storage.allocate_tensor(dtype, sA_layout, 1024)
     sB = storage.allocate_tensor(dtype, sB_layout, 1024)
     sC = storage.allocate_tensor(store_C.value_type, sC_layout, 1024)
+    staged = Scales(storage, STAGES) if cutlass.const_expr(scales is not None) else None
     barriers = storage.allocate_array(cutlass.Int64, 2 * STAGES)
 
     agents = pipeline.CooperativeGroup
     sharing = cluster[0] + cluster[1] - 1  # CTAs to whose stages this one's consumers give way
     stages = pipeline.PipelineTmaAsync.create(
-        num_stages=STAGES, producer_group=agents(pipeline.Agent.Thread),
+        num_stages=STAGES, producer_group=agents(pipeline.Agent.Thread, 1 if scales is None else 1 + Scales.LANES),
         consumer_group=agents(pipeline.Agent.Thread, 4 * WARPGROUPS * sharing), barrier_storage=barriers,
         tx_count=sum(cute.size_in_bytes(dtype, cute.slice_(x, (None, None, 0))) for x in (sA_layout, sB_layout)),
         cta_layout_vmnk=cute.make_layout((1, *cluster, 1)),
     )  # fmt: skip
-    steps = cute.ceil_div(gA.shape[1], TILE[2])
+    depth = ROW * 8 // dtype.bits
+    steps = cute.ceil_div(gA.shape[1], depth)
     groups = Groups(ends, columns, cluster, is_masked)
     _, _, turn = cute.arch.block_idx()
     _, _, clusters = cute.arch.grid_dim()
     found = groups.find(turn, groups.begin())
 
     if warp_idx >= 4 * WARPGROUPS:
-        cute.arch.setmaxregister_decrease(40)
+        cute.arch.setmaxregister_decrease(24)
         if warp_idx == 4 * WARPGROUPS:
             rank = cute.arch.block_idx_in_cluster()
             cpasync.prefetch_descriptor(load_A)
@@ -127,12 +131,12 @@ def grouped_kernel(
                 group = found.group if is_masked else 0
                 # (box, step along K), (box, stage)
                 rows = cute.domain_offset((found.first + m * TILE[0], 0, 0), gA)
-                tA = cute.group_modes(cute.local_tile(rows, (TILE[0], TILE[2]), (0, None, group)), 0, 2)
+                tA = cute.group_modes(cute.local_tile(rows, (TILE[0], depth), (0, None, group)), 0, 2)
                 if cutlass.const_expr(is_gated):  # rows of gates and of values
-                    tB = cute.local_tile(gB, (TILE[1] // 2, 2, TILE[2]), (n, 0, None, found.group))
+                    tB = cute.local_tile(gB, (TILE[1] // 2, 2, depth), (n, 0, None, found.group))
                     tB = cute.group_modes(tB, 0, 3)
                 else:
-                    tB = cute.local_tile(gB, (TILE[1], TILE[2]), (n, None, found.group))
+                    tB = cute.local_tile(gB, (TILE[1], depth), (n, None, found.group))
                     tB = cute.group_modes(tB, 0, 2)
                 tAsA, tAgA = shared_tiles(load_A, rank, cluster[1], sA, tA)
                 tBsB, tBgB = shared_tiles(load_B, rank, cluster[0], sB, tB)
@@ -142,42 +146,62 @@ def grouped_kernel(
                     for load, src, dst, count in ((load_A, tAgA, tAsA, cluster[1]), (load_B, tBgB, tBsB, cluster[0])):
                         mask = {"mcast_mask": (1 << count) - 1} if count > 1 else {}
                         cute.copy(load, src[None, step], dst[None, state.index], tma_bar_ptr=barrier, **mask)
+                    if cutlass.const_expr(scales is not None):
+                        of_rows, of_blocks = scales[0][None, None, group], scales[1][None, None, found.group]
+                        at = found.first + m * TILE[0], n * Scales.COLUMNS, step
+                        staged.fetch(of_rows, of_blocks, *at, state.index, barrier)
                     state.advance()
                 turn += clusters
                 found = groups.find(turn, found)
             stages.producer_tail(state)
     else:
-        cute.arch.setmaxregister_increase(232)
+        cute.arch.setmaxregister_increase(240)
         group_idx = warp_idx // 4
-        thr_mma = tiled_mma.get_slice(group_idx * 128)
-        tCrA = tiled_mma.make_fragment_A(thr_mma.partition_A(sA))
-        tCrB = tiled_mma.make_fragment_B(thr_mma.partition_B(sB))
-        tCrC = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C(TILE[:2]))
-        state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
-        done = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # one step behind
-        store = stores(tCrC, sC, store_C, gC, mC, tiled_mma.op, warp_idx, tidx % 128, is_gated)
+        if cutlass.const_expr(scales is None):
+            product = Product(tiled_mma, sA, sB, stages, tidx)
+        else:
+            product = ScaledProduct(sA, sB, staged, stages, tidx)
+        store = stores(product.sums, sC, store_C, gC, mC, warp_idx, tidx % 128, is_gated)
         while found.group < groups.groups:
-            for step in cutlass.range(steps, unroll=1):
-                stages.consumer_wait(state)
-                at = (None, None, None, state.index)
-                tiled_mma.set(warpgroup.Field.ACCUMULATE, step != 0)
-                warpgroup.fence()
-                cute.gemm(tiled_mma, tCrC, tCrA[at], tCrB[at], tCrC)
-                warpgroup.commit_group()
-                warpgroup.wait_group(1)
-                if step != 0:
-                    stages.consumer_release(done)
-                    done.advance()
-                state.advance()
-            warpgroup.wait_group(0)
-            stages.consumer_release(done)
-            done.advance()
             m, n = groups.tile(turn, found)
+            product.multiply(steps)
             row = found.first + m * TILE[0] + group_idx * PART[0]
             store(row, found.end - row, n, found.group if is_masked else 0)
             turn += clusters
             found = groups.find(turn, found)
         cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+class Product:
+    """A warpgroup's 64 rows of a tile: its sums, and how they come about."""
+
+    def __init__(self, tiled_mma, sA, sB, stages, tidx):
+        self.mma, self.stages = tiled_mma, stages
+        thr_mma = tiled_mma.get_slice(tidx // 128 * 128)
+        self.tCrA = tiled_mma.make_fragment_A(thr_mma.partition_A(sA))
+        self.tCrB = tiled_mma.make_fragment_B(thr_mma.partition_B(sB))
+        self.tCrC = tiled_mma.make_fragment_C(tiled_mma.partition_shape_C(TILE))
+        self.sums = self.tCrC
+        self.state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)
+        self.done = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, STAGES)  # one step behind
+
+    @cute.jit
+    def multiply(self, steps):
+        for step in cutlass.range(steps, unroll=1):
+            self.stages.consumer_wait(self.state)
+            at = (None, None, None, self.state.index)
+            self.mma.set(warpgroup.Field.ACCUMULATE, step != 0)
+            warpgroup.fence()
+            cute.gemm(self.mma, self.tCrC, self.tCrA[at], self.tCrB[at], self.tCrC)
+            warpgroup.commit_group()
+            warpgroup.wait_group(1)
+            if step != 0:
+                self.stages.consumer_release(self.done)
+                self.done.advance()
+            self.state.advance()
+        warpgroup.wait_group(0)
+        self.stages.consumer_release(self.done)
+        self.done.advance()
 
 
 def shared_tiles(load, rank, count, stages, tiles):
@@ -186,7 +210,7 @@ def shared_tiles(load, rank, count, stages, tiles):
     return cpasync.tma_partition(load, rank if count > 1 else 0, layout, cute.group_modes(stages, 0, 2), tiles)
 
 
-def stores(tCrC, sC, store_C, gC, mC, mma, warp_idx, tidx, is_gated):
+def stores(sums, sC, store_C, gC, mC, warp_idx, tidx, is_gated):
     """What brings a warpgroup's sums to C, part after part through buffers of its own."""
     group_idx = warp_idx // 4
     asks = warp_idx % 4 == 0  # one warp of the group, as the compiler sees
@@ -202,7 +226,6 @@ def stores(tCrC, sC, store_C, gC, mC, mma, warp_idx, tidx, is_gated):
     rounded = cute.make_fragment_like(held, dtype)
     parts = TILE[1] // PART[1]
     count = parts // 2 if is_gated else parts
-    sums = cute.make_tensor(tCrC.iterator, cute.make_layout((cute.size(held), parts)))
     # Rows of a ragged end: eight threads have the 128 bytes of one.
     wide = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype, num_bits_per_copy=8 * 16)
     threads = cute.make_layout((128 // (PART[1] // VECTOR), PART[1] // VECTOR), stride=(PART[1] // VECTOR, 1))
@@ -211,7 +234,7 @@ def stores(tCrC, sC, store_C, gC, mC, mma, warp_idx, tidx, is_gated):
     own_at = by_rows.partition_D(cute.make_identity_tensor(PART))
 
     def part_of(part):
-        return cute.make_tensor(sums[None, part].iterator, held.layout).load()
+        return cute.make_tensor(sums.iterator + part * cute.size(held), held.layout).load()
 
     @cute.jit
     def store(row, left, n, group):
@@ -265,18 +288,20 @@ def by_group(tensor, order):
 @cute.jit
 def grouped_gemm(
     mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, ends: cute.Tensor, ctas: cutlass.Constexpr,
-    cluster: cutlass.Constexpr = (1, 1), is_gated: cutlass.Constexpr = False,
+    cluster: cutlass.Constexpr = (1, 1), is_gated: cutlass.Constexpr = False, scales: tuple | None = None,
 ):  # fmt: skip
     """ends: of the groups' rows; counts of rows where A and C are (G, M, ..). ctas: how many the device runs at a time.
 
     cluster: CTAs along M that share tiles of B, along N that share tiles of A; choose_cluster says which is good.
+    scales: those of A and B in fp8, as in grouped_fp8_gemm.
     """
     is_masked = len(mA.shape) == 3
     modes = (1, 2, 0) if is_masked else (0, 1, None)
     mA, mB, mC = by_group(mA, modes), by_group(mB, (1, 2, 0)), by_group(mC, modes)
     orders = [LayoutEnum.from_tensor(x) for x in (mA, mB)]
-    sA_layout = hopper_helpers.make_smem_layout_a(orders[0], TILE, mA.element_type, STAGES)
-    sB_layout = hopper_helpers.make_smem_layout_b(orders[1], TILE, mB.element_type, STAGES)
+    tile = (*TILE, ROW * 8 // mA.element_type.bits)
+    sA_layout = hopper_helpers.make_smem_layout_a(orders[0], tile, mA.element_type, STAGES)
+    sB_layout = hopper_helpers.make_smem_layout_b(orders[1], tile, mB.element_type, STAGES)
     sC_layout = hopper_helpers.make_smem_layout_epi(mC.element_type, LayoutEnum.ROW_MAJOR, PART, BUFFERS * WARPGROUPS)
     tiled_mma = hopper_helpers.make_trivial_tiled_mma(
         mA.element_type, mB.element_type, *(x.sm90_mma_major_mode() for x in orders), cutlass.Float32,
@@ -290,21 +315,21 @@ def grouped_gemm(
         return cpasync.CopyBulkTensorTileG2SMulticastOp() if count > 1 else cpasync.CopyBulkTensorTileG2SOp()
 
     load_A, gA = cpasync.make_tiled_tma_atom(
-        load(cluster[1]), mA, stage(sA_layout), (TILE[0], TILE[2]), num_multicast=cluster[1]
+        load(cluster[1]), mA, stage(sA_layout), (tile[0], tile[2]), num_multicast=cluster[1]
     )
-    tile_B, stage_B = TILE[1:], stage(sB_layout)
+    tile_B, stage_B = tile[1:], stage(sB_layout)
     if is_gated:  # (N, gates or values, K, group), of which a tile has as many of both
         n, k, count = mB.shape
         along, across, group = mB.stride
         halves = cute.make_layout((n // 2, 2, k, count), stride=(along, n // 2 * along, across, group))
-        mB, tile_B = cute.make_tensor(mB.iterator, halves), (TILE[1] // 2, 2, TILE[2])
+        mB, tile_B = cute.make_tensor(mB.iterator, halves), (tile[1] // 2, 2, tile[2])
         stage_B = cute.composition(stage_B, cute.make_layout(tile_B))
     load_B, gB = cpasync.make_tiled_tma_atom(load(cluster[0]), mB, stage_B, tile_B, num_multicast=cluster[0])
     store_C, gC = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mC, stage(sC_layout), PART)
     columns = cute.ceil_div(mC.shape[1], TILE[1] // 2 if is_gated else TILE[1])
     grouped_kernel(
-        load_A, gA, load_B, gB, store_C, gC, mC, ends, sA_layout, sB_layout, sC_layout, tiled_mma, columns, cluster,
-        is_masked, is_gated,
+        load_A, gA, load_B, gB, store_C, gC, mC, ends, sA_layout, sB_layout, sC_layout, tiled_mma, columns, scales,
+        cluster, is_masked, is_gated,
     ).launch(
         grid=[*cluster, ctas // (cluster[0] * cluster[1])], block=[THREADS, 1, 1], cluster=[*cluster, 1],
         min_blocks_per_mp=1,

@@ -21,6 +21,7 @@ GROUPS = {
     """,
     "Matrix products": """
         article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm moe fp8_block_gemm
+        grouped_fp8_gemm
     """,
     "Attention": "attention_mma_sync attention_forward attention_backward attention_decode mla_decode",
 }

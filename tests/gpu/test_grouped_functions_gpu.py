@@ -74,7 +74,21 @@ def test_random_blocks_beside_torch():
         assert error(got, expected) <= 1.1 * error(like, expected) + 1e-9
 
 
-@pytest.mark.parametrize("name", ["grouped_mm", "scaled_mm"])
+def test_random_groups_of_blocks():
+    torch.manual_seed(2)
+    for _ in range(30):
+        groups, n, k = (int(x) for x in torch.randint(1, 12, (3,)))
+        offs = groups_of(groups, 600)
+        a, _, scale_a, _ = quantized(int(offs[-1]), 128, 128 * k)
+        each = [quantized(1, 128 * n, 128 * k) for _ in range(groups)]
+        b, scale_b = (torch.stack([x[i].mT for x in each]).mT for i in (1, 3))
+        got = tt.scaled_grouped_mm(a, b, scale_a, RECIPES[0], scale_b, RECIPES[1], offs=offs)
+        for g, (i, j) in enumerate(itertools.pairwise([0, *offs.tolist()])):
+            alone = tt.scaled_mm(a[i:j], b[g], scale_a[i:j], RECIPES[0], scale_b[g], RECIPES[1])
+            assert torch.equal(got[i:j], alone)
+
+
+@pytest.mark.parametrize("name", ["grouped_mm", "scaled_mm", "scaled_grouped_mm"])
 def test_graphs_and_no_waiting(name):
     """Captured after one call; the second call does not synchronise."""
     if name == "grouped_mm":
@@ -83,6 +97,13 @@ def test_graphs_and_no_waiting(name):
 
         def step():
             return tt.grouped_mm(*given, offs=offs)
+    elif name == "scaled_grouped_mm":
+        a, b, scale_a, scale_b = quantized(512, 512, 512)
+        given = [a, torch.stack([b.T, b.T]).mT, scale_a, torch.stack([scale_b.T, scale_b.T]).mT]
+        offs = torch.tensor([100, 512], dtype=torch.int32, device="cuda")
+
+        def step():
+            return tt.scaled_grouped_mm(*given[:2], given[2], RECIPES[0], given[3], RECIPES[1], offs=offs)
     else:
         given = quantized(512, 512, 512)
 

@@ -20,7 +20,9 @@ pytestmark = [
     ),
 ]
 
-GROUPED, BLOCKS = (runpy.run_path(str(ROOT / "examples" / f"{x}.py")) for x in ("grouped_gemm", "fp8_block_gemm"))
+GROUPED, BLOCKS, BOTH = (
+    runpy.run_path(str(ROOT / "examples" / f"{x}.py")) for x in ("grouped_gemm", "fp8_block_gemm", "grouped_fp8_gemm")
+)
 PROBLEMS, BATCHES = 500, 10
 
 
@@ -94,3 +96,31 @@ def test_random_blocks(batch):
         assert torch.equal(results[0].view(torch.int16), results[1].view(torch.int16))
         # wgmma of fp8 cuts products off at 14 bits below the largest.
         assert float((results[0].double() - expected).norm() / expected.norm()) <= 4e-3
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_random_groups_of_blocks(batch):
+    for seed in range(batch, PROBLEMS, BATCHES):
+        torch.manual_seed(seed)
+        counts = torch.tensor([below(400) for _ in range(1 + below(9))], dtype=torch.int32)
+        n, k, is_masked = 8 * (1 + below(100)), 16 * (1 + below(60)), bool(below(2))
+        ends = (counts if is_masked else counts.cumsum(0, dtype=torch.int32)).cuda()
+        leading = (len(counts), 400) if is_masked else (int(counts.sum()) + 3,)
+        a, b = (
+            torch.randn(*shape, k).cuda() * torch.exp2(torch.randint(-6, 6, (*shape, 1)).cuda())
+            for shape in (leading, (len(counts), n))
+        )
+        (a, scales_a), (b, scales_b) = BOTH["quantized"](a, 1), BOTH["quantized"](b, 128)
+        scales_a = scales_a.mT.contiguous().mT
+        cluster = ((1, 1), (2, 1), (1, 2))[below(3)]
+        share = cluster[0] * cluster[1]
+        results = []
+        for _ in range(2):
+            c = torch.zeros(*leading, n, device="cuda", dtype=torch.bfloat16)
+            scales = of_any_strides(scales_a, scales_a.ndim - 2), of_any_strides(scales_b, 2)
+            tensors = of_any_extents(a, 16), scales[0], of_any_extents(b, 16), scales[1], of_any_extents(c)
+            BOTH["grouped_fp8_gemm"](*tensors, of_any_strides(ends, 0), clusters(share) * share, cluster)
+            results.append(c)
+        expected = BOTH["reference"](a, scales_a, b, scales_b, ends)
+        assert torch.equal(results[0].view(torch.int16), results[1].view(torch.int16))
+        assert float((results[0].double() - expected).norm() / (expected.norm() + 1e-9)) <= 4e-3

@@ -94,9 +94,9 @@ def test_the_tensor_cores_are_kept_busy(cluster, is_masked):
 @pytest.mark.parametrize(
     ("text", "planted", "kinds"),
     [
-        ("stages.consumer_wait(state)", "pass", {"race", "not written"}),
+        ("self.stages.consumer_wait(self.state)", "pass", {"race", "not written"}),
         ('cute.arch.fence_proxy("async.shared", space="cta")', "pass", {"missing fence"}),
-        ("            warpgroup.wait_group(0)\n", "", {"not landed"}),
+        ("        warpgroup.wait_group(0)\n", "", {"not landed"}),
     ],
 )
 def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):

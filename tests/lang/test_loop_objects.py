@@ -35,8 +35,13 @@ def test_structures_go_round():
     require_python(f, range(6))
 
 
-def test_objects_changed_by_functions_that_the_loop_calls():
+@pytest.mark.parametrize("module", [__name__, "tilewright.examples.counter"])
+def test_objects_changed_by_functions_that_the_loop_calls(module):
+    """A class of the package's examples is as one of a user's."""
+
     class Counter:
+        __module__ = module
+
         def __init__(self):
             self.count = 0
 

@@ -1,7 +1,7 @@
 """tilewright in torch: GEMMs, attention, kernels of one's own as operations of torch, and what CuTeDSL's programs ask.
 
 `matmul`, `addmm`, `linear`, `scaled_dot_product_attention`, `varlen_attention`, `grouped_mm` have autograd; they and
-`scaled_mm` have torch.compile and CUDA graphs; `custom_op` makes an operation of a compiled
+`scaled_mm`, `scaled_grouped_mm` have torch.compile and CUDA graphs; `custom_op` makes an operation of a compiled
 kernel. The rest are the helpers of `cutlass.torch`. This is the only package that imports torch.
 """
 
@@ -14,7 +14,7 @@ from tilewright.torch.attention import scaled_dot_product_attention, varlen_atte
 from tilewright.torch.custom_op import custom_op
 from tilewright.torch.gemm import addmm, linear, matmul
 from tilewright.torch.grouped import grouped_mm
-from tilewright.torch.scaled import scaled_mm
+from tilewright.torch.scaled import scaled_grouped_mm, scaled_mm
 from tilewright.torch.tensors import (
     RandomInitConfig,
     TensorInitType,
@@ -43,6 +43,7 @@ __all__ = [
     "matmul",
     "matrix",
     "scaled_dot_product_attention",
+    "scaled_grouped_mm",
     "scaled_mm",
     "varlen_attention",
 ]

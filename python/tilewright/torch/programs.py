@@ -32,6 +32,7 @@ __all__ = [
     "ctas",
     "empty_rows",
     "fp8_block_gemm",
+    "grouped_fp8_gemm",
     "grouped_gemm",
     "require_sm90",
     "workspace",
@@ -164,10 +165,28 @@ def fp8_block_gemm(device: torch.device) -> Compiled:
 @cache
 def _fp8_block_gemm(clusters: int) -> Compiled:
     a, b = (_rows(torch.float8_e4m3fn, None, None) for _ in range(2))
-    numbers = [sym_int(64) for _ in range(2)]
-    scales = make_fake_tensor(numeric.Float32, [sym_int() for _ in range(2)], numbers)
     c = _rows(torch.bfloat16, None, None)
-    return compile(load("tilewright.examples.fp8_block_gemm:gemm"), a, scales, b, scales, c, clusters)
+    program = load("tilewright.examples.fp8_block_gemm:gemm")
+    return compile(program, a, _scales(2), b, _scales(2), c, clusters)
+
+
+def grouped_fp8_gemm(device: torch.device, rows: int, groups: int, columns: int) -> Compiled:
+    """C of A, the scales of its rows' blocks, B (G, N, K), those of its blocks, and the ends of groups."""
+    cluster = load("tilewright.examples.grouped_gemm:choose_cluster")(rows, groups, columns)
+    return _grouped_fp8_gemm(ctas(device), cluster)
+
+
+@cache
+def _grouped_fp8_gemm(ctas: int, cluster: tuple[int, int]) -> Compiled:
+    a, b = (_rows(torch.float8_e4m3fn, *[None] * rank) for rank in (2, 3))
+    c = _rows(torch.bfloat16, None, None)
+    program = load("tilewright.examples.grouped_fp8_gemm:grouped_fp8_gemm")
+    return compile(program, a, _scales(2), b, _scales(3), c, _numbers(torch.int32, 1), ctas, cluster)
+
+
+def _scales(rank: int) -> Any:
+    """A tensor of Float32 to compile with of which nothing is promised."""
+    return make_fake_tensor(numeric.Float32, [sym_int() for _ in range(rank)], [sym_int(64) for _ in range(rank)])
 
 
 def _matrices(dtype: torch.dtype, rank: int, contiguous: int) -> Any:

@@ -39,6 +39,7 @@ __all__ = [  # noqa: F405
     "cp_async_bulk_commit_group",
     "cp_async_bulk_wait_group",
     "cp_async_commit_group",
+    "cp_async_mbarrier_arrive_noinc",
     "cp_async_wait_group",
     "dynamic_smem_size",
     "elect_one",

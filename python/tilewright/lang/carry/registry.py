@@ -207,6 +207,8 @@ def is_package_type(kind: type) -> bool:
 
 
 def is_package_module(name: str | None) -> bool:
-    """Whether a module is not the user's."""
-    root = (name or "").partition(".")[0]
-    return root in ("tilewright", "numpy", "torch", "builtins") or root in sys.stdlib_module_names
+    """Whether a module is not the user's; tilewright.examples are programs as a user writes them."""
+    root, _, rest = (name or "").partition(".")
+    if root == "tilewright":
+        return rest.partition(".")[0] != "examples"
+    return root in ("numpy", "torch", "builtins") or root in sys.stdlib_module_names
