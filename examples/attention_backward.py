@@ -163,13 +163,14 @@ def prepare_kernel(
             if column == 0:
                 mRows[at, 0, row] = log2_sum
                 mRows[at, 1, row] = delta
-        if tidx == 0:
-            mTurns[at] = 0
+        turns, sums = (cute.size(x) // mRows.shape[0] for x in (mTurns, mSums))  # of a tile
+        if tidx < turns:
+            mTurns[at * turns + tidx] = 0
         if cutlass.const_expr(not is_ordered):
-            sums = cute.local_tile(mSums, (QUERIES * depth // ROW, ROW), (at, 0))
-            sums = cute.make_tensor(sums.iterator, cute.make_layout((4, 256, QUERIES * depth // 1024)))
-            for i in cutlass.range_constexpr(QUERIES * depth // 1024):
-                sums[None, tidx, i].fill(0.0)
+            begin = mSums.iterator + cutlass.Int64(at) * sums
+            to = cute.make_tensor(begin, cute.make_layout((4, 256, sums // 1024)))
+            for i in cutlass.range(sums // 1024):
+                to[None, tidx, i].fill(0.0)
 
 
 @cute.kernel
@@ -453,9 +454,9 @@ def of_thread(sums, acc, tidx):
 
 
 @cute.jit
-def store(acc, factor, tensor, tile, shape, extent, own):
-    """Sums by a factor, rounded, to the rows of a tile that exist."""
-    to = rows_and_columns(own.partition_C(cute.local_tile(tensor, shape, (tile, 0))))
+def store(acc, factor, tensor, tile, shape, extent, own, across=0):
+    """Sums by a factor, rounded, to the rows that exist of tile (tile, across)."""
+    to = rows_and_columns(own.partition_C(cute.local_tile(tensor, shape, (tile, across))))
     at = rows_and_columns(own.partition_C(cute.make_identity_tensor(shape)))
     rounded = cute.make_fragment_like(acc, tensor.element_type)
     rounded.store((acc.load() * factor).to(tensor.element_type))

@@ -22,13 +22,16 @@ GROUPS = {
     "Matrix products": """
         article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm moe fp8_block_gemm
     """,
-    "Attention": "attention_mma_sync attention_forward attention_backward attention_decode mla_decode",
+    "Attention": """
+        attention_mma_sync attention_forward attention_backward attention_backward_256 attention_decode mla_decode
+    """,
 }
 """In the order in which to read them."""
 
 MEASURED = {
     "attention_forward": "attention",
     "attention_backward": "attention_backward",
+    "attention_backward_256": "attention_backward",
     "attention_decode": "decode",
     "grouped_gemm": "grouped",
     "fp8_block_gemm": "block_scaled",

@@ -128,9 +128,9 @@ def scaled_dot_product_attention(
     causal_upper_left of torch.nn.attention.bias for attn_mask; causal_lower_right is taken, too. enable_gqa: H divides
     Hq. A query that sees no key gives 0.
 
-    Differentiable for E up to 128, traced by torch.compile, captured by CUDA graphs. Gradients have the same bits at
-    each run, unless deterministic=False allows faster sums. It needs a GPU of compute capability 9.0; any from 8.0 on
-    for E up to 128 without causal_lower_right and gradients. Tensors of the CPU are computed there, at small sizes.
+    Differentiable, traced by torch.compile, captured by CUDA graphs. Gradients have the same bits at each run, unless
+    deterministic=False allows faster sums. It needs a GPU of compute capability 9.0; any from 8.0 on for E up to 128
+    without causal_lower_right and gradients. Tensors of the CPU are computed there, at small sizes.
 
     Raises TypeError for other elements, ValueError for shapes, devices and masks that do not agree,
     NotImplementedError for other masks, dropout, and GPUs that lack what is asked for.
