@@ -2,8 +2,8 @@
 
 python benchmarks/attention_backward.py [--quick] [--dry] [--only REGEX] [--out FOLDER]
 
-16,384 tokens of a hidden size of 2,048: D 64, 128 and 256, S 1k to 8k, bf16, causal and not. A causal one counts half of the
-operations. `--dry` runs small problems on the CPU: it tries the script, not the speed.
+16,384 tokens of a hidden size of 2,048: D 64, 128 and 256, S 1k to 8k, bf16, causal and not. A causal one counts half
+of the operations. `--dry` runs small problems on the CPU: it tries the script, not the speed.
 """
 
 from __future__ import annotations

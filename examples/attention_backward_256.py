@@ -20,10 +20,6 @@ from __future__ import annotations
 import math
 
 import torch
-
-import tilewright as cutlass
-from tilewright import cute, pipeline
-from tilewright.cute.nvgpu import cpasync, warpgroup
 from tilewright.examples.attention_backward import (
     LOG2_E,
     QUERIES,
@@ -37,6 +33,10 @@ from tilewright.examples.attention_backward import (
     store,
     transposed,
 )
+
+import tilewright as cutlass
+from tilewright import cute, pipeline
+from tilewright.cute.nvgpu import cpasync, warpgroup
 from tilewright.utils.accumulators import as_operand_a, rows_and_columns
 
 PICTURE = "S<3,3,3> o 0 o (8,64):(64,1)"  # 8 rows of 64 elements of Q, K, V, dO or dS in shared memory
@@ -145,7 +145,7 @@ def backward_kernel(
         numbers = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cutlass.Float32)
 
         def fetch_block(pipe, atom, tensor, shared):
-            state = visit(1, cutlass.Int32(0), PRODUCER)
+            state = visit(1, 0, PRODUCER)
             pipe.producer_acquire(state)
             to, at = tiles(atom, tensor, shared, blocks.first_k, key_head, 1)
             cute.copy(atom, at[None, block], to, tma_bar_ptr=pipe.producer_get_barrier(state))
@@ -210,11 +210,11 @@ def backward_kernel(
         """dQ = dS K, a chunk at a time, which is added to the sums in the workspace: the first block stores."""
         thr_dQ, own = mma_dQ.get_slice(0), thread()
         tQrdS = mma_dQ.make_fragment_A(thr_dQ.partition_A(transposed(sdS)))
-        chunks = (cute.local_tile(transposed(sK), (CHUNK, KEYS), (i, 0)) for i in range(DEPTH // CHUNK))
-        tQrK = [mma_dQ.make_fragment_B(thr_dQ.partition_B(x)) for x in chunks]
+        chunks = cute.local_tile(transposed(sK), (CHUNK, KEYS), (None, 0))
+        tQrK = mma_dQ.make_fragment_B(thr_dQ.partition_B(chunks))
         dQ = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((QUERIES, CHUNK)))
         mma_dQ.set(warpgroup.Field.ACCUMULATE, False)
-        loads_K.consumer_wait(visit(1, cutlass.Int32(0)))
+        loads_K.consumer_wait(visit(1, 0))
 
         @cute.jit
         def add(sums, before, is_seen):
@@ -229,23 +229,25 @@ def backward_kernel(
             at, before, is_seen = added_by(i)
             state = visit(KEPT, i)
             hands_dS.consumer_wait(state)
-            for part in cutlass.range_constexpr(PARTS):
-                turn = visit(TURNS, i * PARTS + part)
-                for chunk in cutlass.range_constexpr(part * len(tQrK) // PARTS, (part + 1) * len(tQrK) // PARTS):
-                    warpgroup.fence()
-                    cute.gemm(mma_dQ, dQ, tQrdS[None, None, None, state.index], tQrK[chunk], dQ)
-                    warpgroup.commit_group()
-                    warpgroup.wait_group(0)
-                    if cutlass.const_expr(chunk == len(tQrK) - 1):
-                        hands_dS.consumer_release(state)
-                    if cutlass.const_expr(is_ordered and chunk == part * len(tQrK) // PARTS):
+            for chunk in cutlass.range(DEPTH // CHUNK, unroll=1):
+                part, within = chunk // (DEPTH // CHUNK // PARTS), chunk % (DEPTH // CHUNK // PARTS)
+                warpgroup.fence()
+                cute.gemm(mma_dQ, dQ, tQrdS[None, None, None, state.index], tQrK[None, None, None, chunk], dQ)
+                warpgroup.commit_group()
+                warpgroup.wait_group(0)
+                if chunk == DEPTH // CHUNK - 1:
+                    hands_dS.consumer_release(state)
+                if cutlass.const_expr(is_ordered):
+                    if within == 0:
+                        turn = visit(TURNS, i * PARTS + part)
                         turns.consumer_wait(turn)
                         turns.consumer_release(turn)
-                    add(of_thread(mSums, at, chunk, own), before, is_seen)
+                add(of_thread(mSums, at, chunk, own), before, is_seen)
                 if cutlass.const_expr(is_ordered):
-                    done = visit(TURNS, i * PARTS + part, PRODUCER)
-                    adds.producer_acquire(done)
-                    adds.producer_commit(done)
+                    if within == DEPTH // CHUNK // PARTS - 1:
+                        done = visit(TURNS, i * PARTS + part, PRODUCER)
+                        adds.producer_acquire(done)
+                        adds.producer_commit(done)
 
     def rows_of(which):
         """What gives log2(e) L (0) or delta (1) of two of the thread's columns of scores."""
@@ -288,12 +290,12 @@ def backward_kernel(
             cute.gemm(mma_dV, sums, as_operand_a(packed), tVrB[None, None, None, i & 1], sums)
             warpgroup.commit_group()
 
-        loads_stays.consumer_wait(visit(1, cutlass.Int32(0)))
-        begin_scores(cutlass.Int32(0))
+        loads_stays.consumer_wait(visit(1, 0))
+        begin_scores(0)
         warpgroup.wait_group(0)
         tile = first
-        hand_on = weigh(scores, found, cutlass.Int32(0), tile)
-        loads_first.consumer_release(visit(STAGES, cutlass.Int32(0)))
+        hand_on = weigh(scores, found, 0, tile)
+        loads_first.consumer_release(visit(STAGES, 0))
         packed.store(found.load())
         hand_on(packed)
         for i in cutlass.range(total - 1, unroll=1):
@@ -332,8 +334,13 @@ def backward_kernel(
 
         @cute.jit
         def exponentials(scores, found, i, first_key, first_query):
-            if blocks.hides(first_key, first_query, KEYS):
-                each(scores, found, i, lambda query, key: blocks.sees(first_query + query, first_key + key))
+            def sees(query, key):
+                return blocks.sees(first_query + query, first_key + key)
+
+            if cutlass.const_expr(isinstance(i, int)):  # the first round, which needs no second program
+                each(scores, found, i, sees)
+            elif blocks.hides(first_key, first_query, KEYS):
+                each(scores, found, i, sees)
             else:
                 each(scores, found, i, None)
 
@@ -385,11 +392,13 @@ def backward_kernel(
     if first_block < blocks.tiles_k:
         if total == 0:
             if warp_idx < 4:
-                zeros = mma_dV.make_fragment_C(mma_dV.partition_shape_C((KEYS, DEPTH)))
+                zeros = mma_dQ.make_fragment_C(mma_dQ.partition_shape_C((KEYS, CHUNK)))
                 zeros.fill(0.0)
                 for tensor in (mdK, mdV):
                     there = cute.domain_offset((blocks.first_k, 0), tensor[blocks.batch, key_head, None, None])
-                    store(zeros, 1.0, there, block, (KEYS, DEPTH), blocks.keys, mma_dV.get_slice(thread()))
+                    for chunk in cutlass.range(DEPTH // CHUNK, unroll=1):
+                        own = mma_dQ.get_slice(thread())
+                        store(zeros, 1.0, there, block, (KEYS, CHUNK), blocks.keys, own, chunk)
         elif warp_idx < 4:
             cute.arch.setmaxregister_increase(REGISTERS[0])
             values()
