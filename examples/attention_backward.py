@@ -9,8 +9,8 @@ Every order of these sums gives other bits. So blocks take turns: a tile of quer
 A turn comes some microseconds after the one before. That costs nothing where blocks reach a tile one after another
 anyway: they begin with the last keys, and go through the queries that see theirs in ascending order, so that with
 causal masks each reaches a tile two rounds before the block of the keys before; and blocks that begin together are
-those of several heads, as many as share the L2 cache. A second kernel for dQ would need no turns, but computes P and
-dP again, 7 products for 5. `is_ordered=False` adds in any order.
+those of several heads. A second kernel for dQ would need no turns, but computes P and dP again, 7 products for 5.
+`is_ordered=False` adds in any order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WARPGROUPS = 2  # that multiply; a third one has the warps that load, that watch
 ADDERS = 2  # warps that take rounds in turn: while one waits until its sums are there, the other asks for the next
 THREADS = 128 * (WARPGROUPS + 1)
 STAGES = 2
-L2_BYTES = 32 << 20  # that heads which begin together may have
+ROUNDS_TOGETHER = 256  # of heads whose blocks begin together: 132 multiprocessors begin a head's 2 rounds apart
 ROW = 256  # sums of dQ in a row of the workspace, which TMA adds up
 LOG2_E = math.log2(math.e)
 
@@ -59,11 +59,13 @@ class Order(NamedTuple):
         return block, head % self.heads, head // self.heads
 
 
-def order_of(mQ, mK, queries, batches, blocks, numbers=8):
-    """Heads that begin together have Q, dO and the sums of dQ in the L2 cache: so many bytes for each number of Q."""
-    heads = mK.shape[1]
-    queries_together = L2_BYTES // (numbers * mQ.shape[3])
-    together = cutlass.max(queries_together // cutlass.max(queries * (mQ.shape[1] // heads), 1), 1)
+def order_of(mQ, mK, queries, batches, blocks, is_ordered):
+    """The order of so many blocks of each head."""
+    heads, together = mK.shape[1], cutlass.Int32(1)
+    if cutlass.const_expr(is_ordered):
+        # The longer a block's loop, the later the next one begins. More heads would need more of the L2 cache.
+        rounds = cute.ceil_div(queries, QUERIES) * (mQ.shape[1] // heads)
+        together = cute.ceil_div(ROUNDS_TOGETHER, cutlass.max(rounds, 1))
     return Order(blocks, heads, heads * batches, together)
 
 
@@ -533,7 +535,7 @@ def attention_backward(
         grid=tiles, block=[256, 1, 1]
     )
     blocks_k = cute.ceil_div(keys, KEYS)
-    order = order_of(mQ, mK, queries, batches, blocks_k)
+    order = order_of(mQ, mK, queries, batches, blocks_k, is_ordered)
     arguments = (
         load_Q, gQ, load_dO, gdO, load_K, gK, load_V, gV, mRows, put_dQ, add_dQ, gSums, mTurns, mQ, mK, mdK, mdV,
         scale, left, right, starts_q, starts_k, order, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ,

@@ -499,7 +499,7 @@ def attention_backward(
         grid=tiles, block=[256, 1, 1]
     )
     pairs = cute.ceil_div(keys, KEYS * CTAS)
-    order = order_of(mQ, mK, queries, batches, pairs)
+    order = order_of(mQ, mK, queries, batches, pairs, is_ordered)
     arguments = (
         load_Q, gQ, load_dO, gdO, load_K, gK, load_V, gV, mRows, mSums, mTurns, mQ, mK, mdK, mdV, scale, left, right,
         starts_q, starts_k, order, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ, is_ordered,
