@@ -1,9 +1,9 @@
-"""Attention's backward pass, the program of examples/attention_backward.py, beside the backends of torch's SDPA.
+"""Attention's backward pass, examples/attention_backward.py and .._256.py, beside the backends of torch's SDPA.
 
 python benchmarks/attention_backward.py [--quick] [--dry] [--only REGEX] [--out FOLDER]
 
-16,384 tokens of a hidden size of 2,048: D 64 and 128, S 1k to 8k, bf16, causal and not. A causal one counts half of the
-operations. `--dry` runs small problems on the CPU: it tries the script, not the speed.
+16,384 tokens of a hidden size of 2,048: D 64, 128 and 256, S 1k to 8k, bf16, causal and not. A causal one counts half
+of the operations. `--dry` runs small problems on the CPU: it tries the script, not the speed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ import gpu
 from gpu import Contestant
 from tilewright import cute
 
-PROGRAM = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "attention_backward.py"))
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PROGRAM, DEEP = (runpy.run_path(str(EXAMPLES / f"attention_backward{x}.py")) for x in ("", "_256"))
+PROGRAMS = {64: PROGRAM, 128: PROGRAM, 256: DEEP}
 BACKENDS = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}
 OURS = {"tilewright": True, "tilewright, any order": False}
 HOW = """\
@@ -64,11 +66,11 @@ def contestants(
     for name, is_ordered in OURS.items():
         found = [[torch.empty_like(x) for x in each[:3]] for each in operands]
         arguments = [
-            list(map(PROGRAM["argument"], (*each, *gradients, *PROGRAM["workspace"](each[0]))))
+            list(map(PROGRAM["argument"], (*each, *gradients, *PROGRAMS[shape[3]]["workspace"](each[0]))))
             for each, gradients in zip(operands, found, strict=True)
         ]
         begin = time.perf_counter()
-        function = PROGRAM["attention_backward"]
+        function = PROGRAMS[shape[3]]["attention_backward"]
         compiled = cute.compile(function, *arguments[0], scale, None, right, is_ordered=is_ordered)
         took.append(
             "-" if options.dry else f"{compiled.registers}, {compiled.spills}, {time.perf_counter() - begin:.2f} s"
@@ -98,7 +100,7 @@ def main() -> None:
         report.add("# Attention backward, bf16", "", *gpu.machine(options), "", HOW, "")
         report.add("| case | contestant | TFLOP/s | ours is faster by | error | registers, spills, first call |")
         report.add("| --- | --- | --- | --- | --- | --- |")
-        for depth in (64, 128):
+        for depth in PROGRAMS:
             for is_causal in (False, True):
                 for length in lengths:
                     name = f"D {depth} S {length}{' causal' if is_causal else ''}"

@@ -6,14 +6,17 @@ next: dV += P^T dO, dP = dO V^T, dS = P (dP - delta), dK += dS^T Q. A block of t
 therefore gets a part from each block, which warps of their own add to a workspace by TMA while the products go on.
 
 Every order of these sums gives other bits. So blocks take turns: a tile of queries counts how many have added to it.
-Blocks of keys are numbered as they begin, and go through their queries in descending order, so that each finds its
-turn come when it is one step behind the block before. A second kernel for dQ would need no turns, but computes P and dP
-again, 7 products for 5. `is_ordered=False` adds in any order.
+A turn comes some microseconds after the one before. That costs nothing where blocks reach a tile one after another
+anyway: they begin with the last keys, and go through the queries that see theirs in ascending order, so that with
+causal masks each reaches a tile two rounds before the block of the keys before; and blocks that begin together are
+those of several heads. A second kernel for dQ would need no turns, but computes P and dP again, 7 products for 5.
+`is_ordered=False` adds in any order.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 
@@ -29,6 +32,7 @@ WARPGROUPS = 2  # that multiply; a third one has the warps that load, that watch
 ADDERS = 2  # warps that take rounds in turn: while one waits until its sums are there, the other asks for the next
 THREADS = 128 * (WARPGROUPS + 1)
 STAGES = 2
+ROUNDS_TOGETHER = 256  # of heads whose blocks begin together: 132 multiprocessors begin a head's 2 rounds apart
 ROW = 256  # sums of dQ in a row of the workspace, which TMA adds up
 LOG2_E = math.log2(math.e)
 
@@ -37,14 +41,42 @@ SMEM, RMEM = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
 DS_IS_THERE, ADD, ADDED = 1, 2, 2 + ADDERS * WARPGROUPS  # named barriers; of the others each adder has its own
 
 
+class Order(NamedTuple):
+    """Which block is begun when: one of each of some heads, then another of each, then those of other heads."""
+
+    blocks: cutlass.Int32  # of a head
+    heads: cutlass.Int32  # of keys, of a batch
+    all_heads: cutlass.Int32
+    together: cutlass.Int32  # heads
+
+    def of(self, number, is_ordered):
+        """Block, head and batch. The last blocks have the first turns; without turns, the longest are begun first."""
+        band = self.together * self.blocks
+        begin, within = number // band * self.together, number % band
+        count = cutlass.min(self.together, self.all_heads - begin)
+        head = begin + within % count
+        block = self.blocks - 1 - within // count if is_ordered else within // count
+        return block, head % self.heads, head // self.heads
+
+
+def order_of(mQ, mK, queries, batches, blocks, is_ordered):
+    """The order of so many blocks of each head."""
+    heads, together = mK.shape[1], cutlass.Int32(1)
+    if cutlass.const_expr(is_ordered):
+        # The longer a block's loop, the later the next one begins. More heads would need more of the L2 cache.
+        rounds = cute.ceil_div(queries, QUERIES) * (mQ.shape[1] // heads)
+        together = cute.ceil_div(ROUNDS_TOGETHER, cutlass.max(rounds, 1))
+    return Order(blocks, heads, heads * batches, together)
+
+
 class Blocks:
     """Which keys are seen by which queries of a sequence, and where the sequence begins.
 
     Query i sees the keys j with i + shift - left <= j <= i + shift + right, where left and right are known.
     """
 
-    def __init__(self, mQ, mK, left, right, starts_q, starts_k, batch):
-        self.left, self.right = left, right
+    def __init__(self, mQ, mK, left, right, starts_q, starts_k, batch, of_keys=KEYS):
+        self.left, self.right, self.of_keys = left, right, of_keys
         if cutlass.const_expr(starts_q is None):
             self.first_q = self.first_k = self.shift = cutlass.Int32(0)
             self.queries, self.keys = mQ.shape[2], mK.shape[2]
@@ -58,18 +90,36 @@ class Blocks:
             # Each sequence has whole tiles of its own in the workspace.
             self.first_tile = self.first_q // QUERIES + batch
             self.tiles_of_head = mQ.shape[2] // QUERIES + cute.size(starts_q) - 1
-        self.tiles_q, self.tiles_k = cute.ceil_div(self.queries, QUERIES), cute.ceil_div(self.keys, KEYS)
+        self.tiles_q, self.tiles_k = cute.ceil_div(self.queries, QUERIES), cute.ceil_div(self.keys, self.of_keys)
 
     def workspace_tile(self, head, tile):
         return head * self.tiles_of_head + self.first_tile + tile
 
-    def tiles_that_see(self, block):
-        """The first and the last tile of queries of which one sees a key of the block."""
+    def hides(self, first_key, first_query, keys):
+        """Whether a key of so many is not seen by a query of a tile; queries count from the key at their place."""
+        hides = first_key + keys > self.keys
+        if cutlass.const_expr(self.right is not None):
+            hides = cutlass.or_(hides, first_key + keys - 1 > first_query + self.right)
+        if cutlass.const_expr(self.left is not None):
+            hides = cutlass.or_(hides, first_key < first_query + QUERIES - 1 - self.left)
+        return hides
+
+    def sees(self, query, key):
+        """Whether a query sees a key."""
+        sees = key < self.keys
+        if cutlass.const_expr(self.right is not None):
+            sees = cutlass.and_(sees, key <= query + self.right)
+        if cutlass.const_expr(self.left is not None):
+            sees = cutlass.and_(sees, key >= query - self.left)
+        return sees
+
+    def tiles_that_see(self, block, count=1):
+        """The first and the last tile of queries of which one sees a key of so many blocks."""
         first, last = cutlass.Int32(0), self.tiles_q - 1
         if cutlass.const_expr(self.right is not None):
-            first = cutlass.max(0, block * KEYS - self.shift - self.right) // QUERIES
+            first = cutlass.max(0, block * self.of_keys - self.shift - self.right) // QUERIES
         if cutlass.const_expr(self.left is not None):
-            end = (block + 1) * KEYS - 1 - self.shift + self.left
+            end = (block + count) * self.of_keys - 1 - self.shift + self.left
             last = cutlass.min(last, end // QUERIES)
         return first, last
 
@@ -77,10 +127,10 @@ class Blocks:
         """The first and the last block of keys of which a query of the tile sees one."""
         first, last = cutlass.Int32(0), self.tiles_k - 1
         if cutlass.const_expr(self.left is not None):
-            first = cutlass.max(0, tile * QUERIES + self.shift - self.left) // KEYS
+            first = cutlass.max(0, tile * QUERIES + self.shift - self.left) // self.of_keys
         if cutlass.const_expr(self.right is not None):
             end = (tile + 1) * QUERIES - 1 + self.shift + self.right
-            last = cutlass.min(last, end // KEYS)
+            last = cutlass.min(last, end // self.of_keys)
         return first, last
 
 
@@ -115,13 +165,14 @@ def prepare_kernel(
             if column == 0:
                 mRows[at, 0, row] = log2_sum
                 mRows[at, 1, row] = delta
-        if tidx == 0:
-            mTurns[at] = 0
+        turns, sums = (cute.size(x) // mRows.shape[0] for x in (mTurns, mSums))  # of a tile
+        if tidx < turns:
+            mTurns[at * turns + tidx] = 0
         if cutlass.const_expr(not is_ordered):
-            sums = cute.local_tile(mSums, (QUERIES * depth // ROW, ROW), (at, 0))
-            sums = cute.make_tensor(sums.iterator, cute.make_layout((4, 256, QUERIES * depth // 1024)))
-            for i in cutlass.range_constexpr(QUERIES * depth // 1024):
-                sums[None, tidx, i].fill(0.0)
+            begin = mSums.iterator + cutlass.Int64(at) * sums
+            to = cute.make_tensor(begin, cute.make_layout((4, 256, sums // 1024)))
+            for i in cutlass.range(sums // 1024):
+                to[None, tidx, i].fill(0.0)
 
 
 @cute.kernel
@@ -129,9 +180,9 @@ def backward_kernel(
     load_Q: cute.CopyAtom, gQ: cute.Tensor, load_dO: cute.CopyAtom, gdO: cute.Tensor, load_K: cute.CopyAtom,
     gK: cute.Tensor, load_V: cute.CopyAtom, gV: cute.Tensor, mRows: cute.Tensor, put_dQ: cute.CopyAtom,
     add_dQ: cute.CopyAtom, gSums: cute.Tensor, mTurns: cute.Tensor, mQ: cute.Tensor, mK: cute.Tensor, mdK: cute.Tensor,
-    mdV: cute.Tensor, scale: cutlass.Float32, left, right, starts_q, starts_k, sQ_layout: cute.ComposedLayout,
-    sK_layout: cute.ComposedLayout, sdS_layout: cute.ComposedLayout, mma_S: cute.TiledMma, mma_dV: cute.TiledMma,
-    mma_dQ: cute.TiledMma, is_ordered: cutlass.Constexpr,
+    mdV: cute.Tensor, scale: cutlass.Float32, left, right, starts_q, starts_k, order: Order,
+    sQ_layout: cute.ComposedLayout, sK_layout: cute.ComposedLayout, sdS_layout: cute.ComposedLayout,
+    mma_S: cute.TiledMma, mma_dV: cute.TiledMma, mma_dQ: cute.TiledMma, is_ordered: cutlass.Constexpr,
 ):  # fmt: skip
     tidx, _, _ = cute.arch.thread_idx()
     warp_idx = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -148,7 +199,7 @@ def backward_kernel(
     sRows = storage.allocate_tensor(cutlass.Float32, cute.make_layout((QUERIES, 2, STAGES)), 128)
     barriers = storage.allocate_array(cutlass.Int64, 4 * STAGES + 2 + 2 * ADDERS)
 
-    block, key_head, batch = cute.arch.block_idx()
+    number, _, _ = cute.arch.block_idx()
     if cutlass.const_expr(is_ordered):
         # In whatever order a device starts blocks: those whose turn is before have begun, so nobody waits for ever.
         ticket = storage.allocate_tensor(cutlass.Int32, cute.make_layout(1))
@@ -156,9 +207,7 @@ def backward_kernel(
             ticket[0] = cute.arch.atomic_add(mTurns.iterator + (cute.size(mTurns) - 1), cutlass.Int32(1))
         cute.arch.sync_threads()
         number = cute.arch.make_warp_uniform(ticket[0])
-        blocks_k, key_heads, _ = cute.arch.grid_dim()
-        block, number = number % blocks_k, number // blocks_k
-        key_head, batch = number % key_heads, number // key_heads
+    block, key_head, batch = order.of(number, is_ordered)
     blocks = Blocks(mQ, mK, left, right, starts_q, starts_k, batch)
     first, last = blocks.tiles_that_see(block)
     rounds = cutlass.max(0, last - first + 1)
@@ -202,9 +251,9 @@ def backward_kernel(
             sQ_to, sQ_at = tiles(load_Q, gQ, sQ, blocks.first_q, head)
             sdO_to, sdO_at = tiles(load_dO, gdO, sdO, blocks.first_q, head)
             for i in cutlass.range(rounds, unroll=1):
-                row = blocks.workspace_tile(head, last - i)
-                fetch(loads_Q, load_Q, sQ_to, sQ_at, 0, last - i, row, state)
-                fetch(loads_dO, load_dO, sdO_to, sdO_at, 1, last - i, row, state)
+                row = blocks.workspace_tile(head, first + i)
+                fetch(loads_Q, load_Q, sQ_to, sQ_at, 0, first + i, row, state)
+                fetch(loads_dO, load_dO, sdO_to, sdO_at, 1, first + i, row, state)
                 state.advance()
 
     turns = pipeline.PipelineAsync.create(
@@ -215,9 +264,9 @@ def backward_kernel(
 
     def added_by(i):
         """Which part of the workspace round i adds to, and how many blocks add before this one."""
-        tile = last - i % rounds
+        tile = first + i % rounds
         at = blocks.workspace_tile(key_head * group + i // rounds, tile)
-        return at, block - blocks.blocks_seen_by(tile)[0] if is_ordered else cutlass.Int32(1)
+        return at, blocks.blocks_seen_by(tile)[1] - block if is_ordered else cutlass.Int32(1)
 
     def watch():
         """A warp waits for the turn of each round, and tells the adder."""
@@ -325,7 +374,7 @@ def backward_kernel(
                 for r in cutlass.range_constexpr(cute.size(tS.shape[0])):
                     scores = cute.math.fma(tS[r, (None, c)].load(), scale * LOG2_E, -log2_sums)
                     tW[r, (None, c)].store(cute.math.exp2(scores, fastmath=True))
-            mask(tW, at, blocks, block, last - i % rounds)
+            mask(tW, at, blocks, block, first + i % rounds)
             P.store(weights.load().to(dtype))
             mma_dV.set(warpgroup.Field.ACCUMULATE, i != 0)
             warpgroup.fence()
@@ -383,18 +432,15 @@ def transposed(shared):
     return cute.composition(shared, order)
 
 
+@cute.jit
 def mask(tW, at, blocks, block, tile):
-    """Zero for what a query does not see."""
-    for r in cutlass.range_constexpr(cute.size(tW.shape[0])):
-        for c in cutlass.range_constexpr(cute.size(tW.shape[1])):
-            key, query = at[r, c]
-            key, query = key + block * KEYS, query + tile * QUERIES + blocks.shift
-            is_seen = key < blocks.keys
-            if cutlass.const_expr(blocks.right is not None):
-                is_seen = cutlass.and_(is_seen, key <= query + blocks.right)
-            if cutlass.const_expr(blocks.left is not None):
-                is_seen = cutlass.and_(is_seen, key >= query - blocks.left)
-            tW[r, c] = cute.where(is_seen, tW[r, c], 0.0)
+    """Zero for what a query does not see, where some query of the tile does not see some key."""
+    first_key, first_query = block * KEYS, tile * QUERIES + blocks.shift
+    if blocks.hides(first_key, first_query, KEYS):
+        for r in cutlass.range_constexpr(cute.size(tW.shape[0])):
+            for c in cutlass.range_constexpr(cute.size(tW.shape[1])):
+                key, query = at[r, c]
+                tW[r, c] = cute.where(blocks.sees(first_query + query, first_key + key), tW[r, c], 0.0)
 
 
 def fours(acc):
@@ -410,9 +456,9 @@ def of_thread(sums, acc, tidx):
 
 
 @cute.jit
-def store(acc, factor, tensor, tile, shape, extent, own):
-    """Sums by a factor, rounded, to the rows of a tile that exist."""
-    to = rows_and_columns(own.partition_C(cute.local_tile(tensor, shape, (tile, 0))))
+def store(acc, factor, tensor, tile, shape, extent, own, across=0):
+    """Sums by a factor, rounded, to the rows that exist of tile (tile, across)."""
+    to = rows_and_columns(own.partition_C(cute.local_tile(tensor, shape, (tile, across))))
     at = rows_and_columns(own.partition_C(cute.make_identity_tensor(shape)))
     rounded = cute.make_fragment_like(acc, tensor.element_type)
     rounded.store((acc.load() * factor).to(tensor.element_type))
@@ -488,12 +534,15 @@ def attention_backward(
     prepare_kernel(mO, mdO, mL, mRows, mSums, mTurns, mQ, mK, starts_q, starts_k, is_ordered).launch(
         grid=tiles, block=[256, 1, 1]
     )
+    blocks_k = cute.ceil_div(keys, KEYS)
+    order = order_of(mQ, mK, queries, batches, blocks_k, is_ordered)
     arguments = (
         load_Q, gQ, load_dO, gdO, load_K, gK, load_V, gV, mRows, put_dQ, add_dQ, gSums, mTurns, mQ, mK, mdK, mdV,
-        scale, left, right, starts_q, starts_k, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ, is_ordered,
+        scale, left, right, starts_q, starts_k, order, sQ_layout, sK_layout, sdS_layout, mma_S, mma_dV, mma_dQ,
+        is_ordered,
     )  # fmt: skip
     backward_kernel(*arguments).launch(
-        grid=[cute.ceil_div(keys, KEYS), key_heads, batches], block=[THREADS, 1, 1], min_blocks_per_mp=1
+        grid=[blocks_k * key_heads * batches, 1, 1], block=[THREADS, 1, 1], min_blocks_per_mp=1
     )
     finish_kernel(mSums, mdQ, mQ, mK, scale, left, right, starts_q, starts_k, mma_dQ).launch(
         grid=tiles, block=[256, 1, 1]

@@ -23,13 +23,16 @@ GROUPS = {
         article_gemm pipelined_gemm gemm_mma_sync gemm_wgmma gemm_tma_wgmma grouped_gemm moe fp8_block_gemm
         grouped_fp8_gemm
     """,
-    "Attention": "attention_mma_sync attention_forward attention_backward attention_decode mla_decode",
+    "Attention": """
+        attention_mma_sync attention_forward attention_backward attention_backward_256 attention_decode mla_decode
+    """,
 }
 """In the order in which to read them."""
 
 MEASURED = {
     "attention_forward": "attention",
     "attention_backward": "attention_backward",
+    "attention_backward_256": "attention_backward",
     "attention_decode": "decode",
     "mla_decode": "mla",
     "grouped_gemm": "grouped",

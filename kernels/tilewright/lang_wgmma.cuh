@@ -12,9 +12,13 @@ __device__ __forceinline__ uint64 matrix_descriptor(const void* begin) {
   return kForm | (shared_address(begin) & 0x3FFFF) >> 4;
 }
 
-// The same so many times 16 bytes further. An address in shared memory does not leave its 14 bits.
+// The same so many times 16 bytes further. An address in shared memory does not leave its 14 bits: the compiler, which
+// would add 64 bits and keep both halves of each descriptor, sees the lower half alone.
 __device__ __forceinline__ uint64 moved(uint64 descriptor, int by) {
-  return (descriptor & 0xFFFFFFFF00000000) | (static_cast<uint32>(descriptor) + static_cast<uint32>(by));
+  const uint32 lower = static_cast<uint32>(descriptor) + static_cast<uint32>(by);
+  uint64 result;
+  asm("mov.b64 %0, {%1, %2};" : "=l"(result) : "r"(lower), "r"(static_cast<uint32>(descriptor >> 32)));
+  return result;
 }
 
 // The compiler may not move what reads or writes these registers to the other side, nor keep the values elsewhere.

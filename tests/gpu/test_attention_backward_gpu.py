@@ -17,18 +17,19 @@ pytestmark = [
     pytest.mark.skipif(not (_core.cuda.driver_path() and _core.cuda.device_count()), reason="no CUDA device"),
     # A thread of autograd is the first to call cuBLAS.
 ]
-PROGRAM = runpy.run_path(str(ROOT / "examples" / "attention_backward.py"))
+PROGRAM, DEEP = (runpy.run_path(str(ROOT / "examples" / f"attention_backward{x}.py")) for x in ("", "_256"))
 
 
 def gradients(tensors, scale, left, right, is_ordered=True):
+    program = DEEP if tensors[0].shape[3] == 256 else PROGRAM
     found = [torch.full_like(x, math.nan) for x in tensors[:3]]
-    arguments = map(PROGRAM["argument"], (*tensors, *found, *PROGRAM["workspace"](tensors[0])))
-    PROGRAM["attention_backward"](*arguments, scale, left, right, is_ordered=is_ordered)
+    arguments = map(PROGRAM["argument"], (*tensors, *found, *program["workspace"](tensors[0])))
+    program["attention_backward"](*arguments, scale, left, right, is_ordered=is_ordered)
     return found
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("depth", [64, 128])
+@pytest.mark.parametrize("depth", [64, 128, 256])
 @pytest.mark.parametrize("right", [None, 0])
 def test_random_shapes(dtype, depth, right):
     """Over all shapes the errors are at most 1.1 of torch's. Of a few numbers chance alone can make more."""
@@ -53,12 +54,13 @@ def test_random_shapes(dtype, depth, right):
     assert (squares[:, 0].sqrt() <= 1.1 * squares[:, 1].sqrt()).all(), squares.sqrt()
 
 
+@pytest.mark.parametrize("depth", [128, 256])
 @pytest.mark.parametrize("is_ordered", [True, False])
-def test_many_blocks_of_keys_add_to_each_tile_of_queries(is_ordered):
+def test_many_blocks_of_keys_add_to_each_tile_of_queries(is_ordered, depth):
     """More blocks of threads than a device runs at a time: each finds its turn, or adds at once."""
     torch.manual_seed(0)
-    case = (torch.bfloat16, 2, 4, 2, 8192, 8192, 128, None, 0)
-    shapes = ((2, 4, 8192, 128), (2, 2, 8192, 128), (2, 2, 8192, 128), (2, 4, 8192, 128))
+    case = (torch.bfloat16, 2, 4, 2, 8192, 8192, depth, None, 0)
+    shapes = ((2, heads, 8192, depth) for heads in (4, 2, 2, 4))
     q, k, v, do = (torch.randn(shape, device="cuda").bfloat16() for shape in shapes)
     o, lse = (torch.zeros_like(q), torch.full(q.shape[:3], 9.0, device="cuda"))
     found = gradients((q, k, v, o, do, lse), 0.1, None, 0, is_ordered)

@@ -105,11 +105,11 @@ def test_blocks_in_turn_and_in_any_order_add_the_same_terms():
 
 def test_blocks_are_numbered_as_they_begin(tmp_path):
     """A device promises no order: a block that waited for one that has not begun would wait for ever."""
-    text = "block, key_head, batch = cute.arch.block_idx()"
+    text = "number, _, _ = cute.arch.block_idx()"
     source = PATH.read_text()
     assert source.count(text) == 1
     path = tmp_path / "elsewhere.py"
-    path.write_text(source.replace(text, "block, key_head, batch = -1, -1, -1"))
+    path.write_text(source.replace(text, "number = -1"))
     tensors, _ = PROGRAM["operands"](torch.bfloat16, 2, 2, 1, 150, 300, 64, None, None, "cpu")
     found = gradients(tensors, 0.125, None, None, runpy.run_path(str(path)))
     assert all(map(torch.equal, found, gradients(tensors, 0.125, None, None)))

@@ -141,9 +141,9 @@ def scaled_dot_product_attention(
     elements stand for x[n, h] descale[n, h]: descales are float32 (N, H) above 0, h of key, 1 where none is given, as
     in torch's _scaled_dot_product_attention_quantized. The weights are rounded to e4m3, too.
 
-    Differentiable for E up to 128, traced by torch.compile, captured by CUDA graphs. Gradients have the same bits at
-    each run, unless deterministic=False allows faster sums. It needs a GPU of compute capability 9.0; any from 8.0 on
-    for E up to 128 without causal_lower_right and gradients. Tensors of the CPU are computed there, at small sizes.
+    Differentiable, traced by torch.compile, captured by CUDA graphs. Gradients have the same bits at each run, unless
+    deterministic=False allows faster sums. It needs a GPU of compute capability 9.0; any from 8.0 on for E up to 128
+    without causal_lower_right and gradients. Tensors of the CPU are computed there, at small sizes.
 
     Raises TypeError for other elements, ValueError for shapes, devices and masks that do not agree,
     NotImplementedError for other masks, dropout, and GPUs that lack what is asked for.

@@ -17,7 +17,6 @@ from tilewright.torch import programs
 __all__ = ["DEPTHS"]
 
 DEPTHS = (64, 128, 256)
-DEEPEST_GRADIENT = 128
 
 torch.library.define(
     "tilewright::attention",
@@ -127,11 +126,6 @@ def _fake_backward(
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     q, k, v, *options = inputs
     programs.require_sm90(q.device, "the gradient of attention")
-    if q.shape[-1] > DEEPEST_GRADIENT:
-        raise NotImplementedError(
-            f"tilewright.torch: attention of depth {q.shape[-1]} has no gradient, which needs a depth of at most "
-            f"{DEEPEST_GRADIENT}; call it under torch.no_grad()"
-        )
     ctx.options = (*options[:3], *options[5:])
     ctx.save_for_backward(q, k, v, *output, *options[3:5])
     ctx.mark_non_differentiable(output[1])

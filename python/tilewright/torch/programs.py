@@ -124,15 +124,19 @@ def tickets(device: torch.device) -> torch.Tensor:
     return _tickets[key]
 
 
+def _backward_of(depth: int) -> str:
+    return f"tilewright.examples.attention_backward{'_256' if depth == 256 else ''}"
+
+
 @cache
 def attention_backward(
     dtype: torch.dtype, depth: int, has_left: bool, has_right: bool, is_varlen: bool, is_ordered: bool
 ) -> Compiled:
     """dQ, dK, dV of Q, K, V, O, dO, L and a workspace, by TMA and wgmma."""
     q, k, v, o, d_o, dq, dk, dv = (_rows(dtype, None, None, None, depth) for _ in range(8))
-    program = load("tilewright.examples.attention_backward:attention_backward")
+    program = load(f"{_backward_of(depth)}:attention_backward")
     lse = _numbers(torch.float32, 3)
-    rows = load("tilewright.examples.attention_backward:workspace")(torch.empty(1, 1, 1, depth, device="meta"))
+    rows = workspace(torch.empty(1, 1, 1, depth, device="meta"), None)
     kept = [_rows(x.dtype, *(None, *x.shape[1:])) if x.dim() > 1 else _numbers(x.dtype, 1) for x in rows]
     longest = [numeric.Int32(1) if is_varlen else None for _ in range(2)]
     mask = _mask(has_left, has_right, is_varlen)
@@ -209,7 +213,7 @@ def require_sm90(device: torch.device, what: str) -> None:
 
 def workspace(q: Tensor, starts_q: Tensor | None) -> tuple[Tensor, ...]:
     """What the backward pass needs beside its operands, in torch's memory."""
-    return load("tilewright.examples.attention_backward:workspace")(q, starts_q)  # type: ignore[no-any-return]
+    return load(f"{_backward_of(q.shape[-1])}:workspace")(q, starts_q)  # type: ignore[no-any-return]
 
 
 def aligned(x: Tensor) -> Tensor:
