@@ -218,6 +218,9 @@ def test_speeds_in_readme_are_measured():
     numbers = [cell.strip() for row in rows for cell in row if cell.strip() != "\u2013"]
     assert len(numbers) > 12
     assert [n for n in numbers if not re.search(rf"\| {re.escape(n)} [|(]", measured)] == []
+    (ratio,) = re.findall(r"a GEMM of (\S+) of cuBLAS's speed", README)
+    notebook = (ROOT / "docs/notebooks/executed/gemm_ladder.ipynb").read_text()
+    assert re.search(rf"TMA, wgmma .*, {re.escape(ratio)} of cuBLAS, right", notebook)
 
 
 def test_commands_of_contributing_exist():

@@ -46,20 +46,22 @@ def _out_type(a: Tensor, out_dtype: torch.dtype | None) -> torch.dtype:
 
 def _shape(a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None) -> tuple[Any, ...]:
     """The shape of the result; ValueError where those of the operands do not agree."""
-    shown = f"a {tuple(a.shape)} and b {tuple(b.shape)}"
-    if a.dim() < 2 or b.dim() < 2:
-        raise ValueError(f"tilewright.torch: {shown} must be matrices (M, K) and (K, N), or batches of them")
-    if a.shape[-1] != b.shape[-2]:
-        raise ValueError(
-            f"tilewright.torch: {shown} have {a.shape[-1]} columns and {b.shape[-2]} rows; they must be equal"
-        )
-    try:
-        shape = (*torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
-    except RuntimeError:
-        raise ValueError(
-            f"tilewright.torch: the batches {tuple(a.shape[:-2])} and {tuple(b.shape[:-2])} of {shown} do not "
-            "broadcast; each extent must be equal, or 1 in one of them"
-        ) from None
+    left, right = a.shape, b.shape
+    if len(left) < 2 or len(right) < 2 or left[-1] != right[-2]:
+        shown = f"a {tuple(left)} and b {tuple(right)}"
+        if len(left) < 2 or len(right) < 2:
+            raise ValueError(f"tilewright.torch: {shown} must be matrices (M, K) and (K, N), or batches of them")
+        raise ValueError(f"tilewright.torch: {shown} have {left[-1]} columns and {right[-2]} rows; they must be equal")
+    batches: tuple[Any, ...] = left[:-2]
+    if batches != right[:-2]:  # which takes torch some time
+        try:
+            batches = torch.broadcast_shapes(batches, right[:-2])
+        except RuntimeError:
+            raise ValueError(
+                f"tilewright.torch: the batches {tuple(batches)} and {tuple(right[:-2])} of a {tuple(left)} and b "
+                f"{tuple(right)} do not broadcast; each extent must be equal, or 1 in one of them"
+            ) from None
+    shape = (*batches, left[-2], right[-1])
     if bias is not None and tuple(bias.shape) != shape[-1:]:
         raise ValueError(f"tilewright.torch: bias {tuple(bias.shape)} must be (N) with N = {shape[-1]}")
     if c is not None:
@@ -71,6 +73,8 @@ def _shape(a: Tensor, b: Tensor, c: Tensor | None, bias: Tensor | None) -> tuple
 
 def _as_modes(x: Tensor, batch_modes: int) -> Tensor:
     """A view (rows, columns, batch modes..) of a tensor (batch modes.., rows, columns), of which some may lack."""
+    if not batch_modes:
+        return x
     if x.dim() - 2 < batch_modes:
         x = x[(None,) * (batch_modes - (x.dim() - 2))]
     return x.permute(batch_modes, batch_modes + 1, *range(batch_modes))
