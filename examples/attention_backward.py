@@ -165,7 +165,7 @@ def prepare_kernel(
             if column == 0:
                 mRows[at, 0, row] = log2_sum
                 mRows[at, 1, row] = delta
-        turns, sums = (cute.size(x) // mRows.shape[0] for x in (mTurns, mSums))  # of a tile
+        turns, sums = ((cute.size(x) - y) // mRows.shape[0] for x, y in ((mTurns, 1), (mSums, 0)))  # of a tile
         if tidx < turns:
             mTurns[at * turns + tidx] = 0
         if cutlass.const_expr(not is_ordered):
