@@ -62,7 +62,7 @@ stubs: $(VENV)/installed $(VENV)/extra-dev
 stubs-check: $(VENV)/installed $(VENV)/extra-dev
 	$(BIN)/python scripts/stubs.py --check
 
-# The wheel that is installed in the virtual environment, where it was built with nothing but what it asks for.
+# The wheel that is installed in the virtual environment: the one that was tested.
 wheel-check: $(VENV)/installed
 	$(BIN)/python scripts/check_wheel.py $(WHEEL)
 
