@@ -215,6 +215,24 @@ def prefetch(atom: TmaAtom, src: Tensor, *, loc: object = None, ip: object = Non
 
     src: what `cute.copy` takes of the tensor. The warp chooses one of its threads to ask; nothing waits for it, and on
     the CPU it changes nothing. TypeError for an atom that loads no boxes. Source: CuTeDSL `cute.prefetch`.
+
+    >>> import numpy
+    >>> from tilewright import cute, utils
+    >>> from tilewright.cute.nvgpu import cpasync
+    >>> @cute.kernel
+    ... def fetch_kernel(atom: cute.CopyAtom, gX: cute.Tensor):
+    ...     sX = utils.SmemAllocator().allocate_tensor(atom.value_type, cute.make_layout((8, 32), stride=(32, 1)), 128)
+    ...     tiles = cute.group_modes(cute.local_tile(gX, (8, 32), (None, None)), 0, 2)
+    ...     _, tXgX = cpasync.tma_partition(atom, 0, cute.make_layout(1), cute.group_modes(sX, 0, 2), tiles)
+    ...     cute.prefetch(atom, tXgX[None, cute.arch.block_idx()[0], 0])
+    >>> @cute.jit
+    ... def fetch(x: cute.Tensor):
+    ...     layout = cute.make_layout((8, 32), stride=(32, 1))
+    ...     atom, gX = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, layout, (8, 32))
+    ...     fetch_kernel(atom, gX).launch(grid=[2, 1, 1], block=[32, 1, 1])
+    >>> x = cute.runtime.from_dlpack(numpy.zeros((16, 32), numpy.float32), assumed_align=16)
+    >>> "cp.async.bulk.prefetch.tensor.2d.L2" in cute.compile(fetch, x).source
+    True
     """
     if not isinstance(atom, TmaAtom) or not atom.op.instruction.endswith("g2s"):
         raise TypeError(f"prefetch: expected an atom of make_tiled_tma_atom that loads, but got {atom!r}")
