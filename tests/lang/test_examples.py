@@ -39,8 +39,8 @@ def test_an_example_is_profiled(path):
     function, *arguments = runpy.run_path(str(path))["problem"]("cpu")
     profile = cute.profile(function, *arguments)
     files = {line.file for line in profile.lines}
-    assert str(path) in files
-    assert {Path(file).parent.name for file in files} == {"examples"}  # one may call another
+    assert str(path) in files or "from tilewright.examples" in path.read_text()  # one may be made of others
+    assert {Path(file).parent.name for file in files} == {"examples"}
     assert profile.total.executed > 0
     assert not any("Swizzle<0" in line.hint for line in profile.worst)
 
