@@ -208,7 +208,10 @@ def gemm(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor):
     )
 
 
-CASES = ((torch.bfloat16, 72, 72, 168), (torch.float16, 136, 264, 40), (torch.bfloat16, 131, 67, 13))
+CASES = (
+    (torch.bfloat16, 72, 72, 168), (torch.float16, 136, 264, 40), (torch.bfloat16, 131, 67, 13),
+    (torch.bfloat16, 128, 256, 64),
+)  # fmt: skip
 
 
 def problem(device: str):
