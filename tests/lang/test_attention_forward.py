@@ -227,7 +227,7 @@ def test_a_cta_takes_tiles_until_none_is_left():
          {"not landed"}),
         ("    warpgroup.fence()\n", "", {"missing fence"}),
         ('cute.arch.fence_proxy("async.shared", space="cta")', "pass", {"missing fence"}),
-        ("stages_K.consumer_wait(state_K)\n            if", "if", {"race", "not landed"}),
+        ("stages_K.consumer_wait(state_K)\n            take_turn", "take_turn", {"race", "not landed"}),
     ],
 )  # fmt: skip
 def test_a_planted_defect_is_found(text, planted, kinds, tmp_path):
