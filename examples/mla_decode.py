@@ -25,15 +25,14 @@ from tilewright import cute, pipeline
 from tilewright.cute.nvgpu import cpasync, warp, warpgroup
 from tilewright.utils import hopper_helpers
 from tilewright.utils.accumulators import as_operand_a, rows_and_columns
-from tilewright.utils.split_keys import SplitKeys
 
 PICTURE = "S<3,3,3> o 0 o ((8,8),64):((64,512),1)"  # 64 keys of 64 numbers in shared memory
 HEADS, ROWS, CTAS = 128, 64, 2  # of a query; of a CTA; of a cluster
 KEYS = 64  # of a page, and of a block
 LATENT, ROPE = 512, 64  # numbers of a key: those that are its value, too, and those that rotate with its position
 HALF = LATENT // 2  # columns of O that a warpgroup has
-JOINING = 8  # blocks: what it costs to share a query
-VECTOR, COMBINED = 4, 2  # columns of a head that a thread combines; heads of a CTA that combines
+VECTOR = 4  # columns of a thread that combines
+COMBINED, THREADS = 16, 256  # heads and threads of a CTA that combines
 SLACK = 8.0  # a maximum that is less than 2**SLACK times too small stays
 LOG2_E = math.log2(math.e)
 PUBLISHED = 1  # named barriers: the weights of a block, by whose place they are in
@@ -75,28 +74,37 @@ def mla_kernel(
     half, rope = cute.slice_(sC_layout, (None, None, 0, 0)), cute.slice_(sR_layout, (None, None, 0))
     stages = [[stage(3 * place + i, x, 4, CTAS) for i, x in enumerate((half, half, rope))] for place in range(2)]
     stage_Q = stage(6, sQ_layout, 8, 1)
-    if warp_idx == 8:
-        for atom in (load_Q, load_C, load_R):
-            cpasync.prefetch_descriptor(atom)
     pipeline.pipeline_init_arrive(cute.make_layout(CTAS))
     pipeline.pipeline_init_wait(cute.make_layout(CTAS))
 
-    splits = split(mLengths, queries, parts)
-    cute.arch.griddepcontrol_wait()  # what comes before may begin while the kernel before this one ends
-    cute.arch.griddepcontrol_launch_dependents()
-    mine = splits.measure().of_part(part)
+    # This part of the list, and the query in which it begins, whose blocks begin at `base`.
+    items = mLengths.shape[0] * queries
+    total = count_blocks(mLengths, queries, items, lane)
+    parts = cutlass.min(parts, total)  # each has a block at least
+    first, stop = (cutlass.min(i * total // parts, total) for i in (part, part + 1))
+    item, base = find_item(mLengths, queries, items, first, lane)
+    first, stop, item, base = (cute.arch.make_warp_uniform(x) for x in (first, stop, item, base))
 
-    def query_of(item):
-        """The sequence, which of its queries, and the keys that it sees."""
-        sequence = item // queries
-        query = item - sequence * queries
-        return sequence, query, cute.arch.make_warp_uniform(keys_of(mLengths[sequence], queries, query))
+    @cute.jit
+    def for_each_segment(first, item, base, visit):
+        """visit(sequence, query, from, to, blocks, keys) for this part's blocks of each query."""
+        while first < stop:
+            sequence = item // queries
+            query = item - sequence * queries
+            keys = cute.arch.make_warp_uniform(keys_of(mLengths[sequence], queries, query))
+            blocks = blocks_of(keys)
+            end = cutlass.min(stop, base + blocks)
+            visit(sequence, query, first - base, end - base, blocks, keys)
+            base += blocks
+            first, item = end, item + 1
 
     def produce():
         """One warp of each CTA asks for its heads' Q and for its share of the keys."""
         state_Q = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1)
         states = [pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 1) for _ in range(2)]
         alone, pair = cute.make_layout(1), cute.make_layout(CTAS)
+        for atom in (load_Q, load_C, load_R):
+            cpasync.prefetch_descriptor(atom)
 
         def partition(atom, who, layout, shared, tiles):
             return cpasync.tma_partition(
@@ -128,21 +136,20 @@ def mla_kernel(
                     )  # fmt: skip
             state.advance()
 
-        def fetch(segment):
-            sequence, query, keys = query_of(segment.item)
+        def fetch(sequence, query, first, end, blocks, keys):
             stage_Q.producer_acquire(state_Q)
             cute.copy(
                 load_Q, tQgQ[None, rank, query, sequence], tQsQ,
                 tma_bar_ptr=stage_Q.producer_get_barrier(state_Q),
             )  # fmt: skip
             state_Q.advance()
-            for i in cutlass.range(cute.ceil_div(segment.end - segment.begin, 2), unroll=1):
-                block = segment.begin + 2 * i
+            for i in cutlass.range(cute.ceil_div(end - first, 2), unroll=1):
+                block = first + 2 * i
                 load(0, states[0], sequence, block, keys)
-                if block + 1 < segment.end:
+                if block + 1 < end:
                     load(1, states[1], sequence, block + 1, keys)
 
-        splits.for_each(mine, fetch)
+        for_each_segment(first, item, base, fetch)
         for place in cutlass.range_constexpr(2):
             for pipe in stages[place]:
                 pipe.producer_tail(states[place])
@@ -190,11 +197,6 @@ def mla_kernel(
                 a, b = products[i]
                 multiply(qk_mma, tSrS, a[None, None, None, place - group], b[None, None, None, place], i != 0)
             warpgroup.commit_group()
-
-        def end_scores(is_last):
-            warpgroup.wait_group(0)
-            if is_last:
-                stage_Q.consumer_release(state_Q)
 
         def weigh(left):
             """The softmax of the scores: weights to registers, and to the other warpgroup. `left` keys from here on."""
@@ -268,17 +270,17 @@ def mla_kernel(
         def even(states, keys, count):
             """Warpgroup 0: the blocks 0, 2, .. of so many, each followed by the values of the next one."""
             begin_scores(states)
-            end_scores(count < 3)
+            warpgroup.wait_group(0)
             weigh(keys)
             clear(group, keys)
             begin_own()
             end_own(states)
             for i in cutlass.range((count - 1) // 2, unroll=1):
                 begin_other()
-                warpgroup.wait_group(0)
-                end_other(states)  # at once: the next keys of that place are under way while those of this one come
                 begin_scores(states)
-                end_scores(i == (count - 1) // 2 - 1)
+                warpgroup.wait_group(1)
+                end_other(states)
+                warpgroup.wait_group(0)
                 left = keys - 2 * (i + 1) * KEYS
                 weigh(left)
                 clear(group, left)
@@ -293,7 +295,7 @@ def mla_kernel(
             """Warpgroup 1: the blocks 1, 3, .., and before the values of each those of the block before."""
             for i in cutlass.range(count // 2, unroll=1):
                 begin_scores(states)
-                end_scores(i == count // 2 - 1)
+                warpgroup.wait_group(0)
                 begin_other()
                 left = keys - (2 * i + 1) * KEYS
                 weigh(left)
@@ -302,23 +304,21 @@ def mla_kernel(
                 clear(group, left)
                 begin_own()
                 end_own(states)
-            if count == 1:
-                stage_Q.consumer_release(state_Q)
             if count % 2 == 1:
                 begin_other(keys - (count - 1) * KEYS)
                 warpgroup.wait_group(0)
                 end_other(states)
 
-        def compute(segment):
-            sequence, query, keys = query_of(segment.item)
+        def compute(sequence, query, first, end, blocks, keys):
             row_max.fill(-math.inf)
             row_sum.fill(0.0)
             tOrO.fill(0.0)
             stage_Q.consumer_wait(state_Q)
             if cutlass.const_expr(group == 0):
-                even(states, keys - segment.begin * KEYS, segment.end - segment.begin)
+                even(states, keys - first * KEYS, end - first)
             else:
-                odd(states, keys - segment.begin * KEYS, segment.end - segment.begin)
+                odd(states, keys - first * KEYS, end - first)
+            stage_Q.consumer_release(state_Q)
             state_Q.advance()
 
             # Each has summed the weights of its own blocks.
@@ -327,6 +327,8 @@ def mla_kernel(
                 if column_0 == 0:
                     sStats[row_0 + 8 * r, 2, group] = total
             cute.arch.barrier(barrier_id=ALL, number_of_threads=256)
+            is_whole = end - first == blocks
+            slot = 2 * part + (1 if first == 0 else 0)
             for r in cutlass.range_constexpr(2):
                 row = row_0 + 8 * r
                 weight = sStats[row, 2, 0] + sStats[row, 2, 1]
@@ -334,18 +336,18 @@ def mla_kernel(
                 logarithm = cute.where(weight == 0.0, -math.inf, row_max[r] * scale_log2 + cute.math.log2(weight))
                 tO[r, None].store(tO[r, None].load() * inverse)
                 head = rank * ROWS + row
-                if segment.is_whole:
+                if is_whole:
                     save(tO[r, None], mO[sequence, query, head, None], group * HALF + column_0)
                 else:
-                    save(tO[r, None], mSums[segment.slot, head, None], group * HALF + column_0)
+                    save(tO[r, None], mSums[slot, head, None], group * HALF + column_0)
                 if group == 0 and column_0 == 0:
-                    if segment.is_whole:
-                        mL[sequence, query, head] = logarithm * (1 / LOG2_E)
+                    if is_whole:
+                        mL[sequence, query, head] = logarithm / LOG2_E
                     else:
-                        mStats[segment.slot, head] = logarithm
+                        mStats[slot, head] = logarithm
             cute.arch.barrier(barrier_id=ALL, number_of_threads=256)  # before the sums of the next
 
-        splits.for_each(mine, compute)
+        for_each_segment(first, item, base, compute)
 
     if warp_idx >= 8:
         cute.arch.setmaxregister_decrease(40)
@@ -403,12 +405,36 @@ def blocks_of(keys):
     return cutlass.max(1, cute.ceil_div(keys, KEYS))
 
 
-def split(mLengths, queries, parts):
-    """The blocks of all queries in parts for as many clusters."""
-    items = mLengths.shape[0] * queries
-    return SplitKeys(
-        lambda item: blocks_of(keys_of(mLengths[item // queries], queries, item % queries)), items, parts, JOINING
-    )
+@cute.jit
+def count_blocks(mLengths: cute.Tensor, queries: cutlass.Int32, items: cutlass.Int32, lane: cutlass.Int32):
+    """The blocks of the first items."""
+    count = cutlass.Int32(0)
+    for item in cutlass.range(lane, items, 32, unroll=1):
+        count += blocks_of(keys_of(mLengths[item // queries], queries, item % queries))
+    return cute.arch.warp_reduction_sum(count)
+
+
+@cute.jit
+def find_item(
+    mLengths: cute.Tensor, queries: cutlass.Int32, items: cutlass.Int32, block: cutlass.Int32, lane: cutlass.Int32
+):
+    """The item that has a block of the list, and which block of the list is its first: 32 items at a time."""
+    item, base, before = cutlass.Int32(0), cutlass.Int32(0), cutlass.Int32(0)
+    for begin in cutlass.range(0, items, 32, unroll=1):
+        end = cutlass.Int32(0)
+        if begin + lane < items:
+            end = blocks_of(keys_of(mLengths[(begin + lane) // queries], queries, (begin + lane) % queries))
+        for step in cutlass.range_constexpr(5):
+            other = cute.arch.shuffle_sync_up(end, 1 << step)
+            if lane >= 1 << step:
+                end += other
+        end += before
+        passed = cute.arch.popc(cute.arch.vote_ballot_sync(begin + lane < items and end <= block))
+        item += passed
+        if passed > 0:
+            base = cute.arch.shuffle_sync(end, passed - 1)
+        before = cute.arch.shuffle_sync(end, 31)
+    return item, base
 
 
 @cute.kernel
@@ -416,26 +442,36 @@ def combine_kernel(
     mLengths: cute.Tensor, mO: cute.Tensor, mL: cute.Tensor, mSums: cute.Tensor, mStats: cute.Tensor,
     parts: cutlass.Int32,
 ):  # fmt: skip
-    """O and L of the query in which a part begins, if others have begun it: of all parts' sums, in the keys' order."""
+    """O and L of queries that several parts share: of each part's sums, in the order of the keys."""
     tidx, _, _ = cute.arch.thread_idx()
-    rows, part, _ = cute.arch.block_idx()
-    queries, across = mO.shape[1], LATENT // VECTOR
-    cute.arch.griddepcontrol_launch_dependents()
-    splits = split(mLengths, queries, parts).measure()
-    begin = splits.begin_of(cutlass.min(part + 1, splits.parts - 1))
-    item, base = splits.find(begin)
-    first, last = splits.sharing(base, blocks_of(keys_of(mLengths[item // queries], queries, item % queries)))
-    cute.arch.griddepcontrol_wait()
-    if part + 1 < splits.parts and base < begin and first == part:
-        head, column = rows * COMBINED + tidx // across, tidx % across
-        sums, logarithms = mSums[None, head, None], mStats[None, head]
-        logarithm, values = splits.merge(
-            first, last, lambda slot: (logarithms[slot], cute.local_tile(sums[slot, None], (VECTOR,), (column,)).load())
-        )
-        to = cute.local_tile(mO[item // queries, item % queries, head, None], (VECTOR,), (column,))
-        to.store(values.to(mO.element_type))
-        if column == 0:
-            mL[item // queries, item % queries, head] = logarithm * (1 / LOG2_E)
+    rows, item, _ = cute.arch.block_idx()
+    lane, queries = cute.arch.lane_idx(), mO.shape[1]
+    total = count_blocks(mLengths, queries, mLengths.shape[0] * queries, lane)
+    base = count_blocks(mLengths, queries, item, lane)
+    blocks = blocks_of(keys_of(mLengths[item // queries], queries, item % queries))
+    parts = cutlass.min(parts, total)
+    first, last = ((base + 1) * parts - 1) // total, ((base + blocks) * parts - 1) // total
+    if first < last:
+        across = LATENT // VECTOR
+        column = tidx % across
+        for i in cutlass.range(COMBINED * across // THREADS, unroll=4):
+            head = rows * COMBINED + tidx // across + i * (THREADS // across)
+            highest, weight = cutlass.Float32(-math.inf), cutlass.Float32(0.0)
+            for other in cutlass.range(first, last + 1, unroll=2):
+                highest = cute.arch.fmax(highest, mStats[2 * other + (1 if other == first else 0), head])
+            shift = cute.where(highest == -math.inf, cutlass.Float32(0.0), highest)
+            sums = cute.make_rmem_tensor(VECTOR, cutlass.Float32)
+            sums.fill(0.0)
+            for other in cutlass.range(first, last + 1, unroll=2):
+                slot = 2 * other + (1 if other == first else 0)
+                share = cute.math.exp2(mStats[slot, head] - shift, fastmath=True)
+                weight += share
+                sums.store(sums.load() + cute.local_tile(mSums[slot, head, None], (VECTOR,), (column,)).load() * share)
+            to = cute.local_tile(mO[item // queries, item % queries, head, None], (VECTOR,), (column,))
+            inverse = cute.where(weight == 0.0, cutlass.Float32(0.0), cute.arch.rcp_approx(weight))
+            to.store((sums.load() * inverse).to(mO.element_type))
+            if column == 0:
+                mL[item // queries, item % queries, head] = (highest + cute.math.log2(weight)) / LOG2_E
 
 
 @cute.jit
@@ -473,12 +509,9 @@ def mla_decode(
     mla_kernel(
         load_Q, gQ, load_C, gC, load_R, gR, mTable, mLengths, mO, mL, mSums, mStats, scale, sQ_layout, sC_layout,
         sR_layout, qk_mma, own_mma, other_mma,
-    ).launch(
-        grid=[CTAS * parts, 1, 1], block=[384, 1, 1], cluster=[CTAS, 1, 1], min_blocks_per_mp=1,
-        use_pdl=True,
-    )  # fmt: skip
+    ).launch(grid=[CTAS * parts, 1, 1], block=[384, 1, 1], cluster=[CTAS, 1, 1], min_blocks_per_mp=1)  # fmt: skip
     combine_kernel(mLengths, mO, mL, mSums, mStats, parts).launch(
-        grid=[HEADS // COMBINED, cutlass.max(parts - 1, 1), 1], block=[COMBINED * LATENT // VECTOR, 1, 1], use_pdl=True
+        grid=[HEADS // COMBINED, mQ.shape[0] * mQ.shape[1], 1], block=[THREADS, 1, 1]
     )
 
 

@@ -134,7 +134,7 @@ def test_nothing_is_spilled_and_products_overlap():
             ".fill(0.0)",
             {"missing fence"},
         ),
-        ("cute.arch.barrier(barrier_id=ALL, number_of_threads=256)\n            for", "for", {"race"}),
+        ("cute.arch.barrier(barrier_id=ALL, number_of_threads=256)\n            is_whole", "is_whole", {"race"}),
         ("            stages[other][2].consumer_release(states[other])\n", "", {"deadlock", "barrier", "early exit"}),
     ],
 )  # fmt: skip
