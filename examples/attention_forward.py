@@ -1,9 +1,15 @@
-"""Attention by TMA and wgmma: FlashAttention-3's forward pass in bf16 or fp16, for D 64, 128 and 256.
+"""Attention by TMA and wgmma: FlashAttention-3's forward pass in bf16, fp16 or fp8, for D 64, 128 and 256.
 
 What to learn: while the tensor cores compute the scores of the next block of keys, the other units compute the softmax
 of this one. That happens within a warpgroup, whose wgmma are asynchronous, and between the warpgroups, which take turns
 (ping-pong). At a tile's end the first scores of the next tile take the place of the next block's. One warp asks TMA for
 Q, K and V; CTAs stay and take tile after tile, those with the most keys first, by tickets: who is done takes the next.
+Another warp takes the tickets, early enough that the next Q is there in time. A warpgroup whose rows do not see the
+last keys of a tile, or do not exist, passes over these blocks.
+
+wgmma of fp8 (e4m3) wants V with neighbours along the keys. Two warps transpose it in shared memory, and put the keys
+into the order in which the weights already lie in registers. Weights are multiplied by 256 before they are rounded,
+since e4m3 has numbers up to 448. Q, K and V have a scale for each batch and head of keys; O is bf16.
 
 For each head O = softmax(scale Q K^T) V, with Q (S, D), K and V (T, D); several heads of Q may share one of K and V.
 Query i sees the keys i + o - left to i + o + right. o is 0, or T - S for sequences of several lengths in one tensor. L
@@ -40,7 +46,7 @@ class Plan(NamedTuple):
     stages: int  # of K, and of V
     takes_turns: bool
     overlaps: bool  # tiles: there is shared memory for the next Q beside this one, and for O
-    branches: bool  # between the exponentials and the wait for O
+    branches: bool  # after the exponentials, which ptxas then leaves before the wait for O
 
 
 PLANS = {  # by depth and the bits of an element
@@ -52,6 +58,7 @@ PLANS = {  # by depth and the bits of an element
     (256, 8): Plan(2, 64, 2, True, True, True),
 }
 TURNERS = 2  # warps that transpose values of 8 bits
+# Of a thread that fetches and of one that computes, by warpgroups and bits.
 REGISTERS = {(2, 16): (24, 240), (3, 16): (32, 160), (2, 8): (56, 224), (3, 8): (32, 160)}
 
 
@@ -102,6 +109,9 @@ class Tile(NamedTuple):
     batch: cutlass.Int32
     first: cutlass.Int32  # the key at the first row's place
     high: cutlass.Int32  # the blocks end before this one: at least one, so that no case is special; 0: no tile is left
+
+
+NO_TILE = Tile(0, 0, 0, 0, 0)
 
 
 def tile_of(problem, plan, ticket):
@@ -194,19 +204,16 @@ def attention_kernel(
         def hand_on(tile):
             handed.producer_acquire(state_T)
             if cute.arch.lane_idx() == 0:
-                if cutlass.const_expr(tile is None):
-                    sHighs[state_T.index] = 0
-                else:
-                    held = cute.make_rmem_tensor(4, cutlass.Int32)
-                    for i in cutlass.range_constexpr(4):
-                        held[i] = tile[i]
-                    cute.autovec_copy(held, sTiles[None, state_T.index])
-                    sHighs[state_T.index] = tile.high
-                    if cutlass.const_expr(is_8):
-                        at = tile.batch, tile.head // (gQ.shape[2] // gK.shape[2])
-                        of_q, of_k, of_v = (x[at] for x in problem.scales)
-                        sScales[0, state_T.index] = problem.scale * of_q * of_k * math.log2(math.e)
-                        sScales[1, state_T.index] = of_v
+                held = cute.make_rmem_tensor(4, cutlass.Int32)
+                for i in cutlass.range_constexpr(4):
+                    held[i] = tile[i]
+                cute.autovec_copy(held, sTiles[None, state_T.index])
+                sHighs[state_T.index] = tile.high
+                if cutlass.const_expr(is_8):
+                    at = tile.batch, tile.head // (gQ.shape[2] // gK.shape[2])
+                    of_q, of_k, of_v = (x[at] for x in problem.scales)
+                    sScales[0, state_T.index] = problem.scale * of_q * of_k * math.log2(math.e)
+                    sScales[1, state_T.index] = of_v
                 handed.producer_commit(state_T)
             state_T.advance()
 
@@ -219,7 +226,7 @@ def attention_kernel(
             if tile.number * ROWS * warpgroups < problem.sequence(tile.batch).queries:
                 hand_on(tile)
             ticket = ctas + cute.arch.make_warp_uniform(taken)
-        hand_on(None)
+        hand_on(NO_TILE)
         # The last CTA to come here leaves the tickets as they were.
         if cute.arch.lane_idx() == 0:
             cute.arch.fence_acq_rel_gpu()
@@ -348,30 +355,52 @@ def attention_kernel(
         def reset(state):
             softmax.reset(sScales[0, state.index] if is_8 else None)
 
-        def begin(state):
+        def take_turn():
+            if cutlass.const_expr(plan.takes_turns):
+                cute.arch.barrier(barrier_id=1 + group, number_of_threads=256)
+
+        def end_turn():
+            if cutlass.const_expr(plan.takes_turns):
+                cute.arch.barrier_arrive(barrier_id=1 + (group + 1) % warpgroups, number_of_threads=256)
+
+        def own_high(tile):
+            """Where the blocks end that some of this warpgroup's rows see: one at least, as for the tile."""
+            row, high = group * ROWS, tile.high
+            if cutlass.const_expr(problem.right is not None):
+                high = cutlass.min(high, cute.ceil_div(tile.first + row + ROWS + problem.right, plan.keys))
+            exists = tile.number * ROWS * warpgroups + row < problem.sequence(tile.batch).queries
+            return cutlass.max(cute.where(exists, high, 0), problem.low(plan, tile.first) + 1)
+
+        def pass_over():
+            """A block that others see."""
+            stages_K.consumer_wait(state_K)
+            take_turn()
+            end_turn()
+            release(stages_K, state_K)
+            stages_T.consumer_wait(state_V)
+            release(stages_T, state_V)
+
+        def begin(block, tile):
             """The weights of a tile's first block, alone."""
-            tile = tile_at(state)
             stages_Q.consumer_wait(own_Q())
             stages_K.consumer_wait(state_K)
+            take_turn()
             multiply(qk_mma, tSrS, tSrQ[None, None, None, own_Q().index], tSrK, state_K, False)
+            end_turn()
             warpgroup.wait_group(0)
             release(stages_K, state_K)
-            reset(state)
-            weigh(tile.high - 1, tile)
-            softmax.add(tS)
+            weigh(block, tile)
             tOrP.store(weights.load().to(dtype))
 
         @cute.jit
         def attend(block, tile, accumulate):
             """The scores of a block and the weighted values of the one before, then the softmax of these scores."""
             stages_K.consumer_wait(state_K)
-            if cutlass.const_expr(plan.takes_turns):
-                cute.arch.barrier(barrier_id=1 + group, number_of_threads=256)
+            take_turn()
             multiply(qk_mma, tSrS, tSrQ[None, None, None, own_Q().index], tSrK, state_K, False)
             stages_T.consumer_wait(state_V)
             multiply(pv_mma, tOrO, tOrP, tOrV, state_V, accumulate)
-            if cutlass.const_expr(plan.takes_turns):
-                cute.arch.barrier_arrive(barrier_id=1 + (group + 1) % warpgroups, number_of_threads=256)
+            end_turn()
             warpgroup.wait_group(1)
             release(stages_K, state_K)
             weigh(block, tile)
@@ -379,7 +408,6 @@ def attention_kernel(
             # not over a branch. Where two other warpgroups fill that time, the branch costs more than it gains.
             if cutlass.const_expr(plan.branches):
                 stages_T.consumer_wait(state_V)
-            softmax.add(tS)
             warpgroup.wait_group(0)
             release(stages_T, state_V)
 
@@ -411,7 +439,7 @@ def attention_kernel(
                         tS[r, c] = cute.where(column <= last, tS[r, c], -math.inf)
                         if cutlass.const_expr(problem.left is not None):
                             tS[r, c] = cute.where(column >= seen - problem.left, tS[r, c], -math.inf)
-            softmax.weigh(tS, True)
+            softmax.step(tS, True)
 
         def finish(state, softmax):
             """Divide O by the sums of weights, and send it."""
@@ -431,37 +459,41 @@ def attention_kernel(
         if cutlass.const_expr(plan.takes_turns) and group == warpgroups - 1:
             cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
         handed.consumer_wait(state_T)
-        more = tile_at(state_T).high > 0
-        if more:
-            begin(state_T)
+        more, is_begun = tile_at(state_T).high > 0, cutlass.Boolean(False)
         while more:
             tile = tile_at(state_T)
-            low = problem.low(plan, tile.first)
-            for i in cutlass.range(tile.high - 1 - low, unroll=1):
-                attend(tile.high - 2 - i, tile, i != 0)
+            low, high = problem.low(plan, tile.first), own_high(tile)
+            if cutlass.not_(is_begun):
+                for _ in cutlass.range(tile.high - high, unroll=1):
+                    pass_over()
+                reset(state_T)
+                begin(high - 1, tile)
+            for i in cutlass.range(high - 1 - low, unroll=1):
+                attend(high - 2 - i, tile, i != 0)
                 softmax.rescale(tO)
                 tOrP.store(weights.load().to(dtype))
-            is_first = low == tile.high - 1  # block, too
+            is_first = low == high - 1  # block, too
             handed.consumer_wait(next_T)
-            more = tile_at(next_T).high > 0
+            following = tile_at(next_T)
+            more = following.high > 0
+            is_begun = cutlass.and_(more, own_high(following) == following.high)
             if cutlass.const_expr(plan.overlaps):
                 stages_Q.consumer_release(own_Q())
                 visits.advance()
-            if cutlass.const_expr(plan.overlaps) and more:
+            if cutlass.const_expr(plan.overlaps) and is_begun:
                 stages_Q.consumer_wait(own_Q())
                 before = softmax.copy()
                 reset(next_T)
-                attend(tile_at(next_T).high - 1, tile_at(next_T), not is_first)
+                attend(following.high - 1, following, not is_first)
                 tOrP.store(weights.load().to(dtype))
                 finish(state_T, before)
             else:
+                is_begun = cutlass.Boolean(False)
                 end(not is_first)
                 finish(state_T, softmax)
             if cutlass.const_expr(not plan.overlaps):
                 stages_Q.consumer_release(own_Q())
                 visits.advance()
-                if more:
-                    begin(next_T)
             release(handed, state_T)
             next_T.advance()
         cute.arch.cp_async_bulk_wait_group(0, read=True)
@@ -608,9 +640,7 @@ def attention(
     tiles = cute.ceil_div(max_q, ROWS * plan.warpgroups)
     shared = cutlass.max(L2_BYTES // (cutlass.max(keys, 1) * depth * dtype.bits // 4), 1) * (heads // mK.shape[1])
     scales = scale_q, scale_k, scale_v
-    problem = Problem(
-        left, right, starts_q, starts_k, tiles, heads, batches, shared, mQ.shape[2], keys, scale, scales
-    )
+    problem = Problem(left, right, starts_q, starts_k, tiles, heads, batches, shared, mQ.shape[2], keys, scale, scales)
     attention_kernel(
         load_Q, gQ, load_K, gK, load_V, gV, store_O, gO, rows_O, mL, tickets, problem, sQ_layout, sK_layout,
         sV_layout, sT_layout, sO_layout, qk_mma, pv_mma, plan,

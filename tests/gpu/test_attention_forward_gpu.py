@@ -51,6 +51,45 @@ def test_random_shapes(dtype, depth, kind):
         assert torch.equal(lse, again[1])
 
 
+def quantized(*shape):
+    """Numbers as e4m3, and the scales of batches and heads."""
+    x = torch.randn(shape, device="cuda")
+    scales = x.abs().amax((2, 3)) / 448
+    return (x / scales[..., None, None]).to(torch.float8_e4m3fn), scales
+
+
+@pytest.mark.parametrize("depth", [64, 128, 256])
+@pytest.mark.parametrize("kind", ["full", "causal", "window"])
+def test_random_shapes_of_fp8(depth, kind):
+    """Each weight errs by up to 1 / 16, as e4m3 does."""
+    torch.manual_seed(depth + len(kind))
+    for _ in range(20):
+        batches, key_heads, group = (int(x) for x in torch.randint(1, 4, (3,)))
+        queries, keys, near, far = (int(x) for x in torch.randint(1, 1500, (4,)))
+        window = {"full": (None, None), "causal": (None, 0), "window": (near, far)}[kind]
+        q, of_q = quantized(batches, key_heads * group, queries, depth)
+        (k, of_k), (v, of_v) = (quantized(batches, key_heads, keys, depth) for _ in range(2))
+        of_q = of_q[:, :key_heads]
+        wide_q = q.double() * of_q.repeat_interleave(group, 1)[..., None, None]
+        wide_k, wide_v = (x.double() * y[..., None, None] for x, y in ((k, of_k), (v, of_v)))
+        expected, expected_lse = PROGRAM["reference"](wide_q, wide_k, wide_v, depth**-0.5, *window)
+        results = []
+        for _ in range(2):
+            o, lse = torch.full_like(expected, float("nan")).bfloat16(), torch.full_like(expected_lse.float(), 9.0)
+            given = PROGRAM["arguments"](q, k, v, o, lse, depth**-0.5, *window, scales=(of_q, of_k, of_v))
+            PROGRAM["attention"](*given)
+            results.append((o, lse))
+        (o, lse), again = results
+        assert float((o.double() - expected).norm()) <= 0.05 * float(expected.norm()) + 1e-9, (
+            q.shape,
+            k.shape,
+            window,
+        )
+        torch.testing.assert_close(lse, expected_lse.float(), rtol=1e-3, atol=1e-3)
+        assert torch.equal(o, again[0])
+        assert torch.equal(lse, again[1])
+
+
 @pytest.mark.parametrize("depth", [64, 128, 256])
 def test_random_lengths(depth):
     torch.manual_seed(depth)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["OnlineSoftmax", "merge_states"]
 
 _LANES = 4  # that have a row together
-_PAIRS = ((None, 1),)  # of a row: even and odd columns are two chains, of which neither waits for the other
 
 
 def merge_states(states: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -80,16 +79,10 @@ class OnlineSoftmax:
 
     def step(self, scores: Tensor, is_masked: bool) -> None:
         """Replace the scores by their weights w; with is_masked, a row may have seen no score above -inf yet."""
-        self.weigh(scores, is_masked)
-        self.add(scores)
-
-    def weigh(self, scores: Tensor, is_masked: bool) -> None:
-        """The step without the sums, for which `add` is called."""
         for r in range(self._rows):
             found = scores[r, None].load()
-            both = found.reduce(ReductionOp.MAX, -math.inf, _PAIRS)
-            highest = arch.warp_reduction(arch.fmax(both[0], both[1]), arch.fmax, threads_in_group=_LANES)
-            highest = arch.fmax(self._max[r], highest)
+            highest = found.reduce(ReductionOp.MAX, -math.inf, 0)
+            highest = arch.fmax(self._max[r], arch.warp_reduction(highest, arch.fmax, threads_in_group=_LANES))
             finite: Any = where(highest == -math.inf, Float32(0.0), highest) if is_masked else highest
             shift = -(finite * self._scale)
             if self._weight:
@@ -97,13 +90,9 @@ class OnlineSoftmax:
             shrink = cute_math.exp2((self._max[r] - finite) * self._scale, fastmath=True)
             self._max[r] = highest
             self._shrink[r] = shrink
-            scores[r, None].store(cute_math.exp2(cute_math.fma(found, self._scale, shift), fastmath=True))
-
-    def add(self, weights: Tensor) -> None:
-        """Add the weights that the last step has given to their rows' sums."""
-        for r in range(self._rows):
-            both = weights[r, None].load().reduce(ReductionOp.ADD, 0.0, _PAIRS)
-            self._sum[r] = cute_math.fma(self._sum[r], self._shrink[r], both[0] + both[1])
+            weights = cute_math.exp2(cute_math.fma(found, self._scale, shift), fastmath=True)
+            self._sum[r] = weights.reduce(ReductionOp.ADD, self._sum[r] * shrink, 0)
+            scores[r, None].store(weights)
 
     def rescale(self, sums: Tensor) -> None:
         """Bring weighted sums of the rows from the maximum before the last step to that after it."""
