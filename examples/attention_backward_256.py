@@ -237,17 +237,15 @@ def backward_kernel(
                 warpgroup.wait_group(0)
                 if chunk == DEPTH // CHUNK - 1:
                     hands_dS.consumer_release(state)
-                if cutlass.const_expr(is_ordered):
-                    if within == 0:
-                        turn = visit(TURNS, i * PARTS + part)
-                        turns.consumer_wait(turn)
-                        turns.consumer_release(turn)
+                if cutlass.const_expr(is_ordered) and within == 0:
+                    turn = visit(TURNS, i * PARTS + part)
+                    turns.consumer_wait(turn)
+                    turns.consumer_release(turn)
                 add(of_thread(mSums, at, chunk, own), before, is_seen)
-                if cutlass.const_expr(is_ordered):
-                    if within == DEPTH // CHUNK // PARTS - 1:
-                        done = visit(TURNS, i * PARTS + part, PRODUCER)
-                        adds.producer_acquire(done)
-                        adds.producer_commit(done)
+                if cutlass.const_expr(is_ordered) and within == DEPTH // CHUNK // PARTS - 1:
+                    done = visit(TURNS, i * PARTS + part, PRODUCER)
+                    adds.producer_acquire(done)
+                    adds.producer_commit(done)
 
     def rows_of(which):
         """What gives log2(e) L (0) or delta (1) of two of the thread's columns of scores."""
@@ -337,9 +335,8 @@ def backward_kernel(
             def sees(query, key):
                 return blocks.sees(first_query + query, first_key + key)
 
-            if cutlass.const_expr(isinstance(i, int)):  # the first round, which needs no second program
-                each(scores, found, i, sees)
-            elif blocks.hides(first_key, first_query, KEYS):
+            # The first round needs no second program.
+            if cutlass.const_expr(isinstance(i, int)) or blocks.hides(first_key, first_query, KEYS):
                 each(scores, found, i, sees)
             else:
                 each(scores, found, i, None)
