@@ -46,16 +46,16 @@ class Plan(NamedTuple):
     stages: int  # of K, and of V
     takes_turns: bool
     overlaps: bool  # tiles: there is shared memory for the next Q beside this one, and for O
-    branches: bool  # after the exponentials, which ptxas then leaves before the wait for O
+    passes: int  # tiles of at most so many blocks: a warpgroup passes over those that its rows do not see
 
 
 PLANS = {  # by depth and the bits of an element
-    (64, 16): Plan(3, 128, 4, True, True, False),
-    (128, 16): Plan(2, 128, 2, True, True, True),
-    (256, 16): Plan(2, 80, 2, False, False, True),
-    (64, 8): Plan(3, 128, 4, True, True, False),
-    (128, 8): Plan(3, 96, 2, True, True, False),
-    (256, 8): Plan(2, 64, 2, True, True, True),
+    (64, 16): Plan(3, 128, 4, True, True, 16),
+    (128, 16): Plan(2, 128, 2, True, True, 16),
+    (256, 16): Plan(2, 80, 2, False, False, 0),
+    (64, 8): Plan(3, 128, 4, True, True, 16),
+    (128, 8): Plan(3, 96, 2, True, True, 16),
+    (256, 8): Plan(2, 64, 2, True, True, 16),
 }
 TURNERS = 2  # warps that transpose values of 8 bits
 # Of a thread that fetches and of one that computes, by warpgroups and bits.
@@ -364,12 +364,16 @@ def attention_kernel(
                 cute.arch.barrier_arrive(barrier_id=1 + (group + 1) % warpgroups, number_of_threads=256)
 
         def own_high(tile):
-            """Where the blocks end that some of this warpgroup's rows see: one at least, as for the tile."""
+            """Where the blocks end that this warpgroup computes: one at least, as for the tile."""
+            if cutlass.const_expr(plan.passes == 0):
+                return tile.high
             row, high = group * ROWS, tile.high
             if cutlass.const_expr(problem.right is not None):
                 high = cutlass.min(high, cute.ceil_div(tile.first + row + ROWS + problem.right, plan.keys))
             exists = tile.number * ROWS * warpgroups + row < problem.sequence(tile.batch).queries
-            return cutlass.max(cute.where(exists, high, 0), problem.low(plan, tile.first) + 1)
+            high = cutlass.max(cute.where(exists, high, 0), problem.low(plan, tile.first) + 1)
+            # In a long tile it gains less than products of two tiles at a time do.
+            return cute.where(tile.high <= plan.passes, high, tile.high)
 
         def pass_over():
             """A block that others see."""
@@ -398,6 +402,8 @@ def attention_kernel(
             stages_K.consumer_wait(state_K)
             take_turn()
             multiply(qk_mma, tSrS, tSrQ[None, None, None, own_Q().index], tSrK, state_K, False)
+            if cutlass.const_expr(warpgroups == 2):  # as below
+                softmax.rescale(tO)
             stages_T.consumer_wait(state_V)
             multiply(pv_mma, tOrO, tOrP, tOrV, state_V, accumulate)
             end_turn()
@@ -406,13 +412,15 @@ def attention_kernel(
             weigh(block, tile)
             # V came long ago. This keeps ptxas from waiting for O before the exponentials: it moves that wait up, but
             # not over a branch. Where two other warpgroups fill that time, the branch costs more than it gains.
-            if cutlass.const_expr(plan.branches):
+            if cutlass.const_expr(warpgroups == 2):
                 stages_T.consumer_wait(state_V)
             warpgroup.wait_group(0)
             release(stages_T, state_V)
 
         def end(accumulate):
             """The weighted values of a tile's last block, alone."""
+            if cutlass.const_expr(warpgroups == 2):
+                softmax.rescale(tO)
             stages_T.consumer_wait(state_V)
             multiply(pv_mma, tOrO, tOrP, tOrV, state_V, accumulate)
             warpgroup.wait_group(0)
@@ -458,19 +466,22 @@ def attention_kernel(
 
         if cutlass.const_expr(plan.takes_turns) and group == warpgroups - 1:
             cute.arch.barrier_arrive(barrier_id=1, number_of_threads=256)
+        tOrO.fill(0.0)
         handed.consumer_wait(state_T)
         more, is_begun = tile_at(state_T).high > 0, cutlass.Boolean(False)
         while more:
             tile = tile_at(state_T)
             low, high = problem.low(plan, tile.first), own_high(tile)
             if cutlass.not_(is_begun):
-                for _ in cutlass.range(tile.high - high, unroll=1):
-                    pass_over()
+                if cutlass.const_expr(plan.passes):
+                    for _ in cutlass.range(tile.high - high, unroll=1):
+                        pass_over()
                 reset(state_T)
                 begin(high - 1, tile)
             for i in cutlass.range(high - 1 - low, unroll=1):
                 attend(high - 2 - i, tile, i != 0)
-                softmax.rescale(tO)
+                if cutlass.const_expr(warpgroups != 2):
+                    softmax.rescale(tO)
                 tOrP.store(weights.load().to(dtype))
             is_first = low == high - 1  # block, too
             handed.consumer_wait(next_T)
