@@ -3,10 +3,10 @@
 What to learn: 8 bits have too few values for a whole matrix, so each row of A has a scale for every 128 columns, and B
 one for every 128 x 128 elements. Scales vary along K, so sums of one block of K are accumulators of their own; when
 they are there, each is multiplied by its scale and added to the sum in fp32 (accumulator promotion), which also keeps
-more bits than wgmma's adders of fp8 do. A warpgroup has 64 x 256 sums but multiplies a quarter of the columns at a
-time, by two sets of accumulators in turn: while the tensor cores multiply one quarter, the one before is promoted, also
-from one block of K to the next. 128 registers of sums and 64 of accumulators fit. Three parts, 96, 64 and 96 columns,
-read A once less from shared memory, but end a block with the accumulators that the next one begins with.
+more bits than wgmma's adders of fp8 do. A warpgroup has 64 x 256 sums but multiplies a part of the columns at a time,
+by two sets of accumulators in turn: while the tensor cores multiply one part, the one before is promoted. 128 registers
+of sums and 80 of accumulators fit. Four parts of 64 columns would promote the last one beside the next block's first,
+but read A once more from shared memory, and are slower (benchmarks/block_scaled.py).
 
 The scales of a block come with it, by cp.async of the warp that asks TMA for the rest: warpgroups that read them from
 global memory waited for them at each block, which cost a tenth of the time. Else it is gemm_tma_wgmma.
@@ -30,7 +30,7 @@ BLOCK = 128  # elements that share a scale: along K, and of B along N
 TILE, STAGES = (128, 2 * BLOCK, BLOCK), 3
 WARPGROUPS, CLUSTER = 2, (2, 1)  # that multiply; CTAs along M that share tiles of B
 THREADS = 128 * (WARPGROUPS + 1)
-PARTS = (64, 64, 64, 64)  # columns that a warpgroup multiplies at once, every second by the same accumulators
+PARTS = (96, 64, 96)  # columns that a warpgroup multiplies at once, every second by the same accumulators
 OUT = (64, 64)  # of a warpgroup's sums that go out at once
 BAND = 8  # tiles along N that clusters take before those of the next rows
 K_MAJOR = warpgroup.OperandMajorMode.K

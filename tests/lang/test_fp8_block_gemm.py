@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 PATH = ROOT / "examples" / "fp8_block_gemm.py"
 PROGRAM = runpy.run_path(str(PATH))
-PARTS = PROGRAM["PARTS"], (96, 64, 96)
+PARTS = PROGRAM["PARTS"], (64, 64, 64, 64)
 
 
 def operands(m, n, k, by_rows=True):
