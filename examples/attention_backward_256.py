@@ -12,7 +12,7 @@ something to do. Their scores are transposed, as in attention_backward, whose ot
 
 Few keys for many queries mean much traffic with the L2 cache. So two blocks are a cluster: each fetches half of a tile
 of Q and of dO for both. Each of the two adds to sums of its own, which are added up at the end: that halves the length
-of the queue in which blocks wait for their turns. A turn is half of a tile's depth.
+of the queue in which blocks wait for their turns.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KEYS = 64  # of a block of threads
 CTAS = 2  # of a cluster: neighbouring blocks of keys
 KEPT = 2  # stages of dS
 CHUNK = 64  # of the depth, of which dQ is computed at a time
-PARTS = 2  # of the depth, which have turns of their own
+PARTS = 1  # of the depth that have turns of their own: each costs two fences, which wait for all that was added before
 TURNS = 4  # that are known ahead
 NUMBERS = QUERIES * CHUNK // 128  # that a thread has of a chunk, or of scores
 THREADS = 512
