@@ -88,10 +88,11 @@ def backward_kernel(
     sNumber = storage.allocate_tensor(cutlass.Int32, cute.make_layout(1))
 
     if tidx == 0 and rank == 0:
-        sNumber[0], _, _ = cute.arch.cluster_idx()
+        number, _, _ = cute.arch.cluster_idx()
         if cutlass.const_expr(is_ordered):
             # In whatever order a device starts clusters: those whose turn is before have begun.
-            sNumber[0] = cute.arch.atomic_add(mTurns.iterator + (cute.size(mTurns) - 1), cutlass.Int32(1))
+            number = cute.arch.atomic_add(mTurns.iterator + (cute.size(mTurns) - 1), cutlass.Int32(1))
+        sNumber[0] = number
 
     cluster = cute.make_layout((1, CTAS, 1, 1))
 

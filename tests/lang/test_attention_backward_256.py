@@ -64,11 +64,11 @@ def test_queries_and_keys_that_see_nothing():
 
 def test_blocks_in_turn_and_in_any_order_add_the_same_terms(tmp_path):
     """Clusters are numbered as they begin: one that waited for one that has not begun would wait for ever."""
-    text = "sNumber[0], _, _ = cute.arch.cluster_idx()"
+    text = "number, _, _ = cute.arch.cluster_idx()"
     source = PATH.read_text()
     assert source.count(text) == 1
     path = tmp_path / "elsewhere.py"
-    path.write_text(source.replace(text, "sNumber[0] = -1"))
+    path.write_text(source.replace(text, "number = cutlass.Int32(-1)"))
     tensors, _ = operands(torch.bfloat16, 1, 2, 1, 150, 300, 256, None, None, "cpu")
     in_turn, anyhow = (gradients(tensors, 1 / 16, None, None, PROGRAM, is_ordered=x) for x in (True, False))
     again = gradients(tensors, 1 / 16, None, None, runpy.run_path(str(path)))

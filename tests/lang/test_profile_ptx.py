@@ -55,7 +55,10 @@ def accesses_of(ptx: str) -> set[Access]:
             continue
         operation, modifiers, operands = access.groups()
         kind = {"ld": "load", "st": "store", "cp.async": "cp.async"}.get(operation, "atomic")
+        # An address without a memory is that of another block's shared memory, or an atomic's.
         memory = next((x for x in ("shared", "global") if x in modifiers), "generic")
+        if memory == "generic" and kind in ("load", "store"):
+            memory = "shared"
         if operation in ("ldmatrix", "stmatrix"):
             kind, width = operation, 16  # of the row whose address a lane gives
         elif "bulk." in modifiers:

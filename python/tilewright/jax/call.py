@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax import export
 
 from tilewright import cute
 from tilewright._boundary import shown
@@ -126,6 +127,4 @@ def get_export_disabled_safety_checks() -> list[Any]:
     >>> get_export_disabled_safety_checks()
     [custom_call:tilewright_call]
     """
-    import jax.export
-
-    return [jax.export.DisabledSafetyCheck.custom_call(TARGET)]
+    return [export.DisabledSafetyCheck.custom_call(TARGET)]

@@ -240,7 +240,7 @@ def test_async_copies():
     atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), Float32, num_bits_per_copy=128)
     arguments = [Argument(Float32, [0] * 8), Argument(Float32, [0] * 8, AddressSpace.smem)]
     _, program = trace(lambda p, q: cute.copy(atom, *(cute.make_tensor(x, (4, 2)) for x in (p, q))), *arguments)
-    assert 'copy [%0 o (8):(1)] [%1 o (8):(1)] {128,4,0} "cp.async"' in str(program)
+    assert 'copy [%0 o (8):(1)] [%2 o (8):(1)] {128,4,0} "cp.async"' in str(program)  # %2: a tensor over %1
 
     def wrong(p, q):
         with pytest.raises(ValueError, match=r"reads .* memory, but src is"):
