@@ -161,8 +161,7 @@ def test_version_is_the_one_of_the_metadata():
 
 
 def test_readme_has_at_most_900_words():
-    """Without what programs print."""
-    assert len(re.findall(r"\S+", re.sub(r"^```text\n.*?^```$", "", README, flags=re.M | re.S))) <= 900
+    assert len(re.findall(r"\S+", README)) <= 900
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
