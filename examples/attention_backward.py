@@ -549,13 +549,17 @@ def attention_backward(
     )
 
 
+def workspace_tiles(q, starts_q):
+    """How many tiles of queries there are: each sequence has whole ones."""
+    batches, heads, queries, _ = q.shape
+    if starts_q is None:
+        return heads * batches * -(-queries // QUERIES)
+    return heads * (queries // QUERIES + len(starts_q) - 1)
+
+
 def workspace(q, starts_q=None):
     """What the kernels keep between them: numbers of queries, sums of dQ, whose turn it is to add, who has begun."""
-    batches, heads, queries, depth = q.shape
-    if starts_q is None:
-        tiles = heads * batches * -(-queries // QUERIES)
-    else:
-        tiles = heads * (queries // QUERIES + len(starts_q) - 1)
+    tiles, depth = workspace_tiles(q, starts_q), q.shape[3]
     return (
         torch.empty(tiles, 2, QUERIES, device=q.device),
         torch.empty(tiles * QUERIES * depth // ROW, ROW, device=q.device),

@@ -32,6 +32,7 @@ from tilewright.examples.attention_backward import (
     prepare_kernel,
     store,
     transposed,
+    workspace_tiles,
 )
 
 import tilewright as cutlass
@@ -513,11 +514,7 @@ def attention_backward(
 
 def workspace(q, starts_q=None):
     """What the kernels keep between them: numbers of queries, sums of dQ, whose turn it is to add, who has begun."""
-    batches, heads, queries, depth = q.shape
-    if starts_q is None:
-        tiles = heads * batches * -(-queries // QUERIES)
-    else:
-        tiles = heads * (queries // QUERIES + len(starts_q) - 1)
+    tiles, depth = workspace_tiles(q, starts_q), q.shape[3]
     return (
         torch.empty(tiles, 2, QUERIES, device=q.device),
         torch.empty(tiles * CTAS * QUERIES, depth, device=q.device),
