@@ -60,7 +60,13 @@ static double rsqrt(double x) { return 1 / std::sqrt(x); }
 #define __cosf(x) std::cos(float(x))
 #define __tanf(x) std::tan(float(x))
 static void* __cvta_shared_to_generic(unsigned address) { return shared_memory + address; }
-template <class T, class U> static T atomicAdd(T* p, U x) { return std::exchange(*p, *p + x); }
+// Integers wrap around, as on a GPU.
+template <class T, class U> static T atomicAdd(T* p, U x) {
+  T sum;
+  if constexpr (std::is_integral_v<T>) __builtin_add_overflow(*p, T(x), &sum);
+  else sum = *p + x;
+  return std::exchange(*p, sum);
+}
 template <class T, class U> static T atomicMin(T* p, U x) { return std::exchange(*p, min(*p, T(x))); }
 template <class T, class U> static T atomicMax(T* p, U x) { return std::exchange(*p, max(*p, T(x))); }
 template <class T, class U> static T atomicAnd(T* p, U x) { return std::exchange(*p, *p & x); }
