@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright import _core, numeric
 from tilewright.cute.tensors.pointer import AddressSpace, Pointer
-from tilewright.cute.tensors.tensor import Tensor
 from tilewright.lang.arguments import (
     Form,
     Group,
@@ -95,8 +94,8 @@ def form_from(description: Mapping[str, Any] | None, name: str) -> Form:
     if kind == "layout":
         return LayoutForm(name, _layout_from(description["layout"]))
     if kind == "tensor":
-        tensor = Tensor(_pointer(description["pointer"]), _layout_from(description["layout"]))
-        return TensorForm(name, tensor, False)
+        iterator = PointerForm(name, _pointer(description["pointer"]), False)
+        return TensorForm(name, iterator, _layout_from(description["layout"]))
     if kind == "static":
         return Static(name, description["value"])
     container = _CONTAINERS[kind]
