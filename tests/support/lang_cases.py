@@ -481,10 +481,10 @@ def counted(make):
 
 @case(counted)
 def check_counted(kernels):
-    ints = np.array([0, 99, 0, -1, 0, 0, 77, 0], np.int32)
+    ints = np.array([2**31 - 1, 99, 0, -1, 0, 0, 77, 0], np.int32)  # the first wraps around
     floats, wide, half = np.zeros(3, np.float32), np.zeros(3, np.int64), np.zeros(2, np.float16)
     kernels("counted", ints, floats, wide, half, block=(64,))
-    assert ints[:6].tolist() == [2016, -20, 63, 64, 63, 0]
+    assert ints[:6].tolist() == [2015 - 2**31, -20, 63, 64, 63, 0]
     assert 0 <= ints[6] < 64
     assert ints[7] == 77
     assert floats.tolist() == [32, -31, 32]
