@@ -239,7 +239,6 @@ FEW = Ladder(
         Step("large tile", "128 x 256, as above: 8 tiles for 132 multiprocessors", large(group=16), "order"),
         Step("small tile", "64 x 64: 64 tiles", few_tiles(1), "order"),
         Step("split", "two CTAs share a tile along K and add up through their shared memory", few_tiles(2), "order"),
-        Step("few chosen", "the chosen plan", kernels.gemm.plan, ""),
     ),
 )
 

@@ -5,6 +5,7 @@
 #include "convert.hpp"
 #include "host/gemm_check.hpp"
 #include "host/gemm_program.hpp"
+#include "host/gemm_sums.hpp"
 #include "host/plan.hpp"
 #include "module.hpp"
 
@@ -73,6 +74,29 @@ Returns: a dict of findings, each a dict with the `count` and the `first` coordi
     tilewright.kernels.gemm.report.GemmReport. A plan is sound where the dict is empty.
 Raises: ValueError for a problem that the tables do not fit.
 Source: tilewright.)doc";
+
+constexpr const char* kFinishSums = R"doc(Compute C from the sums of parts along K, which are added in their order.
+
+    C(m, n, l) = activation(alpha * sum over s of S(m, n, l, s) + beta * C(m, n, l) + bias)
+
+Args:
+    problem: a tilewright.kernels.gemm.problem.GemmProblem, of which C and the epilogue count.
+    compute: the type of the epilogue: Float32, Float64 or Int32.
+    address, strides: where the sums S (M,N,L..) of the first part lie, in elements of problem.acc_type.
+    count, step: the parts, and the elements from one to the next.
+    c_address, bias_address: where the tensors' elements 0 lie.
+Raises: ValueError where strides are not those of C's modes, or an address is null.
+Source: tilewright.
+
+Examples:
+    >>> import numpy as np
+    >>> from tilewright import Float32
+    >>> from tilewright._core import host
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> sums, c = np.arange(12, dtype=np.float32).reshape(3, 2, 2), np.zeros((2, 2), np.float32)
+    >>> host.finish_sums(problem_of(2, 2, 8, Float32), Float32, sums.ctypes.data, (2, 1), 3, 4, c.ctypes.data)
+    >>> c.tolist() == sums.sum(0).tolist()
+    True)doc";
 
 // A field of a Python object, with its name for messages.
 struct Field {
@@ -249,8 +273,10 @@ struct Addresses {
   IntArg a, b, c, bias;
 };
 
-GemmProblem to_problem(const GemmTables& tables, const Arg& object, const Arg& compute, const Addresses& addresses) {
-  const Field field{py::reinterpret_borrow<py::object>(object.handle), "problem"};
+Field field_of(const Arg& problem) { return {py::reinterpret_borrow<py::object>(problem.handle), "problem"}; }
+
+GemmProblem to_problem(const Arg& object, const Arg& compute, const Addresses& addresses) {
+  const Field field = field_of(object);
   GemmProblem problem;
   problem.a = to_tensor(field, "a_type", "a_strides", addresses.a);
   problem.b = to_tensor(field, "b_type", "b_strides", addresses.b);
@@ -277,13 +303,18 @@ GemmProblem to_problem(const GemmTables& tables, const Arg& object, const Arg& c
                                                                {"gelu_tanh", Activation::gelu_tanh},
                                                                {"silu", Activation::silu}});
   }
-  const bool is_tf32 = field["a_type"]["__name__"].object.cast<std::string>() == "TFloat32";
+  host::check_problem(problem);
+  return problem;
+}
+
+// The problem that tables are run for.
+GemmProblem to_problem(const GemmTables& tables, const Arg& object, const Arg& compute, const Addresses& addresses) {
+  const bool is_tf32 = field_of(object)["a_type"]["__name__"].object.cast<std::string>() == "TFloat32";
   if (is_tf32 != (tables.rounding != Rounding::none)) {
     throw ValueError(
         "tables.rounding must say how TFloat32 is made where problem.a_type is TFloat32, and be None else");
   }
-  host::check_problem(problem);
-  return problem;
+  return to_problem(object, compute, addresses);
 }
 
 void require_memory(const GemmProblem& problem) {
@@ -362,9 +393,38 @@ py::dict check(const GemmProgram& program, Arg object, Arg compute, IntArg a, In
   });
 }
 
+void finish_sums(Arg object, Arg compute, IntArg address, Arg strides, IntArg count, IntArg step, IntArg c,
+                 IntArg bias) {
+  planned("finish_sums", [&] {
+    const GemmProblem problem = to_problem(object, compute, {c, c, c, bias});  // A and B are not read
+    host::PartSums sums;
+    const std::vector<int64_t> all = Field{py::reinterpret_borrow<py::object>(strides.handle), "strides"}.integers();
+    if (all.size() != 2 + problem.batch.size()) {
+      throw ValueError(concat("strides has ", all.size(), " entries, but must have ", 2 + problem.batch.size(),
+                              ", one for each mode of C"));
+    }
+    sums.address = static_cast<uint64_t>(to_int64(address.handle));
+    sums.strides = {all[0], all[1]};
+    sums.batch_strides.assign(all.begin() + 2, all.end());
+    sums.count = to_int64(count.handle);
+    sums.step = to_int64(step.handle);
+    if (sums.count < 0) throw ValueError(concat("count = ", sums.count, " must not be negative"));
+    if (!problem.empty() && (sums.address == 0 || problem.c.address == 0)) {
+      throw ValueError("address and c_address must not be null");
+    }
+    if (problem.epilogue.bias_mode >= 0 && problem.epilogue.bias_address == 0) {
+      throw ValueError("bias_address must not be null");
+    }
+    const py::gil_scoped_release release;
+    host::finish_sums(problem, sums);
+  });
+}
+
 }  // namespace
 
 void bind_host_gemm(py::module_& m) {
+  m.def("finish_sums", &finish_sums, py::arg("problem"), py::arg("compute"), py::arg("address"), py::arg("strides"),
+        py::arg("count"), py::arg("step"), py::arg("c_address"), py::arg("bias_address") = 0, kFinishSums);
   py::class_<GemmProgram, std::shared_ptr<GemmProgram>>(m, "GemmProgram", kProgram)
       .def(py::init(&make), py::arg("tables"))
       .def("run", &run, py::arg("problem"), py::arg("compute"), py::arg("a_address"), py::arg("b_address"),

@@ -9,6 +9,8 @@ from tilewright.devices import H200
 from tilewright.kernels.gemm.choose.choose import choose_gemm
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad
 from tilewright.kernels.gemm.composite.residue import ResidueGemm, split
+from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
+from tilewright.kernels.gemm.composite.sum_parts import SumParts
 from tilewright.kernels.gemm.simt.kernel import SIMT
 
 pytestmark = [
@@ -40,6 +42,13 @@ def residue(problem, along, begin, sides=None):
     return ResidueGemm(problem=problem, gemm=gemm, residue=behind, along=along, begin=begin)
 
 
+def split_k(problem, parts):
+    """The plan of so many parts of K."""
+    gemm = choose_gemm(parts_problem(problem, parts), LOOSE, H200)
+    sums = SumParts(problem=problem, parts=parts, wide=False, early=H200.capability >= 90)
+    return SplitKGemm(problem=problem, gemm=gemm, sum=sums)
+
+
 # What makes a plan of a problem of fp32, and how many kernels it launches.
 PLANS = {
     "copy of A": (lambda p: padded(p, (True, False)), 2),
@@ -47,6 +56,7 @@ PLANS = {
     "rows behind": (lambda p: residue(p, 0, 128), 2),
     "columns behind": (lambda p: residue(p, 1, 64), 2),
     "copies, columns behind": (lambda p: residue(p, 1, 64, (True, True)), 4),
+    "parts of K": (lambda p: split_k(p, 5), 2),
 }
 
 
@@ -71,8 +81,10 @@ def calls_of(plan, a, b, c, **told):
 @pytest.mark.parametrize("name", PLANS)
 def test_plans_of_several_launches(name, batch):
     """With all that an epilogue has; C is read, so each call begins with the same numbers."""
-    if SANITIZER == "initcheck" and "cop" in name:
-        pytest.skip("what lies behind the rows of a copy is never written, and only reaches sums that are not stored")
+    if SANITIZER == "initcheck" and ("cop" in name or "parts" in name):
+        pytest.skip(
+            "what lies behind the rows of a workspace is never written, and only reaches sums that are not stored"
+        )
     m, n, k = 131, 69, 45
     modes = (batch,) if batch else ()
 
@@ -111,3 +123,22 @@ def test_copies_for_wgmma(dtype, tf32, shape):
     assert plan.gemm.kernel_name == "sm90"
     for _ in range(3):
         assert error(kernels.gemm(a, b, allow_tf32=tf32), exact(a, b)) < 0.005
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 32768), (488, 48, 7400), (32, 1968, 8718), (64, 100, 16384)])
+def test_parts_of_k_have_the_same_bits_each_time(shape):
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("gemm_sm90 is for compute capability 9.0")
+    m, n, k = shape
+    a, b = (torch.randn(rows, k, device=DEVICE).bfloat16() for rows in (m, n))
+    assert kernels.gemm.plan(a, b).kernel_name == "split_k"
+    first = kernels.gemm(a, b)
+    assert error(first, exact(a, b)) < 0.005
+    for _ in range(20):
+        assert torch.equal(kernels.gemm(a, b), first)
+    graph = torch.cuda.CUDAGraph()
+    c = torch.zeros_like(first)
+    with torch.cuda.graph(graph):
+        kernels.gemm(a, b, c)
+    graph.replay()
+    assert torch.equal(c, first)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing
 
-__all__: list[str] = ["GemmProgram", "check_copy", "run_copy"]
+__all__: list[str] = ["GemmProgram", "check_copy", "finish_sums", "run_copy"]
 
 class GemmProgram:
     """
@@ -133,6 +133,41 @@ def check_copy(
         ...             store_tv=tv, load_vector=1, store_vector=1, smem=None, src_mode=0, dst_mode=0, dst_shift=0)
         >>> {kind: found for kind, found in host.check_copy(0, 0, move=False, **plan).items() if found["count"]}
         {'never_written': {'count': 2, 'first': [(3,), (7,)]}}
+    """
+
+def finish_sums(
+    problem: typing.Any,
+    compute: typing.Any,
+    address: typing.SupportsIndex,
+    strides: typing.Any,
+    count: typing.SupportsIndex,
+    step: typing.SupportsIndex,
+    c_address: typing.SupportsIndex,
+    bias_address: typing.SupportsIndex = 0,
+) -> None:
+    """
+    Compute C from the sums of parts along K, which are added in their order.
+
+        C(m, n, l) = activation(alpha * sum over s of S(m, n, l, s) + beta * C(m, n, l) + bias)
+
+    Args:
+        problem: a tilewright.kernels.gemm.problem.GemmProblem, of which C and the epilogue count.
+        compute: the type of the epilogue: Float32, Float64 or Int32.
+        address, strides: where the sums S (M,N,L..) of the first part lie, in elements of problem.acc_type.
+        count, step: the parts, and the elements from one to the next.
+        c_address, bias_address: where the tensors' elements 0 lie.
+    Raises: ValueError where strides are not those of C's modes, or an address is null.
+    Source: tilewright.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tilewright import Float32
+        >>> from tilewright._core import host
+        >>> from tilewright.kernels.gemm.problem import problem_of
+        >>> sums, c = np.arange(12, dtype=np.float32).reshape(3, 2, 2), np.zeros((2, 2), np.float32)
+        >>> host.finish_sums(problem_of(2, 2, 8, Float32), Float32, sums.ctypes.data, (2, 1), 3, 4, c.ctypes.data)
+        >>> c.tolist() == sums.sum(0).tolist()
+        True
     """
 
 def run_copy(

@@ -9,7 +9,7 @@ from tilewright._names import names_of
 from tilewright.kernels.copy.api import permute, tiled_copy, transpose
 from tilewright.kernels.copy.kernel import TILED_COPY
 from tilewright.kernels.gemm.api import gemm
-from tilewright.kernels.gemm.composite.kernel import EDGED, PACKED
+from tilewright.kernels.gemm.composite.kernel import EDGED, PACKED, SPLIT_K, SUM_PARTS
 from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.gemm.sm80.kernel import SM80
 from tilewright.kernels.gemm.sm90.kernel import SM90
@@ -19,7 +19,7 @@ from tilewright.kernels.visualize.tv import visualize_tv
 
 __all__ = ["gemm", "permute", "tiled_copy", "transpose", "visualize_tv"]
 
-for _kernel in (TILED_COPY, SIMT, SM80, SM90, PACKED, EDGED, VISUALIZE_TV):
+for _kernel in (TILED_COPY, SIMT, SM80, SM90, PACKED, EDGED, SPLIT_K, SUM_PARTS, VISUALIZE_TV):
     register(_kernel)
 
 if not TYPE_CHECKING:

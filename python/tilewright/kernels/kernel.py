@@ -47,7 +47,7 @@ class Kernel:
 
     >>> from tilewright.kernels.kernel import registered
     >>> [kernel.name for kernel in registered()]
-    ['tiled_copy', 'simt', 'sm80', 'sm90', 'padded', 'residue', 'visualize_tv']
+    ['tiled_copy', 'simt', 'sm80', 'sm90', 'padded', 'residue', 'split_k', 'sum_parts', 'visualize_tv']
     """
 
     name: str

@@ -113,7 +113,7 @@ def test_what_a_section_must_not_have(change, error, said):
 
 def test_every_section_of_every_file_is_read_and_complete():
     readers = {cls.SECTION: cls for cls in sections()}
-    assert len(readers) == 12
+    assert len(readers) == 13
     for file in FILES:
         found = vars(importlib.import_module(f"{devices.__name__}.{file}"))
         dicts = {name: value for name, value in found.items() if name.isupper() and isinstance(value, dict)}

@@ -269,3 +269,24 @@ def test_the_memory_of_a_copys_source():
         (one,) = plan.launches((launch.Place(0, 0, a.address), launch.Place(1, 0, b.address)))
         first, last = (add for i, at, add in one.pointers if at >= 16)
         assert (a.address + first, a.address + last) == a.reach()
+
+
+def test_parts_of_k_and_their_sum(recorder, workspaces, without_maps):
+    """The sums of the parts lie behind the copies of A and B in one workspace; the sum may begin early."""
+    a, b = (torch.zeros(512, 65394, dtype=torch.float16) for _ in range(2))
+    c = torch.zeros(512, 512, dtype=torch.float16)
+    plan = kernels.gemm.plan(a, b, c)
+    assert (plan.kernel_name, plan.gemm.kernel_name) == ("split_k", "padded")
+    for count in (1, 2):
+        with runtime.on_launch((launches := []).append):
+            kernels.gemm(a, b, c)
+        assert [one.plan for one in launches] == list(plan.single_plans)
+        assert recorder.count == len(launches) * count
+    begin, size = plan.workspace
+    assert begin >= plan.gemm.workspace[2] > 0
+    assert [x[1:] for x in workspaces] == 2 * [(size, "torch")]
+    start = workspaces[1][0].address
+    *_, gemm, sums = launches
+    assert gemm.addresses[2] == start + begin
+    assert sums.addresses == (start + begin, c.data_ptr(), None)
+    assert (sums.grid, sums.programmatic) == ((plan.sum.ctas, 1, 1), True)

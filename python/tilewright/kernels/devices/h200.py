@@ -47,6 +47,15 @@ PADDED = {
     "launch": 2.5e-6,  # seconds of one more launch
 }
 
+# When K is split over the grid. The times come from the models of the kernels and of copies; these numbers are choices,
+# not yet measured.
+SPLIT_K = {
+    "tile": 128,  # rows and columns of a tile, of which there are to be few
+    "least_bytes": 512,  # of a row of A or B in a part: four steps of gemm_sm90
+    "most_parts": 64,  # which one sum has
+    "gain": 0.8,  # the part of the time that may be left: less than this the models do not tell apart
+}
+
 # After how many terms sums are promoted. Fitted to errors and times beside cuBLAS's, 2026-11-22.
 PROMOTION = {
     "least_terms": 16,  # of a sum

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
     from tilewright.kernels.gemm.composite.padded import PaddedGemm
     from tilewright.kernels.gemm.composite.residue import ResidueGemm
+    from tilewright.kernels.gemm.composite.split_k import SplitKGemm
     from tilewright.kernels.gemm.plan import GemmPlan
     from tilewright.kernels.gemm.tables import GemmTables
     from tilewright.show.drawing.picture import Panel
 
-__all__ = ["gemm_plan_picture", "padded_gemm_picture", "residue_gemm_picture"]
+__all__ = ["gemm_plan_picture", "padded_gemm_picture", "residue_gemm_picture", "split_k_gemm_picture"]
 
 _LOADS = {"tma": "TMA", "cp.async": "cp.async", "registers": "loads into registers"}
 _STORES = {"tma": "by TMA", "direct": "from the registers", "shared": "through shared memory"}
@@ -75,7 +76,7 @@ def padded_gemm_picture(plan: PaddedGemm) -> Picture:
     """A GEMM whose operands are copied before: the picture of its GEMM, and what is copied."""
     picture = gemm_plan_picture(plan.gemm)
     copies = [
-        f"{name} is copied first: {copy.kernel} copy, tile {text(copy.tile)}; show(plan.pack_{name.lower()}) draws it"
+        f"{name} is copied first: {copy.kernel} copy, tile {text(copy.tile)}; show(plan.copy_{name.lower()}) draws it"
         for name, copy in (("A", plan.copy_a), ("B", plan.copy_b))
         if copy is not None
     ]
@@ -89,6 +90,18 @@ def residue_gemm_picture(plan: ResidueGemm) -> Picture:
     picture = show(plan.gemm)
     what = ("rows", "columns")[plan.along]
     note = f"the {what} of C from {plan.begin} on are a GEMM of their own; show(plan.residue) draws it"
+    return Picture(picture.title, picture.panels, [*picture.notes, note], picture.links)
+
+
+def split_k_gemm_picture(plan: SplitKGemm) -> Picture:
+    """A GEMM in parts along K: the picture of their GEMM, and how their sums become C."""
+    from tilewright.show.registry import show
+
+    picture = show(plan.gemm)
+    note = (
+        f"each of {plan.parts} parts of K has sums of its own in a workspace; a second kernel of {plan.sum.ctas} CTAs "
+        "adds them up in their order, and finishes C"
+    )
     return Picture(picture.title, picture.panels, [*picture.notes, note], picture.links)
 
 

@@ -12,6 +12,7 @@ from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm.choose.choose import RECIPES, Search, choose_gemm
 from tilewright.kernels.gemm.composite.padded import PaddedGemm
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
+from tilewright.kernels.gemm.composite.split_k import SplitKGemm
 from tilewright.kernels.gemm.problem import problem_of
 
 PAGE = (ROOT / "docs/gemm.md").read_text()
@@ -25,6 +26,7 @@ def search(m, n, k, dtype, arch="sm_90a", alignments=ALIGNED, **options):
 
 # Which recipe has the plan, and of what kind it is.
 CASES = [
+    ("split K", SplitKGemm, search(64, 64, 32768, BFloat16)),
     ("padded operand", PaddedGemm, search(4096, 4096, 4103, BFloat16)),
     ("padded operand", PaddedGemm, search(4096, 4096, 4096, Float8E4M3FN, a="m")),
     ("residue tile", ResidueGemm, search(4095, 4097, 4103, Float32, alignments=(4, 4, 4))),

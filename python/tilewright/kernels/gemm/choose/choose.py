@@ -176,7 +176,29 @@ def _turned_copies(search: Search) -> Plan | None:
     return PaddedGemm.of(p, alignments, sides, gemm.replace(swapped=swapped))
 
 
+def _split_k(search: Search) -> Plan | None:
+    """The plan in parts along K, whose sums a second launch adds up; None where that is not much faster."""
+    from tilewright.kernels.gemm.choose.split_k import split_k
+
+    return split_k(search.problem, search.alignments, search.facts, _choose_whole)
+
+
+def _is_split(search: Search) -> bool:
+    """Whether tensor cores would have a few tiles of C, and long sums."""
+    from tilewright.kernels.gemm.choose.split_k import has_few_tiles
+
+    p = search.problem
+    by_tensor_cores = p.a_type is not Float32 and p.acc_type.bits == 32
+    return by_tensor_cores and search.plan is not None and has_few_tiles(p, search.facts)
+
+
 RECIPES = (
+    Recipe(
+        "split K",
+        "C has tiles for at most half of the device, and parts of K with sums of their own take less than the whole",
+        _is_split,
+        _split_k,
+    ),
     Recipe(
         "padded operand",
         "a faster kernel refuses A or B as they lie in memory, and copies cost less than the slower kernel loses",
@@ -215,12 +237,20 @@ def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
 
     It is that of the first of RECIPES that has one. ValueError where none has.
     """
-    search = Search(problem, alignments, facts)
-    for recipe in RECIPES:
+    return _first(RECIPES, Search(problem, alignments, facts))
+
+
+def _choose_whole(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan:
+    """The same without splitting K."""
+    return _first(RECIPES[1:], Search(problem, alignments, facts))
+
+
+def _first(recipes: tuple[Recipe, ...], search: Search) -> Plan:
+    for recipe in recipes:
         plan = recipe.build(search) if recipe.applies(search) else None
         if plan is not None:
             return plan
-    raise ValueError(f"kernels.gemm: no kernel of sm_{facts.capability} takes {problem}")
+    raise ValueError(f"kernels.gemm: no kernel of sm_{search.facts.capability} takes {search.problem}")
 
 
 def _without_tf32(problem: GemmProblem) -> GemmProblem:

@@ -1,0 +1,114 @@
+"""Whether a GEMM is done in parts along K, and in how many: where C has too few tiles to fill the device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from tilewright.kernels.devices import Section
+from tilewright.kernels.gemm.choose.rates import Rates
+from tilewright.kernels.gemm.composite.padded import Padded, PaddedGemm, padding_seconds
+from tilewright.kernels.gemm.composite.plan import CompositeGemm
+from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
+from tilewright.kernels.gemm.composite.sum_parts import SumParts, takes_accesses
+from tilewright.kernels.gemm.problem import MAX_BATCH
+from tilewright.kernels.kernel import kernel_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tilewright.devices import DeviceFacts
+    from tilewright.kernels.gemm.plan import GemmPlan
+    from tilewright.kernels.gemm.problem import GemmProblem
+    from tilewright.kernels.gemm.run import Plan
+
+    Alignments = tuple[int, int, int]
+
+__all__ = ["SplitK", "has_few_tiles", "seconds_of", "split_k"]
+
+ROW = 16  # bytes of whose multiple the kernels want a part's rows to begin
+
+
+class SplitK(Section):
+    """When K is split: SPLIT_K in a device's file says more."""
+
+    SECTION: ClassVar[str] = "SPLIT_K"
+    tile: int
+    least_bytes: int
+    most_parts: int
+    gain: float
+
+
+def has_few_tiles(problem: GemmProblem, facts: DeviceFacts) -> bool:
+    """Whether C has tiles for at most half of a device, and K is long enough for two parts.
+
+    >>> from tilewright import Float16
+    >>> from tilewright.devices import H200
+    >>> from tilewright.kernels.gemm.problem import problem_of
+    >>> [has_few_tiles(problem_of(m, m, k, Float16), H200) for m, k in ((256, 8192), (4096, 8192), (256, 512))]
+    [True, False, False]
+    """
+    p, numbers = problem, SplitK.of(facts)
+    is_long = p.k * p.a_type.bits // 8 >= 2 * numbers.least_bytes
+    return is_long and len(p.batch) < MAX_BATCH and 2 * _tiles(p, numbers) <= facts.multiprocessors
+
+
+def _tiles(problem: GemmProblem, numbers: SplitK) -> int:
+    return -(-problem.m // numbers.tile) * -(-problem.n // numbers.tile) * problem.batches
+
+
+def split_k(
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts,
+    choose: Callable[[GemmProblem, Alignments, DeviceFacts], Plan],
+) -> SplitKGemm | None:  # fmt: skip
+    """The plan in parts along K; None where no number of parts is expected to be much faster than one.
+
+    `choose` gives the plan of a problem whose K is not split.
+    """
+    limit = SplitK.of(facts).gain * seconds_of(choose(problem, alignments, facts), facts)
+    best: tuple[GemmPlan | PaddedGemm, int] | None = None
+    for parts in _candidates(problem, facts):
+        gemm = choose(parts_problem(problem, parts), (*alignments[:2], ROW), facts)
+        if isinstance(gemm, CompositeGemm) and not isinstance(gemm, PaddedGemm):
+            continue
+        taken = seconds_of(gemm, facts) + _sum_seconds(problem, parts, facts)
+        if taken < limit:
+            best, limit = (gemm, parts), taken
+    return None if best is None else _plan(problem, alignments, facts, *best)
+
+
+def _plan(
+    problem: GemmProblem, alignments: Alignments, facts: DeviceFacts, gemm: GemmPlan | PaddedGemm, parts: int
+) -> SplitKGemm:
+    early = facts.capability >= 90
+    sums = SumParts(problem=problem, parts=parts, wide=False, early=early)
+    sums = sums.replace(wide=takes_accesses(problem, sums.vector, alignments[2]))
+    return SplitKGemm(problem=problem, gemm=gemm, sum=sums)
+
+
+def _candidates(problem: GemmProblem, facts: DeviceFacts) -> Iterator[int]:
+    """The numbers of parts that come nearest to filling the device once, by a half and by a quarter."""
+    p, numbers = problem, SplitK.of(facts)
+    size = p.a_type.bits // 8
+    most = min(numbers.most_parts, p.k * size // numbers.least_bytes)
+    along_k = p.a_strides[1] == 1 or p.b_strides[1] == 1
+    fitting = [n for n in range(2, most + 1) if p.k % n == 0 and not (along_k and p.k // n * size % ROW)]
+    if not fitting:  # rows that are copied first anyway begin where they like
+        fitting = [n for n in range(2, most + 1) if p.k % n == 0]
+    filling = facts.multiprocessors / _tiles(p, numbers)
+    found = {min(fitting, key=lambda n: abs(n - part * filling)) for part in (1, 0.5, 0.25) if fitting}
+    yield from sorted(found)
+
+
+def _sum_seconds(problem: GemmProblem, parts: int, facts: DeviceFacts) -> float:
+    """The time of the second launch: its start, and what it reads and writes, as fast as copies of operands."""
+    p, numbers = problem, Padded.of(facts)
+    moved = p.m * p.n * p.batches * (parts * int(p.acc_type.bits) + int(p.c_type.bits)) / 8
+    return numbers.launch + moved / (numbers.copies * Rates.of(facts).bandwidth * 1e12)
+
+
+def seconds_of(plan: Plan, facts: DeviceFacts) -> float:
+    """The seconds that a plan is expected to take, with the copies before it."""
+    if isinstance(plan, PaddedGemm):
+        return padding_seconds(plan.problem, plan.sides, facts) + seconds_of(plan.gemm, facts)
+    single = plan.kernel_plan
+    return kernel_of(single).expected(single, facts)  # type: ignore[no-any-return]

@@ -1,0 +1,287 @@
+"""GEMMs in parts along K: what the parts and their sum compute, when K is split, and what the sum's kernel does."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+from cpu_device import COMPILER
+from cpu_sum_kernels import SumKernels
+from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, Int32, LayoutError, _core, kernels
+from tilewright.devices import DEVICES, H200
+from tilewright.kernels.gemm import host as gemm_host
+from tilewright.kernels.gemm.choose.choose import _choose_whole, choose_gemm
+from tilewright.kernels.gemm.choose.split_k import seconds_of
+from tilewright.kernels.gemm.composite.padded import PaddedGemm
+from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
+from tilewright.kernels.gemm.composite.sum_parts import SumParts, sums_of, takes_accesses
+from tilewright.kernels.gemm.epilogue import compute_type
+from tilewright.kernels.gemm.problem import Epilogue, problem_of
+from tilewright.kernels.gemm.report import GemmReport
+
+ALIGNED = (16, 16, 16)
+NUMPY = {Float16: np.float16, Float32: np.float32, Float64: np.float64, Int32: np.int32, Int8: np.int8}
+
+
+def numbers(*shape, dtype=np.float32, seed=0):
+    drawn = np.random.default_rng(seed).standard_normal(shape)
+    return (3 * drawn).astype(dtype) if np.dtype(dtype).kind == "i" else drawn.astype(dtype)
+
+
+def sum_plan(problem, parts, wide=None, early=True):
+    plan = SumParts(problem=problem, parts=parts, wide=False, early=early)
+    return plan.replace(wide=takes_accesses(problem, plan.vector, 16) if wide is None else wide)
+
+
+def split(problem, parts, alignments=ALIGNED):
+    """The plan of a problem in so many parts."""
+    gemm = choose_gemm(parts_problem(problem, parts), (*alignments[:2], 16), H200)
+    return SplitKGemm(problem=problem, gemm=gemm, sum=sum_plan(problem, parts))
+
+
+def planned(a, b, c, parts, **keywords):
+    plan = kernels.gemm.plan(a, b, c, **keywords)
+    problem = plan.problem.swapped() if plan.swapped else plan.problem
+    return split(problem, parts)
+
+
+@pytest.mark.parametrize("transposed", [False, True], ids=["C", "C transposed"])
+@pytest.mark.parametrize("orders", ["kk", "mn", "kn"])
+@pytest.mark.parametrize("bias_along", ["m", "n"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_the_sum_of_parts_is_c(dtype, bias_along, orders, transposed):
+    """With everything that an epilogue has, and the check of the parts."""
+    m, n, k = 72, 40, 192
+    a, b = numbers(m, k, dtype=dtype), numbers(n, k, dtype=dtype, seed=1)
+    a, b = (np.asfortranarray(x) if order in "mn" else x for x, order in zip((a, b), orders, strict=True))
+    before = numbers(m, n, dtype=dtype, seed=2)
+    bias = numbers(m, 1, seed=3) if bias_along == "m" else numbers(n, seed=3)
+    c = np.asfortranarray(before) if transposed else before.copy()
+    plan = planned(a, b, c, 4, alpha=0.5, beta=2, bias=bias, activation="relu")
+    assert plan.gemm.problem.batch == (4,)
+    expected = np.maximum(0.5 * (a.astype(np.float64) @ b.astype(np.float64).T) + 2.0 * before + bias, 0)
+    tolerance = {"rtol": 2e-3, "atol": 2e-2} if dtype is np.float16 else {"rtol": 1e-5, "atol": 1e-4}
+    plan.run(a, b, c, bias=bias)
+    np.testing.assert_allclose(c, expected, **tolerance)
+    c[...] = before
+    report = plan.run(a, b, c, bias=bias, check=True)
+    assert str(report) == f"each of {m * n} elements of C is written exactly once"
+    np.testing.assert_allclose(c, expected, **tolerance)
+
+
+def test_integers_and_batches():
+    a = numbers(3, 24, 64, dtype=np.int8).transpose(1, 2, 0)
+    b = numbers(3, 40, 64, dtype=np.int8, seed=1).transpose(1, 2, 0)
+    c = np.zeros((3, 24, 40), np.int32).transpose(1, 2, 0)
+    planned(a, b, c, 2).run(a, b, c)
+    np.testing.assert_array_equal(c, np.einsum("mkl,nkl->mnl", a.astype(np.int32), b.astype(np.int32)))
+
+
+def test_parts_after_copies_of_operands():
+    """Rows that TMA does not take are copied first, beside the sums in the workspace."""
+    a, b = numbers(40, 322, dtype=np.float16), numbers(24, 322, dtype=np.float16, seed=1)
+    c = np.zeros((40, 24), np.float16)
+    problem = kernels.gemm.plan(a, b, c).problem
+    parts = parts_problem(problem, 2)
+    gemm = PaddedGemm.of(parts, (2, 2, 16), (True, True), choose_gemm(
+        parts._replace(a_strides=(192, 1, 192 * 40), b_strides=(192, 1, 192 * 24)), ALIGNED, H200
+    ))  # fmt: skip
+    plan = SplitKGemm(problem=problem, gemm=gemm, sum=sum_plan(problem, 2))
+    begin, size = plan.workspace
+    assert (begin % 128, size - begin) == (0, 2 * 40 * 32 * 4)
+    assert begin >= gemm.workspace[2]
+    plan.run(a, b, c)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rtol=2e-3, atol=2e-2)
+
+
+def test_other_sizes():
+    plan = planned(numbers(40, 64), numbers(24, 64), np.zeros((40, 24), np.float32), 4)
+    for m, k in ((1, 64), (33, 128), (100, 4)):
+        x, y = numbers(m, k), numbers(24, k, seed=1)
+        np.testing.assert_allclose(plan.run(x, y), x @ y.T, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match=r"K is 66, but the plan is of 4 equal parts of it; let kernels.gemm choose"):
+        plan.run(numbers(40, 66), numbers(24, 66))
+    with pytest.raises(ValueError, match="K is 0, but"):
+        plan.run(numbers(40, 0), numbers(24, 0))
+
+
+def test_parts_that_are_not_sound_are_reported(monkeypatch):
+    report = GemmReport(4, {"never_written": {"count": 1, "first": [(0, 1)]}})
+    monkeypatch.setattr(gemm_host, "run_on_host", lambda *args, **options: report)
+    plan = planned(numbers(40, 64), numbers(24, 64), np.zeros((40, 24), np.float32), 4)
+    assert plan.run(numbers(40, 64), numbers(24, 64), check=True) is report
+
+
+# ---- the kernel of the sum ----
+
+EPILOGUES = (
+    Epilogue(),
+    Epilogue(alpha=0.5, beta=2, activation="relu"),
+    Epilogue(bias="m", bias_type=Float32, bias_stride=1),
+    Epilogue(bias="n", bias_type=Float32, bias_stride=2, activation="silu"),
+)
+SHAPES = ((64, 100, ()), (7, 13, (3,)), (33, 1, ()), (5, 258, (2, 3)))
+OTHERS = ((Float32, EPILOGUES[0]), (Float64, EPILOGUES[1]))
+FORMS = list(itertools.product(SHAPES, "nm", (0, 3)))
+PROBLEMS = [
+    problem_of(m, n, 96, dtype, c=c, batch=batch, pads=(0, 0, pad), epilogue=epilogue, out=dtype)
+    for i, ((m, n, batch), c, pad) in enumerate(FORMS)
+    for dtype, epilogue in ((Float16, EPILOGUES[i % 4]), (Float16, EPILOGUES[(i + i // 4 + 1) % 4]), *OTHERS)
+]
+
+
+@pytest.fixture(scope="module")
+def sum_kernels(tmp_path_factory):
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    return SumKernels([sum_plan(p, 5) for p in PROBLEMS], tmp_path_factory.mktemp("sums"))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 16, 17, 40])
+def test_the_kernel_has_the_bits_of_the_host(sum_kernels, parts):
+    rng = np.random.default_rng(parts)
+    for p in PROBLEMS:
+        sums, plan = sums_of(p), sum_plan(p, parts)
+        of_parts = rng.standard_normal(sums.step * parts).astype(NUMPY[p.acc_type])
+        reach = 1 + sum((e - 1) * d for e, d in zip((p.m, p.n, *p.batch), p.c_strides, strict=True))
+        found = rng.standard_normal(reach).astype(NUMPY[p.c_type])
+        bias, expected = rng.standard_normal(2 * max(p.m, p.n)).astype(np.float32), found.copy()
+        sum_kernels.run(plan, of_parts, found, bias.ctypes.data)
+        strides = parts_problem(p._replace(k=parts), parts).c_strides[:-1]
+        _core.host.finish_sums(
+            p, compute_type(p), of_parts.ctypes.data, strides, parts, sums.step, expected.ctypes.data, bias.ctypes.data
+        )
+        if p.epilogue.activation == "silu":  # by another exponential
+            np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-5, err_msg=str(plan))
+        else:
+            np.testing.assert_array_equal(found, expected, err_msg=str(plan))
+
+
+def test_the_sum_adds_in_the_order_of_parts():
+    """1 is lost beside 1e8 where it comes behind it, and is there where 1e8 has gone before."""
+    p = problem_of(1, 1, 4, Float32)
+    c = np.zeros(1, np.float32)
+    for order, expected in (((1e8, 1, -1e8), 0), ((1e8, -1e8, 1), 1)):
+        sums = np.zeros(3 * 32, np.float32)
+        sums[::32] = order
+        _core.host.finish_sums(p, Float32, sums.ctypes.data, (32, 1), 3, 32, c.ctypes.data)
+        assert c[0] == expected
+
+
+def test_finish_sums_refuses():
+    p, c = problem_of(2, 2, 4, Float32), np.zeros(4, np.float32)
+    with pytest.raises(ValueError, match="strides has 3 entries, but must have 2, one for each mode of C"):
+        _core.host.finish_sums(p, Float32, c.ctypes.data, (2, 1, 4), 1, 4, c.ctypes.data)
+    with pytest.raises(ValueError, match="count = -1 must not be negative"):
+        _core.host.finish_sums(p, Float32, c.ctypes.data, (2, 1), -1, 4, c.ctypes.data)
+    with pytest.raises(ValueError, match="address and c_address must not be null"):
+        _core.host.finish_sums(p, Float32, 0, (2, 1), 1, 4, c.ctypes.data)
+    biased = p._replace(epilogue=Epilogue(bias="n", bias_type=Float32, bias_stride=1))
+    with pytest.raises(ValueError, match="bias_address must not be null"):
+        _core.host.finish_sums(biased, Float32, c.ctypes.data, (2, 1), 1, 4, c.ctypes.data)
+
+
+@pytest.mark.parametrize("c", ["n", "m"])
+@pytest.mark.parametrize("columns", [100, 102, 103])
+def test_accesses_are_those_of_every_element(columns, c):
+    """What is loaded and stored is each element of the parts and of C once."""
+    p = problem_of(33, columns, 96, Float16, c=c, epilogue=Epilogue(beta=1, bias="n", bias_type=Float32, bias_stride=1))
+    plan = sum_plan(p, 3)
+    found = {x.name: x for x in plan.analyze()}
+    sums = plan.sums
+    vectors = -(-sums.length // 4)
+    warps = -(-vectors * sums.rows // 32)
+    assert found["load parts"].requests == 3 * warps
+    assert found["load parts"].bytes_useful == 3 * 16 * vectors * sums.rows
+    for name in ("read C", "store C"):
+        useful = sum(found[x].bytes_useful for x in (name, f"{name}, edges") if x in found)
+        assert useful == 2 * p.m * p.n, name
+    assert plan.wide == (sums.length % 4 == 0)
+    assert found["store C"].sass == ("STG.E.64" if plan.wide else "STG.E.U16")
+
+
+def test_the_kernel_compiles_without_spills():
+    plan = sum_plan(problem_of(256, 256, 4096, BFloat16, epilogue=EPILOGUES[1]), 32)
+    (report,) = plan.compile().report.values()
+    assert report.spill_bytes == 0
+    assert report.registers <= 128
+    assert "griddepcontrol.wait" in plan.compile().ptx
+    assert "griddepcontrol" not in plan.compile("sm_80").ptx
+
+
+# ---- the choice ----
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "dtype", "b"),
+    [
+        (64, 64, 32768, BFloat16, "k"),
+        (256, 256, 131072, BFloat16, "k"),
+        (128, 128, 16384, Float16, "k"),
+        (32, 1968, 8718, Float16, "k"),
+        (488, 48, 7400, Float16, "n"),
+    ],
+)
+def test_few_tiles_of_long_sums_are_split(m, n, k, dtype, b):
+    problem = problem_of(m, n, k, dtype, b=b)
+    plan = choose_gemm(problem, ALIGNED, H200)
+    assert isinstance(plan, SplitKGemm)
+    assert k % plan.parts == 0
+    assert seconds_of(plan.gemm, H200) < 0.8 * seconds_of(_choose_whole(problem, ALIGNED, H200), H200)
+    assert plan.sum.early
+    plan.require_device(H200)
+
+
+@pytest.mark.parametrize("problem", [
+    problem_of(4096, 4096, 4096, BFloat16), problem_of(1000, 1000, 1000, BFloat16), problem_of(256, 256, 512, BFloat16),
+    problem_of(64, 64, 32768, Float32), problem_of(64, 64, 32749, BFloat16),
+    problem_of(64, 64, 32768, BFloat16, batch=(2, 2, 2), pads=(8, 8, 8)),
+], ids=str)  # fmt: skip
+def test_others_are_not_split(problem):
+    """Of many tiles, short sums, FMA, a prime K, and as many batch modes as kernels take."""
+    assert not isinstance(choose_gemm(problem, ALIGNED, H200), SplitKGemm)
+
+
+def test_a_device_without_early_launches():
+    plan = choose_gemm(problem_of(64, 64, 32768, BFloat16), ALIGNED, DEVICES["sm_80"])
+    if isinstance(plan, SplitKGemm):
+        assert not plan.sum.early
+        plan.require_device(DEVICES["sm_80"])
+    early = sum_plan(problem_of(64, 64, 32768, BFloat16), 8)
+    with pytest.raises(ValueError, match=r"early launches need sm_90 or later, but .* is sm_80"):
+        early.require_device(DEVICES["sm_80"])
+
+
+def test_what_does_not_fit_together_is_refused():
+    plan = split(problem_of(64, 64, 1024, Float16), 4)
+    with pytest.raises(ValueError, match=r"SplitKGemm: gemm is a plan of .* but with 8 parts it has to be one of"):
+        plan.replace(sum=sum_plan(plan.problem, 8))
+    with pytest.raises(ValueError, match="SplitKGemm: sum is a plan of"):
+        plan.replace(sum=sum_plan(problem_of(64, 64, 1024, Float16, pads=(0, 0, 8)), 4))
+    with pytest.raises(ValueError, match="K is 1024, which is no multiple of 3 parts"):
+        parts_problem(plan.problem, 3)
+    with pytest.raises(ValueError, match=r"writes C by accesses of 8 bytes, but mC \(64,64\):\(64,1\) at 0x2 has rows"):
+        plan.require(4096, 4096, 2, "plan.run")
+    many = sum_plan(problem_of(1 << 20, 1 << 13, 64, Float16), 2)
+    with pytest.raises(LayoutError, match="the kernel counts fewer than 2\\^31"):
+        many.require_device(H200)
+
+
+def test_a_plan_is_a_value():
+    plan = split(problem_of(64, 64, 1024, Float16), 4)
+    assert pickle.loads(pickle.dumps(plan)) == plan
+    assert "4 parts of 256 along K" in str(plan)
+    assert "sum of 4 parts" in str(plan)
+    assert [type(x).__name__ for x in plan.single_plans] == ["GemmSm90", "SumParts"]
+    assert "a second kernel" in plan.svg()
+    assert {x.name for x in plan.analyze()} >= {"load parts", "store C"}
+
+
+def test_float8_is_split_too():
+    plan = choose_gemm(problem_of(64, 64, 1 << 17, Float8E4M3FN), ALIGNED, H200)
+    assert isinstance(plan, SplitKGemm)
+    assert plan.gemm.problem.c_type is Float32
+    assert plan.sum.problem.c_type is BFloat16
