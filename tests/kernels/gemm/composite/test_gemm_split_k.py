@@ -13,7 +13,7 @@ from cpu_sum_kernels import SumKernels
 from tilewright import BFloat16, Float8E4M3FN, Float16, Float32, Float64, Int8, Int32, LayoutError, _core, kernels
 from tilewright.devices import DEVICES, H200
 from tilewright.kernels.gemm import host as gemm_host
-from tilewright.kernels.gemm.choose.choose import _choose_whole, choose_gemm
+from tilewright.kernels.gemm.choose.choose import choose_whole, choose_gemm
 from tilewright.kernels.gemm.choose.split_k import seconds_of
 from tilewright.kernels.gemm.composite.padded import PaddedGemm
 from tilewright.kernels.gemm.composite.split_k import SplitKGemm, parts_problem
@@ -230,7 +230,7 @@ def test_few_tiles_of_long_sums_are_split(m, n, k, dtype, b):
     plan = choose_gemm(problem, ALIGNED, H200)
     assert isinstance(plan, SplitKGemm)
     assert k % plan.parts == 0
-    assert seconds_of(plan.gemm, H200) < 0.8 * seconds_of(_choose_whole(problem, ALIGNED, H200), H200)
+    assert seconds_of(plan.gemm, H200) < 0.8 * seconds_of(choose_whole(problem, ALIGNED, H200), H200)
     assert plan.sum.early
     plan.require_device(H200)
 

@@ -180,7 +180,7 @@ def _split_k(search: Search) -> Plan | None:
     """The plan in parts along K, whose sums a second launch adds up; None where that is not much faster."""
     from tilewright.kernels.gemm.choose.split_k import split_k
 
-    return split_k(search.problem, search.alignments, search.facts, _choose_whole)
+    return split_k(search.problem, search.alignments, search.facts, choose_whole)
 
 
 def _is_split(search: Search) -> bool:
@@ -240,7 +240,7 @@ def choose_gemm(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
     return _first(RECIPES, Search(problem, alignments, facts))
 
 
-def _choose_whole(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan:
+def choose_whole(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan:
     """The same without splitting K."""
     return _first(RECIPES[1:], Search(problem, alignments, facts))
 
