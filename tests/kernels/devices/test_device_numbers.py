@@ -31,6 +31,7 @@ KERNELS = FOLDER.parent
 CODE = {
     "copy/choose.py": {"ACCESS", "SECTOR", "PHASE", "SPAN"},
     "gemm/choose/choose.py": {"ROW", "FEW"},
+    "gemm/choose/cost.py": {"EQUAL"},
     "gemm/choose/estimate.py": set(),
     "gemm/choose/promotion.py": {"REGISTERS", "OF_THREAD", "REGISTER_SUMS"},
     "gemm/choose/rates.py": set(),
