@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.cute.int_tuple import text
-from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search, asks_both_ways, orientations
+from tilewright.kernels.gemm.choose.candidates import considered
+from tilewright.kernels.gemm.choose.choose import RECIPES, Rule, Search
 from tilewright.kernels.gemm.composite.padded import PaddedGemm, pad, padding_seconds
 from tilewright.kernels.gemm.composite.residue import ResidueGemm
-from tilewright.kernels.gemm.simt.kernel import SIMT
 from tilewright.kernels.kernel import kernel_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tilewright.kernels.gemm.choose.cost import Cost
     from tilewright.kernels.gemm.problem import GemmProblem
     from tilewright.kernels.gemm.run import Plan
-    from tilewright.kernels.kernel import Kernel
 
     Alignments = tuple[int, int, int]
 
@@ -161,7 +160,10 @@ def why(plan: Plan, facts: DeviceFacts | None = None) -> Why:
     alignments, known = vars(plan).get("chosen_for", (ALIGNED, H200))
     facts = facts or known
     problem = plan.problem.swapped() if plan.swapped else plan.problem
-    found = [Candidate(x, cost, x == plan) for x, cost in _candidates(plan, problem, alignments, facts)]
+    costs: dict[Plan, Cost] = {}
+    for x, cost in _candidates(plan, problem, alignments, facts):
+        costs.setdefault(x, cost)
+    found = [Candidate(x, cost, x == plan) for x, cost in costs.items()]
     if not any(x.chosen for x in found):
         found.append(Candidate(plan, _cost(plan, alignments, facts), True))
     found.sort(key=lambda x: (not x.chosen, x.seconds))
@@ -171,7 +173,7 @@ def why(plan: Plan, facts: DeviceFacts | None = None) -> Why:
 def _candidates(
     plan: Plan, problem: GemmProblem, alignments: Alignments, facts: DeviceFacts
 ) -> Iterator[tuple[Plan, Cost]]:
-    """What was chosen from, once each."""
+    """What was chosen from."""
     if isinstance(plan, ResidueGemm):
         yield plan, _cost(plan, alignments, facts)
         whole = _without_residue(problem, alignments, facts)
@@ -179,32 +181,16 @@ def _candidates(
     elif isinstance(plan, PaddedGemm):
         copying = padding_seconds(problem, plan.sides, facts)
         padded, aligned = pad(problem, alignments, plan.sides, plan.is_turned)
-        for each, cost in _of_kernel(kernel_of(plan.gemm), padded, aligned, facts, plan.sides, plan.is_turned):
-            yield plan.replace(gemm=each), cost._replace(beside=copying)
+        turned = plan.sides if plan.is_turned else None
+        for run in considered(kernel_of(plan.gemm), padded, aligned, facts, turned):
+            yield from ((plan.replace(gemm=each), cost._replace(beside=copying)) for each, cost in run)
         direct = Search(problem, alignments, facts).plan
         if direct is not None:
             cost = kernel_of(direct).expected(direct, facts)
             yield direct, cost if plan.is_turned else cost.times(Rule.of(facts).unaligned)
     else:
-        yield from _of_kernel(kernel_of(plan), problem, alignments, facts)
-
-
-def _of_kernel(
-    kernel: Kernel,
-    problem: GemmProblem,
-    alignments: Alignments,
-    facts: DeviceFacts,
-    sides: tuple[bool, bool] = (False, False),
-    is_turned: bool = False,
-) -> Iterator[tuple[Any, Cost]]:
-    """What a kernel chooses from, in the orientations in which it is asked."""
-    both = asks_both_ways(kernel, problem, facts)
-    for view, aligned, swapped in orientations(problem, alignments):
-        padded = ((sides[1], sides[0]) if swapped else sides,) if kernel is SIMT and is_turned else ()
-        found = list(kernel.considered(view, aligned, facts, *padded))
-        yield from ((plan.replace(swapped=True) if swapped else plan, cost) for plan, cost in dict(found).items())
-        if found and not both:
-            break
+        for run in considered(kernel_of(plan), problem, alignments, facts):
+            yield from run
 
 
 def _without_residue(problem: GemmProblem, alignments: Alignments, facts: DeviceFacts) -> Plan | None:

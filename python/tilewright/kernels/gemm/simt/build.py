@@ -179,19 +179,20 @@ def considered(
     alignments: tuple[int, int, int],
     facts: DeviceFacts | None = None,
     padded: tuple[bool, bool] = (False, False),
-) -> list[tuple[GemmSimt, Cost]]:
+) -> Iterator[tuple[GemmSimt, Cost]]:
     """What `choose` chooses from, with the time that each is expected to take, the best first.
 
     A matrix times a few vectors has the tile of gemv.py and no other.
     """
     facts = facts or H200
     if not _takes(problem):
-        return []
+        return
     gemv = None if any(padded) else _gemv(problem, alignments, facts)
     if gemv is not None:
-        return [(gemv, cost(gemv, facts))]
-    found = sorted(weighed(problem, alignments, facts, padded), key=by_time)
-    return [(_plan(problem, alignments, *choice, facts=facts, padded=padded), each) for choice, each in found]
+        yield gemv, cost(gemv, facts)
+        return
+    for choice, each in sorted(weighed(problem, alignments, facts, padded), key=by_time):
+        yield _plan(problem, alignments, *choice, facts=facts, padded=padded), each
 
 
 def _gemv(problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts) -> GemmSimt | None:

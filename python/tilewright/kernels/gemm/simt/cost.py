@@ -14,6 +14,7 @@ from tilewright.kernels.devices import Section
 from tilewright.kernels.gemm.choose.cost import Cost
 from tilewright.kernels.gemm.choose.estimate import Waves, estimate
 from tilewright.kernels.gemm.choose.promotion import is_exact
+from tilewright.kernels.gemm.choose.rates import Rates
 from tilewright.kernels.gemm.simt.layouts import ACCESS, SimtTile
 from tilewright.kernels.gemm.simt.stream_k import counts_steps
 from tilewright.kernels.gemm.simt.tiles import SimtTiles, accesses_of, loose_tiles, tiles_for, width_of
@@ -80,7 +81,9 @@ def choice_cost(
     bm, bn = tile.extents(width_of(problem))
     count, k = _tiles(problem, tile), problem.k
     idle = numbers.start + (numbers.adding * tile.sliced_k if tile.sliced_k > 1 else 0)
-    product = 1e-6 / numbers.products  # seconds of one at a multiprocessor's peak
+    product = 1e-6 / numbers.products  # seconds of one of Float32 at a multiprocessor's peak
+    if problem.acc_type.bits == 64:
+        product *= Rates.of(facts).fma / Rates.of(facts).fma64
     step = bm * bn / rate * product
 
     def made(ctas: int, steps: float, begun: float, joined: float = 0.0) -> Cost:

@@ -30,6 +30,8 @@ from tilewright.numeric import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tilewright.devices import DeviceFacts
     from tilewright.kernels.gemm.choose.cost import Cost
     from tilewright.kernels.gemm.problem import GemmProblem
@@ -88,14 +90,13 @@ def _ranked(problem: GemmProblem, alignments: tuple[int, int, int], facts: Devic
 
 def considered(
     problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None
-) -> list[tuple[GemmSm80, Cost]]:
+) -> Iterator[tuple[GemmSm80, Cost]]:
     """What `choose` chooses from, with the time that each is expected to take, the best first."""
     facts = facts or H200
     op = operation(problem, facts.capability)
-    if op is None:
-        return []
-    found = [(build(problem, op, tile, alignments), cost) for tile, cost in _ranked(problem, alignments, facts)]
-    return [(with_promotion(plan, promotion_by_mma(plan, facts)), cost) for plan, cost in found]
+    for tile, cost in _ranked(problem, alignments, facts) if op is not None else ():
+        plan = build(problem, op, tile, alignments)
+        yield with_promotion(plan, promotion_by_mma(plan, facts)), cost
 
 
 def variants(

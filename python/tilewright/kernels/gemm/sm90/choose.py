@@ -175,9 +175,9 @@ def choose(problem: GemmProblem, alignments: tuple[int, int, int], facts: Device
 
 def considered(
     problem: GemmProblem, alignments: tuple[int, int, int], facts: DeviceFacts | None = None
-) -> list[tuple[GemmSm90, Cost]]:
+) -> Iterator[tuple[GemmSm90, Cost]]:
     """What `choose` chooses from, with the time that each is expected to take, the best first."""
-    return list(_ranked(problem, alignments, facts or H200))
+    return _ranked(problem, alignments, facts or H200)
 
 
 def variants(
