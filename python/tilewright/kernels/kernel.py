@@ -36,7 +36,7 @@ class Kernel:
     - `archs`: the first and the last capability that has its instructions; None: all later ones have them
     - `choose(problem, alignments, facts)`: the plan for a problem on a device; None where it does not take it
     - `variants(problem, alignments, facts)`: further plans, to be measured
-    - `considered(problem, alignments, facts)`: an iterator of what `choose` chooses from, plans with Costs, the best first
+    - `considered(problem, alignments, facts)`: what `choose` chooses from, an iterator of plans with Costs, best first
     - `given(problem, *parts, alignments)`: the plan of a user's TiledMma and TiledCopies; None where they are not its
     - `expected(plan, facts)`: the Cost of a plan, of which `seconds` is the time that it is expected to take
     - `fit(plan, function, *tensors, stream=None, check=False)`: the plan for these tensors, and their operands
